@@ -30,7 +30,7 @@ from agent.domain.record.intent import Intent, IntentState
 from agent.domain.record.lease import Bills, Lease
 from agent.domain.work.decision import Pause, Reason, Release
 from agent.domain.work.order import Order
-from agent.domain.work.workload import Slot
+from agent.domain.work.workload import Slot, Workload
 from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.store import Ledger
 from agent.ledger.transaction import Transaction
@@ -101,7 +101,6 @@ class App:
         self._recorder = frame_recorder.Recorder(frame_recorder.folder_of(config.ledger), room) if room else None
         self._cycle = Cycle(
             Parts(ledger, self.pollers, self._executor, outside.clock),
-            lambda: self.rules,
             self.stop_writing,
             is_dry=is_dry,
             witness=self._recorder.see if self._recorder is not None and not is_dry else lambda *_: None,
@@ -146,15 +145,18 @@ class App:
     async def _one_cycle(self) -> Pass | None:
         """Run one cycle, or return None if an order to end something interrupted it."""
         async with self._turn:
+            # A reload during the turn counts from the next one on, whose leases bear its names.
+            rules, unwritten = self.rules, ""
             try:
                 await halting.settle(self.ledger, self.clock.now())
                 await self._settle_crash()
-                await self._keep_in_step()
+                await self._keep_in_step(rules.workloads)
             except LedgerError as error:
-                # The cycle meets the same ledger, and still ends what must end.
+                # The cycle still ends what must end. A lease under its old name leaves a slot that only looks empty.
+                unwritten = f"the ledger could not be written a moment ago: {error.sentence}"
                 log.error("ledger.unwritten", code=error.code.value, reason=error.sentence)
             try:
-                done = await self._cycle.run()
+                done = await self._cycle.run(rules, unwritten)
             except Hurried:
                 return None
             finally:
@@ -311,9 +313,9 @@ class App:
                 elif intent.state is IntentState.SENT:
                     tx.advance_intent(intent.intent_id, IntentState.IN_DOUBT, at=now, outcome="found at start")
 
-    async def _keep_in_step(self) -> None:
+    async def _keep_in_step(self, workloads: Sequence[Workload]) -> None:
         """Move leases and operator holds to a renamed workload, and record the spec of a new lease."""
-        known, workloads = self.ledger.recollection(self.clock.now()), self.rules.workloads
+        known = self.ledger.recollection(self.clock.now())
         stepped = [(held, reload.in_step(held, workloads)) for held in known.leases]
         renamed = reload.renamed_holds(known.holds, workloads)
         if not renamed and all(before is after or before == after for before, after in stepped):

@@ -91,7 +91,6 @@ class Cycle:
     def __init__(
         self,
         parts: Parts,
-        rules: Callable[[], Rules],
         stop_writing: Callable[[str], None],
         *,
         is_dry: bool = False,
@@ -106,7 +105,6 @@ class Cycle:
         self._pollers = parts.pollers
         self._executor = parts.executor
         self._clock = parts.clock
-        self._rules = rules
         self._stop_writing = stop_writing
         self._is_dry = is_dry
         self._witness = witness
@@ -130,14 +128,13 @@ class Cycle:
         self._typical: Mapping[tuple[GpuModel, int], float] = {}
         self._built: tuple[tuple[datetime, float], tuple[object, ...], Fleet] | None = None
 
-    async def run(self) -> Pass:
-        """Do one pass: the steps of this method, in their order.
+    async def run(self, rules: Rules, unpaid: str = "") -> Pass:
+        """Do one pass: the steps of this method, in their order. `unpaid` says why nothing may be paid for in it.
 
         Raises:
             LedgerError: the ledger could not be written; nothing was paid for in this pass.
             Hurried: a person's order ended its reading; nothing was decided.
         """
-        rules = self._rules()
         self.hurry.begin()
         self._acted_at = self._clock.monotonic()
         # Every market's listing, its record of unseen time, and the answers of the workloads.
@@ -156,6 +153,7 @@ class Cycle:
             # Offers for empty and moving slots.
             await self._ask(recorded, rules)
             fleet = await self._enrich(rules)
+            fleet = plan.unpaid(fleet, unpaid) if unpaid else fleet
             planned = await self._plan(fleet, rules, found)
             news = await self._record_plan(planned)
             done = await self._act(planned.decisions, fleet, rules)

@@ -1,8 +1,11 @@
 """Rule 9: no edit of the configuration orphans or ends what runs; a changed spec moves it only when told to."""
 
+import asyncio
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
+import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +15,7 @@ from agent.decide.operators import reload
 from agent.domain import money
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.workload import OnChange, Workload
+from tests.support import full_disk
 from tests.support.losses import seeds
 from tests.support.world import Rehearsed, play, strategies, work
 
@@ -43,6 +47,11 @@ def edited(config: Config, edit: dict[str, Any], limits: dict[str, Any]) -> Conf
     is_removed = kept.pop("is_removed", False)
     works: tuple[Workload, ...] = (dataclasses.replace(config.workloads[0], **kept),)
     return dataclasses.replace(config, workloads=() if is_removed else works, limits=Limits(**limits))
+
+
+def renamed(config: Config, name: str, was: str) -> Config:
+    """Return the configuration with its workload under another name."""
+    return dataclasses.replace(config, workloads=(dataclasses.replace(config.workloads[0], name=name, was=was),))
 
 
 @given(seed=seeds, slots=st.integers(1, 2), edit=edits, limits=caps)
@@ -83,5 +92,46 @@ def test_a_changed_spec_moves_a_lease_only_when_told(seed: int, may_move: bool, 
         assert now.state is LeaseState.RUNNING
         assert (now.lease_id != held.lease_id) is may_move
         assert (now.spec_digest == reload.spec_digest(new)) is may_move
+
+    play(story, seed=seed)
+
+
+@given(seed=seeds)
+def test_a_rename_that_a_full_disk_refuses_rents_nothing_beside_the_lease(seed: int) -> None:
+    async def story(world: Rehearsed) -> None:
+        held = await world.until_running()
+        world.is_checked = False  # the world's own labels keep the old name
+        full_disk.fill(world)
+        world.app.reload(renamed(world.config, "other", was="train"), strategies())
+        await world.cycle(minutes=5)
+        lease = world.lease()
+        assert (lease.lease_id, str(lease.slot)) == (held.lease_id, "other/0")
+        assert len(world.contracts()) == 1
+
+    play(story, seed=seed)
+
+
+@given(seed=seeds)
+def test_a_reload_in_the_middle_of_a_turn_counts_from_the_next_one_on(seed: int) -> None:
+    """The second rename comes while the first one is written: no cycle runs under the one with leases of the other."""
+
+    async def story(world: Rehearsed) -> None:
+        held = await world.until_running()
+        world.is_checked = False  # the world's own labels keep the old name
+        first = renamed(world.config, "other", was="train")
+        second = renamed(first, "third", was="other")
+        world.app.reload(first, strategies())
+        loop, wire, transact = asyncio.get_running_loop(), world.app.ledger._wire, world.app.ledger._wire._transact
+
+        def reload_beside(work: Callable[[sa.Connection], Any]) -> Any:
+            wire._transact = transact  # type: ignore[method-assign]
+            loop.call_soon_threadsafe(world.app.reload, second, strategies())
+            return transact(work)
+
+        wire._transact = reload_beside  # type: ignore[method-assign]
+        await world.cycle(minutes=5)
+        lease = world.lease()
+        assert (lease.lease_id, str(lease.slot)) == (held.lease_id, "third/0")
+        assert len(world.contracts()) == 1
 
     play(story, seed=seed)

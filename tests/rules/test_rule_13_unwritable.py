@@ -4,11 +4,10 @@ SQLite itself refuses: the writer's connection is set to read only, as a full or
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import pytest
-import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,10 +18,9 @@ from agent.domain.record.lease import LeaseState
 from agent.domain.work.decision import Reason
 from agent.domain.work.order import Order
 from agent.domain.work.workload import WorkloadKind
-from agent.ledger.file import sidecar
 from agent.ledger.ledger_errors import LedgerError
 from strategies.patient import Patient, PatientParams
-from tests.support import spending
+from tests.support import full_disk, spending
 from tests.support.losses import seeds
 from tests.support.world import Rehearsed, play, work
 
@@ -38,24 +36,6 @@ async def let_write(world: Rehearsed, *, may: bool) -> None:
         driver.execute(f"PRAGMA query_only = {'OFF' if may else 'ON'}")
 
     await wire._finish(switch)
-
-
-def fill_disk(world: Rehearsed) -> None:
-    """Let the disk be full until the ballast is freed: every commit before that is refused."""
-    wire, ballast = world.app.ledger._wire, sidecar.sibling(world.app.ledger.path, ".ballast")
-    assert ballast.exists()
-    transact, is_full = wire._transact, True
-
-    def on_a_full_disk(work: Callable[[sa.Connection], Any]) -> Any:
-        nonlocal is_full
-        is_full = is_full and ballast.exists()
-        assert wire._connection is not None
-        driver = wire._connection.connection.driver_connection
-        assert driver is not None
-        driver.execute(f"PRAGMA query_only = {'ON' if is_full else 'OFF'}")
-        return transact(work)
-
-    wire._transact = on_a_full_disk  # type: ignore[method-assign]
 
 
 async def cycles(world: Rehearsed, minutes: float) -> list[str]:
@@ -132,7 +112,7 @@ def test_what_a_person_ends_on_a_full_disk_stays_ended(seed: int, verb: str) -> 
     async def story(world: Rehearsed) -> None:
         world.is_checked = False
         await world.until_running()
-        fill_disk(world)
+        full_disk.fill(world)
         await world.app.say(Order(verb, "train"), "a test")
         assert [str(held.target) for held in world.app.ledger.recollection().holds] == ["workload:train"]
         orders = len(world.orders)
@@ -219,7 +199,7 @@ def test_a_kill_holds_unwritten_and_is_written_down_later(seed: int, minutes: in
         assert len(await world.events("operator.halted")) == (1 if minutes else 0)
         assert not [order for order in world.orders[orders:] if order.kind.is_paying]
         assert not any(contract.holds_gpu for contract in world.live())
-        # The first who writes reads the ledger anew; a cooldown that ended meanwhile is no change that refuses the order.
+        # The first who writes reads the ledger anew; a cooldown that ended meanwhile refuses no order.
         await spending.lift(world.app)
         await cycles(world, 90)
         assert [lease.state for lease in world.leases()] == [LeaseState.RUNNING]
