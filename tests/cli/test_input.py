@@ -24,6 +24,7 @@ BAD: list[tuple[str, int, str]] = [
     ("strategy show nope", 2, "there is no strategy 'nope'; known: deadline, hedged, ondemand, patient"),
     ("strategy diff patient nope", 2, "there is no strategy 'nope'"),
     ("explain nope", 2, "there is no workload 'nope'; known: train"),
+    ("explain train/9", 2, "there is no workload 'train/9'; known: train"),
     ("plan", 1, "no market could be read"),
     ("rehearse --climate nope", 2, "--climate: There is no climate 'nope'; known: bidding_war, bids_end, blackout"),
     ("rehearse --strategy nope", 2, "--strategy: there is no strategy 'nope'"),

@@ -204,6 +204,7 @@ async def test_reading_verbs_ask_the_daemon_where_the_ledger_is_not_ours_to_read
             ["fleet"],
             ["plan"],
             ["explain", "train"],
+            ["explain", "train/0"],
             ["ledger", "events"],
             ["ledger", "prices", "--since", "2026-01-01"],
             ["check", "--against-running"],

@@ -44,12 +44,6 @@ def ask(
     return told if told is not None else ledger(config, lambda reader: question(config, reader))
 
 
-def must_know(config: "Config", workload: str | None) -> None:
-    """End with the known workloads if the name is unknown."""
-    if workload is not None:
-        refuse_unknown(workload, [work.name for work in config.workloads])
-
-
 def name_of(config: "Config", text: str) -> str:
     """Return the workload of a NAME or a NAME/SLOT, or end with those that there are."""
     places = {str(place): work.name for work in config.workloads for place in work.places}

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli.shared import ask, last_good, session
+from agent.cli.shared import ask, completion, last_good, session
+from agent.cli.watch import fleet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,18 +25,22 @@ _MINUTE = 60.0
 
 
 def explain(
-    workload: Annotated[str | None, typer.Argument(help="A workload's name; all of them by default.")] = None,
+    workload: Annotated[
+        str | None,
+        typer.Argument(help="NAME or NAME/SLOT; all workloads by default.", autocompletion=completion.places),
+    ] = None,
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     as_json: session.JsonOption = False,
 ) -> None:
-    """Show why the next cycle would decide as it would, and what was decided last."""
+    """Show why the next cycle would decide as it would, what was decided last, and what keeps one slot as it is."""
     query = {"workload": workload} if workload else None
     read = last_good.read(config)
     shown = read.asked("/explain", query) if isinstance(read, last_good.Broken) else _shown(*read, workload, query)
     if as_json:
         session.print_json(shown)
         return
-    _print(shown)
+    is_slot = workload is not None and workload in {row["slot"] for row in shown["slots"]}
+    (_print_slot if is_slot else _print)(shown)
 
 
 def _shown(
@@ -44,7 +49,8 @@ def _shown(
     from agent.cli.watch.preview import preview
     from agent.web.reading import views
 
-    ask.must_know(settings, workload)
+    if workload is not None:
+        ask.name_of(settings, workload)
     # A person who may read neither the ledger nor the keys gets the daemon's last cycle.
     told = ask.daemon(settings, "/explain", query)
     if told is not None:
@@ -64,11 +70,45 @@ async def _last(
 def _print(shown: dict[str, Any]) -> None:
     for one in shown["now"]:
         _print_now(one)
+    _print_weighed(shown)
+    for row in shown["last"]:
+        session.say(f"last: {_decided(row)}")
+    _print_beside(shown)
+
+
+def _print_slot(shown: dict[str, Any]) -> None:
+    """Print one slot: its lease, its last decision, what keeps it as it is, and then the reasons of the next cycle."""
+    for row in shown["slots"]:
+        session.say(_standing(row))
+        for made in shown["last"]:
+            session.say(f"  last: {_decided(made)}")
+        for kept in row["kept_by"]:
+            session.say(f"  kept by {kept['what']} {fleet.span(kept['until'], shown['at'])}, after {kept['after']}")
+        for doubt in row["in_doubt"]:
+            session.say(f"  in doubt: {doubt['kind']} {doubt['intent']}, until a listing settles it")
+        if not row["kept_by"] and not row["in_doubt"]:
+            session.say("  no hold, no cooldown and no order in doubt keeps it")
+    for one in shown["now"]:
+        _print_now(one)
+    _print_weighed(shown)
+    _print_beside(shown)
+
+
+def _standing(row: dict[str, Any]) -> str:
+    if row["lease"] is None:
+        return f"{row['slot']}: empty"
+    where = f"{row['gpus']}x {row['gpu']} on {row['market']}/{row['host']}"
+    rate = f"${row['dollars_per_hour']:.4f}/h"
+    return f"{row['slot']}: {row['state']} since {row['since'][:19]}Z, lease {row['lease']}, {where}, {rate}"
+
+
+def _print_weighed(shown: dict[str, Any]) -> None:
     for row in shown["weighed"]:
         session.say(f"last choice in money: {_decided(row)}")
         session.show(_options(row["options"]))
-    for row in shown["last"]:
-        session.say(f"last: {_decided(row)}")
+
+
+def _print_beside(shown: dict[str, Any]) -> None:
     for row in shown["beside"]:
         session.say(
             f"beside, on paper: {row['at'][:19]} {row['slot']} {row['strategy']} {row['kind']}: {row['sentence']}"

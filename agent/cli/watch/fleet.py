@@ -124,7 +124,11 @@ def _sentences(shown: dict[str, Any]) -> "Iterator[str]":
     for row in shown["resting"]:
         if row["what"].partition(":")[0] in operator_orders.MARKS:
             continue
-        is_for_good = int(row["until"][:4]) - int(shown["now"][:4]) > MOST_YEARS
-        span = "until it is lifted" if is_for_good else f"until {row['until'][:19]}"
         kind = "hold" if row["what"].partition(":")[0] in HOLDS else "cooldown"
-        yield f"{kind} {span}: {row['what']}, after {row['after']}"
+        yield f"{kind} {span(row['until'], shown['now'])}: {row['what']}, after {row['after']}"
+
+
+def span(until: str, now: str) -> str:
+    """Return how long a hold or a cooldown lasts."""
+    is_for_good = int(until[:4]) - int(now[:4]) > MOST_YEARS
+    return "until it is lifted" if is_for_good else f"until {until[:19]}Z"

@@ -25,7 +25,7 @@ from agent.domain.work.workload import Slot, Workload
 from agent.ledger.memory import Recollection
 from agent.ledger.tables.decisions import RecordedDecision
 from agent.web.reading import caps as told
-from agent.web.reading import lease_address, shadow_json, slot_leases
+from agent.web.reading import lease_address, shadow_json, slot_grounds, slot_leases
 
 
 def fleet(
@@ -172,21 +172,38 @@ def explained(
     workload: str | None,
     beside: Iterable[ShadowDecision] = (),
 ) -> dict[str, Any]:
-    """Return the reasons of a cycle for one workload or all, each slot's last decision, and its last one among several.
+    """Return the reasons of a cycle for one workload, one NAME/SLOT or all: slots, and each slot's last decisions.
 
-    `beside` is what shadows would have done last.
+    `weighed` are the last ones among several ways, `beside` is what shadows would have done last.
     """
-    chosen = [work for work in seen.fleet.workloads if workload in {None, work.name}]
+    places = {place: work for work in seen.fleet.workloads for place in work.places if _is_meant(place, workload)}
     return {
-        "now": [explain.explanation_json(explain.explain(seen.fleet, seen.plan, work)) for work in chosen],
-        "last": [decision(made) for made in decided if workload in {None, made.slot.workload}],
+        "at": seen.fleet.now.isoformat(),
+        "slots": [slot_grounds.of(seen.fleet, work, place) for place, work in places.items()],
+        "now": [_now(seen, work, workload) for work in seen.fleet.workloads if work in places.values()],
+        "last": [decision(made) for made in decided if _is_meant(made.slot, workload)],
         "weighed": [
             decision(made) | {"options": [asdict(option) for option in made.reason.options]}
             for made in weighed
-            if workload in {None, made.slot.workload}
+            if _is_meant(made.slot, workload)
         ],
-        "beside": [shadow_json.decision(made) for made in beside if workload in {None, made.slot.workload}],
+        "beside": [shadow_json.decision(made) for made in beside if _is_meant(made.slot, workload)],
     }
+
+
+def _is_meant(place: Slot, name: str | None) -> bool:
+    """Return whether a NAME or NAME/SLOT means a slot; None means all."""
+    return name is None or name in {place.workload, str(place)}
+
+
+def _now(seen: Pass, work: Workload, name: str | None) -> dict[str, Any]:
+    """Return the grounds of a workload's decisions; of those of one slot, if a slot is named."""
+    found = explain.explanation_json(explain.explain(seen.fleet, seen.plan, work))
+    is_all = name in {None, work.name}
+    of_slot = {
+        key: [row for row in found[key] if is_all or row["slot"] == name] for key in ("decisions", "checkpoints")
+    }
+    return found | of_slot
 
 
 def running(digest: str, caps: Limits) -> dict[str, Any]:

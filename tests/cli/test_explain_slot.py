@@ -1,0 +1,69 @@
+"""`gpubid explain WORKLOAD/SLOT`: why one slot is as it is, from its lease down to the sample of the market."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.cli.watch import explain
+from agent.domain.record.cooldown import Cooldown, CooldownKind
+from agent.domain.work.order import Order
+from agent.web.reading import views
+from tests.support.world import Rehearsed, rehearsed, work
+
+
+async def shown(world: Rehearsed, name: str) -> dict[str, Any]:
+    """Return what is explained of a slot after one more cycle."""
+    await world.cycle()
+    reader = await world.app.ledger.reader()
+    assert world.app.seen is not None
+    return views.explained(world.app.seen, await reader.decisions(), await reader.weighed(), name)
+
+
+async def test_a_slot_tells_its_lease_its_last_decision_and_what_keeps_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with rehearsed(tmp_path, workloads=(work(slots=2),)) as world:
+        await world.until_running()
+        await world.app.say(Order("pause", "train/0"), "a test")
+        await world.app.say(Order("lock", "market:vast"), "a test")
+        now = world.clock.now()
+        async with world.app.ledger.transaction() as tx:
+            for index in (0, 1):
+                later = now.replace(year=now.year + 1)
+                tx.add_rest(Cooldown(CooldownKind.SLOT, f"train/{index}", later, f"a rent of {index}"))
+        found = await shown(world, "train/0")
+        capsys.readouterr()
+        (lease,) = [each for each in world.leases() if str(each.slot) == "train/0"]
+        explain._print_slot(found)
+        told = capsys.readouterr().out
+        both = await shown(world, "train")
+    (slot,) = found["slots"]
+    assert (slot["slot"], slot["lease"], slot["state"]) == ("train/0", lease.lease_id, lease.state.value)
+    assert {row["what"] for row in slot["kept_by"]} == {"pause:slot:train/0", "lock:market:vast", "slot:train/0"}
+    assert [row["slot"] for row in both["slots"]] == ["train/0", "train/1"]
+    assert {row["slot"] for row in found["last"]} == {"train/0"}
+    assert {row["slot"] for row in both["last"]} == {"train/0", "train/1"}
+    (now_of,) = found["now"]
+    assert {row["slot"] for row in now_of["decisions"]} == {"train/0"}
+    lines = told.splitlines()
+    assert lines[0].startswith(f"train/0: {lease.state.value} since ")
+    assert (
+        f"lease {lease.lease_id}, 1x {lease.gpu} on vast/{lease.host_id}, ${lease.billing_rate.dollars:.4f}/h"
+        in lines[0]
+    )
+    assert lines[1].startswith("  last: ")
+    assert "train/0 hold, paused: slot:train/0 is paused by a test" in lines[1]
+    assert "  kept by pause:slot:train/0 until it is lifted, after a test" in lines
+    assert "train/1" not in told
+    assert lines.index("  kept by lock:market:vast until it is lifted, after a test") < next(
+        number for number, line in enumerate(lines) if "offers seen" in line
+    )
+
+
+async def test_an_empty_slot_that_nothing_keeps_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    async with rehearsed(tmp_path) as world:
+        found = await shown(world, "train/0")
+        found["slots"][0] |= {"kept_by": [], "in_doubt": []}
+        explain._print_slot(found)
+    assert "  no hold, no cooldown and no order in doubt keeps it" in capsys.readouterr().out
