@@ -146,8 +146,8 @@ nightly: setup tools cover deploy-test ## Second opinions that take minutes: cov
 	@$(BIN)/pyright --pythonpath $(PYTHON) agent strategies migrations
 	@[ -n "$${GPUBID_OPENAPI:-}" ] || echo "GPUBID_OPENAPI names no OpenAPI file of the vendor: the surface is NOT fuzzed" >&2
 	@$(PYTHON) -m pytest --quiet -m nightly || [ $$? = 5 ]
-	@echo "the money rules in 25 worlds each, and every program started from nothing"
-	@GPUBID_EXAMPLES=25 $(PYTHON) -m pytest $(IN_CI) tests/rules
+	@echo "the money rules in 25 worlds each over real HTTP, and every program started from nothing"
+	@GPUBID_EXAMPLES=25 GPUBID_WIRED=1 $(PYTHON) -m pytest $(IN_CI) tests/rules
 	@GPUBID_COLD=1 $(PYTHON) -m pytest $(IN_CI) $(addprefix tests/,cli crash daemon ledger stories)
 	@$(PYTHON) -m tests.storm --seed $$(date +%j)
 	@first=$$(( $$(date +%s) / 86400 * 10000 )); echo "ten thousand new disasters, and 300 on disk; tonight's first seed is $$first"; \

@@ -19,13 +19,14 @@ from agent.domain.market import gpu
 from agent.domain.work.workload import Workload
 from agent.ledger.ledger_errors import LedgerError
 from agent.simulator.market_model import RentTerms
-from tests.disasters import deeds, exchange, loop, stage
+from tests.disasters import deeds, exchange, stage
 from tests.disasters.exchange import Death, Process
 from tests.disasters.judge import Judge
 from tests.disasters.orders import Order
 from tests.disasters.sight import Broken, Sight
 from tests.disasters.story import CALM_FROM, Deed, Story, Strike
 from tests.disasters.truth import Truth
+from tests.support import loop
 from tests.support.scene import FLEET
 
 BUSY_SECONDS = 2.0

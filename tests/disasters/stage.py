@@ -23,9 +23,9 @@ from agent.ledger.store import Ledger
 from agent.simulator.climate import Climate, Demand, Runpod
 from agent.simulator.market_server import Simulator
 from agent.simulator.vast.world import World
-from tests.disasters import loop
 from tests.disasters.exchange import Process, StruckExchange, Weather, Witness
 from tests.disasters.story import Story, Work
+from tests.support import loop
 from tests.support.in_process import InProcess
 from tests.support.scene import FLEET, KEY, START
 

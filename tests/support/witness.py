@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from aiohttp import web
 
 from agent.domain.record.intent import IntentKind
 from agent.markets import labels
+from agent.simulator.http_wire import Answer, Asked
 from agent.simulator.market_model import Contract
 from agent.simulator.vast.world import World
+from tests.support.in_process import Answering
 from tests.support.scene import FLEET
 
 _WRITE = re.compile(r"^/api/v0/(?P<route>asks|instances/bid_price|instances)/(?P<number>\d+)/?$")
@@ -45,14 +46,13 @@ class Witness:
         self._market = market
         self._now = now
 
-    def before(self, handle: Callable[[web.BaseRequest], Any]) -> Callable[[web.BaseRequest], Any]:
-        async def witness(request: web.BaseRequest) -> web.StreamResponse:
-            match = _WRITE.match(request.path)
-            if match is not None and request.method in {"PUT", "DELETE"}:
-                body = msgspec.json.decode(await request.read() or b"{}")
-                self._look(request.method, match["route"], int(match["number"]), body)
-            response: web.StreamResponse = await handle(request)
-            return response
+    def before(self, answer: Answering) -> Answering:
+        async def witness(asked: Asked) -> Answer:
+            match = _WRITE.match(asked.path)
+            if match is not None and asked.method in {"PUT", "DELETE"}:
+                body = msgspec.json.decode(asked.body or b"{}")
+                self._look(asked.method, match["route"], int(match["number"]), body)
+            return await answer(asked)
 
         return witness
 

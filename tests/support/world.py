@@ -1,7 +1,7 @@
 """A rehearsed world: the whole program and the market it rents from, on one clock that moves only when told.
 
-HTTP is real, the ledger is a real file, nothing sleeps. After every cycle the world is checked against the truth of the
-market, and a world that the money-safety rules do not allow ends the test:
+HTTP is real unless a world is not wired, the ledger is a real file, nothing sleeps. After every cycle the world is
+checked against the truth of the market, and a world that the money-safety rules do not allow ends the test:
 
 1. Every order that reaches the market has a durable intent in state *sent*, and a paying one arrives once per intent.
 2. No intent has two contracts; no slot has two open paying intents; no host holds two leases.
@@ -15,6 +15,7 @@ import asyncio
 import contextlib
 import dataclasses
 import datetime as dt
+import os
 import random
 import re
 import sqlite3
@@ -37,6 +38,8 @@ from agent.simulator import faults
 from agent.simulator.market_model import Contract, RentTerms
 from agent.simulator.market_server import Simulator
 from agent.simulator.vast.world import World
+from tests.support import loop
+from tests.support.in_process import InProcess
 from tests.support.judge import Judge
 from tests.support.scene import FLEET, KEY, START, STILL, Scene, strategies, work
 from tests.support.witness import Order, Witness, is_ours
@@ -58,6 +61,12 @@ BUSY_SECONDS = 2.0
 
 HOSTS = 90
 
+IS_WIRED = "GPUBID_WIRED" in os.environ
+"""GPUBID_WIRED=1 tells the stories of `play` over real HTTP too, with ledgers on disk."""
+
+UNWIRED = "http://vast.invalid"
+MEMORY = Path("/dev/shm")  # noqa: S108 - a memory file system; what is made there is removed
+
 
 class ImpossibleWorld(AssertionError):
     """The world is in a state that the money-safety rules do not allow."""
@@ -68,8 +77,10 @@ class Rehearsed:
 
     app: App
 
-    def __init__(self, directory: Path, scene: Scene) -> None:
+    def __init__(self, directory: Path, scene: Scene, *, is_wired: bool = True) -> None:
+        """Make the market. Where it is not wired, requests go from hand to hand and not over a connection."""
         self.scene = scene
+        self.is_wired = is_wired
         self.clock = SteppedClock(scene.start)
         self.market = World(
             scene.climate, seed=scene.seed, start=self.clock.time(), hosts=scene.hosts, credit=scene.credit
@@ -89,7 +100,7 @@ class Rehearsed:
         )
         self._witness = Witness(self.config.ledger, self.market, self.clock.time)
         api = self.simulator.api
-        api.handle = self._witness.before(api.handle)  # type: ignore[method-assign,assignment]
+        api.answer = self._witness.before(api.answer)  # type: ignore[method-assign,assignment]
         self.is_checked = True
         self.plans: list[Plan] = []
         self.ids = random.Random(f"{scene.seed}/ids")
@@ -102,10 +113,11 @@ class Rehearsed:
         outside = Outside(
             self.clock,
             lambda _: KEY,
-            {"vast": self.simulator.vast_url},
+            {"vast": self.simulator.vast_url if self.is_wired else UNWIRED},
             new_id=lambda: f"{self.ids.getrandbits(64):016x}",
             jitter=lambda: 0.5,
             fleet_id=FLEET,
+            exchanges={} if self.is_wired else {"vast": InProcess(self.simulator.api.answer)},
         )
         self.app = await App.open(self.config, self.scene.tuned, outside)
         self.is_open = True
@@ -295,10 +307,12 @@ def market_settings(*, may_spend: bool) -> MarketSettings:
 
 
 @contextlib.asynccontextmanager
-async def rehearsed(directory: Path, scene: Scene | None = None, **changes: Any) -> AsyncIterator[Rehearsed]:
+async def rehearsed(
+    directory: Path, scene: Scene | None = None, *, is_wired: bool = True, **changes: Any
+) -> AsyncIterator[Rehearsed]:
     """Run a world while the block runs."""
-    world = Rehearsed(directory, dataclasses.replace(scene or Scene(), **changes))
-    async with world.simulator:
+    world = Rehearsed(directory, dataclasses.replace(scene or Scene(), **changes), is_wired=is_wired)
+    async with world.simulator if is_wired else contextlib.nullcontext():
         await world.open()
         try:
             yield world
@@ -309,12 +323,21 @@ async def rehearsed(directory: Path, scene: Scene | None = None, **changes: Any)
 def play(story: Callable[[Rehearsed], Awaitable[None]], **changes: Any) -> None:
     """Tell one story in a world of its own: for properties, whose tests are no coroutines.
 
-    It has HOSTS unless told otherwise: so many that three slots find a host in all but one of 400 seeds.
+    It has HOSTS unless told otherwise: so many that three slots find a host in all but one of 400 seeds. Its ledger
+    lies in memory and it is not wired, unless IS_WIRED.
     """
 
     async def told() -> None:
-        with tempfile.TemporaryDirectory(prefix="gpubid-rules-") as directory:
-            async with rehearsed(Path(directory), **{"hosts": HOSTS, **changes}) as world:
+        with tempfile.TemporaryDirectory(prefix="gpubid-rules-", dir=in_memory()) as directory:
+            async with rehearsed(Path(directory), is_wired=IS_WIRED, **{"hosts": HOSTS, **changes}) as world:
                 await story(world)
 
-    asyncio.run(told())
+    if IS_WIRED:
+        asyncio.run(told())
+    else:
+        loop.run(lambda _: told())
+
+
+def in_memory() -> Path | None:
+    """Return the memory file system, where there is one and the run is not wired."""
+    return MEMORY if MEMORY.is_dir() and not IS_WIRED else None
