@@ -98,3 +98,15 @@ def nearest(word: str, known: Iterable[str]) -> str:
     if close:
         return f"did you mean {close[0]}?"
     return f"write one of {', '.join(names)}" if names else "there is none to write here"
+
+
+def no_workload(workload: str, names: Sequence[str]) -> str:
+    """Return the sentence about a workload that there is not, with those that there are."""
+    close = difflib.get_close_matches(workload[:_SHOWN], names, n=1)
+    hint = f"; did you mean {close[0]}?" if close else ""
+    return f"there is no workload {workload!r}; known: {', '.join(names)}{hint}"
+
+
+def no_kind(option: str, kind: str, known: Iterable[str]) -> str:
+    """Return the sentence about a kind of events that there is not."""
+    return f"{option}: the ledger has no events of kind {kind!r}; {nearest(kind, known)}"

@@ -62,9 +62,11 @@ class Reader:
         kinds: Sequence[str] = (),
         limit: int = LIMIT,
         leases: Collection[str] | None = None,
+        market: str | None = None,
     ) -> list[Event]:
-        """Return events, of these leases only if they are named, newest first."""
-        return await self._all(event_rows.between(since, until, workload, kinds, limit, leases), event_rows.event_of)
+        """Return events, of these leases and this market only if they are named, newest first."""
+        query = event_rows.between(since, until, workload, kinds, limit, leases, market)
+        return await self._all(query, event_rows.event_of)
 
     async def last_events(self, leases: Collection[str], kinds: Collection[str], before: dt.datetime) -> list[Event]:
         """Return the last event of these kinds before an instant, of each of these leases that has one."""

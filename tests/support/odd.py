@@ -3,7 +3,8 @@
 from tests.web.page import TOKEN
 
 PAGES = (
-    "/", "/lease/x", "/events", "/login", "/logout", "/confirm", "/order", "/static/page.css", "/metrics", "/healthz",
+    "/", "/spend", "/savings",
+    "/lease/x", "/events", "/login", "/logout", "/confirm", "/order", "/static/page.css", "/metrics", "/healthz",
     "/readyz", "/services", "/webhooks/vast", "/api/v1/fleet", "/api/v1/events", "/api/v1/openapi.json", "/api/v1/",
     "/nothing",
 )  # fmt: skip

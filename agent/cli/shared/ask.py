@@ -4,7 +4,6 @@ The daemon is asked where the file is not ours to read, and where agent.toml is 
 """
 
 import asyncio
-import difflib
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from agent.ledger.reader import Reader
 
 T = TypeVar("T")
-MOST_COMPARED = 60
 
 
 def ask(
@@ -56,9 +54,9 @@ def name_of(config: "Config", text: str) -> str:
 def refuse_unknown(workload: str, names: Sequence[str]) -> None:
     """End with the workloads that there are, and the one that was meant, unless there is one of that name."""
     if workload not in names:
-        close = difflib.get_close_matches(workload[:MOST_COMPARED], names, n=1)
-        hint = f"; did you mean {close[0]}?" if close else ""
-        exits.stop(exits.BAD_INPUT, [f"there is no workload {workload!r}; known: {', '.join(names)}{hint}"])
+        from agent.config import problems
+
+        exits.stop(exits.BAD_INPUT, [problems.no_workload(workload, names)])
 
 
 def daemon(config: "Config", route: str, query: daemon_socket.Query | None = None, *, first: bool = False) -> Any:  # noqa: ANN401 - JSON

@@ -113,8 +113,7 @@ def _refuse_unknown(file: Path, workload: str | None, kinds: Sequence[str], rows
     seen = {row["kind"] for row in rows}
     for kind in kinds:
         if kind not in known and kind not in seen:
-            sentence = f"--kind: the ledger has no events of kind {kind!r}; {problems.nearest(kind, known)}"
-            exits.stop(exits.BAD_INPUT, [sentence])
+            exits.stop(exits.BAD_INPUT, [problems.no_kind("--kind", kind, known)])
     read = last_good.read(file)
     if workload is not None and not rows and not isinstance(read, last_good.Broken):
         ask.name_of(read[0], workload)

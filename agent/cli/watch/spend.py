@@ -49,12 +49,9 @@ def spend(
     if as_json:
         session.print_json(report)
         return
-    columns = {
-        "dollars": "spent", "waste_dollars": "wasted", "paid_hours": "paid h", "useful_hours": "useful h",
-        "lost_hours": "lost h", "restoring_hours": "restoring h", "loading_hours": "loading h",
-        "interruptions": "interruptions", "dollars_per_useful_hour": "$/useful h",
-    }  # fmt: skip
-    _print(report, columns, as_csv=as_csv)
+    from agent.web.reading import report_columns
+
+    _print(report, report_columns.SPEND, as_csv=as_csv)
     if not as_csv:
         together = report["total"]["dollars"] + report["unmetered_dollars"]
         at = datetime.fromisoformat(report["as_of"])
@@ -80,11 +77,9 @@ def savings(
     if as_json:
         session.print_json(report)
         return
-    columns = {
-        "dollars": "spent", "compared_dollars": report["against"], "saved_dollars": "saved", "savings_ratio": "share",
-        "useful_hours": "useful h", "unknown_hours": "h without a price",
-    }  # fmt: skip
-    _print(report, columns, as_csv=as_csv)
+    from agent.web.reading import report_columns
+
+    _print(report, report_columns.savings(report), as_csv=as_csv)
     if not as_csv:
         for line in report["cited"]:
             session.say(line)
@@ -118,17 +113,9 @@ def _print(report: Mapping[str, Any], columns: Mapping[str, str], *, as_csv: boo
         writer.writeheader()
         writer.writerows(rows)
         return
+    from agent.web.reading import report_columns
+
     table = session.table(str(report["by"]), *columns.values())
     for row in rows:
-        session.add(table, str(row["key"]), *(_cell(name, row[name]) for name in columns))
+        session.add(table, str(row["key"]), *(report_columns.cell(name, row[name]) for name in columns))
     session.show(table)
-
-
-def _cell(name: str, value: float | None) -> str:
-    if value is None:
-        return "-"
-    if name == "savings_ratio":
-        return f"{value:.1%}"
-    if name == "interruptions":
-        return str(value)
-    return f"${value:.4f}" if "dollars" in name else f"{value:.2f}"

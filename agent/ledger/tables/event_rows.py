@@ -45,6 +45,7 @@ def between(
     kinds: Sequence[str],
     limit: int,
     leases: Collection[str] | None = None,
+    market: str | None = None,
 ) -> Query:
     """Return the query for the last `limit` events from `since` up to but not at `until`, the newest first.
 
@@ -62,6 +63,8 @@ def between(
         query = query.where(table.c.slot == int(index)) if index.isdecimal() else query
     if leases is not None:
         query = query.where(table.c.lease_id.in_(leases))
+    if market is not None:
+        query = query.where(table.c.market == market)
     if kinds:
         query = query.where(table.c.kind.in_(kinds))
     return query

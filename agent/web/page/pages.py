@@ -1,4 +1,4 @@
-"""The page: the fleet with its money, last plan and losses; a lease's story; events. Orders: order_pages.py.
+"""The page: the fleet with its money, last plan and losses; a lease's story. Its other screens are beside it.
 
 1. Everything that a market or a host wrote is escaped by the templates; the page runs no script but its own files.
 2. Reading needs nothing.
@@ -6,7 +6,6 @@
 """
 
 from collections.abc import Callable
-from datetime import datetime
 from importlib import resources
 
 import jinja2
@@ -19,9 +18,9 @@ from agent.web.page import dashboard, frame
 from agent.web.page.frame import Frame
 from agent.web.page.login_pages import LoginPages
 from agent.web.page.order_pages import OrderPages
+from agent.web.page.record_pages import RecordPages
 from agent.web.page.visitors import Visitors
 
-EVENTS = 100
 STATIC = {
     "page.css": "text/css",
     "page.js": "text/javascript",
@@ -40,7 +39,11 @@ class Pages:
         self._feed = feed or LiveFeed(app)
         self._app = app
         self._frame = Frame(visitors, app.clock)
-        self._others = (LoginPages(visitors, self._frame), OrderPages(app, visitors, self._frame, wake))
+        self._others = (
+            LoginPages(visitors, self._frame),
+            OrderPages(app, visitors, self._frame, wake),
+            RecordPages(app, self._frame),
+        )
         static = resources.files("agent.web") / "static"
         self._static = {name: (static / name).read_bytes() for name in STATIC}
 
@@ -53,7 +56,6 @@ class Pages:
         mine = [
             web.get("/", self._board),
             web.get("/lease/{lease}", self._lease),
-            web.get("/events", self._events),
             web.get("/static/{name:.+}", self._file),
         ]
         return frame.headed([*mine, *(route for each in self._others for route in each.routes())])
@@ -79,28 +81,8 @@ class Pages:
         found = await (await self._app.ledger.reader()).leases(1, ids=[lease_id])
         return found[0] if found else None
 
-    async def _events(self, request: web.Request) -> web.Response:
-        asked = request.query.get("before")
-        before = _instant(asked) if asked else None
-        if asked and before is None:
-            return self._frame.said(
-                request, "Bad address", "`before` is not an instant such as 2026-11-21T00:00:00+00:00.", 400
-            )
-        found = await (await self._app.ledger.reader()).events(until=before, limit=EVENTS)
-        older = found[-1].at.isoformat() if len(found) == EVENTS else ""
-        told = {"events": [dashboard.event(each) for each in found], "before": older}
-        return self._frame.shown(request, "events.html", told)
-
     async def _file(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]
         if name not in STATIC:
             raise web.HTTPNotFound
         return web.Response(body=self._static[name], content_type=STATIC[name], charset="utf-8")
-
-
-def _instant(text: str) -> datetime | None:
-    try:
-        instant = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return instant if instant.tzinfo is not None else None
