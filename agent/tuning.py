@@ -138,6 +138,20 @@ def over(name: str, params: Params, file: Path) -> Params:
         raise problems.ConfigError(verdict.problems_of(error, read, type(params))) from None
 
 
+def of_file(file: Path) -> Tuned:
+    """Return the strategy of one file, wherever it lies, under its stem.
+
+    Raises:
+        ConfigError: with every mistake in it.
+    """
+    return _tuned(file, installed())
+
+
+def base(tuned: Tuned) -> str:
+    """Return the name of the installed strategy whose numbers a file changes."""
+    return next(name for name, strategy in installed().items() if type(strategy) is type(tuned.strategy))
+
+
 def _tuned(file: Path, known: Registry) -> Tuned:
     read = source.read(file)
     name = read.values.get("strategy")

@@ -1,13 +1,20 @@
 """`gpubid strategy`: list strategies, show their numbers, and show how two differ."""
 
-from datetime import timedelta
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli.shared import completion, exits, session
+from agent.cli.shared import completion, exits, own_strategies, session
 from agent.cli.watch import learned
 from agent.config import problems
+from agent.decide import explain
+
+if TYPE_CHECKING:
+    from agent.cli.shared.number_facts import NumberFacts
+    from agent.cycle import Pass
+    from agent.decide.strategy import Tuned
+    from agent.domain.fleet import Fleet
 
 app = typer.Typer(no_args_is_help=True, help="List, show and compare strategies.")
 
@@ -36,18 +43,25 @@ def list_(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: sessio
 @app.command()
 def show(
     name: Annotated[
-        str, typer.Argument(help="A strategy, or the stem of one of your files.", autocompletion=completion.strategies)
+        str,
+        typer.Argument(help="A strategy, or the path or stem of your own file.", autocompletion=completion.strategies),
     ],
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     as_json: session.JsonOption = False,
 ) -> None:
-    """Show every number of a strategy."""
-    numbers = _numbers(config, name)
+    """Show every number of a strategy as TOML: its unit and range, and whether your file changed it."""
+    from agent.cli.shared import number_facts
+
+    chosen = _found(config, name)
+    facts = list(number_facts.of(chosen))
     if as_json:
-        session.print_json(numbers)
+        session.print_json({each.key: _as_json(each) for each in facts})
         return
-    for key, value in numbers.items():
-        session.say(f"{key} = {problems.literal(value)}")
+    session.say(f"# {chosen.name}: {chosen.source or 'no file'}, digest {chosen.digest}")
+    for each in facts:
+        session.say(each.line)
+    changed = [each.key for each in facts if each.is_changed]
+    session.say(f"# changed: {', '.join(changed) or 'nothing, every number is as shipped'}")
 
 
 app.command()(learned.learned)
@@ -57,19 +71,25 @@ app.command()(learned.reset)
 @app.command()
 def diff(
     name: Annotated[
-        str, typer.Argument(help="A strategy, or the stem of one of your files.", autocompletion=completion.strategies)
+        str,
+        typer.Argument(help="A strategy, or the path or stem of your own file.", autocompletion=completion.strategies),
     ],
     other: Annotated[str, typer.Argument(help="What to compare it with.", autocompletion=completion.strategies)],
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     as_json: session.JsonOption = False,
 ) -> None:
     """Show which numbers differ between two strategies, and what the next plan would do differently."""
-    mine, theirs = _numbers(config, name), _numbers(config, other)
+    from agent.cli.shared import number_facts
+
+    found = {one: _found(config, one) for one in (name, other)}
+    mine, theirs = ({each.key: each.value for each in number_facts.of(found[one])} for one in (name, other))
     keys = [key for key in {**mine, **theirs} if mine.get(key) != theirs.get(key)]
     changes = {key: [mine.get(key), theirs.get(key)] for key in keys}
-    plans = {one: _planned(config, one) for one in (name, other)}
+    seen = {one: _seen(config, tuned) for one, tuned in found.items()}
+    plans = {one: [explain.sentence(made) for made in each.plan.decisions] for one, each in seen.items()}
+    lacking = _lacking(seen[name].fleet)
     if as_json:
-        session.print_json({"numbers": changes, "plans": plans})
+        session.print_json({"numbers": changes, "plans": plans, "lacking": lacking})
         return
     for key, (here, there) in changes.items():
         session.say(f"{key}: {_shown(here)} -> {_shown(there)}")
@@ -77,31 +97,53 @@ def diff(
     for one, sentences in plans.items():
         for sentence in sentences:
             session.say(f"plan with {one}: {sentence}")
+    if lacking:
+        session.say(lacking)
 
 
-def _numbers(config: Any, name: str) -> dict[str, Any]:  # noqa: ANN401 - the path typer hands in
+def _found(config: Path, name: str) -> "Tuned":
+    """Return a strategy by its name, its stem or its path, or end with the known ones."""
+    if own_strategies.is_path(name):
+        return own_strategies.of_path(name)
     _, tuned = session.read(config)
     if name not in tuned:
         exits.stop(exits.BAD_INPUT, [f"there is no strategy {name!r}; known: {', '.join(sorted(tuned))}"])
-    return {key: _as_written(value) for key, value in tuned[name].params.model_dump().items()}
+    return tuned[name]
 
 
-def _as_written(value: Any) -> Any:  # noqa: ANN401 - whatever a strategy reckons with
-    """Return a number as its file has it: durations such as "45m"."""
-    return problems.duration_text(value) if isinstance(value, timedelta) else value
+def _as_json(each: "NumberFacts") -> dict[str, Any]:
+    return {
+        "value": each.value,
+        "unit": each.unit,
+        "range": each.span,
+        "default": each.shipped,
+        "is_changed": each.is_changed,
+    }
 
 
 def _shown(value: object) -> str:
     return "-" if value is None else problems.literal(value)
 
 
-def _planned(config: Any, name: str) -> list[str]:  # noqa: ANN401 - the path typer hands in
-    """Return what the next cycle would do if every workload ran on `name`."""
+def _seen(config: Path, chosen: "Tuned") -> "Pass":
+    """Return what the next cycle would see and do if every workload ran on a strategy."""
     from dataclasses import replace
 
     from agent.cli.watch.preview import preview
-    from agent.decide import explain
 
     settings, tuned = session.read(config)
-    settings = replace(settings, workloads=tuple(replace(work, strategy=name) for work in settings.workloads))
-    return [explain.sentence(made) for made in preview(settings, tuned).plan.decisions]
+    settings = replace(settings, workloads=tuple(replace(work, strategy=chosen.name) for work in settings.workloads))
+    return preview(settings, {**tuned, chosen.name: chosen})
+
+
+def _lacking(fleet: "Fleet") -> str:
+    """Return that and why there are no offers on which two strategies could differ; nothing where there are some."""
+    from agent.decide import needs
+
+    if any(view.offers for view in fleet.markets.values()):
+        return ""
+    why = "no offer was found" if needs.needs(fleet) else "no slot has a choice to make now, so no market was asked"
+    return (
+        f"there are no offers to compare on: {why}; compare on recorded time with `gpubid replay`, on many days with "
+        "`gpubid lab bench --problem bids --strategies A,B`"
+    )

@@ -16,6 +16,8 @@ BAD: list[tuple[str, int, str]] = [
     ("ledger verify", 1, "there is no ledger at ledger.sqlite"),
     ("ledger backup copy", 1, "there is no ledger at ledger.sqlite"),
     ("ledger backup agent.toml", 2, "agent.toml exists; name a new file"),
+    ("ledger export --to x", 1, "there is no ledger at ledger.sqlite"),
+    ("ledger export --to x --table lease", 2, "--table: no table 'lease'; did you mean leases?"),
     ("ledger restore nothing.sqlite", 2, "take an older backup"),
     ("ledger events --since tomorrow", 2, "--since: 'tomorrow' is not an ISO date such as"),
     ("ledger events --since 2026-13-01", 2, "is not an ISO date"),

@@ -25,6 +25,7 @@ VERBS: dict[str, tuple[str, ...]] = {
     "savings": ("savings",),
     "ledger events": ("ledger", "events"),
     "ledger prices": ("ledger", "prices"),
+    "ledger export": ("ledger", "export", "--to", "exported", "--table", "leases"),
     "ledger verify": ("ledger", "verify"),
     "strategy list": ("strategy", "list"),
     "strategy show": ("strategy", "show", "patient"),

@@ -22,7 +22,9 @@ def bench(  # noqa: PLR0913 - one parameter per option
     *,
     options: Options,
     problem: Annotated[str, typer.Option(help=f"One of {', '.join(PROBLEMS)}.")],
-    strategies: Annotated[str | None, typer.Option(help="With commas between; all by default.")] = None,
+    strategies: Annotated[
+        str | None, typer.Option(help="Names, or paths of your own files, with commas; all by default.")
+    ] = None,
     baseline: Annotated[str | None, typer.Option(help="The strategy that the others are compared with.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap, and of what is drawn.")] = 0,
     workers: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
@@ -33,7 +35,8 @@ def bench(  # noqa: PLR0913 - one parameter per option
     """Run strategies over the same cases; report which is cheaper, by how much, and how certain that is."""
     if page is not None:
         running.must_be_writable(page)
-    made = running.compared(running.built(problem, options), strategies, baseline, workers, seed)
+    what = running.contest(running.built(problem, options), strategies, baseline, options)
+    made = running.compared(what, workers, seed)
     if page is not None:
         _write(page, made)
     _print(made, as_json=as_json, as_csv=as_csv)

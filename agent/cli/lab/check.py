@@ -6,35 +6,33 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agent.cli.lab import running
-from agent.cli.shared import exits, session
+from agent.cli.shared import exits, own_strategies, session
 
 if TYPE_CHECKING:
     from agent.lab.engine.lookahead_check import Verdict
 
 
 def check(
-    strategy: Annotated[str, typer.Argument(help="A strategy, a package's too, or the stem of one of your files.")],
+    strategy: Annotated[str, typer.Argument(help="A strategy, a package's too, or the path or stem of your own file.")],
     traces: Annotated[
         Path | None, typer.Option(envvar="GPUBID_LAB_TRACES", help="A trace file or folder; drawn courses by default.")
     ] = None,
-    directory: Annotated[Path | None, typer.Option(help="A directory of your own strategy files.")] = None,
+    directory: own_strategies.DirectoryOption = None,
+    config: own_strategies.ConfigOption = None,
     as_json: session.JsonOption = False,
 ) -> None:
     """Replace the future of a market by noise and demand the same decisions before it; exit 1 if one differs."""
-    from agent import tuning
     from agent.lab.engine import lookahead_check
     from agent.lab.traces import course, trace_files
 
+    chosen = own_strategies.find(strategy, config, directory)
     with running.honest():
-        known = tuning.load(directory)
         over = lookahead_check.drawn()
         if traces is not None:
             over = {
                 each.pool: course.of_trace(each, hours=lookahead_check.HOURS) for each in trace_files.folder(traces)
             }
-    if strategy not in known:
-        exits.stop(exits.BAD_INPUT, [f"there is no strategy {strategy!r}; known: {', '.join(sorted(known))}"])
-    verdict = lookahead_check.check(known[strategy], over)
+    verdict = lookahead_check.check(chosen, over)
     if as_json:
         session.print_json(_document(verdict))
     else:

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from agent.cli.shared import exits
+from agent.cli.shared import exits, own_strategies
 from agent.lab.deadline.cross_fit import CrossFit
 
 
@@ -96,6 +96,9 @@ class Options:
     seeds: Annotated[str, typer.Option(help="bids: days of the rehearsed market, one a seed.")] = "1-20"
     hours: Annotated[float, typer.Option(min=0.01, max=1000, help="bids: length of such a day.")] = 24.0
     poll_seconds: Annotated[float, typer.Option(min=5, max=600, help="bids: between two looks.")] = 60.0
+
+    directory: own_strategies.DirectoryOption = None
+    config: own_strategies.ConfigOption = None
 
     def folder(self) -> Path:
         """Return the folder of traces, or end with a sentence that says what to name."""

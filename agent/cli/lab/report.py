@@ -27,7 +27,9 @@ def report(  # noqa: PLR0913 - one parameter per option
     table: Annotated[
         Path | None, typer.Option("--from", help="What gpubid lab bench --json printed, instead of running it again.")
     ] = None,
-    strategies: Annotated[str | None, typer.Option(help="With commas between; all by default.")] = None,
+    strategies: Annotated[
+        str | None, typer.Option(help="Names, or paths of your own files, with commas; all by default.")
+    ] = None,
     baseline: Annotated[str | None, typer.Option(help="The strategy that the others are compared with.")] = None,
     case: Annotated[str | None, typer.Option(help="The run to tell tick by tick; a typical one by default.")] = None,
     study: Annotated[str | None, typer.Option(help="A study of gpubid lab tune whose trials to draw too.")] = None,
@@ -72,12 +74,14 @@ def _run(
     from agent.lab.bench.comparison import Divided
     from agent.lab.page import plots, saved_table
 
-    built = running.built(name, options)
+    strategies, baseline, workers, seed = how
+    what = running.contest(running.built(name, options), strategies, baseline, options)
+    built = what.problem
     if case is not None:
         # A bench may take minutes, so a missing run is reported before it.
         with running.honest():
             plots.must_have(built, case)
-    made = running.compared(built, *how)
+    made = running.compared(what, workers, seed)
     tables = [saved_table.table(each.document()) for each in made]
     parts = built.parts() if isinstance(built, Divided) else [built]
     drawn = [*plots.of_saved(tables)]

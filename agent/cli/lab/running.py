@@ -3,16 +3,18 @@
 import contextlib
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.cli.lab.options import Options
 from agent.cli.lab.problems import PROBLEMS
-from agent.cli.shared import exits, session
+from agent.cli.shared import exits, own_strategies, session
 from agent.telemetry.plain_text import plain
 
 if TYPE_CHECKING:
-    from agent.lab.bench.comparison import Problem
+    from agent.decide.strategy import Tuned
+    from agent.lab.bench.comparison import Problem, Tunable
     from agent.lab.bench.result_table import Table
 
 
@@ -46,19 +48,70 @@ def built(name: str, options: Options) -> "Problem":
         return made
 
 
-def compared(
-    problem: "Problem", strategies: str | None, baseline: str | None, workers: int, seed: int
-) -> "list[Table]":
-    """Return the tables of strategies, one for each part; names are separated by commas, None means all strategies."""
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """A problem with the strategies to compare, own files among them; without a baseline the problem's own."""
+
+    problem: "Problem"
+    names: tuple[str, ...]
+    baseline: str | None
+
+
+def contest(problem: "Problem", strategies: str | None, baseline: str | None, options: Options) -> Contest:
+    """Return what is compared: names and paths of own files with commas between; None means all of the problem's."""
+    names: list[str] = []
+    for given in filter(None, (name.strip() for name in (strategies or "").split(","))):
+        problem, name = with_own(problem, given, options)
+        names.append(name)
+    if baseline is not None:
+        problem, baseline = with_own(problem, baseline, options)
+    return Contest(problem, tuple(names or problem.strategies()), baseline)
+
+
+def with_own(problem: "Problem", name: str, options: Options) -> "tuple[Problem, str]":
+    """Return a problem that knows a strategy, and its name there: a name of the problem's, or an own file.
+
+    An own file runs under its stem. A stem that the problem knows means the problem's; its path means the file.
+    """
+    from agent.lab.bench.comparison import Tunable
+
+    if is_own(problem, name) and isinstance(problem, Tunable):
+        found = own(problem, name, options)
+        return problem.with_params(found.name, found.params), found.name
+    return problem, name
+
+
+def is_own(problem: "Problem", name: str) -> bool:
+    """Return whether a name means an own file."""
+    return own_strategies.is_path(name) or name not in problem.strategies()
+
+
+def own(problem: "Tunable", name: str, options: Options) -> "Tuned":
+    """Return the strategy of an own file that a problem can run, or end with 2 and what it can."""
+    from agent import tuning
+
+    numbers = {each: params for each in problem.strategies() if (params := problem.params(each)) is not None}
+    if not own_strategies.is_path(name) and name not in own_strategies.known(options.config, options.directory):
+        sentence = f"{problem.name} knows no {name}; it knows {', '.join(problem.strategies())}"
+        exits.stop(exits.BAD_INPUT, [f"{sentence}; for a file of your own {own_strategies.NAMED}"])
+    found = own_strategies.find(name, options.config, options.directory)
+    of = tuning.base(found)
+    if type(numbers.get(of)) is not type(found.params):
+        takes = ", ".join(each for each in numbers if each in tuning.installed()) or "none"
+        exits.stop(exits.BAD_INPUT, [f"{name} has numbers of {of}, and {problem.name} runs own files of {takes}"])
+    return found
+
+
+def compared(what: Contest, workers: int, seed: int) -> "list[Table]":
+    """Return the tables of strategies, one for each part of the problem."""
     from agent.lab.bench import comparison
 
-    given = [name.strip() for name in (strategies or "").split(",")]
-    named = [name for name in given if name] or problem.strategies()
-    parts = problem.parts() if isinstance(problem, comparison.Divided) else [problem]
+    parts = what.problem.parts() if isinstance(what.problem, comparison.Divided) else [what.problem]
     made = []
     for part in parts:
         with honest(), _progress(part.name) as told:
-            made.append(comparison.run(part, named, baseline=baseline, workers=workers, seed=seed, told=told))
+            table = comparison.run(part, what.names, baseline=what.baseline, workers=workers, seed=seed, told=told)
+            made.append(table)
     return made
 
 

@@ -1,5 +1,6 @@
 """`gpubid lab tune`: search for a strategy's numbers, score them on other data, and write them to a file."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,7 +23,7 @@ STORAGE = "sqlite:///gpubid-lab.sqlite3"
 def tune(  # noqa: PLR0913 - one parameter per option
     *,
     options: Options,
-    strategy: Annotated[str, typer.Argument(help="The strategy whose numbers are searched.")],
+    strategy: Annotated[str, typer.Argument(help="The strategy whose numbers are searched, or your own file of one.")],
     problem: Annotated[str, typer.Option(help=f"One of {', '.join(PROBLEMS)}.")],
     keys: Annotated[str | None, typer.Option(help="Search these alone, with commas between.")] = None,
     trials: Annotated[int, typer.Option(min=1, help="Trials in a study; there is one for each fold and one.")] = 60,
@@ -66,12 +67,13 @@ def _searched(problem: str, options: Options, strategy: str, out: Path | None, o
     from agent.lab.tuning import number_search
     from agent.lab.tuning.study import StorageError
 
-    built = _tunable(problem, options)
+    built = tunable(problem, options)
     with running.honest():
         try:
-            made = number_search.tune(_started(built, strategy, out), strategy, order)
+            start = started(built, strategy, out, options)
+            made = number_search.tune(start.problem, start.strategy, order)
             if out is not None:
-                _write(made, out)
+                _write(made, out, start)
         except ValueError as error:
             exits.stop(exits.BAD_INPUT, [str(error)])
         except StorageError as error:
@@ -79,7 +81,8 @@ def _searched(problem: str, options: Options, strategy: str, out: Path | None, o
     return made
 
 
-def _tunable(problem: str, options: Options) -> "Tunable":
+def tunable(problem: str, options: Options) -> "Tunable":
+    """Return a problem whose strategies have numbers to search, or end with what is wrong."""
     from agent.lab.bench.comparison import Tunable
 
     built = running.built(problem, options)
@@ -88,33 +91,47 @@ def _tunable(problem: str, options: Options) -> "Tunable":
     return built
 
 
-def _started(built: "Tunable", strategy: str, out: Path | None) -> "Tunable":
-    """Return the problem with the numbers to start from: the operator's file if it exists, else the shipped numbers."""
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The problem with the numbers to start from, the strategy whose numbers they are, and the file that has them."""
+
+    problem: "Tunable"
+    strategy: str
+    file: Path | None
+
+
+def started(built: "Tunable", strategy: str, out: Path | None, options: Options) -> Start:
+    """Return where a search starts: at the file to write if it exists, else at an own file or the shipped numbers."""
     from agent import tuning
 
-    if strategy not in built.strategies():
-        known = ", ".join(name for name in built.strategies() if built.params(name) is not None)
-        exits.stop(exits.BAD_INPUT, [f"{built.name} knows no {strategy!r} with numbers; it knows {known or 'none'}"])
+    file = out if out is not None and out.exists() else None
+    if running.is_own(built, strategy):
+        found = running.own(built, strategy, options)
+        strategy, file = tuning.base(found), file or Path(found.source)
+        built = built.with_params(strategy, found.params)
     shipped = built.params(strategy)
-    if out is None or not out.exists() or shipped is None:
-        return built
-    return built.with_params(strategy, tuning.over(strategy, shipped, out))
+    if file is None or shipped is None:
+        return Start(built, strategy, None)
+    return Start(built.with_params(strategy, tuning.over(strategy, shipped, file)), strategy, file)
 
 
-def _write(made: "Tuning", out: Path) -> None:
+def _write(made: "Tuning", out: Path, start: Start) -> None:
+    from agent.lab.tuning import tuned_file
+
+    try:
+        tuned_file.write(out, text(made, start.file))
+    except tuned_file.WriteError as error:
+        exits.stop(exits.FAILED, [str(error)])
+
+
+def text(made: "Tuning", started_from: Path | None) -> str:
+    """Return the strategy file with the tuned numbers: the file that the search started from, or the shipped one."""
     from agent import tuning
     from agent.lab.tuning import tuned_file
 
-    if out.exists():
-        base: str | None = out.read_text()
-    else:
-        one = tuning.installed().get(made.strategy)
-        file = tuning.shipped_file(one) if one is not None else None
-        base = file.read_text() if file is not None and file.exists() else None
-    try:
-        tuned_file.write(out, tuned_file.text(made, base))
-    except tuned_file.WriteError as error:
-        exits.stop(exits.FAILED, [str(error)])
+    one = tuning.installed().get(made.strategy)
+    file = started_from or (tuning.shipped_file(one) if one is not None else None)
+    return tuned_file.text(made, file.read_text() if file is not None and file.exists() else None)
 
 
 def document(made: "Tuning", problem: str, storage: str, seed: int) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli.shared import ask, completion, exits, instants, session, strategy_numbers
+from agent.cli.shared import ask, completion, exits, instants, own_strategies, session, strategy_numbers
 
 if TYPE_CHECKING:
     from agent.config.settings import Config
@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 def replay(  # noqa: PLR0913 - one parameter per option
     ledger: Annotated[Path, typer.Argument(help="A ledger, in use or not, or a backup of one.")],
     strategy: Annotated[
-        str, typer.Option(help="A strategy, or the stem of one of your files.", autocompletion=completion.strategies)
+        str,
+        typer.Option(help="A strategy, or the path or stem of your own file.", autocompletion=completion.strategies),
     ],
     config: session.ConfigOption = session.DEFAULT_CONFIG,
+    directory: own_strategies.DirectoryOption = None,
     workload: Annotated[
         str | None, typer.Option(help="One workload; by default all of them.", autocompletion=completion.workloads)
     ] = None,
@@ -36,11 +38,10 @@ def replay(  # noqa: PLR0913 - one parameter per option
     as_json: session.JsonOption = False,
 ) -> None:
     """Run a strategy on paper over the time that a ledger recorded, and compare it with what was done."""
-    settings, tuned = session.read(config)
-    if strategy not in tuned:
-        exits.stop(exits.BAD_INPUT, [f"there is no strategy {strategy!r}; known: {', '.join(sorted(tuned))}"])
+    settings, _ = session.read(config)
+    chosen = own_strategies.find(strategy, config, directory)
     workload = ask.name_of(settings, workload) if workload is not None else None
-    chosen = strategy_numbers.changed(tuned[strategy], changes or [])
+    chosen = strategy_numbers.changed(chosen, changes or [])
     span = instants.instant("--since", since), instants.instant("--until", until)
     with session.waiting("replaying"):
         told = asyncio.run(_told(ledger, settings, chosen, workload, span, step_seconds))

@@ -9,7 +9,8 @@ import typer
 from agent.cli.shared import ask, exits, last_good, session
 
 if TYPE_CHECKING:
-    from agent.ledger.file.table_export import Opener
+    from agent.ledger.file.table_export import Exported, Opener
+    from agent.ledger.reader import Reader
 
 
 class Form(StrEnum):
@@ -35,16 +36,24 @@ def export(
     existing = [file for name in names if (file := to / f"{name}{suffix}").exists()]
     if existing:
         exits.stop(exits.BAD_INPUT, [f"{file} exists; name another folder, or remove it" for file in existing])
-    try:
-        to.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError as error:
-        exits.stop(exits.FAILED, [f"{to} cannot be made ({error.strerror}); name another folder"])
-    made = ask.ledger(place, lambda reader: reader.export(names, to, suffix, opener))
+
+    async def written(reader: "Reader") -> "list[Exported]":
+        _make(to)
+        return await reader.export(names, to, suffix, opener)
+
+    made = ask.ledger(place, written)
     if as_json:
         session.print_json([{"table": one.table, "file": str(one.file), "rows": one.rows} for one in made])
         return
     for one in made:
         session.say(f"{one.file}: {one.rows} row(s)")
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        exits.stop(exits.FAILED, [f"{folder} cannot be made ({error.strerror}); name another folder"])
 
 
 def _names(asked: "list[str] | tuple[()]") -> list[str]:

@@ -20,6 +20,7 @@ from agent.lab.availability import (
 )
 from agent.lab.availability.availability_ticks import Maker
 from agent.lab.availability.span import Setting, Span, cut
+from agent.lab.bench import comparison
 from agent.lab.bench.comparison import Case, NotComparable, Score
 from agent.lab.engine import run_timeline
 from agent.lab.traces import provenance, trace_files
@@ -89,7 +90,7 @@ class AvailabilityProblem:
     def params(self, strategy: str) -> Params | None:
         """Return the numbers that one of ours runs on, or None for a published rule."""
         if strategy not in OURS:
-            return None
+            return self.numbers.get(strategy)
         params, worth = self.numbers.get(strategy, HedgedParams()), OURS[strategy]
         is_given = strategy in self.numbers or worth is None
         return params if is_given else params.model_copy(update={"short_worth": worth})
@@ -118,7 +119,7 @@ class AvailabilityProblem:
     def strategies(self) -> Sequence[str]:
         """Return the published rules, ours, ours held to each of them where there are other days, and the bounds."""
         matches = (*MATCHED, AT_TARGET) if all(matched.others(self._spans, self.hours)) else ()
-        return (*availability_baselines.RULES, *OURS, *matches, BOUND, BOUND_WHOLE)
+        return (*availability_baselines.RULES, *OURS, *comparison.own(self.numbers, OURS), *matches, BOUND, BOUND_WHOLE)
 
     def rival(self, strategy: str) -> str | None:
         """Return the published rule that a strategy is held to, the baseline for what is held to the target."""
@@ -166,7 +167,7 @@ class AvailabilityProblem:
         """Return the picture of a span under those of the strategies that are rules, the first few of them."""
         if not isinstance(case, Span):
             raise TypeError("availability runs spans")
-        rules = [name for name in strategies if name in availability_baselines.RULES or name in OURS]
+        rules = [name for name in strategies if name in availability_baselines.RULES or self.params(name) is not None]
         chosen = rules if len(rules) <= MOST_TOLD else [name for name in TOLD if name in rules] or rules[:MOST_TOLD]
         return availability_report.kept_of(case, self.setting, {name: self._maker(name) for name in chosen})
 
@@ -193,7 +194,7 @@ class AvailabilityProblem:
 
     def digests(self) -> Mapping[str, str]:
         """Return the digest of the numbers of each of ours."""
-        found = {name: self.params(name) for name in OURS}
+        found = {name: self.params(name) for name in (*OURS, *self.numbers)}
         return {name: tuning.digest("hedged", params) for name, params in found.items() if params is not None}
 
 

@@ -6,7 +6,7 @@ Invariants:
 """
 
 import multiprocessing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -93,8 +93,16 @@ class Tunable(Problem, Protocol):
         ...
 
     def with_params(self, strategy: str, params: Params) -> Self:
-        """Return the same problem with the same cases, in which the strategy runs on these numbers."""
+        """Return the same problem with the same cases, in which the strategy runs on these numbers.
+
+        A new name adds a strategy of the operator's own: the problem's strategy with numbers of this type, under it.
+        """
         ...
+
+
+def own(numbers: Mapping[str, Params], shipped: Collection[str]) -> tuple[str, ...]:
+    """Return the names of the operator's own strategies among those with numbers."""
+    return tuple(name for name in numbers if name not in shipped)
 
 
 @runtime_checkable

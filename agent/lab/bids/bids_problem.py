@@ -9,6 +9,7 @@ from typing import Self
 
 from agent import tuning
 from agent.decide.strategy import Params, Tuned
+from agent.lab.bench import comparison
 from agent.lab.bench.comparison import Case, Score
 from agent.lab.bids import bid_baselines, bids_report, day, hindsight, waste
 from agent.lab.engine import run_timeline
@@ -62,11 +63,16 @@ class BidsProblem:
     @cached_property
     def _tuned(self) -> dict[str, Tuned]:
         shipped = tuning.load()
-        ours = {
-            name: replace(shipped[name], params=params, digest=tuning.digest(name, params))
-            for name, params in self.numbers.items()
-        }
+        ours = {name: self._numbered(shipped, name, params) for name, params in self.numbers.items()}
         return shipped | ours | bid_baselines.tuned()
+
+    def _numbered(self, shipped: Mapping[str, Tuned], name: str, params: Params) -> Tuned:
+        of = next(each for each in OURS if type(shipped[each].params) is type(params))
+        return replace(shipped[of], name=name, params=params, digest=tuning.digest(of, params))
+
+    @property
+    def _ours(self) -> tuple[str, ...]:
+        return (*OURS, *comparison.own(self.numbers, OURS))
 
     def cases(self) -> Sequence[Seeded]:
         """Return every day, the climates of one seed together: what is held out later holds all of them."""
@@ -78,11 +84,11 @@ class BidsProblem:
 
     def strategies(self) -> Sequence[str]:
         """Return ours, the baselines, and the bound."""
-        return (*OURS, *bid_baselines.RULES, OPTIMUM)
+        return (*self._ours, *bid_baselines.RULES, OPTIMUM)
 
     def params(self, strategy: str) -> Params | None:
         """Return the numbers that ours run on, or None for a baseline."""
-        return self._tuned[strategy].params if strategy in OURS else None
+        return self._tuned[strategy].params if strategy in self._ours else None
 
     def with_params(self, strategy: str, params: Params) -> Self:
         """Return the same days with the strategy on these numbers."""
@@ -151,7 +157,7 @@ class BidsProblem:
 
     def digests(self) -> Mapping[str, str]:
         """Return the digests of our numbers."""
-        return {name: self._tuned[name].digest for name in OURS}
+        return {name: self._tuned[name].digest for name in self._ours}
 
 
 @functools.lru_cache(maxsize=1024)

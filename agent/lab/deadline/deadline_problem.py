@@ -10,6 +10,7 @@ from typing import Self
 from agent import tuning
 from agent.decide.deadline import hazards
 from agent.decide.strategy import Params
+from agent.lab.bench import comparison
 from agent.lab.bench.comparison import Case, Score
 from agent.lab.deadline import (
     checks,
@@ -30,6 +31,7 @@ from strategies.deadline import DeadlineParams
 OPTIMUM = "optimum"
 LEARNER = "deadline"
 """The names of our strategies."""
+_RULES = (*deadline_baselines.PLAIN, *deadline_baselines.NUMBERED)
 SHIPPED_FROM = "as shipped: fitted on AWS from 2022-10-26 and from 2023-02-15, 12 and 11 days; no proof on those days"
 """The first hazards of `deadline` unless it is fitted again; see `hazards.SHIPPED`."""
 
@@ -81,7 +83,7 @@ class DeadlineProblem:
 
     def strategies(self) -> Sequence[str]:
         """Return the published rules and the bound."""
-        return (*deadline_baselines.PLAIN, *deadline_baselines.NUMBERED, LEARNER, OPTIMUM)
+        return (*_RULES, LEARNER, *comparison.own(self.numbers, (*_RULES, LEARNER)), OPTIMUM)
 
     def params(self, strategy: str) -> Params | None:
         """Return the numbers that a strategy runs on."""
@@ -164,4 +166,9 @@ class DeadlineProblem:
     def digests(self) -> Mapping[str, str]:
         """Return the digest of the numbers of each strategy that has any."""
         found = {name: self.params(name) for name in self.strategies()}
-        return {name: tuning.digest(name, params) for name, params in found.items() if params is not None}
+        return {name: tuning.digest(_of(name, params), params) for name, params in found.items() if params is not None}
+
+
+def _of(name: str, params: Params) -> str:
+    """Return the strategy that has these numbers: an own file of `deadline` has its digest."""
+    return LEARNER if isinstance(params, DeadlineParams) else name

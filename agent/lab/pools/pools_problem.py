@@ -9,6 +9,7 @@ from typing import Self
 
 from agent import tuning
 from agent.decide.strategy import Params
+from agent.lab.bench import comparison
 from agent.lab.bench.comparison import Case, Score
 from agent.lab.engine import run_timeline
 from agent.lab.jobs import job_lanes, offline_optimum, tick_engine, uniform_progress
@@ -57,11 +58,12 @@ class PoolsProblem:
 
     def strategies(self) -> Sequence[str]:
         """Return the published rules, ours, and the bound."""
-        return ("on_demand", STAY, *[name for name in POLICIES if name != "on_demand"], OPTIMUM)
+        rules = [name for name in POLICIES if name != "on_demand"]
+        return ("on_demand", STAY, *rules, *comparison.own(self.numbers, (OURS,)), OPTIMUM)
 
     def params(self, strategy: str) -> Params | None:
         """Return the numbers that ours runs on, or None for a published rule."""
-        return self.numbers.get(strategy, HedgedParams()) if strategy == OURS else None
+        return self.numbers.get(strategy, HedgedParams() if strategy == OURS else None)
 
     def with_params(self, strategy: str, params: Params) -> Self:
         """Return the same windows with the strategy on these numbers."""
@@ -90,7 +92,7 @@ class PoolsProblem:
         """Return the picture of a run; the bound has only costs, and `stay` is many runs."""
         if not isinstance(case, JobCase):
             raise TypeError("deadline-pools runs windows of pools")
-        named = [name for name in strategies if name in POLICIES]
+        named = [name for name in strategies if name in POLICIES or self.params(name) is not None]
         lanes = tuple(job_lanes.lane(name, case, self._policy(name, case.terms)) for name in named)
         return job_lanes.timeline(case, case.terms.ticks, lanes)
 
@@ -122,7 +124,8 @@ class PoolsProblem:
 
     def digests(self) -> Mapping[str, str]:
         """Return the digest of the numbers of ours."""
-        return {OURS: tuning.digest(OURS, self.numbers.get(OURS, HedgedParams()))}
+        found = {name: self.params(name) for name in (OURS, *self.numbers)}
+        return {name: tuning.digest(OURS, params) for name, params in found.items() if params is not None}
 
 
 def _score(run: tick_engine.Run, case: JobCase) -> Score:

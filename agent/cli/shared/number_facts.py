@@ -1,0 +1,105 @@
+"""What a person needs to know of a strategy's numbers: value, unit, range, what is shipped, and what a file changed."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import annotated_types
+from pydantic.fields import FieldInfo
+
+from agent.config import problems
+
+if TYPE_CHECKING:
+    from agent.decide.strategy import Tuned
+
+UNITS: Mapping[str, str] = {
+    "most_losses": "losses per slot and hour",
+    "short_worth": "hours of all slots on demand",
+}
+"""Units of numbers whose type does not say them."""
+MOST_SHARE = 10.0
+"""A fraction that may not be larger is a share of something; the comment of the shipped file says of what."""
+
+
+@dataclass(frozen=True, slots=True)
+class NumberFacts:
+    """One number of a strategy as a person reads it."""
+
+    key: str
+    value: Any
+    """As a file has it: durations such as "45m"."""
+    unit: str
+    span: str
+    """The range, such as "0 to 4"; empty where the type bounds it."""
+    shipped: Any
+    """The value that the strategy ships with."""
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether it differs from what is shipped."""
+        return bool(self.value != self.shipped)
+
+    @property
+    def line(self) -> str:
+        """The number as a line of TOML, with what is known of it as its comment."""
+        about = ", ".join(part for part in (self.unit, self.span) if part)
+        default = f"CHANGED, the default is {problems.literal(self.shipped)}" if self.is_changed else "the default"
+        return f"{self.key} = {problems.literal(self.value)}  # {about}; {default}"
+
+
+def of(tuned: "Tuned") -> Iterator[NumberFacts]:
+    """Yield the facts of every number, in the order of the shipped file."""
+    from agent import tuning
+
+    shipped = tuning.load()[tuning.base(tuned)].params
+    for key, field in type(tuned.params).model_fields.items():
+        value, default = getattr(tuned.params, key), getattr(shipped, key)
+        yield NumberFacts(key, as_written(value), _unit(key, field), _span(field), as_written(default))
+
+
+def as_written(value: Any) -> Any:  # noqa: ANN401 - whatever a strategy reckons with
+    """Return a number as its file has it: durations such as "45m"."""
+    return problems.duration_text(value) if isinstance(value, timedelta) else value
+
+
+def _unit(key: str, field: FieldInfo) -> str:
+    if key in UNITS:
+        return UNITS[key]
+    if field.annotation is bool:
+        return "switch"
+    if field.annotation is timedelta:
+        return "duration"
+    if key.endswith("_hours"):
+        return "hours"
+    high = _bounds(field)[1]
+    if field.annotation is float and high is not None and high[0] <= MOST_SHARE:
+        return "share"
+    return "count" if field.annotation is int else "number"
+
+
+def _span(field: FieldInfo) -> str:
+    low, high = _bounds(field)
+    begins = "" if low is None else f"{'above ' if low[1] else ''}{low[0]:g}"
+    ends = "" if high is None else f"{'below ' if high[1] else ''}{high[0]:g}"
+    return f"{begins or 'any'} to {ends or 'any'}" if begins or ends else ""
+
+
+def _bounds(field: FieldInfo) -> tuple[tuple[float, bool] | None, tuple[float, bool] | None]:
+    """Return the lower and the upper bound of a number, each with whether it is excluded."""
+    low: tuple[float, bool] | None = None
+    high: tuple[float, bool] | None = None
+    for each in field.metadata:
+        if isinstance(each, annotated_types.Ge | annotated_types.Gt):
+            low = _bound(
+                each.ge if isinstance(each, annotated_types.Ge) else each.gt, isinstance(each, annotated_types.Gt)
+            )
+        elif isinstance(each, annotated_types.Le | annotated_types.Lt):
+            high = _bound(
+                each.le if isinstance(each, annotated_types.Le) else each.lt, isinstance(each, annotated_types.Lt)
+            )
+    return low, high
+
+
+def _bound(number: Any, is_excluded: bool) -> tuple[float, bool]:  # noqa: ANN401 - as annotated_types has it
+    return float(number), is_excluded
