@@ -24,10 +24,11 @@ from agent.domain.market.label import Label
 from agent.domain.market.offer import Offer
 from agent.domain.money import UsdPerHour
 from agent.domain.record.event_kind import LoggedKind
-from agent.domain.work.workload import Requirements, Workload
+from agent.domain.work.workload import Workload
 from agent.markets import labels, market_errors, port
 from agent.observe import market_time
 from agent.observe.prober import Prober
+from agent.observe.wide_sample import WideSample
 
 log = structlog.get_logger("gpubid.poller")
 
@@ -48,13 +49,6 @@ SURVEY_OF_DEAR_EVERY = 900.0
 """Seconds between such searches for a workload that pays for on-demand: at most 1,152 rows a day for each."""
 LOOKS_AT_ONCE = 16
 """Instances asked for by id in one cycle to see their labels: after an upgrade every lease needs one request."""
-SAMPLE_EVERY = 3600.0
-"""Seconds between two wide questions to a market while something is needed of it: they tell why nothing fits."""
-SAMPLE_AGAIN = 600.0
-"""Seconds until such a question that failed is asked again."""
-SAMPLE_ROWS = 256
-SPARED_ROWS = 4_500
-"""Rows of the day's ration that a wide question leaves to the searches that find what is rented."""
 ROWS = 16
 ROWS_OF_SURVEY = 12
 LEAST_ROWS = 2
@@ -77,7 +71,7 @@ class Poller:
         self._asked: dict[str, tuple[tuple[str, ...], float, int]] = {}
         self._surveyed: dict[str, float] = {}
         self._offers: dict[str, Offer] = {}
-        self._sample_at = 0.0
+        self._wide = WideSample(market, clock)
         self._closed_until: datetime | None = None
         self._events_since: datetime | None = None
         self._records_unread = 0
@@ -189,24 +183,14 @@ class Poller:
                 fresh += await self._search(work, (), ROWS_OF_SURVEY)
         self.seen_offers = tuple(fresh)
         self._keep(fresh)
-        await self._sample([need.workload for need in needs if need.workload.may_use(self.market.name)], now)
+        await self._sample([need.workload for need in needs if need.workload.may_use(self.market.name)])
         return self.view
 
-    async def _sample(self, lacking: Sequence[Workload], now: float) -> None:
+    async def _sample(self, lacking: Sequence[Workload]) -> None:
         """Ask now and then what there is at all, for the workloads that lack something: it tells why nothing fits."""
-        if not lacking or now < self._sample_at or self._is_closed():
-            return
-        counts = sorted({work.requirements.gpus for work in lacking})
-        found: list[Offer] = []
-        try:
-            for gpus in counts:
-                found += await self.market.offers(_wide(gpus, SAMPLE_ROWS // len(counts)))
-        except market_errors.MarketError as error:
-            self._sample_at = now + SAMPLE_AGAIN
-            log.debug("sample.failed", market=self.market.name, code=error.code)
-            return
-        self._sample_at = now + SAMPLE_EVERY
-        self.view = replace(self.view, sample=tuple(found), sampled_at=self._clock.now())
+        found = None if self._is_closed() else await self._wide.ask(lacking)
+        if found is not None:
+            self.view = replace(self.view, sample=found, sampled_at=self._clock.now())
 
     def _is_closed(self) -> bool:
         return self._closed_until is not None and self._clock.now() < self._closed_until
@@ -374,17 +358,6 @@ def _questions(work: Workload, hosts: tuple[str, ...], rows: int) -> list[port.O
         )
         for most, models in groups
     ]
-
-
-def _wide(gpus: int, rows: int) -> port.OfferQuery:
-    """Return the question for anything of so many GPUs."""
-    return port.OfferQuery(
-        requirements=Requirements(gpus=gpus, verified_only=False),
-        disk_gb=1.0,
-        max_rows=rows,
-        is_sample=True,
-        spared_rows=SPARED_ROWS,
-    )
 
 
 def _rises(events: Iterable[MarketEvent]) -> tuple[MarketEvent, ...]:

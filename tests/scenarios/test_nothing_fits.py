@@ -1,11 +1,14 @@
 """A slot for which nothing fits says what each requirement leaves of what the market has."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from agent.domain import money
+from agent.domain.market.offer import Offer
 from agent.markets import pace
-from agent.observe import poller
+from agent.markets.port import OfferQuery
+from agent.observe import wide_sample
 from tests.support.scene import work
 from tests.support.world import Rehearsed, play
 
@@ -56,10 +59,37 @@ def test_a_slot_that_runs_asks_nothing_wide() -> None:
 def test_a_ration_that_is_nearly_spent_is_left_to_the_searches_that_rent() -> None:
     async def story(world: Rehearsed) -> None:
         (asked,) = world.app.pollers
-        asked.market._rows.count(pace.DAILY_ROWS - poller.SPARED_ROWS)  # type: ignore[attr-defined]
+        asked.market._rows.count(pace.DAILY_ROWS - wide_sample.SPARED_ROWS)  # type: ignore[attr-defined]
         await world.cycle()
         await world.cycle()
         assert sampled(world) is None
         assert "no " in reason(world)
 
     play(story, seed=1, workloads=(CHEAP,))
+
+
+def test_an_answer_is_kept_while_the_question_for_another_number_of_gpus_fails() -> None:
+    async def story(world: Rehearsed) -> None:
+        (asked,) = world.app.pollers
+        ask, counts = asked.market.offers, []
+
+        async def offers(query: OfferQuery) -> Sequence[Offer]:
+            if query.is_sample:
+                counts.append(query.requirements.gpus)
+                if counts == [1, 2]:
+                    world.weather("server_error_before", route="POST /bundles")
+            try:
+                return await ask(query)
+            finally:
+                world.still()
+
+        asked.market.offers = offers  # type: ignore[method-assign]
+        await world.cycle(minutes=5)
+        assert counts == [1, 2]
+        assert sampled(world) is None, "without the second answer a slot of two GPUs would be told that there are none"
+        await world.cycle(minutes=15)
+        assert counts == [1, 2, 2], "the first answer was asked for twice"
+        assert {offer.gpus for offer in asked.view.sample} == {1, 2}
+
+    both = replace(CHEAP.requirements, gpus=2)
+    play(story, seed=1, workloads=(CHEAP, replace(CHEAP, name="wide", requirements=both)))
