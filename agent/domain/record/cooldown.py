@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from agent.domain.market.host import HostKey
+from agent.domain.record.expiry import Expiring
 
 
 class CooldownKind(StrEnum):
@@ -38,7 +39,7 @@ Cooling = Mapping[CooldownKind, Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Cooldown:
+class Cooldown(Expiring):
     """`key` of a kind rests until `until`."""
 
     kind: CooldownKind
@@ -48,23 +49,10 @@ class Cooldown:
     ground: str
     """After what it rests."""
 
-    def __str__(self) -> str:
-        """Return it as `gpubid fleet` shows it: SCOPE:KEY."""
-        return ":".join(self.place)
-
     @property
     def place(self) -> tuple[str, str]:
         """Scope and key."""
         return self.kind.value, self.key
-
-    @property
-    def shown_until(self) -> datetime:
-        """The end that is shown of it."""
-        return self.until
-
-    def is_over(self, now: datetime) -> bool:
-        """Return whether its time is over."""
-        return self.until <= now
 
 
 def of_host(host: HostKey, until: datetime, ground: str) -> Cooldown:

@@ -5,14 +5,12 @@ Invariant: a hold without a time is over only when somebody lifts it; no clock e
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 
 from agent.domain.market.host import HostKey, OwnerKey
+from agent.domain.record.expiry import Expiring
 from agent.domain.work.workload import Slot
-
-LASTING = timedelta(days=3650)
-"""What has to name an end shows a hold without one as ending so long after it began."""
 
 
 class Word(StrEnum):
@@ -129,7 +127,7 @@ def place_of(word: Word, target: Target) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class OperatorHold:
+class OperatorHold(Expiring):
     """A word about a target, in force from `since` on."""
 
     word: Word
@@ -140,23 +138,10 @@ class OperatorHold:
     until: datetime | None = None
     """When it is over by itself; None: when it is lifted."""
 
-    def __str__(self) -> str:
-        """Return it as `gpubid fleet` shows it: SCOPE:KEY."""
-        return ":".join(self.place)
-
     @property
     def place(self) -> tuple[str, str]:
         """Scope and key: two holds of one place are the same hold, given twice."""
         return place_of(self.word, self.target)
-
-    @property
-    def shown_until(self) -> datetime:
-        """The end that is shown of it: far ahead, where it has none."""
-        return self.until if self.until is not None else self.since + LASTING
-
-    def is_over(self, now: datetime) -> bool:
-        """Return whether its time is over; a hold without a time never is."""
-        return self.until is not None and self.until <= now
 
 
 Holds = Mapping[tuple[Word, Target], OperatorHold]

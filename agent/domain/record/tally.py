@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from agent.domain.record.expiry import Expiring
+
 
 class Counted(StrEnum):
     """What is counted."""
@@ -33,7 +35,7 @@ AT = "@"
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class Tally(Expiring):
     """One more of what is counted, until `until`."""
 
     counted: Counted
@@ -49,20 +51,7 @@ class Tally:
     count: int = 1
     """How often it happened."""
 
-    def __str__(self) -> str:
-        """Return it as `gpubid fleet` shows it: SCOPE:KEY."""
-        return ":".join(self.place)
-
     @property
     def place(self) -> tuple[str, str]:
         """Scope and key: what happened again at one place is counted there."""
         return self.counted.value, f"{self.of}{AT}{self.where}" if self.where else self.of
-
-    @property
-    def shown_until(self) -> datetime:
-        """The end that is shown of it."""
-        return self.until
-
-    def is_over(self, now: datetime) -> bool:
-        """Return whether it counts no more."""
-        return self.until <= now

@@ -6,14 +6,14 @@ from datetime import datetime
 from agent.domain.money import Usd
 from agent.domain.record.budget import Scope, Window
 from agent.domain.record.event_kind import EventKind
-from agent.domain.record.hold import LASTING
+from agent.domain.record.expiry import Expiring
 
 CROSSED = "crossed"
 """Under this the ledger remembers what was told."""
 
 
 @dataclass(frozen=True, slots=True)
-class ToldCrossing:
+class ToldCrossing(Expiring):
     """A threshold that was told; a moved threshold is another one."""
 
     kind: EventKind
@@ -28,20 +28,7 @@ class ToldCrossing:
     until: datetime | None = None
     """When its window is over; None: never, and it is told once."""
 
-    def __str__(self) -> str:
-        """Return its scope and key."""
-        return ":".join(self.place)
-
     @property
     def place(self) -> tuple[str, str]:
         """Scope and key."""
         return CROSSED, f"{self.kind} {self.scope} {self.window.value} {self.threshold.micros}"
-
-    @property
-    def shown_until(self) -> datetime:
-        """The end that is shown of it: far ahead, where it has none."""
-        return self.until if self.until is not None else self.since + LASTING
-
-    def is_over(self, now: datetime) -> bool:
-        """Return whether it would be told again."""
-        return self.until is not None and self.until <= now
