@@ -4,8 +4,9 @@ This is the composition root: it alone knows the concrete markets and how the pa
 """
 
 import asyncio
+import contextlib
 import secrets
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -187,9 +188,7 @@ class App:
         """
         if order.is_of_everything:
             return await self._stop_everything(order, who)
-        if order.verb in operator_orders.ENDING:
-            self._cycle.hurry.now()
-        async with self._turn:
+        async with self._turn_at_once() if order.verb in operator_orders.ENDING else self._turn:
             now = self.clock.now()
             known = self.ledger.recollection(now)
             grounds = operator_orders.Grounds(self.rules.workloads, tuple(self.markets), known, now)
@@ -209,8 +208,7 @@ class App:
             await halting.end(self.ledger, self.clock.now(), who)
             return "the stop of all spending is lifted", []
         await halting.begin(self.ledger, self.clock.now(), who, keep_disks=order.keep_disks)
-        self._cycle.hurry.now()
-        async with self._turn:
+        async with self._turn_at_once():
             # A cycle that rents when the order comes was finished first: the kill must also stop its lease.
             leases = self.ledger.recollection(self.clock.now()).leases
             reason = Reason("ordered", "ordered by `gpubid kill`")
@@ -229,6 +227,16 @@ class App:
         """
         async with self._turn:
             return await self._carry_out(wanted, who)
+
+    @contextlib.asynccontextmanager
+    async def _turn_at_once(self) -> AsyncIterator[None]:
+        """Take the turn; cycles that only read give way to it."""
+        with self._cycle.hurry.waiting():
+            await self._turn.acquire()
+        try:
+            yield
+        finally:
+            self._turn.release()
 
     async def _carry_out(
         self, wanted: Sequence[Release | Pause], who: str, write: ordered_endings.Write = lambda _: None

@@ -135,7 +135,6 @@ class Cycle:
             LedgerError: the ledger could not be written; nothing was paid for in this pass.
             Hurried: a person's order ended its reading; nothing was decided.
         """
-        self.hurry.begin()
         self._acted_at = self._clock.monotonic()
         # Every market's listing, its record of unseen time, and the answers of the workloads.
         await self._look(rules)

@@ -2,11 +2,12 @@
 
 Invariants:
 1. Only reading is cut short; a write that has begun is resolved or left in doubt as ever.
-2. Between two cycles a hurry does nothing: the order takes its turn at once.
+2. While an order waits for its turn no cycle reads on, nor does one begin to read that had its turn before it.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import contextlib
+from collections.abc import Awaitable, Callable, Iterator
 
 
 class Hurried(Exception):
@@ -18,18 +19,19 @@ class Hurry:
 
     def __init__(self) -> None:
         """Begin without an order."""
-        self._is_due = False
+        self._waiting = 0
         self._patience: asyncio.Timeout | None = None
 
-    def begin(self) -> None:
-        """Forget an earlier order: a new cycle begins."""
-        self._is_due = False
-
-    def now(self) -> None:
-        """Interrupt the reading of the present cycle."""
-        self._is_due = True
+    @contextlib.contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Interrupt the reading of cycles while an order waits in this block for its turn."""
+        self._waiting += 1
         if self._patience is not None:
             self._patience.reschedule(asyncio.get_running_loop().time())
+        try:
+            yield
+        finally:
+            self._waiting -= 1
 
     async def read(self, step: Callable[[], Awaitable[object]]) -> None:
         """Do one step of reading.
@@ -37,13 +39,14 @@ class Hurry:
         Raises:
             Hurried: it was cut short, or not begun.
         """
-        if self._is_due:
+        if self._waiting:
             raise Hurried
+        patience = asyncio.timeout(None)
         try:
-            async with asyncio.timeout(None) as self._patience:
+            async with patience as self._patience:
                 await step()
         except TimeoutError:
-            if self._is_due:
+            if patience.expired():
                 raise Hurried from None
             raise
         finally:

@@ -75,6 +75,24 @@ async def test_no_cycle_runs_between_the_record_of_an_order_and_its_endings(tmp_
         assert len(listings) <= 1, "the reading that it interrupted, and no other"
 
 
+async def test_a_cycle_that_had_its_turn_first_gives_way_before_it_reads(tmp_path: Path) -> None:
+    """Both wait for the turn of an earlier order; the cycle came first."""
+    async with rehearsed(tmp_path) as world:
+        await world.until_running()
+        before = len(world.simulator.api.calls)
+        async with world.app._turn:
+            cycle = asyncio.create_task(world.app.cycle())
+            await asyncio.sleep(0)
+            order = asyncio.create_task(world.app.say(Order("release", "train"), "a test"))
+            await asyncio.sleep(0)
+        _, done = await order
+        assert [intent.state for intent in done] == [IntentState.CONFIRMED]
+        await cycle
+        routes = [(method, path) for _, method, path, _ in list(world.simulator.api.calls)[before:]]
+        assert routes[0][0] == "DELETE", routes
+        assert any(method == "GET" for method, _ in routes), "the cycle went on afterwards"
+
+
 @BOTH
 async def test_a_refused_stop_is_given_again(tmp_path: Path, keep_disks: bool) -> None:
     async with rehearsed(tmp_path) as world:
