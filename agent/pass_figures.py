@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from agent.app import App
 from agent.cycle import Pass
-from agent.decide.accounting import useful_time
+from agent.decide.accounting import meter, useful_time
 from agent.decide.limits import budget_alerts, credit_watch
 from agent.decide.pricing import requirement_check
 from agent.decide.reconcile.facts import LeaseChanged
@@ -27,7 +27,7 @@ class Figures:
     def see(self, app: App, done: Pass) -> None:
         """Write what one pass of `app` saw, found, decided and did."""
         metrics = self._metrics
-        metrics.see_fleet(done.fleet)
+        metrics.see_fleet(done.fleet, meter.outstanding(done.fleet.leases, done.fleet.now))
         faults = {alert.key for alert in done.alerts if alert.kind is EventKind.ALERT_MARKET_FAULT}
         metrics.see_faults(faults, app.markets)
         metrics.see_decisions(done.news)

@@ -245,7 +245,7 @@ class Families:
         )  # fmt: skip
         self.on_demand_worth = Counter(
             "gpubid_on_demand_worth_dollars_total",
-            "What the useful time would have cost at the lowest fitting on-demand price seen last.",
+            "Cost of the useful time at the lowest fitting on-demand price seen last; absent until one was seen.",
             ("workload",), registry=target,
         )  # fmt: skip
         self.spend_rate = Gauge(
@@ -257,7 +257,10 @@ class Families:
             "gpubid_budget_dollars_per_hour", "The most everything may cost per hour.", registry=target
         )
         self.spent = Gauge(
-            "gpubid_spent_dollars", "Spent in the present UTC day and month.", ("window",), registry=target
+            "gpubid_spent_dollars",
+            "Spent in the present UTC day and month, up to the last cycle.",
+            ("window",),
+            registry=target,
         )
         self.budget_used = Gauge(
             "gpubid_budget_used_ratio", "Spent or committed as a share of a threshold; at 1 it is reached.",
@@ -359,7 +362,6 @@ class Families:
         ):
             gauge.labels(workload)
         self.useful.labels(workload)
-        self.on_demand_worth.labels(workload)
         for phase in PAID:
             self.paid.labels(workload, phase)
         for market in markets:

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 from agent.domain.fleet import Fleet
 from agent.domain.market.interruption import Cause, Loss
 from agent.domain.market.tenure import Tenure
-from agent.domain.money import Usd, UsdPerHour, total_rate
+from agent.domain.money import ZERO, Usd, UsdPerHour, total_rate
 from agent.domain.record import hold
 from agent.domain.record.hold import Word
 from agent.domain.record.intent import Intent, IntentState
@@ -64,8 +64,8 @@ class Metrics(families.Families):
 
         return called
 
-    def see_fleet(self, fleet: Fleet) -> None:
-        """Write the fleet after a cycle."""
+    def see_fleet(self, fleet: Fleet, owed: Usd = ZERO) -> None:
+        """Write the fleet after a cycle; `owed` is what its leases have cost since they were metered."""
         for name, view in fleet.markets.items():
             self.market_available.labels(name).set(view.is_fresh)
             self.clock_skew.labels(name).set(view.clock_skew_seconds)
@@ -82,8 +82,8 @@ class Metrics(families.Families):
         self.in_doubt.set(len(doubts))
         began = [intent.doubted_at or intent.sent_at or intent.recorded_at for intent in doubts]
         self.oldest_doubt.set(min(began).timestamp() if began else 0)
-        self.spent.labels("day").set(fleet.spend.today.dollars)
-        self.spent.labels("month").set(fleet.spend.month.dollars)
+        self.spent.labels("day").set((fleet.spend.today + owed).dollars)
+        self.spent.labels("month").set((fleet.spend.month + owed).dollars)
 
     def see_unaccounted(self, found: Mapping[str, tuple[int, int]]) -> None:
         """Write by market the number of listed instances of ours without an account, and of listings."""
@@ -193,6 +193,8 @@ class Metrics(families.Families):
         if ask is not None:
             self._asks[market, workload] = ask.dollars
             self.ask.labels(market, workload).set(ask.dollars)
+            # From zero, so that a rate counts from the first price on.
+            self.on_demand_worth.labels(workload)
 
     def see_notification(self, channel: str, is_delivered: bool) -> None:  # noqa: FBT001 - what a channel answers
         """Count an attempt to send a notification."""

@@ -40,7 +40,7 @@ WORTH_A_DAY = f"sum by (workload) (increase(gpubid_on_demand_worth_dollars_total
 USEFUL_HOURS_A_DAY = f"sum by (workload) (increase(gpubid_useful_seconds_total{WORKLOAD}[1d])) / 3600"
 SAVED = f"{WORTH_A_DAY} - {SPENT_A_DAY}"
 PER_USEFUL_HOUR = f"{SPENT_A_DAY} / ({USEFUL_HOURS_A_DAY} > 0)"
-OF_ON_DEMAND = f"sum({SPENT_A_DAY}) / (sum({WORTH_A_DAY}) > 0)"
+OF_ON_DEMAND = f"sum(({SPENT_A_DAY}) and ({WORTH_A_DAY})) / (sum({WORTH_A_DAY}) > 0)"
 LOST = f"increase(gpubid_interruptions_total{BOTH}[$__range])"
 BAD_CALLS = 'sum by (market, outcome) (increase(gpubid_market_requests_total{outcome!="ok"}[$__rate_interval]))'
 CALLS = "sum by (market, operation) (increase(gpubid_market_requests_total[$__rate_interval]))"

@@ -53,6 +53,16 @@ def ran(config: Path, *words: str) -> str:
     return done.stdout
 
 
+def test_savings_are_dated_and_their_sum_is_that_of_spend(config: Path) -> None:
+    for words in ((), ("--baseline", "aws"), ("--baseline", "runpod")):
+        told = json.loads(ran(config, "savings", *words, "--json"))
+        spent = json.loads(ran(config, "spend", "--json"))
+        total = told["total"]["dollars"] + told["total"]["unpriced_dollars"]
+        assert total == pytest.approx(spent["total"]["dollars"], abs=1e-9)
+        assert abs((datetime.fromisoformat(told["as_of"]) - datetime.now(UTC)).total_seconds()) < 600
+        assert "as of 20" in ran(config, "savings", *words)
+
+
 @pytest.mark.parametrize("by", ["day", "week", "month", "workload", "market", "gpu", "tenure", "lease", "cause"])
 def test_every_grouping_adds_up(config: Path, by: str) -> None:
     told = json.loads(ran(config, "spend", "--by", by, "--json"))
@@ -87,4 +97,10 @@ def test_savings_on_the_same_market_and_against_a_cloud(config: Path) -> None:
     assert "2025-04" in cloud["cited"][0]
     unknown = json.loads(ran(config, "savings", "--baseline", "aws", "--json"))
     assert unknown["total"]["unknown_hours"] == 2
+    assert (unknown["total"]["compared_dollars"], unknown["total"]["saved_dollars"]) == (None, None)
+    assert (unknown["total"]["dollars"], unknown["total"]["unpriced_dollars"]) == (0, pytest.approx(0.82))
+    said = ran(config, "savings", "--baseline", "aws")
+    assert "aws has no price for 1x RTX 4090: $0.8200 and 2.00 useful hours are compared with nothing" in said
+    assert "-$" not in said
+    assert "$-" not in said
     assert CliRunner().invoke(app, ["savings", "-c", str(config), "--baseline", "nowhere"]).exit_code == 2

@@ -205,6 +205,7 @@ def test_cycles_reloads_money_and_useful_time(registry: CollectorRegistry, figur
     assert value(registry, "config_last_reload_success_timestamp_seconds") == NOW.timestamp()
     assert value(registry, "spend_dollars_total", workload="train", market="vast", tenure="on_demand") == 0.25
     assert value(registry, "useful_seconds_total", workload="train") == 60
+    assert value(registry, "on_demand_worth_dollars_total", workload="train") is None, "no price is no worth of zero"
 
 
 def test_caps_are_shown_and_none_stands_at_zero(registry: CollectorRegistry, figures: metrics.Metrics) -> None:

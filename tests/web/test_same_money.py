@@ -1,28 +1,96 @@
-"""What `spend` and `fleet` say of one instant is the same money, also between two meterings."""
+"""What spend, savings, fleet, status, feed and metrics say of one instant is the same money, to the micro-dollar."""
 
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+
+from agent.decide.limits.limits import Limits
+from agent.domain.money import MICROS
 from agent.ledger.reader import open_reader
-from agent.web.reading import spend_reports, views
+from agent.pass_figures import Figures
+from agent.telemetry.metrics import Metrics
+from agent.web.feed.live_feed import LiveFeed
+from agent.web.reading import spend_reports, status_json, views
 from tests.support.scene import work
 from tests.support.world import Rehearsed, play
 
+REPORTS = (("/spend", ""), ("/savings", ""), ("/savings", "runpod"), ("/savings", "aws"))
 
-def test_spend_and_fleet_agree_between_two_meterings() -> None:
+
+def micros(dollars: float) -> int:
+    """Return dollars as whole micro-dollars."""
+    return round(dollars * MICROS)
+
+
+def together(report: Mapping[str, Any]) -> int:
+    """Return all that a report counts: what is metered, with a price to compare or without, and what came since."""
+    total = report["total"]
+    return micros(total["dollars"] + total.get("unpriced_dollars", 0.0) + report["unmetered_dollars"])
+
+
+async def told(world: Rehearsed) -> tuple[dict[str, int], set[str]]:
+    """Return the micro-dollars of today as each reader tells them now, and of when each says that they are."""
+    now = world.clock.now()
+    reader = await open_reader(world.app.ledger.path)
+    try:
+        known = await reader.recollection(now)
+        fleet, status = views.fleet((), known, (), now), status_json.shown((), known, (), now, (), Limits())
+        found = {"fleet": micros(fleet["spent_today_dollars"]), "status": micros(status["spent_today_dollars"])}
+        instants = {fleet["now"], status["now"]}
+        for route, baseline in REPORTS:
+            query = {"by": "workload"} | ({"baseline": baseline} if baseline else {})
+            report = await spend_reports.answer(reader, route, query, now)
+            found[f"{route} {baseline}"] = together(report)
+            instants.add(report["as_of"])
+    finally:
+        await reader.close()
+    feed = (await LiveFeed(world.app).newest()).fleet
+    return found | {"feed": micros(feed.money.today_dollars)}, instants | {feed.as_of.isoformat()}
+
+
+def of_metrics(world: Rehearsed) -> tuple[int, datetime]:
+    """Return the micro-dollars of today in the metrics of the last cycle, and when that was."""
+    assert world.app.seen is not None
+    registry = CollectorRegistry()
+    Figures(Metrics(registry, ["vast"], ["train"])).see(world.app, world.app.seen)
+    dollars = registry.get_sample_value("gpubid_spent_dollars", {"window": "day"})
+    assert dollars is not None
+    return micros(dollars), world.app.seen.fleet.now
+
+
+def test_every_reader_tells_the_same_money_of_one_instant() -> None:
+    async def story(world: Rehearsed) -> None:
+        await world.until_running()
+        await world.cycle(minutes=7)
+        await world.app.cycle()
+        now = world.clock.now()
+        found, instants = await told(world)
+        in_metrics, at = of_metrics(world)
+        assert at == now
+        assert set(found.values()) == {in_metrics}, found
+        assert instants == {now.isoformat()}
+
+    play(story, seed=1, workloads=(work(slots=1),))
+
+
+def test_they_agree_between_two_meterings_too() -> None:
     async def story(world: Rehearsed) -> None:
         await world.until_running()
         await world.cycle(minutes=7)
         world.clock.advance(170.0)
+        now = world.clock.now()
+        found, instants = await told(world)
+        assert len(set(found.values())) == 1, found
+        assert instants == {now.isoformat()}
         reader = await open_reader(world.app.ledger.path)
         try:
-            now = world.clock.now()
             report = await spend_reports.answer(reader, "/spend", {"by": "workload"}, now)
             past = await spend_reports.answer(reader, "/spend", {"until": now.date().isoformat()}, now)
-            fleet = views.fleet((), await reader.recollection(now), (), now)
         finally:
             await reader.close()
-        assert report["as_of"] == now.isoformat()
         assert report["unmetered_dollars"] > 0
-        told = report["total"]["dollars"] + report["unmetered_dollars"]
-        assert abs(told - fleet["spent_today_dollars"]) < 1e-6
         assert past["unmetered_dollars"] == 0
 
     play(story, seed=1, workloads=(work(slots=1),))

@@ -100,7 +100,10 @@ def _print(shown: dict[str, Any]) -> None:
     for row in shown["credit"]:
         session.say(row["sentence"])
     today, month = shown["spent_today_dollars"], shown["spent_month_dollars"]
-    session.say(f"today ${today:.4f}, this month ${month:.4f}, now ${shown['dollars_per_hour']:.4f} an hour")
+    at = shown["now"][:19].replace("T", " ")
+    session.say(
+        f"as of {at} UTC: today ${today:.4f}, this month ${month:.4f}, now ${shown['dollars_per_hour']:.4f} an hour"
+    )
 
 
 def _in_order(shown: dict[str, Any]) -> "Iterator[dict[str, Any]]":

@@ -3,7 +3,6 @@
 import csv
 import sys
 from collections.abc import Mapping
-from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -49,16 +48,7 @@ def spend(
     if as_json:
         session.print_json(report)
         return
-    from agent.web.reading import report_columns
-
-    _print(report, report_columns.SPEND, as_csv=as_csv)
-    if not as_csv:
-        together = report["total"]["dollars"] + report["unmetered_dollars"]
-        at = datetime.fromisoformat(report["as_of"])
-        session.say(
-            f"as of {at:%Y-%m-%d %H:%M:%S} UTC ${report['unmetered_dollars']:.4f} more, since the last metering: "
-            f"${together:.4f} in all"
-        )
+    _print(report, as_csv=as_csv)
 
 
 def savings(
@@ -77,12 +67,7 @@ def savings(
     if as_json:
         session.print_json(report)
         return
-    from agent.web.reading import report_columns
-
-    _print(report, report_columns.savings(report), as_csv=as_csv)
-    if not as_csv:
-        for line in report["cited"]:
-            session.say(line)
+    _print(report, as_csv=as_csv)
 
 
 def _query(by: By, since: str | None, until: str | None) -> dict[str, str]:
@@ -106,7 +91,8 @@ async def _read(reader: "Reader", route: str, query: Mapping[str, str]) -> Mappi
         exits.stop(exits.BAD_INPUT, [str(error)])
 
 
-def _print(report: Mapping[str, Any], columns: Mapping[str, str], *, as_csv: bool) -> None:
+def _print(report: Mapping[str, Any], *, as_csv: bool) -> None:
+    """Print the rows and their total, as values or as a table with its sentences below."""
     rows = [*report["rows"], {"key": "all", **report["total"]}]
     if as_csv:
         writer = csv.DictWriter(sys.stdout, list(rows[0]), lineterminator="\n")
@@ -115,7 +101,10 @@ def _print(report: Mapping[str, Any], columns: Mapping[str, str], *, as_csv: boo
         return
     from agent.web.reading import report_columns
 
+    columns = report_columns.of(report)
     table = session.table(str(report["by"]), *columns.values())
     for row in rows:
         session.add(table, str(row["key"]), *(report_columns.cell(name, row[name]) for name in columns))
     session.show(table)
+    for note in report_columns.notes(report):
+        session.say(note)

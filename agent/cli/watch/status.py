@@ -64,7 +64,10 @@ def _print(found: dict[str, Any]) -> None:
 
 def _print_money(found: dict[str, Any]) -> None:
     today, month = found["spent_today_dollars"], found["spent_month_dollars"]
-    session.say(f"today ${today:.4f}, this month ${month:.4f}, now ${found['dollars_per_hour']:.4f} an hour")
+    at = found["now"][:19].replace("T", " ")
+    session.say(
+        f"as of {at} UTC: today ${today:.4f}, this month ${month:.4f}, now ${found['dollars_per_hour']:.4f} an hour"
+    )
     for row in found["caps"]:
         name = f"{row['scope']} {row['name']}" if row["name"] else "all"
         part = f" ({row['used_dollars'] / row['cap_dollars']:.0%})" if row["cap_dollars"] else ""

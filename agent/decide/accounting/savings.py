@@ -22,16 +22,19 @@ Price = Callable[[Line], float | None]
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """What was spent, and what the useful hours would have cost; `unknown` are useful hours without a price.
+    """What was spent, and what the useful hours would have cost; money in micro-dollars, times in microseconds.
 
-    `spent` is of those lines alone whose useful hours have a price, in micro-dollars like `compared`; times are in
-    microseconds.
+    `spent`, `compared` and `useful` are of the leases alone whose card has a price to compare with; `unpriced` and
+    `unknown` are the spend and the useful time of the others.
     """
 
     spent: int = 0
     compared: int = 0
     useful: int = 0
     unknown: int = 0
+    unpriced: int = 0
+    is_priced: bool = False
+    """Whether any card has a price."""
 
     def plus(self, other: "Saving") -> "Saving":
         """Return the sum of both."""
@@ -40,7 +43,14 @@ class Saving:
             self.compared + other.compared,
             self.useful + other.useful,
             self.unknown + other.unknown,
+            self.unpriced + other.unpriced,
+            self.is_priced or other.is_priced,
         )
+
+    @property
+    def saved(self) -> int | None:
+        """The saved micro-dollars, negative where we paid more; None without a price to compare with."""
+        return self.compared - self.spent if self.is_priced else None
 
     @property
     def ratio(self) -> float | None:
@@ -57,10 +67,10 @@ def grouped(lines: Iterable[Line], key: Callable[[Line], str], price: Price) -> 
 
 
 def of_line(line: Line, price: float | None) -> Saving:
-    """Return one line against a price; spend without useful time counts too."""
-    if price is None and line.useful:
-        return Saving(unknown=line.useful)
-    return Saving(line.amount.micros, round(line.useful * (price or 0.0) / HOUR), line.useful)
+    """Return one line against a price; spend without useful time counts too, but not without a price."""
+    if price is None:
+        return Saving(unknown=line.useful, unpriced=line.amount.micros)
+    return Saving(line.amount.micros, round(line.useful * price / HOUR), line.useful, is_priced=True)
 
 
 class History:

@@ -92,17 +92,13 @@ class RecordPages:
 
 def _table(report: Mapping[str, Any], now: datetime) -> dict[str, Any]:
     """Return the table of a report, with the sentences below it."""
-    columns = report_columns.SPEND if "unmetered_dollars" in report else report_columns.savings(report)
+    columns = report_columns.of(report)
     rows = [*report["rows"], {"key": "all", **report["total"]}]
-    notes = [str(each) for each in report.get("cited", ())]
-    if "unmetered_dollars" in report:
-        together = report["total"]["dollars"] + report["unmetered_dollars"]
-        notes.append(f"${report['unmetered_dollars']:.4f} more, since the last metering: ${together:.4f} in all")
     return {
         "columns": list(columns.values()),
         "rows": [(str(row["key"]), [report_columns.cell(name, row[name]) for name in columns]) for row in rows],
         "as_of": now,
-        "notes": notes,
+        "notes": report_columns.notes(report),
     }
 
 

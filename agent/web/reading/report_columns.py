@@ -1,6 +1,7 @@
 """The columns of the reports of spend and savings, and how a figure is written, in verbs and page alike."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 SPEND = {
@@ -24,8 +25,28 @@ def savings(report: Mapping[str, Any]) -> Mapping[str, str]:
         "saved_dollars": "saved",
         "savings_ratio": "share",
         "useful_hours": "useful h",
+        "unpriced_dollars": "without a price",
         "unknown_hours": "h without a price",
     }
+
+
+def of(report: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return the columns of a report of either kind."""
+    return savings(report) if "against" in report else SPEND
+
+
+def notes(report: Mapping[str, Any]) -> list[str]:
+    """Return the sentences below a report: sources, cards without a price, its instant, and the sum at that instant."""
+    total = report["total"]
+    found = [str(each) for each in report.get("cited", ())]
+    if report.get("unpriced"):
+        against = "the on-demand market of that time" if report["against"] == "on_demand" else report["against"]
+        left = f"${total['unpriced_dollars']:.4f} and {total['unknown_hours']:.2f} useful hours"
+        found.append(f"{against} has no price for {', '.join(report['unpriced'])}: {left} are compared with nothing")
+    together = total["dollars"] + total.get("unpriced_dollars", 0.0) + report["unmetered_dollars"]
+    at = f"{datetime.fromisoformat(report['as_of']):%Y-%m-%d %H:%M:%S} UTC"
+    since = f"${report['unmetered_dollars']:.4f} more, since the last metering: ${together:.4f} in all"
+    return [*found, f"as of {at} {since}"]
 
 
 def cell(name: str, value: float | None) -> str:

@@ -29,14 +29,15 @@ def spent(key: str, one: Sum) -> dict[str, Any]:
 
 
 def saved(key: str, one: Saving) -> dict[str, Any]:
-    """Return one row of a report of savings."""
+    """Return one row of a report of savings; what cannot be compared has no figure."""
     return {
         "key": key,
         "dollars": one.spent / MICROS,
         "useful_hours": one.useful / HOUR,
-        "compared_dollars": one.compared / MICROS,
-        "saved_dollars": (one.compared - one.spent) / MICROS,
+        "compared_dollars": one.compared / MICROS if one.is_priced else None,
+        "saved_dollars": one.saved / MICROS if one.saved is not None else None,
         "savings_ratio": one.ratio,
+        "unpriced_dollars": one.unpriced / MICROS,
         "unknown_hours": one.unknown / HOUR,
     }
 

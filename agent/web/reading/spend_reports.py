@@ -42,15 +42,14 @@ async def spend(reader: Reader, asked: Asked, now: datetime) -> Mapping[str, Any
     taken = await reader.taken(_midnight(asked.since), _midnight(asked.until))
     sums = await asyncio.to_thread(accounts.grouped, asked.by, lines, taken)
     rows = [shown.spent(key, one) for key, one in sums.items()]
-    is_open = asked.until is None or asked.until > now.date()
-    open_leases = (await reader.recollection(now)).leases if is_open else ()
-    unmetered = meter.outstanding(open_leases, now).dollars
     total = shown.spent("all", accounts.total(sums.values()))
-    return shown.report(asked.by, rows, total, as_of=now.isoformat(), unmetered_dollars=unmetered)
+    return shown.report(asked.by, rows, total, **await _since_metering(reader, asked, now))
 
 
 async def saved(reader: Reader, asked: Asked, baseline: str | None, now: datetime) -> Mapping[str, Any]:
     """Return useful hours against the on-demand price of their time, or the published price of a cloud.
+
+    Cards without such a price are named, and what they cost is compared with nothing.
 
     Raises: ReportError: nothing is grouped by that, or the cloud is unknown.
     """
@@ -64,7 +63,20 @@ async def saved(reader: Reader, asked: Asked, baseline: str | None, now: datetim
     for one in sums.values():
         whole = whole.plus(one)
     rows = [shown.saved(key, one) for key, one in sums.items()]
-    return shown.report(asked.by, rows, shown.saved("all", whole), against=baseline or "on_demand", cited=cited)
+    unpriced = await asyncio.to_thread(_unpriced, lines, price)
+    more = {"against": baseline or "on_demand", "cited": cited, "unpriced": unpriced}
+    return shown.report(asked.by, rows, shown.saved("all", whole), **more, **await _since_metering(reader, asked, now))
+
+
+def _unpriced(lines: Sequence[Line], price: savings.Price) -> list[str]:
+    return sorted({f"{line.gpus}x {line.gpu}" for line in lines if price(line) is None})
+
+
+async def _since_metering(reader: Reader, asked: Asked, now: datetime) -> dict[str, Any]:
+    """Return the instant of a report, and what open leases have cost since they were metered."""
+    is_open = asked.until is None or asked.until > now.date()
+    leases = (await reader.recollection(now)).leases if is_open else ()
+    return {"as_of": now.isoformat(), "unmetered_dollars": meter.outstanding(leases, now).dollars}
 
 
 def _refuse_unknown(asked: Asked, known: Sequence[str] | Mapping[str, object]) -> None:

@@ -139,9 +139,9 @@ def test_savings_add_up_by_key_and_say_what_has_no_price() -> None:
     told = [line(), line(lease_id="l2"), line(workload="serve", gpu_spend=builders.usd(1)), line(workload="odd")]
     found = savings.grouped(told, lambda one: one.workload, lambda one: None if one.workload == "odd" else 400_000.0)
     assert list(found) == ["odd", "serve", "train"]
-    assert found["train"] == savings.Saving(4_600_000, 4_800_000, 12 * HOUR)
-    assert found["serve"] == savings.Saving(1_300_000, 2_400_000, 6 * HOUR)
-    assert found["odd"] == savings.Saving(unknown=6 * HOUR)
+    assert found["train"] == savings.Saving(4_600_000, 4_800_000, 12 * HOUR, is_priced=True)
+    assert found["serve"] == savings.Saving(1_300_000, 2_400_000, 6 * HOUR, is_priced=True)
+    assert found["odd"] == savings.Saving(unknown=6 * HOUR, unpriced=2_300_000)
     assert found["odd"].ratio is None
 
 
@@ -151,4 +151,12 @@ def test_savings_count_all_that_was_spent_against_useful_hours_alone() -> None:
     assert found.ratio == pytest.approx(1 - 2.3 / 2.4)
     wasted = savings.of_line(replace(line(), useful=0, lost=8 * HOUR), 400_000.0)
     assert (wasted.spent, wasted.compared) == (2_300_000, 0)
-    assert savings.of_line(line(), None) == savings.Saving(unknown=6 * HOUR)
+    assert wasted.saved == -2_300_000
+    assert savings.of_line(line(), None) == savings.Saving(unknown=6 * HOUR, unpriced=2_300_000)
+
+
+def test_what_has_no_price_and_no_useful_time_is_no_loss() -> None:
+    idle = savings.of_line(replace(line(), useful=0, lost=8 * HOUR), None)
+    assert (idle.spent, idle.unpriced, idle.saved, idle.ratio) == (0, 2_300_000, None, None)
+    both = idle.plus(savings.of_line(line(), 400_000.0))
+    assert (both.spent, both.unpriced, both.saved) == (2_300_000, 2_300_000, 100_000)
