@@ -34,7 +34,7 @@ OUTCOMES = (
 )  # fmt: skip
 LIMITS = (
     "per_instance_hour", "per_hour", "per_day", "per_month", "instances", "no_listing", "stale_view", "no_spend",
-    "market_fault", "clock_skew", "no_credit", "credit_floor", "total",
+    "market_fault", "clock_skew", "no_credit", "credit_floor", "total", "max_price",
     "market_per_hour", "market_per_day", "market_per_month", "market_total",
     "workload_per_hour", "workload_per_day", "workload_per_month", "workload_total",
 )  # fmt: skip
