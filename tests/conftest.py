@@ -53,6 +53,30 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     return (yield)
 
 
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, None, None]:
+    """Let every worker begin with its share of the long tests: all would wait for one that is left for the end.
+
+    It wraps the shuffling of tests. xdist gives each worker one stretch of the list.
+    """
+    yield
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    long = sorted(filter(_seconds, items), key=_seconds, reverse=True)
+    others = [item for item in items if not _seconds(item)]
+    left, items[:] = len(items), []
+    for worker in range(workers):
+        mine = long[worker::workers]
+        room = max(left // (workers - worker) - len(mine), 0)
+        items += mine + others[:room]
+        left -= len(mine) + len(others[:room])
+        del others[:room]
+
+
+def _seconds(item: pytest.Item) -> float:
+    mark = item.get_closest_marker("long")
+    return float(mark.args[0]) if mark is not None else 0.0
+
+
 def _load_profile(path: Path) -> None:
     below = path.relative_to(Path(__file__).parent).parts if path.is_relative_to(Path(__file__).parent) else ()
     settings.load_profile(PROFILES.get(below[0], "plain") if below else "plain")

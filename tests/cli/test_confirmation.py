@@ -25,6 +25,7 @@ async def until_running(market: Market, daemon: programs.Daemon) -> None:
     await daemon.until_logged("lease.running")
 
 
+@pytest.mark.long(18)
 async def test_a_person_sees_leases_and_dollars_and_may_decline(tmp_path: Path) -> None:
     async with programs.running(tmp_path) as (market, daemon):
         await until_running(market, daemon)

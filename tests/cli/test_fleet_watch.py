@@ -5,6 +5,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.support import launch, programs
 from tests.support.programs import PATIENCE_SECONDS, gpubid, until
 
@@ -20,6 +22,7 @@ async def line_of(process: launch.Process) -> str:
     return (await asyncio.wait_for(process.stdout.readline(), PATIENCE_SECONDS)).decode()
 
 
+@pytest.mark.long(15)
 async def test_a_line_of_json_a_change_until_the_daemon_ends_and_again_when_it_is_back(tmp_path: Path) -> None:
     async with programs.running(tmp_path) as (market, daemon):
         await until(market.billing, "a rent")

@@ -7,6 +7,8 @@ import socket
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
+import pytest
+
 from agent.simulator.call_gate import DEFAULT_KEY
 from tests.support import programs
 
@@ -50,6 +52,7 @@ def test_every_command_is_typed_or_excused() -> None:
     assert {excuse(each) for _, each in found} - {""} == set(EXCUSES), "an excuse that nothing needs"
 
 
+@pytest.mark.long(24)
 async def test_the_pages_of_the_embedded_market_work_as_printed(tmp_path: Path) -> None:
     async with reader(tmp_path) as typed:
         for name in EMBEDDED:

@@ -11,6 +11,7 @@ from tests.support import builders, programs
 from tests.support.programs import gpubid, until
 
 
+@pytest.mark.long(29)
 async def test_ssh_and_logs_of_a_running_slot(tmp_path: Path) -> None:
     async with programs.running(tmp_path) as (market, daemon):
         await until(market.billing, "a rent")

@@ -56,6 +56,7 @@ async def test_what_was_rented_is_there_after_a_new_start(tmp_path: Path, how: s
     assert (await programs.gpubid(tmp_path, "ledger", "verify")).code == 0
 
 
+@pytest.mark.long(62)
 @pytest.mark.parametrize("how", ["lost", "edited"])
 async def test_a_market_that_began_anew_ends_what_it_held(tmp_path: Path, how: str) -> None:
     (tmp_path / "agent.toml").write_text(CONFIG)

@@ -41,6 +41,7 @@ def judged(promtool: str, page: str) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
+@pytest.mark.long(20)
 async def test_the_key_is_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GPUBID_COLD", "1")  # the arguments of a forked program are not to be seen
     async with programs.running(tmp_path, "--level", "DEBUG", config=LIVE + ENV) as (market, daemon):

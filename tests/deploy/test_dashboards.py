@@ -198,6 +198,7 @@ def test_panels_ask_for_figures_that_exist() -> None:
             assert {name, re.sub(r"_(total|bucket|count|sum)$", "", name)} & known, f"{name} in {title}"
 
 
+@pytest.mark.long(15)
 @needs_prometheus
 def test_every_panel_is_answered_from_a_week_of_history(prometheus: tuple[str, float]) -> None:
     base, end = prometheus

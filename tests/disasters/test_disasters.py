@@ -1,7 +1,9 @@
 """The engine itself: the same seed is the same story, its parts can fail, and two hundred seeds hold."""
 
-import concurrent.futures
 import dataclasses
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -9,7 +11,8 @@ from tests.disasters import __main__ as disasters
 from tests.disasters import draw, play, regressions, shrink, tell
 from tests.disasters.story import Deed, Story, Strike, Work
 
-SEEDS = range(1, 201)
+SEEDS, PART = 200, 50
+ROOT = Path(__file__).parents[2]
 QUIET = Story(7, ("vast",), (Work("w0", "service", "patient", 1),), 30.0, 0.0, 0)
 
 
@@ -52,8 +55,14 @@ def test_own_releases_that_nobody_answered_make_no_fault_of_the_market() -> None
     assert (broken.point, "our own releases ended them all" in broken.sentence) == (6, True)
 
 
-def test_two_hundred_seeds_hold() -> None:
-    with concurrent.futures.ProcessPoolExecutor(2, initializer=disasters.ready) as pool:
-        verdicts = list(pool.map(disasters.lived, SEEDS, chunksize=4))
-    failed = [(seed, each.broken) for seed, each in zip(SEEDS, verdicts, strict=True) if each.broken is not None]
-    assert not failed, "\n\n".join(disasters.told(seed, broken) for seed, broken in failed[:2])
+@pytest.mark.long(55)
+@pytest.mark.parametrize("first", range(1, SEEDS, PART))
+def test_two_hundred_seeds_hold(first: int) -> None:
+    """Each part is a program of its own, so that workers share them."""
+    words = ["--seeds", str(PART), "--first", str(first), "--processes", "1", "--shrink", "2"]
+    played = subprocess.run(
+        [sys.executable, "-m", "tests.disasters", *words], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert played.returncode == 0, played.stdout + played.stderr
+    assert f"{PART} seeds" in played.stdout
+    assert "0 failed" in played.stdout

@@ -16,6 +16,7 @@ async def _count(market: Market, count: int) -> bool:
     return len(await market.billing()) == count
 
 
+@pytest.mark.long(23)
 async def test_a_lost_box_comes_back_with_its_leases_and_its_spend(tmp_path: Path) -> None:
     old, new = tmp_path / "old", tmp_path / "new"
     old.mkdir()

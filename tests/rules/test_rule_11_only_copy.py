@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,6 +28,7 @@ def strike(world: Rehearsed, contract: Contract, fate: str) -> None:
         world.rival(contract.slice.machine_id, bid=bid)
 
 
+@pytest.mark.long(18)
 @given(seed=seeds, slots=st.integers(1, 2), story=fates)
 def test_what_ran_on_a_disk_is_never_released_by_us(seed: int, slots: int, story: list[str]) -> None:
     async def told(world: Rehearsed) -> None:

@@ -7,6 +7,7 @@ traffic metered between two polls.
 import dataclasses
 import datetime as dt
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,6 +39,7 @@ def ranked(name: str, priority: int, slots: int = 1) -> Workload:
     )
 
 
+@pytest.mark.long(25)
 @given(
     seed=seeds,
     cap=st.sampled_from([0.1, 0.2, 0.4]),

@@ -12,6 +12,7 @@ from tests.support import verdict
 AT_NIGHT = pytest.mark.nightly
 
 
+@pytest.mark.long(15)
 @pytest.mark.parametrize("hours", [4.0, pytest.param(8.0, marks=AT_NIGHT)])
 @pytest.mark.parametrize("climate", CLIMATES)
 def test_all_strategies_on_both_markets(climate: str, hours: float) -> None:
@@ -19,6 +20,7 @@ def test_all_strategies_on_both_markets(climate: str, hours: float) -> None:
     assert live(climate, hours, 11, "mixed").wrong == []
 
 
+@pytest.mark.long(12)
 @pytest.mark.parametrize(
     ("hours", "seed"), [(8.0, 1), *(pytest.param(24.0, seed, marks=AT_NIGHT) for seed in (1, 2, 3))]
 )
