@@ -74,6 +74,7 @@ class Judge:
         """See what went wrong with an answer or a commit."""
         self.releases.hear(now, strike)
         self.faults.hear(now, strike)
+        self.money.hear(strike)
 
     def look_blindly(self, cycle: int) -> Broken | None:
         """Judge what can be judged while no daemon runs."""

@@ -17,6 +17,7 @@ from agent.ledger.file import ledger_check
 from agent.ledger.tables.spend_rows import MONTH_SEED
 from tests.disasters.readings import Readings
 from tests.disasters.sight import Broken, Sight
+from tests.disasters.story import Strike
 from tests.disasters.truth import Box, Truth
 
 CENT = 0.01
@@ -51,6 +52,7 @@ class Money:
         self._doubted: dict[tuple[str, str], float] = {}
         self._priced_falsely: dict[str, float] = {}
         self._adopted: set[str] = set()
+        self._denied: dict[str, float] = {}
         self._began = self._at = truth.now
         self._lagging_since = math.inf
         self._above = 0.0
@@ -88,6 +90,7 @@ class Money:
         self._adopt(sight)
         passed, self._at = sight.now - self._at, sight.now
         self._dark(passed)
+        self._deny(sight, passed)
         self._over_asked(sight, passed)
 
     def _over_asked(self, sight: Sight, passed: float) -> None:
@@ -113,6 +116,17 @@ class Money:
                 self._above += passed * self._agreed.get(key, 0.0) / 3600 * SURELY
             else:
                 self._agreed[key] = max(self._agreed.get(key, 0.0), self._rates.get(key, 0.0))
+
+    def hear(self, strike: Strike) -> None:
+        """See that a market said of what is there that it is not."""
+        if strike.fault == "gone":
+            rates = sum(rate for key, rate in self._rates.items() if key[0] == strike.market)
+            self._denied[strike.market] = max(self._denied.get(strike.market, 0.0), rates)
+
+    def _deny(self, sight: Sight, passed: float) -> None:
+        """What a market denied counts as gone until its next listing, which the host may not live to."""
+        self._below += sum(self._denied.values()) * passed / 3600 * SURELY
+        self._denied = {market: rates for market, rates in self._denied.items() if not sight.saw_truly(market)}
 
     def _patience(self, box: Box) -> float:
         """Return how long what is no more is counted besides, until it is believed gone."""
