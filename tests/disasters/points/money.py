@@ -4,11 +4,11 @@ GPUs and disks are compared. Traffic is left out: the market tells nowhere what 
 The bounds are those of ARCHITECTURE.md ("What spend may be too high by"); each is reckoned here from the truth alone.
 """
 
-import math
 from collections.abc import Iterator
 from pathlib import Path
 
-from agent.clock import BELIEVED_SECONDS
+from agent.app import App
+from agent.clock import BELIEVED_SECONDS, UNPROVEN
 from agent.decide.accounting import meter
 from agent.decide.reconcile import ownership
 from agent.domain.record.intent import IntentKind
@@ -54,7 +54,8 @@ class Money:
         self._adopted: set[str] = set()
         self._denied: dict[str, float] = {}
         self._began = self._at = truth.now
-        self._lagging_since = math.inf
+        self._lagging: App | None = None
+        self._lagging_since = 0.0
         self._above = 0.0
         self._below = 0.0
         self.judged = 0
@@ -184,10 +185,11 @@ class Money:
         """Return what a clock that began behind the markets' does not count while it is believed (rule 14)."""
         lag = sight.now - sight.at.timestamp()
         if lag <= 1:
-            self._lagging_since = math.inf
             return 0.0
-        self._lagging_since = min(self._lagging_since, sight.now)
-        if sight.now - self._lagging_since > BELIEVED_SECONDS + 2 * self._poll:
+        if self._lagging is not sight.app:
+            self._lagging, self._lagging_since = sight.app, sight.now
+        believed = UNPROVEN.total_seconds() if lag > UNPROVEN.total_seconds() else BELIEVED_SECONDS
+        if sight.now - self._lagging_since > believed + 2 * self._poll:
             return 0.0
         rates = sum(self._truth.rate(box) for box in self._truth.live if box.label is not None)
         return rates * lag / 3600 * SURELY
