@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, 
 
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
+from agent.domain.record.lease import LeaseState
 from tests.support.programs import PATIENCE_SECONDS
 from tests.web.page import TOKEN, Served, served
 
@@ -84,11 +86,25 @@ async def test_it_is_readable_in_light_and_dark_and_says_nothing_on_the_console(
     assert complaints == []
 
 
-async def test_a_phone_scrolls_tables_and_not_the_page(browser: Opening, page: Served) -> None:
+async def test_a_phone_scrolls_no_page_and_no_table(browser: Opening, page: Served) -> None:
     tab = await browser(viewport={"width": 360, "height": 740})
-    for path in ("/", "/events", f"/lease/{page.world.lease().lease_id}"):
+    await log_in(tab, page)
+    lease = page.world.lease().lease_id
+    for path in ("/", "/events", "/spend", "/savings", f"/lease/{lease}", "/confirm?verb=kill&target=fleet:all"):
         await tab.goto(page.url + path)
         assert await tab.evaluate("document.scrollingElement.scrollWidth <= window.innerWidth"), path
+        assert await tab.evaluate(
+            "[...document.querySelectorAll('.wide')].every(e => e.scrollWidth <= e.clientWidth)"
+        ), path
+
+
+async def test_orders_are_on_a_screen_of_1280_pixels(browser: Opening, page: Served) -> None:
+    tab = await browser(viewport={"width": 1280, "height": 900})
+    await log_in(tab, page)
+    for name in ("drain", "pause", "resume", "release"):
+        box = await tab.get_by_role("link", name=name, exact=True).bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= 1280
 
 
 async def test_hostile_text_is_text(browser: Opening, page: Served) -> None:
@@ -123,6 +139,106 @@ async def test_without_script_every_figure_is_there(browser: Opening, page: Serv
     assert "running" in (await tab.locator("svg.band[role=img]").get_attribute("aria-label") or "")
     await tab.get_by_role("link", name="vast").first.click()
     assert await tab.locator("h1").inner_text()
+
+
+async def log_in(tab: Page, page: Served) -> None:
+    await tab.goto(page.url + "/login")
+    await tab.get_by_label("Token").fill(TOKEN)
+    await tab.keyboard.press("Enter")
+    await tab.wait_for_url(page.url + "/")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"color_scheme": "light"}, {"color_scheme": "dark"}, {"viewport": {"width": 390, "height": 844}}],
+    ids=["light", "dark", "phone"],
+)
+async def test_axe_finds_no_serious_problem(browser: Opening, page: Served, options: dict[str, Any]) -> None:
+    axe = (files("axe_playwright_python") / "axe.min.js").read_text()
+    page.world.app.stop_writing("so that there is an alert")
+    tab = await browser(**options)
+    found: list[str] = []
+
+    async def look(path: str) -> None:
+        await tab.goto(page.url + path)
+        await tab.evaluate(axe)
+        told = await tab.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        assert told["passes"], path
+        found.extend(
+            f"{path}: {each['id']} ({each['impact']}): {node['html'][:200]} {node['failureSummary'][:300]}"
+            for each in told["violations"]
+            for node in each["nodes"]
+        )
+
+    await look("/login")
+    await look("/events?kind=nothing")
+    await log_in(tab, page)
+    lease = page.world.lease().lease_id
+    for path in ("/", "/events", "/spend", "/savings", f"/lease/{lease}", "/lease/nobody"):
+        await look(path)
+    for verb, target in (("kill", "fleet:all"), ("release", "train/0"), ("drain", "train/0"), ("resume", "train/0")):
+        await look(f"/confirm?verb={verb}&target={target}")
+    assert found == []
+
+
+async def focused(tab: Page) -> str:
+    """Return the text or the name of what has the focus, nothing on the page itself."""
+    return str(
+        await tab.evaluate(
+            "(e => e === document.body ? '' : (e.getAttribute('aria-label') || e.name || e.innerText || '').trim())"
+            "(document.activeElement)"
+        )
+    )
+
+
+async def tabbed(tab: Page, most: int = 200) -> list[str]:
+    """Press the tabulator from the top of the page to its end; return what had the focus."""
+    found: list[str] = []
+    await tab.evaluate("document.activeElement.blur()")
+    for _ in range(most):
+        await tab.keyboard.press("Tab")
+        name = await focused(tab)
+        # After the last one comes the browser itself, or the first one again.
+        if found and name in {"", found[0]}:
+            break
+        found.append(name)
+    return found
+
+
+async def test_the_tabulator_alone_reaches_every_link_field_and_button(browser: Opening, page: Served) -> None:
+    tab = await browser()
+    await log_in(tab, page)
+    lease = page.world.lease().lease_id
+    shown = "e => e.checkVisibility() && !e.disabled && e.type !== 'hidden'"
+    for path in ("/", "/events", "/spend", "/savings", f"/lease/{lease}", "/confirm?verb=kill&target=fleet:all"):
+        await tab.goto(page.url + path)
+        there = await tab.evaluate(
+            f"[...document.querySelectorAll('a[href], button, input, select')].filter({shown}).length"
+        )
+        regions = await tab.evaluate("document.querySelectorAll('[tabindex=\"0\"]').length")
+        reached = await tabbed(tab)
+        assert len(reached) == there + regions, (path, reached)
+        assert all(reached), (path, reached)
+
+
+@pytest.mark.parametrize("has_script", [True, False], ids=["script", "no script"])
+async def test_a_release_is_given_by_keyboard_with_its_name_typed(
+    browser: Opening, page: Served, has_script: bool
+) -> None:
+    tab = await browser(java_script_enabled=has_script)
+    await log_in(tab, page)
+    await tab.get_by_role("link", name="release").first.focus()
+    await tab.keyboard.press("Enter")
+    await tab.get_by_label("Type train/0 to release train/0").focus()
+    await tab.keyboard.type("train/1")
+    await tab.keyboard.press("Enter")
+    await tab.get_by_role("alert").filter(has_text="Nothing was done").wait_for()
+    assert page.world.lease().state is LeaseState.RUNNING
+    await tab.get_by_label("Type train/0 to release train/0").focus()
+    await tab.keyboard.type("train/0")
+    await tab.keyboard.press("Enter")
+    await tab.wait_for_selector("h1:has-text('Done')")
+    assert all(lease.state is LeaseState.RELEASING for lease in page.world.leases())
 
 
 async def test_an_order_is_given_by_keyboard_and_confirmed(browser: Opening, page: Served) -> None:

@@ -1,11 +1,13 @@
 """The frame of every screen: templates, headers that forbid foreign script, the visitor's rights, one sentence."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import jinja2
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
+from markupsafe import Markup, escape
 
 from agent import __version__
 from agent.clock import Clock
@@ -21,6 +23,9 @@ HEADERS = {
 }
 
 
+COMMAND = re.compile(r"`([^`]+)`")
+
+
 class Frame:
     """Draws the screens of one daemon."""
 
@@ -33,6 +38,7 @@ class Frame:
             undefined=jinja2.StrictUndefined,
             trim_blocks=True,
         )
+        self._templates.filters["sentence"] = sentence
         self._templates.globals["this_year"] = lambda: clock.now().year
 
     def template(self, name: str) -> jinja2.Template:
@@ -55,6 +61,11 @@ class Frame:
     def said(self, request: web.Request, title: str, sentence: str, status: int = 200) -> web.Response:
         """Return a screen with one sentence."""
         return self.shown(request, "said.html", {"title": title, "sentence": sentence}, status)
+
+
+def sentence(text: str) -> Markup:
+    """Return a sentence, escaped, with its commands (between backticks) set as code."""
+    return Markup(COMMAND.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped
 
 
 def headed(routes: Iterable[web.RouteDef]) -> list[web.RouteDef]:

@@ -57,4 +57,6 @@ def cell(name: str, value: float | None) -> str:
         return f"{value:.1%}"
     if name == "interruptions":
         return str(value)
-    return f"${value:.4f}" if "dollars" in name else f"{value:.2f}"
+    if "dollars" in name:
+        return f"{'-' if value < 0 else ''}${abs(value):.4f}"
+    return f"{value:.2f}"
