@@ -155,7 +155,7 @@ def _present(
     fleet: Fleet, view: MarketView, listed_at: datetime, memory: Memory, held: Lease, row: Instance
 ) -> tuple[LeaseChanged | None, Suspicion | None]:
     seen = STATES.get(row.state)
-    previous = memory.last_seen.get(held.lease_id, max(held.accrued_until, held.state_since))
+    previous = memory.last_seen.get(held.lease_id, held.accrued_until)
     rated = agreed_rate.settle(fleet, view, held, row, previous)
     if seen is None or (_is_fresh_rent(fleet, held) and not readback.is_readable(row)):
         return _unread(fleet, view, rated.lease, rated.row, (previous, listed_at)), None

@@ -372,3 +372,11 @@ def test_leases_that_ended_are_forgotten() -> None:
     memory = seen(RUNS, ROW).memory
     assert set(memory.last_seen) == {"vast-1"}
     assert all_seen((), memory=memory, at=1).memory.last_seen == {}
+
+
+def test_an_order_is_no_look_what_is_first_listed_after_its_release_may_have_run_since_the_rent() -> None:
+    """A person released it while no listing could be read: nobody saw when it began to bill its GPU."""
+    held = builders.lease(
+        state=LeaseState.RELEASING, bills=Bills.DISK, accrued_until=builders.ago(hours=1), state_since=NOW - POLL
+    )
+    assert sum(charge.running_seconds for charge in changed(seen(held, ROW)).charges) == 3600
