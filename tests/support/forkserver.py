@@ -2,8 +2,8 @@
 
 1. A forked program is an orphan at once: the process that asked is the parent of orphans and waits for it.
 2. A forked program has its own arguments, folder, environment and files.
-3. Of our code only PURE is imported before the fork: importing that reads no environment, clock or file. All else, the
-   program imports itself.
+3. Of our code all but APART is imported before the fork: importing it reads no environment, clock or file, and starts
+   no thread.
 """
 
 import sys
@@ -36,7 +36,9 @@ LIBRARIES = (
     *("sqlalchemy.dialects.sqlite", "structlog", "typer", "typer.rich_utils", "typer.main"),
     *("concurrent.futures", "fractions", "random", "sqlite3", "ssl", "statistics", "tomllib", "uuid"),
 )
-PURE = ("agent.domain", "agent.decide", "agent.config", "agent.simulator")
+OURS = ("agent", "strategies")
+APART = ("agent.__main__", "agent.lab", "agent.guard")
+"""What is run as a program, and what few programs need."""
 MOST_BYTES = 1_000_000
 
 
@@ -100,15 +102,24 @@ def become(request: dict[str, Any]) -> None:
 
 
 def prepare() -> None:
-    """Import what every program needs; of ours, all modules of the pure packages."""
+    """Import what programs need."""
     for library in LIBRARIES:
         importlib.import_module(library)
-    for name in PURE:
-        package = importlib.import_module(name)
-        for module in pkgutil.iter_modules(package.__path__, f"{name}."):
-            importlib.import_module(module.name)
+    for name in OURS:
+        _import_all(name)
     gc.collect()
     gc.freeze()
+
+
+def _import_all(name: str) -> None:
+    package = importlib.import_module(name)
+    for found in pkgutil.iter_modules(package.__path__, f"{name}."):
+        if found.name in APART:
+            continue
+        if found.ispkg:
+            _import_all(found.name)
+        else:
+            importlib.import_module(found.name)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Starts our programs as processes of their own, from one that has the libraries imported already (`forkserver.py`).
+"""Starts our programs as processes of their own, from one that has imported the libraries and our modules already.
 
 A start from nothing takes about a second of processor time, nearly all of it imports. A program is started from nothing
 where GPUBID_COLD is set, for the whole run or for that program, and where its environment has other words for Python or
