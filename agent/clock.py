@@ -107,9 +107,11 @@ class SteadyClock:
     def recall(self, recorded: datetime) -> None:
         """Take in an instant that is on record: a machine whose clock is before it is wrong, or the record is."""
         self._recorded = max(recorded, self._recorded or recorded)
-        if not self._is_set and self._machine.now() - self._recorded > UNPROVEN:
-            self._origin, self._began = self._recorded, self._machine.monotonic()
-            self._waits_until = self._began + UNPROVEN.total_seconds()
+        if not self._is_set:
+            wall, self._began = self._machine.now(), self._machine.monotonic()
+            is_unproven = wall - self._recorded > UNPROVEN
+            self._origin = self._recorded if is_unproven else wall
+            self._waits_until = self._began + UNPROVEN.total_seconds() if is_unproven else None
 
     def now(self) -> datetime:
         """Return the steady wall clock, in UTC."""

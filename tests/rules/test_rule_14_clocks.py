@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.clock import SteppedClock
+from agent.clock import SteadyClock, SteppedClock
 from agent.decide.limits.limits import Limits
 from agent.domain import money
 from agent.domain.record.lease import LeaseState
@@ -254,3 +254,20 @@ def test_hours_in_which_the_machine_was_off_are_billed_once_a_market_tells_the_t
         assert abs(counted - true) <= max(0.02, 0.01 * true), f"counted {counted}, charged {true}"
 
     play(story, seed=1)
+
+
+def test_the_newest_record_counts_whatever_the_order_in_which_records_are_read() -> None:
+    """One lease is missing for hours and unmetered, another was metered a minute ago."""
+    machine = SteppedClock(dt.datetime(2026, 7, 27, 12, tzinfo=dt.UTC))
+    records = [machine.now() - dt.timedelta(hours=5), machine.now() - dt.timedelta(minutes=1)]
+    for told in (records, records[::-1]):
+        clock = SteadyClock(machine)
+        for recorded in told:
+            clock.recall(recorded)
+        assert clock.now() == machine.now()
+    alone = SteadyClock(machine)
+    alone.recall(records[0])
+    assert alone.now() == records[0]
+    machine.advance(3600)
+    alone.heed("vast", None)
+    assert alone.now() == machine.now()
