@@ -199,3 +199,15 @@ def test_a_table_too_wide_for_a_terminal_is_printed_row_by_row(
     assert all(cell in told for cell in cells[:5])
     assert all(len(line.rstrip()) <= columns for line in told.splitlines())
     assert told.startswith("at      2026-11-20 10:41:09\n") is (columns == 60)
+
+
+def test_no_word_of_a_text_that_may_fold_is_broken(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(session, "is_terminal", lambda *_: True)
+    monkeypatch.setenv("COLUMNS", "60")
+    name = "vast-57070548123456789012345678901234567890123"
+    made = session.table("slot", "lease", "why", folded="why")
+    session.add(made, "train/0", "vast-1", f"it waits until {name} is released")
+    session.show(made)
+    assert name in capsys.readouterr().out

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from agent.cli.rehearsing import event_timeline
 from agent.cli.rehearsing.rehearsal import Rehearsal
+from agent.cli.shared import session
 from agent.decide.moves import recovery
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd, total
@@ -25,20 +26,33 @@ LEGEND = (
 )
 
 
+BORDER = 4
+"""Characters that the frame around the page takes of its width."""
+
+
 def tell(told: Rehearsal, console: Console) -> None:
     """Print the page."""
     figures = told.figures
     title = f"gpubid rehearsal: {figures['climate']}, {figures['simulated_hours']:g} hours, seed {figures['seed']}"
-    console.print(Panel(Group(*_page(told)), title=title, subtitle="simulated market, no real money"))
+    page = _page(told, console.width - BORDER)
+    console.print(Panel(Group(*page), title=title, subtitle="simulated market, no real money"))
 
 
-def _page(told: Rehearsal) -> Iterator[RenderableType]:
+def fitted(table: Table, width: int) -> RenderableType:
+    """Return a table, or where its figures do not fit into the width its rows one below the other."""
+    if session.least_width(table) > width:
+        return Text("\n".join(session.stacked(table)), overflow="fold")
+    table.expand = any(column.ratio for column in table.columns)
+    return table
+
+
+def _page(told: Rehearsal, width: int) -> Iterator[RenderableType]:
     yield Text(_subject(told))
     yield Text(LEGEND.format(horizon=recovery.HORIZON_HOURS), style="dim")
     yield Text()
-    yield _timeline(event_timeline.fold(told.events, told.leases))
+    yield fitted(_timeline(event_timeline.fold(told.events, told.leases)), width)
     yield Text()
-    yield _bill(told)
+    yield fitted(_bill(told), width)
     yield Text()
     yield Text(_verdict(told))
 
@@ -59,7 +73,7 @@ def _subject(told: Rehearsal) -> str:
 
 
 def _timeline(rows: list[event_timeline.Row]) -> Table:
-    table = Table(box=None, pad_edge=False, expand=True)
+    table = Table(box=None, pad_edge=False)
     several = len({row.slot for row in rows if row.slot}) > 1
     names = ["time", *(["slot"] if several else []), "what", "host", "price", "up after", "why"]
     for name in names:
@@ -88,7 +102,7 @@ def _span(span: timedelta | None) -> str:
 def _bill(told: Rehearsal) -> Table:
     table = Table(box=None, pad_edge=False)
     for name in ("the ledger's bill", "leases", "GPU", "disk", "traffic", "sum", "ran"):
-        table.add_column(name, justify="left" if name == "the ledger's bill" else "right")
+        table.add_column(name, justify="left" if name == "the ledger's bill" else "right", no_wrap=True)
     names = {Tenure.INTERRUPTIBLE: "interruptible", Tenure.ON_DEMAND: "on demand", Tenure.RESERVED: "reserved"}
     tenures = {lease.lease_id: lease.tenure for lease in told.leases}
     for tenure, name in names.items():

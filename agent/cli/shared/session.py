@@ -281,20 +281,37 @@ def add(made: "Table", *cells: str) -> None:
 def show(made: "Table") -> None:
     """Print a table; at a terminal too narrow for its figures, row by row, a line a column: no figure is cut."""
     from rich.console import Console
-    from rich.measure import Measurement
 
     console = Console(width=None if is_terminal() else 160, markup=False, highlight=False)
-    unbroken = [column for column in made.columns if column.no_wrap]
-    needed = Measurement.get(console, console.options.update(max_width=WIDEST), made).maximum
-    if len(unbroken) < len(made.columns):
-        folded = next(column for column in made.columns if not column.no_wrap)
-        needed -= max(_width(folded) - FOLDED_LEAST, 0)
-    if is_terminal() and needed > console.width:
-        _stack(made)
+    if is_terminal() and least_width(made) > console.width:
+        for line in stacked(made):
+            say(line)
         return
-    if len(unbroken) == len(made.columns):
-        console.width = max(console.width, needed)
+    if all(column.no_wrap for column in made.columns):
+        console.width = max(console.width, least_width(made))
     console.print(made)
+
+
+def least_width(made: "Table") -> int:
+    """Return the characters that a table needs so that no figure is cut and no word of a folded column is broken."""
+    from rich.console import Console
+    from rich.measure import Measurement
+
+    console = Console(width=WIDEST, markup=False, highlight=False)
+    folded = [column for column in made.columns if not column.no_wrap]
+    least = sum(max(_width(column) - max(FOLDED_LEAST, _longest_word(column)), 0) for column in folded)
+    return Measurement.get(console, console.options, made).maximum - least
+
+
+def stacked(made: "Table") -> Iterator[str]:
+    """Yield a table row by row, a line a column, with an empty line after each row."""
+    names = [str(column.header) for column in made.columns]
+    room = max(map(len, names), default=0)
+    for row in zip(*(column.cells for column in made.columns), strict=True):
+        for name, cell in zip(names, map(str, row), strict=True):
+            if cell:
+                yield f"{name:<{room}}  {cell}"
+        yield ""
 
 
 def _width(column: "Column") -> int:
@@ -303,11 +320,7 @@ def _width(column: "Column") -> int:
     return max(cell_len(str(text)) for text in (column.header, *column.cells))
 
 
-def _stack(made: "Table") -> None:
-    names = [str(column.header) for column in made.columns]
-    room = max(map(len, names), default=0)
-    for row in zip(*(column.cells for column in made.columns), strict=True):
-        for name, cell in zip(names, map(str, row), strict=True):
-            if cell:
-                say(f"{name:<{room}}  {cell}")
-        say("")
+def _longest_word(column: "Column") -> int:
+    from rich.cells import cell_len
+
+    return max((cell_len(word) for text in column.cells for word in str(text).split()), default=0)
