@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from agent.cli.main import app
 from agent.cli.rehearsing import event_timeline, rehearsal_report, replay
 from agent.cli.shared import session
-from agent.cli.watch import explain, fleet_watch, learned, shadow
+from agent.cli.watch import explain, fleet_watch, learned, shadow, top_text
 from agent.clock import SteppedClock
 from agent.domain.market.interruption import Cause
 from agent.domain.market.tenure import Tenure
@@ -198,3 +198,25 @@ def test_a_rehearsal_cuts_nothing_of_its_bill_and_its_timeline(width: int) -> No
     out = console.file.getvalue()  # type: ignore[attr-defined]
     for whole in ("$1,234,567.8901", "$3,703,703.6704", "1000000.00 h", f"vast/{HOST}", "$1234.567890", "20 12:00:00"):
         assert whole in out, out
+
+
+TRAIL = [{"floor": BIG, "bid": BIG, "ask": BIG}] * 8
+
+
+@pytest.mark.parametrize(
+    ("width", "dropped"),
+    [(60, {"useful", "floor", "bid", "next", "host"}), (125, {"useful", "floor", "bid"}), (200, set())],
+)
+def test_top_drops_columns_and_cuts_no_id_and_no_figure(width: int, dropped: set[str]) -> None:
+    columns, (row,) = top_text.table({"slots": [SLOT | {"prices": TRAIL}]}, width)
+    assert {name for name, _ in columns} == set(top_text.COLUMNS) - dropped
+    assert all(len(cell) < room for (name, room), cell in zip(columns, row, strict=True) if name != "next")
+    assert f"{NAME}/0?" in row
+    assert f"{BIG:.4f}" in row
+    assert sum(room for _, room in columns) <= max(width, 75)
+
+
+def test_top_shows_the_decision_as_far_as_there_is_room() -> None:
+    short = SLOT | {"slot": "train/0", "host": "77", "dollars_per_hour": 0.1, "bid": 0.1, "prices": TRAIL}
+    rooms = [dict(top_text.table({"slots": [short]}, width)[0])["next"] for width in (80, 86, 200)]
+    assert top_text.NEXT + 1 <= rooms[0] < rooms[1] < rooms[2] == len("hold deadline_on_demand_fallback") + 1

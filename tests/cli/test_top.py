@@ -72,6 +72,19 @@ async def test_it_shows_slots_money_and_events_on_80_by_24_without_colour(
     assert all(len(line) <= SIZE[0] for line in text.splitlines())
 
 
+async def test_ids_and_money_are_whole_at_sixty_columns_and_after_a_resize(tmp_path: Path) -> None:
+    async with served(tmp_path) as page, Top(FeedClient(page.socket)).run_test(size=(60, 24)) as pilot:
+        lease = page.world.lease()
+        rate, day = f"{lease.billing_rate.dollars:.4f}", f"{page.world.clock.now():%H:%M}"
+        whole = ("train/0", lease.lease_id, f"vast/{lease.host_id}", rate, "today $", day, "q quit")
+        narrow = await seen(pilot, *whole)
+        await pilot.resize_terminal(100, 24)
+        wide = await seen(pilot, *whole, "useful", "next")
+    assert all(len(line) <= 60 for line in narrow.splitlines())
+    assert "useful" not in narrow
+    assert "useful" in wide
+
+
 async def test_an_order_names_lease_and_dollars_and_waits_for_a_yes(tmp_path: Path) -> None:
     async with served(tmp_path) as page, Top(FeedClient(page.socket)).run_test(size=SIZE) as pilot:
         lease = page.world.lease()

@@ -17,6 +17,7 @@ ALSO = {
     "agent.cli.watch.top_screen.Top.compose": "Textual calls it to lay out the screen",
     "agent.cli.watch.top_screen.Top.on_data_table_row_highlighted": "Textual calls it when the cursor moves",
     "agent.cli.watch.top_screen.Top.on_mount": "Textual calls it when the screen is there",
+    "agent.cli.watch.top_screen.Top.on_resize": "Textual calls it when the terminal changes its size",
     "agent.config.config_schema._Generator.encode_default": "pydantic calls it to write a schema",
     "agent.config.config_schema._Generator.timedelta_schema": "pydantic calls it to write a schema",
     "agent.domain.record.event_kind.EventKind._missing_": "enum calls it for a value that is no member",

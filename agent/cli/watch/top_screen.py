@@ -69,7 +69,7 @@ class Top(App[None]):
     #head { text-style: bold; }
     #alerts { text-style: bold; max-height: 4; }
     #slots { height: 1fr; min-height: 4; border-top: solid $foreground; }
-    #detail { max-height: 5; border-top: solid $foreground; }
+    #detail { max-height: 7; border-top: solid $foreground; }
     #events { height: 5; border-top: solid $foreground; text-wrap: nowrap; text-overflow: ellipsis; }
     #said { max-height: 3; text-style: bold; }
     Confirm { align: center middle; }
@@ -82,7 +82,7 @@ class Top(App[None]):
         Binding("r", "order('resume')", "resume"),
         Binding("x", "order('release')", "release"),
         Binding("K", "kill", "kill all"),
-        Binding("L", "lift", "lift kill"),
+        Binding("L", "lift", "lift"),
         Binding("q", "quit", "quit"),
         Binding("ctrl+c", "quit", "quit", priority=True, show=False),
     ]
@@ -110,9 +110,6 @@ class Top(App[None]):
 
     def on_mount(self) -> None:
         """Begin to listen; a terminal that closes or a SIGTERM ends like `q`."""
-        table = self._table
-        for name, width in top_text.COLUMNS:
-            table.add_column(name, key=name, width=width + 1)
         loop = asyncio.get_running_loop()
         for number in STOPS:
             with contextlib.suppress(RuntimeError, ValueError):
@@ -133,14 +130,11 @@ class Top(App[None]):
                     self._show()
                 elif message.event == "beat" and self._fleet:
                     self._fleet = {**self._fleet, **message.body}
+                    self._put("money", top_text.money(self._fleet))
                 self._show_head()
         except Refused as error:
             self.trouble = str(error)
             self.exit()
-
-    @property
-    def _table(self) -> "DataTable[Text]":
-        return self.query_one("#slots", DataTable)
 
     def _put(self, name: str, text: str) -> None:
         # At the end the widgets go before the timer does.
@@ -168,10 +162,19 @@ class Top(App[None]):
         """Write the table anew, and keep the selected row."""
         table = self.screen_stack[0].query_one("#slots", DataTable)
         row = table.cursor_row
-        table.clear()
-        for slot in self._fleet["slots"]:
-            table.add_row(*(Text(cell, no_wrap=True) for cell in top_text.cells(slot)))
+        columns, rows = top_text.table(self._fleet, self.size.width)
+        table.clear(columns=True)
+        for name, width in columns:
+            table.add_column(name, key=name, width=width)
+        for cells in rows:
+            table.add_row(*(Text(cell, no_wrap=True) for cell in cells))
         table.move_cursor(row=min(row, table.row_count - 1))
+
+    def on_resize(self) -> None:
+        """Show the columns that fit into the new width."""
+        if self._fleet:
+            # The new size is known when this message has been handled.
+            self.call_later(self._show_slots)
 
     def _show_detail(self) -> None:
         slot = self._selected()

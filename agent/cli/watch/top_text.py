@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from rich.cells import cell_len
+
 from agent.cli.shared import order_text
 from agent.cli.watch import fleet_watch
 from agent.telemetry.plain_text import plain
@@ -11,8 +13,11 @@ BARS = "▁▂▃▄▅▆▇█"
 TREND = 8
 """Characters of a sparkline."""
 MOST_ALERTS = 3
-COLUMNS = (("slot", 10), ("state", 9), ("host", 12), ("$/h", 7), ("bid", 7), ("floor", 8), ("useful", 6), ("next", 13))
-"""Columns of the table with their widths: 72 characters, with a space between two 79."""
+COLUMNS = ("slot", "state", "host", "$/h", "bid", "floor", "useful", "next")
+DROPPED = ("useful", "floor", "bid", "next", "host")
+"""Columns in the order in which a narrow terminal does without them; the selected slot shows them all the same."""
+NEXT = 13
+"""Characters of the next decision that are shown at least; it alone may be cut, and is whole at the selected slot."""
 
 
 def head(fleet: Mapping[str, Any], silent_seconds: float, *, is_gone: bool) -> str:
@@ -38,8 +43,24 @@ def money(fleet: Mapping[str, Any]) -> str:
     return fleet_watch.money(fleet["money"])
 
 
+def table(fleet: Mapping[str, Any], width: int) -> tuple[list[tuple[str, int]], list[list[str]]]:
+    """Return the columns that fit into a width, each with its own, and the rows: no id and no figure is cut."""
+    rows = [cells(slot) for slot in fleet["slots"]]
+    needed = {name: max(map(cell_len, (name, *each))) + 1 for name, *each in zip(COLUMNS, *rows, strict=True)}
+    widths = needed | {"next": min(needed["next"], NEXT + 1)}
+    kept = list(COLUMNS)
+    for name in DROPPED:
+        if sum(widths[each] for each in kept) <= width:
+            break
+        kept.remove(name)
+    spare = max(width - sum(widths[each] for each in kept), 0)
+    widths["next"] = min(needed["next"], widths["next"] + spare)
+    numbers = [COLUMNS.index(name) for name in kept]
+    return [(name, widths[name]) for name in kept], [[row[number] for number in numbers] for row in rows]
+
+
 def cells(slot: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the cells of one slot, each as wide as its column at most, but for figures, which are never cut."""
+    """Return the cells of one slot."""
     decision = slot["decision"]
     return (
         plain(slot["slot"]) if slot["is_configured"] else f"{plain(slot['slot'])}?",
@@ -77,7 +98,7 @@ def event(row: Mapping[str, Any]) -> str:
     """Return one event as a line."""
     where = "/".join(part for part in (row["market"], row["host"]) if part)
     amount = f"${row['dollars']:.4f}" if row["dollars"] is not None else ""
-    parts = (row["at"][11:19], row["kind"], row["slot"], where, row["cause"], amount, row["why"])
+    parts = (row["at"][11:19], amount, row["kind"], row["slot"], where, row["cause"], row["why"])
     return plain(" ".join(part for part in parts if part))
 
 
