@@ -68,6 +68,12 @@ class Reader:
         query = event_rows.between(since, until, workload, kinds, limit, leases, market)
         return await self._all(query, event_rows.event_of)
 
+    async def slot_events(
+        self, slots: Collection[Slot], kinds: Collection[str], since: dt.datetime, limit: int = LIMIT
+    ) -> list[Event]:
+        """Return events of these kinds of these slots, and of slots between them, newest first."""
+        return await self._all(event_rows.of_slots(slots, kinds, since, limit), event_rows.event_of)
+
     async def last_events(self, leases: Collection[str], kinds: Collection[str], before: dt.datetime) -> list[Event]:
         """Return the last event of these kinds before an instant, of each of these leases that has one."""
         if not leases:

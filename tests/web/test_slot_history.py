@@ -1,5 +1,6 @@
 """What slots did, from the ledger's events: gapless, the further of two leases, and the work that was lost."""
 
+import dataclasses
 import itertools
 import re
 from datetime import datetime, timedelta
@@ -13,6 +14,7 @@ from agent.domain.record.account import Taken
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.workload import Slot
 from agent.simulator import climate
 from agent.web.feed import slot_history
 from agent.web.feed.slot_history import Doing, History
@@ -118,3 +120,30 @@ async def test_the_page_draws_each_slot_and_says_it_in_words(tmp_path: Path) -> 
     for each in found.values():
         assert each.total(Doing.RUNNING) > HOUR
         assert sum((stretch.span for stretch in each.stretches), timedelta()) == DAY
+
+
+async def test_what_a_lease_did_before_the_day_is_found_in_the_ledger(tmp_path: Path) -> None:
+    async with served(tmp_path, workloads=(work(slots=1),)) as page:
+        page.world.is_checked = False
+        now, place = page.world.clock.now(), Slot("train", 5)
+        opened = now - timedelta(days=3)
+        old = dataclasses.replace(lease(50, opened, state=LeaseState.PAUSED), slot=place, accrued_until=now)
+        other = dataclasses.replace(lease(51, opened, state=LeaseState.RUNNING), slot=Slot("train", 4))
+        told = [
+            (EventKind.LEASE_RUNNING, 60, old),
+            (EventKind.LEASE_INTERRUPTED, 50, old),
+            (EventKind.LEASE_REBID, 40, old),
+            (EventKind.LEASE_RUNNING, 30, other),
+        ]
+        async with page.world.app.ledger.transaction() as tx:
+            for each in (old, other):
+                tx.open_lease(each)
+            for kind, hours_ago, of in told:
+                at = now - timedelta(hours=hours_ago)
+                tx.append_event(Event(at=at, kind=kind, workload="train", slot=of.slot.index, lease_id=of.lease_id))
+        known = page.world.app.ledger.recollection(now).leases
+        reader = await page.world.app.ledger.reader()
+        found = await slot_history.histories([place], known, reader, now - DAY, now)
+        nothing = await slot_history.histories([], known, reader, now - DAY, now)
+    assert hours(found[place]) == [("paused", 24)]
+    assert nothing == {}

@@ -70,21 +70,38 @@ def between(
     return query
 
 
+def of_slots(slots: Collection[Slot], kinds: Collection[str], since: datetime, limit: int) -> Query:
+    """Return the query for the last `limit` events of these kinds of these slots, the newest first.
+
+    Slots between two of these are read too: the slots of one screen are neighbours.
+    """
+    table = schema.events
+    numbers: dict[str, list[int]] = {}
+    for place in slots:
+        numbers.setdefault(place.workload, []).append(place.index)
+    parts = [
+        sa.and_(table.c.workload == workload, table.c.slot.between(min(found), max(found)))
+        for workload, found in numbers.items()
+    ]
+    query = sa.select(table).where(sa.or_(sa.false(), *parts), table.c.at >= since, table.c.kind.in_(kinds))
+    return query.order_by(table.c.at.desc(), table.c.event_id.desc()).limit(limit)
+
+
 def last_before(leases: Collection[str], kinds: Collection[str], before: datetime) -> Query:
     """Return the query for each of these leases' last event of these kinds before an instant.
 
     Each is found at once by its index; a group of all its events would be gone through.
     """
-    table = schema.events
-    found = [
-        sa.select(table.c.event_id)
-        .where(table.c.lease_id == lease, table.c.at < before, table.c.kind.in_(kinds))
-        .order_by(table.c.at.desc(), table.c.event_id.desc())
+    table, of = schema.events, schema.leases
+    each = table.alias("each")
+    newest = (
+        sa.select(each.c.event_id)
+        .where(each.c.lease_id == of.c.lease_id, each.c.at < before, each.c.kind.in_(kinds))
+        .order_by(each.c.at.desc(), each.c.event_id.desc())
         .limit(1)
         .scalar_subquery()
-        for lease in leases
-    ]
-    return sa.select(table).where(table.c.event_id.in_(found))
+    )
+    return sa.select(table).where(table.c.event_id.in_(sa.select(newest).where(of.c.lease_id.in_(leases))))
 
 
 def count(kind: str, workload: str, since: datetime, until: datetime) -> Query:

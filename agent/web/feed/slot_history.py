@@ -51,6 +51,7 @@ AFTER = {
     EventKind.LEASE_ENDED: Doing.EMPTY,
 }
 """What a lease does after an event."""
+KINDS = tuple(AFTER)
 OPEN = {LeaseState.RUNNING: Doing.RUNNING, LeaseState.STARTING: Doing.LOADING, LeaseState.RELEASING: Doing.EMPTY}
 
 
@@ -90,22 +91,24 @@ async def histories(
     places: Collection[Slot], leases: Iterable[Lease], reader: Reader, since: datetime, now: datetime
 ) -> Mapping[Slot, History]:
     """Return the history of each of these slots; `leases` are the open ones."""
-    happened = await reader.events(since=since, kinds=list(AFTER), limit=MOST_EVENTS)
+    shown = frozenset(places)
+    happened = await reader.slot_events(shown, KINDS, since, MOST_EVENTS)
     if len(happened) == MOST_EVENTS:
         since = happened[-1].at
-    known = {lease.lease_id: lease for lease in leases if lease.is_open}
-    ended = {each.lease_id for each in happened if each.lease_id and each.lease_id not in known}
+    mine = [each for each in happened if each.slot is not None and Slot(each.workload, each.slot) in shown]
+    known = {lease.lease_id: lease for lease in leases if lease.slot in shown}
+    ended = {each.lease_id for each in mine if each.lease_id} - known.keys()
     known |= {lease.lease_id: lease for lease in await reader.leases(len(ended), ids=ended)} if ended else {}
-    mine = [lease for lease in known.values() if lease.slot in places and not (lease.is_open and lease.is_held)]
-    older = [lease.lease_id for lease in mine if lease.opened_at < since]
-    before = {each.lease_id: each for each in await reader.last_events(older, list(AFTER), since)}
-    taken = await reader.taken(since, now)
-    by_lease: dict[str, list[Event]] = defaultdict(list)
-    for event in reversed(happened):
-        by_lease[event.lease_id].append(event)
     by_slot: dict[Slot, list[Lease]] = defaultdict(list)
-    for lease in mine:
-        by_slot[lease.slot].append(lease)
+    for lease in known.values():
+        if not (lease.is_open and lease.is_held):
+            by_slot[lease.slot].append(lease)
+    by_lease: dict[str, list[Event]] = defaultdict(list)
+    for event in reversed(mine):
+        by_lease[event.lease_id].append(event)
+    older = [each.lease_id for each in known.values() if each.opened_at < since]
+    before = {each.lease_id: each for each in await reader.last_events(older, KINDS, since)}
+    taken = await reader.taken(since, now)
     return {place: history(by_slot[place], by_lease, before, taken, since, now) for place in places}
 
 

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from markupsafe import Markup
-
 from agent.act.orders import operator_orders
 from agent.cycle import Pass
 from agent.decide import explain
@@ -23,7 +21,7 @@ from agent.ledger.reader import Reader
 from agent.web.feed import fleet_document, price_trail, slot_history
 from agent.web.feed.fleet_document import Sources
 from agent.web.feed.price_trail import Trail
-from agent.web.page import chart, timeline
+from agent.web.page.chart import Course
 from agent.web.reading import shadow_json, slot_leases, views
 from agent.web.reading.slot_leases import Filled
 
@@ -68,6 +66,7 @@ async def board(sight: Sources, reader: Reader, page: int) -> dict[str, Any]:
         "running": having.running,
         "wanted": len(places),
         "markets": _markets(seen),
+        "since": now - price_trail.SPAN,
         "slots": await _slots(rows[(page - 1) * ROWS : page * ROWS], having, sight, reader),
         "timeline": [event(each) for each in await reader.events(kinds=TIMELINE, limit=EVENTS)],
         **_plan(seen),
@@ -83,20 +82,18 @@ async def _slots(rows: Sequence[Slot | Lease], having: Filled, sight: Sources, r
     places = [row for row in rows if isinstance(row, Slot)]
     loose = [row for row in rows if isinstance(row, Lease)]
     held = [lease for place in places for lease in having.by_slot.get(place, ())]
-    charts = await _charts([*held, *loose], reader, sight.now)
+    courses = await _courses([*held, *loose], reader, sight.now)
     since = sight.now - price_trail.SPAN
-    past = await slot_history.histories(places, held, reader, since, sight.now)
+    past = await slot_history.histories(places, sight.known.leases, reader, since, sight.now)
     decided = await reader.decisions(places)
     found = []
     for place in places:
         mine = having.by_slot.get(place, ())
         row = views.slot(place, sight.known, decided, sight.now, mine) | {"is_loose": False}
-        band = timeline.drawn(past[place], since, sight.now)
-        told = {"band": band, "did": timeline.words(past[place])}
-        found.append(row | told | {"leases": [_lease(each, charts) for each in mine]})
+        found.append(row | {"past": past[place], "leases": [_lease(each, courses) for each in mine]})
     for each in loose:
-        row = {"slot": str(each.slot), "state": each.state.value, "why": "", "is_loose": True, "band": ""}
-        found.append(row | {"leases": [_lease(each, charts)]})
+        row = {"slot": str(each.slot), "state": each.state.value, "why": "", "is_loose": True}
+        found.append(row | {"leases": [_lease(each, courses)]})
     return found
 
 
@@ -111,7 +108,7 @@ async def story(lease: Lease, reader: Reader, now: datetime) -> dict[str, Any]:
         "opened_at": lease.opened_at,
         "ended_at": lease.ended_at,
         "end_reason": lease.end_reason,
-        "chart": _chart(trails[lease.lease_id], lease.opened_at, until, now, chart.LARGE),
+        "course": _course(trails[lease.lease_id], lease.opened_at, until, now),
         "events": [event(each) for each in happened],
         "orders": [_order(each) for each in await reader.intents(STORY_EVENTS, leases=[lease.lease_id])],
         "is_cut": len(happened) == STORY_EVENTS,
@@ -170,24 +167,21 @@ def _plan(seen: Pass | None) -> dict[str, Any]:
     }
 
 
-def _lease(held: Lease, charts: Mapping[str, Markup]) -> dict[str, Any]:
-    return views.lease(held) | {"chart": charts.get(held.lease_id, "")}
+def _lease(held: Lease, courses: Mapping[str, Course]) -> dict[str, Any]:
+    return views.lease(held) | {"course": courses.get(held.lease_id)}
 
 
 def _rest(rest: Rest) -> dict[str, Any]:
     return {"what": str(rest), "until": rest.shown_until, "after": rest.ground}
 
 
-async def _charts(held: Sequence[Lease], reader: Reader, now: datetime) -> Mapping[str, Markup]:
-    """Return the chart of each lease with a bid over the last day."""
+async def _courses(held: Sequence[Lease], reader: Reader, now: datetime) -> Mapping[str, Course]:
+    """Return the prices of each lease with a bid over the last day."""
     bidding = [lease for lease in held if lease.tenure is Tenure.INTERRUPTIBLE]
     start = now - price_trail.SPAN
     trails = await price_trail.trails(bidding, reader, start)
-    return {
-        lease.lease_id: _chart(trails[lease.lease_id], max(start, lease.opened_at), now, now, chart.SMALL)
-        for lease in bidding
-    }
+    return {lease.lease_id: _course(trails[lease.lease_id], max(start, lease.opened_at), now, now) for lease in bidding}
 
 
-def _chart(trail: Trail, start: datetime, end: datetime, now: datetime, size: chart.Size) -> Markup:
-    return chart.drawn(chart.Course(trail.prices, trail.losses, start, end, now.year), size)
+def _course(trail: Trail, start: datetime, end: datetime, now: datetime) -> Course:
+    return Course(trail.prices, trail.losses, start, end, now.year)

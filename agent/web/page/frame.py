@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import jinja2
@@ -12,6 +13,7 @@ from markupsafe import Markup, escape
 from agent import __version__
 from agent.clock import Clock
 from agent.web.guards import guard
+from agent.web.page import chart, timeline
 from agent.web.page.visitors import Visitors
 
 HEADERS = {
@@ -38,7 +40,13 @@ class Frame:
             undefined=jinja2.StrictUndefined,
             trim_blocks=True,
         )
-        self._templates.filters["sentence"] = sentence
+        self._templates.filters |= {
+            "sentence": sentence,
+            "small_chart": partial(chart.drawn, size=chart.SMALL),
+            "large_chart": partial(chart.drawn, size=chart.LARGE),
+            "band": timeline.drawn,
+            "spoken": timeline.words,
+        }
         self._templates.globals["this_year"] = lambda: clock.now().year
 
     def template(self, name: str) -> jinja2.Template:
