@@ -1,6 +1,5 @@
 """Rule 9: no edit of the configuration orphans or ends what runs; a changed spec moves it only when told to."""
 
-import asyncio
 import dataclasses
 from collections.abc import Callable
 from typing import Any
@@ -121,11 +120,11 @@ def test_a_reload_in_the_middle_of_a_turn_counts_from_the_next_one_on(seed: int)
         first = renamed(world.config, "other", was="train")
         second = renamed(first, "third", was="other")
         world.app.reload(first, strategies())
-        loop, wire, transact = asyncio.get_running_loop(), world.app.ledger._wire, world.app.ledger._wire._transact
+        wire, transact = world.app.ledger._wire, world.app.ledger._wire._transact
 
         def reload_beside(work: Callable[[sa.Connection], Any]) -> Any:
             wire._transact = transact  # type: ignore[method-assign]
-            loop.call_soon_threadsafe(world.app.reload, second, strategies())
+            world.app.reload(second, strategies())
             return transact(work)
 
         wire._transact = reload_beside  # type: ignore[method-assign]
