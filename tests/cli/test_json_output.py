@@ -82,7 +82,7 @@ UNSEEN = {
     # A problem's own figures: deadline has none. tests/lab/test_provenance.py has days that numbers were fitted on.
     "lab bench": {"strategies[].figures.<figure>", "strategies[].fitted_on[]"},
     # Only a cloud's price needs a source; tests/cli/test_spend.py has one.
-    "savings": {"cited[]"},
+    "savings": {"cited[]", "unpriced[]"},
     # A sound ledger has none; the damaged one of tests/cli/test_ledger.py has.
     "ledger verify": {"findings[]", "inconsistencies[]"},
     "check": {"warnings[]"},
