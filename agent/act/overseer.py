@@ -1,4 +1,4 @@
-"""Finds after each pass what bills and nobody accounts for, and reports it; it gives no orders."""
+"""Finds instances that bill without an account after each pass, and reports them; it gives no orders."""
 
 from collections.abc import Iterator, Sequence
 

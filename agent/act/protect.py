@@ -1,4 +1,4 @@
-"""Cooldowns after repeated failures: reads the recent failures and records what must rest.
+"""Cooldowns after repeated failures: reads the recent failures and records the cooldowns that follow.
 
 The count is made from the ledger's events, so a restart forgets neither what was counted nor what rests.
 """

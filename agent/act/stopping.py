@@ -49,7 +49,7 @@ class Stopping:
         self._failures: dict[_Key, _Failures] = {}
 
     def hasten(self) -> None:
-        """Try at once what only our own pace delays: a person asks."""
+        """Send orders at once that only our own pace delays: a person asks."""
         for failures in self._failures.values():
             failures.ours = 0.0
 

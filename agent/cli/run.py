@@ -61,7 +61,7 @@ def run(
 
 
 async def _until_told(settings: "Config", tuned: "Mapping[str, Tuned]", config: Path, *, is_dry: bool) -> None:
-    """Run the daemon; told to stop before it listens itself, end in order: nothing was begun."""
+    """Run the daemon. A stop before it handles signals itself ends it in order: nothing has begun."""
     loop, mine = asyncio.get_running_loop(), asyncio.current_task()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, mine.cancel if mine is not None else sys.exit)
@@ -117,7 +117,7 @@ def _named(name: str) -> "Callable[[], str] | None":
 
 
 def _tell_billing(app: "App") -> None:
-    """Say what goes on billing: stopping the daemon never releases."""
+    """Print the leases that go on billing: stopping the daemon never releases."""
     leases, rate = app.billing()
     for intent in app.doubts():
         _tell(f"in doubt: {intent.kind.value} {intent.intent_id} for {intent.slot} may bill {intent.rate}")

@@ -65,6 +65,6 @@ def _write(tx: Transaction, owed: Sequence[OperatorHold], now: datetime) -> None
 
 
 def _forget(ledger: Ledger, owed: Sequence[OperatorHold]) -> None:
-    """Owe no more what was just settled; a kill that was given meanwhile is still owed."""
+    """Clear the kill that was just recorded; one that was given meanwhile is still owed."""
     if ledger.owed is owed:
         ledger.owed = ()

@@ -229,7 +229,7 @@ def _unlocked(order: Order, grounds: Grounds) -> Meaning:
 
 
 def _names(rest: Rest) -> set[str]:
-    """Return by what names a rest is unlocked: none for what `resume` lifts."""
+    """Return the names that unlock a hold or cooldown: none where `resume` lifts it."""
     shown = str(rest)
     if isinstance(rest, OperatorHold):
         return {shown, str(rest.target), rest.target.spoken} if rest.word is Word.LOCK else set()

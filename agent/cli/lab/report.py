@@ -33,7 +33,7 @@ def report(  # noqa: PLR0913 - one parameter per option
     baseline: Annotated[str | None, typer.Option(help="The strategy that the others are compared with.")] = None,
     case: Annotated[str | None, typer.Option(help="The run to tell tick by tick; a typical one by default.")] = None,
     study: Annotated[str | None, typer.Option(help="A study of gpubid lab tune whose trials to draw too.")] = None,
-    storage: Annotated[str, typer.Option(envvar="GPUBID_LAB_STORAGE", help="Where that study lies.")] = STORAGE,
+    storage: Annotated[str, typer.Option(envvar="GPUBID_LAB_STORAGE", help="The database of that study.")] = STORAGE,
     seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap, and of what is drawn.")] = 0,
     workers: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
 ) -> None:

@@ -26,7 +26,7 @@ class Refused(Exception):
     """The daemon did not do what was asked, or gave no answer; the text is a sentence for the operator."""
 
     def __init__(self, sentence: str, code: str = "", exit_code: int = exits.FAILED) -> None:
-        """Take the sentence, the daemon's code, and with what a verb ends."""
+        """Take the sentence, the daemon's code, and the exit code of the verb."""
         super().__init__(sentence)
         self.code = code
         self.exit_code = exit_code

@@ -26,7 +26,7 @@ def stop(code: int, lines: Iterable[str]) -> NoReturn:
 
 
 def refused(error: LedgerError) -> NoReturn:
-    """End with what the ledger said: a file or a key that belongs elsewhere is bad input."""
+    """End with the ledger's sentence: a file or a key that belongs elsewhere is bad input."""
     codes = {
         Code.CORRUPT: DAMAGED,
         Code.WRONG_ACCOUNT: BAD_INPUT,
