@@ -143,9 +143,9 @@ class Reader:
         """Return money and paid time by lease and day, from day `since` up to but not including `until`."""
         return await self._all(spend_lines.lines(since, until), spend_lines.line_of)
 
-    async def sums(self, until: dt.date) -> dict[str, Counted]:
-        """Return each workload's figures since the ledger began, up to and including a day."""
-        found = await self._wire.run(lambda link: rows(link, spend_lines.sums(until)))
+    async def sums(self, until: dt.date, since: dt.date | None = None) -> dict[str, Counted]:
+        """Return each workload's figures up to and including a day, from day `since` or since the ledger began."""
+        found = await self._wire.run(lambda link: rows(link, spend_lines.sums(until, since)))
         return {row["workload"]: spend_lines.counted_of(row) for row in found}
 
     async def taken(self, since: dt.datetime | None = None, until: dt.datetime | None = None) -> list[Taken]:

@@ -15,6 +15,7 @@ import pytest
 
 from agent.cli.shared.daemon_socket import Refused
 from agent.cli.watch.feed_client import FeedClient
+from agent.decide.accounting import meter
 from agent.decide.limits.limits import Limits
 from agent.domain import money
 from agent.domain.market.price import PriceSample
@@ -22,8 +23,10 @@ from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.work.order import Order
 from agent.web.feed import feed_routes, live_feed, openapi
+from agent.web.reading import spend_reports
 from tests.support.builders import per_hour
 from tests.support.programs import PATIENCE_SECONDS
+from tests.support.scene import work
 from tests.web.page import Served, served
 
 HOSTILE = "<script>\x1b[2J\u202e" + "x" * 5_000
@@ -111,6 +114,30 @@ async def test_money_is_the_ledgers_with_what_is_owed_and_the_runway(tmp_path: P
     credit = min(row["lasts_hours"] for row in shown["credit"] if row["lasts_hours"] is not None)
     assert 0 < shown["runway_hours"] <= credit
     assert shown["runway_ends"]
+
+
+async def test_money_by_workload_is_that_of_spend_with_what_is_owed(tmp_path: Path) -> None:
+    async with served(tmp_path, workloads=(work(slots=1), work("other", slots=2))) as page:
+        for _ in range(4):
+            await page.world.cycle(minutes=20)
+        page.world.clock.advance(100)
+        shown = (await fleet(page))["money"]
+        now = page.world.clock.now()
+        known = page.world.app.ledger.recollection(now)
+        asked = spend_reports.Asked("workload", now.date())
+        rows = (await spend_reports.spend(await page.world.app.ledger.reader(), asked, now))["rows"]
+        _, board = await page.get("/")
+    by_name = {row["workload"]: row for row in shown["workloads"]}
+    assert {*by_name} == {"train", "other"} == {row["key"] for row in rows}
+    assert sum(row["today_dollars"] for row in by_name.values()) == pytest.approx(shown["today_dollars"])
+    assert sum(row["dollars_per_hour"] for row in by_name.values()) == pytest.approx(shown["dollars_per_hour"])
+    for row in rows:
+        mine = by_name[row["key"]]
+        owed = meter.outstanding([each for each in known.leases if each.slot.workload == row["key"]], now)
+        assert mine["today_dollars"] == pytest.approx(row["dollars"] + owed.dollars)
+        assert mine["useful_hours"] == pytest.approx(row["useful_hours"], abs=1e-4)
+        assert mine["dollars_per_useful_hour"] == pytest.approx(row["dollars_per_useful_hour"], rel=1e-3)
+        assert f">${mine['dollars_per_useful_hour']:.4f}</td>" in board
 
 
 async def test_the_useful_share_grows_while_it_runs_before_the_ledger_meters_it(tmp_path: Path) -> None:

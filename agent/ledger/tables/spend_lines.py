@@ -45,8 +45,8 @@ def line_of(columns: Mapping[str, Any]) -> Line:
     return Line(**{name: value for name, value in columns.items() if value is not None})
 
 
-def sums(until: dt.date) -> Query:
-    """Return the query for each workload's figures since the ledger began, up to and including a day.
+def sums(until: dt.date, since: dt.date | None = None) -> Query:
+    """Return the query for each workload's figures up to and including a day, from a day or since the ledger began.
 
     Summed by SQLite: the lines of a large fleet's year take seconds to read.
     """
@@ -54,6 +54,7 @@ def sums(until: dt.date) -> Query:
     amount = sa.func.sum(spend.gpu + spend.disk + spend.traffic, type_=MicroUsd)
     times = [sa.func.coalesce(sa.func.sum(phases[name]), 0).label(name) for name in ("paid", "useful", "lost")]
     query = sa.select(spend.workload, amount.label("spent"), *times).where(spend.day <= until)
+    query = query if since is None else query.where(spend.day >= since)
     return query.select_from(schema.spend.outerjoin(schema.phases, _IS_SAME)).group_by(spend.workload)
 
 

@@ -44,6 +44,10 @@ def _money(money: Money) -> Money:
         month_dollars=0.0,
         runway_hours=None,
         caps=[msgspec.structs.replace(each, used_dollars=0.0) for each in money.caps],
+        workloads=[
+            msgspec.structs.replace(each, today_dollars=0.0, useful_hours=0.0, dollars_per_useful_hour=None)
+            for each in money.workloads
+        ],
         credit=[msgspec.structs.replace(each, dollars=None, lasts_hours=None, sentence="") for each in money.credit],
     )
 

@@ -25,12 +25,13 @@ from agent.domain.record.account import Line
 from agent.domain.record.budget import EVERYTHING, Window
 from agent.domain.record.event import Event
 from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.record.shadow_account import Counted
 from agent.domain.work.workload import Slot, Workload
 from agent.ledger.memory import Recollection
 from agent.ledger.reader import Reader
 from agent.ledger.tables.decisions import RecordedDecision
 from agent.markets.text import clean
-from agent.web.feed import price_trail, read_model, runway
+from agent.web.feed import price_trail, read_model, runway, workload_money
 from agent.web.feed.price_trail import Trail
 from agent.web.reading import slot_leases, status_json, views
 
@@ -68,8 +69,9 @@ class Summary:
     is_stale: bool
 
 
-def summary(of: Sources) -> Summary:
+async def summary(of: Sources, reader: Reader) -> Summary:
     """Return what is wrong, what is to be known, money, and the age of the last cycle."""
+    metered = await reader.sums(of.now.date(), of.now.date())
     known, caps, now = of.known, of.rules.caps, of.now
     standing = committed_spend.reckon(known.leases, known.intents, known.total, known.spend_of, now)
     daemon = status_json.daemon_of(of.seen, of.config, of.late, of.refused)
@@ -78,7 +80,7 @@ def summary(of: Sources) -> Summary:
     return Summary(
         alerts=[_alert(each) for each in troubles[:MOST_ALERTS]],
         notes=[_alert(each) for each in notes[:MOST_ALERTS]],
-        money=_money(of, standing),
+        money=_money(of, standing, metered),
         last_cycle_at=last,
         is_stale=is_stale(last, of.config.poll.total_seconds(), now),
     )
@@ -86,7 +88,7 @@ def summary(of: Sources) -> Summary:
 
 async def document(of: Sources, reader: Reader) -> read_model.Fleet:
     """Return the fleet as of `of.now`."""
-    known, first = of.known, summary(of)
+    known, first = of.known, await summary(of, reader)
     places = [place for work in of.rules.workloads for place in work.places]
     rows = await _slots(places, of, reader)
     views_of = of.seen.fleet.markets if of.seen is not None else {}
@@ -116,7 +118,7 @@ def is_stale(last_cycle_at: datetime | None, poll_seconds: float, now: datetime)
     return last_cycle_at is None or (now - last_cycle_at).total_seconds() > STALE_POLLS * poll_seconds
 
 
-def _money(of: Sources, standing: Standing) -> read_model.Money:
+def _money(of: Sources, standing: Standing, metered: Mapping[str, Counted]) -> read_model.Money:
     known, caps, now = of.known, of.rules.caps, of.now
     owed = meter.outstanding(known.leases, now)
     rate = money.total_rate(lease.billing_rate for lease in known.leases)
@@ -146,6 +148,7 @@ def _money(of: Sources, standing: Standing) -> read_model.Money:
             )
             for each in credit
         ],
+        workloads=workload_money.by_workload(known, metered, now),
     )
 
 

@@ -96,6 +96,19 @@ class Credit(msgspec.Struct, frozen=True):
     sentence: str
 
 
+class WorkloadMoney(msgspec.Struct, frozen=True):
+    """A workload's rate of spend now and its spend today, with what its leases owe up to `as_of`.
+
+    `useful_hours` and `dollars_per_useful_hour` are of today up to the last metering; the latter is null before any.
+    """
+
+    workload: str
+    dollars_per_hour: float
+    today_dollars: float
+    useful_hours: float
+    dollars_per_useful_hour: float | None
+
+
 class Money(msgspec.Struct, frozen=True):
     """Spend with what leases owe up to `as_of`, the caps over everything, and the runway at the running rate.
 
@@ -112,6 +125,7 @@ class Money(msgspec.Struct, frozen=True):
     runway_ends: str
     caps: list[Cap]
     credit: list[Credit]
+    workloads: list[WorkloadMoney]
 
 
 class Happened(msgspec.Struct, frozen=True):

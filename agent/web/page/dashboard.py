@@ -53,7 +53,7 @@ async def board(sight: Sources, reader: Reader, page: int) -> dict[str, Any]:
     rows: list[Slot | Lease] = [*places, *having.loose]
     pages = max(-(-len(rows) // ROWS), 1)
     page = min(max(page, 1), pages)
-    first = fleet_document.summary(sight)
+    first = await fleet_document.summary(sight, reader)
     return {
         "now": now,
         "page": page,

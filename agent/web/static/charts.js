@@ -14,6 +14,8 @@ const drawCharts = (() => {
     const year = at.getUTCFullYear() === new Date().getUTCFullYear() ? "" : `${at.getUTCFullYear()}-`;
     return `${year}${two(at.getUTCMonth() + 1)}-${two(at.getUTCDate())} ${two(at.getUTCHours())}:${two(at.getUTCMinutes())}`;
   };
+  // A price holds until the next: under the pointer is the last change before it, not the nearest one.
+  const held = (plot, _, nearest, at) => (nearest > 0 && plot.data[0][nearest] > at ? nearest - 1 : nearest);
   const lossLines = (losses) => (plot) => {
     const { ctx, bbox } = plot;
     ctx.save();
@@ -39,7 +41,7 @@ const drawCharts = (() => {
       value: (plot, _, __, index) => (index === null || index === undefined ? "–" : trail.loss[index] ?? "no") };
     return {
       width: Math.max(place.clientWidth, 240), height: place.classList.contains("large") ? 320 : 170, tzDate: utc,
-      cursor: { y: false }, legend: { live: true },
+      padding: [8, 36, 0, 0], cursor: { y: false, dataIdx: held }, legend: { live: true },
       scales: { x: { time: true }, y: { range: (_, least, most) => uPlot.rangeNum(least, most, 0.1, false) } },
       axes: [{ ...axis, space: 90, values: (_, found) => found.map(moment) }, { ...axis, label: "$/h", labelSize: 18, size: 56, values: (_, found) => found.map((one) => one.toFixed(3)) }],
       series: [{ label: "UTC", value: "{YYYY}-{MM}-{DD} {HH}:{mm}:{ss}" }, ...shown.map(line), lost],

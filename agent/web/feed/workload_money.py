@@ -1,0 +1,35 @@
+"""Money by workload: what it bills now, what it spent today, and what a useful hour of today cost."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from datetime import datetime
+
+from agent.decide.accounting import meter
+from agent.domain import money
+from agent.domain.record.account import HOUR
+from agent.domain.record.lease import Lease
+from agent.domain.record.shadow_account import Counted
+from agent.ledger.memory import Recollection
+from agent.markets.text import clean
+from agent.web.feed.read_model import WorkloadMoney
+
+NOTHING = Counted()
+
+
+def by_workload(known: Recollection, metered: Mapping[str, Counted], now: datetime) -> list[WorkloadMoney]:
+    """Return a row for each workload that bills or spent today; `metered` is what the ledger has of today."""
+    leases: dict[str, list[Lease]] = defaultdict(list)
+    for lease in known.leases:
+        leases[lease.slot.workload].append(lease)
+    return [_row(name, leases.get(name, []), metered.get(name, NOTHING), now) for name in sorted({*leases, *metered})]
+
+
+def _row(name: str, leases: list[Lease], metered: Counted, now: datetime) -> WorkloadMoney:
+    hours = metered.useful / HOUR
+    return WorkloadMoney(
+        workload=clean(name),
+        dollars_per_hour=money.total_rate(lease.billing_rate for lease in leases).dollars,
+        today_dollars=(metered.spent + meter.outstanding(leases, now)).dollars,
+        useful_hours=round(hours, 4),
+        dollars_per_useful_hour=round(metered.spent.dollars / hours, 6) if hours > 0 else None,
+    )
