@@ -12,6 +12,7 @@ from agent.cli.ordering import kill, orders, reload
 from agent.cli.rehearsing import estimate, rehearse, replay, simulate
 from agent.cli.setup import check, deploy, doctor, init, notify, webhook
 from agent.cli.shared import exits
+from agent.cli.tune_loop import tune
 from agent.cli.watch import bug_report, container, explain, fleet, ledger, plan, shadow, spend, status, top
 
 LOOK, ACT, MONEY, TUNE, SET_UP = "Look", "Act", "Money", "Tune", "Set up"
@@ -32,7 +33,7 @@ VERBS = {
         kill.kill,
     ),
     MONEY: (spend.spend, spend.savings, estimate.estimate),
-    TUNE: (rehearse.rehearse, simulate.simulate, shadow.shadow, replay.replay),
+    TUNE: (tune.tune, rehearse.rehearse, simulate.simulate, shadow.shadow, replay.replay),
     SET_UP: (init.init, check.check, doctor.doctor),
 }
 """The verbs by what people do, in the order of `--help`; verbs with verbs of their own follow in each group."""

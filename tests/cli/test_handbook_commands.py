@@ -29,6 +29,7 @@ EXCUSES = {
     "gpubid deploy show": "root: tests/deploy/test_guest.py types it",
     "make demo": "a rehearsed day: tests/scenarios/test_climates.py lives one",
     "make test": "CI itself",
+    "gpubid tune": "minutes of processor time: tests/cli/test_tune.py goes the whole way on less",
     "gpubid lab bench": "recorded traces, or hours of processor time: tests/lab runs each problem",
 }
 """How a command begins that is not typed here, and why."""

@@ -1,5 +1,6 @@
 """`gpubid shadow`: what strategies that spend nothing would have done and cost beside the live ones."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -21,13 +22,18 @@ def shadow(
     as_json: session.JsonOption = False,
 ) -> None:
     """Show each shadow strategy, on paper, beside what the live strategy did in the same time."""
+    found = told(config, workload)
+    if as_json:
+        session.print_json(found)
+        return
+    _print(found)
+
+
+def told(config: Path, workload: str | None) -> Any:  # noqa: ANN401 - JSON
+    """Return every shadow, or those of one workload, from the daemon or the ledger; or end with a sentence."""
     name = workload.partition("/")[0] if workload else None
     query = {"workload": name} if name else None
-    told = ask.ask(config, "/shadow", lambda _, reader: _told(reader, name), query, workload=workload)
-    if as_json:
-        session.print_json(told)
-        return
-    _print(told)
+    return ask.ask(config, "/shadow", lambda _, reader: _told(reader, name), query, workload=workload)
 
 
 async def _told(reader: "Reader", workload: str | None) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""`gpubid tune`: the guided loop from data to a promoted strategy."""

@@ -1,0 +1,74 @@
+"""The records of a tuning loop: one JSON file a step, with its data, seed and digest; a step that has one is done."""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+STEPS = ("data", "search", "chart", "file", "shadow", "day", "promoted")
+"""The steps in their order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """The folder of one loop."""
+
+    folder: Path
+
+    def file(self, step: str) -> Path:
+        """Return the file of a step."""
+        return self.folder / f"{STEPS.index(step) + 1}-{step}.json"
+
+    def read(self, step: str) -> dict[str, Any] | None:
+        """Return what a step wrote down; None while it is not done.
+
+        Raises:
+            ValueError: the file is no record; the message says what to do.
+        """
+        file = self.file(step)
+        try:
+            found = json.loads(file.read_text("utf-8"))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError):
+            raise ValueError(f"{file} cannot be read; remove it to do this step again") from None
+        if not isinstance(found, dict) or found.get("digest") != digest(found):
+            raise ValueError(f"{file} was changed by hand or cut short; remove it to do this step again")
+        return found
+
+    def write(self, step: str, at: datetime, result: Mapping[str, Any]) -> dict[str, Any]:
+        """Write down the result of a step, whole or not at all; return it with its digest.
+
+        Raises:
+            OSError: the folder cannot be written.
+        """
+        made: dict[str, Any] = {"step": step, "at": at.isoformat(), **result}
+        made = json.loads(json.dumps(made, default=str))
+        made["digest"] = digest(made)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        draft = self.folder / f".{step}.{os.getpid()}.new"
+        draft.write_text(json.dumps(made, indent=2) + "\n", "utf-8")
+        draft.replace(self.file(step))
+        return made
+
+    def put_aside(self, at: datetime) -> Path | None:
+        """Rename the folder, so that a loop may begin anew; return its new name, None where there is none.
+
+        Raises:
+            OSError: it cannot be renamed.
+        """
+        if not self.folder.exists():
+            return None
+        aside = self.folder.with_name(f"{self.folder.name}.{at:%Y%m%dT%H%M%SZ}")
+        self.folder.rename(aside)
+        return aside
+
+
+def digest(record: Mapping[str, Any]) -> str:
+    """Return the digest of a record's result: what is equal at another time has the same."""
+    told = {key: value for key, value in record.items() if key not in {"at", "digest"}}
+    return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()[:16]

@@ -1,0 +1,72 @@
+"""`gpubid tune`: a strategy of your own from data to the live fleet, one step after the other, each written down."""
+
+import os
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agent.cli.lab import extra
+from agent.cli.shared import completion, exits, session
+from agent.cli.tune_loop import records, steps
+
+
+def tune(  # noqa: PLR0913 - one parameter per option
+    *,
+    name: Annotated[str, typer.Argument(help="The name of your strategy: its file is NAME.toml in your folder.")],
+    config: session.ConfigOption = session.DEFAULT_CONFIG,
+    strategy: Annotated[
+        str | None, typer.Option(help="The strategy to begin with; patient, or that of the file if it is there.")
+    ] = None,
+    workload: Annotated[
+        str | None,
+        typer.Option(help="The workload in whose shadow it runs.", autocompletion=completion.workloads),
+    ] = None,
+    problem: Annotated[str | None, typer.Option(help="The lab's problem to search on; bids by default.")] = None,
+    traces: Annotated[Path | None, typer.Option(help="Traces of a problem that runs on them.")] = None,
+    climates: Annotated[str | None, typer.Option(help="bids: climates, with commas; bidding_war by default.")] = None,
+    seeds: Annotated[str | None, typer.Option(help="bids: days, one a seed; 1-10 by default.")] = None,
+    hours: Annotated[float | None, typer.Option(min=0.01, max=1000, help="bids: length of a day; 8.")] = None,
+    keys: Annotated[
+        str | None, typer.Option(help='Numbers to search, with commas, or "all"; a few by default.')
+    ] = None,
+    trials: Annotated[int | None, typer.Option(min=1, help="Trials in a study; 15 by default.")] = None,
+    folds: Annotated[int | None, typer.Option(min=1, max=20, help="Walk-forward splits; 1 by default.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of the search and of the bootstrap; 0 by default.")] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
+    after: Annotated[float, typer.Option(min=0, help="Hours in the shadow before it may be promoted.")] = 24.0,
+    promotes: Annotated[bool, typer.Option("--promote", help="Let it decide for the workload now.")] = False,
+    is_forced: Annotated[bool, typer.Option("--force", help="Go on over a refusal.")] = False,
+    begins_anew: Annotated[bool, typer.Option("--again", help="Put the records aside and begin anew.")] = False,
+) -> None:
+    """Tune a strategy: search, score held out, chart, write, shadow, show its day, promote; again continues."""
+    extra.need("optuna", "scipy", "tomlkit", "matplotlib")
+    given = {
+        "problem": problem, "strategy": strategy, "traces": str(traces.absolute()) if traces else None,
+        "climates": climates, "seeds": seeds, "hours": hours, "keys": keys, "trials": trials, "folds": folds,
+        "seed": seed,
+    }  # fmt: skip
+    loop = steps.Loop(
+        name=name,
+        config=config,
+        records=records.Records(config.parent / "tuning" / name),
+        given={key: value for key, value in given.items() if value is not None},
+        workload=workload,
+        workers=workers,
+        after=timedelta(hours=after),
+        is_forced=is_forced,
+    )
+    _go(loop, promotes=promotes, begins_anew=begins_anew)
+
+
+def _go(loop: steps.Loop, *, promotes: bool, begins_anew: bool) -> None:
+    """Do the steps, or end with what is wrong: 1 where a step is refused, 2 where it was asked for wrongly."""
+    try:
+        steps.run(loop, promotes=promotes, begins_anew=begins_anew)
+    except ValueError as error:
+        exits.stop(exits.BAD_INPUT, [str(error)])
+    except steps.Refusal as error:
+        exits.stop(exits.FAILED, [str(error)])
+    except OSError as error:
+        exits.stop(exits.FAILED, [f"{error.filename} cannot be written ({error.strerror})"])

@@ -1,0 +1,168 @@
+"""`gpubid tune`: the whole way from an empty folder to a promoted strategy, what it refuses, and that it resumes."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from agent.cli import main
+from agent.cli.tune_loop.records import STEPS, Records
+from agent.lab.tuning import number_search
+from tests.support.configs import GOOD
+
+SMALL = ["--seeds", "1-4", "--hours", "2", "--trials", "2", "--keys", "headroom,on_demand_share", "--workers", "1"]
+CONFIG = f"# mine\n{GOOD}gpu = ['RTX 4090'] # fast\n[ledger]\npath = 'kept/rehearsal.sqlite'\n"
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder in which the search is done, and found what is better held out."""
+    place = tmp_path_factory.mktemp("searched")
+    (place / "agent.toml").write_text(CONFIG)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        tune("bold", *SMALL, code=None)
+    judged(place, difference=-0.5)
+    for file in ("3-chart.json", "4-file.json", "5-shadow.json"):
+        (place / "tuning" / "bold" / file).unlink(missing_ok=True)
+    shutil.rmtree(place / "strategies", ignore_errors=True)
+    (place / "agent.toml").write_text(CONFIG)
+    return place
+
+
+@pytest.fixture
+def place(searched: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(searched, tmp_path, dirs_exist_ok=True)
+    monkeypatch.delenv("GPUBID_CONFIG", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def tune(*words: str, code: int | None = 0) -> str:
+    ran = CliRunner().invoke(main.app, ["tune", *words], env={"COLUMNS": "200"})
+    assert code is None or ran.exit_code == code, ran.output
+    return " ".join(ran.output.split())
+
+
+def judged(place: Path, **held_out: Any) -> None:
+    """Let the search have been judged so on what it was not fitted on."""
+    records = Records(place / "tuning" / "bold")
+    found = records.read("search")
+    assert found is not None
+    found["result"]["held_out"] |= held_out
+    records.file("search").unlink()
+    at = found.pop("at")
+    found.pop("digest")
+    from datetime import datetime
+
+    records.write("search", datetime.fromisoformat(at), found)
+
+
+def test_the_whole_way(place: Path) -> None:
+    said = tune("bold")
+    assert "1 data: done" in said
+    assert "2 search: done" in said
+    assert "3 chart: bold beside patient: tuning/bold/side-by-side.html" in said
+    assert "4 file: strategies/bold.toml" in said
+    assert "5 shadow: bold is in the shadow of train in agent.toml" in said
+    assert "6 day: bold has not decided yet; take it up with `gpubid reload`, or start `gpubid run`" in said
+    page = (place / "tuning" / "bold" / "side-by-side.html").read_text()
+    assert "bold" in page
+    assert "held out" in page
+    text = (place / "agent.toml").read_text()
+    assert text.startswith("# mine\n")
+    assert "# fast" in text
+    assert 'shadow = ["bold"]' in text
+    assert 'directory = "strategies"' in text
+
+    ran = CliRunner().invoke(main.app, ["rehearse", "--hours", "2", "--seed", "3", "--keep-ledger", "kept"])
+    assert ran.exit_code == 0, ran.output
+    said = tune("bold")
+    assert "useful h" in said
+    assert "it may be promoted after 24 h; run this again then" in said
+    assert "has not been in the shadow for 24 h; wait, or overrule with --force" in tune("bold", "--promote", code=1)
+    assert "next: gpubid tune bold --promote" in tune("bold", "--after", "1")
+    said = tune("bold", "--after", "1", "--promote", "--force")
+    assert "7 promoted: train runs on bold once you take it up: gpubid reload" in said
+    text = (place / "agent.toml").read_text()
+    assert 'strategy = "bold"' in text
+    assert "shadow" not in text
+    checked = CliRunner().invoke(main.app, ["check"])
+    assert checked.exit_code == 0, checked.output
+    assert "7 promoted: done" in tune("bold", "--promote")
+    steps = [json.loads(file.read_text()) for file in sorted((place / "tuning" / "bold").glob("*.json"))]
+    assert [step["step"] for step in steps] == list(STEPS)
+    assert all(step["digest"] and step["seed"] == 0 and step["data"] for step in steps)
+
+
+def test_what_is_done_is_not_done_again(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def searched_again(*_: object) -> None:
+        raise AssertionError("it searched again")
+
+    monkeypatch.setattr(number_search, "tune", searched_again)
+    tune("bold")
+    before = {file: file.read_bytes() for file in (place / "tuning" / "bold").glob("*.json")}
+    tune("bold")
+    assert {file: file.read_bytes() for file in before} == before
+
+
+@pytest.mark.parametrize(
+    ("held_out", "says"),
+    [
+        ({"difference": 0.2}, "held out, the tuned numbers are worse"),
+        ({"difference": 0.0}, "held out, the tuned numbers are no better"),
+        ({"difference": -0.2, "tuned_late": 1, "shipped_late": 0}, "held out, the tuned numbers are worse"),
+    ],
+)
+def test_numbers_that_are_no_better_held_out_are_not_written(place: Path, held_out: dict[str, Any], says: str) -> None:
+    judged(place, **held_out)
+    before = (place / "agent.toml").read_text()
+    said = tune("bold", code=1)
+    assert f"nothing is written: {says}" in said
+    assert "write them all the same with --force" in said
+    assert not (place / "strategies").exists()
+    assert (place / "agent.toml").read_text() == before
+    assert "4 file: strategies/bold.toml" in tune("bold", "--force")
+    record = json.loads((place / "tuning" / "bold" / "4-file.json").read_text())
+    assert record["is_forced"] is True
+
+
+def test_what_was_begun_otherwise_is_refused_and_may_begin_anew(place: Path) -> None:
+    assert "was begun with --seeds 1-4; leave that out" in tune("bold", "--seeds", "1-5", code=2)
+    tune("bold", "--seeds", "1-4")
+    said = tune("bold", *SMALL[2:], "--seeds", "5-8", "--again", code=None)
+    assert "begins anew; the records so far are in tuning/bold." in said
+    assert json.loads((place / "tuning" / "bold" / "1-data.json").read_text())["asked"]["seeds"] == "5-8"
+    (aside,) = (place / "tuning").glob("bold.*")
+    assert (aside / "2-search.json").exists()
+
+
+def test_a_record_that_was_changed_by_hand_is_refused(place: Path) -> None:
+    file = place / "tuning" / "bold" / "2-search.json"
+    file.write_text(file.read_text().replace('"difference"', '"differenze"'))
+    assert "2-search.json was changed by hand or cut short; remove it to do this step again" in tune("bold", code=2)
+
+
+def test_the_workload_in_an_included_file_is_changed_there(place: Path) -> None:
+    head, train = CONFIG.split("[workloads.train]")
+    (place / "agent.toml").write_text(f'include = ["train.toml"]\n{head}')
+    (place / "train.toml").write_text(f"[workloads.train]{train}")
+    said = tune("bold")
+    assert "5 shadow: bold is in the shadow of train in agent.toml, train.toml" in said
+    assert 'shadow = ["bold"]' in (place / "train.toml").read_text()
+
+
+@pytest.mark.parametrize(("name", "says"), [("a/b", "is no name for a strategy"), ("", "is no name for a strategy")])
+def test_a_bad_name_is_refused(place: Path, name: str, says: str) -> None:
+    before = sorted(place.rglob("*"))
+    assert says in tune(name, code=2)
+    assert sorted(place.rglob("*")) == before
+
+
+def test_without_a_configuration_the_file_is_written_and_init_is_named(place: Path) -> None:
+    (place / "agent.toml").unlink()
+    assert "there is no agent.toml; write one with `gpubid init`, and run this again" in tune("bold", code=2)
+    assert (place / "strategies" / "bold.toml").exists()
