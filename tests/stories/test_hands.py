@@ -70,9 +70,9 @@ async def test_a_person_destroys_the_instance_in_the_console(tmp_path: Path) -> 
 @pytest.mark.nightly
 async def test_a_person_stops_the_instance_in_the_console(tmp_path: Path) -> None:
     """It stays stopped for a while, and is told; then the very same lease goes on."""
-    async with stories.begun(tmp_path, stories.ON_DEMAND, speed=2 * stories.SPEED) as (stage, _, held):
+    async with stories.begun(tmp_path, speed=2 * stories.SPEED) as (stage, _, held):
         await stage.console("PUT", held["instance"], {"state": "stopped"})
-        told = await stage.box.until_why("a person or the work itself stopped it", "it is left so for 10 minutes")
+        told = await stage.box.until_why("a person or the work itself stopped it", "it stays so for 10 minutes")
         assert "`gpubid pause train/0` keeps it stopped, `gpubid release train/0` starts it elsewhere" in told
         assert await stage.ids() == [held["instance"]]
         assert (await stage.box.gpubid("pause", "train/0")).code == 0

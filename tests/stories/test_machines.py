@@ -134,7 +134,7 @@ async def test_the_disk_is_full(tmp_path: Path) -> None:
     if os.geteuid() or await (await asyncio.create_subprocess_exec(*mount)).wait():
         pytest.skip("no right to mount a disk here")
     try:
-        async with stories.begun(disk, stories.ON_DEMAND) as (stage, _, held):
+        async with stories.begun(disk) as (stage, _, held):
             _fill(disk / "filler")
             await stage.console("PUT", held["instance"], {"state": "stopped"})
             await stage.box.until_noticed("disk is full")

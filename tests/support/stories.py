@@ -21,9 +21,9 @@ SPEED = 30.0
 CLOCK_LOOKS = 5
 """Of the market's clock: the quickest answer counts, for a slow one may set all boxes' clocks a minute wrong."""
 PAUSE_SECONDS = 0.1
-CONFIG = LIVE.replace('poll = "5s"', 'poll = "10s"')
 ON_DEMAND = ('strategy = "patient"', 'strategy = "ondemand"')
-"""Nobody outbids on-demand: what stops there was stopped by somebody, which of a bid the market does not tell."""
+CONFIG = LIVE.replace('poll = "5s"', 'poll = "10s"').replace(*ON_DEMAND)
+"""Nobody outbids on-demand: what stops was stopped by somebody, and no floor rises above a bid before it arrives."""
 LEDGER = ("ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm")
 
 Fleet = dict[str, Any]
