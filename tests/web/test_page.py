@@ -14,6 +14,7 @@ from agent.domain.record.budget import EVERYTHING, Window
 from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
+from agent.domain.record.lease import LeaseState
 from agent.domain.record.rest import Rest
 from agent.domain.record.shadow_account import ShadowDecision
 from agent.domain.record.tally import Counted, Tally
@@ -108,6 +109,23 @@ async def test_what_a_person_must_know_of_the_whole_stands_first(tmp_path: Path)
     assert text.index("Alerts") < text.index("<h1>Fleet") < text.index("Running")
     assert "<strong>daemon</strong>: nothing more is written: another daemon &lt;script&gt;" in text
     assert "(writing_stopped)" in text
+
+
+async def test_a_lease_that_the_market_does_not_list_is_an_alert_until_it_is_found_or_gone(tmp_path: Path) -> None:
+    async with served(tmp_path) as page:
+        page.world.is_checked = False
+        lease, now = page.world.lease(), page.world.clock.now()
+        missing = dataclasses.replace(lease, state=LeaseState.MISSING, state_since=now - timedelta(minutes=3))
+        async with page.world.app.ledger.transaction() as tx:
+            tx.update_lease(missing)
+        page.feed.changed()
+        shown = json.loads((await page.get("/api/v1/fleet"))[1])
+        _, text = await page.get("/")
+    (alert,) = shown["alerts"]
+    assert (alert["about"], alert["code"], shown["is_well"]) == ("train/0", "missing", False)
+    assert f"has not listed {lease.lease_id} since {now - timedelta(minutes=3):%Y-%m-%d %H:%M} UTC" in alert["sentence"]
+    assert f"counts as spend, {lease.billing_rate}, until" in alert["sentence"]
+    assert alert["sentence"] in text[: text.index("<h1>Fleet")]
 
 
 async def test_money_is_that_of_the_feed_with_the_runway(tmp_path: Path) -> None:

@@ -83,9 +83,12 @@ def conditions(
     now: datetime,
     daemon: Daemon | None,
 ) -> tuple[list[Notice], list[Notice]]:
-    """Return what is only to be known, and what is wrong: notices, alerts, held leases, late jobs, caps, a kill."""
+    """Return what is only to be known, and what is wrong.
+
+    Wrong are notices, alerts, held and missing leases, late jobs, a refused reload, reached caps and a kill.
+    """
     notes, troubles = _sorted((*notices, *held_back(known.leases)), daemon)
-    return notes, [*troubles, *_of_money(known, standing, caps, now)]
+    return notes, [*troubles, *_of_missing(known.leases), *_of_money(known, standing, caps, now)]
 
 
 def cap_rows(standing: Standing, caps: Limits) -> list[dict[str, Any]]:
@@ -127,6 +130,16 @@ def _of_daemon(daemon: Daemon) -> Iterator[Notice]:
         yield Notice("daemon", "late", f"{sentence}: look at its log")
     for problem in daemon.refused:
         yield Notice("configuration", "refused", f"the last reload was refused: {problem}")
+
+
+def _of_missing(leases: Iterable[Lease]) -> Iterator[Notice]:
+    for lease in leases:
+        if lease.state is LeaseState.MISSING:
+            sentence = (
+                f"{lease.market} has not listed {lease.lease_id} since {lease.state_since:%Y-%m-%d %H:%M} UTC; "
+                f"it counts as spend, {lease.billing_rate}, until the market proves it gone"
+            )
+            yield Notice(str(lease.slot), "missing", sentence)
 
 
 def _of_money(known: Recollection, standing: Standing, caps: Limits, now: datetime) -> Iterator[Notice]:
