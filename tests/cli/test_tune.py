@@ -155,7 +155,10 @@ def test_the_workload_in_an_included_file_is_changed_there(place: Path) -> None:
     assert 'shadow = ["bold"]' in (place / "train.toml").read_text()
 
 
-@pytest.mark.parametrize(("name", "says"), [("a/b", "is no name for a strategy"), ("", "is no name for a strategy")])
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [("a/b", "is no name for a strategy"), ("", "is no name for"), ("patient", "is a shipped strategy; name your own")],
+)
 def test_a_bad_name_is_refused(place: Path, name: str, says: str) -> None:
     before = sorted(place.rglob("*"))
     assert says in tune(name, code=2)

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agent import tuning
 from agent.cli.lab import running
 from agent.cli.lab import tune as search
 from agent.cli.lab.options import Options
@@ -78,6 +79,10 @@ def run(loop: Loop, *, promotes: bool, begins_anew: bool) -> None:
     """
     if not loop.name or not set(loop.name) <= NAMED:
         raise ValueError(f"{loop.name!r} is no name for a strategy; write letters, digits, dots, dashes, underscores")
+    if loop.name in tuning.installed():
+        raise ValueError(
+            f"{loop.name} is a shipped strategy; name your own, and begin with it by --strategy {loop.name}"
+        )
     if begins_anew and (aside := loop.records.put_aside(_now())) is not None:
         loop.say("data", f"begins anew; the records so far are in {aside}")
     done: dict[str, dict[str, Any]] = {}
@@ -102,8 +107,6 @@ def _data(loop: Loop, _: Mapping[str, Any]) -> dict[str, Any]:
     asked = {**DEFAULTS, **loop.given}
     own = own_strategies.of_path(str(loop.file)) if loop.file.exists() else None
     if own is not None:
-        from agent import tuning
-
         base = tuning.base(own)
         if asked.setdefault("strategy", base) != base:
             raise ValueError(f"{loop.file} has numbers of {base}, not of {asked['strategy']}; leave --strategy out")
