@@ -56,6 +56,7 @@ async def test_what_changed_since_it_was_shown_is_shown_and_asked_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answers: str, code: int
 ) -> None:
     monkeypatch.setattr(confirmation, "is_person", lambda: True)
+    monkeypatch.setattr(confirmation, "PATIENCE_SECONDS", 60.0)
     later = {**SHOWN, "leases": [{**LEASE, "lease": "vast-2"}]}
     async with daemon_that_says(tmp_path, monkeypatch, CHANGED, DONE, previews=(SHOWN, later)) as taken:
         ran = await asyncio.to_thread(CliRunner().invoke, main.app, ["release", "train"], answers)
