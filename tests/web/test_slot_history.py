@@ -17,7 +17,7 @@ from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.workload import Slot
 from agent.simulator import climate
 from agent.web.feed import slot_history
-from agent.web.feed.slot_history import Doing, History
+from agent.web.feed.slot_history import Doing, History, Stretch
 from agent.web.page import timeline
 from tests.support import builders
 from tests.support.builders import NOW, ago
@@ -63,6 +63,17 @@ def test_a_life_from_rent_to_release_with_a_loss_and_its_work() -> None:
     assert timeline.words(found) == (
         "running 12 h 0 min, loading 2 h 0 min, paused 1 h 0 min, empty 9 h 0 min, work lost in 1 interruption 30 min"
     )
+
+
+def test_a_tooltip_shows_the_year_where_it_is_not_this_one() -> None:
+    new_year = NOW.replace(month=1, day=1, hour=8)
+    stretches = [
+        Stretch(new_year - timedelta(hours=20), new_year - timedelta(hours=2), Doing.RUNNING),
+        Stretch(new_year - timedelta(hours=2), new_year, Doing.PAUSED),
+    ]
+    text = timeline.drawn(History(stretches, []), new_year - DAY, new_year)
+    assert f"running, {new_year.year - 1}-12-31 12:00 to 06:00 UTC" in text
+    assert "paused, 01-01 06:00 to 08:00 UTC" in text
 
 
 def test_while_it_moves_the_further_lease_counts() -> None:

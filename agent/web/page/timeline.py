@@ -26,7 +26,8 @@ def drawn(history: History, since: datetime, now: datetime) -> Markup:
         left = across(each.begins)
         width = max(across(each.ends) - left, 1.0)
         place = f'x="{left:.1f}" y="{top}" width="{width:.1f}" height="{height}"'
-        span = f"{each.begins:%m-%d %H:%M} to {each.ends:%H:%M} UTC, {spoken(each.span)}"
+        year = "" if each.begins.year == now.year else f"{each.begins:%Y}-"
+        span = f"{year}{each.begins:%m-%d %H:%M} to {each.ends:%H:%M} UTC, {spoken(each.span)}"
         return f'<rect class="{name}" {place}><title>{escape(said)}, {span}</title></rect>'
 
     parts = [field(each, each.doing, 0, HEIGHT, each.doing) for each in history.stretches]
