@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.decide.limits import committed_spend
 from agent.decide.limits.limits import Limits
 from agent.domain.market.price import PriceSample
 from agent.domain.record.budget import EVERYTHING, Window
@@ -21,7 +22,8 @@ from agent.domain.record.tally import Counted, Tally
 from agent.domain.record.told_crossing import ToldCrossing
 from agent.domain.work.workload import Slot
 from agent.web.page import dashboard
-from tests.support import spending
+from agent.web.reading import status_json
+from tests.support import builders, spending
 from tests.support.builders import per_hour, usd
 from tests.support.scene import work
 from tests.web.page import TOKEN, Served, served
@@ -126,6 +128,17 @@ async def test_a_lease_that_the_market_does_not_list_is_an_alert_until_it_is_fou
     assert f"has not listed {lease.lease_id} since {now - timedelta(minutes=3):%Y-%m-%d %H:%M} UTC" in alert["sentence"]
     assert f"counts as spend, {lease.billing_rate}, until" in alert["sentence"]
     assert alert["sentence"] in text[: text.index("<h1>Fleet")]
+
+
+async def test_of_many_missing_leases_the_first_are_named_and_the_others_counted(tmp_path: Path) -> None:
+    async with served(tmp_path) as page:
+        now = page.world.clock.now()
+        known = page.world.app.ledger.recollection(now)
+    leases = tuple(builders.lease(number, state=LeaseState.MISSING) for number in range(status_json.MOST_MISSING + 5))
+    standing = committed_spend.reckon(leases, (), known.total, {}, now)
+    _, troubles = status_json.conditions(dataclasses.replace(known, leases=leases), standing, (), Limits(), now, None)
+    assert [each.about for each in troubles] == [*(str(each.slot) for each in leases[:-5]), "leases"]
+    assert "5 more leases are not listed" in troubles[-1].sentence
 
 
 async def test_money_is_that_of_the_feed_with_the_runway(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Stored decisions: one row when a slot's decision changes, not one a cycle."""
 
 import dataclasses
+import functools
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -102,6 +103,12 @@ def last_of(slots: Collection[Slot]) -> Query:
 
     Each is found at once by its index; a group of all decisions ever made would be gone through.
     """
+    return _last_of(tuple(slots))
+
+
+@functools.lru_cache(maxsize=32)
+def _last_of(slots: tuple[Slot, ...]) -> Query:
+    """Return that query; building it costs more than asking it, and the same screens are asked for again."""
     table = schema.decisions
     newest = sa.func.max(table.c.decision_id)
     found = [

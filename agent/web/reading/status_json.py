@@ -21,6 +21,8 @@ from agent.ledger.memory import Recollection
 from agent.ledger.tables.decisions import RecordedDecision
 from agent.web.reading import slot_leases, views
 
+MOST_MISSING = 20
+"""Missing leases that are named one by one."""
 LASTING = frozenset({"not_sold", "credit_unknown"})
 """Alerts of what a market does not offer: they last for as long as the market is used, and nothing is broken."""
 
@@ -133,13 +135,17 @@ def _of_daemon(daemon: Daemon) -> Iterator[Notice]:
 
 
 def _of_missing(leases: Iterable[Lease]) -> Iterator[Notice]:
-    for lease in leases:
-        if lease.state is LeaseState.MISSING:
-            sentence = (
-                f"{lease.market} has not listed {lease.lease_id} since {lease.state_since:%Y-%m-%d %H:%M} UTC; "
-                f"it counts as spend, {lease.billing_rate}, until the market proves it gone"
-            )
-            yield Notice(str(lease.slot), "missing", sentence)
+    """Yield the first missing leases one by one, and the number of the others."""
+    missing = [lease for lease in leases if lease.state is LeaseState.MISSING]
+    for lease in missing[:MOST_MISSING]:
+        sentence = (
+            f"{lease.market} has not listed {lease.lease_id} since {lease.state_since:%Y-%m-%d %H:%M} UTC; "
+            f"it counts as spend, {lease.billing_rate}, until the market proves it gone"
+        )
+        yield Notice(str(lease.slot), "missing", sentence)
+    if len(missing) > MOST_MISSING:
+        more = len(missing) - MOST_MISSING
+        yield Notice("leases", "missing", f"{more} more leases are not listed: `gpubid fleet` shows them")
 
 
 def _of_money(known: Recollection, standing: Standing, caps: Limits, now: datetime) -> Iterator[Notice]:
