@@ -1,5 +1,6 @@
 """What the packages hold: everything the program imports, and nothing whose licence may not ride along."""
 
+import json
 import re
 import subprocess
 import sys
@@ -14,8 +15,9 @@ DEBIAN = ROOT / "deploy/debian"
 PINNED = re.compile(r"^([a-z0-9-]+)==(\S+)", re.MULTILINE)
 
 IMPORTS = """
-import importlib, importlib.abc, importlib.metadata, pkgutil, sys
+import importlib, importlib.abc, importlib.metadata, json, pkgutil, sys
 
+EXTRAS = {"agent.lab.": "lab", "agent.ledger.file.parquet_file": "parquet"}
 allowed = set(sys.argv[1].split(","))
 owners = importlib.metadata.packages_distributions()
 
@@ -34,8 +36,9 @@ for root in ("agent", "strategies", "migrations"):
         try:
             importlib.import_module(module.name)
         except ModuleNotFoundError as missing:
-            # What the extra brings is imported by the lab alone, and its verbs say what to install.
-            if not (module.name.startswith("agent.lab.") and missing.name.partition(".")[0] in sys.argv[2].split(",")):
+            # What an extra brings is imported by its own modules alone, and their verbs say what to install.
+            of = next((extra for prefix, extra in EXTRAS.items() if module.name.startswith(prefix)), "")
+            if missing.name.partition(".")[0] not in json.loads(sys.argv[2]).get(of, []):
                 raise
 from agent.markets.vast import query
 query.check("gpu_ram>=24 reliability>0.9")
@@ -55,9 +58,9 @@ def requirements(key: str) -> dict[str, list[str]]:
 
 def test_nothing_that_is_imported_needs_what_is_left_out() -> None:
     allowed = ",".join([*pins(DEBIAN / "requirements.lock"), "gpubid"])
-    extra = ",".join(requirements("optional-dependencies")["lab"])
+    extras = json.dumps(requirements("optional-dependencies"))
     ran = subprocess.run(
-        [sys.executable, "-c", IMPORTS, allowed, extra], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-c", IMPORTS, allowed, extras], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert ran.returncode == 0, ran.stderr[-2000:]
 
