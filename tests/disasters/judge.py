@@ -133,15 +133,10 @@ class Judge:
         cap = config.limits.per_day
         self._capped_at, self._is_counted_capped = None, False
         if cap is not None and cap.dollars < 100:
-            self._truth.settle()
-            spent = sum(box.charged for box in self._truth.boxes.values() if box.label is not None)
-            is_crossed = spent > cap.dollars and spent - self._unknowable(config.ledger) > cap.dollars
+            is_crossed = self.money.knowable(config.ledger) > cap.dollars
             self._capped_at = sight.now if is_crossed else None
             counted = sight.app.seen is not None and sight.app.seen.plan.standing.today >= cap
             self._is_counted_capped = counted or self._capped_at is not None
-
-    def _unknowable(self, ledger: Path) -> float:
-        return sum(box.charged for box in self.money.unknowable(ledger))
 
     def _reason(self, ledger: Path, box: Box) -> str | None:
         query = "SELECT end_reason FROM leases WHERE market = ? AND instance_id = ? ORDER BY opened_at DESC"

@@ -4,7 +4,7 @@ GPUs and disks are compared. Traffic is left out: the market tells nowhere what 
 The bounds are those of ARCHITECTURE.md ("What spend may be too high by"); each is reckoned here from the truth alone.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from agent.app import App
@@ -33,6 +33,7 @@ SURELY = 1.05
 VERIFIED_EVERY = 40
 _SPENT = f"SELECT coalesce(sum(gpu), 0) + coalesce(sum(disk), 0) FROM spend WHERE lease_id <> '{MONTH_SEED}'"  # noqa: S608
 
+_TRAFFIC = f"SELECT coalesce(sum(traffic), 0) FROM spend WHERE lease_id <> '{MONTH_SEED}'"  # noqa: S608
 _KNOWN = f"SELECT market, instance_id FROM leases WHERE end_reason <> '{ownership.NEVER_OURS}'"  # noqa: S608
 
 
@@ -172,9 +173,9 @@ class Money:
         self.judged += 1
         self._truth.settle()
         boxes = [box for box in self._truth.boxes.values() if box.label is not None]
-        charged = sum(box.thing.charged["gpu"] + box.thing.charged["disk"] for box in boxes)
+        charged = _charged(boxes)
         spent, behind = self._spent(sight, ledger), self._behind(sight)
-        unknowable = sum(box.thing.charged["gpu"] + box.thing.charged["disk"] for box in self.unknowable(ledger))
+        unknowable = _charged(self._unknowable(ledger))
         if spent + behind < charged - unknowable - CENT - self._below:
             yield Broken(4, sight.cycle, f"the ledger counts ${spent:.4f}, ${charged:.4f} were charged")
         if spent > charged + CENT + self._above:
@@ -211,7 +212,15 @@ class Money:
         known = all((box.market, box.instance_id) in leases for box in self._truth.live if box.label is not None)
         return known and not any(lease.state in unsure for lease in sight.leases)
 
-    def unknowable(self, ledger: Path) -> list[Box]:
+    def knowable(self, ledger: Path) -> float:
+        """Return what our instances were charged as far as anybody could see it, with the traffic that was seen."""
+        self._truth.settle()
+        boxes = [box for box in self._truth.boxes.values() if box.label is not None]
+        traffic = sum(box.thing.charged.get("bandwidth", 0.0) for box in boxes)
+        ((micros,),) = self._readings.rows(ledger, _TRAFFIC)
+        return _charged(boxes) - _charged(self._unknowable(ledger)) + min(traffic, micros / 1e6)
+
+    def _unknowable(self, ledger: Path) -> list[Box]:
         """Return the instances whose label a person took before it had proven them ours (rule 18)."""
         foreign = [box for box in self._truth.boxes.values() if box.label is not None and not box.is_ours]
         if not foreign:
@@ -222,3 +231,7 @@ class Money:
     def _spent(self, sight: Sight, ledger: Path) -> float:
         ((micros,),) = self._readings.rows(ledger, _SPENT)
         return micros / 1e6 + meter.outstanding(sight.leases, sight.at).dollars
+
+
+def _charged(boxes: Iterable[Box]) -> float:
+    return sum(box.thing.charged["gpu"] + box.thing.charged["disk"] for box in boxes)
