@@ -26,9 +26,10 @@ class Hurry:
     def waiting(self) -> Iterator[None]:
         """Interrupt the reading of cycles while an order waits in this block for its turn."""
         self._waiting += 1
-        if self._patience is not None:
-            self._patience.reschedule(asyncio.get_running_loop().time())
         try:
+            # One that has expired is unwinding the reading already, and refuses a second end.
+            if self._patience is not None and not self._patience.expired():
+                self._patience.reschedule(asyncio.get_running_loop().time())
             yield
         finally:
             self._waiting -= 1
