@@ -43,7 +43,7 @@ def risks(fleet: Fleet, caps: limits.Limits, before: Risks) -> Risks:
     found: dict[str, tuple[Alert, ...]] = {}
     for work in fleet.workloads:
         task = tasks.of(fleet, work)
-        if task is None or task.todo <= 0:
+        if task is None or task.todo <= 0 or work.slots == 0:
             continue
         asks = [row for row in _fitting(fleet, work) if row.ask is not None]
         if asks:
