@@ -9,8 +9,6 @@ CLOSE = timedelta(seconds=60)
 """Two clocks with a smaller difference show the same time."""
 BELIEVED_SECONDS = 180.0
 """So long a market has to say the same time before it is believed against the machine's own clock. Assumed."""
-UNPROVEN = timedelta(hours=1)
-"""A machine that is further ahead of what is on record needs a market's word, or has to wait as long. Assumed."""
 LOST = timedelta(days=30)
 """A machine so far behind has lost its time: one without a battery begins years ago."""
 
@@ -88,9 +86,7 @@ class SteadyClock:
     clock: while the machine's own agrees with the market's it is followed, small corrections and a sleep of the machine
     included. Where the two differ at the start, and nothing else is known, the earlier one counts; that of a market
     which is ahead counts once it has said the same for `BELIEVED_SECONDS`, or at once where the machine must have lost
-    its time: it is a month behind, or before what is on record while the market is not. A machine that is more than
-    `UNPROVEN` ahead of what is on record counts from the record on until a market tells the time: the time between is
-    billed then, and only then.
+    its time: it is a month behind, or before what is on record while the market is not.
     """
 
     def __init__(self, machine: Clock) -> None:
@@ -101,17 +97,11 @@ class SteadyClock:
         self._ahead: dict[str, timedelta] = {}
         self._is_set = False
         self._recorded: datetime | None = None
-        self._waits_until: float | None = None
         self._doubted: dict[str, tuple[float, timedelta]] = {}
 
     def recall(self, recorded: datetime) -> None:
         """Take in an instant that is on record: a machine whose clock is before it is wrong, or the record is."""
         self._recorded = max(recorded, self._recorded or recorded)
-        if not self._is_set:
-            wall, self._began = self._machine.now(), self._machine.monotonic()
-            is_unproven = wall - self._recorded > UNPROVEN
-            self._origin = self._recorded if is_unproven else wall
-            self._waits_until = self._began + UNPROVEN.total_seconds() if is_unproven else None
 
     def now(self) -> datetime:
         """Return the steady wall clock, in UTC."""
@@ -132,8 +122,6 @@ class SteadyClock:
     def heed(self, market: str, market_time: datetime | None) -> float:
         """Return the seconds by which a market's clock is ahead of the machine's; without one, the last figure."""
         wall = self._machine.now()
-        if not self._is_set and self._waits_until is not None and self._machine.monotonic() >= self._waits_until:
-            self._origin, self._began, self._waits_until = wall, self._machine.monotonic(), None
         if market_time is not None:
             is_close = abs(market_time - wall) <= CLOSE
             if is_close or (not self._is_set and self._is_believed(market, market_time - wall)):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.clock import SteadyClock, SteppedClock
+from agent.clock import SteppedClock
 from agent.decide.limits.limits import Limits
 from agent.domain import money
 from agent.domain.record.lease import LeaseState
@@ -218,56 +218,3 @@ def test_a_minute_is_near_enough(skew: float) -> None:
         assert (await world.until_running(minutes=60)).state is LeaseState.RUNNING
 
     play(story, seed=1)
-
-
-ACCOUNT = {"route": "/users/current", "probability": 1.0, "seconds": 600}
-
-
-def test_a_machine_a_day_ahead_at_a_start_bills_no_day_while_the_account_is_refused() -> None:
-    async def story(world: Rehearsed) -> None:
-        await world.until_running()
-        await world.cycle(minutes=10)
-        world.weather("throttle_text", **ACCOUNT)
-        await jump(world, 86_400, is_restarted=True)
-        for _ in range(3):
-            await world.cycle(minutes=8)
-            counted, true = await world.spend(), charged(world)
-            assert counted <= true + 0.02, f"counted {counted}, charged {true}"
-        assert abs(counted - true) <= max(0.02, 0.01 * true), f"counted {counted}, charged {true}"
-
-    play(story, seed=1)
-
-
-@pytest.mark.parametrize("refused_minutes", [0, 8])
-def test_hours_in_which_the_machine_was_off_are_billed_once_a_market_tells_the_time(refused_minutes: int) -> None:
-    async def story(world: Rehearsed) -> None:
-        await world.until_running()
-        await world.close()
-        world.clock.advance(3 * 3600)
-        world.market.advance_to(world.clock.time())
-        if refused_minutes:
-            world.weather("throttle_text", **ACCOUNT | {"seconds": 60 * refused_minutes})
-        await world.open()
-        await world.cycle(minutes=20)
-        counted, true = await world.spend(), charged(world)
-        assert true > 0.1, "nothing was billed: the story tells nothing"
-        assert abs(counted - true) <= max(0.02, 0.01 * true), f"counted {counted}, charged {true}"
-
-    play(story, seed=1)
-
-
-def test_the_newest_record_counts_whatever_the_order_in_which_records_are_read() -> None:
-    """One lease is missing for hours and unmetered, another was metered a minute ago."""
-    machine = SteppedClock(dt.datetime(2026, 7, 27, 12, tzinfo=dt.UTC))
-    records = [machine.now() - dt.timedelta(hours=5), machine.now() - dt.timedelta(minutes=1)]
-    for told in (records, records[::-1]):
-        clock = SteadyClock(machine)
-        for recorded in told:
-            clock.recall(recorded)
-        assert clock.now() == machine.now()
-    alone = SteadyClock(machine)
-    alone.recall(records[0])
-    assert alone.now() == records[0]
-    machine.advance(3600)
-    alone.heed("vast", None)
-    assert alone.now() == machine.now()

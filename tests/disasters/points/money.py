@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from agent.app import App
-from agent.clock import BELIEVED_SECONDS, UNPROVEN
+from agent.clock import BELIEVED_SECONDS
 from agent.decide.accounting import meter
 from agent.decide.reconcile import ownership
 from agent.domain.record.intent import IntentKind
@@ -189,8 +189,7 @@ class Money:
             return 0.0
         if self._lagging is not sight.app:
             self._lagging, self._lagging_since = sight.app, sight.now
-        believed = UNPROVEN.total_seconds() if lag > UNPROVEN.total_seconds() else BELIEVED_SECONDS
-        if sight.now - self._lagging_since > believed + 2 * self._poll:
+        if sight.now - self._lagging_since > BELIEVED_SECONDS + 2 * self._poll:
             return 0.0
         rates = sum(self._truth.rate(box) for box in self._truth.live if box.label is not None)
         return rates * lag / 3600 * SURELY
