@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -78,6 +80,26 @@ async def test_a_daemon_that_lists_nothing_in_time_still_gets_the_order(
     assert "kill train: the leases that it concerns cannot be listed" in ran.stderr
     assert "an hour after it" not in ran.stderr
     assert [body["leases"] for body in taken] == [None]
+
+
+ASKED = """
+import sys
+from agent.cli.ordering import confirmation
+from agent.cli.shared import daemon_socket
+from agent.domain.work.order import Order
+before = "aiohttp" in sys.modules
+async def get(*_):
+    print(before, "aiohttp" in sys.modules)
+    return {}
+daemon_socket.get = get
+confirmation._found(Order("kill", "train"), (None, {}))
+"""
+
+
+async def test_the_time_to_list_leases_begins_after_the_client_is_imported() -> None:
+    words = (sys.executable, "-c", ASKED)
+    ran = await asyncio.to_thread(subprocess.run, words, capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["False", "True"]
 
 
 async def test_a_script_names_no_leases_and_is_never_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ YesOption = Annotated[
     bool, typer.Option("--yes", "-y", help="Ask nothing; without a terminal nothing is asked either.")
 ]
 Preview = dict[str, Any]
-PATIENCE_SECONDS = 5.0
+PATIENCE_SECONDS = 15.0
 """How long the question waits for a daemon to list the leases."""
 DECLINED = "nothing was ordered"
 UNLISTED = "the leases that it concerns cannot be listed"
@@ -95,6 +95,8 @@ def _found(order: Order, read: "tuple[Config, Mapping[str, Tuned]] | last_good.B
         TimeoutError: the daemon does not answer in time.
     """
     place = read.place if isinstance(read, last_good.Broken) else read[0]
+    # A cold import takes seconds on a busy host; the daemon's time begins after it.
+    daemon_socket.load()
     asked = daemon_socket.get(place, "/preview", daemon_socket.query(order))
     told: Preview | None = asyncio.run(asyncio.wait_for(asked, PATIENCE_SECONDS))
     if told is not None or isinstance(read, last_good.Broken) or _has_nothing(read[0]):

@@ -41,6 +41,13 @@ def may_ask(config: "Config") -> bool:
     return os.access(operator_socket.path_of(config.ledger, config.runtime), os.R_OK | os.W_OK)
 
 
+def load() -> None:
+    """Import what a question needs, so that a limit on its answer does not count the import."""
+    import aiohttp  # noqa: F401
+
+    from agent.web import operator_socket  # noqa: F401
+
+
 async def post(config: "Config | Place", route: str, body: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the daemon's answer to an order, or None when no daemon listens; end with its sentence if it refuses."""
     said: dict[str, Any] | None = await _or_end(_path(config), "POST", route, json=body)
