@@ -40,6 +40,12 @@ def test_a_deadline_that_every_cap_allows_is_at_no_risk() -> None:
     assert keys(fleet(credit=builders.usd(50)), roomy) == []
 
 
+def test_what_holds_no_slot_is_put_aside_and_at_no_risk() -> None:
+    poor = Limits(per_day=builders.usd("0.01"))
+    assert keys(fleet(), poor)
+    assert keys(fleet(work={"slots": 0}), poor) == []
+
+
 @pytest.mark.parametrize(
     ("caps", "key"),
     [
