@@ -96,6 +96,21 @@ def test_a_wildcard_may_match_nothing_and_a_file_that_two_patterns_match_is_read
     assert load(tmp_path, main=twice + HEAD, one=TRAIN).workloads[0].name == "train"
 
 
+@pytest.mark.parametrize("pattern", ["conf.d/*.toml", "conf.?/*.toml", "conf.d/*/more.toml"])
+def test_a_folder_that_cannot_be_read_is_a_mistake_and_no_empty_folder(tmp_path: Path, pattern: str) -> None:
+    """A link that goes round in circles is refused to root too, whom no mode stops."""
+    (tmp_path / "conf.d").symlink_to("conf.d")
+    found = told(tmp_path, main=f'include = ["{pattern}"]\n{GOOD}')
+    assert len(found) == 1
+    assert found[0].startswith(f'agent.toml:1: include[0]: "{pattern}": the folder "conf.')
+    assert found[0].endswith("let the user that runs gpubid read it")
+
+
+def test_two_stars_are_refused_before_they_leave_files_out(tmp_path: Path) -> None:
+    found = told(tmp_path, main=f'include = ["conf.d/**/*.toml"]\n{HEAD}', one=TRAIN)
+    assert found[0].startswith('agent.toml:1: include[0]: "conf.d/**/*.toml" has **, which is not known here')
+
+
 def test_paths_of_an_included_file_are_relative_to_the_first(tmp_path: Path) -> None:
     (tmp_path / "start.sh").write_text("echo here\n")
     made = load(tmp_path, main=INCLUDE + HEAD, one=f"{TRAIN}onstart_file = 'start.sh'\n")
@@ -111,8 +126,9 @@ def test_the_digest_is_of_all_files(tmp_path: Path) -> None:
     assert len(set(digests)) == 3
 
 
-def test_the_ledger_of_a_broken_configuration_is_found_in_an_included_file(tmp_path: Path) -> None:
-    files = {"agent.toml": INCLUDE + "[oops\n", "conf.d/one.toml": "[ledger]\npath = 'fleet.sqlite'\n"}
+@pytest.mark.parametrize("include", [INCLUDE, "include = [\n  # the rest [all]\n  'conf.d/[a-z]*.toml',\n]\n"])
+def test_the_ledger_of_a_broken_configuration_is_found_in_an_included_file(tmp_path: Path, include: str) -> None:
+    files = {"agent.toml": include + "[oops\n", "conf.d/one.toml": "[ledger]\npath = 'fleet.sqlite'\n"}
     place = market_place.of_file(written(tmp_path, files), {})
     assert place.ledger == Path("fleet.sqlite")
 

@@ -21,6 +21,8 @@ INCLUDE = "include"
 MOST_FILES = 256
 """More files than anybody writes: the pattern was a mistake."""
 _WILDCARD = re.compile(r"[*?\[]")
+_INCLUDED = re.compile(r"""^\s*include\s*=\s*\[(?P<patterns>(?:\s|,|\#[^\n]*|"[^"\n]*"|'[^'\n]*')*)""", re.MULTILINE)
+"""The list of a file that may be broken behind it: strings may hold brackets, and so may comments."""
 
 
 def read(path: Path, parse_float: Callable[[str], Any] = float) -> source.Source:
@@ -63,13 +65,13 @@ def files(path: Path) -> list[Path]:
         text = path.read_bytes()[: source.MAX_BYTES].decode("utf-8", "replace")
     except OSError:
         return [path]
-    named = re.search(r"^\s*include\s*=\s*\[(?P<patterns>[^\]]*)\]", text, re.MULTILINE)
+    named = _INCLUDED.search(text)
     patterns = re.findall(r"""["']([^"'\n]+)["']""", named["patterns"]) if named else []
     return [path, *dict.fromkeys(file for pattern in patterns for file in _matches(path, pattern))]
 
 
 def _included(path: Path, whole: source.Source) -> tuple[list[Path], list[problems.Problem]]:
-    """Return the files that are included, in the order of their names, and what is wrong with the patterns."""
+    """Return the files that are included, in the order of the patterns, and what is wrong with these."""
     patterns = whole.values.get(INCLUDE, [])
     if not isinstance(patterns, list) or not all(isinstance(each, str) for each in patterns):
         # The model says what must be written there.
@@ -96,6 +98,19 @@ def _matches(path: Path, pattern: str) -> list[Path]:
         return []
 
 
+def _closed(folder: Path, pattern: str) -> str:
+    """Return which folder of a pattern cannot be read: what is in it would be left out without a word."""
+    parent = os.path.dirname(pattern)  # noqa: PTH120 - a pattern is no path
+    for place in {folder / parent, *_matches(folder / "agent.toml", parent)} if parent else set():
+        try:
+            os.scandir(place).close()
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            return f"the folder {problems.shown(os.path.relpath(place, folder))} cannot be read ({error.strerror})"
+    return ""
+
+
 def _objection(path: Path, pattern: str, matches: list[Path]) -> str:
     """Return why a pattern may not stand, or an empty text."""
     shown = problems.shown(pattern)
@@ -103,6 +118,11 @@ def _objection(path: Path, pattern: str, matches: list[Path]) -> str:
         return (
             f'{shown} matches this file itself; put the others into a folder, for example include = ["conf.d/*.toml"]'
         )
+    if "**" in pattern:
+        return f"{shown} has **, which is not known here; name each folder, for example conf.d/*.toml"
+    closed = _closed(path.parent, pattern)
+    if closed:
+        return f"{shown}: {closed}; let the user that runs gpubid read it"
     if not matches and not _WILDCARD.search(pattern):
         return f"there is no file {shown} beside this one; write it, or correct the name"
     return ""
