@@ -4,6 +4,7 @@ import asyncio
 import os
 import pty
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,6 @@ from tests.support.programs import gpubid
 from tests.web.page import Served, served
 
 SIZE = (80, 24)
-TRIES = 400
 HOSTILE = "[bold red]taken[/] [@click=app.quit]x[/]"
 
 
@@ -39,7 +39,8 @@ async def seen(pilot: Pilot, *words: str) -> str:
 
     Widgets are laid out one after another: what stands beside the first word may be drawn a moment after it.
     """
-    for _ in range(TRIES):
+    deadline = time.monotonic() + programs.PATIENCE_SECONDS
+    while time.monotonic() < deadline:
         if all(each in (text := screen(pilot)) for each in words):
             return text
         await pilot.pause(0.05)
@@ -171,9 +172,8 @@ async def test_drain_and_pause_hold_and_resume_ends_them(tmp_path: Path, key: st
             await pilot.press(each)
             await seen(pilot, "Give this order?")
             await pilot.press("y")
-            for _ in range(TRIES):
-                if (words := words_of(page)) == expected:
-                    break
+            deadline = time.monotonic() + programs.PATIENCE_SECONDS
+            while (words := words_of(page)) != expected and time.monotonic() < deadline:
                 await pilot.pause(0.05)
             assert words == expected
 
@@ -232,7 +232,11 @@ async def test_a_figure_that_comes_after_its_widget_has_gone_is_no_error(tmp_pat
     async with served(tmp_path) as page, Top(FeedClient(page.socket)).run_test(size=SIZE) as pilot:
         await seen(pilot, "1 of 1 slot(s) run")
         await pilot.app.query_one("#head").remove()
+        deadline = time.monotonic() + programs.PATIENCE_SECONDS
+        while "slot(s) run" in screen(pilot) and time.monotonic() < deadline:
+            await pilot.pause(0.05)
         pilot.app._show_head()  # type: ignore[attr-defined]
+        await pilot.pause()
         assert "slot(s) run" not in screen(pilot)
 
 

@@ -8,6 +8,7 @@ import dataclasses
 import datetime as dt
 import json
 import stat
+import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -221,12 +222,26 @@ async def test_a_hook_gets_each_event_as_json_and_no_secret(
     assert SECRET not in (tmp_path / "env").read_text()
 
 
+class AfterChild(dt.timedelta):
+    """A limit that begins once the hook wrote down its child: a busy machine may start a shell only after seconds."""
+
+    child: Path
+
+    def total_seconds(self) -> float:
+        deadline = time.monotonic() + programs.PATIENCE_SECONDS
+        while not (self.child.exists() and self.child.read_text().endswith("\n")):
+            assert time.monotonic() < deadline, "the hook never wrote down its child"
+            time.sleep(programs.PAUSE_SECONDS)
+        return super().total_seconds()
+
+
 async def test_a_hook_that_hangs_is_killed_with_its_children(
     ledger: Ledger, clock: SteppedClock, tmp_path: Path
 ) -> None:
     command = script(tmp_path, f"sleep 600 & echo $! > {tmp_path}/child; wait")
-    # Long enough for a busy machine to start the shell.
-    hook = Hook((command,), dt.timedelta(seconds=5))
+    limit = AfterChild(seconds=1)
+    limit.child = tmp_path / "child"
+    hook = Hook((command,), limit)
     tries: list[tuple[str, bool]] = []
     mine = courier(ledger, clock, Notify(rules=EVERYTHING, hook=hook), lambda *seen: tries.append(seen))
     await mine.round()
