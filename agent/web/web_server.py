@@ -16,7 +16,7 @@ from agent.web import webhook_deliveries
 from agent.web.guards import guard
 from agent.web.guards.refusal_log import Refusals
 
-MOST_BODY = 16 * 1024
+MOST_BODY = 64 * 1024
 """Bytes of a posted form: a verb, a target and a proof."""
 MOST_CONNECTIONS = 64
 """Most connections at a time: clients that never ask must not use up the files that the market's calls need."""

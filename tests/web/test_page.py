@@ -216,7 +216,8 @@ async def test_a_confirmed_order_is_carried_out_and_says_who_gave_it(tmp_path: P
     async with served(tmp_path) as page:
         proof = await log_in(page)
         asked = (await page.get("/confirm?verb=drain&target=train"))[1]
-        status, text = await page.post("/order", verb="drain", target="train", proof=proof)
+        leases = page.world.lease().lease_id
+        status, text = await page.post("/order", verb="drain", target="train", proof=proof, leases=leases)
         events = await page.world.events("operator.ordered", "operator.said")
         known = page.world.app.ledger.recollection(page.world.clock.now())
         shown = (await page.get("/"))[1]

@@ -1,5 +1,6 @@
 """Kill and release from the page: what ends is listed with dollars an hour, and only the typed name ends it."""
 
+import dataclasses
 import re
 from pathlib import Path
 
@@ -20,6 +21,11 @@ async def log_in(page: Served) -> str:
     return str(re.findall(r'name="proof" value="([0-9a-f]{64})"', text)[0])
 
 
+def hidden(text: str) -> dict[str, str]:
+    """Return the hidden fields of a form that have a value."""
+    return dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]+)"', text))
+
+
 def state(page: Served) -> tuple[LeaseState, list[str]]:
     """Return what an order could have changed: the lease's state, and the holds."""
     known = page.world.app.ledger.recollection(page.world.clock.now())
@@ -30,10 +36,10 @@ def state(page: Served) -> tuple[LeaseState, list[str]]:
 async def test_a_release_lists_what_it_ends_and_needs_the_name_of_the_slot(tmp_path: Path) -> None:
     async with served(tmp_path) as page:
         lease = page.world.lease()
-        proof = await log_in(page)
+        await log_in(page)
         _, asked = await page.get("/confirm?verb=release&target=train/0")
         _, by_lease = await page.get(f"/confirm?verb=release&target={lease.lease_id}")
-        status, text = await page.post("/order", **RELEASE, proof=proof, typed=" train/0 ")
+        status, text = await page.post("/order", **hidden(asked), typed=" train/0 ")
         ended, _ = state(page)
     rate = f"${lease.billing_rate.dollars:.4f}"
     assert f"1 lease: {rate} an hour now, $0.0000 an hour after it" in asked
@@ -72,7 +78,7 @@ async def test_a_kill_may_keep_the_disks(tmp_path: Path) -> None:
         lease, fleet_id = page.world.lease(), page.world.app.ledger.fleet_id
         proof = await log_in(page)
         _, asked = await page.get("/confirm?verb=kill&target=fleet:all&keep_disks=true")
-        kept = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]+)"', asked))
+        kept = hidden(asked)
         status, _ = await page.post("/order", **kept, typed=fleet_id)
         await page.world.cycle()
         (stopped,) = page.world.leases()
@@ -132,9 +138,34 @@ async def test_the_order_goes_the_way_of_the_operators_socket(tmp_path: Path) ->
             return await real(order, who)
 
         app.say = say  # type: ignore[method-assign, assignment]
-        proof = await log_in(page)
-        await page.post("/order", **RELEASE, proof=proof, typed="train/0")
-    assert given == [(Order("release", "train/0"), "the page")]
+        lease = page.world.lease().lease_id
+        await log_in(page)
+        _, asked = await page.get("/confirm?verb=release&target=train/0")
+        await page.post("/order", **hidden(asked), typed="train/0")
+    assert given == [(Order("release", "train/0", leases=(lease,)), "the page")]
+
+
+async def test_a_slot_that_moved_to_another_lease_meanwhile_is_not_released(tmp_path: Path) -> None:
+    async with served(tmp_path) as page:
+        await log_in(page)
+        shown = page.world.lease()
+        _, asked = await page.get("/confirm?verb=release&target=train/0")
+        moved = dataclasses.replace(shown, lease_id="vast-moved", instance_id="moved")
+        async with page.world.app.ledger.transaction() as tx:
+            tx.update_lease(dataclasses.replace(shown, state=LeaseState.RELEASING))
+            tx.open_lease(moved)
+        written = len(page.world.orders)
+        status, text = await page.post("/order", **hidden(asked), typed="train/0")
+        unnamed, _ = await page.post("/order", **(hidden(asked) | {"leases": ""}), typed="train/0")
+        known = {lease.lease_id: lease for lease in page.world.leases()}
+        sent = page.world.orders[written:]
+    assert (status, unnamed) == (422, 422)
+    assert f"train/0 has vast-moved now, {shown.lease_id} is gone or being released; nothing was done" in text
+    assert 'Type <strong class="word">train/0</strong>' in text
+    assert hidden(asked)["leases"] == shown.lease_id
+    assert hidden(text) == hidden(asked) | {"leases": "vast-moved"}
+    assert known["vast-moved"] == moved
+    assert sent == []
 
 
 async def test_an_order_that_does_nothing_says_so_before_it_is_given(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What an order would do, for a person to confirm: each lease that it concerns, what it bills now and afterwards."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from agent.act.orders import operator_orders
@@ -33,6 +34,11 @@ def shown(order: Order, grounds: Grounds) -> dict[str, Any]:
         sentence, rows = meaning.sentence, _of_target(meaning, grounds)
         doubts = [intent for intent in doubts if _is_concerned(intent, meaning, rows)]
     return {"sentence": sentence, "leases": [_row(lease, action) for lease, action in rows], "in_doubt": len(doubts)}
+
+
+def named(preview: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the leases to which a person agrees, but for those whose release is under way."""
+    return tuple(row["lease"] for row in preview["leases"] if row["action"] != BEING_RELEASED)
 
 
 def refuse_changed(order: Order, grounds: Grounds) -> None:

@@ -30,7 +30,7 @@ def named(preview: Row) -> tuple[str, ...]:
     """Return the leases to which a person agrees, but for those whose release is under way."""
     from agent.act.orders import order_preview
 
-    return tuple(row["lease"] for row in preview["leases"] if row["action"] != order_preview.BEING_RELEASED)
+    return order_preview.named(preview)
 
 
 def doubt(row: Row) -> str:

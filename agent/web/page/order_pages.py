@@ -3,9 +3,11 @@
 1. An order needs a session, the proof of our own form, and a confirmation (agent/web/page/visitors.py).
 2. What ends leases for good, a release and a kill of everything, needs a word that the person types.
 3. An order goes the way of POST /say on the operators' socket.
+4. An order is for the leases that were shown, or nothing is done; a kill of everything always acts.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from aiohttp import web
@@ -71,6 +73,7 @@ class OrderPages:
             "name": "everything" if order.is_of_everything else order.target,
             "meaning": KILL_MEANINGS[order.keep_disks] if order.is_of_everything else MEANINGS[order.verb],
             "leases": rows,
+            "named": ",".join(order_preview.named(preview)),
             "in_doubt": preview["in_doubt"],
             "before": sum(row["dollars_per_hour"] for row in rows),
             "after": sum(row["after_dollars_per_hour"] for row in rows),
@@ -86,6 +89,7 @@ class OrderPages:
         order = _order_of(form)
         if order is None:
             return self._frame.said(request, "Bad address", NO_SUCH_ORDER, 400)
+        order = _agreed(order, form)
         word, typed = self._word(order), form.get("typed", "").strip()
         if word and typed != word:
             wrong = f"Nothing was done: {word} must be typed." if typed else f"Nothing was done: type {word} below."
@@ -93,6 +97,8 @@ class OrderPages:
         try:
             answer = await operator_socket.give(self._app, order, "the page", self._wake)
         except OrderError as error:
+            if error.code == order_preview.CHANGED:
+                return self._asked(request, order, error.sentence)
             return self._frame.said(request, "Not done", error.sentence, 422)
         except LedgerError as error:
             return self._frame.said(request, "Not written down", error.sentence, 503)
@@ -119,3 +125,10 @@ def _order_of(asked: Mapping[str, str]) -> Order | None:
     if order.is_of_everything:
         return order if order.verb == Word.KILL else None
     return Order(order.verb, order.target) if order.verb in MEANINGS else None
+
+
+def _agreed(order: Order, form: Mapping[str, str]) -> Order:
+    """Return the order for the leases that the form showed; a form that names none showed none."""
+    if order.is_of_everything:
+        return order
+    return replace(order, leases=tuple(each for each in form.get("leases", "").split(",") if each))
