@@ -60,6 +60,8 @@ async def test_events_are_filtered_by_slot_kind_market_and_time(tmp_path: Path) 
     ("query", "sentence"),
     [
         ("workload=trian", "there is no workload 'trian'; known: train; did you mean train?"),
+        ("workload=train/" + "9" * 20, f"there is no workload 'train/{'9' * 20}'; known: train"),
+        ("workload=train/" + "9" * 4400, f"there is no workload 'train/{'9' * 4400}'; known: train"),
         ("kind=lease.intterupted", "kind: the ledger has no events of kind 'lease.intterupted'; did you mean"),
         ("market=vats", "market: there is no market 'vats'; did you mean vast?"),
         ("since=soon", "since: 'soon' is not an ISO date such as 2026-11-20 or 2026-11-20T08:00Z, or a time ago as 2h"),

@@ -17,6 +17,8 @@ from agent.ledger.tables.types import Query
 _FIELDS = tuple(field.name for field in dataclasses.fields(Event))
 
 APPENDED = sa.insert(schema.events)
+MOST_DIGITS = 9
+NO_SLOT = -1
 INTERRUPTED = EventKind.LEASE_INTERRUPTED
 LAST = sa.select(sa.func.max(schema.events.c.event_id))
 
@@ -60,7 +62,7 @@ def between(
     if workload is not None:
         name, _, index = workload.partition("/")
         query = query.where(table.c.workload == name)
-        query = query.where(table.c.slot == int(index)) if index.isdecimal() else query
+        query = query.where(table.c.slot == _number(index)) if index.isdecimal() else query
     if leases is not None:
         query = query.where(table.c.lease_id.in_(leases))
     if market is not None:
@@ -68,6 +70,11 @@ def between(
     if kinds:
         query = query.where(table.c.kind.in_(kinds))
     return query
+
+
+def _number(index: str) -> int:
+    """Return the number of a slot, or one that no slot has: neither Python nor SQLite takes digits without end."""
+    return int(index) if len(index) <= MOST_DIGITS else NO_SLOT
 
 
 def of_slots(slots: Collection[Slot], kinds: Collection[str], since: datetime, limit: int) -> Query:
