@@ -69,6 +69,7 @@ class Judge:
         elif order.kind == "release":
             # What another daemon ends has vanished from the listings of ours.
             self.vanished_at = self._truth.now
+            self.faults.share(self._truth.now)
 
     def hear(self, now: float, strike: Strike) -> None:
         """See what went wrong with an answer or a commit."""

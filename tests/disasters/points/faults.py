@@ -27,6 +27,10 @@ class Faults:
         elif strike.place == "listing" and strike.fault in HIDING:
             self._lied[strike.market] = now
 
+    def share(self, now: float) -> None:
+        """See that another daemon ended something: to ours that is no release of its own."""
+        self._shared = now
+
     def judge(self, sight: Sight) -> Iterator[Broken]:
         """Yield every market that was just called faulty for instances all of which our own releases ended."""
         if sight.is_shared:
