@@ -37,7 +37,7 @@ def changes(
     events = pairs(held, view, fleet.now)
     for event, until in zip(events, [*(event.at for event in events[1:]), fleet.now], strict=False):
         shown, state = _SHOWN[BILLED_AFTER[event.kind]]
-        told = tuple(each for each in view.events if event.at <= each.at <= until and each.kind in BILLED_AFTER)
+        told = tuple(each for each in view.events if each.at <= until and each.kind in BILLED_AFTER)
         then = replace(view, events=told, offers=(), credit=None, listed_at=event.at)
         seen = msgspec.structs.replace(
             row,

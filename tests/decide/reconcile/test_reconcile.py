@@ -380,3 +380,19 @@ def test_an_order_is_no_look_what_is_first_listed_after_its_release_may_have_run
         state=LeaseState.RELEASING, bills=Bills.DISK, accrued_until=builders.ago(hours=1), state_since=NOW - POLL
     )
     assert sum(charge.running_seconds for charge in changed(seen(held, ROW)).charges) == 3600
+
+
+def test_what_was_given_back_ran_before_the_first_stop_of_a_gap_that_saw_it_stop_twice() -> None:
+    """It loaded after our own resume, which no record dates; outbid, given back and outbid again, and nobody looked."""
+    held = builders.lease(
+        state=LeaseState.STARTING, bills=Bills.DISK, has_run=True, accrued_until=builders.ago(hours=4)
+    )
+    told = (
+        builders.event("outbid", at=builders.ago(hours=3)),
+        builders.event("resumed", at=builders.ago(hours=2)),
+        builders.event("outbid", at=builders.ago(hours=1)),
+    )
+    row = builders.instance(state=InstanceState.PAUSED)
+    found = all_seen((held,), row, memory=all_seen((held,), row).memory, at=1, events=told).facts
+    charges = [charge for fact in found if isinstance(fact, LeaseChanged) for charge in fact.charges]
+    assert round(sum(charge.running_seconds for charge in charges) / 3600, 2) == 2
