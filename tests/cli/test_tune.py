@@ -1,7 +1,9 @@
 """`gpubid tune`: the whole way from an empty folder to a promoted strategy, what it refuses, and that it resumes."""
 
+import contextlib
 import json
 import shutil
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +98,25 @@ def test_the_whole_way(place: Path) -> None:
     steps = [json.loads(file.read_text()) for file in sorted((place / "tuning" / "bold").glob("*.json"))]
     assert [step["step"] for step in steps] == list(STEPS)
     assert all(step["digest"] and step["seed"] == 0 and step["data"] for step in steps)
+
+
+def test_hours_that_other_numbers_were_in_the_shadow_promote_no_new_ones(place: Path) -> None:
+    tune("bold")
+    ran = CliRunner().invoke(main.app, ["rehearse", "--hours", "2", "--seed", "3", "--keep-ledger", "kept"])
+    assert ran.exit_code == 0, ran.output
+    assert "next: gpubid tune bold --promote" in tune("bold", "--after", "1")
+    said = tune("bold", *SMALL, "--again", "--force", "--after", "1")
+    assert "6 day: bold has not decided with these numbers alone" in said
+    assert "take it out of the `shadow` of train and `gpubid reload`, put it back after more than an hour" in said
+    assert "next: gpubid tune bold --promote" not in said
+    before = (place / "agent.toml").read_text()
+    assert "bold has not been in the shadow for 1 h" in tune("bold", "--after", "1", "--promote", code=1)
+    assert (place / "agent.toml").read_text() == before
+    assert not (place / "tuning" / "bold" / "6-day.json").exists()
+    with contextlib.closing(sqlite3.connect(place / "kept" / "rehearsal.sqlite")) as ledger, ledger:
+        moved = ledger.execute("UPDATE shadows SET since = since + 60000000")
+        assert moved.rowcount == 1
+    assert "next: gpubid tune bold --promote" in tune("bold", "--after", "1")
 
 
 def test_what_is_done_is_not_done_again(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -244,11 +244,13 @@ def _shadow(loop: Loop, done: Mapping[str, Any]) -> dict[str, Any]:
     if not loop.config.exists():
         raise ValueError(f"there is no {loop.config}; write one with `gpubid init`, and run this again")
     work = _workload(loop)
+    earlier = _shadowed(loop, work)
     changed = shadow_edit.put_in_shadow(loop.config, work, loop.name, loop.directory)
     made = loop.records.write(
         "shadow", _now(),
         {"data": done["data"]["digest"], "seed": done["data"]["seed"], "workload": work,
-         "numbers": done["file"]["numbers"], "changed": [str(file) for file in changed]},
+         "numbers": done["file"]["numbers"], "changed": [str(file) for file in changed],
+         "earlier_since": None if earlier is None else earlier["since"]},
     )  # fmt: skip
     loop.say("shadow", f"{loop.name} is in the shadow of {work} in {', '.join(map(str, changed)) or loop.config}")
     return made
@@ -266,11 +268,15 @@ def _workload(loop: Loop) -> str:
 def _day(loop: Loop, done: Mapping[str, Any]) -> dict[str, Any] | None:
     """Show how it did in the shadow; write it down once it has been there long enough."""
     before = loop.records.read("day")
-    row = _shadowed(loop, done)
+    work = done["shadow"]["workload"]
+    row = _shadowed(loop, work)
     if row is None:
         what = "take it up with `gpubid reload`, or start `gpubid run`; run this again after a day"
         loop.say("day", f"{loop.name} has not decided yet; {what}")
         return before
+    if row["since"] == done["shadow"].get("earlier_since"):
+        loop.say("day", _of_earlier(loop.name, work, row["since"]))
+        return None
     span = datetime.fromisoformat(row["seen_at"]) - datetime.fromisoformat(row["since"])
     loop.say("day", f"{_hours(span):.1f} h in the shadow: {_beside(row)}")
     if span < loop.after:
@@ -286,18 +292,28 @@ def _day(loop: Loop, done: Mapping[str, Any]) -> dict[str, Any] | None:
     return made
 
 
+def _of_earlier(name: str, work: str, since: str) -> str:
+    """Return the sentence about an account that other numbers began: their hours would be counted for these."""
+    return (
+        f"{name} has not decided with these numbers alone: its account in the shadow of {work} began {since[:16]}, "
+        f"with other numbers; take it out of the `shadow` of {work} and `gpubid reload`, put it back after more than "
+        "an hour and reload, and run this again after a day"
+    )
+
+
 def _hours(span: timedelta) -> float:
     return span / timedelta(hours=1)
 
 
-def _shadowed(loop: Loop, done: Mapping[str, Any]) -> dict[str, Any] | None:
+def _shadowed(loop: Loop, work: str) -> dict[str, Any] | None:
+    """Return the account of the strategy in the shadow of a workload; None while there is none."""
     from agent.cli.watch import shadow
     from agent.config.settings import Config
 
     settings: Config = session.read(loop.config)[0]
     if session.may_read(settings.ledger) and not settings.ledger.exists():
         return None
-    told = shadow.told(loop.config, done["shadow"]["workload"])
+    told = shadow.told(loop.config, work)
     return next((row for row in told["shadows"] if row["strategy"] == loop.name), None)
 
 
