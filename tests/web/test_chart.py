@@ -68,6 +68,14 @@ def test_the_pointer_gets_the_price_of_each_instant_and_the_loss() -> None:
     assert told["at"][-1] == NOW.timestamp()
 
 
+def test_the_pointer_gets_nothing_from_after_the_end() -> None:
+    loss = dataclasses.replace(LOSS, at=ago(minutes=30))
+    told = trail(chart.drawn(dataclasses.replace(COURSE, losses=[LOSS, loss], end=ago(hours=2)), chart.SMALL))
+    assert told["at"] == [each.timestamp() for each in (COURSE.start, ago(hours=4), LOSS.at, ago(hours=2))]
+    assert told["bid"] == [0.20, 0.20, 0.20, 0.20]
+    assert told["loss"] == [None, None, "outbid", None]
+
+
 def test_a_chart_of_another_year_shows_it() -> None:
     text = chart.drawn(dataclasses.replace(COURSE, year=NOW.year + 1), chart.LARGE)
     written = [each.text or "" for each in (*svg(text).iter("text"), *svg(text).iter("title"))]

@@ -1,6 +1,7 @@
 """The page over real HTTP: what it shows, what it refuses, and that nothing on it is believed or run."""
 
 import dataclasses
+import html
 import json
 import re
 from datetime import timedelta
@@ -325,6 +326,34 @@ async def test_a_chart_shows_the_floor_of_the_leases_own_slice_of_its_host(tmp_p
         (label,) = re.findall(r'<svg(?! class="band")[^>]*aria-label="([^"]+)"', text)
         assert re.search(r"floor \S+ to 0\.333 \$/h", label), label
         assert "8.000" not in label
+
+
+async def test_the_chart_of_an_ended_lease_ends_with_it(tmp_path: Path) -> None:
+    async with served(tmp_path) as page:
+        lease, ended_at = page.world.lease(), page.world.clock.now() + timedelta(minutes=1)
+        ends = [
+            dataclasses.replace(lease, state=state, ended_at=ended_at if state is LeaseState.ENDED else None)
+            for state in (LeaseState.RELEASING, LeaseState.ENDED)
+        ]
+        lost = Event(at=ended_at, kind=EventKind.LEASE_INTERRUPTED, lease_id=lease.lease_id, workload="train", slot=0)
+        async with page.world.app.ledger.transaction() as tx:
+            for end in ends:
+                tx.update_lease(end)
+            tx.append_event(lost)
+        for minutes, floor in ((0.5, 0.333), (30, 0.999)):
+            at = ended_at - timedelta(minutes=1) + timedelta(minutes=minutes)
+            sample = PriceSample(at, lease.market, lease.host_id, lease.gpu, lease.gpus, per_hour(9.0), per_hour(floor))
+            async with page.world.app.ledger.transaction() as tx:
+                tx.observe_prices([sample])
+        page.world.clock.advance(3600)
+        _, text = await page.get(f"/lease/{lease.lease_id}")
+    (found,) = re.findall(r'data-trail="([^"]+)"', text)
+    trail = json.loads(html.unescape(found))
+    assert trail["at"] == sorted(trail["at"])
+    assert trail["at"][-1] == ended_at.timestamp()
+    assert 0.333 in trail["floor"]
+    assert 0.999 not in trail["floor"]
+    assert "unknown" in trail["loss"]
 
 
 async def test_the_page_lists_as_a_cooldown_only_what_holds_something_back(tmp_path: Path) -> None:

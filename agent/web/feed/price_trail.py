@@ -34,13 +34,18 @@ NOTHING = Trail()
 
 
 async def trails(
-    leases: Sequence[Lease], reader: Reader, since: datetime, most: int = MOST_POINTS
+    leases: Sequence[Lease], reader: Reader, since: datetime, most: int = MOST_POINTS, until: datetime | None = None
 ) -> Mapping[str, Trail]:
-    """Return the trail of each lease since then by its id, oldest first; a lease that just began has one point."""
+    """Return the trail of each lease since then by its id, oldest first; a lease that just began has one point.
+
+    What is later than `until` is left out; a loss that ended a lease is at its end.
+    """
     if not leases:
         return {}
-    happened = await reader.events(since=since, leases=[each.lease_id for each in leases], limit=MOST_ROWS)
-    seen = await reader.prices(hosts=sorted({each.host_id for each in leases}), since=since, limit=MOST_ROWS)
+    until = None if until is None else until + timedelta.resolution
+    happened = await reader.events(since=since, until=until, leases=[each.lease_id for each in leases], limit=MOST_ROWS)
+    hosts = sorted({each.host_id for each in leases})
+    seen = await reader.prices(hosts=hosts, since=since, until=until, limit=MOST_ROWS)
     bids: dict[str, list[Event]] = defaultdict(list)
     for event in happened:
         bids[event.lease_id].append(event)

@@ -182,8 +182,9 @@ def _trail(course: Course) -> dict[str, list[object]]:
     ]
     rows += [(each.at.timestamp(), None, _cause(each)) for each in course.losses if course.start <= each.at]
     columns: dict[str, list[object]] = {"at": [], "bid": [], "floor": [], "ask": [], "loss": []}
-    last = course.points[0]
-    for at, point, cause in [*sorted(rows, key=lambda row: row[0]), (course.end.timestamp(), None, None)]:
+    last, end = course.points[0], course.end.timestamp()
+    shown = sorted((row for row in rows if row[0] <= end), key=lambda row: row[0])
+    for at, point, cause in [*shown, (end, None, None)]:
         last = point or last
         for name, value in (("at", at), ("bid", last.bid), ("floor", last.floor), ("ask", last.ask), ("loss", cause)):
             columns[name].append(value)

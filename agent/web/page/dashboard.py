@@ -101,7 +101,7 @@ async def story(lease: Lease, reader: Reader, now: datetime) -> dict[str, Any]:
     """Return one lease's story: its facts, its bid against the floor, and all its events."""
     happened = await reader.events(leases=[lease.lease_id], limit=STORY_EVENTS)
     until = lease.ended_at or now
-    trails = await price_trail.trails([lease], reader, lease.opened_at, MOST_POINTS)
+    trails = await price_trail.trails([lease], reader, lease.opened_at, MOST_POINTS, lease.ended_at)
     return {
         "now": now,
         "lease": views.lease(lease),
