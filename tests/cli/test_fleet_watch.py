@@ -30,9 +30,9 @@ async def test_a_line_of_json_a_change_until_the_daemon_ends_and_again_when_it_i
         try:
             first: dict[str, Any] = json.loads(await line_of(process))
             await market.advance(40)
-            while json.loads(await line_of(process))["running"] == 0:
-                """It loads."""
-            cycles = {json.loads(await line_of(process))["last_cycle_at"] for _ in range(3)}
+            shown = first
+            while shown["running"] == 0 or shown["last_cycle_at"] == first["last_cycle_at"]:
+                shown = json.loads(await line_of(process))
             await daemon.stop()
             assert process.stderr is not None
             said = await asyncio.wait_for(process.stderr.readline(), PATIENCE_SECONDS)
@@ -43,7 +43,7 @@ async def test_a_line_of_json_a_change_until_the_daemon_ends_and_again_when_it_i
             process.kill()
             await process.wait()
     assert first["money"]["day_cap_dollars"] == 12.0
-    assert len(cycles) > 1
+    assert shown["last_cycle_at"] > first["last_cycle_at"]
     assert b"the daemon ended; waiting" in said
     assert back["as_of"] > first["as_of"]
 
