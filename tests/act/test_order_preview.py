@@ -96,7 +96,12 @@ async def test_an_order_for_other_leases_than_were_shown_is_refused(tmp_path: Pa
 async def test_a_lease_whose_release_is_under_way_changes_nothing(tmp_path: Path) -> None:
     known = await grounds(tmp_path, GOING, STOPPED)
     order_preview.refuse_changed(Order("pause", "train", leases=("vast-2",)), known)
+    with pytest.raises(OrderError, match="vast-1 is gone or being released"):
+        order_preview.refuse_changed(Order("pause", "train", leases=("vast-1", "vast-2")), known)
 
 
 async def test_a_kill_of_everything_acts_whatever_was_shown(tmp_path: Path) -> None:
-    order_preview.refuse_changed(Order("kill", "fleet:all", leases=()), await grounds(tmp_path, RUNS, STOPPED))
+    known = await grounds(tmp_path, RUNS, STOPPED)
+    order_preview.refuse_changed(Order("kill", "fleet:all", leases=()), known)
+    with pytest.raises(OrderError, match="train/0 has vast-1 now, train/1 has vast-2 now"):
+        order_preview.refuse_changed(Order("kill", "train", leases=()), known)
