@@ -9,6 +9,7 @@ import sys
 from agent.simulator import call_gate
 
 _PROGRAM = pathlib.Path(sys.executable).parent / "vastai"
+_FOLDERS = {"CONFIG": "config", "CACHE": "cache", "STATE": "state"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -40,13 +41,15 @@ class Vendor:
         environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.home),
-            "XDG_CONFIG_HOME": str(self.home / "config"),
-            "XDG_CACHE_HOME": str(self.home / "cache"),
+            **{f"XDG_{kind}_HOME": str(self.home / folder) for kind, folder in _FOLDERS.items()},
             "VAST_URL": self.url,
             "VAST_API_KEY": self.key,
             "VASTAI_NO_UPDATE_CHECK": "1",
             "COLUMNS": "220",
         }
+        # The vendor's program makes its folders unguarded: two that start at once in a new home fail each other.
+        for folder in _FOLDERS.values():
+            (self.home / folder / "vastai").mkdir(parents=True, exist_ok=True)
         process = await asyncio.create_subprocess_exec(
             *command, env=environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
         )
