@@ -209,6 +209,27 @@ async def test_a_schema_of_before_the_first_release_is_refused_by_all_and_called
     assert [file.name for file in path.parent.glob(f"{path.name}.schema-*")] == []
 
 
+@pytest.mark.parametrize("word", ["cool_off", "since"])
+async def test_other_tables_under_the_first_schemas_name_are_an_unreleased_builds_and_called_sound(
+    path: Path, clock: SteppedClock, word: str
+) -> None:
+    """One has a column and one a scope of another name, as builds between two commits had."""
+    await (await Ledger.open(path, clock=clock)).close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as raw:
+        raw.execute("PRAGMA writable_schema = ON")
+        told = "UPDATE sqlite_master SET sql = replace(sql, ?, 'earlier_word') WHERE name = 'cooldowns'"
+        assert raw.execute(told, (word,)).rowcount == 1
+    before = path.read_bytes()
+    error = await refused(path, clock)
+    assert error.code is Code.UNRELEASED_SCHEMA
+    assert "sound and was not touched" in error.sentence
+    for asked in (lambda: migrate.stored_revision(path), lambda: ledger_check.verify(path)):
+        with pytest.raises(LedgerError) as caught:
+            asked()
+        assert caught.value.code is Code.UNRELEASED_SCHEMA
+    assert path.read_bytes() == before
+
+
 async def test_somebody_elses_database_is_refused_and_left_alone(path: Path, clock: SteppedClock) -> None:
     with closing(sqlite3.connect(path)) as raw:
         raw.execute("CREATE TABLE cookies (name TEXT)")

@@ -102,6 +102,7 @@ def _verified(path: Path, raw: sqlite3.Connection) -> Verification:
         return Verification(path, "", {}, damage)
     revision = str(raw.execute("SELECT version_num FROM alembic_version").fetchone()[0])
     migrate.refuse_foreign(path, revision)
+    migrate.refuse_unreleased(raw, path, revision)
     if revision != schema.REVISION:
         return Verification(path, revision, {}, (f"schema {revision}, where this gpubid knows {schema.REVISION}",))
     counted = {table: _count(raw, table) for table in schema.METADATA.tables}

@@ -6,6 +6,7 @@
    release, and neither is called damaged.
 """
 
+import functools
 import glob
 import importlib.resources
 import os
@@ -28,7 +29,7 @@ def stored_revision(path: Path) -> str | None:
     """Return the schema of a file, None if it has no ledger yet.
 
     Raises:
-        LedgerError: CORRUPT, it is no database, a damaged one or somebody else's.
+        LedgerError: CORRUPT, it is no database, a damaged one or somebody else's; UNRELEASED_SCHEMA.
     """
     if not path.exists() or path.stat().st_size == 0:
         return None
@@ -61,18 +62,23 @@ def refuse_foreign(path: Path, revision: str) -> None:
         LedgerError: NEWER_SCHEMA, UNRELEASED_SCHEMA.
     """
     if revision and revision < schema.FIRST:
-        raise LedgerError(
-            Code.UNRELEASED_SCHEMA,
-            f"{path} has schema {revision}, from before the first release, and this gpubid knows no way from there; it "
-            "is sound and was not touched. End its leases with the gpubid that wrote it, or with `gpubid kill`, which "
-            "ends them by their label; then move the file away, and the daemon begins a new one",
-        )
+        raise _unreleased(path, revision)
     if revision > schema.REVISION:
         raise LedgerError(
             Code.NEWER_SCHEMA,
             f"{path} has schema {revision}, this gpubid knows {schema.REVISION}: install the release that wrote it, or "
             "restore the copy that was made before the upgrade",
         )
+
+
+def refuse_unreleased(raw: sqlite3.Connection, path: Path, revision: str) -> None:
+    """Refuse a file of the first schema's name whose tables are others: no released gpubid wrote it.
+
+    Raises:
+        LedgerError: UNRELEASED_SCHEMA.
+    """
+    if revision == schema.FIRST and not _first_tables() <= _tables(raw):
+        raise _unreleased(path, f"{revision} with other tables")
 
 
 def prepare(path: Path) -> None:
@@ -138,7 +144,31 @@ def _revision(raw: sqlite3.Connection, path: Path) -> str | None:
             Code.CORRUPT, f"{path} is a database, but no ledger of gpubid: give the daemon another [ledger] path"
         )
     row = raw.execute("SELECT version_num FROM alembic_version").fetchone()
-    return str(row[0]) if row is not None else None
+    if row is None:
+        return None
+    refuse_unreleased(raw, path, str(row[0]))
+    return str(row[0])
+
+
+def _tables(raw: sqlite3.Connection) -> frozenset[str]:
+    return frozenset(text for (text,) in raw.execute("SELECT sql FROM sqlite_master WHERE type = 'table'"))
+
+
+@functools.cache
+def _first_tables() -> frozenset[str]:
+    """Return the statements that make the first schema's tables, as SQLite keeps them."""
+    text = importlib.resources.files("migrations").joinpath("versions", f"{schema.FIRST}_ledger.sql").read_text()
+    made = "\n".join(line for line in text.splitlines() if not line.startswith("--")).split(";\n")
+    return frozenset(each.strip() for each in made if each.strip().startswith("CREATE TABLE"))
+
+
+def _unreleased(path: Path, name: str) -> LedgerError:
+    return LedgerError(
+        Code.UNRELEASED_SCHEMA,
+        f"{path} has schema {name}, from before the first release, and this gpubid knows no way from there; it "
+        "is sound and was not touched. End its leases with the gpubid that wrote it, or with `gpubid kill`, which "
+        "ends them by their label; then move the file away, and the daemon begins a new one",
+    )
 
 
 def _touch(path: Path) -> None:
