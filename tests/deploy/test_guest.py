@@ -131,7 +131,7 @@ def test_members_of_the_group_read_and_where_they_may_order(box: Box) -> None:
     assert (stranger.returncode, "member of its group" in stranger.stderr) == (1, True), stranger
     uid = box.out("id -u mary").strip()
     refused = box.guest.run("gpubid drain train", user="mary")
-    assert (refused.returncode, f"uid {uid} may read but not order" in refused.stderr) == (1, True), refused
+    assert (refused.returncode, f"uid {uid} may read but not give orders" in refused.stderr) == (1, True), refused
     box.guest.write(CONFIG, LIVE + "[operators]\ngroup_may_order = true\n")
     box.out("systemctl restart gpubid")
     box.guest.out("gpubid drain train", user="mary")
