@@ -154,6 +154,39 @@ def test_the_bid_is_dph_base_and_the_disk_comes_on_top() -> None:
     assert (exited.bid, exited.gpu_rate, exited.gpus, exited.disk_gb) == (None, money.per_hour(16), 8, 72.0)
 
 
+@pytest.mark.parametrize(
+    ("changes", "dollars"),
+    [
+        ({}, 0.6),
+        # Whether `dph_base` contains the discount is not documented: the higher reading counts.
+        ({"search": {"diskHour": 0.01, "discountedTotalPerHour": 0.81}}, 0.8),
+        ({"search": {"diskHour": 0.01, "discountedTotalPerHour": 0.11}}, 0.6),
+        ({"search": {"diskHour": 0.01, "discountedTotalPerHour": 9.0}}, 1.0),
+        # What is missing, absurd or not a deposit's is no discount.
+        ({"credit_discount": None}, 1.0),
+        ({"credit_discount": ...}, 1.0),
+        ({"credit_discount": 0.0}, 1.0),
+        ({"credit_discount": 1.0}, 1.0),
+        ({"credit_discount": -0.5}, 1.0),
+        ({"credit_discount": math.nan}, 1.0),
+        ({"credit_discount": "much"}, 1.0),
+        ({"search": None}, 1.0),
+        ({"search": "cheap"}, 1.0),
+        ({"search": {"diskHour": 0.01}}, 1.0),
+        ({"search": {"diskHour": math.nan, "discountedTotalPerHour": 0.61}}, 1.0),
+        ({"search": {"diskHour": 0.7, "discountedTotalPerHour": 0.61}}, 1.0),
+        ({"is_bid": True}, 1.0),
+        ({"is_bid": None}, 1.0),
+    ],
+    ids=str,
+)
+def test_a_rate_on_demand_is_less_the_discount_of_a_deposit(changes: dict[str, Any], dollars: float) -> None:
+    prepaid: dict[str, Any] = {"dph_base": 1.0, "is_bid": False, "credit_discount": 0.4}
+    prepaid |= {"search": {"diskHour": 0.01, "discountedTotalPerHour": 0.61}}
+    (row,) = parse.page(listing(**prepaid | changes)).instances
+    assert parse.instance(row).gpu_rate.dollars == pytest.approx(dollars)
+
+
 def test_a_message_is_one_printable_line() -> None:
     assert parse.instance(parse.page(raw("instances")).instances[2]).message == "Error [31mboom end"
 

@@ -129,3 +129,31 @@ def test_while_a_rebid_is_in_doubt_the_higher_bid_is_metered(state: IntentState)
     rated = agreed_rate.settle(fleet, view, held, shown, builders.NOW)
     assert (rated.row.gpu_rate, rated.lease.agreed) == (money.per_hour("0.40"), money.per_hour("0.40"))
     assert list(agreed_rate.alerts(fleet)) == []
+
+
+async def test_the_discount_of_a_deposit_is_metered_once_confirmed_and_owed_again_when_it_is_used_up(
+    tmp_path: Any,
+) -> None:
+    """A person prepaid an instance on demand at the market: the rate it lists stays, and less is charged."""
+    async with rehearsed(tmp_path, workloads=(work(strategy="ondemand"),), credit=5000.0) as world:
+        world.is_checked = False
+        held = await world.until_running()
+        world.market.advance_to(world.clock.time())
+        contract = world.contract()
+        contract.host.credit_discount = 0.4
+        landlord = world.market.landlord
+        _, discount = landlord.prepay(contract, 6 * 720 * contract.locked_ask * contract.slice.num_gpus)
+        assert discount == pytest.approx(0.4)
+        await world.cycle(minutes=2)
+        assert world.lease().gpu_rate == held.gpu_rate, "believed before it was confirmed"
+        await world.until(lambda: world.lease().gpu_rate != held.gpu_rate, minutes=17)
+        assert world.lease().gpu_rate.dollars == pytest.approx(held.gpu_rate.dollars * 0.6, abs=1e-4)
+        await world.cycle(minutes=60)
+        waited = agreed_rate.PATIENCE.total_seconds() + 60
+        fallen = 0.4 * held.gpu_rate.dollars * waited / 3600
+        assert -CENT <= await world.spend() - await charged(world) <= fallen + 2 * CENT
+        world.market.advance_to(world.clock.time())
+        world.market._desk.discount(contract, 0.0)
+        await world.until(lambda: world.lease().gpu_rate == held.gpu_rate, minutes=3)
+        await world.cycle(minutes=10)
+        assert -CENT <= await world.spend() - await charged(world) <= fallen + 2 * CENT

@@ -24,7 +24,7 @@ from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
 from agent.markets import labels, loose, market_errors, text
-from agent.markets.vast import reach, states
+from agent.markets.vast import deposit, reach, states
 
 MARKET = "vast"
 HOURS_A_MONTH = 720
@@ -82,6 +82,8 @@ class InstanceRow(msgspec.Struct):
     machine_id: int | None = None
     is_bid: bool | None = None
     dph_base: float | None = None
+    credit_discount: float | None = None
+    search: deposit.Running | None = None
     num_gpus: int | None = None
     actual_status: str | msgspec.UnsetType | None = msgspec.UNSET
     cur_state: str | msgspec.UnsetType | None = msgspec.UNSET
@@ -233,6 +235,7 @@ def _loose_page(raw: bytes) -> InstancePage:
 def instance(row: InstanceRow) -> Instance:
     """Return a row as an instance of ours; `unread` names missing and absurd fields."""
     gpu_rate, disk_gb = _usable(row.dph_base, _MOST), _usable(row.disk_space, _HUGE)
+    gpu_rate = deposit.gpu_rate(gpu_rate, row.credit_discount, row.search) if row.is_bid is False else gpu_rate
     disk_rate = _disk_rate(row, disk_gb)
     gpus = _usable(row.num_gpus, _MOST_GPUS)
     read = {"gpu_rate": gpu_rate, "disk_gb": disk_gb, "disk_rate": disk_rate}
