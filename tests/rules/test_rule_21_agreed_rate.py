@@ -85,6 +85,25 @@ async def test_a_real_change_is_metered_once_a_look_by_id_and_further_listings_a
         assert -CENT <= over <= fallen + 2 * CENT
 
 
+@pytest.mark.parametrize("factor", [2.0, 4.0])
+async def test_a_rise_while_nobody_looked_is_owed_from_the_look_before(tmp_path: Any, factor: float) -> None:
+    """A person accepts a host's rise while no daemon runs: nobody saw when it began."""
+    async with rehearsed(tmp_path, workloads=(work(strategy="ondemand"),)) as world:
+        world.is_checked = False
+        held = await world.until_running()
+        await world.cycle(minutes=5)
+        world.market.advance_to(world.clock.time())
+        [rise] = world.market.landlord.raise_price(int(held.host_id), factor)
+        world.market.landlord.answer(rise.rise_id, is_accepted=True)
+        await world.restart(after_seconds=7200.0)
+        await world.cycle()
+        assert world.lease().gpu_rate == held.gpu_rate, "believed before it was confirmed"
+        await world.restart()
+        await world.until(lambda: world.lease().gpu_rate != held.gpu_rate, minutes=17)
+        assert world.lease().gpu_rate.dollars == pytest.approx(held.gpu_rate.dollars * factor, abs=1e-4)
+        assert -CENT <= await world.spend() - await charged(world) <= 2 * CENT
+
+
 def test_a_rise_that_the_host_announced_is_metered_at_once() -> None:
     """The announced rate is owed from the look before the first listing that shows it."""
     held = builders.lease(gpus=2, gpu_rate=money.per_hour("0.40"), agreed_rate=money.per_hour("0.40"))

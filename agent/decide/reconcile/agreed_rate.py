@@ -7,7 +7,7 @@ id agree.
 Invariants:
 1. A doubted low rate never lowers the count, and a doubted high rate never raises it, before it is confirmed.
 2. What has been seen of a doubted rate is kept with the lease in the ledger, so that a restart forgets no look.
-3. A rate that rises is owed from the look before the one that showed it, a doubted one from the listing that began it.
+3. A rate that rises is owed from the last look that showed the agreed one, restart or not: when it rose nobody saw.
 """
 
 from collections.abc import Iterable, Iterator
@@ -51,13 +51,13 @@ def settle(fleet: Fleet, view: MarketView, held: Lease, row: Instance, previous:
     """Return `held` and `row` at the metered rate; `previous` is when the lease was last seen before."""
     highest = max((held.agreed, *_bids_in_doubt(fleet, held)))
     if _is_accepted(fleet, view, held, row):
-        since = held.doubted_since if held.doubted_rate == row.gpu_rate and held.doubted_since else previous
-        return _at(fleet, _without_doubt(replace(held, agreed_rate=row.gpu_rate)), row, row.gpu_rate, since)
+        believed = _without_doubt(replace(held, agreed_rate=row.gpu_rate))
+        return _at(fleet, believed, row, row.gpu_rate, held.agreed_until or previous)
     if _is_plausible(held, row):
         rate = max(row.gpu_rate, highest) if highest > held.agreed else row.gpu_rate
         kept = held if rate == held.gpu_rate else replace(held, agreed_rate=held.agreed)
         return _at(fleet, _without_doubt(kept), row, rate, previous)
-    return _at(fleet, _doubted(fleet, held, row), row, max(held.gpu_rate, highest), previous)
+    return _at(fleet, _doubted(fleet, held, row, previous), row, max(held.gpu_rate, highest), previous)
 
 
 def is_absurd(agreed: UsdPerHour, row: Instance) -> bool:
@@ -140,8 +140,8 @@ def _is_listed_enough(fleet: Fleet, held: Lease, row: Instance) -> bool:
     return is_quick or fleet.now - held.doubted_since >= PATIENCE
 
 
-def _doubted(fleet: Fleet, held: Lease, row: Instance) -> Lease:
-    held = replace(held, agreed_rate=held.agreed)
+def _doubted(fleet: Fleet, held: Lease, row: Instance, previous: datetime) -> Lease:
+    held = replace(held, agreed_rate=held.agreed, agreed_until=held.agreed_until or previous)
     if held.doubted_rate != row.gpu_rate:
         return replace(held, doubted_rate=row.gpu_rate, doubted_since=fleet.now, doubted_listings=1)
     return replace(held, doubted_listings=min(held.doubted_listings + 1, FURTHER_LISTINGS + 1))
@@ -150,7 +150,7 @@ def _doubted(fleet: Fleet, held: Lease, row: Instance) -> Lease:
 def _without_doubt(held: Lease) -> Lease:
     if held.doubted_rate is None and held.doubted_since is None and not held.doubted_listings:
         return held
-    return replace(held, doubted_rate=None, doubted_since=None, doubted_listings=0)
+    return replace(held, doubted_rate=None, agreed_until=None, doubted_since=None, doubted_listings=0)
 
 
 def _at(fleet: Fleet, held: Lease, row: Instance, rate: UsdPerHour, since: datetime) -> Rated:

@@ -99,6 +99,7 @@ def _rebid(decision: Rebid, now: datetime, promised: phases.Promise) -> Outcome:
         gpu_rate=decision.bid,
         agreed_rate=decision.bid,
         doubted_rate=None,
+        agreed_until=None,
         doubted_since=None,
         doubted_listings=0,
         recent_bids=(held.gpu_rate, *held.recent_bids)[:6],

@@ -76,7 +76,7 @@ leases = columns.table(
     columns.text("ssh_address", "ports"),
     # Without checks: SQLite can add columns without rewriting a table only if none of its checks change.
     [sa.Column("agreed_rate", MicroUsdPerHour), sa.Column("doubted_rate", MicroUsdPerHour)],
-    columns.maybe_times("doubted_since"),
+    columns.maybe_times("agreed_until", "doubted_since"),
     [sa.Column("doubted_listings", sa.Integer, nullable=False, server_default=sa.text("0"))],
     columns.maybe_times("proven_at", "estranged_since", "vouched_at"),
     [
