@@ -55,6 +55,13 @@ def test_own_releases_that_nobody_answered_make_no_fault_of_the_market() -> None
     assert (broken.point, "our own releases ended them all" in broken.sentence) == (6, True)
 
 
+def test_what_its_host_ends_before_the_ledger_has_a_lease_of_it_is_not_counted() -> None:
+    """The answer to a rent is lost, and the host is gone before the market lists anything again."""
+    strikes = (Strike("vast", "listing", 2, "http_500", times=150), Strike("vast", "rent", 1, "lost_after"))
+    story = dataclasses.replace(QUIET, strikes=strikes, deeds=(Deed(40, "host_gone"),))
+    assert play.play(story).broken is None
+
+
 @pytest.mark.long(55)
 @pytest.mark.parametrize("first", range(1, SEEDS, PART))
 def test_two_hundred_seeds_hold(first: int) -> None:

@@ -220,12 +220,17 @@ class Money:
         return _charged(boxes) - _charged(self._unknowable(ledger)) + min(traffic, micros / 1e6)
 
     def _unknowable(self, ledger: Path) -> list[Box]:
-        """Return the instances whose label a person took before it had proven them ours (rule 18)."""
-        foreign = [box for box in self._truth.boxes.values() if box.label is not None and not box.is_ours]
-        if not foreign:
+        """Return the instances that no ledger could know.
+
+        A person took the label of some before it had proven them ours (rule 18). The hosts of others ended them before
+        the ledger had a lease of them; point 1 judges that it has one after three complete listings.
+        """
+        ours = (box for box in self._truth.boxes.values() if box.label is not None)
+        unproven = [box for box in ours if not box.is_ours or not (box.is_live or box.was_destroyed)]
+        if not unproven:
             return []
         known = set(map(tuple, self._readings.rows(ledger, _KNOWN)))
-        return [box for box in foreign if (box.market, box.instance_id) not in known]
+        return [box for box in unproven if (box.market, box.instance_id) not in known]
 
     def _spent(self, sight: Sight, ledger: Path) -> float:
         ((micros,),) = self._readings.rows(ledger, _SPENT)
