@@ -1,13 +1,17 @@
 """Rule 19: what must follow from something seen is found again in every cycle until it is recorded.
 
 A verdict that is only counted in memory is lost when its cycle looks twice, when its record cannot be written, or when
-the program dies; here an instance of ours without a lease meets each of these in the cycles that would decide.
+the program dies. An instance of ours without a lease meets each of these in the cycles that would decide, and a loss
+is first seen by the second look of a cycle.
 """
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from agent.domain.market.interruption import Cause
 from agent.domain.market.label import Label
+from agent.domain.record.lease import LeaseState
 from agent.domain.work.workload import Slot
 from agent.ledger.ledger_errors import LedgerError
 from agent.markets import labels
@@ -58,3 +62,30 @@ async def _one_cycle(world: Rehearsed, *, is_writable: bool) -> None:
         world.clock.advance(15)
     finally:
         world.accept_rows()
+
+
+@pytest.mark.parametrize("unwritable", [set(), {1}, {0, 1}])
+def test_a_loss_is_recorded_while_others_are_missing(unwritable: set[int]) -> None:
+    """What is missing makes every cycle look twice; the second look of one is the first to show the loss."""
+
+    async def story(world: Rehearsed) -> None:
+        await world.until_running()
+        *others, held = world.leases()
+        for lease in others:
+            world.market.set_host_gone(int(lease.host_id))
+        await world.cycle(minutes=2)
+        assert {lease.state for lease in world.leases()} == {LeaseState.MISSING, LeaseState.RUNNING}
+
+        def rival() -> None:
+            world.rival(int(held.host_id))
+
+        world.market._timeline.put(world.clock.time() + 0.5, rival)
+        await world.cycle()
+        assert world.app._cycle._memory.suspicions, "the first look showed it: the story tells nothing"
+        for number in range(3):
+            await _one_cycle(world, is_writable=number not in unwritable)
+        (after,) = [lease for lease in world.leases() if lease.lease_id == held.lease_id]
+        assert after.interrupted_by is Cause.DISPLACED
+        assert len(await world.events("lease.interrupted")) == 1, "recorded once"
+
+    play(story, seed=3, workloads=(work(slots=3),))

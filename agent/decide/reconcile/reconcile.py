@@ -2,7 +2,8 @@
 
 Invariants:
 1. A view that is not fresh yields nothing: ignorance is never an interruption.
-2. A loss needs two looks: the first makes a suspicion, the second a fact.
+2. A loss needs two looks: the first makes a suspicion, the second a fact. The suspicion stays until the ledger has the
+   loss: a fact that is not recorded, as that of a cycle which looks twice, is found again (rule 19).
 3. A lease is gone only when the market denies it by its own code with a proven key, and complete listings at least
    `GONE_AFTER` apart lack it. Several vanishing at once are the market's fault, not theirs.
 4. An unchanged world yields no fact but the periodic metering.
@@ -164,7 +165,7 @@ def _present(
     if differs and (doubted is None or not doubted.differs):
         return None, Suspicion(seen, listed_at, previous, differs)
     if differs:
-        return _mismatched(fleet, view, held, row, seen, listed_at, differs), None
+        return _mismatched(fleet, view, held, row, seen, listed_at, differs), doubted
     fact, suspicion = _seen(fleet, view, doubted, rated, (previous, listed_at))
     if fact is None:
         return (None if rated.lease == held else LeaseChanged(held, rated.lease, None)), suspicion
@@ -184,7 +185,7 @@ def _seen(
         if doubted is None or doubted.state is not target:
             return None, Suspicion(target, listed_at, previous)
         previous, listed_at = doubted.previous, doubted.seen_at
-        return _lost(fleet, view, held, row, target, (previous, listed_at)), None
+        return _lost(fleet, view, held, row, target, (previous, listed_at)), doubted
     fact = _updated(fleet, view, held, row, target, (previous, listed_at))
     return readiness.seen(fleet, view, held, row, fact), None
 

@@ -58,7 +58,9 @@ def looks(fleet: Fleet, memory: Memory) -> dict[str, Look]:
     for held in fleet.leases:
         doubted, view = memory.suspicions.get(held.lease_id), fleet.markets.get(held.market)
         seen_at = memory.last_seen.get(held.lease_id, held.accrued_until)
-        found[held.lease_id] = Look(doubted.previous if doubted else seen_at, view.events if view else ())
+        if doubted is not None and held.accrued_until < doubted.seen_at:
+            seen_at = doubted.previous
+        found[held.lease_id] = Look(seen_at, view.events if view else ())
     return found
 
 

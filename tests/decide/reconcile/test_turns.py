@@ -126,8 +126,10 @@ def test_the_last_start_of_what_is_loading_goes_on() -> None:
 
 def test_a_look_that_made_a_suspicion_is_not_the_last_one_that_counts() -> None:
     earlier, later = builders.ago(minutes=9), builders.ago(minutes=1)
-    fleet = builders.fleet(leases=(builders.lease(1), builders.lease(2), builders.lease(3, accrued_until=STARTED)))
+    metered = (builders.ago(minutes=10), NOW, STARTED, later)
+    leases = tuple(builders.lease(number, accrued_until=at) for number, at in enumerate(metered, start=1))
     doubted = Suspicion(LeaseState.PAUSED, later, earlier)
-    memory = Memory(suspicions={"vast-1": doubted}, last_seen={"vast-1": later, "vast-2": later})
-    found = turns.looks(fleet, memory)
-    assert [found[f"vast-{number}"].at for number in (1, 2, 3)] == [earlier, later, STARTED]
+    last_seen = dict.fromkeys(("vast-1", "vast-2", "vast-4"), later)
+    memory = Memory(suspicions={"vast-1": doubted, "vast-4": doubted}, last_seen=last_seen)
+    found = turns.looks(builders.fleet(leases=leases), memory)
+    assert [found[f"vast-{number}"].at for number in (1, 2, 3, 4)] == [earlier, later, STARTED, later], "4 is recorded"

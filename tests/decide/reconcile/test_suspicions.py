@@ -1,0 +1,31 @@
+"""A loss and a wrong rent are suspected at the first look, found at the second, and found again until recorded."""
+
+import pytest
+
+from agent.domain.market.instance import Instance, InstanceState
+from agent.domain.record.lease import Lease, LeaseState
+from tests.support import builders
+from tests.support.listings import changed, seen
+
+
+@pytest.mark.parametrize(
+    ("held", "row", "kind"),
+    [
+        (builders.lease(), builders.instance(state=InstanceState.PAUSED), "lease.interrupted"),
+        (
+            builders.lease(state=LeaseState.STARTING, has_run=False),
+            builders.instance(state=InstanceState.LOADING, gpu_rate=builders.per_hour("9")),
+            "lease.mismatched",
+        ),
+    ],
+    ids=["lost", "mismatched"],
+)
+def test_what_two_looks_have_shown_is_found_again_until_it_is_recorded(held: Lease, row: Instance, kind: str) -> None:
+    """The pass that found it may not be the one that is recorded: its cycle looked twice, or its write failed."""
+    memory = seen(held, row, at=1).memory
+    for at in (2, 3, 4):
+        result = seen(held, row, at=at, memory=memory)
+        assert changed(result).kind == kind
+        memory = result.memory
+    after = changed(result).after
+    assert seen(after, row, at=5, memory=memory).memory.suspicions == {}, "the ledger has it"
