@@ -119,6 +119,11 @@ class SteadyClock:
         """Return the machine's own wall clock, right or wrong."""
         return self._machine.now()
 
+    @property
+    def is_set(self) -> bool:
+        """Whether a market has told the time since the start."""
+        return self._is_set
+
     def heed(self, market: str, market_time: datetime | None) -> float:
         """Return the seconds by which a market's clock is ahead of the machine's; without one, the last figure."""
         wall = self._machine.now()

@@ -184,6 +184,10 @@ class Market(Protocol):
         """Return the tenures that the market does not sell to the account now, each with the reason in a sentence."""
         ...
 
+    def told_time(self) -> datetime | None:
+        """Return the time of the market's own clock in its last answer, also a refusal; None if it told none."""
+        ...
+
     async def close(self) -> None:
         """Close connections."""
         ...

@@ -92,6 +92,8 @@ class Transport:
         self._jitter = jitter
         self._bounds = bounds
         self._exchange = through if through is not None else http_exchange.HttpExchange(bounds.deadline)
+        self.last_date = ""
+        """The Date of the last answer, also of a refusal."""
 
     async def read(self, call: Call) -> Reply:
         """Return the answer to a question; ask again while the failure looks transient.
@@ -172,6 +174,7 @@ class Transport:
             reply = await self._exchange.send(request, self._bounds.max_bytes)
         except http_exchange.TimedOut:
             raise http_exchange.Lost(self._too_late()) from None
+        self.last_date = reply.headers.get("Date") or ""
         if self._clock.monotonic() - began >= self._bounds.deadline:
             raise http_exchange.Lost(self._too_late())
         return reply

@@ -1,9 +1,30 @@
 """The time that a market tells, asked for twice where it is far off: one wrong answer sets no clock."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from agent.clock import CLOSE, SteadyClock
+from agent.domain.market.instance import Instance
 from agent.markets import port
+
+
+async def listing(market: port.Market, clock: SteadyClock) -> Sequence[Instance]:
+    """Return a complete listing, whose own Date sets the clock of a start while no account has told the time.
+
+    Nothing is metered before a listing: at the time of a machine that is a day ahead, it would bill a day.
+
+    Raises:
+        MarketError: the market did not answer, or not again.
+    """
+    rows = await market.instances()
+    told, asked_at = market.told_time(), clock.monotonic()
+    if clock.is_set or told is None or abs(told - clock.wall()) <= CLOSE:
+        return rows
+    rows = await market.instances()
+    passed = timedelta(seconds=clock.monotonic() - asked_at)
+    again = market.told_time()
+    clock.heed(market.name, again if again is not None and abs(again - told - passed) <= CLOSE else None)
+    return rows
 
 
 async def believed(market: port.Market, clock: SteadyClock, told: datetime | None) -> datetime | None:

@@ -99,8 +99,7 @@ class Poller:
             clock_skew_seconds=skew,
         )
         try:
-            rows = await self.market.instances()
-            self._see(rows)
+            self._see(await market_time.listing(self.market, self._clock))
             if self._account_at is None or self._clock.monotonic() - self._account_at >= ACCOUNT_EVERY:
                 await self._look_at_account()
                 await self._read_rises()

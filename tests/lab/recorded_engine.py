@@ -101,6 +101,9 @@ class Recorded:
         """Return what it did not sell."""
         return self.frames[self.place].fleet.markets[self.name].not_sold
 
+    def told_time(self) -> datetime | None:
+        """Return nothing: there is one clock."""
+
     async def close(self) -> None:
         """Let go of nothing."""
 

@@ -218,3 +218,57 @@ def test_a_minute_is_near_enough(skew: float) -> None:
         assert (await world.until_running(minutes=60)).state is LeaseState.RUNNING
 
     play(story, seed=1)
+
+
+ACCOUNT = {"route": "/users/current", "probability": 1.0, "seconds": 600}
+
+
+def test_a_machine_a_day_ahead_at_a_start_bills_no_day_while_the_account_is_refused() -> None:
+    """The listing tells the time too, and nothing is metered before it."""
+
+    async def story(world: Rehearsed) -> None:
+        await world.until_running()
+        await world.cycle(minutes=10)
+        world.weather("throttle_text", **ACCOUNT)
+        orders = len(world.orders)
+        await jump(world, 86_400, is_restarted=True)
+        for _ in range(3):
+            await world.cycle(minutes=8)
+            assert abs((world.app.clock.now() - world.clock.now()).total_seconds()) < 60
+            counted, true = await world.spend(), charged(world)
+            assert abs(counted - true) <= max(0.02, 0.01 * true), f"counted {counted}, charged {true}"
+        assert not any(order.kind.is_paying for order in world.orders[orders:]), "paid while its clock was off"
+
+    play(story, seed=1)
+
+
+def test_one_wrong_date_of_a_listing_sets_no_clock_while_the_account_is_refused() -> None:
+    async def story(world: Rehearsed) -> None:
+        await world.until_running()
+        world.weather("throttle_text", **ACCOUNT)
+        world.weather("field_lie", field="date", route="/instances", count=1, how="plus", value=-7_200)
+        await world.restart()
+        await world.cycle()
+        names = [name for _, name in world.simulator.weather.names()]
+        assert names == ["throttle_text"], "nobody was lied to: the story tells nothing"
+        assert abs((world.app.clock.now() - world.clock.now()).total_seconds()) < 60
+
+    play(story, seed=1)
+
+
+@pytest.mark.parametrize("refused_minutes", [0, 8])
+def test_hours_in_which_the_machine_was_off_are_billed_once_a_market_tells_the_time(refused_minutes: int) -> None:
+    async def story(world: Rehearsed) -> None:
+        await world.until_running()
+        await world.close()
+        world.clock.advance(3 * 3600)
+        world.market.advance_to(world.clock.time())
+        if refused_minutes:
+            world.weather("throttle_text", **ACCOUNT | {"seconds": 60 * refused_minutes})
+        await world.open()
+        await world.cycle(minutes=20)
+        counted, true = await world.spend(), charged(world)
+        assert true > 0.1, "nothing was billed: the story tells nothing"
+        assert abs(counted - true) <= max(0.02, 0.01 * true), f"counted {counted}, charged {true}"
+
+    play(story, seed=1)

@@ -162,6 +162,9 @@ class WorldMarket:
         """Return nothing: both tenures are sold."""
         return {}
 
+    def told_time(self) -> datetime | None:
+        """Return nothing: there is one clock."""
+
     async def close(self) -> None:
         """Close nothing."""
 

@@ -222,6 +222,9 @@ class Exchange:
         """Return nothing: a trace sells both tenures."""
         return {}
 
+    def told_time(self) -> datetime | None:
+        """Return nothing: there is one clock."""
+
     async def close(self) -> None:
         """Close nothing."""
 

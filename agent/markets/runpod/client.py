@@ -95,6 +95,10 @@ class RunPodClient:
         self._refuse_throttled("graphql", reply)
         return graph.done(reply)
 
+    def last_date(self) -> str:
+        """Return the Date of the last answer, also of a refusal; an empty text before the first."""
+        return self._link.last_date
+
     async def close(self) -> None:
         """Close connections."""
         await self._link.close()

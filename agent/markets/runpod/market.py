@@ -191,6 +191,10 @@ class RunPodMarket:
         why = self._bids.not_sold_because
         return {Tenure.INTERRUPTIBLE: f"runpod sells no interruptible pods to this account: {why}"} if why else {}
 
+    def told_time(self) -> datetime | None:
+        """Return the time of the market's clock in its last answer."""
+        return hints.told_time(self._client.last_date())
+
     async def close(self) -> None:
         """Close connections."""
         await self._client.close()

@@ -127,6 +127,10 @@ class VastClient:
         reply = await self._link.fetch(url, most_bytes)
         return reply.body if reply.is_ok else None
 
+    def last_date(self) -> str:
+        """Return the Date of the last answer, also of a refusal; an empty text before the first."""
+        return self._link.last_date
+
     async def close(self) -> None:
         """Close connections."""
         await self._link.close()
