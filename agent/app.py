@@ -214,9 +214,8 @@ class App:
             reason = Reason("ordered", "ordered by `gpubid kill`")
             kind = Pause if order.keep_disks else Release
             wanted = [kind(lease, reason) for lease in leases if lease.bills is not Bills.NOTHING]
-            done = await self._carry_out(wanted, who)
-        # Without this sentence a person would believe that the kill survives a restart, also if nothing is left.
-        await halting.settle(self.ledger, self.clock.now())
+            done = await self._carry_out(wanted, who) if wanted else []
+        await halting.insist(self.ledger, self.clock.now())
         return "all spending is stopped", done
 
     async def order(self, wanted: Sequence[Release | Pause], who: str) -> list[Intent]:

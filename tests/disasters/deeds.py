@@ -69,6 +69,9 @@ def _kill(*, keep: bool) -> Callable[[Deed, "Player"], Awaitable[None]]:
         player.begin_kill()
         try:
             await spending.kill(player.app, WHO, keep_disks=keep)
+        except LedgerError:
+            player.is_told_unwritten = True
+            raise
         except Death:
             # The order may have died with the program. The person hears no answer and gives it again.
             player.end_kill()

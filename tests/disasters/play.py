@@ -71,6 +71,8 @@ class Player:
         self.config = self.stage.config
         self.ordered: set[str] = set()
         self.rivals: list[tuple[Any, int, float]] = []
+        self.is_told_unwritten = False
+        """Whether the kill in force was answered with an error that says that it is not written down."""
         self._later: list[tuple[float, Callable[[], Any]]] = []
         self._again: list[Deed] = []
         self._life: Life | None = None
@@ -129,11 +131,13 @@ class Player:
     def begin_kill(self) -> None:
         """Remember that all spending has to stop."""
         self.judge.killed_at = self.stage.clock.time()
+        self.is_told_unwritten = False
         self.ordered |= {work.name for work in self.config.workloads}
 
     def end_kill(self) -> None:
         """Remember that a person lifted it."""
         self.judge.killed_at = None
+        self.is_told_unwritten = False
 
     def again(self, deed: Deed) -> None:
         """Let a deed be done again once a daemon runs."""
@@ -171,6 +175,7 @@ class Player:
         if self._life is not None:
             life, self._life = self._life, None
             self.judge.forget()
+            self._repeat_kill(life)
             await life.app.close()
         self._is_down(seconds)
 
@@ -180,6 +185,7 @@ class Player:
             return
         life, self._life = self._life, None
         self.judge.forget()
+        self._repeat_kill(life)
         life.process.is_dead = True
         await self._cancel_all()
         with contextlib.suppress(Death):
@@ -187,8 +193,8 @@ class Player:
         self._is_down(seconds)
 
     def _repeat_kill(self, life: Life) -> None:
-        """A kill that was never written down ends with the program; whoever gave it was told so, and gives it again."""
-        if life.app.ledger.owed:
+        """A kill that was never written down ends with the program; whoever was told so gives it again."""
+        if life.app.ledger.owed and self.is_told_unwritten:
             self.end_kill()
             is_keeping = len(life.app.ledger.owed) > 1
             self.again(Deed(self._cycle, "kill_keep" if is_keeping else "kill"))

@@ -174,7 +174,7 @@ def test_whoever_kills_on_a_full_disk_with_nothing_to_end_is_told_that_it_may_be
     async def story(world: Rehearsed) -> None:
         world.is_checked = False
         await let_write(world, may=False)
-        with pytest.raises(LedgerError):
+        with pytest.raises(LedgerError, match="not written down, and a restart forgets it"):
             await spending.kill(world.app)
         await let_write(world, may=True)
         orders = len(world.orders)
@@ -190,7 +190,7 @@ def test_a_kill_holds_unwritten_and_is_written_down_later(seed: int, minutes: in
         world.is_checked = False
         await world.until_running()
         await let_write(world, may=False)
-        with pytest.raises(LedgerError):
+        with pytest.raises(LedgerError, match="not written down"):
             await spending.kill(world.app, keep_disks=keep)
         await cycles(world, 5)
         await let_write(world, may=True)

@@ -42,6 +42,23 @@ async def settle(ledger: Ledger, now: datetime) -> None:
     _forget(ledger, owed)
 
 
+async def insist(ledger: Ledger, now: datetime) -> None:
+    """Record a stop that was just carried out.
+
+    Raises:
+        LedgerError: it could not be written down. Without this sentence a person would believe that the stop survives a
+            restart, also if nothing is left to end.
+    """
+    try:
+        await settle(ledger, now)
+    except LedgerError as error:
+        sentence = (
+            f"all spending is stopped, but that is not written down, and a restart forgets it: {error.sentence}; give "
+            "`gpubid kill` again when the ledger can be written"
+        )
+        raise LedgerError(error.code, sentence) from None
+
+
 async def end(ledger: Ledger, now: datetime, who: str) -> None:
     """End a stop of all spending.
 
