@@ -8,6 +8,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON := $(BIN)/python
 STAMP := $(VENV)/.installed
+PIP := $(PYTHON) -m pip install --quiet --no-input --disable-pip-version-check
+# It compiles nothing: Python does so when it first imports, unless it may not write what it compiled.
+UV := $(BIN)/uv pip install --quiet $(if $(PYTHONDONTWRITEBYTECODE),--compile-bytecode)
 TOML := $(wildcard pyproject.toml agent.toml strategies/*.toml agent/simulator/climates/*.toml agent/baselines/*.toml)
 TAPLO_FORMAT := --option column_width=120 --option array_auto_collapse=false
 PURE_TESTS := $(wildcard tests/domain tests/decide tests/strategies tests/docs)
@@ -21,7 +24,7 @@ COVERED := agent/domain/*,agent/decide/*,agent/act/*
 LONG := tests/scenarios/test_climates.py
 COVERING := $(addprefix tests/,domain decide strategies act observe scenarios)
 # Twice as many workers as cores: many tests wait for programs that they started, some for a minute.
-IN_CI := --quiet --numprocesses $(shell echo $$(( 2 * $(WORKERS) ))) --dist worksteal -m "not nightly and not guest"
+IN_CI := --quiet -p no:schemathesis --numprocesses $(shell echo $$(( 2 * $(WORKERS) ))) --dist worksteal -m "not nightly and not guest"
 
 .PHONY: help
 help: ## Say what each target does
@@ -45,16 +48,19 @@ $(STAMP): requirements.lock pyproject.toml
 		echo "creating $(VENV)"; python3 -m venv --clear $(VENV); \
 	fi
 	@echo "installing the locked dependencies; the first time they are downloaded"
-	@$(PYTHON) -m pip install --quiet --no-input --disable-pip-version-check --require-hashes -r requirements.lock
-	@$(PYTHON) -m pip install --quiet --no-input --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@awk '/^[^ ]/ {is_uv = /^uv==/} is_uv' requirements.lock >$(VENV)/uv.lock
+	@{ $(PIP) --require-hashes -r $(VENV)/uv.lock && $(UV) --python $(PYTHON) --require-hashes -r requirements.lock; } \
+		|| $(PIP) --require-hashes -r requirements.lock
+	@$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
 .PHONY: sdk
 sdk: setup ## Install RunPod's own package beside, in .venv-runpod: it and Vast.ai's ask for different cryptography
 	@cmp -s tests/simulator/runpod/sdk.lock .venv-runpod/.installed && exit 0; \
 	echo "installing RunPod's package into .venv-runpod"; \
-	{ python3 -m venv --clear .venv-runpod && .venv-runpod/bin/python -m pip install --quiet --no-input \
-		--disable-pip-version-check --require-hashes -r tests/simulator/runpod/sdk.lock \
+	{ python3 -m venv --clear --without-pip .venv-runpod \
+		&& { $(UV) --python .venv-runpod/bin/python --require-hashes -r tests/simulator/runpod/sdk.lock \
+			|| $(PIP) --python .venv-runpod/bin/python --require-hashes -r tests/simulator/runpod/sdk.lock; } \
 		&& cp tests/simulator/runpod/sdk.lock .venv-runpod/.installed; } \
 		|| echo "NOT INSTALLED: RunPod's package; the tests that need it skip" >&2
 
@@ -100,11 +106,16 @@ pure: setup
 	@$(PYTHON) -m pytest --quiet --numprocesses $(WORKERS) $(PURE_TESTS)
 
 .PHONY: test
-test: tools sdk ## Everything that check does and all other tests; prints the slowest 20
-	@$(MAKE) --jobs $(WORKERS) types style contracts toml collected
+test: ## Everything that check does and all other tests; prints the slowest 20
+	@$(MAKE) --jobs 2 tools sdk
+	@$(MAKE) --jobs $(WORKERS) collected style contracts toml
+	@$(MAKE) --jobs 2 types suite
+
+.PHONY: suite
+suite: setup
 	@$(PYTHON) -m pytest $(IN_CI) --durations=20 tests
 
-# Compiles the tests once, beside mypy; on a clean clone every worker would do it for itself.
+# Compiles the tests once; on a clean clone every worker would do it for itself.
 .PHONY: collected
 collected: setup
 	@said=$$($(PYTHON) -m pytest --quiet --quiet --collect-only tests 2>&1) || { echo "$$said" | tail -40; exit 1; }
