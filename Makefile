@@ -60,7 +60,7 @@ sdk: setup ## Install RunPod's own package beside, in .venv-runpod: it and Vast.
 	echo "installing RunPod's package into .venv-runpod"; \
 	{ python3 -m venv --clear --without-pip .venv-runpod \
 		&& { $(UV) --python .venv-runpod/bin/python --require-hashes -r tests/simulator/runpod/sdk.lock \
-			|| $(PIP) --python .venv-runpod/bin/python --require-hashes -r tests/simulator/runpod/sdk.lock; } \
+			|| $(PYTHON) -m pip --python .venv-runpod/bin/python install --quiet --require-hashes -r tests/simulator/runpod/sdk.lock; } \
 		&& cp tests/simulator/runpod/sdk.lock .venv-runpod/.installed; } \
 		|| echo "NOT INSTALLED: RunPod's package; the tests that need it skip" >&2
 

@@ -4,12 +4,16 @@
 2. A forked program has its own arguments, folder, environment and files.
 3. Of our code all but APART is imported before the fork: importing it reads no environment, clock or file, and starts
    no thread.
+4. A forked program that ends with a number runs what Python runs at its end and then frees nothing: freeing took two
+   thirds of the processor time of a short program, because it copies every page that is shared.
 """
 
 import sys
 
 sys.path.pop(0)  # this folder is none of the program's
 
+import atexit
+import contextlib
 import gc
 import importlib
 import json
@@ -18,6 +22,7 @@ import pkgutil
 import runpy
 import site
 import socket
+import threading
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -98,7 +103,24 @@ def become(request: dict[str, Any]) -> None:
     if before:
         site.execsitecustomize()
     sys.argv = [request["module"], *request["arguments"]]
-    runpy.run_module(request["module"], run_name="__main__", alter_sys=True)
+    code: object = 0
+    try:
+        runpy.run_module(request["module"], run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        code = end.code
+    _end(code)
+
+
+def _end(code: object) -> None:
+    """End as Python does, but without freeing memory where a number says all and somebody reads what is written."""
+    if code is None or isinstance(code, int):
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
+        with contextlib.suppress(OSError, ValueError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit((code or 0) & 0xFF)
+    sys.exit(code)  # type: ignore[arg-type]
 
 
 def prepare() -> None:
