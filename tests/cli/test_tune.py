@@ -15,7 +15,7 @@ from agent.cli.tune_loop.records import STEPS, Records
 from agent.lab.tuning import number_search
 from tests.support.configs import GOOD
 
-SMALL = ["--seeds", "1-4", "--hours", "2", "--trials", "2", "--keys", "headroom,on_demand_share", "--workers", "1"]
+SMALL = ["--seeds", "1-4", "--hours", "3", "--trials", "2", "--keys", "headroom", "--workers", "1"]
 CONFIG = f"# mine\n{GOOD}gpu = ['RTX 4090'] # fast\n[ledger]\npath = 'kept/rehearsal.sqlite'\n"
 
 
@@ -161,6 +161,27 @@ def test_what_was_begun_otherwise_is_refused_and_may_begin_anew(place: Path) -> 
     assert (aside / "2-search.json").exists()
 
 
+def test_the_days_are_those_of_the_own_workload_and_a_changed_one_is_refused(place: Path) -> None:
+    record = json.loads((place / "tuning" / "bold" / "1-data.json").read_text())
+    assert record["asked"]["workload"] == "train"
+    assert "1x RTX 4090 at $0.4500/h or less" in record["data"]["workload"]
+    assert "was begun with --workload train" in tune("bold", "--workload", "other", code=2)
+    (place / "tuning" / "bold" / "2-search.json").unlink()
+    text = (place / "agent.toml").read_text()
+    (place / "agent.toml").write_text(text.replace("max_price = 0.45", "max_price = 0.30"))
+    assert "the workload train has changed since tuning/bold was begun; begin anew with --again" in tune("bold", code=2)
+
+
+def test_from_an_own_file_the_search_says_how_the_shipped_numbers_do(place: Path) -> None:
+    (place / "strategies").mkdir()
+    (place / "strategies" / "own.toml").write_text('strategy = "patient"\nheadroom = 2.0\n')
+    said = tune("own", "--seeds", "1-3", *SMALL[2:], code=None)
+    assert "with the shipped numbers" in said
+    result = json.loads((place / "tuning" / "own" / "2-search.json").read_text())["result"]
+    assert result["shipped"] == {"headroom": 2.0}
+    assert result["held_out_beside_shipped"]["runs"] == result["held_out"]["runs"]
+
+
 def test_a_record_that_was_changed_by_hand_is_refused(place: Path) -> None:
     file = place / "tuning" / "bold" / "2-search.json"
     file.write_text(file.read_text().replace('"difference"', '"differenze"'))
@@ -188,5 +209,6 @@ def test_a_bad_name_is_refused(place: Path, name: str, says: str) -> None:
 
 def test_without_a_configuration_the_file_is_written_and_init_is_named(place: Path) -> None:
     (place / "agent.toml").unlink()
-    assert "there is no agent.toml; write one with `gpubid init`, and run this again" in tune("bold", code=2)
+    said = tune("bold", "--seeds", "1-3", *SMALL[2:], "--again", "--force", code=2)
+    assert "there is no agent.toml; write one with `gpubid init`, and run this again" in said
     assert (place / "strategies" / "bold.toml").exists()

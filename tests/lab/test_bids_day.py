@@ -5,7 +5,10 @@ from datetime import timedelta
 import pytest
 
 from agent import tuning
+from agent.domain import money
+from agent.domain.market import gpu
 from agent.domain.work.decision import Release, Rent
+from agent.domain.work.workload import Checkpoint, CheckpointPlace, Requirements, Workload
 from agent.lab.bids import bid_baselines, bids_problem, day, hindsight
 from agent.lab.bids.bid_market import fits
 from agent.lab.traces import walk_forward
@@ -106,6 +109,44 @@ def test_a_problem_scores_a_day_per_thousand_units_of_work() -> None:
     assert score.figures["/ bound of so much work"] > 1.0
     assert made.score("hindsight", first).cost < score.cost
     assert "semi-synthetic" in str(made.about()["market"])
+
+
+def own(price: str = "0.30", model: str = "RTX 3090") -> Workload:
+    """Return a workload of an operator: its own card and price, and no checkpoints."""
+    wants = Requirements(gpu_models=(gpu.model(model),), min_vram_mb=24_000, regions=("DE",), query="num_gpus=1")
+    kept = Checkpoint(timedelta(minutes=30), timedelta(minutes=2), 0.0, CheckpointPlace.NONE)
+    return Workload("mine", day.IMAGE, money.per_hour(price), "hedged", wants, slots=4, disk_gb=80.0, checkpoint=kept)
+
+
+def test_a_day_of_an_own_workload_rents_its_card_within_its_price() -> None:
+    made = bids_problem.BidsProblem(("calm",), (1,), hours=4.0, work=own())
+    lived = day.Day(made._setting(made.cases()[0]), "patient", TUNED)
+    lived.live()
+    (rented,) = {type(each).__name__: each for _, each in lived.engine.decisions if isinstance(each, Rent)}.values()
+    contracts = lived.world.contracts.values()
+    assert {each.host.gpu.name for each in contracts} == {"RTX 3090"}
+    assert {each.disk_gb for each in contracts} == {80.0}
+    assert all((each.bid or lived.world.ask(each.slice)) <= 0.30 for each in contracts)
+    assert str(rented.slot) == "mine/0"
+    told = made.about()["workload"]
+    assert isinstance(told, list)
+    assert {"mine", "1x RTX 3090 at $0.3000/h or less", "disk 80 GB"} <= set(told)
+    assert "checkpoint at none every 30m of 0 GB" in told
+
+
+def test_an_own_workloads_day_costs_its_bill_and_its_hours_without_work() -> None:
+    made = bids_problem.BidsProblem(("calm",), (1,), hours=4.0, work=own())
+    (case,) = made.cases()
+    score = made.score("patient", case)
+    assert score.cost == pytest.approx(score.figures["$"] + 0.30 * (4.0 - score.figures["useful h"]))
+    assert 0 < score.figures["useful h"] < 4.0
+    assert made.score("hindsight", case).cost <= score.cost
+    nothing = bids_problem.BidsProblem(("calm",), (1,), hours=4.0, work=own("0.001"))
+    idle = nothing.score("patient", case)
+    assert idle.cost == pytest.approx(0.004)
+    assert idle.is_late
+    assert idle.is_priced
+    assert nothing.score("hindsight", case).cost == pytest.approx(0.004)
 
 
 def test_ours_run_on_the_numbers_that_are_given_and_baselines_have_none() -> None:

@@ -49,6 +49,13 @@ def test_a_lost_run_is_useful_to_its_last_checkpoint_and_every_cent_has_a_kind()
     assert found.bill == pytest.approx(5 * 0.011 + 41 * 0.011 + 14 * 0.001)
 
 
+def test_a_lost_run_without_checkpoints_was_of_no_use() -> None:
+    none = Checkpoint(timedelta(minutes=15), timedelta(minutes=1), 2.0, CheckpointPlace.NONE)
+    found = waste.split(waste.parts(LOST, {1: 100.0}, {(1, 60 * MINUTE)}, none, 2 * HOUR))
+    assert found.useful_hours == 0.0
+    assert found.dollars["lost"] == pytest.approx(40 * 0.011)
+
+
 def test_what_we_stop_ourselves_is_useful_to_its_end() -> None:
     found = waste.split(waste.parts(LOST, {1: 100.0}, {(1, 46 * MINUTE), (1, 60 * MINUTE)}, PROMISE, 2 * HOUR))
     assert found.useful_hours == pytest.approx(40 / 60)

@@ -169,8 +169,23 @@ def test_a_number_that_counts_only_under_a_switch_is_searched_and_one_that_never
     assert found.held.interval[1] < 0
 
 
+def test_from_an_own_start_the_shipped_numbers_are_tried_next_and_compared_with(tmp_path: Path) -> None:
+    start, shipped = Switched(is_on=False, share=0.9), Switched(is_on=False, share=0.2)
+    order = number_search.Order(f"sqlite:///{tmp_path}/toy.db", study.Ends(2, 2), folds=1, beside=shipped)
+    found = number_search.tune(Toy(start), "mine", order)  # type: ignore[arg-type]
+    assert found.changed["share"] == 0.2
+    assert found.held.difference == pytest.approx(0.2 - 0.9)
+    assert found.beside is not None
+    assert found.beside.cases == found.held.cases
+    assert found.beside.difference == pytest.approx(0.0)
+
+
 def test_a_late_run_is_never_the_better_one() -> None:
     assert number_search._loss(Score(10.0, is_late=True)) > number_search._loss(Score(50.0))
+
+
+def test_a_late_run_whose_cost_has_the_price_of_being_late_costs_that() -> None:
+    assert number_search._loss(Score(10.0, is_late=True, is_priced=True)) == 10.0
 
 
 def test_what_is_worse_in_nearly_every_part_is_given_up_and_what_is_as_good_is_not() -> None:

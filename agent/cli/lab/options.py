@@ -97,6 +97,9 @@ class Options:
     hours: Annotated[float, typer.Option(min=0.01, max=1000, help="bids: length of such a day.")] = 24.0
     poll_seconds: Annotated[float, typer.Option(min=5, max=600, help="bids: between two looks.")] = 60.0
 
+    workload: Annotated[
+        str | None, typer.Option(help="bids: a workload of --config, instead of the one of the bench.")
+    ] = None
     directory: own_strategies.DirectoryOption = None
     config: own_strategies.ConfigOption = None
 

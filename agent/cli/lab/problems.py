@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING
 from agent.cli.lab.options import Options, span
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from agent.domain.work.workload import Workload
     from agent.lab.bench.comparison import Problem
 
 DEADLINE_WINDOW_HOURS = 70.0
@@ -83,7 +86,19 @@ def _bids(options: Options) -> "Problem":
     unknown = sorted(set(climates) - set(climate.names())) if climates else ["climate named"]
     if unknown:
         exits.stop(exits.BAD_INPUT, [f"--climates: no {', '.join(unknown)}; known: {', '.join(climate.names())}"])
-    return bids_problem.BidsProblem(climates, span("--seeds", options.seeds), options.hours, options.poll_seconds)
+    work = None if options.workload is None else _workload(options.config, options.workload)
+    days = span("--seeds", options.seeds)
+    return bids_problem.BidsProblem(climates, days, options.hours, options.poll_seconds, work=work)
+
+
+def _workload(config: "Path | None", name: str) -> "Workload":
+    """Return a workload of a configuration, or end with the known ones."""
+    from agent.cli.shared import exits, own_strategies, session
+
+    works = {work.name: work for work in session.read(own_strategies.configuration(config))[0].workloads}
+    if name not in works:
+        exits.stop(exits.BAD_INPUT, [f"--workload: there is no workload {name!r}; known: {', '.join(sorted(works))}"])
+    return works[name]
 
 
 PROBLEMS: dict[str, Callable[[Options], "Problem"]] = {

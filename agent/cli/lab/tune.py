@@ -1,6 +1,6 @@
 """`gpubid lab tune`: search for a strategy's numbers, score them on other data, and write them to a file."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +13,7 @@ from agent.cli.shared import exits, session
 from agent.config import problems
 
 if TYPE_CHECKING:
+    from agent.decide.strategy import Params
     from agent.lab.bench.comparison import Tunable
     from agent.lab.tuning.number_search import Compared, Order, Part, Tuning
 
@@ -71,7 +72,7 @@ def _searched(problem: str, options: Options, strategy: str, out: Path | None, o
     with running.honest():
         try:
             start = started(built, strategy, out, options)
-            made = number_search.tune(start.problem, start.strategy, order)
+            made = number_search.tune(start.problem, start.strategy, replace(order, beside=start.shipped))
             if out is not None:
                 _write(made, out, start)
         except ValueError as error:
@@ -93,26 +94,30 @@ def tunable(problem: str, options: Options) -> "Tunable":
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The problem with the numbers to start from, the strategy whose numbers they are, and the file that has them."""
+    """The problem with the numbers to start from, the strategy whose numbers they are, and the file that has them.
+
+    `shipped` are the strategy's shipped numbers, where the search starts from others.
+    """
 
     problem: "Tunable"
     strategy: str
     file: Path | None
+    shipped: "Params | None" = None
 
 
 def started(built: "Tunable", strategy: str, out: Path | None, options: Options) -> Start:
     """Return where a search starts: at the file to write if it exists, else at an own file or the shipped numbers."""
     from agent import tuning
 
-    file = out if out is not None and out.exists() else None
+    file, own = out if out is not None and out.exists() else None, None
     if running.is_own(built, strategy):
-        found = running.own(built, strategy, options)
-        strategy, file = tuning.base(found), file or Path(found.source)
-        built = built.with_params(strategy, found.params)
+        own = running.own(built, strategy, options)
+        strategy, file = tuning.base(own), file or Path(own.source)
     shipped = built.params(strategy)
     if file is None or shipped is None:
         return Start(built, strategy, None)
-    return Start(built.with_params(strategy, tuning.over(strategy, shipped, file)), strategy, file)
+    numbers = tuning.over(strategy, shipped if own is None else own.params, file)
+    return Start(built.with_params(strategy, numbers), strategy, file, None if numbers == shipped else shipped)
 
 
 def _write(made: "Tuning", out: Path, start: Start) -> None:
@@ -147,6 +152,7 @@ def document(made: "Tuning", problem: str, storage: str, seed: int) -> dict[str,
         "tuned": _plain(made.changed),
         "without_effect": list(made.inert),
         "held_out": _compared(made.held),
+        "held_out_beside_shipped": _compared(made.beside),
         "folds": [_part(each) for each in (*made.parts, made.whole)],
     }
 
@@ -197,6 +203,8 @@ def _show(made: "Tuning", storage: str, out: Path | None) -> None:
         if part.held is not None:
             _add(table, name, "what came later", part.held)
     _add(table, "all folds", "HELD OUT", made.held)
+    if made.beside is not None:
+        _add(table, "all folds", "HELD OUT, beside the shipped numbers", made.beside)
     session.show(table)
     for key, value in _plain(made.changed).items():
         before = _plain({key: getattr(made.shipped, key)})[key]

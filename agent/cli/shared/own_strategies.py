@@ -30,6 +30,11 @@ def is_path(name: str) -> bool:
     return name.endswith(".toml") or "/" in name
 
 
+def configuration(config: Path | None) -> Path:
+    """Return the configuration that a verb without a default of its own reads."""
+    return config or Path(os.environ.get("GPUBID_CONFIG", session.DEFAULT_CONFIG))
+
+
 def of_path(name: str) -> "Tuned":
     """Return the strategy of a file, or end with 2 and every mistake in it."""
     from agent import tuning
@@ -49,7 +54,7 @@ def known(config: Path | None, directory: Path | None) -> "Mapping[str, Tuned]":
     from agent import tuning
     from agent.config.problems import ConfigError
 
-    place = config or Path(os.environ.get("GPUBID_CONFIG", session.DEFAULT_CONFIG))
+    place = configuration(config)
     if directory is None and (config is not None or place.exists()):
         return session.read(place)[1]
     try:

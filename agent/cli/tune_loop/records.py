@@ -46,8 +46,7 @@ class Records:
         Raises:
             OSError: the folder cannot be written.
         """
-        made: dict[str, Any] = {"step": step, "at": at.isoformat(), **result}
-        made = json.loads(json.dumps(made, default=str))
+        made = plain({"step": step, "at": at.isoformat(), **result})
         made["digest"] = digest(made)
         self.folder.mkdir(parents=True, exist_ok=True)
         draft = self.folder / f".{step}.{os.getpid()}.new"
@@ -66,6 +65,12 @@ class Records:
         aside = self.folder.with_name(f"{self.folder.name}.{at:%Y%m%dT%H%M%SZ}")
         self.folder.rename(aside)
         return aside
+
+
+def plain(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a result as it is read back from JSON."""
+    made: dict[str, Any] = json.loads(json.dumps(dict(result), default=str))
+    return made
 
 
 def digest(record: Mapping[str, Any]) -> str:

@@ -43,6 +43,8 @@ class Score:
     cost: float
     is_late: bool = False
     figures: Mapping[str, float] = field(default_factory=dict)
+    is_priced: bool = False
+    """Whether a late case's cost has the price of being late: a search adds nothing to it."""
 
 
 class Problem(Protocol):

@@ -9,9 +9,10 @@ from typing import Self
 
 from agent import tuning
 from agent.decide.strategy import Params, Tuned
+from agent.domain.work.workload import Workload
 from agent.lab.bench import comparison
 from agent.lab.bench.comparison import Case, Score
-from agent.lab.bids import bid_baselines, bids_report, day, hindsight, waste
+from agent.lab.bids import bid_baselines, bids_report, day, hindsight, own_workload, waste
 from agent.lab.engine import run_timeline
 from agent.lab.traces import provenance
 from agent.markets import port
@@ -21,6 +22,13 @@ OURS = ("patient", "hedged")
 MARKET = "semi-synthetic: rehearsed, from recorded and assumed figures (`gpubid simulate --about`)"
 PER = 1000.0
 """Costs are per this many useful DLPerf-hours: about ten hours of an RTX 4090."""
+PER_WORK = f"dollars per {PER:,.0f} useful DLPerf-hours"
+PER_DAY = "dollars of a day, each hour without useful work at the workload's max_price"
+WHOLE_DAY = (
+    "a whole day's work at each moment's cheapest host; whoever works only in cheap hours is judged by 'bound of so "
+    "much work'"
+)
+CHEAP_HOURS = "work at each moment's cheapest host, where that costs less than an hour without work"
 REFERENCE_DLPERF = 98.3
 """DLPerf of an RTX 4090, for judging a day without any work."""
 
@@ -47,7 +55,7 @@ class Seeded:
 class BidsProblem:
     """Days of each climate, one per seed; a cycle runs every `poll_seconds`.
 
-    `numbers` stand for a strategy's own.
+    `numbers` stand for a strategy's own. `work` is the operator's workload; without it the bench's own runs.
     """
 
     climates: tuple[str, ...]
@@ -55,6 +63,7 @@ class BidsProblem:
     hours: float = 24.0
     poll_seconds: float = 60.0
     numbers: Mapping[str, Params] = field(default_factory=dict)
+    work: Workload | None = None
 
     name = "bids"
     baseline = "floor_relaunch"
@@ -95,14 +104,14 @@ class BidsProblem:
         return replace(self, numbers={**self.numbers, strategy: params})
 
     def score(self, strategy: str, case: Case) -> Score:
-        """Return the result of a day: dollars per 1,000 useful DLPerf-hours.
+        """Return the result of a day: dollars per 1,000 useful DLPerf-hours, or the cost of an own workload's day.
 
         A day without useful work counts as late, at the most that the workload would pay for a reference card.
         """
         setting = self._setting(case)
         best = _bound(setting)
         if strategy == OPTIMUM:
-            return Score(_per(best.dollars(best.work), best.work), is_late=best.work <= 0)
+            return Score(self._bound_of(best), is_late=best.work <= 0, is_priced=True)
         lived = day.Day(setting, strategy, self._tuned).live()
         paid, work = lived.split, lived.split.useful_dlperf_hours
         least = best.dollars(work)
@@ -114,7 +123,24 @@ class BidsProblem:
             "losses": float(lived.losses),
             "/ bound of so much work": paid.bill / least if least > 0 else 0.0,
         }
-        return Score(_per(paid.bill, work), is_late=work <= 0, figures=figures)
+        cost = _per(paid.bill, work) if self.work is None else self._with_idle_hours(paid)
+        return Score(cost, is_late=work <= 0, figures=figures, is_priced=True)
+
+    def _bound_of(self, best: hindsight.Bound) -> float:
+        if self.work is None:
+            return _per(best.dollars(best.work), best.work)
+        return best.least(self.hours, self._rehearsed.max_price.dollars)
+
+    def _with_idle_hours(self, paid: waste.Split) -> float:
+        """Return the bill with each hour without useful work at `max_price`.
+
+        The bill per useful hour would hang on the few days with next to none.
+        """
+        return paid.bill + self._rehearsed.max_price.dollars * max(self.hours - paid.useful_hours, 0.0)
+
+    @cached_property
+    def _rehearsed(self) -> Workload:
+        return day.workload("") if self.work is None else own_workload.rehearsed(self.work)
 
     def timeline(self, strategies: Sequence[str], case: Case) -> run_timeline.Auction:
         """Return the picture of a day under each strategy; for the bound, what the same work could have cost."""
@@ -134,20 +160,21 @@ class BidsProblem:
     def _setting(self, case: Case) -> day.Setting:
         if not isinstance(case, Seeded):
             raise TypeError("bids runs seeds")
-        return day.Setting(case.climate, case.seed, self.hours, timedelta(seconds=self.poll_seconds))
+        poll = timedelta(seconds=self.poll_seconds)
+        return day.Setting(case.climate, case.seed, self.hours, poll, self._rehearsed)
 
     def about(self) -> Mapping[str, object]:
         """Return what the rehearsed market is, and that it is rehearsed."""
         return {
             "market": MARKET,
-            "unit": f"dollars per {PER:,.0f} useful DLPerf-hours; 'late' counts days without useful work",
+            "unit": (PER_WORK if self.work is None else PER_DAY) + "; 'late' counts days without useful work",
             "climate": ", ".join(self.climates),
             "seeds": f"{self.seeds[0]}-{self.seeds[-1]}",
             "hours": self.hours,
             "poll_seconds": self.poll_seconds,
+            **({} if self.work is None else {"workload": own_workload.told(self._rehearsed)}),
             "baselines": [f"{name}: {rule.source}" for name, rule in bid_baselines.RULES.items()],
-            "bound": f"{OPTIMUM}: a whole day's work at each moment's cheapest host; whoever works only in cheap hours "
-            "is judged by 'bound of so much work'",
+            "bound": f"{OPTIMUM}: {WHOLE_DAY if self.work is None else CHEAP_HOURS}",
         }
 
     def fitted_on(self, strategy: str) -> tuple[str, ...]:
@@ -163,7 +190,7 @@ class BidsProblem:
 @functools.lru_cache(maxsize=1024)
 def _bound(setting: day.Setting) -> hindsight.Bound:
     """Return the bound of a day, reckoned once in a process for all strategies."""
-    work = day.workload(OPTIMUM)
+    work = setting.work
     query = port.OfferQuery(work.requirements, work.disk_gb, gpu_models=work.requirements.gpu_models)
     return hindsight.bound(setting.world, query, setting.hours, setting.poll)
 

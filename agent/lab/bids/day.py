@@ -6,7 +6,7 @@ host that falls silent counts as lost from the last look, so by one poll earlier
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from agent.clock import SteadyClock, SteppedClock
@@ -39,12 +39,14 @@ ENDS_SOON = timedelta(hours=3)
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A climate, a seed, and the length and poll of a day."""
+    """A climate, a seed, the length and poll of a day, and the workload."""
 
     climate: str
     seed: int
     hours: float = 24.0
     poll: timedelta = timedelta(seconds=60)
+    work: Workload = field(default_factory=lambda: workload(""))
+    """What runs: that of the bench, or the operator's own."""
 
     @property
     def world(self) -> World:
@@ -110,7 +112,7 @@ class Day:
         self.may_skip = through is None
         self._asked_at = self._looked_at = START
         self._seen, self._was_quiet = (0, 0, 0, 0), False
-        self.engine = Engine(seen, (workload(strategy),), tuned, START, poller=eyes)
+        self.engine = Engine(seen, (replace(setting.work, strategy=strategy),), tuned, START, poller=eyes)
 
     def live(self) -> Lived:
         """Run the day and return its result."""
@@ -155,7 +157,9 @@ class Day:
         """Return the payments so far, in parts."""
         contracts = self.world.contracts.values()
         speeds = {each.contract_id: each.host.dlperf_per_gpu * each.slice.num_gpus for each in contracts}
-        return waste.parts(self.world.turns(), speeds, self.market.stops, CHECKPOINT, self.clock.time())
+        return waste.parts(
+            self.world.turns(), speeds, self.market.stops, self.setting.work.checkpoint, self.clock.time()
+        )
 
     def told(self) -> Lived:
         """Return the result so far."""

@@ -23,10 +23,15 @@ HOUR = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The cheapest capacity of a span: dollars per DLPerf-hour, and the most DLPerf-hours in it."""
+    """The cheapest capacity of a span: dollars per DLPerf-hour, and the most DLPerf-hours in it.
+
+    `hours` is its length, and `rate` the least that an hour of any capacity costs.
+    """
 
     price: float
     work: float
+    hours: float = 0.0
+    rate: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,11 @@ class Bound:
                 break
         return found
 
+    def least(self, hours: float, worth: float) -> float:
+        """Return the least that a day of so many hours can cost, if an hour without work costs `worth` dollars."""
+        worked = sum(min(span.rate, worth) * span.hours for span in self.spans)
+        return worked + worth * max(hours - sum(span.hours for span in self.spans), 0.0)
+
 
 def bound(world: World, query: port.OfferQuery, hours: float, step: timedelta) -> Bound:
     """Return the bound of a day, by letting time pass in `world`, in which nobody of ours rents anything."""
@@ -68,7 +78,10 @@ def bound(world: World, query: port.OfferQuery, hours: float, step: timedelta) -
 def _span(prices: Iterable[tuple[float, float]], hours: float) -> list[Span]:
     """Return the span of (dollars per DLPerf-hour, DLPerf) at its ends, or none where there was nothing."""
     known = list(prices)
-    return [Span(min(each[0] for each in known), max(each[1] for each in known) * hours)] if known else []
+    if not known:
+        return []
+    price, fastest = min(each[0] for each in known), max(each[1] for each in known)
+    return [Span(price, fastest * hours, hours, min(one * other for one, other in known))]
 
 
 def _prices(world: World, slices: Iterable[Slice], disk_gb: float) -> list[tuple[float, float]]:

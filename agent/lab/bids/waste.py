@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agent.domain.work.workload import Checkpoint
+from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from agent.simulator.instances.billing import Rates, Turn
 
 HOUR = 3600.0
@@ -141,7 +141,7 @@ def _of_run(
 
 
 def _kept(seconds: float, checkpoint: Checkpoint) -> float:
-    interval = checkpoint.interval.total_seconds()
+    interval = 0.0 if checkpoint.place is CheckpointPlace.NONE else checkpoint.interval.total_seconds()
     return seconds // interval * interval if interval > 0 else 0.0
 
 

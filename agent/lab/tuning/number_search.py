@@ -2,7 +2,7 @@
 
 Invariants:
 1. The score that is told is of cases that the numbers were not fitted on.
-2. A late run is never free: it counts `LATE_TIMES` its cost.
+2. A late run is never free: it counts `LATE_TIMES` its cost, unless its cost has the price of being late.
 3. What is searched on all cases, to be written down, is scored by what the same search did on the parts held out.
 """
 
@@ -41,6 +41,8 @@ class Order:
     workers: int = 1
     name: str | None = None
     keys: tuple[str, ...] | None = None
+    beside: Params | None = None
+    """Numbers to try after those at the start, and to compare the result with: the shipped ones, from an own start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """The result of a search. `params` are the numbers to write down; `held` is over all held-out parts."""
+    """The result of a search. `params` are the numbers to write down; `held` is over all held-out parts.
+
+    `beside` are the same parts compared with the other numbers of the order, None where it names none.
+    """
 
     strategy: str
     study: str
@@ -87,6 +92,7 @@ class Tuning:
     whole: Part
     held: Compared
     about: Mapping[str, object]
+    beside: Compared | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +111,8 @@ class _Search:
     def run(self) -> study.Found:
         """Take part in it until it ends."""
         order = self.order
-        shared = study.Shared(order.storage, self.name, self.digest, self.searched, order.seed)
+        others = [] if order.beside is None else [search_space.numbers(self.searched, order.beside)]
+        shared = study.Shared(order.storage, self.name, self.digest, self.searched, order.seed, tuple(others))
         return study.search(shared, self._objective, order.ends)
 
     def _objective(self, places: Mapping[str, float], tell: Callable[[float], bool]) -> float | None:
@@ -154,6 +161,7 @@ def tune(problem: Tunable, strategy: str, order: Order) -> Tuning:
         parts=tuple(done[:-1]),
         whole=done[-1],
         held=_pooled(problem, strategy, shipped, done[:-1], order.seed),
+        beside=_beside(problem, strategy, shipped, done[:-1], order),
         about=problem.about(),
     )
 
@@ -204,17 +212,29 @@ def _searched(
 
     kept = tuple(axis for axis in axes if changes(axis))
     if not kept:
-        raise ValueError(f"none of {', '.join(axis.key for axis in axes)} changes anything in {problem.name}")
+        tried = ", ".join(axis.key for axis in axes)
+        raise ValueError(f"{tried}: no other number changes anything in these runs of {problem.name}; name other keys")
     return kept, tuple(axis.key for axis in axes if axis not in kept)
 
 
+def _beside(problem: Tunable, strategy: str, shipped: Params, parts: Sequence[Part], order: Order) -> Compared | None:
+    if order.beside is None:
+        return None
+    pairs = _held(problem, strategy, shipped, parts)
+    return _compared(problem.with_params(strategy, order.beside), strategy, pairs, order.seed)
+
+
 def _pooled(problem: Tunable, strategy: str, shipped: Params, parts: Sequence[Part], seed: int) -> Compared:
-    pairs = [
+    return _compared(problem, strategy, _held(problem, strategy, shipped, parts), seed)
+
+
+def _held(problem: Tunable, strategy: str, shipped: Params, parts: Sequence[Part]) -> list[tuple[Tunable, int]]:
+    """Return every held-out case with the problem on the numbers that were fitted before it."""
+    return [
         (problem.with_params(strategy, search_space.applied(shipped, part.changed)), place)
         for part in parts
         for place in part.fold.held
     ]
-    return _compared(problem, strategy, pairs, seed)
 
 
 def _compared(problem: Tunable, strategy: str, pairs: Sequence[tuple[Tunable, int]], seed: int) -> Compared:
@@ -238,7 +258,7 @@ def _side(scores: Sequence[Score]) -> Side:
 
 
 def _loss(score: Score) -> float:
-    return score.cost * LATE_TIMES if score.is_late else score.cost
+    return score.cost * LATE_TIMES if score.is_late and not score.is_priced else score.cost
 
 
 def _dealt(places: Sequence[int]) -> list[list[int]]:

@@ -98,6 +98,15 @@ def values(searched: Collection[Axis], places: Mapping[str, float]) -> dict[str,
     return {axis.key: axis.value(places[axis.key]) for axis in searched}
 
 
+def numbers(searched: Collection[Axis], params: Params) -> dict[str, float]:
+    """Return the numbers of other params on these axes; a duration is in seconds."""
+    found = {axis.key: getattr(params, axis.key) for axis in searched}
+    return {
+        key: (LONGEST if value == NEVER else value).total_seconds() if isinstance(value, timedelta) else float(value)
+        for key, value in found.items()
+    }
+
+
 def applied(params: Params, changed: Mapping[str, Value]) -> Params:
     """Return these numbers with some of them changed.
 

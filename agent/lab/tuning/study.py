@@ -179,6 +179,8 @@ class Shared:
     digest: str
     searched: tuple[Axis, ...]
     seed: int
+    others: tuple[Mapping[str, float], ...] = ()
+    """Numbers by key that are tried after those shipped."""
 
 
 def search(shared: Shared, objective: Objective, ends: Ends) -> Found:
@@ -226,7 +228,9 @@ def _joined(shared: Shared) -> optuna.Study:
         raise StorageError(f"the study {shared.name} is of other cases or numbers; name another with --study")
     study.set_user_attr(DIGEST, shared.digest)
     # The shipped numbers are tried first, and the others must beat them.
-    study.enqueue_trial({axis.key: _given(axis, axis.shipped) for axis in shared.searched}, skip_if_exists=True)
+    for numbers in ({axis.key: axis.shipped for axis in shared.searched}, *shared.others):
+        places = {axis.key: _given(axis, numbers[axis.key]) for axis in shared.searched}
+        study.enqueue_trial(places, skip_if_exists=True)
     return study
 
 
