@@ -4,7 +4,7 @@ import asyncio
 import datetime as dt
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from agent.domain.market.capacity import Capacity
 from agent.domain.market.gpu import GpuModel
@@ -143,6 +143,16 @@ class Reader:
         """Return money and paid time by lease and day, from day `since` up to but not including `until`."""
         return await self._all(spend_lines.lines(since, until), spend_lines.line_of)
 
+    async def first_day_within(self, most: int, since: dt.date | None, until: dt.date | None) -> dt.date | None:
+        """Return the first day from which on there are at most `most` lines, the last day whole; None if all are."""
+        count, first = 0, cast("dt.date | None", None)
+        for row in await self._wire.run(lambda link: rows(link, spend_lines.by_day(since, until))):
+            count += row["lines"]
+            if first is not None and count > most:
+                return first
+            first = row["day"]
+        return None
+
     async def sums(self, until: dt.date, since: dt.date | None = None) -> dict[str, Counted]:
         """Return each workload's figures up to and including a day, from day `since` or since the ledger began."""
         found = await self._wire.run(lambda link: rows(link, spend_lines.sums(until, since)))
@@ -246,7 +256,7 @@ class Reader:
         await self._wire.close()
 
     async def _all(self, query: Query, value_of: Callable[[Mapping[str, Any]], T]) -> list[T]:
-        return [value_of(row) for row in await self._wire.run(lambda link: rows(link, query))]
+        return await self._wire.read(query, value_of)
 
 
 async def open_reader(path: Path) -> Reader:

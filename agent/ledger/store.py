@@ -42,6 +42,8 @@ class Ledger:
         self._lock = lock
         self._wire = wire
         self._reader: Reader | None = None
+        self._archive: Reader | None = None
+        self._one_report = asyncio.Lock()
         self._turn = asyncio.Lock()
         self._memory = Memory()
         self._is_stale = False
@@ -131,10 +133,19 @@ class Ledger:
             self._reader = Reader(await Wire(self.path, "ro").open())
         return self._reader
 
+    @asynccontextmanager
+    async def archive(self) -> AsyncIterator[Reader]:
+        """Yield a reader of its own for reports, one at a time: nothing else waits for a year's rows."""
+        async with self._one_report:
+            if self._archive is None:
+                self._archive = Reader(await Wire(self.path, "ro").open())
+            yield self._archive
+
     async def close(self) -> None:
         """Close the file and give up the lock."""
-        if self._reader is not None:
-            await self._reader.close()
+        for each in (self._reader, self._archive):
+            if each is not None:
+                await each.close()
         await self._wire.close()
         self._lock.release()
 

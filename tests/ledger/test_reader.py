@@ -1,6 +1,8 @@
 """What a reader answers, and that it never writes."""
 
+import asyncio
 import datetime as dt
+import threading
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import sqlalchemy as sa
 from agent.clock import SteppedClock
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.interruption import Cause
+from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd, UsdPerHour
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
@@ -19,6 +22,7 @@ from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.store import Ledger
 from agent.ledger.tables import decisions
 from agent.ledger.tables.decisions import RecordedDecision
+from agent.ledger.tables.spend_rows import SpendEntry
 from tests.ledger.values import NOW, intent, lease, sample
 
 HOUR = dt.timedelta(hours=1)
@@ -41,6 +45,48 @@ async def test_events_narrow_by_time_workload_kind_and_number(ledger: Ledger) ->
     assert await hours(workload="train", kinds=["lease.interrupted"]) == [3, 1]
     assert await hours(kinds=["lease.interrupted", "lease.running"], workload="serve") == [5, 4]
     assert await hours(workload="nobody") == []
+
+
+async def test_values_are_made_on_the_ledgers_thread_and_a_wrong_row_is_told_as_it_is(ledger: Ledger) -> None:
+    reading = await ledger.reader()
+    threads = await reading._all(sa.select(sa.literal(1)), lambda _: threading.current_thread().name)
+    assert threads[0].startswith("ledger-ro")
+
+    def refused(_: object) -> None:
+        raise ValueError("no such value")
+
+    with pytest.raises(ValueError, match="no such value"):
+        await reading._all(sa.select(sa.literal(1)), refused)
+    assert await reading.events() == []
+
+
+async def test_reports_wait_for_each_other_and_nothing_else_waits_for_them(ledger: Ledger) -> None:
+    began = []
+
+    async def second() -> None:
+        async with ledger.archive() as reading:
+            began.append(await reading.events())
+
+    async with ledger.archive() as first:
+        waiting = asyncio.create_task(second())
+        assert await (await ledger.reader()).events() == await first.events() == []
+        assert began == []
+    await waiting
+    assert began == [[]]
+
+
+async def test_the_first_day_of_the_last_lines_keeps_days_whole(ledger: Ledger) -> None:
+    days = [NOW.date() - dt.timedelta(days=back) for back in range(4)]
+    async with ledger.transaction() as tx:
+        for number in range(3):
+            tx.open_lease(lease(number))
+            for day in days:
+                entry = SpendEntry(lease(number).lease_id, "train", "vast", Tenure.ON_DEMAND, day, gpu=Usd(1))
+                tx.add_spend(entry)
+    reading = await ledger.reader()
+    found = [await reading.first_day_within(most, None, None) for most in (12, 11, 6, 5, 1)]
+    assert found == [None, days[2], days[1], days[0], days[0]]
+    assert await reading.first_day_within(3, days[3], days[1]) == days[2]
 
 
 async def test_an_event_keeps_cause_evidence_and_money(ledger: Ledger) -> None:

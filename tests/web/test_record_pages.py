@@ -9,9 +9,14 @@ from urllib.parse import quote
 import aiohttp
 import pytest
 
+from agent.domain.market.tenure import Tenure
+from agent.domain.money import Usd
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
-from agent.web.reading import report_columns
+from agent.ledger.tables.spend_rows import SpendEntry
+from agent.web.page import record_pages
+from agent.web.reading import report_columns, spend_reports
+from tests.support.builders import lease
 from tests.support.scene import work
 from tests.web.page import Served, served
 
@@ -119,6 +124,35 @@ async def test_spend_and_savings_have_the_figures_of_the_verbs(tmp_path: Path, p
     if path == "/spend":
         assert f"${report['unmetered_dollars']:.4f} more, since the last metering" in text
         assert float(report["total"]["dollars"]) > 0 or "until" in query
+
+
+async def test_a_report_says_which_days_and_rows_it_leaves_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spend_reports, "MOST_LINES", 3)
+    monkeypatch.setattr(record_pages, "ROWS", 1)
+    async with served(tmp_path) as page:
+        today = page.world.clock.now().date()
+        last = today - timedelta(days=1)
+        async with page.world.app.ledger.transaction() as tx:
+            for number in range(6):
+                day = last - timedelta(days=number // 2)
+                tx.open_lease(lease(number))
+                tx.add_spend(SpendEntry(lease(number).lease_id, "train", "vast", Tenure.ON_DEMAND, day, gpu=Usd(10)))
+        asked = f"by=lease&until={today.isoformat()}"
+        link = aiohttp.UnixConnector(str(page.socket))
+        async with aiohttp.ClientSession(connector=link) as client, client.get(f"http://x/spend?{asked}") as answer:
+            report = await answer.json()
+        _, text = await page.get(f"/spend?{asked}")
+        _, savings = await page.get(f"/savings?{asked}")
+        _, earlier = await page.get(f"/spend?until={last.isoformat()}")
+    assert (report["cut_before"], report["most_lines"]) == (last.isoformat(), 3)
+    assert [row["key"] for row in report["rows"]] == ["vast-0", "vast-1"]
+    assert report["total"]["gpu_dollars"] == pytest.approx(20 / 1_000_000)
+    for shown, verb in ((text, "spend"), (savings, "savings")):
+        assert f"from {last.isoformat()} on: a report reads at most 3 lines of a lease and day" in shown
+        assert f"the first 1 rows are left out; `gpubid {verb} --by lease` prints all" in shown
+        assert ">vast-0</th>" not in shown
+        assert ">vast-1</th>" in shown
+    assert f"from {(last - timedelta(days=1)).isoformat()} on" in earlier
 
 
 @pytest.mark.parametrize(

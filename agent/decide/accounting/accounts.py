@@ -83,10 +83,11 @@ def grouped(by: str, lines: Sequence[Line], taken: Iterable[Taken] = ()) -> dict
     if by == "cause":
         return _by_cause(lines, losses)
     found: dict[str, Sum] = {}
+    hits = Counter((loss.lease_id, loss.at.date()) for loss in losses)
     for line in lines:
         key = KEYS[by](line)
-        hits = sum(loss.lease_id == line.lease_id and loss.at.date() == line.day for loss in losses)
-        found[key] = found.get(key, Sum()).plus(replace(of_line(line), interruptions=hits))
+        one = replace(of_line(line), interruptions=hits[line.lease_id, line.day])
+        found[key] = found.get(key, Sum()).plus(one)
     return dict(sorted(found.items()))
 
 

@@ -66,6 +66,14 @@ def grouped(lines: Iterable[Line], key: Callable[[Line], str], price: Price) -> 
     return dict(sorted(found.items()))
 
 
+def total(savings: Iterable[Saving]) -> Saving:
+    """Return all savings together."""
+    whole = Saving()
+    for one in savings:
+        whole = whole.plus(one)
+    return whole
+
+
 def of_line(line: Line, price: float | None) -> Saving:
     """Return one line against a price; spend without useful time counts too, but not without a price."""
     if price is None:

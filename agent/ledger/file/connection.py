@@ -133,6 +133,16 @@ class Wire:
         """
         return await self._finish(lambda: self._transact(work), then)
 
+    async def read(self, query: sa.Executable, value_of: Callable[[Any], T]) -> list[T]:
+        """Return the rows of a query as values, made on the ledger's thread: many rows keep no event loop waiting.
+
+        What `value_of` raises about a row is raised as it is.
+
+        Raises:
+            LedgerError: UNWRITABLE, CONFLICT or CORRUPT.
+        """
+        return await self._finish(lambda: [value_of(row) for row in self._transact(lambda link: rows(link, query))])
+
     async def close(self) -> None:
         """Disconnect and end the thread."""
         await self._finish(self._disconnect)

@@ -40,6 +40,14 @@ def lines(since: dt.date | None, until: dt.date | None) -> Query:
     return query if until is None else query.where(spend.c.day < until)
 
 
+def by_day(since: dt.date | None, until: dt.date | None) -> Query:
+    """Return the query for how many lines each day has, the last day first."""
+    day = schema.spend.c.day
+    query = sa.select(day, sa.func.count().label("lines")).group_by(day).order_by(day.desc())
+    query = query if since is None else query.where(day >= since)
+    return query if until is None else query.where(day < until)
+
+
 def line_of(columns: Mapping[str, Any]) -> Line:
     """Return the line of a row; without a lease or phases it keeps the line's own zeros."""
     return Line(**{name: value for name, value in columns.items() if value is not None})

@@ -18,6 +18,8 @@ from agent.web.reading.event_filter import FilterError
 from agent.web.reading.spend_reports import ReportError
 
 EVENTS = 100
+ROWS = 500
+"""Rows of a report on the page; the verbs print all of them."""
 
 
 class RecordPages:
@@ -45,7 +47,8 @@ class RecordPages:
         wanted, wrong = event_filter.read(request.query), ""
         found = []
         try:
-            found = await wanted.events(await self._app.ledger.reader(), now, before, EVENTS)
+            async with self._app.ledger.archive() as reader:
+                found = await wanted.events(reader, now, before, EVENTS)
             wanted.refuse_unknown(found, workloads, self._app.markets)
         except FilterError as error:
             wrong = str(error)
@@ -76,7 +79,8 @@ class RecordPages:
         try:
             for name in ("since", "until"):
                 query |= {name: _day(name, asked[name], now)} if asked.get(name) else {}
-            report = await spend_reports.answer(await self._app.ledger.reader(), request.path, query, now)
+            async with self._app.ledger.archive() as reader:
+                report = await spend_reports.answer(reader, request.path, query, now)
         except ReportError as error:
             wrong = str(error)
         told = {
@@ -93,12 +97,15 @@ class RecordPages:
 def _table(report: Mapping[str, Any], now: datetime) -> dict[str, Any]:
     """Return the table of a report, with the sentences below it."""
     columns = report_columns.of(report)
-    rows = [*report["rows"], {"key": "all", **report["total"]}]
+    left = max(len(report["rows"]) - ROWS, 0)
+    rows = [*report["rows"][left:], {"key": "all", **report["total"]}]
+    all_of = "gpubid savings" if "against" in report else "gpubid spend"
+    over = [f"the first {left:,} rows are left out; `{all_of} --by {report['by']}` prints all"] if left else []
     return {
         "columns": list(columns.values()),
         "rows": [(str(row["key"]), [report_columns.cell(name, row[name]) for name in columns]) for row in rows],
         "as_of": now,
-        "notes": report_columns.notes(report),
+        "notes": [*over, *report_columns.notes(report)],
     }
 
 

@@ -39,6 +39,12 @@ def notes(report: Mapping[str, Any]) -> list[str]:
     """Return the sentences below a report: sources, cards without a price, its instant, and the sum at that instant."""
     total = report["total"]
     found = [str(each) for each in report.get("cited", ())]
+    if report.get("cut_before") is not None:
+        cut, most = report["cut_before"], report["most_lines"]
+        found.append(
+            f"from {cut} on: a report reads at most {most:,} lines of a lease and day; ask for the days before with "
+            f"until {cut}, or write them all with `gpubid ledger export --table spend`"
+        )
     if report.get("unpriced"):
         against = "the on-demand market of that time" if report["against"] == "on_demand" else report["against"]
         left = f"${total['unpriced_dollars']:.4f} and {total['unknown_hours']:.2f} useful hours"

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -13,6 +13,8 @@ from agent.domain.record.account import Line
 from agent.ledger.reader import Reader
 from agent.web.reading import spend_json as shown
 
+MOST_LINES = 20_000
+"""Most lines (lease, day and tenure) that one report reads: a year of fifty slots."""
 MOST_PRICES = 400_000
 """Most samples and hours of one model that a comparison reads: more than a year of history has."""
 CAUSE = "cause"
@@ -38,12 +40,17 @@ async def spend(reader: Reader, asked: Asked, now: datetime) -> Mapping[str, Any
     Raises: ReportError: nothing is grouped by that.
     """
     _refuse_unknown(asked, GROUPS)
+    asked, cut = await _bounded(reader, asked)
     lines = await reader.lines(asked.since, asked.until)
     taken = await reader.taken(_midnight(asked.since), _midnight(asked.until))
-    sums = await asyncio.to_thread(accounts.grouped, asked.by, lines, taken)
-    rows = [shown.spent(key, one) for key, one in sums.items()]
-    total = shown.spent("all", accounts.total(sums.values()))
-    return shown.report(asked.by, rows, total, **await _since_metering(reader, asked, now))
+    more = await _since_metering(reader, asked, now)
+
+    def told() -> Mapping[str, Any]:
+        sums = accounts.grouped(asked.by, lines, taken)
+        rows = [shown.spent(key, one) for key, one in sums.items()]
+        return shown.report(asked.by, rows, shown.spent("all", accounts.total(sums.values())), **cut, **more)
+
+    return await asyncio.to_thread(told)
 
 
 async def saved(reader: Reader, asked: Asked, baseline: str | None, now: datetime) -> Mapping[str, Any]:
@@ -56,16 +63,25 @@ async def saved(reader: Reader, asked: Asked, baseline: str | None, now: datetim
     if asked.by == CAUSE:
         raise ReportError("--by cause: what an interruption took has no price elsewhere; try `gpubid spend`")
     _refuse_unknown(asked, accounts.KEYS)
+    asked, cut = await _bounded(reader, asked)
     lines = await reader.lines(asked.since, asked.until)
     price, cited = (await _at_the_time(reader, lines, now), []) if baseline is None else _published(baseline, lines)
-    sums = await asyncio.to_thread(savings.grouped, lines, accounts.KEYS[asked.by], price)
-    whole = savings.Saving()
-    for one in sums.values():
-        whole = whole.plus(one)
-    rows = [shown.saved(key, one) for key, one in sums.items()]
-    unpriced = await asyncio.to_thread(_unpriced, lines, price)
-    more = {"against": baseline or "on_demand", "cited": cited, "unpriced": unpriced}
-    return shown.report(asked.by, rows, shown.saved("all", whole), **more, **await _since_metering(reader, asked, now))
+    more = {"against": baseline or "on_demand", "cited": cited, **cut, **await _since_metering(reader, asked, now)}
+
+    def told() -> Mapping[str, Any]:
+        sums = savings.grouped(lines, accounts.KEYS[asked.by], price)
+        rows = [shown.saved(key, one) for key, one in sums.items()]
+        whole = shown.saved("all", savings.total(sums.values()))
+        return shown.report(asked.by, rows, whole, unpriced=_unpriced(lines, price), **more)
+
+    return await asyncio.to_thread(told)
+
+
+async def _bounded(reader: Reader, asked: Asked) -> tuple[Asked, dict[str, Any]]:
+    """Return what is read of a report, and the day before which it is cut, if it is."""
+    first = await reader.first_day_within(MOST_LINES, asked.since, asked.until)
+    cut = {"cut_before": None if first is None else first.isoformat(), "most_lines": MOST_LINES}
+    return (asked if first is None else replace(asked, since=first)), cut
 
 
 def _unpriced(lines: Sequence[Line], price: savings.Price) -> list[str]:
