@@ -232,7 +232,6 @@ CREATE TABLE leases (
     ports TEXT NOT NULL,
     agreed_rate INTEGER,
     doubted_rate INTEGER,
-    agreed_until INTEGER,
     doubted_since INTEGER,
     doubted_listings INTEGER DEFAULT 0 NOT NULL,
     proven_at INTEGER,

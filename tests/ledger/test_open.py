@@ -214,7 +214,8 @@ async def test_other_tables_under_the_first_schemas_name_are_an_unreleased_build
     path: Path, clock: SteppedClock, word: str
 ) -> None:
     """One has a column and one a scope of another name, as builds between two commits had."""
-    await (await Ledger.open(path, clock=clock)).close()
+    path.touch()
+    migrate.upgrade_to(path, schema.FIRST)
     with closing(sqlite3.connect(path, isolation_level=None)) as raw:
         raw.execute("PRAGMA writable_schema = ON")
         told = "UPDATE sqlite_master SET sql = replace(sql, ?, 'earlier_word') WHERE name = 'cooldowns'"

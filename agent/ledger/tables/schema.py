@@ -29,7 +29,7 @@ from agent.ledger.tables.types import (
 
 FIRST = "0100"
 """The schema of the first release. Earlier ones were never released, and there is no upgrade from them."""
-REVISION = "0100"
+REVISION = "0101"
 """The newest migration. It is here so that opening an up-to-date ledger need not import Alembic."""
 
 METADATA = columns.METADATA
@@ -76,9 +76,9 @@ leases = columns.table(
     columns.text("ssh_address", "ports"),
     # Without checks: SQLite can add columns without rewriting a table only if none of its checks change.
     [sa.Column("agreed_rate", MicroUsdPerHour), sa.Column("doubted_rate", MicroUsdPerHour)],
-    columns.maybe_times("agreed_until", "doubted_since"),
+    columns.maybe_times("doubted_since"),
     [sa.Column("doubted_listings", sa.Integer, nullable=False, server_default=sa.text("0"))],
-    columns.maybe_times("proven_at", "estranged_since", "vouched_at"),
+    columns.maybe_times("proven_at", "estranged_since", "vouched_at", "agreed_until"),
     [
         sa.CheckConstraint("(state = 'ended') = (ended_at IS NOT NULL)", name="ended"),
     ],
