@@ -64,9 +64,11 @@ class Judge:
     def leaves(self, order: Order, ledger: Path, *, is_second: bool) -> None:
         """See an order before the market acts on it."""
         self.writes.leaves(order, ledger)
-        if not is_second:
+        if is_second:
+            self.money.hear_other(order)
+        else:
             self.releases.leaves(order)
-        elif order.kind == "release":
+        if is_second and order.kind == "release":
             # What another daemon ends has vanished from the listings of ours.
             self.vanished_at = self._truth.now
             self.faults.share(self._truth.now)

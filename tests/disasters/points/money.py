@@ -15,6 +15,7 @@ from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import LeaseState
 from agent.ledger.file import ledger_check
 from agent.ledger.tables.spend_rows import MONTH_SEED
+from tests.disasters.orders import Order
 from tests.disasters.readings import Readings
 from tests.disasters.sight import Broken, Sight
 from tests.disasters.story import Strike
@@ -28,6 +29,8 @@ FAULT_SECONDS = 3600.0
 FALL_SECONDS = 900.0
 FALL_LISTINGS = 3
 """How long, and in how many listings after the first, a listed rate under the agreed one is doubted."""
+DOUBTED_RISE = 3.0
+"""A rate of more than so many times the agreed one is doubted for `FALL_SECONDS` too."""
 SURELY = 1.05
 """Rates are rounded up to the micro-dollar, and a look has its own length."""
 VERIFIED_EVERY = 40
@@ -53,6 +56,8 @@ class Money:
         self._doubted: dict[tuple[str, str], float] = {}
         self._priced_falsely: dict[str, float] = {}
         self._adopted: set[str] = set()
+        self._raised: dict[tuple[str, str], tuple[float, float]] = {}
+        """When another daemon last set the bid of an instance, and the bid before all of its own."""
         self._denied: dict[str, float] = {}
         self._began = self._at = truth.now
         self._lagging: App | None = None
@@ -125,6 +130,13 @@ class Money:
             rates = sum(rate for key, rate in self._rates.items() if key[0] == strike.market)
             self._denied[strike.market] = max(self._denied.get(strike.market, 0.0), rates)
 
+    def hear_other(self, order: Order) -> None:
+        """See another daemon's order before the market acts on it: a bid that none of ours set is doubted (rule 21)."""
+        key = (order.market, order.target)
+        bid = getattr(self._truth.boxes[key].thing, "bid", None) if key in self._truth.boxes else None
+        if bid is not None and order.kind in {"rebid", "resume"}:
+            self._raised[key] = (self._truth.now, self._raised.get(key, (0.0, bid))[1])
+
     def _deny(self, sight: Sight, passed: float) -> None:
         """What a market denied counts as gone until its next listing, which the host may not live to."""
         self._below += sum(self._denied.values()) * passed / 3600 * SURELY
@@ -174,7 +186,7 @@ class Money:
         self._truth.settle()
         boxes = [box for box in self._truth.boxes.values() if box.label is not None]
         charged = _charged(boxes)
-        spent, behind = self._spent(sight, ledger), self._behind(sight)
+        spent, behind = self._spent(sight, ledger), self._behind(sight) + self._unbelieved(sight)
         unknowable = _charged(self._unknowable(ledger))
         if spent + behind < charged - unknowable - CENT - self._below:
             yield Broken(4, sight.cycle, f"the ledger counts ${spent:.4f}, ${charged:.4f} were charged")
@@ -193,6 +205,15 @@ class Money:
             return 0.0
         rates = sum(self._truth.rate(box) for box in self._truth.live if box.label is not None)
         return rates * lag / 3600 * SURELY
+
+    def _unbelieved(self, sight: Sight) -> float:
+        """Return what another's bids add to the agreed ones, while the ledger still doubts so high a rate."""
+        missing = 0.0
+        for key, (at, bid) in self._raised.items():
+            rate, passed = self._truth.gpu_rate(self._truth.boxes[key]), sight.now - at
+            if rate > bid * DOUBTED_RISE and passed <= FALL_SECONDS + FALL_LISTINGS * self._poll:
+                missing += (rate - bid) * passed / 3600 * SURELY
+        return missing
 
     def verify(self, cycle: int, ledger: Path) -> Iterator[Broken]:
         """Yield what `gpubid ledger verify` finds."""
