@@ -40,6 +40,7 @@ def load(
     *,
     strategies: Collection[str],
     climates: Collection[str] | None = None,
+    runs_processes: Callable[[str], bool] = lambda _: False,
     check_query: Callable[[str], object] | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Config:
@@ -49,6 +50,7 @@ def load(
         path: the file.
         strategies: the names of the strategies that are installed; files in the strategies directory add theirs.
         climates: the names of the simulator's climates; None leaves that name unchecked.
+        runs_processes: says of one of them whether its containers run commands on this machine.
         check_query: raises ValueError for a `query` that the market's search grammar does not know.
         environment: where STATE_DIRECTORY and RUNTIME_DIRECTORY are looked up; by default the process's own.
 
@@ -59,7 +61,7 @@ def load(
     read = layers.read(place, parse_float=Decimal)
     directory = _beside(place, _text_at(read.values, "strategies", "directory"))
     found = [
-        *_unknown_climate(read, climates),
+        *_unfit_climate(read, climates, runs_processes),
         *_unknown_strategies(read, {*strategies, *_stems(directory)}),
         *_bad_queries(read, check_query),
         *_unknown_markets(read),
@@ -95,13 +97,24 @@ def _stems(directory: Path | None) -> set[str]:
         return set()
 
 
-def _unknown_climate(read: source.Source, climates: Collection[str] | None) -> Iterator[problems.Problem]:
+def _unfit_climate(
+    read: source.Source, climates: Collection[str] | None, runs_processes: Callable[[str], bool]
+) -> Iterator[problems.Problem]:
+    """Find climates that are not there, and those that would run a workload's command on the operator's machine."""
     for name in ("vast", "runpod"):
         path = ("markets", name, "simulated")
         climate = _text_at(read.values, *path)
-        if climate is not None and climates is not None and climate not in climates:
+        if climate is None or climates is None:
+            continue
+        if climate not in climates:
             sentence = f"there is no climate {problems.shown(climate)}; {problems.nearest(climate, climates)}"
             yield read.problem(path, "unknown_climate", sentence)
+        elif runs_processes(climate):
+            sentence = (
+                f"the climate {problems.shown(climate)} runs the workload's command on this machine, which a daemon "
+                f"never does; name another, or use `gpubid simulate --climate {climate}`"
+            )
+            yield read.problem(path, "climate_runs_processes", sentence)
 
 
 def _workload_texts(read: source.Source, key: str) -> Iterator[tuple[tuple[str, str, str], str]]:

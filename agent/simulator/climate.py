@@ -103,6 +103,8 @@ class Climate:
     deposits: tuple[Deposit, ...] = ()
     runpod: Runpod = Runpod()
     turns: tuple[Turn, ...] = ()
+    # Containers run their command on this machine. Saved markets never do, and know a climate by its text.
+    processes: bool = dataclasses.field(default=False, repr=False)
     weather: tuple[dict[str, Any], ...] = ()  # {at_seconds, fault, route, probability, seconds, ...}, for the surface
 
 
@@ -151,6 +153,8 @@ def parse(text: str, name: str) -> Climate:
     for mode in (made.runpod.mode, *(turn.mode for turn in made.turns)):
         if mode not in modes.NAMES:
             raise ClimateError(f"{name}: mode: {mode!r} is unknown; there are {', '.join(modes.NAMES)}.")
+    if not isinstance(made.processes, bool):
+        raise ClimateError(f"{name}: processes: must be true or false, not {made.processes!r}.")
     return made
 
 

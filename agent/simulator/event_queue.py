@@ -12,6 +12,7 @@ class Timeline:
         self.now = start
         self._due: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0
+        self.on_move: Callable[[], None] | None = None
 
     def put(self, at: float, act: Callable[[], None]) -> None:
         """Schedule an event; one in the past happens at the next move."""
@@ -26,3 +27,5 @@ class Timeline:
             self.now = at
             act()
         self.now = max(self.now, now)
+        if self.on_move is not None:
+            self.on_move()

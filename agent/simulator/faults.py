@@ -22,6 +22,7 @@
 | host_gone | world | hosts vanish with their contracts | `machine_id` (the hosts we rent on) |
 | stuck_loading | world | image pulls hang | `contract_id` (all) |
 | pull_failure | world | image pulls fail | `contract_id` (all) |
+| interruption_notice | world | real processes that are outbid get SIGTERM first | `notice` seconds until SIGKILL (10) |
 | no_credit | world | the account's credit becomes `credit`; the difference comes back at the end | `credit` (0) |
 | sold_out | creates | RunPod alone: no instance is available, whatever the catalogue lists | |
 | wrong_account | calls | the key belongs to somebody else | |
@@ -46,7 +47,9 @@ from typing import Any
 
 from agent.simulator import field_lies
 
-WORLD_FAULTS = frozenset({"host_offline", "host_gone", "stuck_loading", "pull_failure", "no_credit", "label_edit"})
+WORLD_FAULTS = frozenset(
+    {"host_offline", "host_gone", "stuck_loading", "pull_failure", "no_credit", "label_edit", "interruption_notice"}
+)
 FIELD_LIE = "field_lie"
 
 _NUMBER = "a number"
@@ -81,6 +84,7 @@ PARAMETERS: Mapping[str, Mapping[str, str]] = {
     "host_gone": {"machine_id": _NUMBER},
     "stuck_loading": {"contract_id": _NUMBER},
     "pull_failure": {"contract_id": _NUMBER},
+    "interruption_notice": {"notice": _NUMBER},
     "no_credit": {"credit": _NUMBER},
     "sold_out": {},
     "wrong_account": {},

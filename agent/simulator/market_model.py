@@ -9,6 +9,8 @@ import enum
 import re
 from collections.abc import Mapping
 
+from agent.simulator.instances.real_process import Process
+
 _PORT = re.compile(r"-p \d{1,5}:(\d{1,5})(/tcp)?")
 
 
@@ -256,6 +258,7 @@ class Contract:
     up_gb: float = 0.0
     ended: float | None = None
     end_cause: EndCause | None = None
+    process: Process | None = None  # its real processes, in a climate that runs them
     charged: dict[str, float] = dataclasses.field(default_factory=lambda: {"gpu": 0.0, "disk": 0.0, "bandwidth": 0.0})
 
     @property

@@ -9,12 +9,16 @@ from typing import Self
 from aiohttp import web
 
 from agent.simulator.call_gate import Gate
+from agent.simulator.climate import ClimateError
 from agent.simulator.control_api import Control
+from agent.simulator.processes.process_registry import ProcessRegistry
+from agent.simulator.runpod import container_start as pod_start
 from agent.simulator.runpod import world as runpod_world
 from agent.simulator.runpod.http.api import RunpodApi
 from agent.simulator.runpod.http.rate_windows import Limits
 from agent.simulator.runpod.http.surface import Surface as RunpodSurface
 from agent.simulator.simulated_clock import Clock
+from agent.simulator.vast import container_start
 from agent.simulator.vast.http.api import VastApi
 from agent.simulator.vast.http.surface import Surface
 from agent.simulator.vast.world import World
@@ -35,8 +39,19 @@ class Simulator:
         gate: Gate | None = None,
         pods: runpod_world.World | None = None,
         limits: Limits | None = None,
+        processes: ProcessRegistry | None = None,
     ) -> None:
-        """Put a surface before each world; without `pods` RunPod has the same climate, and its own weather blows."""
+        """Put a surface before each world; without `pods` RunPod has the same climate, and its own weather blows.
+
+        Raises:
+            ClimateError: the climate runs real processes, and nobody here may; or they may, and it does not.
+        """
+        if world.climate.processes != (processes is not None):
+            raise ClimateError(
+                f"The climate {world.climate.name!r} {'runs' if processes is None else 'does not run'} real processes. "
+                "Only `gpubid simulate`, `gpubid rehearse` and tests may, in a climate with processes = true."
+            )
+        self._processes = processes
         self.world = world
         self.clock = clock
         self.weather = Weather(world, seed, world.climate.weather)
@@ -47,6 +62,9 @@ class Simulator:
         pod_weather = Weather(self.pods, seed, world.climate.weather, market="runpod")
         self.runpod = RunpodSurface(self.pods, pod_weather, limits, self.gate.key)
         self.runpod_api = RunpodApi(self.runpod, clock)
+        if processes is not None:
+            world.containers.run_processes(container_start.launcher(processes, self.gate.instance_key))
+            self.pods.containers.run_processes(pod_start.launcher(processes))
         self.control = Control(self.surface, self.runpod, clock, self.api.calls, self.runpod_api.calls)
         self.vast_url = ""
         self.runpod_url = ""
@@ -70,7 +88,9 @@ class Simulator:
         self.runpod.advance_to(now)
 
     async def stop(self) -> None:
-        """Close the ports, those of containers, and every connection."""
+        """Close the ports, those of containers, and every connection; end real processes and remove their disks."""
+        if self._processes is not None:
+            self._processes.close()
         await self.surface.deliveries.close()
         self.surface.records.doors.close()
         self.runpod.doors.close()

@@ -27,11 +27,17 @@ class _Host(Protocol):
     is_gone: bool
 
 
+class _Containers(Protocol):
+    notice_seconds: float
+
+
 class Land(Protocol):
     """The weather's access to the world of either market."""
 
     @property
     def now(self) -> float: ...  # noqa: D102 - as in world.py, all of them
+    @property
+    def containers(self) -> _Containers: ...  # noqa: D102
     @property
     def credit(self) -> float: ...  # noqa: D102
     @property
@@ -192,6 +198,8 @@ class Weather:
             self._world.fail_pull(contract_id, probability=fault.probability)
         elif fault.name == "label_edit":
             self._edit_labels(blow, contract_id)
+        elif fault.name == "interruption_notice":
+            self._world.containers.notice_seconds = fault.number("notice", 10.0)
         else:
             self._strike_hosts(blow)
 
@@ -233,6 +241,8 @@ class Weather:
             for machine_id in blow.hosts:
                 if not self._world.hosts[machine_id].is_gone:
                     self._world.set_host_online(machine_id)
+        elif name == "interruption_notice":
+            self._world.containers.notice_seconds = 0.0
         elif name in ("stuck_loading", "pull_failure"):
             self._world.calm_pulls()
         for contract, label in blow.labels:

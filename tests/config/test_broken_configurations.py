@@ -75,6 +75,7 @@ BROKEN: list[tuple[str, str | bytes, int, str, str, str]] = [
     ("unknown strategy", changed('"patient"', '"pateint"'), 14, ".strategy", "unknown_strategy", "mean patient?"),
     ("unmade market", added("markets = ['vats']"), 15, ".markets", "unknown_market", "mean vast?"),
     ("unknown climate", changed('"calm"', '"clam"'), 2, "markets.vast.simulated", "unknown_climate", "mean calm?"),
+    ("climate that runs", changed('"calm"', '"real"'), 2, "markets.vast.simulated", "climate_runs_processes", "daemon"),
     ("bad query", added("query = 'gpu_nam = x'"), 15, ".query", "bad_query", "gpu_name"),
     ("place of checkpoints", added("checkpoint = { at = 'moon' }"), 15, ".checkpoint.at", "unknown_value", '"remote"'),
     ("bare seconds", added("checkpoint.interval = 900"), 15, ".checkpoint.interval", "bad_duration", '"15m"'),
@@ -131,7 +132,13 @@ def check_query(query: str) -> None:
 
 def problems_in(path: Path) -> tuple[config.Problem, ...]:
     with pytest.raises(config.ConfigError) as caught:
-        config.load(path, strategies=STRATEGIES, climates=("calm", "blackout"), check_query=check_query)
+        config.load(
+            path,
+            strategies=STRATEGIES,
+            climates=("calm", "blackout", "real"),
+            runs_processes=lambda climate: climate == "real",
+            check_query=check_query,
+        )
     return caught.value.problems
 
 

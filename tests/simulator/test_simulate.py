@@ -1,18 +1,23 @@
 """`gpubid simulate` as a program: one line, then it serves; bad input is told and ends with 2."""
 
+import asyncio
 import json
+import os
 import signal
 import subprocess
 import sys
 import urllib.error
 import urllib.request
+import uuid
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agent.simulator import climate as climates
-from tests.support.programs import PATIENCE_SECONDS
+from tests.support import counter
+from tests.support.programs import PATIENCE_SECONDS, until
 
 COMMAND = [sys.executable, "-m", "agent.cli.rehearsing.simulate"]
 
@@ -60,6 +65,10 @@ def test_it_prints_one_line_serves_and_ends_with_0(program: subprocess.Popen[str
         (["--runpod-mode", "spot"], "spot_discontinued"),
         (["--hosts", "0"], "--hosts"),
         (["--vast-port", "70000"], "--vast-port"),
+        (["--climate", "real_processes", "--speed", "31"], "1 to 30"),
+        (["--climate", "real_processes", "--speed", "0"], "1 to 30"),
+        (["--climate", "real_processes", "--disks", "/dev/null/disks"], "--disks"),
+        (["--disks", "disks"], "no processes"),
     ],
 )
 def test_bad_input_is_told_and_ends_with_2(arguments: list[str], word: str) -> None:
@@ -99,3 +108,45 @@ def test_weather_lists_every_fault_and_how_fields_lie() -> None:
     ).stdout
     assert [name for name in faults.PARAMETERS if f"| {name} |" not in told] == []
     assert "twice_changed" in told
+
+
+def call(url: str, key: str, method: str, body: Any = None) -> Any:
+    sent = None if body is None else json.dumps(body).encode()
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    asked = urllib.request.Request(url, sent, headers, method=method)  # noqa: S310 - loopback
+    with urllib.request.urlopen(asked, timeout=PATIENCE_SECONDS) as answer:  # noqa: S310 - loopback
+        return json.loads(answer.read())
+
+
+async def counting(urls: Any, mark: str, disks: Path) -> None:
+    """Rent on demand, which nobody displaces, and wait until the container counts on its disk."""
+    vast, key = f"{urls['vast_url']}/api/v0", urls["vast_key"]
+    found = call(f"{vast}/bundles/", key, "POST", {"rentable": {"eq": True}, "type": "on-demand", "limit": 64})
+    terms = {"image": "alpine", "disk": 16.0, "price": None, "runtype": "args", "args": counter.command(mark)}
+    made = call(f"{vast}/asks/{found['offers'][0]['id']}/", key, "PUT", terms)["new_contract"]
+
+    def has_counted() -> bool:
+        call(f"{urls['control_url']}/advance", "", "POST", {"seconds": 30})
+        return counter.counted(disks / f"vast-{made}") > 0
+
+    await until(has_counted, "a count on the disk")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+async def test_real_processes_run_on_its_disks_and_end_with_it(tmp_path: Path, number: signal.Signals) -> None:
+    mark, disks = uuid.uuid4().hex, tmp_path / "disks"
+    arguments = ["--climate", "real_processes", "--disks", str(disks), "--start", "2026-11-05T00:00:00Z", "--seed", "3"]
+    program = await asyncio.create_subprocess_exec(*COMMAND, *arguments, stdout=asyncio.subprocess.PIPE)
+    try:
+        assert program.stdout is not None
+        urls = json.loads(await asyncio.wait_for(program.stdout.readline(), PATIENCE_SECONDS))
+        await counting(urls, mark, disks)
+        assert len(counter.alive(mark)) == 1
+        program.send_signal(number)
+        assert await asyncio.wait_for(program.wait(), PATIENCE_SECONDS) == (0 if number is signal.SIGTERM else -number)
+    finally:
+        if program.returncode is None:
+            program.kill()
+    await until(lambda: counter.alive(mark) == [], "the death of all")
+    # Who is killed cannot tidy up.
+    assert len(os.listdir(disks)) == (number is signal.SIGKILL)  # noqa: PTH208 - a quick look

@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import aiohttp
@@ -11,6 +11,7 @@ import aiohttp
 from agent.simulator import call_gate
 from agent.simulator.climate import Climate, Demand
 from agent.simulator.market_server import Simulator
+from agent.simulator.processes.process_registry import ProcessRegistry
 from agent.simulator.simulated_clock import ScaledClock
 from agent.simulator.vast.world import World
 
@@ -134,11 +135,13 @@ async def running_market(
     hosts: int = 50,
     credit: float | None = None,
     doors: call_gate.Gate | None = None,
+    registry: Callable[[ScaledClock], ProcessRegistry] | None = None,
 ) -> AsyncIterator[Market]:
     """Serve a market while the block runs."""
     clock = ScaledClock(START, speed=0.0)
     world = World(climate, seed=seed, start=START, hosts=hosts, credit=credit)
-    async with Simulator(world, clock, seed=seed, gate=doors) as simulator, aiohttp.ClientSession() as session:
+    made = Simulator(world, clock, seed=seed, gate=doors, processes=registry(clock) if registry else None)
+    async with made as simulator, aiohttp.ClientSession() as session:
         yield Market(simulator, session)
 
 

@@ -2,7 +2,7 @@
 
 import contextlib
 import dataclasses
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import aiohttp
@@ -10,6 +10,7 @@ import aiohttp
 from agent.simulator import call_gate
 from agent.simulator.climate import Climate, Runpod
 from agent.simulator.market_server import Simulator
+from agent.simulator.processes.process_registry import ProcessRegistry
 from agent.simulator.runpod.http.rate_windows import Limits
 from agent.simulator.runpod.world import World
 from agent.simulator.simulated_clock import ScaledClock
@@ -97,14 +98,20 @@ class Pods:
 
 @contextlib.asynccontextmanager
 async def running_pods(
-    climate: Climate = OF_THE_PAST, *, seed: int = 7, credit: float | None = None, limits: Limits | None = None
+    climate: Climate = OF_THE_PAST,
+    *,
+    seed: int = 7,
+    credit: float | None = None,
+    limits: Limits | None = None,
+    registry: Callable[[ScaledClock], ProcessRegistry] | None = None,
 ) -> AsyncIterator[Pods]:
     """Serve both markets while the block runs."""
     clock = ScaledClock(START, speed=0.0)
     vast = VastWorld(climate, seed=seed, start=START, hosts=5)
     world = World(climate, seed=seed, start=START, credit=credit)
+    processes = registry(clock) if registry else None
     async with (
-        Simulator(vast, clock, seed=seed, pods=world, limits=limits) as simulator,
+        Simulator(vast, clock, seed=seed, pods=world, limits=limits, processes=processes) as simulator,
         aiohttp.ClientSession() as session,
     ):
         yield Pods(simulator, session)

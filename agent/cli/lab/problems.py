@@ -83,9 +83,11 @@ def _bids(options: Options) -> "Problem":
     from agent.simulator import climate
 
     climates = tuple(dict.fromkeys(name.strip() for name in options.climates.split(",") if name.strip()))
-    unknown = sorted(set(climates) - set(climate.names())) if climates else ["climate named"]
+    # In memory no process runs.
+    known = [name for name in climate.names() if not climate.named(name).processes]
+    unknown = sorted(set(climates) - set(known)) if climates else ["climate named"]
     if unknown:
-        exits.stop(exits.BAD_INPUT, [f"--climates: no {', '.join(unknown)}; known: {', '.join(climate.names())}"])
+        exits.stop(exits.BAD_INPUT, [f"--climates: no {', '.join(unknown)}; known: {', '.join(known)}"])
     work = None if options.workload is None else _workload(options.config, options.workload)
     days = span("--seeds", options.seeds)
     return bids_problem.BidsProblem(climates, days, options.hours, options.poll_seconds, work=work)

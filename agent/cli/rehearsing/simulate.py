@@ -12,6 +12,7 @@ import json
 import math
 import signal
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
@@ -19,12 +20,17 @@ import typer
 from agent.cli.shared import completion, instants
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from agent.simulator.climate import Climate
     from agent.simulator.market_server import Simulator
+    from agent.simulator.processes.process_registry import ProcessRegistry
     from agent.simulator.simulated_clock import Clock
 
 BAD_INPUT = 2
 TICK_SECONDS = 1.0
+REAL_TICK_SECONDS = 0.05
+"""With real processes: so late, at most, one is killed that was outbid while nobody called."""
 
 
 def simulate(  # noqa: PLR0913 - one parameter per option
@@ -51,6 +57,7 @@ def simulate(  # noqa: PLR0913 - one parameter per option
     ] = None,
     about: Annotated[bool, typer.Option("--about", help="Show which figures are recorded, which assumed.")] = False,
     weather: Annotated[bool, typer.Option("--weather", help="List the faults that POST /weather takes.")] = False,
+    disks: Annotated[Path | None, typer.Option(help="Folder of real_processes' disks; else a temporary one.")] = None,
 ) -> None:
     """Serve the simulated markets over the vendors' HTTP APIs until stopped.
 
@@ -64,24 +71,26 @@ def simulate(  # noqa: PLR0913 - one parameter per option
     for name, figure in (("--speed", speed), ("--credit", credit or 0.0), ("--runpod-credit", runpod_credit or 0.0)):
         if not math.isfinite(figure):
             _fail(f"{name}: {figure} is not a finite number.")
-    simulator = _simulator(
-        ScaledClock(_instant(start), speed),
-        _named(climate, runpod_mode),
-        seed=seed,
-        hosts=hosts,
-        credits_=(credit, runpod_credit),
-        rate_limits=rate_limits,
-    )
-    try:
-        asyncio.run(_serve(simulator, vast_port, control_port, runpod_port))
-    except OSError as error:
-        _fail(f"The port is not free: {error}.")
+    clock, named = ScaledClock(_instant(start), speed), _named(climate, runpod_mode)
+    with _registry(clock, named, speed, disks) as processes:
+        simulator = _simulator(
+            clock,
+            named,
+            seed=seed,
+            hosts=hosts,
+            credits_=(credit, runpod_credit),
+            rate_limits=rate_limits,
+            processes=processes,
+        )
+        _run(simulator, (vast_port, control_port, runpod_port))
 
 
 simulate.__doc__ = """Serve the simulated markets over the vendors' HTTP APIs until stopped.
 
 The first line printed is JSON with the addresses and the keys they take: vast_url, vast_key, runpod_url, runpod_key,
 control_url. Any other key is refused.
+
+The climate real_processes runs the commands of rented containers on this machine, as you, at a --speed from 1 to 30.
 
 \b
 Climates:
@@ -93,6 +102,7 @@ Climates:
   host_death    hosts fall silent or vanish, ours among them
   lying_list    empty, partial and stale lists, each shorter than ten minutes
   price_spike   prices of every host double twice in a day
+  real_processes  a bidding war; containers run their command on this machine
   recorded      the market as recorded in July and August 2026
 """
 
@@ -121,6 +131,7 @@ def _simulator(
     hosts: int | None,
     credits_: tuple[float | None, float | None],
     rate_limits: str,
+    processes: "ProcessRegistry | None",
 ) -> "Simulator":
     """Return a simulator with both markets."""
     from agent.simulator import call_gate
@@ -138,7 +149,31 @@ def _simulator(
     world = World(climate, seed=seed, start=clock.time(), hosts=hosts, credit=credits_[0])
     pods = RunpodWorld(climate, seed=seed, start=clock.time(), credit=credits_[1])
     keeper, pace = gates[rate_limits]
-    return Simulator(world, clock, seed=seed, gate=keeper(), pods=pods, limits=pace())
+    return Simulator(world, clock, seed=seed, gate=keeper(), pods=pods, limits=pace(), processes=processes)
+
+
+@contextlib.contextmanager
+def _registry(
+    clock: "Clock", climate: "Climate", speed: float, disks: Path | None
+) -> "Iterator[ProcessRegistry | None]":
+    """Yield who runs the containers' processes, if the climate has any; none of them outlives the block."""
+    from agent.simulator.processes import process_registry
+
+    if not climate.processes:
+        if disks is not None:
+            _fail(f"--disks: the climate {climate.name!r} runs no processes and has no disks.")
+        yield None
+        return
+    if not process_registry.LEAST_SPEED <= speed <= process_registry.MOST_SPEED:
+        _fail(f"--speed: real processes run at 1 to 30, not at {speed:g}.")
+    try:
+        made = process_registry.ProcessRegistry(clock, speed=speed, folder=disks)
+    except OSError as error:
+        _fail(f"--disks: {disks} cannot be made ({error.strerror}); name another.")
+    try:
+        yield made
+    finally:
+        made.close()
 
 
 def _about() -> str:
@@ -156,11 +191,18 @@ def _weather() -> str:
     return f"{faults.__doc__}\nA field_lie:\n\n{field_lies.__doc__}"
 
 
-async def _serve(simulator: "Simulator", vast_port: int, control_port: int, runpod_port: int) -> None:
+def _run(simulator: "Simulator", ports: tuple[int, int, int]) -> None:
+    try:
+        asyncio.run(_serve(simulator, ports))
+    except OSError as error:
+        _fail(f"The port is not free: {error}.")
+
+
+async def _serve(simulator: "Simulator", ports: tuple[int, int, int]) -> None:
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
-    await simulator.start(vast_port, control_port, runpod_port)
+    await simulator.start(*ports)
     first_line = {
         "vast_url": simulator.vast_url,
         "vast_key": simulator.gate.key,
@@ -170,11 +212,12 @@ async def _serve(simulator: "Simulator", vast_port: int, control_port: int, runp
     }
     sys.stdout.write(json.dumps(first_line) + "\n")
     sys.stdout.flush()
-    # The markets also move without requests, so that webhooks are sent when an event happens.
+    tick_seconds = REAL_TICK_SECONDS if simulator.world.climate.processes else TICK_SECONDS
+    # The markets also move without requests, so that webhooks are sent, and processes killed, when an event happens.
     while not stopping.is_set():
         simulator.advance_to(simulator.clock.time())
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(stopping.wait(), TICK_SECONDS)
+            await asyncio.wait_for(stopping.wait(), tick_seconds)
     await simulator.stop()
 
 

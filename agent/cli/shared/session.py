@@ -79,8 +79,20 @@ def parse(path: Path, climates: list[str]) -> tuple[Config, Mapping[str, Tuned]]
     from agent import tuning
     from agent.config import loading
 
-    config = loading.load(path, strategies=tuning.installed().keys(), climates=climates, check_query=_check_query)
+    config = loading.load(
+        path,
+        strategies=tuning.installed().keys(),
+        climates=climates,
+        runs_processes=_runs_processes,
+        check_query=_check_query,
+    )
     return config, tuning.load(config.strategies)
+
+
+def _runs_processes(climate_name: str) -> bool:
+    from agent.simulator import climate
+
+    return climate.named(climate_name).processes
 
 
 def _check_query(text: str) -> None:

@@ -2,6 +2,8 @@
 
 1. What was pulled stays on the disk: a pull goes on where it was cut off, and a later start needs none.
 2. Each turn of a container voids what was planned for it before, so a plan never meets another state than its own.
+3. Real processes, where a climate has them, follow the container: they run while it is RUNNING, or are being told of an
+   eviction; the host's silence does not stop them. A container whose first process ended has exited.
 """
 
 import math
@@ -46,6 +48,14 @@ class Containers(Generic[R]):
         self._began: dict[int, float] = {}  # pulls under way
         self._failing: dict[int | None, float] = {}
         self._sticking: dict[int | None, float] = {}
+        self._launch: Callable[[R], None] | None = None
+        self._launched: dict[int, R] = {}
+        self.notice_seconds = 0.0  # between SIGTERM and SIGKILL of real processes that are evicted
+
+    def run_processes(self, launch: Callable[[R], None]) -> None:
+        """Run the real processes of containers from now on; `launch` starts those of one."""
+        self._launch = launch
+        self._timeline.on_move = self._attend
 
     def rng(self, contract: R) -> random.Random:
         """Return the contract's own stream."""
@@ -63,8 +73,9 @@ class Containers(Generic[R]):
         else:
             self._load(contract)
 
-    def halt(self, contract: R) -> None:
+    def halt(self, contract: R, *, is_evicted: bool = False) -> None:
         """Die with the GPUs that were taken away; the disk keeps what it has."""
+        self._stop_process(contract, self.notice_seconds if is_evicted else 0.0)
         self._note_progress(contract)
         self._void(contract)
         self._stop_clock(contract)
@@ -78,6 +89,19 @@ class Containers(Generic[R]):
         self.halt(contract)
         self._pulls.pop(contract.contract_id, None)
         self._rngs.pop(contract.contract_id, None)
+        self._launched.pop(contract.contract_id, None)
+        if contract.process is not None:
+            contract.process.remove()
+
+    def warn(self, contract: R) -> None:
+        """Tell its real processes that they will be killed."""
+        if contract.process is not None:
+            contract.process.terminate()
+
+    def wipe(self, contract: R) -> None:
+        """Take what the container wrote: it will be made anew."""
+        if contract.process is not None:
+            contract.process.wipe()
 
     def freeze(self, contract: R) -> None:
         """Stand still while the host does not answer."""
@@ -102,6 +126,9 @@ class Containers(Generic[R]):
         if not is_there or contract.container not in {Container.RUNNING, Container.EXITED}:
             return
         contract.container = through
+        self._stop_process(contract, 0.0)
+        if through is Container.RECYCLING:
+            self.wipe(contract)
         self._stop_clock(contract)
         self._plan(contract, _drawn(self.rng(contract), recorded_figures.RESTART_SECONDS), self._run)
         self._on_turn(contract)
@@ -111,6 +138,7 @@ class Containers(Generic[R]):
         if contract.container is not Container.RUNNING or contract.is_offline:
             return
         contract.container = Container.EXITED
+        self._stop_process(contract, 0.0)
         self._stop_clock(contract)
         self._void(contract)
         if restarts_after is not None:
@@ -209,6 +237,9 @@ class Containers(Generic[R]):
         contract.running_since = self._timeline.now
         contract.loading_until = None
         contract.pull_error = None
+        if self._launch is not None:
+            self._launch(contract)
+            self._launched[contract.contract_id] = contract
         self._plan_exit(contract)
         if contract.first_started is None:
             contract.first_started = self._timeline.now
@@ -233,6 +264,30 @@ class Containers(Generic[R]):
             contract.ran = (contract.running_since, self._timeline.now)
             contract.worked += self._timeline.now - contract.running_since
         contract.running_since = None
+
+    def _stop_process(self, contract: R, notice: float) -> None:
+        """Kill its real processes, after a notice if there is one."""
+        process = contract.process
+        if process is None:
+            return
+        self._launched.pop(contract.contract_id, None)
+        if notice <= 0:
+            process.kill()
+            return
+        process.terminate()
+        starts = process.starts
+
+        def due() -> None:
+            if process.starts == starts:
+                process.kill()
+
+        self._timeline.put(self._timeline.now + notice, due)
+
+    def _attend(self) -> None:
+        """Let the containers exit whose first process has ended."""
+        for contract in list(self._launched.values()):
+            if contract.process is not None and contract.process.has_ended:
+                self.exit(contract, None)
 
     # --- plans ------------------------------------------------------------------------------------------------------
     def _plan_until(self, contract: R, seconds: float, act: Callable[[R], None]) -> None:

@@ -1,5 +1,6 @@
 """The open ports of simulated containers: a real listener on loopback for each, open only while its program is ready.
 
+A container with real processes has ports of its own, which are open while a process listens.
 Ports are reserved when a contract first runs and looked after whenever somebody calls: a clock that moves only when
 told makes no difference. What answers is a page of three bytes, to anything that was asked.
 """
@@ -26,6 +27,8 @@ class Doors:
 
     def ports(self, contract: Rented) -> dict[int, int]:
         """Return {port of the container: port on loopback} of a running contract."""
+        if contract.process is not None:
+            return dict(contract.process.ports)
         return {number: self._door((contract.contract_id, number)).getsockname()[1] for number in contract.ports}
 
     def attend(self, contracts: Iterable[Rented], now: float) -> None:
@@ -33,7 +36,7 @@ class Doors:
         ready = {
             (contract.contract_id, number)
             for contract in contracts
-            if contract.ports and program.is_ready(contract, now)
+            if contract.process is None and contract.ports and program.is_ready(contract, now)
             for number in contract.ports
         }
         for key in self._open - ready:

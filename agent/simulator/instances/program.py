@@ -1,5 +1,7 @@
 """What the simulated container does, as the renter tells it by variables of its environment.
 
+A container with real processes does what they do, and these variables are nothing to it.
+
 SIM_READY_AFTER: seconds from its start until it is ready ("never": it never is); 15 without it.
 SIM_READY_LINE: what it prints then; "ready" without it.
 SIM_DONE_AFTER: seconds of running, over all of its stretches, until its work is done and it ends; without it, never.
@@ -44,6 +46,8 @@ def of(contract: Rented) -> Program:
 
 def seconds_to_end(contract: Rented) -> float:
     """Return how long a container that starts now runs until it ends by itself; inf for never."""
+    if contract.process is not None:
+        return math.inf
     program = of(contract)
     return max(min(program.exit_after, program.done_after - contract.worked), 0.0)
 
@@ -57,6 +61,8 @@ def is_ready(contract: Rented, now: float) -> bool:
 
 def gpu_use(contract: Rented, now: float) -> float:
     """Return how busy its GPUs are, in per cent."""
+    if contract.process is not None:
+        return 97.0 if contract.process.is_busy else 0.0
     since = contract.running_since
     idle_after = _seconds(contract.env, "SIM_IDLE_AFTER", math.inf)
     is_busy = since is not None and of(contract).ready_after < math.inf and now - since < idle_after

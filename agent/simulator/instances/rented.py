@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Protocol
 
+from agent.simulator.instances.real_process import Process
 from agent.simulator.market_model import Container
 
 
@@ -43,6 +44,7 @@ class Rented(Protocol):
     down_gb: float
     ended: float | None
     charged: dict[str, float]
+    process: Process | None
 
     @property
     def host(self) -> Ground:

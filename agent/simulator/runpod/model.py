@@ -4,6 +4,7 @@ import dataclasses
 import enum
 from collections.abc import Mapping
 
+from agent.simulator.instances.real_process import Process
 from agent.simulator.market_model import Container
 from agent.simulator.runpod.models import Cloud, GpuType
 
@@ -145,6 +146,7 @@ class Pod:
     down_gb: float = 0.0
     ended: float | None = None
     end_cause: str | None = None
+    process: Process | None = None
     charged: dict[str, float] = dataclasses.field(default_factory=lambda: {"gpu": 0.0, "disk": 0.0})
 
     @property

@@ -108,6 +108,7 @@ class Fleet:
             pod.image_gb, pod.pulled_share = size, 0.0
         if pod.holds_gpu:
             self.containers.halt(pod)
+            self.containers.wipe(pod)
             self.containers.begin(pod)
         self._reckon(pod)
 
@@ -116,6 +117,7 @@ class Fleet:
         self._let_go(pod)
         self._note(pod, change)
         self.containers.halt(pod)
+        self.containers.wipe(pod)
         self._reckon(pod)
 
     def end(self, pod: Pod, change: Change, cause: str) -> None:
@@ -135,9 +137,10 @@ class Fleet:
             if isinstance(holder, Guest):
                 continue
             holder.is_leaving = True
+            self.containers.warn(holder)
             held_since = holder.changed
             self._timeline.put(
-                self._timeline.now + assumed_figures.KILL_SECONDS,
+                self._timeline.now + (self.containers.notice_seconds or assumed_figures.KILL_SECONDS),
                 lambda pod=holder, since=held_since: self._kill(pod, since),  # type: ignore[misc]
             )
 
@@ -157,7 +160,7 @@ class Fleet:
 
     def log_lines(self, pod: Pod) -> list[str]:
         """Return what its container printed."""
-        return truth.log_lines(pod, self._timeline.now)
+        return truth.log_lines(pod, self._timeline.now, is_stamped=True)
 
     # --- inside -----------------------------------------------------------------------------------------------------
     def _on(self, host: Host) -> list[Pod]:
@@ -190,7 +193,9 @@ class Fleet:
             self._timeline.put(at, lambda: self._revive(pod))
 
     def _revive(self, pod: Pod) -> None:
-        if pod.container is Container.EXITED and pod.holds_gpu and pod.ended is None:
+        # A process that was told to go and went is not called back; a simulated one knows no notice.
+        is_told = pod.process is not None and pod.is_leaving
+        if pod.container is Container.EXITED and pod.holds_gpu and pod.ended is None and not is_told:
             self.containers.restart(pod, Container.REBOOTING)
 
     def _pull_failed(self, pod: Pod) -> None:

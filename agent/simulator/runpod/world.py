@@ -60,6 +60,7 @@ class World:
             seed=f"{seed}/runpod",
             credit=climate.runpod.credit if credit is None else credit,
         )
+        self.containers = self.fleet.containers
         self._silences = 0
         self.rivals: dict[int, Guest] = {}
         self._rival_count = 0

@@ -161,7 +161,7 @@ class Desk:
         """Take the GPUs from a contract that was beaten; it goes on bidding for them."""
         del now
         contract.stop_cause = cause
-        self._release(contract)
+        self._release(contract, is_evicted=True)
         self.tell(NoticeKind.OUTBID, contract, price=contract.bid, new_floor=round(new_floor, 2))
 
     def promise(self, contract: Contract, now: float) -> None:
@@ -265,10 +265,10 @@ class Desk:
             self.stop(contract, StopCause.CREDIT)
 
     # --- the rest ---------------------------------------------------------------------------------------------------
-    def _release(self, contract: Contract) -> None:
+    def _release(self, contract: Contract, *, is_evicted: bool = False) -> None:
         contract.holds_gpu = contract.is_intended = False
         contract.held_since, contract.stopped_since = None, self._timeline.now
-        self.containers.halt(contract)
+        self.containers.halt(contract, is_evicted=is_evicted)
         self._rerate(contract)
 
     def _keep_promise(self, contract: Contract) -> None:

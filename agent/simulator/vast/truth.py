@@ -40,11 +40,13 @@ def _contract(contract: Contract) -> dict[str, Any]:
     }
 
 
-def log_lines(contract: Rented, now: float) -> list[str]:
+def log_lines(contract: Rented, now: float, *, is_stamped: bool = False) -> list[str]:
     """Return what a container printed: one line at its start, one a minute since, at most a thousand, and its own.
 
-    Of one that does not run, what it printed before it ended.
+    Of one that does not run, what it printed before it ended. Real processes' own lines are stamped if asked for.
     """
+    if contract.process is not None:
+        return [f"{_stamp(at)} {text}" if is_stamped else text for at, text in contract.process.printed()[1]]
     if contract.running_since is None and contract.ran is None:
         return [] if contract.first_started is None else [f"{contract.image}: stopped"]
     start, end = (contract.running_since, now) if contract.running_since is not None else contract.ran or (now, now)

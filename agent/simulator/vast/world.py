@@ -77,6 +77,7 @@ class World:
             credit=climate.credit if credit is None else credit,
             yard_of=self.yard_of,
         )
+        self.containers = self._desk.containers
         self.landlord = landlord.Landlord(self, self._timeline, self._desk)
         scenario_events.plan(self, self._timeline, self._prices, random.Random(f"{seed}/strikes"))
 

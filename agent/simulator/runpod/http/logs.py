@@ -37,11 +37,13 @@ async def _more(surface: Surface, call: Call, pod: Pod, sent: int) -> AsyncGener
 
 
 def _since(surface: Surface, call: Call, pod: Pod, sent: int) -> tuple[bytes, int]:
-    """Return the lines from a number on, and how many there are."""
+    """Return the lines from a number on, and how many there were."""
     lines = surface.world.log_lines(pod) if call.query.get("source") != "system" else []
+    gone = _gone(pod)
     # A container that starts anew begins its log anew.
-    sent = min(sent, len(lines))
-    return b"".join(_event(line, number, pod) for number, line in enumerate(lines[sent:], sent)), len(lines)
+    sent = max(min(sent, gone + len(lines)), gone)
+    told = (_event(line, number, pod) for number, line in enumerate(lines[sent - gone :], sent))
+    return b"".join(told), gone + len(lines)
 
 
 def _first(surface: Surface, call: Call, pod: Pod) -> int:
@@ -52,10 +54,16 @@ def _first(surface: Surface, call: Call, pod: Pod) -> int:
         try:
             since = calls.instant(cursor)
         except ValueError:
-            return 0
-        return next((number for number, line in enumerate(lines) if _split(line, pod)[0] > since), len(lines))
+            return _gone(pod)
+        later = (number for number, line in enumerate(lines) if _split(line, pod)[0] > since)
+        return _gone(pod) + next(later, len(lines))
     tail = call.query.get("tail", "100")
-    return max(len(lines) - min(int(tail) if tail.isdigit() else 100, MOST_LINES), 0)
+    return _gone(pod) + max(len(lines) - min(int(tail) if tail.isdigit() else 100, MOST_LINES), 0)
+
+
+def _gone(pod: Pod) -> int:
+    """Return how many lines of its real processes are kept no longer."""
+    return pod.process.printed()[0] if pod.process is not None else 0
 
 
 def _split(line: str, pod: Pod) -> tuple[float, str]:

@@ -1,0 +1,210 @@
+"""The real side of one simulated instance: its disk, its ports, its log and its processes, over all of its starts."""
+
+import asyncio
+import contextlib
+import dataclasses
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from agent.simulator.processes import printed_lines, supervisor
+
+LONGEST_END_SECONDS = 60.0
+"""A killed process that is not dead by then hangs in the machine's kernel."""
+_PIECE = 64 * 1024
+_MOST_LEFT = 2 * printed_lines.MOST_BYTES
+_ADDRESS = "127.0.0.1"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Start:
+    """What a container runs: a command that is its first process, or a script beside one that stays."""
+
+    command: Sequence[str] = ()
+    script: str = ""
+    env: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+class ContainerProcess:
+    """One instance's processes. A volume outlives its container; without one the whole disk is the container's."""
+
+    def __init__(
+        self,
+        folder: Path,
+        ports: Iterable[int],
+        *,
+        has_volume: bool,
+        now: Callable[[], float],
+        isolates: bool = True,
+    ) -> None:
+        """Make an empty disk and reserve the ports."""
+        self._folder = folder
+        _remove(folder)
+        self.home = folder / "root" if has_volume else folder
+        self.place = folder / "workspace" if has_volume else folder
+        for each in (folder, self.home, self.place):
+            each.mkdir(mode=0o700, exist_ok=True)
+        self._doors = {port: _reserved() for port in ports}
+        self._now = now
+        self._isolates = isolates
+        self._lines = printed_lines.PrintedLines()
+        self._supervisor: subprocess.Popen[bytes] | None = None
+        self._line: socket.socket | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_idle = False
+        self._is_refused = False
+        self.starts = 0
+
+    @property
+    def ports(self) -> Mapping[int, int]:
+        """Return {port of the container: port on loopback}."""
+        return {port: door.getsockname()[1] for port, door in self._doors.items()}
+
+    @property
+    def is_alive(self) -> bool:
+        """Return whether any process of the container is alive."""
+        return self._supervisor is not None and self._supervisor.poll() is None
+
+    @property
+    def has_ended(self) -> bool:
+        """Return whether the first process of the container has ended by itself, or could not begin."""
+        return self._is_refused or (self._supervisor is not None and self._supervisor.poll() is not None)
+
+    @property
+    def is_busy(self) -> bool:
+        """Return whether anything of the workload runs."""
+        if self._line is not None and not self._is_idle:
+            with contextlib.suppress(OSError):
+                self._is_idle = self._line.recv(1, socket.MSG_DONTWAIT) == supervisor.IDLE
+        return self.is_alive and not self._is_idle
+
+    def printed(self) -> tuple[int, Sequence[tuple[float, str]]]:
+        """Return how many lines were dropped, and time and text of those after them."""
+        return self._lines.dropped, self._lines.lines()
+
+    def start(self, start: Start) -> None:
+        """Run the container on its disk, with nothing of our own environment; its log begins anew."""
+        self.kill()
+        self._lines.clear()
+        self.starts += 1
+        self._is_idle = False
+        order = {
+            "command": list(start.command),
+            "script": start.script,
+            "env": dict(start.env),
+            "folder": str(self.place),
+            "isolates": self._isolates,
+        }
+        self._line, theirs = socket.socketpair()
+        with theirs:
+            self._supervisor = subprocess.Popen(  # noqa: S603 - our own program
+                [sys.executable, "-I", "-S", supervisor.__file__],
+                stdin=theirs.fileno(),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                env={},
+                start_new_session=True,
+            )
+        with contextlib.suppress(OSError):
+            self._line.sendall(json.dumps(order).encode() + b"\n")
+        self._loop = asyncio.get_running_loop()
+        os.set_blocking(self._output, False)
+        self._loop.add_reader(self._output, self._read)
+
+    def refuse(self, sentence: str) -> None:
+        """Print a sentence instead of a start."""
+        self.kill()
+        self._lines.clear()
+        self.starts += 1
+        self._is_refused = True
+        self._lines.take(sentence.encode() + b"\n", self._now())
+
+    def terminate(self) -> None:
+        """Send SIGTERM to the container's first process."""
+        if self._line is not None:
+            with contextlib.suppress(OSError):
+                self._line.send(supervisor.TERMINATE)
+
+    def kill(self) -> None:
+        """Kill every process; return when all are dead."""
+        self._is_refused = False
+        if self._supervisor is None or self._line is None:
+            return
+        with contextlib.suppress(OSError):
+            self._line.send(supervisor.KILL)
+        self._line.close()
+        self._supervisor.wait(LONGEST_END_SECONDS)
+        self._drain()
+        self._supervisor = self._line = None
+
+    def wipe(self) -> None:
+        """Empty the container's own disk; a volume keeps its files."""
+        self.kill()
+        for each in self.home.iterdir():
+            _remove(each)
+
+    def remove(self) -> None:
+        """Kill everything, remove every file and give the ports back."""
+        self.kill()
+        _remove(self._folder)
+        for door in self._doors.values():
+            door.close()
+        self._doors = {}
+
+    @property
+    def _output(self) -> int:
+        if self._supervisor is None or self._supervisor.stdout is None:
+            raise RuntimeError("nothing was started")
+        return self._supervisor.stdout.fileno()
+
+    def _read(self) -> None:
+        piece = self._piece()
+        if piece:
+            self._lines.take(piece, self._now())
+        elif piece is not None:
+            self._listen_no_more()
+
+    def _piece(self) -> bytes | None:
+        """Return what was printed; nothing at the end of all output, None where there is nothing yet."""
+        try:
+            return os.read(self._output, _PIECE)
+        except BlockingIOError:
+            return None
+
+    def _drain(self) -> None:
+        """Read what dead processes left behind."""
+        left = 0
+        while left < _MOST_LEFT and (piece := self._piece()):
+            self._lines.take(piece, self._now())
+            left += len(piece)
+        self._lines.end(self._now())
+        self._listen_no_more()
+        if self._supervisor is not None and self._supervisor.stdout is not None:
+            self._supervisor.stdout.close()
+
+    def _listen_no_more(self) -> None:
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.remove_reader(self._output)
+
+
+def _reserved() -> socket.socket:
+    """Take a free port without listening: a process that sets SO_REUSEADDR, as servers do, may listen on it."""
+    door = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    door.bind((_ADDRESS, 0))
+    return door
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or a folder; a folder that its owner closed is opened first."""
+    if path.is_symlink() or not path.is_dir():
+        path.unlink(missing_ok=True)
+        return
+    for folder, _, _ in os.walk(path):
+        Path(folder).chmod(0o700)
+    shutil.rmtree(path)

@@ -1,0 +1,96 @@
+"""The real processes of a simulator: whose disks lie in one folder, how many may run, and their common end.
+
+A climate with `processes = true` runs the tenant's command on this machine, as the user of the simulator. Only
+`gpubid simulate`, a rehearsal and tests make a registry; a simulator without one refuses such a climate.
+"""
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from agent.simulator.processes.container_process import ContainerProcess, Start
+from agent.simulator.simulated_clock import Clock
+
+MOST_RUNNING = 32
+LEAST_SPEED, MOST_SPEED = 1.0, 30.0
+
+
+class ProcessRegistry:
+    """Make and end the real side of instances."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        speed: float = 1.0,
+        folder: Path | None = None,
+        isolates: bool = True,
+        most_running: int = MOST_RUNNING,
+    ) -> None:
+        """Keep disks in `folder`, which is made and stays; without one, in a temporary one that goes at the end.
+
+        `speed` is how many simulated seconds a real one has, as the processes are told. Without `isolates` no PID
+        namespace is tried.
+        """
+        self._clock = clock
+        self._speed = speed
+        self._isolates = isolates
+        self._most_running = most_running
+        self._is_ours = folder is None
+        if folder is None:
+            folder = Path(tempfile.mkdtemp(prefix="gpubid-simulated-"))
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.folder = folder.resolve()
+        self._made: dict[str, ContainerProcess] = {}
+
+    def made(self, name: str, ports: Iterable[int], *, has_volume: bool) -> ContainerProcess:
+        """Return the processes of the instance of that name, which is also its folder; its disk is empty at first."""
+        if name not in self._made:
+            self._made[name] = ContainerProcess(
+                self.folder / name, ports, has_volume=has_volume, now=self._clock.time, isolates=self._isolates
+            )
+        return self._made[name]
+
+    def start(self, process: ContainerProcess, start: Start, *, port_names: Iterable[str]) -> None:
+        """Run a container; `port_names` are the vendor's variables for a port, with {} for its number.
+
+        It has PATH of our environment, then what the tenant and the market set, and then what the simulator tells:
+        SIM_SPEED, SIM_DISK, SIM_PORT_n.
+        """
+        process.kill()
+        if sum(each.is_alive for each in self._made.values()) >= self._most_running:
+            process.refuse(f"the simulator runs at most {self._most_running} containers at once: this one does not run")
+            return
+        told = {
+            "HOME": str(process.home),
+            "SIM_DISK": str(process.place),
+            "SIM_SPEED": f"{self._speed:g}",
+            **{
+                name.format(inside): str(outside)
+                for inside, outside in process.ports.items()
+                for name in ("SIM_PORT_{}", *port_names)
+            },
+        }
+        env = {"PATH": os.environ.get("PATH", os.defpath), **_usable(start.env), **told}
+        process.start(Start(start.command, start.script, env))
+
+    def close(self) -> None:
+        """Kill everything and remove every disk."""
+        for process in self._made.values():
+            process.remove()
+        self._made.clear()
+        if self._is_ours:
+            with contextlib.suppress(FileNotFoundError):
+                shutil.rmtree(self.folder)
+
+
+def _usable(env: Mapping[str, str]) -> dict[str, str]:
+    """Leave out what no environment can hold, and the arguments for a container that stand among the variables."""
+    return {
+        name: text
+        for name, text in env.items()
+        if name and not name.startswith("-") and "=" not in name and "\0" not in name + text
+    }

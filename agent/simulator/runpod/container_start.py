@@ -1,0 +1,41 @@
+"""What runs in a pod's container, and which variables this market sets in it.
+
+The pod's arguments are the container's first process. The host starts it again when it ends. The image is not there: a
+command finds the programs of this machine. A pod without arguments would run the image's own command, and runs nothing.
+"""
+
+import shlex
+from collections.abc import Callable
+
+from agent.simulator.processes.container_process import Start
+from agent.simulator.processes.process_registry import ProcessRegistry
+from agent.simulator.runpod.model import Pod
+
+_ADDRESS = "127.0.0.1"
+
+
+def launcher(registry: ProcessRegistry) -> Callable[[Pod], None]:
+    """Return the function that starts the real processes of a pod."""
+
+    def launch(pod: Pod) -> None:
+        made = registry.made(f"runpod-{pod.pod_id}", pod.ports, has_volume=pod.volume_gb > 0)
+        pod.process = made
+        env = {
+            **pod.env,
+            "RUNPOD_POD_ID": pod.pod_id,
+            "RUNPOD_POD_HOSTNAME": f"{pod.pod_id}-{pod.host.machine_id:08x}",
+            "RUNPOD_DC_ID": pod.host.center_id or "",
+            "RUNPOD_GPU_COUNT": str(pod.gpu_count),
+            "RUNPOD_PUBLIC_IP": _ADDRESS,
+        }
+        registry.start(made, Start(_words(pod.args), env=env), port_names=["RUNPOD_TCP_PORT_{}"])
+
+    return launch
+
+
+def _words(arguments: str) -> list[str]:
+    try:
+        return shlex.split(arguments)
+    except ValueError:
+        # No shell would take it either; the container says so and ends.
+        return [arguments]
