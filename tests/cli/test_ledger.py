@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.configs import GOOD
+from tests.support.once import made_once
 from tests.support.programs import gpubid
 
 LEDGER = "kept/rehearsal.sqlite"
@@ -17,11 +18,13 @@ CONFIG = SHIPPED.replace("gpubid.sqlite", LEDGER)
 
 @pytest.fixture(scope="module")
 def rehearsed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("rehearsed")
-    (place / "agent.toml").write_text(CONFIG)
-    ran = asyncio.run(gpubid(place, "rehearse", "--climate", "bidding_war", "--hours", "10", "--keep-ledger", "kept"))
-    assert ran.code == 0, ran
-    return place
+    def rehearse(place: Path) -> None:
+        (place / "agent.toml").write_text(CONFIG)
+        words = ("rehearse", "--climate", "bidding_war", "--hours", "10", "--keep-ledger", "kept")
+        ran = asyncio.run(gpubid(place, *words))
+        assert ran.code == 0, ran
+
+    return made_once(tmp_path_factory, "rehearsed", rehearse)
 
 
 @pytest.fixture

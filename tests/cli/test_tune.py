@@ -14,6 +14,7 @@ from agent.cli import main
 from agent.cli.tune_loop.records import STEPS, Records
 from agent.lab.tuning import number_search
 from tests.support.configs import GOOD
+from tests.support.once import made_once
 
 SMALL = ["--seeds", "1-4", "--hours", "3", "--trials", "2", "--keys", "headroom", "--workers", "1"]
 CONFIG = f"# mine\n{GOOD}gpu = ['RTX 4090'] # fast\n[ledger]\npath = 'kept/rehearsal.sqlite'\n"
@@ -22,7 +23,10 @@ CONFIG = f"# mine\n{GOOD}gpu = ['RTX 4090'] # fast\n[ledger]\npath = 'kept/rehea
 @pytest.fixture(scope="module")
 def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder in which the search is done, and found what is better held out."""
-    place = tmp_path_factory.mktemp("searched")
+    return made_once(tmp_path_factory, "searched", _search)
+
+
+def _search(place: Path) -> None:
     (place / "agent.toml").write_text(CONFIG)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
@@ -32,7 +36,6 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (place / "tuning" / "bold" / file).unlink(missing_ok=True)
     shutil.rmtree(place / "strategies", ignore_errors=True)
     (place / "agent.toml").write_text(CONFIG)
-    return place
 
 
 @pytest.fixture

@@ -33,6 +33,7 @@ from agent.cycle import Pass
 from agent.pass_figures import Figures
 from agent.telemetry import families
 from agent.telemetry.metrics import Metrics
+from tests.support.once import made_once
 
 ROOT = Path(__file__).parents[2]
 GRAFANA = ROOT / "deploy/grafana"
@@ -108,17 +109,8 @@ def _labels(sample: Sample) -> str:
 @pytest.fixture(scope="module")
 def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, float]]:
     """A real Prometheus with the week in it, and the instant at which it ends."""
-    folder = tmp_path_factory.mktemp("prometheus")
-    week = Week()
-    config, tuned = session.read(ROOT / "agent.toml")
-    config = dataclasses.replace(config, poll=timedelta(minutes=1))
-    asyncio.run(rehearse(config, tuned, Scene("bidding_war", 24.0, 27, on_pass=week.see)))
-    text, end = week.told()
-    (folder / "week.txt").write_text(text)
-    # It reads the file once a block, of two hours unless it is told.
-    made = ["promtool", "tsdb", "create-blocks-from", "--max-block-duration=168h", "openmetrics"]
-    made += [str(folder / "week.txt"), str(folder / "data")]
-    subprocess.run(made, check=True, capture_output=True, timeout=PATIENCE_SECONDS)
+    folder = made_once(tmp_path_factory, "prometheus", _record)
+    end = float((folder / "end").read_text())
     (folder / "prometheus.yml").write_text("{}")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -133,6 +125,20 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, 
         finally:
             process.terminate()
             process.wait(PATIENCE_SECONDS)
+
+
+def _record(folder: Path) -> None:
+    week = Week()
+    config, tuned = session.read(ROOT / "agent.toml")
+    config = dataclasses.replace(config, poll=timedelta(minutes=1))
+    asyncio.run(rehearse(config, tuned, Scene("bidding_war", 24.0, 27, on_pass=week.see)))
+    text, end = week.told()
+    (folder / "week.txt").write_text(text)
+    (folder / "end").write_text(repr(end))
+    # It reads the file once a block, of two hours unless it is told.
+    made = ["promtool", "tsdb", "create-blocks-from", "--max-block-duration=168h", "openmetrics"]
+    made += [str(folder / "week.txt"), str(folder / "data")]
+    subprocess.run(made, check=True, capture_output=True, timeout=PATIENCE_SECONDS)
 
 
 def _wait(url: str) -> None:
