@@ -9,13 +9,13 @@ import pytest
 
 from agent.simulator.call_gate import DEFAULT_KEY
 from tests.support import programs
-from tests.support.programs import LIVE, Market, command, gpubid, until
+from tests.support.programs import LIVE, Market, gpubid, until
 from tests.support.terminal import typed
 
 
 async def at_terminal(place: Path, *words: str, answers: tuple[str, ...] = ()) -> tuple[int, str]:
     """Return the exit code of a verb on a terminal, and what it showed."""
-    return await asyncio.to_thread(typed, command(*words), place, list(answers), "", DEFAULT_KEY)
+    return await asyncio.to_thread(typed, words, place, list(answers), "", DEFAULT_KEY)
 
 
 async def until_running(market: Market, daemon: programs.Daemon) -> None:

@@ -22,6 +22,7 @@ from agent.markets.runpod import scope as runpod
 from agent.markets.vast import scope as vast
 from agent.simulator.call_gate import DEFAULT_KEY
 from tests.support import programs
+from tests.support.launch import COLD
 from tests.support.programs import LIVE, Ran, gpubid, until
 
 MARKED = "hunter2-hunter2"
@@ -141,15 +142,15 @@ def parts(bundle: Path) -> dict[str, str]:
         return {name: part.read().decode() for name, part in read.items() if part is not None}
 
 
-async def test_a_report_holds_what_was_seen_and_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GPUBID_COLD", "1")  # the arguments of a forked program are not to be seen
+async def test_a_report_holds_what_was_seen_and_no_secret(tmp_path: Path) -> None:
     port = free_port()
     config = LIVE.replace("127.0.0.1:0", f"127.0.0.1:{port}") + SECRETS
     bundle = tmp_path / "bundle.tar.gz"
     planted: dict[str, Any] = {"HF_TOKEN": f"{MARKED}-credential"}
     async with programs.market(tmp_path) as market:
         (tmp_path / "agent.toml").write_text(config.format(url=market.url))
-        async with programs.daemon(tmp_path, "--level", "DEBUG", **planted) as daemon:
+        # The arguments of a forked program are not to be seen.
+        async with programs.daemon(tmp_path, "--level", "DEBUG", **planted, **COLD) as daemon:
             await daemon.until_told("READY=1")
             await until(market.billing, "a rent")
             said = await gpubid(tmp_path, "bug-report", bundle, **planted)

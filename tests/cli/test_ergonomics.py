@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from agent import __version__
 from agent.cli import main
 from agent.cli.shared import session
-from tests.support import programs
+from tests.support import launch, programs
 from tests.support.configs import GOOD
 from tests.support.programs import gpubid
 
@@ -122,11 +122,11 @@ async def test_a_rehearsal_at_a_terminal_shows_its_progress_and_takes_it_away(tm
 async def at_a_terminal(place: Path, *arguments: str) -> str:
     """Run a verb with standard error on a terminal and give what that showed."""
     ours, theirs = pty.openpty()
-    process = await asyncio.create_subprocess_exec(
-        *programs.command(*arguments),
-        cwd=place,
-        env=programs.environment(place, TERM="xterm"),
-        stdin=asyncio.subprocess.DEVNULL,
+    process = await launch.start(
+        "agent",
+        *arguments,
+        folder=place,
+        environment=programs.environment(place, TERM="xterm"),
         stdout=asyncio.subprocess.DEVNULL,
         stderr=theirs,
     )

@@ -109,7 +109,7 @@ async def test_a_live_key_is_checked_by_reading_alone(tmp_path: Path) -> None:
 async def test_a_person_is_asked_and_the_key_is_not_shown(tmp_path: Path) -> None:
     async with programs.market(tmp_path) as market:
         answers = ["vast", "night", "me/night:1", "", "RTX 4090, H100", "1", "0.4", "9", "remote"]
-        words = programs.command("init", "--url", market.url)
+        words = ("init", "--url", market.url)
         code, shown = await asyncio.to_thread(typed, words, tmp_path, answers, DEFAULT_KEY)
     assert code == 0, shown
     assert DEFAULT_KEY not in shown
@@ -123,7 +123,7 @@ async def test_a_person_is_asked_and_the_key_is_not_shown(tmp_path: Path) -> Non
 
 async def test_what_is_no_number_is_said(tmp_path: Path) -> None:
     answers = ["simulated", "night", "me/night:1", "", "RTX 4090", "two"]
-    code, shown = await asyncio.to_thread(typed, programs.command("init"), tmp_path, [*answers, "\x04"], "")
+    code, shown = await asyncio.to_thread(typed, ("init",), tmp_path, [*answers, "\x04"], "")
     assert (code, "--slots: 'two' is not a number" in shown) == (1, True), shown
     assert list(tmp_path.iterdir()) == []
 
@@ -144,7 +144,7 @@ async def test_a_wrong_answer_asks_again(tmp_path: Path) -> None:
         "here",
         "disk",
     ]
-    code, shown = await asyncio.to_thread(typed, programs.command("init"), tmp_path, answers, "")
+    code, shown = await asyncio.to_thread(typed, ("init",), tmp_path, answers, "")
     assert code == 0, shown
     for said in (
         "'moon' is none of simulated, vast, runpod",

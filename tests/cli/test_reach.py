@@ -7,7 +7,7 @@ import pytest
 
 from agent.decide.reconcile import probing
 from agent.web.reading import container_logs, lease_address
-from tests.support import builders, programs
+from tests.support import builders, launch, programs
 from tests.support.programs import gpubid, until
 
 
@@ -39,10 +39,8 @@ async def test_ssh_and_logs_of_a_running_slot(tmp_path: Path) -> None:
 
 async def _follow(place: Path, market: programs.Market) -> None:
     """Read on as the container prints: every line once, and none of the lines before again."""
-    process = await asyncio.create_subprocess_exec(
-        *programs.command("logs", "train/0", "--follow", "--lines", "3"),
-        cwd=place, env=programs.environment(place), stdout=asyncio.subprocess.PIPE,
-    )  # fmt: skip
+    words = ("logs", "train/0", "--follow", "--lines", "3")
+    process = await launch.start("agent", *words, folder=place, environment=programs.environment(place), stderr=None)
     try:
         assert process.stdout is not None
         said = [await asyncio.wait_for(process.stdout.readline(), programs.PATIENCE_SECONDS)]

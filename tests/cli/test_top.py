@@ -3,7 +3,6 @@
 import asyncio
 import os
 import pty
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,7 +19,7 @@ from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.order import Order
-from tests.support import programs
+from tests.support import launch, programs
 from tests.support.programs import gpubid
 from tests.web.page import Served, served
 
@@ -245,14 +244,8 @@ async def test_it_leaves_the_terminal_as_it_was(tmp_path: Path, ending: str) -> 
     (tmp_path / "agent.toml").write_text(programs.LIVE.format(url="http://127.0.0.1:9"))
     ours, theirs = pty.openpty()
     environment = programs.environment(tmp_path, TERM="xterm-256color", LINES="24", COLUMNS="80")
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "agent", "top"),
-        cwd=tmp_path,
-        env=environment,
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-    )
+    streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
+    process = await launch.start("agent", "top", folder=tmp_path, environment=environment, **streams)
     os.close(theirs)
     try:
         said = await asyncio.to_thread(_until, ours, b"gpubid run")

@@ -9,8 +9,8 @@ import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from tests.support import programs, stories
-from tests.support.programs import PATIENCE_SECONDS, command, environment, until
+from tests.support import launch, programs, stories
+from tests.support.programs import PATIENCE_SECONDS, environment, until
 from tests.support.stories import Box
 
 YEAR = 31_536_000
@@ -19,7 +19,7 @@ YEAR = 31_536_000
 class Killing:
     """`gpubid kill` as a process whose lines are read as they come."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: launch.Process) -> None:
         self.process = process
         self.out: list[str] = []
         self.err: list[str] = []
@@ -41,14 +41,8 @@ class Killing:
 
 @contextlib.asynccontextmanager
 async def killing(box: Box, *arguments: str) -> AsyncIterator[Killing]:
-    process = await asyncio.create_subprocess_exec(
-        *command("kill", *arguments),
-        cwd=box.place,
-        env=environment(box.place, **box.environment),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
+    its_own = environment(box.place, **box.environment)
+    process = await launch.start("agent", "kill", *arguments, folder=box.place, environment=its_own)
     try:
         yield Killing(process)
     finally:

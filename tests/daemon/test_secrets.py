@@ -10,6 +10,7 @@ import pytest
 
 from agent.simulator.call_gate import DEFAULT_KEY
 from tests.support import programs
+from tests.support.launch import COLD
 from tests.support.programs import LIVE, gpubid, until
 
 NOUN_VERB = re.compile(r"[a-z]+(_[a-z]+)*\.[a-z]+(_[a-z]+)*")
@@ -42,9 +43,9 @@ def judged(promtool: str, page: str) -> tuple[int, str]:
 
 
 @pytest.mark.long(20)
-async def test_the_key_is_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GPUBID_COLD", "1")  # the arguments of a forked program are not to be seen
-    async with programs.running(tmp_path, "--level", "DEBUG", config=LIVE + ENV) as (market, daemon):
+async def test_the_key_is_nowhere(tmp_path: Path) -> None:
+    # The arguments of a forked program are not to be seen.
+    async with programs.running(tmp_path, "--level", "DEBUG", config=LIVE + ENV, **COLD) as (market, daemon):
         await until(market.billing, "a rent")
         # Refusals and broken answers are what makes programs talkative.
         for fault in ("html_403", "malformed", "reset", "throttle_json"):

@@ -86,25 +86,61 @@ async def start(
     *arguments: str,
     folder: Path,
     environment: Mapping[str, str],
+    stdin: int = asyncio.subprocess.DEVNULL,
     stdout: int = asyncio.subprocess.PIPE,
     stderr: int | None = asyncio.subprocess.PIPE,
 ) -> Process:
-    """Start `python -m MODULE ARGUMENTS`; `stderr` may be None: ours."""
+    """Start `python -m MODULE ARGUMENTS`; each stream may be an open file of ours, and `stderr` None: ours."""
     if not _can_be_forked(environment):
         return await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", module, *arguments),
             cwd=folder,
             env=environment,
-            stdin=asyncio.subprocess.DEVNULL,
+            stdin=stdin,
             stdout=stdout,
             stderr=stderr,
         )
-    request = {"module": module, "arguments": arguments, "folder": str(folder), "environment": dict(environment)}
     with Path(os.devnull).open("r+b", 0) as nothing:  # noqa: ASYNC230
+        there = _ends(stdin, nothing)[1]
         out, err = _ends(stdout, nothing), (None, 2) if stderr is None else _ends(stderr, nothing)
-        forked = Forked(_fork(json.dumps(request).encode(), (nothing.fileno(), out[1], err[1])))
+        forked = Forked(_fork(_request(module, arguments, folder, environment), (there, out[1], err[1])))
     forked.stdout, forked.stderr = await _read(out), await _read(err)
     return forked
+
+
+class Typed:
+    """A program at a terminal: of `subprocess.Popen` what tests use."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._code: int | None = None
+
+    def poll(self) -> int | None:
+        """Return its exit code, None while it runs."""
+        if self._code is None:
+            pid, status = os.waitpid(self._pid, os.WNOHANG)
+            self._code = os.waitstatus_to_exitcode(status) if pid else None
+        return self._code
+
+    def kill(self) -> None:
+        """End it, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self._pid, signal.SIGKILL)
+
+
+def at_terminal(
+    module: str, *arguments: str, folder: Path, environment: Mapping[str, str], terminal: int
+) -> "Typed | subprocess.Popen[bytes]":
+    """Start `python -m MODULE ARGUMENTS` with all three streams at a terminal."""
+    if _can_be_forked(environment):
+        return Typed(_fork(_request(module, arguments, folder, environment), (terminal, terminal, terminal)))
+    words = [sys.executable, "-m", module, *arguments]
+    return subprocess.Popen(words, cwd=folder, env=environment, stdin=terminal, stdout=terminal, stderr=terminal)
+
+
+def _request(module: str, arguments: Sequence[str], folder: Path, environment: Mapping[str, str]) -> bytes:
+    asked = {"module": module, "arguments": arguments, "folder": str(folder), "environment": dict(environment)}
+    return json.dumps(asked).encode()
 
 
 def _can_be_forked(environment: Mapping[str, str]) -> bool:
@@ -116,14 +152,15 @@ def _can_be_forked(environment: Mapping[str, str]) -> bool:
 def _ends(where: int, nothing: BinaryIO) -> tuple[BinaryIO | None, int]:
     if where == asyncio.subprocess.DEVNULL:
         return None, nothing.fileno()
-    assert where == asyncio.subprocess.PIPE
+    if where != asyncio.subprocess.PIPE:
+        return None, where
     here, there = os.pipe()
     return os.fdopen(here, "rb", 0), there
 
 
 async def _read(ends: tuple[BinaryIO | None, int]) -> asyncio.StreamReader | None:
     pipe, there = ends
-    if pipe is None:
+    if pipe is None:  # the file is not ours to close
         return None
     os.close(there)
     reader = asyncio.StreamReader()

@@ -310,10 +310,12 @@ async def daemon(place: Path, *arguments: str | Path, **changes: str | None) -> 
 
 
 @contextlib.asynccontextmanager
-async def running(place: Path, *arguments: str, config: str = LIVE) -> AsyncIterator[tuple[Market, Daemon]]:
-    """Start a market and a daemon on it, and wait until the daemon is ready."""
+async def running(
+    place: Path, *arguments: str, config: str = LIVE, **changes: str | None
+) -> AsyncIterator[tuple[Market, Daemon]]:
+    """Start a market and a daemon on it, and wait until the daemon is ready; `changes` are the daemon's environment."""
     async with market(place) as it:
         (place / "agent.toml").write_text(config.format(url=it.url))
-        async with daemon(place, *arguments) as mine:
+        async with daemon(place, *arguments, **changes) as mine:
             await mine.until_told("READY=1")
             yield it, mine

@@ -4,21 +4,21 @@ import codecs
 import os
 import pty
 import select
-import subprocess
 import termios
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
-from tests.support import programs
+from tests.support import launch, programs
 
 
 def typed(
-    words: list[str], place: Path, answers: list[str], secret: str = "", key: str | None = None
+    words: Sequence[str], place: Path, answers: list[str], secret: str = "", key: str | None = None
 ) -> tuple[int, str]:
     """Run a verb at a terminal, with a key of the market or none; type the answers at once, the secret when asked."""
     ours, theirs = pty.openpty()
     environment = programs.environment(place, VAST_API_KEY=key, TERM="dumb")
-    asked = subprocess.Popen(words, cwd=place, env=environment, stdin=theirs, stdout=theirs, stderr=theirs)
+    asked = launch.at_terminal("agent", *words, folder=place, environment=environment, terminal=theirs)
     os.close(theirs)
     os.write(ours, "".join(f"{answer}\n" for answer in answers).encode())
     shown = ""
@@ -39,8 +39,12 @@ def typed(
             shown += reading.decode(os.read(ours, 65_536)) if is_shown else ""
         except OSError:
             break
+    until = time.monotonic() + programs.PATIENCE_SECONDS
     try:
-        return asked.wait(programs.PATIENCE_SECONDS), shown
+        while (code := asked.poll()) is None:
+            assert time.monotonic() < until, shown
+            time.sleep(programs.PAUSE_SECONDS)
+        return code, shown
     finally:
         asked.kill()
         os.close(ours)
