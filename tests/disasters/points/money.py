@@ -22,6 +22,8 @@ from tests.disasters.story import Strike
 from tests.disasters.truth import Box, Truth
 
 CENT = 0.01
+UNWRITTEN_SECONDS = 60.0
+"""A release that leaves so soon after a commit failed may not be written down."""
 GONE_SECONDS = 120.0
 """Between the two complete listings that must lack an instance before it is believed gone."""
 FAULT_SECONDS = 3600.0
@@ -59,6 +61,8 @@ class Money:
         self._raised: dict[tuple[str, str], tuple[float, float]] = {}
         """When another daemon last set the bid of an instance, and the bid before all of its own."""
         self._denied: dict[str, float] = {}
+        self._unwritten_at = 0.0
+        self._ended_by_others: set[tuple[str, str]] = set()
         self._began = self._at = truth.now
         self._lagging: App | None = None
         self._lagging_since = 0.0
@@ -125,7 +129,9 @@ class Money:
                 self._agreed[key] = max(self._agreed.get(key, 0.0), self._rates.get(key, 0.0))
 
     def hear(self, strike: Strike) -> None:
-        """See that a market said of what is there that it is not."""
+        """See that a market said of what is there that it is not, or that the ledger took nothing."""
+        if strike.market == "ledger":
+            self._unwritten_at = self._truth.now
         if strike.fault == "gone":
             rates = sum(rate for key, rate in self._rates.items() if key[0] == strike.market)
             self._denied[strike.market] = max(self._denied.get(strike.market, 0.0), rates)
@@ -133,6 +139,8 @@ class Money:
     def hear_other(self, order: Order) -> None:
         """See another daemon's order before the market acts on it: a bid that none of ours set is doubted (rule 21)."""
         key = (order.market, order.target)
+        if order.kind == "release":
+            self._ended_by_others.add(key)
         bid = getattr(self._truth.boxes[key].thing, "bid", None) if key in self._truth.boxes else None
         if bid is not None and order.kind in {"rebid", "resume"}:
             self._raised[key] = (self._truth.now, self._raised.get(key, (0.0, bid))[1])
@@ -146,7 +154,12 @@ class Money:
         """Return how long what is no more is counted besides, until it is believed gone."""
         if box.is_live:
             return 2 * self._poll
-        return GONE_SECONDS + 2 * self._poll + (0.0 if box.was_destroyed else FAULT_SECONDS)
+        return GONE_SECONDS + 2 * self._poll + (0.0 if self._is_release_known(box) else FAULT_SECONDS)
+
+    def _is_release_known(self, box: Box) -> bool:
+        """Return whether the ledger has the release that ended an instance; without it, the instance is missing."""
+        is_written = self._unwritten_at < (box.thing.ended or 0.0) - UNWRITTEN_SECONDS
+        return box.was_destroyed and is_written and (box.market, box.instance_id) not in self._ended_by_others
 
     def _start_rate(self, box: Box) -> float:
         """Return the whole rate of what was lost while it loaded: nobody saw whether it had begun to run."""
