@@ -74,6 +74,7 @@ def _fast_exit(fleet: Fleet, held: Lease, in_force: InForce) -> Reason | None:
     is_over = held.end_reason == workload_end.FAST_EXIT and held.state in {LeaseState.EXITED, LeaseState.PAUSED}
     if (
         not is_over
+        or not fleet.is_seen(held)
         or workload_end.is_settling(fleet, held)
         or operator_holds.find(in_force.holds, (Word.HELD,), operator_holds.of_slot(held.slot))
     ):
@@ -185,6 +186,8 @@ def _taken(fleet: Fleet, place: Slot, pair: list[Lease], in_force: InForce) -> S
         )
     if workload_end.is_settling(fleet, held):
         return _hold(place, "settling", "its container ended; the next cycle shows whether the work is done")
+    if held.state is LeaseState.EXITED and not fleet.is_seen(held):
+        return _hold(place, "settling", "its container ended; it may run again, which the next listing shows")
     if held.state is LeaseState.EXITED:
         reason = Reason("container_exit", "the container ended: pause it, nobody uses it")
         return Proposal(place, IntentKind.PAUSE, reason, lease=held)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from agent.decide.reconcile import workload_end
 from agent.domain.market.interruption import Cause
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.order import Order
@@ -26,6 +27,41 @@ async def test_batch_is_done_when_its_container_ends(tmp_path: Path) -> None:
         await world.cycle(minutes=60)
         assert len(world.contracts()) == 1, "what is done was rented again"
         assert world.leases() == []
+
+
+async def test_batch_whose_container_runs_again_when_its_end_is_judged_goes_on(tmp_path: Path) -> None:
+    """The host started it again between two looks: the look after which its end counts shows that it runs."""
+    async with rehearsed(tmp_path, workloads=(BATCH,)) as world:
+        await world.until_running()
+        await world.cycle(minutes=30)
+        contract = world.contract()
+        world.market.exit_container(contract.contract_id, restarts_after=60.0)
+        await world.cycle()
+        assert world.lease().state is LeaseState.EXITED
+        world.clock.advance(workload_end.SETTLES.total_seconds())
+        await world.cycle()
+        assert world.lease().state is LeaseState.RUNNING
+        await world.cycle(minutes=5)
+        assert await world.events("workload.done") == []
+        assert contract.ended is None, "what ran was released"
+
+
+async def test_end_of_a_batch_is_not_judged_while_nothing_is_listed(tmp_path: Path) -> None:
+    """Its container may run again meanwhile."""
+    async with rehearsed(tmp_path, workloads=(BATCH,)) as world:
+        await world.until_running()
+        await world.cycle(minutes=30)
+        contract = world.contract()
+        world.market.exit_container(contract.contract_id, restarts_after=60.0)
+        await world.cycle()
+        assert world.lease().state is LeaseState.EXITED
+        world.weather("server_error_before", route="GET /instances")
+        await world.cycle(minutes=5)
+        assert await world.events("workload.done") == []
+        world.still()
+        await world.cycle(minutes=5)
+        assert world.lease().state is LeaseState.RUNNING
+        assert contract.ended is None, "what ran was released"
 
 
 async def test_batch_whose_log_ends_in_an_error_is_held_and_not_done(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ Invariants:
 3. Marks are holds, cooldowns and tallies in the ledger, and an operator may lift them; they cost nothing.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 
 from agent.decide.moves.recovery import COOL_OFF
@@ -49,8 +49,9 @@ DENIAL = "no_such_instance"
 
 def marks(fleet: Fleet, facts: Iterable[Fact]) -> tuple[Marked, ...]:
     """Return the meaning of this cycle's changes, with the counts so far, for slots and workloads."""
-    made = [mark for fact in facts if isinstance(fact, LeaseChanged) for mark in _of_change(fleet, fact)]
-    made += _of_batches(fleet)
+    changes = [fact for fact in facts if isinstance(fact, LeaseChanged)]
+    made = [mark for change in changes for mark in _of_change(fleet, change)]
+    made += _of_batches(fleet, {change.after.lease_id: change.after for change in changes})
     known: tuple[Rest, ...] = (*fleet.holds, *fleet.tallies)
     standing = [rest for rest in known if not rest.is_over(fleet.now)]
     made += _over_budget(fleet, [*standing, *(mark.rest for mark in made)])
@@ -148,8 +149,11 @@ def _failed_at_once(fleet: Fleet, work: Workload, held: Lease, why: str) -> Mark
     )
 
 
-def _of_batches(fleet: Fleet) -> Iterator[Marked]:
-    """The results of batches: done by a line of the log while it runs, or by the end of its container."""
+def _of_batches(fleet: Fleet, changed: Mapping[str, Lease]) -> Iterator[Marked]:
+    """The results of batches: done by a line of the log while it runs, or by the end of its container.
+
+    That end counts only while a fresh listing still shows it; `changed` are the leases that this listing changed.
+    """
     for held in fleet.leases:
         work = fleet.workload(held.slot.workload)
         if work is None or work.kind is not WorkloadKind.BATCH or held.is_held or not probing.may_log(held):
@@ -158,8 +162,12 @@ def _of_batches(fleet: Fleet) -> Iterator[Marked]:
         sighting = view.sightings.get(held.instance_id) if view is not None else None
         if _is_told_by_log(work) and sighting is not None and sighting.is_done:
             yield done(fleet, held, "a line of its log")
-        elif held.state is LeaseState.EXITED and not is_settling(fleet, held):
+        elif fleet.is_seen(held) and _is_over(fleet, changed.get(held.lease_id, held)):
             yield from _of_end(fleet, work, held, is_fast=held.end_reason == FAST_EXIT)
+
+
+def _is_over(fleet: Fleet, held: Lease) -> bool:
+    return held.state is LeaseState.EXITED and not is_settling(fleet, held)
 
 
 def is_settling(fleet: Fleet, held: Lease) -> bool:
