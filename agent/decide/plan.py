@@ -13,6 +13,8 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+import msgspec
+
 from agent.decide import slots
 from agent.decide.deadline import availability, availability_by_market, deadline_progress
 from agent.decide.limits import limits
@@ -121,8 +123,11 @@ def _after(now_standing: limits.Standing, decision: Decision, work: Workload) ->
 
 def unpaid(fleet: Fleet, why: str) -> Fleet:
     """Return a fleet whose markets may not be paid anything: its plan releases nothing that would be rented again."""
-    views = {name: replace(view, no_spend_because=view.no_spend_because or why) for name, view in fleet.markets.items()}
-    return replace(fleet, markets=views)
+    views = {
+        name: msgspec.structs.replace(view, no_spend_because=view.no_spend_because or why)
+        for name, view in fleet.markets.items()
+    }
+    return msgspec.structs.replace(fleet, markets=views)
 
 
 def _ground(fleet: Fleet) -> Ground:

@@ -8,7 +8,7 @@ Invariants:
 
 import typing
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import msgspec
@@ -29,7 +29,7 @@ Parts = dict[str, bytes]
 """A frame in pieces, by name; a piece that two frames share has the same bytes."""
 
 _MARKETS = "markets"
-_FLEET = {name: hint for name, hint in typing.get_type_hints(Fleet).items() if name in {f.name for f in fields(Fleet)}}
+_FLEET = {name: hint for name, hint in typing.get_type_hints(Fleet).items() if name in Fleet.__struct_fields__}
 _VIEW = {name: hint for name, hint in typing.get_type_hints(MarketView).items() if not name.startswith("_")}
 
 
@@ -63,7 +63,7 @@ def framed(fleet: Fleet, tuned: Mapping[str, Tuned], caps: Limits, faulty: froze
     """Return the frame of a plan; only strategies that a workload names are kept."""
     used = sorted({work.strategy for work in fleet.workloads})
     numbers = {name: _numbers(tuned[name]) for name in used}
-    bare = replace(fleet, workloads=tuple(_bare(work) for work in fleet.workloads))
+    bare = msgspec.structs.replace(fleet, workloads=tuple(_bare(work) for work in fleet.workloads))
     return Frame(bare, caps, faulty, numbers, answer(made.decisions, made.standing))
 
 
@@ -78,7 +78,7 @@ def answer(decisions: tuple[Decision, ...], standing: Standing) -> bytes:
     # Encoded and decoded once: a whole number instead of a float is an equal value with other bytes.
     named = sorted(standing.parts.items(), key=lambda item: (item[0].kind.value, item[0].name))
     exact = [(type(each).__name__, decode(encode(each), type=type(each))) for each in decisions]
-    return encode((exact, encode(replace(standing, parts=dict(named)))))
+    return encode((exact, encode(msgspec.structs.replace(standing, parts=dict(named)))))
 
 
 def told(made: bytes) -> list[tuple[str, dict[str, typing.Any]]]:

@@ -1,12 +1,16 @@
 """The fleet: everything known at one instant, with the age of each part.
 
 What is looked up for every slot (leases of a slot, offers of a host) is arranged once, when it is first asked for.
+
+Each cycle makes several fleets and views. They are structs because a frozen dataclass with so many fields takes more
+than ten times as long to make, and to replace.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
+
+import msgspec
 
 from agent.domain.market.capacity import Capacity
 from agent.domain.market.gpu import GpuModel
@@ -29,14 +33,13 @@ from agent.domain.work.ready_sign import Sighting
 from agent.domain.work.workload import Slot, Workload
 
 
-@dataclass(frozen=True)
-class MarketView:
+class MarketView(msgspec.Struct, frozen=True, dict=True):
     """The view of one market."""
 
     market: str
     instances: tuple[Instance, ...] = ()
     """Its last complete listing."""
-    labels: Mapping[str, Label] = field(default_factory=dict)
+    labels: Mapping[str, Label] = {}
     """The labels of our making, of whatever fleet, by instance id."""
     listed_at: datetime | None = None
     """When the listing was read."""
@@ -72,13 +75,13 @@ class MarketView:
     """What the last wide question brought."""
     sampled_at: datetime | None = None
     """When it was brought."""
-    sightings: Mapping[str, Sighting] = field(default_factory=dict)
+    sightings: Mapping[str, Sighting] = {}
     """What probes last saw, by instance id."""
-    looks: Mapping[str, Label | None] = field(default_factory=dict)
+    looks: Mapping[str, Label | None] = {}
     """The labels that looks by a single id showed in this cycle, by instance id; None: not one of ours."""
-    looked_rows: Mapping[str, Instance] = field(default_factory=dict)
+    looked_rows: Mapping[str, Instance] = {}
     """All that those looks showed, by instance id."""
-    not_sold: Mapping[Tenure, str] = field(default_factory=dict)
+    not_sold: Mapping[Tenure, str] = {}
     """The tenures that the account cannot rent there now, each with the reason."""
     looked_up: frozenset[str] = frozenset()
     """Instances that were asked for by their id in this cycle, and shown."""
@@ -105,8 +108,7 @@ class MarketView:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class Spend:
+class Spend(msgspec.Struct, frozen=True):
     """The ledger's sums, in UTC days and months, and since it began."""
 
     today: Usd = ZERO
@@ -118,8 +120,7 @@ class Spend:
         return Spend(self.today + other.today, self.month + other.month, self.total + other.total)
 
 
-@dataclass(frozen=True)
-class Fleet:
+class Fleet(msgspec.Struct, frozen=True, dict=True):
     """Everything known at one instant."""
 
     fleet_id: str
@@ -140,7 +141,7 @@ class Fleet:
     """The open intents."""
     spend: Spend = Spend()
     """What the ledger has counted over all."""
-    spend_of: Mapping[Scope, Spend] = field(default_factory=dict)
+    spend_of: Mapping[Scope, Spend] = {}
     """The same of every workload and market that ever spent."""
     holds: tuple[OperatorHold, ...] = ()
     """What operators forbid or stop, and what waits for an operator."""
@@ -150,29 +151,29 @@ class Fleet:
     """What was counted."""
     told: tuple[ToldCrossing, ...] = ()
     """The thresholds of money that were told."""
-    past_leases: Mapping[str, Lease] = field(default_factory=dict)
+    past_leases: Mapping[str, Lease] = {}
     """The closed leases that a listing still names, by instance id."""
-    past_intents: Mapping[str, Intent] = field(default_factory=dict)
+    past_intents: Mapping[str, Intent] = {}
     """The closed intents that a listing still names, by id."""
-    hosts: Mapping[HostKey, HostRecord] = field(default_factory=dict)
+    hosts: Mapping[HostKey, HostRecord] = {}
     """Our own record of each host."""
     losses: tuple[Loss, ...] = ()
     """The interruptions of the last day, oldest first."""
-    vacated: Mapping[Slot, datetime] = field(default_factory=dict)
+    vacated: Mapping[Slot, datetime] = {}
     """When the last lease of a slot that ever ran ended."""
-    left: Mapping[Slot, str] = field(default_factory=dict)
+    left: Mapping[Slot, str] = {}
     """The market on which that lease was."""
-    known_since: Mapping[str, datetime] = field(default_factory=dict)
+    known_since: Mapping[str, datetime] = {}
     """Since when a workload, by name, has been in the configuration of this run."""
-    progress: Mapping[str, Progress] = field(default_factory=dict)
+    progress: Mapping[str, Progress] = {}
     """What workloads with a deadline told last, by name."""
     speeds: tuple[Speed, ...] = ()
     """What was measured of workloads with a deadline, by GPU model."""
     starts: tuple[Start, ...] = ()
     """The last first starts, oldest first."""
-    typical: Mapping[tuple[GpuModel, int], float] = field(default_factory=dict)
+    typical: Mapping[tuple[GpuModel, int], float] = {}
     """The median DLPerf of a slice by model and GPUs, as last seen."""
-    capacity: Mapping[str, Capacity] = field(default_factory=dict)
+    capacity: Mapping[str, Capacity] = {}
     """What looking taught of interruptible capacity, by workload with a deadline."""
 
     def workload(self, name: str) -> Workload | None:

@@ -8,9 +8,9 @@ Invariants:
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 
+import msgspec
 import structlog
 
 from agent.clock import CLOSE, SteadyClock
@@ -83,7 +83,7 @@ class Poller:
     async def look(self) -> MarketView:
         """Read the complete listing, and the account when it is due; return the view, stale if either read failed."""
         skew = self._clock.heed(self.market.name, None)
-        self.view = replace(
+        self.view = msgspec.structs.replace(
             self.view,
             is_fresh=False,
             trouble="",
@@ -105,14 +105,14 @@ class Poller:
                 await self._read_rises()
             else:
                 why_not = self._no_spend or self._is_ours(self.view.account_id)
-                self.view = replace(self.view, no_spend_because=why_not)
+                self.view = msgspec.structs.replace(self.view, no_spend_because=why_not)
         except market_errors.MarketError as error:
             self._failed(error)
         else:
             self._recovered()
         not_sold = self.market.not_sold()
         if not_sold != self.view.not_sold:
-            self.view = replace(self.view, not_sold=dict(not_sold))
+            self.view = msgspec.structs.replace(self.view, not_sold=dict(not_sold))
         return self.view
 
     async def sight(self, targets: Sequence[Target]) -> MarketView:
@@ -120,7 +120,7 @@ class Poller:
         if self.prober is not None:
             sightings = await self.prober.look(targets)
             if sightings != self.view.sightings:
-                self.view = replace(self.view, sightings=sightings)
+                self.view = msgspec.structs.replace(self.view, sightings=sightings)
         return self.view
 
     async def look_closer(self, instance_ids: Iterable[str]) -> MarketView:
@@ -189,13 +189,13 @@ class Poller:
         """Ask now and then what there is at all, for the workloads that lack something: it tells why nothing fits."""
         found = None if self._is_closed() else await self._wide.ask(lacking)
         if found is not None:
-            self.view = replace(self.view, sample=found, sampled_at=self._clock.now())
+            self.view = msgspec.structs.replace(self.view, sample=found, sampled_at=self._clock.now())
 
     def _is_closed(self) -> bool:
         return self._closed_until is not None and self._clock.now() < self._closed_until
 
     def _see(self, rows: Sequence[Instance]) -> None:
-        self.view = replace(
+        self.view = msgspec.structs.replace(
             self.view,
             instances=tuple(rows),
             labels=_labels(rows),
@@ -214,7 +214,7 @@ class Poller:
             if self._account_at is not None and self._clock.monotonic() - self._account_at > ACCOUNT_KEPT:
                 minutes = (self._clock.monotonic() - self._account_at) / 60
                 why = f"the market has refused for {minutes:.0f} min to show the account (called too often)"
-                self.view = replace(self.view, no_spend_because=self._no_spend or why)
+                self.view = msgspec.structs.replace(self.view, no_spend_because=self._no_spend or why)
 
     async def _read_account(self) -> None:
         account = await self.market.account()
@@ -223,7 +223,7 @@ class Poller:
         skew = self._clock.heed(self.market.name, told)
         # A wrong clock is read again with every listing: one wrong Date must not stop paying for long.
         self._account_at = self._clock.monotonic() if abs(skew) <= CLOSE.total_seconds() else None
-        self.view = replace(
+        self.view = msgspec.structs.replace(
             self.view,
             # A key of another account would deny every instance of ours.
             is_key_proven=not why_not,
@@ -252,14 +252,18 @@ class Poller:
         since = min(self._clock.now() - EVENTS_KEPT, self._events_since or self._clock.now())
         events = await self.market.events(since)
         has_record = port.Capability.EVENTS in self.market.capabilities()
-        self.view = replace(self.view, events=tuple(events), rises=_rises(events), is_record_read=has_record)
+        self.view = msgspec.structs.replace(
+            self.view, events=tuple(events), rises=_rises(events), is_record_read=has_record
+        )
 
     async def _read_rises(self) -> None:
         """Read the rises that hosts ask for, if there are leases; a failure makes no listing stale."""
         if not self.view.instances:
             return
         try:
-            self.view = replace(self.view, rises=_rises(await self.market.events(self._clock.now() - EVENTS_KEPT)))
+            self.view = msgspec.structs.replace(
+                self.view, rises=_rises(await self.market.events(self._clock.now() - EVENTS_KEPT))
+            )
         except market_errors.MarketError as error:
             log.warning("rises.unread", market=self.market.name, code=error.code)
 
@@ -268,7 +272,7 @@ class Poller:
         try:
             row = await self.market.instance(instance_id)
         except market_errors.NotFound:
-            self.view = replace(self.view, absent_ids=self.view.absent_ids | {instance_id})
+            self.view = msgspec.structs.replace(self.view, absent_ids=self.view.absent_ids | {instance_id})
             return
         if row.instance_id != instance_id:
             return
@@ -276,7 +280,7 @@ class Poller:
         unlisted = self.view.unlisted_ids
         if self.view.instance(instance_id) is None:
             unlisted |= {instance_id}
-        self.view = replace(
+        self.view = msgspec.structs.replace(
             self.view,
             instances=(*self.view.instances, row),
             # The listing's label stays: the request by id is the second answer, and never counts as both.
@@ -287,7 +291,9 @@ class Poller:
 
     def _shown(self, row: Instance) -> None:
         looks = {**self.view.looks, row.instance_id: labels.parse(row.label)}
-        self.view = replace(self.view, looks=looks, looked_rows={**self.view.looked_rows, row.instance_id: row})
+        self.view = msgspec.structs.replace(
+            self.view, looks=looks, looked_rows={**self.view.looked_rows, row.instance_id: row}
+        )
 
     def _is_due(self, need: Need, now: float) -> bool:
         key, last, tries = self._asked.get(need.workload.name, ((), 0.0, 0))
@@ -322,10 +328,10 @@ class Poller:
         since = self._clock.now() - OFFERS_KEPT
         self._offers |= {offer.offer_id: offer for offer in fresh}
         self._offers = {key: offer for key, offer in self._offers.items() if offer.seen_at >= since}
-        self.view = replace(self.view, offers=tuple(self._offers[key] for key in sorted(self._offers)))
+        self.view = msgspec.structs.replace(self.view, offers=tuple(self._offers[key] for key in sorted(self._offers)))
 
     def _failed(self, error: market_errors.MarketError) -> None:
-        self.view = replace(self.view, is_fresh=False, trouble=str(error)[:200])
+        self.view = msgspec.structs.replace(self.view, is_fresh=False, trouble=str(error)[:200])
         if not self._is_down:
             log.warning(
                 LoggedKind.MARKET_UNAVAILABLE, market=self.market.name, code=error.code, reason=str(error)[:200]

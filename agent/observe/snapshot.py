@@ -1,8 +1,10 @@
 """Poll results and the ledger's memory -> one Fleet."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
+
+import msgspec
 
 from agent.decide.deadline import availability, availability_by_market, deadline_progress
 from agent.decide.reconcile import unread_rows
@@ -77,13 +79,13 @@ def fleet(
         typical=instant.typical,
     )
     seen = availability.by_workload(known.capacity, made) | availability_by_market.by_workload(known.capacity, made)
-    return replace(made, capacity=seen)
+    return msgspec.structs.replace(made, capacity=seen)
 
 
 def enriched(fleet: Fleet) -> Fleet:
     """Return a fleet with what its offers and leases show of the speed of slices and of capacity."""
     seen = availability.watched(fleet.capacity, fleet) | availability_by_market.watched(fleet.capacity, fleet)
-    return replace(fleet, typical=deadline_progress.typical(fleet.typical, fleet), capacity=seen)
+    return msgspec.structs.replace(fleet, typical=deadline_progress.typical(fleet.typical, fleet), capacity=seen)
 
 
 def renamed(spend_of: Mapping[Scope, Spend], workloads: Iterable[Workload]) -> Mapping[Scope, Spend]:

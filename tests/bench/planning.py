@@ -7,6 +7,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
+
 from agent import tuning
 from agent.decide import plan
 from agent.decide.limits import limits
@@ -74,8 +76,8 @@ def _workload(number: int) -> Workload:
 def once(raw: bytes, fleet: Fleet, tuned: Mapping[str, Tuned]) -> plan.Plan:
     """Go from the bytes of an answer to a plan."""
     offers = parse.harvest(raw, NOW).offers
-    view = replace(fleet.markets["vast"], offers=tuple(offers))
-    return plan.plan(replace(fleet, markets={"vast": view}), tuned, limits.Limits())
+    view = msgspec.structs.replace(fleet.markets["vast"], offers=tuple(offers))
+    return plan.plan(msgspec.structs.replace(fleet, markets={"vast": view}), tuned, limits.Limits())
 
 
 def empty_fleet() -> Fleet:
@@ -101,7 +103,7 @@ def full_fleet(offers: list[Offer], state: LeaseState) -> Fleet:
     leases = [
         _lease(number, place, offer, state) for number, (place, offer) in enumerate(zip(places, by_host, strict=False))
     ]
-    return replace(fleet, leases=tuple(leases))
+    return msgspec.structs.replace(fleet, leases=tuple(leases))
 
 
 def _lease(number: int, place: Slot, offer: Offer, state: LeaseState) -> Lease:
@@ -130,14 +132,14 @@ def half_fleet(offers: list[Offer]) -> Fleet:
         builders.instance(number * 2, host_id=lease.host_id, label="ours") for number, lease in enumerate(leases)
     )
     names = {lease.instance_id: Label(fleet.fleet_id, lease.slot, lease.intent_id) for lease in leases}
-    view = replace(fleet.markets["vast"], instances=rows, labels=names)
-    return replace(fleet, leases=leases, markets={"vast": view})
+    view = msgspec.structs.replace(fleet.markets["vast"], instances=rows, labels=names)
+    return msgspec.structs.replace(fleet, leases=leases, markets={"vast": view})
 
 
 def wanting(fleet: Fleet, **changes: Any) -> Fleet:
     """Give the fleet with every workload's requirements changed alike."""
     works = (replace(work, requirements=replace(work.requirements, **changes)) for work in fleet.workloads)
-    return replace(fleet, workloads=tuple(works))
+    return msgspec.structs.replace(fleet, workloads=tuple(works))
 
 
 def measure() -> bool:

@@ -1,9 +1,9 @@
 """What a lease may have cost is never counted short, and nothing is counted twice, whatever its looks show."""
 
 import itertools
-from dataclasses import replace
 from datetime import timedelta
 
+import msgspec
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -38,8 +38,12 @@ def counted(rows: list[Instance]) -> int:
     memory, micros, now = Memory(), 0, BEGAN
     for look, row in enumerate(rows, start=1):
         now = BEGAN + look * POLL
-        view = replace(builders.view(instances=(row,)), listed_at=now, listed_monotonic=15.0 * look, listings=look)
-        fleet = replace(builders.fleet(workloads=(WORK,), leases=(held,), markets={"vast": view}), now=now)
+        view = msgspec.structs.replace(
+            builders.view(instances=(row,)), listed_at=now, listed_monotonic=15.0 * look, listings=look
+        )
+        fleet = msgspec.structs.replace(
+            builders.fleet(workloads=(WORK,), leases=(held,), markets={"vast": view}), now=now
+        )
         result = reconcile.reconcile(fleet, memory)
         memory = result.memory
         for fact in result.facts:

@@ -1,8 +1,9 @@
 """Pools of hosts, several markets, and GPUs that are charged from the rent on."""
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
+
+import msgspec
 
 from agent.decide import plan
 from agent.decide.limits.limits import Limits
@@ -51,7 +52,7 @@ def test_a_workload_goes_to_the_better_of_its_markets() -> None:
     there = builders.offer(9, market="runpod", host_id=POOL, ask=builders.per_hour("0.30"), floor=None)
     markets = {
         "vast": builders.view(offers=(builders.offer(floor=None),)),
-        "runpod": replace(builders.view(offers=(there,)), market="runpod"),
+        "runpod": msgspec.structs.replace(builders.view(offers=(there,)), market="runpod"),
     }
     for names, wanted in (((), "runpod"), (("vast",), "vast"), (("vast", "runpod"), "runpod")):
         work = builders.workload(strategy="ondemand", markets=names)
@@ -96,7 +97,7 @@ def test_a_lost_bid_without_a_price_is_an_outbid_and_a_stop_by_the_market_is_unk
 
 
 def test_what_is_not_sold_is_said_for_each_market() -> None:
-    view = replace(builders.view(), not_sold={Tenure.INTERRUPTIBLE: "it is gone"})
+    view = msgspec.structs.replace(builders.view(), not_sold={Tenure.INTERRUPTIBLE: "it is gone"})
     (alert,) = market_alerts.not_sold(builders.fleet(markets={"vast": view}))
     assert (alert.code, alert.key) == ("not_sold", "vast/interruptible")
     assert alert.sentence.startswith("it is gone")

@@ -1,9 +1,9 @@
 """A price of its own for a GPU model: no bid and no rent above it, on any strategy, and none lower for other models."""
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -174,7 +174,7 @@ def test_explain_and_the_funnel_count_by_the_price_of_the_model() -> None:
         builders.offer(2, gpu=FAST, floor=builders.per_hour("2.00"), ask=None),
         builders.offer(3, floor=builders.per_hour("1.20"), ask=None),
     )
-    view = replace(builders.view(offers=rows), sample=rows, sampled_at=builders.NOW)
+    view = msgspec.structs.replace(builders.view(offers=rows), sample=rows, sampled_at=builders.NOW)
     fleet = builders.fleet(workloads=(work(),), markets={"vast": view})
     found = funnel.of(fleet, work(), requirement_check.Taken())
     assert found is not None

@@ -1,8 +1,8 @@
 """The fleet: looking things up by slot, name and host."""
 
 import random
-from dataclasses import replace
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -64,6 +64,6 @@ def test_offers_are_found_by_host() -> None:
 def test_what_was_looked_up_is_not_carried_into_a_changed_fleet() -> None:
     fleet = builders.fleet(leases=(builders.lease(),))
     assert len(fleet.leases_of(builders.slot())) == 1
-    changed: Fleet = replace(fleet, leases=())
+    changed: Fleet = msgspec.structs.replace(fleet, leases=())
     assert changed.leases_of(builders.slot()) == ()
     assert fleet == builders.fleet(leases=(builders.lease(),))

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 from typer.testing import CliRunner
 
@@ -105,7 +106,9 @@ def test_the_first_plan_that_comes_out_otherwise_is_told(tmp_path: Path) -> None
     _see(recorder)
     recorder.close()
     (one,) = recorded_frames.frames(recorded_frames.files(tmp_path / "r")[0])
-    dearer = replace(one, fleet=replace(one.fleet, workloads=(work(max_price=per_hour("0.01")), work("more"))))
+    dearer = replace(
+        one, fleet=msgspec.structs.replace(one.fleet, workloads=(work(max_price=per_hour("0.01")), work("more")))
+    )
     count, difference = recorded_frames.verify([one, dearer], REGISTRY)
     assert count == 2
     assert difference is not None

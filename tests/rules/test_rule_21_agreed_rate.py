@@ -1,9 +1,9 @@
 """Rule 21: metered is the listed rate, but not below what was agreed; a strange one is metered once it is confirmed."""
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -116,7 +116,7 @@ def test_a_rise_that_the_host_announced_is_metered_at_once() -> None:
     assert (rated.row.gpu_rate, rated.lease.agreed) == (money.per_hour("1.00"), money.per_hour("1.00"))
     assert sum(charge.gpu.micros for charge in rated.owed) == money.per_hour("0.60").over(15).micros
     assert list(agreed_rate.alerts(fleet)) == []
-    unannounced = replace(view, rises=())
+    unannounced = msgspec.structs.replace(view, rises=())
     assert agreed_rate.settle(fleet, unannounced, held, row, before).row.gpu_rate == money.per_hour("0.40")
 
 
@@ -128,7 +128,7 @@ def test_how_long_a_rate_is_doubted(factor: float, minutes: int) -> None:
         now = builders.NOW + timedelta(seconds=poll)
         view = builders.view(instances=(row,))
         fleet = builders.fleet(leases=(held,), markets={"vast": view}, now=now)
-        seen = replace(view, looked_up=agreed_rate.unconfirmed(fleet, view, (held,)))
+        seen = msgspec.structs.replace(view, looked_up=agreed_rate.unconfirmed(fleet, view, (held,)))
         rated = agreed_rate.settle(fleet, seen, held, row, now)
         if rated.row.gpu_rate == row.gpu_rate:
             break

@@ -1,11 +1,11 @@
 """hedged: slots spread over hosts, owners and markets; on demand by rule, and back with hysteresis."""
 
-import dataclasses
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -311,7 +311,7 @@ def test_the_same_view_gives_the_same_plan(rows: list[tuple[str, int, int, bool]
         for number, (market, _, cents, has_floor) in enumerate(rows, 1)
     ]
     fleet = seen(offers, of=work(slots=3, markets=("vast", "runpod")), known_since=AGO(minutes=down_minutes))
-    assert decided(fleet) == decided(dataclasses.replace(fleet))
+    assert decided(fleet) == decided(msgspec.structs.replace(fleet))
 
 
 @pytest.mark.parametrize("changes", [{"pool_window": timedelta(minutes=1)}, {"host_rest": timedelta(days=2)}], ids=str)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -32,7 +33,7 @@ AGO = builders.ago
 def rough(losses: float, hours: float = 1000.0) -> dict[str, HostRecord]:
     """A record by which the market takes that many leases an hour, wherever, over the first hours of their stays."""
     record = HostRecord("vast", "h99", "", hours * 3600, losses * hours, 9, 0, NOW, losses * hours, hours * 3600)
-    return {"h99": dataclasses.replace(record, weighed_hours=hours * loss_rate.ahead(0.0))}
+    return {"h99": msgspec.structs.replace(record, weighed_hours=hours * loss_rate.ahead(0.0))}
 
 
 def seen(offers: Sequence[Offer], leases: Sequence[Lease] = (), *, slots: int = 4, **changes: Any) -> Fleet:
@@ -108,7 +109,7 @@ def test_a_spare_slot_stays_while_the_market_of_the_others_does_not_answer() -> 
 
     def given_up(*, is_fresh: bool) -> list[Decision]:
         other = builders.view(market="runpod", is_fresh=is_fresh)
-        made = decided(dataclasses.replace(fleet, markets={**fleet.markets, "runpod": other}))
+        made = decided(msgspec.structs.replace(fleet, markets={**fleet.markets, "runpod": other}))
         return [each for each in made if isinstance(each, Release)]
 
     assert given_up(is_fresh=False) == []

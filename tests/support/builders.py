@@ -1,9 +1,10 @@
 """Plain nouns to change at will: each is what it would be on a quiet day at `NOW`."""
 
-import dataclasses
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+import msgspec
 
 from agent.decide.limits import limits
 from agent.decide.pricing.useful_hour import Reckoning, Way
@@ -205,7 +206,7 @@ def _labelled(of: MarketView, leases: Iterable[Lease]) -> MarketView:
     listed = {row.instance_id for row in of.instances}
     mine = [held for held in leases if held.market == of.market and held.instance_id in listed]
     ours = {held.instance_id: Label(FLEET_ID, held.slot, held.intent_id) for held in mine}
-    return dataclasses.replace(of, labels={**ours, **of.labels})
+    return msgspec.structs.replace(of, labels={**ours, **of.labels})
 
 
 def fleet(**changes: Any) -> Fleet:
@@ -219,7 +220,7 @@ def fleet(**changes: Any) -> Fleet:
         "markets": {"vast": view()},
     }
     made = Fleet(**{**values, **changes})
-    return dataclasses.replace(
+    return msgspec.structs.replace(
         made, markets={name: _labelled(each, made.leases) for name, each in made.markets.items()}
     )
 

@@ -2,10 +2,10 @@
 
 import dataclasses
 import re
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
@@ -68,7 +68,7 @@ def figures(registry: CollectorRegistry) -> metrics.Metrics:
 def fleet(**changes: object) -> Fleet:
     view = MarketView(market="vast", is_fresh=True, listed_at=NOW, credit=money.usd(9), clock_skew_seconds=-2.0)
     base = Fleet("f", NOW, 0.0, NOW, (WORK,), {"vast": view}, (LEASE,), (INTENT,), Spend(money.usd(1), money.usd(5)))
-    return dataclasses.replace(base, **changes)  # type: ignore[arg-type]
+    return msgspec.structs.replace(base, **changes)
 
 
 def value(registry: CollectorRegistry, name: str, **labels: str) -> float | None:
@@ -101,8 +101,8 @@ def test_every_limit_is_known_at_the_start() -> None:
 
 def test_what_a_market_stopped_selling(registry: CollectorRegistry, figures: metrics.Metrics) -> None:
     seen = fleet()
-    view = replace(seen.markets["vast"], not_sold={Tenure.INTERRUPTIBLE: "it says so"})
-    figures.see_fleet(replace(seen, markets={"vast": view}))
+    view = msgspec.structs.replace(seen.markets["vast"], not_sold={Tenure.INTERRUPTIBLE: "it says so"})
+    figures.see_fleet(msgspec.structs.replace(seen, markets={"vast": view}))
     assert value(registry, "market_capability", market="vast", tenure="interruptible") == 0
     assert value(registry, "market_capability", market="vast", tenure="on_demand") == 1
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
+import msgspec
 import numpy as np
 
 from agent.decide.deadline import availability, regimes
@@ -81,7 +82,7 @@ def _pool(work: Workload) -> str:
 
 
 def _alone(fleet: Fleet, market: str) -> Fleet:
-    return replace(
+    return msgspec.structs.replace(
         fleet,
         markets={market: fleet.markets[market]},
         leases=tuple(held for held in fleet.leases if held.market == market),

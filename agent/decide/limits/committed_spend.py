@@ -6,8 +6,9 @@ Invariants:
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime
+
+import msgspec
 
 from agent.decide.accounting import meter
 from agent.domain import money
@@ -20,8 +21,7 @@ from agent.domain.record.lease import Lease
 from agent.domain.work.decision import Decision, Pause, Rebid, Rent, Resume
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(msgspec.Struct, frozen=True):
     """Committed spend: per hour, today, this month, number of instances, and in total since the ledger began.
 
     `pledged` is traffic that is under way or about to be. `parts` are the same figures of each market and workload
@@ -34,7 +34,7 @@ class Standing:
     instances: int
     total: Usd = money.ZERO
     pledged: Usd = money.ZERO
-    parts: Mapping[Scope, "Standing"] = field(default_factory=dict)
+    parts: Mapping[Scope, "Standing"] = {}
 
     def of(self, scope: Scope) -> "Standing":
         """Return the part of a scope; a scope without commitments has none."""
@@ -52,18 +52,22 @@ class Standing:
         if not rate.micros and not instances and not pledge.micros:
             return self
         touched = {scope: self.of(scope).plus(rate, instances, pledge) for scope in scopes_of(decision)}
-        return replace(self.plus(rate, instances, pledge), parts={**self.parts, **touched})
+        return msgspec.structs.replace(self.plus(rate, instances, pledge), parts={**self.parts, **touched})
 
     def plus(self, rate: UsdPerHour, instances: int, pledge: Usd) -> "Standing":
         """Return this with the additional commitment."""
-        return replace(self, rate=self.rate + rate, instances=self.instances + instances, pledged=self.pledged + pledge)
+        return msgspec.structs.replace(
+            self,
+            rate=self.rate + rate,
+            instances=self.instances + instances,
+            pledged=self.pledged + pledge,
+        )
 
 
 NOTHING = Standing(money.FREE, money.ZERO, money.ZERO, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class _Item:
+class _Item(msgspec.Struct, frozen=True):
     """The commitment of one lease or doubt."""
 
     scopes: tuple[Scope, ...]
@@ -97,7 +101,7 @@ def reckon(
         scope: _sum([item for item in items if scope in item.scopes], spend_of.get(scope, Spend())) for scope in named
     }
     whole = _sum(items, spend)
-    return replace(whole, parts={scope: part for scope, part in parts.items() if part != NOTHING})
+    return msgspec.structs.replace(whole, parts={scope: part for scope, part in parts.items() if part != NOTHING})
 
 
 def scopes_of(decision: Decision) -> tuple[Scope, ...]:

@@ -5,8 +5,9 @@ Invariants:
 2. It is released only when without it no limit forbids the rent, and its disk may be left.
 """
 
-from dataclasses import replace
 from datetime import timedelta
+
+import msgspec
 
 from agent.decide.limits import limits
 from agent.decide.moves import recovery
@@ -32,7 +33,7 @@ def instead(
     held = pair[0] if len(pair) == 1 else None
     if held is None or wanted.kind is not IntentKind.RENT or not _must_go(held, work, fleet):
         return struck
-    without = replace(fleet, leases=tuple(lease for lease in fleet.leases if lease is not held))
+    without = msgspec.structs.replace(fleet, leases=tuple(lease for lease in fleet.leases if lease is not held))
     if limits.strike(rent, without, limits.standing(without), caps, ()) is not None:
         return struck
     sentence = (

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
 
+import msgspec
+
 from agent.decide.accounting.meter import Charge
 from agent.decide.moves import recovery
 from agent.decide.pricing import cooldowns
@@ -103,7 +105,7 @@ class Book:
             more = HostRecord(held.market, held.host_id, running_seconds=ran)
             if held.tenure is Tenure.INTERRUPTIBLE:
                 weighed = sum(charge.weighed_hours for charge in charges)
-                more = replace(more, bid_seconds=ran, weighed_hours=weighed)
+                more = msgspec.structs.replace(more, bid_seconds=ran, weighed_hours=weighed)
             self.expose(held, now, more)
 
     def hear(self, told: ProgressTold) -> None:

@@ -183,7 +183,7 @@ def _fleet(shadow: Shadow, fleet: Fleet, work: Workload) -> Fleet:
     shared = [rest for rest in fleet.cooldowns if rest.kind in SHARED]
     own = [rest for rest in book.cooldowns.values() if not rest.is_over(fleet.now)]
     held = [each for each in book.holds.values() if not each.is_over(fleet.now)]
-    return replace(
+    return msgspec.structs.replace(
         fleet,
         workloads=(work,),
         markets={name: _view(shadow, view, fleet) for name, view in fleet.markets.items()},
@@ -210,7 +210,7 @@ def _view(shadow: Shadow, view: MarketView, fleet: Fleet) -> MarketView:
     rows = shadow.paper.rows(view)
     # On a host of ours the floor is our own bid: nobody could rent it at that without us.
     ours = {lease.host_id for lease in fleet.leases if lease.market == view.market and not is_pool(lease.host_id)}
-    return replace(
+    return msgspec.structs.replace(
         view,
         instances=rows,
         labels={},

@@ -15,9 +15,9 @@ Invariants:
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 
+import msgspec
 import numpy as np
 
 from agent.decide.pricing.gamma_distribution import Gamma
@@ -63,8 +63,7 @@ _NO_HAZARD = 1e-9
 """Below this 1 - exp(-x) is x to the last digit that matters."""
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
+class Way(msgspec.Struct, frozen=True):
     """A way to hold an offer: its tenure and its GPUs' price per hour. `hazard_scale` scales the market's hazard."""
 
     tenure: tenure.Tenure
@@ -72,8 +71,7 @@ class Way:
     hazard_scale: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Reckoning:
+class Reckoning(msgspec.Struct, frozen=True):
     """The cost and yield of a stay, in dollars and hours; `per_useful` is dollars per useful DLPerf-hour.
 
     `hazard` is losses per hour of the stay.

@@ -10,8 +10,10 @@ Invariants:
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+import msgspec
 
 from agent.decide.accounting import meter
 from agent.decide.reconcile.facts import Fact, LeaseChanged
@@ -96,7 +98,7 @@ def as_shown(view: MarketView, row: Instance) -> MarketView:
     is_loading = row.state in {InstanceState.PENDING, InstanceState.LOADING} and not row.bills_gpu
     if last is None or not is_loading or BILLED_AFTER[last.kind] is not Bills.GPU_AND_DISK:
         return view
-    return replace(view, events=tuple(event for event in view.events if event is not last))
+    return msgspec.structs.replace(view, events=tuple(event for event in view.events if event is not last))
 
 
 def _started_unrecorded(held: Lease, seen_at: datetime, found: list[meter.Turn]) -> list[meter.Turn]:

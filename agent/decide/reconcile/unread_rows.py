@@ -5,7 +5,6 @@ was asked for. What neither knows stays zero, and the row goes on saying that it
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -26,7 +25,7 @@ def filled(view: MarketView, leases: Sequence[Lease], intents: Mapping[str, Inte
         return view
     held = {lease.instance_id: lease for lease in leases if lease.market == view.market}
     rows = tuple(_filled(view, row, held.get(row.instance_id), intents) for row in view.instances)
-    return replace(view, instances=rows)
+    return msgspec.structs.replace(view, instances=rows)
 
 
 def _filled(view: MarketView, row: Instance, held: Lease | None, intents: Mapping[str, Intent]) -> Instance:

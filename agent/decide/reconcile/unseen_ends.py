@@ -7,7 +7,6 @@ Invariants:
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from datetime import datetime
 
 import msgspec
@@ -38,7 +37,7 @@ def changes(
     for event, until in zip(events, [*(event.at for event in events[1:]), fleet.now], strict=False):
         shown, state = _SHOWN[BILLED_AFTER[event.kind]]
         told = tuple(each for each in view.events if each.at <= until and each.kind in BILLED_AFTER)
-        then = replace(view, events=told, offers=(), credit=None, listed_at=event.at)
+        then = msgspec.structs.replace(view, events=told, offers=(), credit=None, listed_at=event.at)
         seen = msgspec.structs.replace(
             row,
             state=shown,
@@ -49,7 +48,7 @@ def changes(
             traffic_up_gb=held.traffic_up_gb,
         )
         change = updated if state is LeaseState.RUNNING else lost
-        fact = change(replace(fleet, now=event.at), then, held, seen, state, (event.at, event.at))
+        fact = change(msgspec.structs.replace(fleet, now=event.at), then, held, seen, state, (event.at, event.at))
         if fact is not None:
             found.append(fact)
             held = fact.after

@@ -10,9 +10,10 @@ Markets number their hosts and owners independently: an id says nothing without 
 """
 
 import math
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
+
+import msgspec
 
 from agent.domain.market.outbids import NONE_TOLD, Outbids
 
@@ -71,8 +72,7 @@ def is_same_place(one: str, other: str) -> bool:
     return is_pool(one) and is_pool(other) and (f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/"))
 
 
-@dataclass(frozen=True, slots=True)
-class HostRecord:
+class HostRecord(msgspec.Struct, frozen=True):
     """Our observations of a host, decayed as of `updated_at`.
 
     A stay that is still going on, or that we ended, is exposure without a loss: censored, not forgotten.
@@ -153,4 +153,4 @@ def decayed(record: HostRecord, now: datetime) -> HostRecord:
 def exposed(record: HostRecord, more: HostRecord, at: datetime) -> HostRecord:
     """Return the record decayed to `at` with the newer counts; market, host and owner stay."""
     # A clock that went back must not let the next cycle decay the same days twice.
-    return replace(decayed(record, at).plus(more), updated_at=max(at, record.updated_at or at))
+    return msgspec.structs.replace(decayed(record, at).plus(more), updated_at=max(at, record.updated_at or at))

@@ -6,8 +6,9 @@ comes only from bids of ours at or below it. Sums could not tell afterwards whic
 
 import math
 from bisect import bisect_left
-from dataclasses import dataclass
 from typing import Self
+
+import msgspec
 
 STEPS = (0.0, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
 """Lower bounds of the steps of headroom; the last step has no end. Counts by other steps are not comparable."""
@@ -15,8 +16,7 @@ STEPS = (0.0, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
 _NONE = (0.0,) * len(STEPS)
 
 
-@dataclass(frozen=True, slots=True)
-class Outbids:
+class Outbids(msgspec.Struct, frozen=True):
     """Counts by step: `ours` of the bids that lost, at the nearest step; `rivals` of those that won."""
 
     ours: tuple[float, ...] = _NONE

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 
+import msgspec
+
 from agent.domain.money import Usd, UsdPerHour
 
 
@@ -26,8 +28,7 @@ class Kind(Enum):
     WORKLOAD = "workload"
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(msgspec.Struct, frozen=True):
     """The scope of a budget: everything, one market or one workload, by name."""
 
     kind: Kind

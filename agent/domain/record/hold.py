@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+import msgspec
+
 from agent.domain.market.host import HostKey, OwnerKey
 from agent.domain.record.expiry import Expiring
 from agent.domain.work.workload import Slot
@@ -50,8 +52,7 @@ _KINDS = frozenset(TargetKind)
 _SPOKEN_BARE = frozenset({TargetKind.WORKLOAD, TargetKind.SLOT, TargetKind.LEASE})
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Target:
+class Target(msgspec.Struct, frozen=True, order=True):
     """What a hold is about; written as KIND:NAME."""
 
     kind: TargetKind

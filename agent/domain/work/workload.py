@@ -4,14 +4,15 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum
 
+import msgspec
+
 from agent.domain.market.gpu import GpuModel
 from agent.domain.money import UsdPerHour
 from agent.domain.work.deadline import Deadline
 from agent.domain.work.ready_sign import Readiness
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Slot:
+class Slot(msgspec.Struct, frozen=True, order=True):
     """One place of a workload; a slot has one lease, and two only while it moves."""
 
     workload: str
@@ -104,8 +105,7 @@ class Requirements:
     """Extra filters in the market's own search grammar, checked by the adapter that will send them."""
 
 
-@dataclass(frozen=True, slots=True)
-class MaxPrice:
+class MaxPrice(msgspec.Struct, frozen=True):
     """The most that one slot may cost per hour, with its disk, on any GPU model; some models have their own."""
 
     others: UsdPerHour

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
+import msgspec
+
 from agent.decide import needs, plan
 from agent.decide.deadline import availability, availability_by_market, deadline_progress, progress_facts
 from agent.decide.limits import limits
@@ -120,11 +122,11 @@ class Engine:
     def _planned(self, view: MarketView, found: reconcile.Reconciliation) -> plan.Plan:
         fleet = self._fleet(view)
         self._typical = deadline_progress.typical(self._typical, fleet)
-        fleet = replace(fleet, typical=self._typical)
+        fleet = msgspec.structs.replace(fleet, typical=self._typical)
         self._capacity = availability.watched(self._capacity, fleet) | availability_by_market.watched(
             self._capacity, fleet
         )
-        return plan.plan(replace(fleet, capacity=self._capacity), self.tuned, self.caps, found.faulty)
+        return plan.plan(msgspec.structs.replace(fleet, capacity=self._capacity), self.tuned, self.caps, found.faulty)
 
     def _found(self) -> reconcile.Reconciliation:
         self._view = self._look()

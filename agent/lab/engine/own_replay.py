@@ -7,8 +7,10 @@ Invariants:
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+import msgspec
 
 from agent.decide.accounting import meter
 from agent.decide.deadline import deadline_progress
@@ -68,7 +70,7 @@ def replay(history: History, work: Workload, chosen: Tuned, caps: Limits, step: 
             break
         fleet = _fleet(work, moment, since, plans)
         typical = deadline_progress.typical(typical, fleet)
-        done = shadow.step(made, replace(fleet, typical=typical), chosen, caps)
+        done = shadow.step(made, msgspec.structs.replace(fleet, typical=typical), chosen, caps)
         plans += 1
         kinds += (
             Counter(type(each).__name__.lower() for each in done.news if not isinstance(each, Hold)) if done else {}

@@ -76,7 +76,7 @@ def exposed(record: HostRecord, more: Exposure) -> HostRecord:
         weighed_hours=more.weighed_hours,
     )
     made = hosts_domain.exposed(record, added, more.at)
-    return dataclasses.replace(made, owner_id=more.owner_id or record.owner_id)
+    return msgspec.structs.replace(made, owner_id=more.owner_id or record.owner_id)
 
 
 def named(place: tuple[str, str]) -> dict[str, str]:
@@ -86,7 +86,7 @@ def named(place: tuple[str, str]) -> dict[str, str]:
 
 def host_row(record: HostRecord) -> dict[str, Any]:
     """Return the columns of a host's record."""
-    columns = {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
+    columns = {field: getattr(record, field) for field in record.__struct_fields__}
     return {**columns, "outbids": {"steps": STEPS, **msgspec.to_builtins(record.outbids)}}
 
 

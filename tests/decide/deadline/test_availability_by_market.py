@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from agent.decide.deadline import availability, availability_by_market, regimes
@@ -50,8 +51,11 @@ def test_looks_that_say_the_same_count_by_the_hours_between() -> None:
 
 def test_one_market_or_no_deadline_is_not_watched_apart() -> None:
     fleet = seen(0)
-    assert availability_by_market.watched({}, replace(fleet, workloads=(builders.workload(),))) == {}
-    assert availability_by_market.watched({}, replace(fleet, markets={"vast": fleet.markets["vast"]})) == {}
+    assert availability_by_market.watched({}, msgspec.structs.replace(fleet, workloads=(builders.workload(),))) == {}
+    assert (
+        availability_by_market.watched({}, msgspec.structs.replace(fleet, markets={"vast": fleet.markets["vast"]}))
+        == {}
+    )
 
 
 def test_a_stretch_that_nobody_watched_turns_regimes_and_begins_a_spell() -> None:

@@ -1,9 +1,9 @@
 """Credit: how long it lasts, what is said when nobody tells it, and who drains it; thresholds are told once."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -181,8 +181,8 @@ def test_what_we_count_ourselves_is_never_an_alarm(steps: list[tuple[int, int]])
         step = fleet("50", "1", minutes)
         amount = Usd(1_000_000 + micros)
         spend = Spend(amount, amount, amount)
-        view = replace(step.markets["vast"], credit=Usd(50_000_000 - micros))
-        seen.append(replace(step, spend=spend, spend_of={VAST: spend}, markets={"vast": view}))
+        view = msgspec.structs.replace(step.markets["vast"], credit=Usd(50_000_000 - micros))
+        seen.append(msgspec.structs.replace(step, spend=spend, spend_of={VAST: spend}, markets={"vast": view}))
     assert watched(*seen) == []
 
 
@@ -201,10 +201,10 @@ def test_a_threshold_is_told_once_a_window_and_over_a_restart(window: str) -> No
     marks = list(budget_alerts.crossings(seen, limits.standing(seen), caps))
     assert [mark.kind for mark in marks if isinstance(mark, Marked)] == ["budget.warned"] * 2
     rests = tuple(mark.rest for mark in marks if isinstance(mark, Marked) and isinstance(mark.rest, ToldCrossing))
-    assert crossed(replace(seen, told=rests), caps) == []
+    assert crossed(msgspec.structs.replace(seen, told=rests), caps) == []
     ends = [rest.until or builders.ago(days=-50_000) for rest in rests]
     again = [] if window == "total" else ["budget.warned"] * 2
-    assert crossed(replace(seen, now=max(ends), told=rests), caps) == again
+    assert crossed(msgspec.structs.replace(seen, now=max(ends), told=rests), caps) == again
 
 
 @pytest.mark.parametrize(

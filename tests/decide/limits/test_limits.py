@@ -1,9 +1,9 @@
 """Limits outrank strategies, strike only what may raise spend, and count doubt as spend."""
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -192,7 +192,7 @@ intents = st.builds(
 @given(st.lists(leases, max_size=6, unique_by=lambda lease: lease.lease_id), st.lists(intents, max_size=4), intents)
 def test_another_doubt_never_lowers_what_is_committed(held: list[Any], many: list[Any], another: Any) -> None:
     fleet: Fleet = builders.fleet(leases=tuple(held), intents=tuple(many))
-    before, after = limits.standing(fleet), limits.standing(replace(fleet, intents=(*many, another)))
+    before, after = limits.standing(fleet), limits.standing(msgspec.structs.replace(fleet, intents=(*many, another)))
     assert (after.rate, after.today, after.month) >= (before.rate, before.today, before.month)
     assert after.today - before.today == after.month - before.month
     assert after.instances >= before.instances

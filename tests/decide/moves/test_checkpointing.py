@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -76,7 +77,7 @@ def test_a_rent_carries_it_and_explain_shows_it_for_what_runs() -> None:
     assert rent.advice is not None
     shown = explain.explanation_json(explain.explain(fleet, made, keeping()))["checkpoints"]
     assert (shown[0]["slot"], shown[0]["seconds"]) == ("train/0", rent.advice.interval)
-    held = replace(fleet, leases=(builders.lease(1),))
+    held = msgspec.structs.replace(fleet, leases=(builders.lease(1),))
     idle = replace(made, decisions=())
     (row,) = explain.explanation_json(explain.explain(held, idle, keeping()))["checkpoints"]
     assert row["host"] == builders.lease(1).host_id

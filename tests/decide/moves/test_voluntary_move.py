@@ -3,6 +3,7 @@
 import dataclasses
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -62,7 +63,7 @@ def test_a_dear_bid_is_left_for_a_cheap_one_and_sooner_where_it_is_lost_often() 
 )
 def test_moves_that_nothing_forces_end_with_the_days(tenure: Tenure, to: Tenure, most: int) -> None:
     best = builders.candidate(builders.offer(2), bid="0.20")
-    best = dataclasses.replace(best, way=dataclasses.replace(best.way, tenure=to))
+    best = dataclasses.replace(best, way=msgspec.structs.replace(best.way, tenure=to))
     for runs, is_left in ((most - 1, True), (most, False)):
         slot = SlotView(builders.slot(), on_demand(tenure=tenure), runs=runs)
         assert (voluntary_move.go_back(slot, builders.workload(), best, 0.2) is not None) is is_left

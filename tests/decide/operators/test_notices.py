@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from agent.decide.operators import notices
@@ -26,15 +27,19 @@ def test_a_fleet_that_may_pay_has_nothing_to_tell() -> None:
     ("view", "code", "part"),
     [
         (
-            replace(VIEW, is_fresh=False, trouble="it answered 503."),
+            msgspec.structs.replace(VIEW, is_fresh=False, trouble="it answered 503."),
             "unreadable",
             "UTC: it answered 503; what ran then",
         ),
-        (replace(VIEW, is_fresh=False, listed_at=None), "unreadable", "could not be read yet: no answer"),
-        (replace(VIEW, no_spend_because="spend = false"), "no_spend", "spend = false"),
-        (replace(VIEW, clock_skew_seconds=-86_400.0), "clock_skew", "1 day, 0:00:00 ahead of"),
-        (replace(VIEW, clock_skew_seconds=61.0), "clock_skew", "0:01:01 behind"),
-        (replace(VIEW, credit=ZERO), "no_credit", "top it up"),
+        (
+            msgspec.structs.replace(VIEW, is_fresh=False, listed_at=None),
+            "unreadable",
+            "could not be read yet: no answer",
+        ),
+        (msgspec.structs.replace(VIEW, no_spend_because="spend = false"), "no_spend", "spend = false"),
+        (msgspec.structs.replace(VIEW, clock_skew_seconds=-86_400.0), "clock_skew", "1 day, 0:00:00 ahead of"),
+        (msgspec.structs.replace(VIEW, clock_skew_seconds=61.0), "clock_skew", "0:01:01 behind"),
+        (msgspec.structs.replace(VIEW, credit=ZERO), "no_credit", "top it up"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -45,11 +50,11 @@ def test_what_keeps_a_market_from_being_paid(view: MarketView, code: str, part: 
 
 
 def test_a_small_difference_of_clocks_is_none() -> None:
-    assert told(replace(VIEW, clock_skew_seconds=-60.0)) == []
+    assert told(msgspec.structs.replace(VIEW, clock_skew_seconds=-60.0)) == []
 
 
 def test_what_stopped_all_writing_is_told_once_and_first() -> None:
-    view = replace(VIEW, no_spend_because="a second daemon")
+    view = msgspec.structs.replace(VIEW, no_spend_because="a second daemon")
     assert [code for code, _ in told(view, "a second daemon", is_writable=False)] == ["writing_stopped", "unwritable"]
 
 

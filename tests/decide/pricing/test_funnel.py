@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,7 +37,7 @@ CHANGES: list[dict[str, Any]] = [
 
 
 def sampled(*rows: Offer, at: Any = AT) -> Fleet:
-    view = replace(builders.view(), sample=rows, sampled_at=at)
+    view = msgspec.structs.replace(builders.view(), sample=rows, sampled_at=at)
     return builders.fleet(leases=(), markets={"vast": view})
 
 

@@ -4,6 +4,7 @@ import random
 from dataclasses import replace
 from itertools import accumulate
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -126,7 +127,7 @@ def test_losses_to_on_demand_are_what_no_bid_saves() -> None:
 
 
 def test_what_was_seen_fades_as_every_count_does() -> None:
-    record = replace(seen(*[(0, 0)] * 8, displaced=4.0), updated_at=builders.NOW)
+    record = msgspec.structs.replace(seen(*[(0, 0)] * 8, displaced=4.0), updated_at=builders.NOW)
     later = decayed(record, builders.NOW + HALF_LIFE)
     assert sum(later.outbids.ours) == sum(later.outbids.rivals) == pytest.approx(4)
     assert rival_bids.learned(record).above[1] < rival_bids.learned(later).above[1] < rival_bids.ASSUMED.above[1]
@@ -184,7 +185,7 @@ def test_only_a_bid_is_displaced(cause: Cause, tenure: Tenure, is_displaced: boo
 @pytest.mark.parametrize(("rival", "headroom"), [(0, 0.05), (6, 0.0)])
 def test_a_bid_goes_by_the_rivals_seen_anywhere(rival: int, headroom: float) -> None:
     """Seen on another host: those who bid a hair over the floor are worth outbidding, the bold are not."""
-    lost = replace(
+    lost = msgspec.structs.replace(
         seen(*[(0, rival)] * 60), host_id="h9", market_losses=60.0, bid_seconds=100 * 3600.0, updated_at=builders.NOW
     )
     tuned = {"patient": builders.tuned(Patient(), PatientParams(headroom=0.5, on_demand_if_cheaper=False))}

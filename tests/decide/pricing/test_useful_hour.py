@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 from datetime import timedelta
 
+import msgspec
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -103,7 +104,7 @@ def test_a_hosts_hazard_lies_between_what_it_says_and_what_it_did(said: float, l
     if hours:
         least, most = sorted((prior, lost / hours))
         assert least - 1e-12 <= posterior <= most * (1 + 1e-9) + 1e-12
-    assert useful_hour.host_hazard(said, replace(record, interruptions=lost + 1)) > posterior
+    assert useful_hour.host_hazard(said, msgspec.structs.replace(record, interruptions=lost + 1)) > posterior
 
 
 def test_a_host_that_is_up_half_the_time_fails_every_other_outage() -> None:

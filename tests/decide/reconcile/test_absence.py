@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -126,7 +127,7 @@ def test_a_release_without_an_answer_counts_up_to_the_listing_that_lacks_it() ->
     sent = builders.intent(
         kind=IntentKind.RELEASE, lease_id="vast-1", sent_at=builders.ago(minutes=29), state=IntentState.IN_DOUBT
     )
-    fleet = replace(world((held,), **DENIED), intents=(sent,))
+    fleet = msgspec.structs.replace(world((held,), **DENIED), intents=(sent,))
     (fact,) = (fact for fact in reconcile.reconcile(fleet, Memory()).facts if isinstance(fact, LeaseChanged))
     assert (fact.kind, fact.after.accrued_until) == ("lease.released", NOW)
     assert sum(charge.running_seconds for charge in fact.charges) == 30 * 60

@@ -198,7 +198,11 @@ def test_a_rent_found_late_is_held_to_what_was_asked_once_two_answers_agree(agai
     intent = builders.intent(7, host_id="h9")
     fleet = world(past_intents={intent.intent_id: intent})
     rows = {} if again is None else {"7": msgspec.structs.replace(ROW, host_id=again)}
-    fact = found(replace(fleet, markets={"vast": replace(fleet.markets["vast"], looked_rows=rows)}))
+    fact = found(
+        msgspec.structs.replace(
+            fleet, markets={"vast": msgspec.structs.replace(fleet.markets["vast"], looked_rows=rows)}
+        )
+    )
     assert fact.lease is not None
     if again == "h7":
         assert fact.lease.has_failed

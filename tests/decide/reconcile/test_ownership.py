@@ -29,7 +29,7 @@ def world(held: Lease, listed: Label | None, looks: Any = None, *, is_fresh: boo
     rows = (builders.instance(1, label="x"),)
     view = builders.view(instances=rows, labels=labels, looks=looks or {}, is_fresh=is_fresh)
     fleet = builders.fleet(leases=(), markets={"vast": view}, **changes)
-    return Fleet(**{**{name: getattr(fleet, name) for name in fleet.__dataclass_fields__}, "leases": (held,)})
+    return Fleet(**{**{name: getattr(fleet, name) for name in fleet.__struct_fields__}, "leases": (held,)})
 
 
 def kinds(facts: tuple[Fact, ...]) -> list[str]:
@@ -83,7 +83,7 @@ def test_the_label_of_its_rent_on_another_instance_disowns_it_at_once() -> None:
     rows = (builders.instance(1), builders.instance(2))
     view = builders.view(instances=rows, labels={"2": OURS})
     fleet = world(FRESH, None)
-    fleet = Fleet(**{**{name: getattr(fleet, name) for name in fleet.__dataclass_fields__}, "markets": {"vast": view}})
+    fleet = Fleet(**{**{name: getattr(fleet, name) for name in fleet.__struct_fields__}, "markets": {"vast": view}})
     owned = ownership.settle(fleet, Memory())
     (fact, _) = owned.facts
     assert isinstance(fact, LeaseDisowned)

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from agent.decide.reconcile import reconcile, unread_rows
@@ -42,7 +43,8 @@ def test_a_view_that_is_not_fresh_yields_nothing_and_forgets_nothing() -> None:
     memory = seen(RUNS, builders.instance(state=InstanceState.PAUSED)).memory
     for changes in ({"is_fresh": False}, {"listed_at": None}):
         fleet = world((RUNS,))
-        fleet = replace(fleet, markets={"vast": replace(fleet.markets["vast"], **changes)})
+        view = msgspec.structs.replace(fleet.markets["vast"], **changes)
+        fleet = msgspec.structs.replace(fleet, markets={"vast": view})
         result = reconcile.reconcile(fleet, memory)
         assert (result.facts, result.memory, result.faulty) == ((), memory, frozenset())
 
@@ -333,7 +335,7 @@ def test_a_lease_whose_price_cannot_be_read_is_metered_at_what_it_says() -> None
     row = builders.instance(gpu_rate=money.FREE, unread=frozenset({"gpu_rate"}))
     fleet = world((RUNS,), row, at=40)
     view = unread_rows.filled(fleet.markets["vast"], fleet.leases, {})
-    fact = changed(reconcile.reconcile(replace(fleet, markets={"vast": view}), Memory()))
+    fact = changed(reconcile.reconcile(msgspec.structs.replace(fleet, markets={"vast": view}), Memory()))
     assert fact.after.gpu_rate == RUNS.gpu_rate
     assert sum(charge.gpu.micros for charge in fact.charges) == RUNS.gpu_rate.over(600).micros
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from agent.decide.accounting import meter
@@ -81,7 +82,7 @@ def test_a_silent_host_that_came_back_unrecorded_ran_before_it_was_outbid() -> N
 def test_what_was_lost_while_it_started_may_have_run_where_no_record_could_be_read(
     *, is_record_read: bool, is_stopped: bool, hours: float
 ) -> None:
-    view = replace(builders.view(), is_record_read=is_record_read)
+    view = msgspec.structs.replace(builders.view(), is_record_read=is_record_read)
     held = builders.lease(state=LeaseState.STARTING, bills=Bills.DISK, accrued_until=STARTED, has_run=False)
     change = turns.turned(held, view, Bills.DISK, (SEEN, NOW), NOW, is_stopped=is_stopped)
     assert gpu_hours(held, list(change.turns)) == hours

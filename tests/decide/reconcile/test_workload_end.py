@@ -2,9 +2,9 @@
 
 import datetime as dt
 from collections import Counter
-from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from agent.decide import slots
@@ -116,7 +116,7 @@ def sighted(**told: Any) -> dict[str, Any]:
 )
 def test_a_batch_that_ended_badly_waits_for_a_person_for_good(work: Any, view: dict[str, Any], why: str) -> None:
     """Its next rent would be paid for the same failure: the mark says why, what to do, and does not wear off."""
-    fleet = replace(ended(**view), workloads=(work,))
+    fleet = msgspec.structs.replace(ended(**view), workloads=(work,))
     (mark,) = workload_end.marks(fleet, ())
     assert (*mark.rest.place, mark.rest.ground) == (Word.HELD, "slot:train/0", why)
     assert isinstance(mark.rest, OperatorHold)
@@ -133,7 +133,7 @@ def test_a_batch_that_ended_badly_waits_for_a_person_for_good(work: Any, view: d
     ids=["end", "line"],
 )
 def test_a_batch_that_is_done_is_never_filled_again(work: Any, view: dict[str, Any], why: str) -> None:
-    fleet = replace(ended(**view), workloads=(work,))
+    fleet = msgspec.structs.replace(ended(**view), workloads=(work,))
     (mark,) = workload_end.marks(fleet, ())
     assert (*mark.rest.place, mark.rest.ground) == (Word.DONE, "slot:train/0", why)
     assert isinstance(mark.rest, OperatorHold)
