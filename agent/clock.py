@@ -79,6 +79,36 @@ class SteppedClock:
         self._seconds = max(self._seconds, deadline)
 
 
+class PacedClock:
+    """A clock that runs `speed` times as fast as the machine's: for a rehearsal in which real processes run."""
+
+    def __init__(self, start: datetime, speed: float) -> None:
+        self.speed = speed
+        self._origin = start
+        self._began = time.monotonic()
+        self._advanced = 0.0
+
+    def now(self) -> datetime:
+        """Return the simulated wall clock, in UTC."""
+        return self._origin + timedelta(seconds=self.monotonic())
+
+    def time(self) -> float:
+        """Return the simulated wall clock in seconds since the epoch: the shape the simulator asks for."""
+        return self._origin.timestamp() + self.monotonic()
+
+    def monotonic(self) -> float:
+        """Return simulated seconds since the start."""
+        return (time.monotonic() - self._began) * self.speed + self._advanced
+
+    def advance(self, seconds: float) -> None:
+        """Move time forward; who sleeps goes on sleeping."""
+        self._advanced += seconds
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait until so many simulated seconds have passed by running."""
+        await asyncio.sleep(seconds / self.speed)
+
+
 class SteadyClock:
     """A wall clock without jumps: the machine's wall clock once, carried on by monotonic seconds (rule 14).
 

@@ -112,7 +112,7 @@ def _unfit_climate(
         elif runs_processes(climate):
             sentence = (
                 f"the climate {problems.shown(climate)} runs the workload's command on this machine, which a daemon "
-                f"never does; name another, or use `gpubid simulate --climate {climate}`"
+                f"never does; name another, or use `gpubid rehearse --climate {climate}`"
             )
             yield read.problem(path, "climate_runs_processes", sentence)
 

@@ -1,5 +1,6 @@
 """A rehearsal: agent and simulator in one process, real HTTP on loopback, and a clock that is stepped by hand.
 
+Where real processes run, the clock runs too, at a multiple of the machine's, and a seed repeats nothing.
 What it reports comes from two sides that share nothing: the ledger's own figures, and the simulator's truth.
 """
 
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.app import App, Outside
-from agent.clock import SteppedClock, SystemClock
+from agent.clock import PacedClock, SteppedClock, SystemClock
 from agent.config.settings import Config, MarketSettings
 from agent.cycle import Pass
 from agent.decide.accounting import meter
@@ -32,6 +33,7 @@ from agent.markets.runpod import names
 from agent.simulator import climate
 from agent.simulator.market_model import Slice
 from agent.simulator.market_server import Simulator
+from agent.simulator.processes import process_registry
 from agent.simulator.vast.world import World
 
 START = datetime(2026, 7, 27, tzinfo=UTC)
@@ -43,6 +45,8 @@ SAMPLE_SECONDS = 900.0
 """How often the cheapest matching ask is recorded."""
 ORPHAN_SECONDS = 600.0
 FLEET_ID = "c0ffee000000"
+TICK_SECONDS = 0.05
+"""Real seconds between two moves of a market with real processes, while nobody calls."""
 
 
 @dataclass(slots=True)
@@ -76,6 +80,8 @@ class Scene:
     seed: int
     strategy: str | None = None
     hosts: int | None = None
+    speed: float | None = None
+    """Simulated seconds in a real one, of a climate with real processes; 30 by default."""
     start: datetime = START
     on_progress: Callable[[float], None] = lambda _: None
     on_pass: Callable[[App, Pass], None] = lambda _app, _done: None
@@ -89,18 +95,18 @@ async def rehearse(
     The ledger is made in `directory`, or in a temporary one that is removed.
 
     Raises:
-        ClimateError: there is no such climate.
+        ClimateError: there is no such climate, or it does not run at that speed.
     """
     if directory is None:
         with tempfile.TemporaryDirectory(prefix="gpubid-rehearsal-") as made:
             return await rehearse(config, tuned, scene, Path(made))
     wall = SystemClock()
     began = wall.monotonic()
-    clock = SteppedClock(scene.start)
+    clock, processes = _paced(scene) if climate.named(scene.climate).processes else (_stepped(scene), None)
     world = World(climate.named(scene.climate), seed=scene.seed, start=clock.time(), hosts=scene.hosts)
     config = _staged(config, scene, directory)
     ids = random.Random(f"{scene.seed}/ids")  # noqa: S311 - a rehearsal repeats itself, secrets are not at stake
-    async with Simulator(world, clock, seed=scene.seed) as simulator:
+    async with Simulator(world, clock, seed=scene.seed, processes=processes) as simulator:
         outside = Outside(
             clock,
             lambda _: KEY,
@@ -117,6 +123,20 @@ async def rehearse(
             await app.close()
 
 
+def _stepped(scene: Scene) -> SteppedClock:
+    if scene.speed is not None:
+        raise climate.ClimateError(f"{scene.climate!r} has no real processes and runs as fast as it can: no --speed")
+    return SteppedClock(scene.start)
+
+
+def _paced(scene: Scene) -> tuple[PacedClock, process_registry.ProcessRegistry]:
+    speed = process_registry.MOST_SPEED if scene.speed is None else scene.speed
+    if not process_registry.LEAST_SPEED <= speed <= process_registry.MOST_SPEED:
+        raise climate.ClimateError(f"{scene.climate!r} runs at a --speed from 1 to 30, not at {speed:g}")
+    clock = PacedClock(scene.start, speed)
+    return clock, process_registry.ProcessRegistry(clock, speed=speed)
+
+
 def _staged(config: Config, scene: Scene, directory: Path) -> Config:
     """Return the configuration with simulated markets and a ledger of its own: a rehearsal never uses a real one."""
     markets = tuple(MarketSettings(market.name, "", scene.climate, "", None, spend=False) for market in config.markets)
@@ -126,7 +146,7 @@ def _staged(config: Config, scene: Scene, directory: Path) -> Config:
     return replace(config, markets=markets, workloads=workloads, ledger=directory / "rehearsal.sqlite")
 
 
-async def _run(app: App, clock: SteppedClock, simulator: Simulator, scene: Scene) -> Tally:
+async def _run(app: App, clock: SteppedClock | PacedClock, simulator: Simulator, scene: Scene) -> Tally:
     tally = Tally()
     end = scene.hours * 3600
     while clock.monotonic() < end:
@@ -139,11 +159,22 @@ async def _run(app: App, clock: SteppedClock, simulator: Simulator, scene: Scene
             _sample(tally, app, simulator, clock)
             scene.on_progress(min(1.0, clock.monotonic() / end))
         wait = BUSY_SECONDS if done.is_busy else app.config.poll.total_seconds()
-        clock.advance(max(wait - (clock.monotonic() - began), 0.1))
+        await _pass(clock, simulator, max(wait - (clock.monotonic() - began), 0.1))
     return tally
 
 
-def _sample(tally: Tally, app: App, simulator: Simulator, clock: SteppedClock) -> None:
+async def _pass(clock: SteppedClock | PacedClock, simulator: Simulator, seconds: float) -> None:
+    """Let time pass; a clock that runs takes the market along, so that processes die when their instance does."""
+    if isinstance(clock, SteppedClock):
+        clock.advance(seconds)
+        return
+    end = clock.monotonic() + seconds
+    while (left := end - clock.monotonic()) > 0:
+        simulator.advance_to(clock.time())
+        await clock.sleep(min(left, TICK_SECONDS * clock.speed))
+
+
+def _sample(tally: Tally, app: App, simulator: Simulator, clock: SteppedClock | PacedClock) -> None:
     simulator.advance_to(clock.time())
     markets = {market.name for market in app.config.markets}
     asks = [ask for work in app.rules.workloads if (ask := _cheapest_ask(work, simulator, markets, clock.now()))]

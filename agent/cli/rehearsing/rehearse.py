@@ -31,6 +31,7 @@ def rehearse(  # noqa: PLR0913 - one parameter per option
     hosts: Annotated[
         int | None, typer.Option(min=1, max=100_000, help="Number of hosts; the climate's own by default.")
     ] = None,
+    speed: Annotated[float | None, typer.Option(help="With real processes: the clock's, 1 to 30 (30).")] = None,
     keep_ledger: Annotated[Path | None, typer.Option(help="Keep the ledger in this directory.")] = None,
     as_json: session.JsonOption = False,
 ) -> None:
@@ -49,7 +50,7 @@ def rehearse(  # noqa: PLR0913 - one parameter per option
     if keep_ledger is not None:
         _make(keep_ledger)
     try:
-        told = _run(settings, tuned, Scene(climate, hours, seed, strategy, hosts), keep_ledger)
+        told = _run(settings, tuned, Scene(climate, hours, seed, strategy, hosts, speed), keep_ledger)
     except ClimateError as error:
         exits.stop(exits.BAD_INPUT, [f"--climate: {error}"])
     if as_json:

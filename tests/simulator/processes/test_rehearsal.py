@@ -1,0 +1,48 @@
+"""A rehearsal in which the workload's own command runs, on a clock that runs with the machine's."""
+
+import shlex
+import uuid
+from pathlib import Path
+
+import pytest
+
+from agent import tuning
+from agent.app import App
+from agent.cli.rehearsing.rehearsal import Scene, rehearse
+from agent.config import loading
+from agent.cycle import Pass
+from agent.simulator.climate import ClimateError
+from tests.support import counter
+from tests.support.programs import LIVE
+
+
+class SeenError(Exception):
+    """The command ran: the rehearsal may end."""
+
+
+async def test_a_rehearsal_runs_the_workloads_command_and_ends_it(tmp_path: Path) -> None:
+    mark, ran = uuid.uuid4().hex, tmp_path / "ran"
+    code = "import os, sys\nopen(sys.argv[2], 'w').write(os.environ['SIM_SPEED'])\nimport time\ntime.sleep(3600)"
+    command = shlex.join(counter.python(code, mark, str(ran)))
+    (tmp_path / "agent.toml").write_text(f"{LIVE.format(url='http://127.0.0.1:1')}command = '''{command}'''\n")
+    config = loading.load(tmp_path / "agent.toml", strategies=tuning.installed().keys())
+
+    def look(_app: App, _done: Pass) -> None:
+        if ran.exists() and ran.read_text():
+            raise SeenError
+
+    scene = Scene("real_processes", 2.0, 1, speed=20.0, on_pass=look)
+    with pytest.raises(SeenError):
+        await rehearse(config, tuning.load(config.strategies), scene)
+    assert ran.read_text() == "20"
+    assert counter.alive(mark) == []
+
+
+@pytest.mark.parametrize(
+    ("climate", "speed", "part"), [("real_processes", 31.0, "1 to 30"), ("calm", 30.0, "no real processes")]
+)
+async def test_a_speed_that_cannot_be_is_refused(tmp_path: Path, climate: str, speed: float, part: str) -> None:
+    (tmp_path / "agent.toml").write_text(LIVE.format(url="http://127.0.0.1:1"))
+    config = loading.load(tmp_path / "agent.toml", strategies=tuning.installed().keys())
+    with pytest.raises(ClimateError, match=part):
+        await rehearse(config, tuning.load(config.strategies), Scene(climate, 1.0, 1, speed=speed))
