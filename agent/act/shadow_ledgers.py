@@ -76,7 +76,7 @@ class Shadows:
 
     async def _one(self, work: Workload, chosen: Tuned, fleet: Fleet, caps: Limits) -> Seen | None:
         key = work.name, chosen.name
-        mine, live_before, kept_at = await self._taken_up(work, chosen.name, fleet)
+        mine, live_before, kept_at = await self._taken_up(work, chosen, fleet)
         before = replace(mine.tally)
         done = shadow.step(mine, fleet, chosen, caps)
         if done is None:
@@ -92,19 +92,22 @@ class Shadows:
         self._known = self._known if self._known is not None else {}
         return self._known
 
-    async def _taken_up(self, work: Workload, strategy: str, fleet: Fleet) -> tuple[Shadow, Counted, datetime]:
-        """Return a shadow as it was left, or one that begins with the present live position."""
+    async def _taken_up(self, work: Workload, chosen: Tuned, fleet: Fleet) -> tuple[Shadow, Counted, datetime]:
+        """Return a shadow as it was left, or one that begins with the present live position.
+
+        Other numbers begin anew: the hours and dollars of those before are not theirs.
+        """
         if self._known is None:
             reader = await self._ledger.reader()
             for account in await reader.shadows():
                 position = shadow.unpacked(account.position)
                 if position is not None:
                     self._all[account.workload, account.strategy] = position, account.live_before, account.seen_at
-        known = self._all.get((work.name, strategy))
-        if known is not None and fleet.now - known[2] < STALE:
+        known = self._all.get((work.name, chosen.name))
+        if known is not None and known[0].digest == chosen.digest and fleet.now - known[2] < STALE:
             return known
-        log.info("shadow.begun", workload=work.name, strategy=strategy)
-        return shadow.begun(work, strategy, fleet), await live(self._ledger, work.name, fleet), fleet.now - KEEP_EVERY
+        log.info("shadow.begun", workload=work.name, strategy=chosen.name, digest=chosen.digest)
+        return shadow.begun(work, chosen, fleet), await live(self._ledger, work.name, fleet), fleet.now - KEEP_EVERY
 
     async def _keep(self, mine: Shadow, live_before: Counted, now: datetime, news: Iterable[Decision]) -> None:
         account = ShadowAccount(

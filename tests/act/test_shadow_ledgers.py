@@ -1,6 +1,7 @@
 """Shadows beside a live daemon over real HTTP: they decide, are counted, survive a restart, are forgotten in time."""
 
 import datetime as dt
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -102,6 +103,25 @@ async def test_a_strategy_whose_words_cannot_be_written_costs_its_shadow_and_not
         reader = await world.app.ledger.reader()
         assert "ondemand" in {account.strategy for account in await reader.shadows()}
         assert {made.strategy for made in await reader.shadow_decisions()} == {"ondemand"}
+
+
+async def test_other_numbers_begin_the_account_anew_after_a_restart_too(tmp_path: Path) -> None:
+    async with rehearsed(tmp_path, workloads=SHADOWED) as world:
+        await world.until_running()
+        await world.cycle(minutes=20)
+        first = await told(world)
+        assert first["digest"] == strategies()["ondemand"].digest
+        other = replace(strategies()["ondemand"], digest="other")
+        rules = world.app.rules
+        world.app.rules = replace(rules, tuned={**rules.tuned, "ondemand": other})
+        await world.cycle(minutes=10)
+        second = await told(world)
+        assert second["digest"] == "other"
+        assert second["since"] > first["seen_at"]
+        assert 0 <= second["paper"]["dollars"] < first["paper"]["dollars"]
+        await world.restart(after_seconds=60)
+        await world.cycle(minutes=10)
+        assert (await told(world))["digest"] == first["digest"], "the file of the start counts"
 
 
 async def test_a_strategy_that_raises_costs_its_shadow_and_nothing_else(tmp_path: Path) -> None:

@@ -263,13 +263,11 @@ def _shadow(loop: Loop, done: Mapping[str, Any]) -> dict[str, Any]:
     if not loop.config.exists():
         raise ValueError(f"there is no {loop.config}; write one with `gpubid init`, and run this again")
     work = _workload(loop)
-    earlier = _shadowed(loop, work)
     changed = shadow_edit.put_in_shadow(loop.config, work, loop.name, loop.directory)
     made = loop.records.write(
         "shadow", _now(),
         {"data": done["data"]["digest"], "seed": done["data"]["seed"], "workload": work,
-         "numbers": done["file"]["numbers"], "changed": [str(file) for file in changed],
-         "earlier_since": None if earlier is None else earlier["since"]},
+         "numbers": done["file"]["numbers"], "changed": [str(file) for file in changed]},
     )  # fmt: skip
     loop.say("shadow", f"{loop.name} is in the shadow of {work} in {', '.join(map(str, changed)) or loop.config}")
     return made
@@ -293,8 +291,9 @@ def _day(loop: Loop, done: Mapping[str, Any]) -> dict[str, Any] | None:
         what = "take it up with `gpubid reload`, or start `gpubid run`; run this again after a day"
         loop.say("day", f"{loop.name} has not decided yet; {what}")
         return before
-    if row["since"] == done["shadow"].get("earlier_since"):
-        loop.say("day", _of_earlier(loop.name, work, row["since"]))
+    if row["digest"] != done["file"]["numbers"]:
+        what = "take these up with `gpubid reload`, and run this again after a day"
+        loop.say("day", f"{loop.name} is in the shadow of {work} with other numbers, since {row['since'][:16]}; {what}")
         return None
     span = datetime.fromisoformat(row["seen_at"]) - datetime.fromisoformat(row["since"])
     loop.say("day", f"{_hours(span):.1f} h in the shadow: {_beside(row)}")
@@ -309,15 +308,6 @@ def _day(loop: Loop, done: Mapping[str, Any]) -> dict[str, Any] | None:
     if loop.records.read("promoted") is None:
         loop.say("day", f"written to {loop.records.file('day')}; next: gpubid tune {loop.name} --promote")
     return made
-
-
-def _of_earlier(name: str, work: str, since: str) -> str:
-    """Return the sentence about an account that other numbers began: their hours would be counted for these."""
-    return (
-        f"{name} has not decided with these numbers alone: its account in the shadow of {work} began {since[:16]}, "
-        f"with other numbers; take it out of the `shadow` of {work} and `gpubid reload`, put it back after more than "
-        "an hour and reload, and run this again after a day"
-    )
 
 
 def _hours(span: timedelta) -> float:

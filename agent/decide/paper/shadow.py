@@ -89,6 +89,8 @@ class Shadow:
     listings: int = 0
     learns: bool = False
     """Whether it judges hosts by paper events: if no fleet really ran."""
+    digest: str = ""
+    """The digest of the numbers that decided all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +102,11 @@ class Step:
     facts: tuple[Fact, ...]
 
 
-def begun(work: Workload, strategy: str, fleet: Fleet) -> Shadow:
+def begun(work: Workload, chosen: Tuned, fleet: Fleet) -> Shadow:
     """Return a shadow that begins with the live position: with copies of the workload's open leases."""
     told = fleet.progress.get(work.name)
-    made = Shadow(work.name, strategy, fleet.now, done_before=told.hours if told is not None else 0.0)
+    done = told.hours if told is not None else 0.0
+    made = Shadow(work.name, chosen.name, fleet.now, done_before=done, digest=chosen.digest)
     for place in work.places:
         for lease in fleet.leases_of(place):
             if lease.state is LeaseState.RELEASING:
@@ -153,6 +156,18 @@ def unpacked(kept: bytes) -> Shadow | None:
         return msgspec.msgpack.decode(kept, type=Shadow)
     except (msgspec.MsgspecError, ValueError, TypeError):
         return None
+
+
+class _Numbered(msgspec.Struct):
+    digest: str = ""
+
+
+def digest_of(kept: bytes) -> str:
+    """Return the digest of the numbers of a shadow in these bytes; empty if nothing tells it."""
+    try:
+        return msgspec.msgpack.decode(kept, type=_Numbered).digest
+    except (msgspec.MsgspecError, ValueError, TypeError):
+        return ""
 
 
 def _bound(caps: Limits) -> Limits:

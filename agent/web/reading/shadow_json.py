@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from agent.decide.accounting import meter
-from agent.decide.paper import paper_market
+from agent.decide.paper import paper_market, shadow
 from agent.domain.record.lease import Lease
 from agent.domain.record.shadow_account import Counted, ShadowAccount, ShadowDecision
 from agent.ledger.reader import Reader
@@ -33,6 +33,7 @@ async def _row(
     return {
         "workload": account.workload,
         "strategy": account.strategy,
+        "digest": shadow.digest_of(account.position),
         "since": account.since.isoformat(),
         "seen_at": account.seen_at.isoformat(),
         "paper": _figures(account.counted, account.interruptions),

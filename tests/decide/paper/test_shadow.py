@@ -49,7 +49,7 @@ def offer(floor: str = "0.20", ask: str = "0.40") -> Offer:
 
 def lived(looks: Sequence[Fleet], chosen: Tuned = PATIENT, made: Shadow | None = None) -> Shadow:
     """Return a shadow after these looks."""
-    made = made or shadow.begun(WORK, chosen.name, looks[0])
+    made = made or shadow.begun(WORK, chosen, looks[0])
     for look in looks:
         assert shadow.step(made, look, chosen, Limits()) is not None
     return made
@@ -114,7 +114,7 @@ def test_on_demand_pays_its_ask_and_no_floor_takes_it() -> None:
 
 
 def test_it_begins_as_the_live_position_stands_and_counts_from_then_on() -> None:
-    made = shadow.begun(WORK, "patient", seen(0, leases=[builders.lease(1)]))
+    made = shadow.begun(WORK, PATIENT, seen(0, leases=[builders.lease(1)]))
     lived([seen(minute, leases=[builders.lease(1)]) for minute in range(61)], PATIENT, made)
     lease = only(made)
     assert lease.host_id == "h1"
@@ -126,7 +126,7 @@ def test_it_begins_as_the_live_position_stands_and_counts_from_then_on() -> None
 
 def test_on_a_host_of_ours_the_floor_is_our_own_bid_and_the_loss_is_ours() -> None:
     held = builders.lease(1)
-    made = shadow.begun(WORK, "patient", seen(0, leases=[held]))
+    made = shadow.begun(WORK, PATIENT, seen(0, leases=[held]))
     made.book.leases = {key: replace(lease, gpu_rate=per_hour("0.30")) for key, lease in made.book.leases.items()}
     made.paper.held = {key: replace(each, rate=per_hour("0.30")) for key, each in made.paper.held.items()}
     lived([seen(1, [offer("0.35")], [held])], PATIENT, made)
