@@ -32,7 +32,10 @@ class _Generator(GenerateJsonSchema):
 
 def agent_schema() -> dict[str, Any]:
     """Return the schema of agent.toml."""
-    return {"$schema": DIALECT, **_of(Document)}
+    schema = _of(Document)
+    # A file that includes others may leave every table to them; what is missing in all of them, a start refuses.
+    required = schema.pop("required")
+    return {"$schema": DIALECT, **schema, "if": {"not": {"required": ["include"]}}, "then": {"required": required}}
 
 
 def strategy_schema(params: Mapping[str, type[pydantic.BaseModel]]) -> dict[str, Any]:

@@ -61,7 +61,7 @@ async def test_all_is_well_and_then_it_is_not(tmp_path: Path) -> None:
         assert "search rows" in named["quota vast"]["sentence"]
         assert not named["quota vast"]["sentence"].startswith("0 of")
         assert {line["verdict"] for line in named.values()} == {"ok"}, well.out
-        assert not [line for line in named.values() if line["mend"]]
+        assert not [line for line in named.values() if line["fix"]]
 
         # A key that the market does not know, a reload that was refused, a clock that is off.
         (tmp_path / "agent.toml").write_text("nonsense")
@@ -81,7 +81,7 @@ async def test_all_is_well_and_then_it_is_not(tmp_path: Path) -> None:
     assert down.code == 1
     found = lines(down)
     assert {name for name, line in found.items() if line["verdict"] == "fail"} >= {"market vast", "ledger", "daemon"}
-    assert all(line["mend"] for line in found.values() if line["verdict"] != "ok")
+    assert all(line["fix"] for line in found.values() if line["verdict"] != "ok")
     told = await gpubid(tmp_path, "doctor")
     assert (told.code, "FAIL  ledger: lease without an instance" in told.out) == (1, True), told
 

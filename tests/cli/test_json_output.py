@@ -78,7 +78,11 @@ UNSEEN = {
         "fits[].later_half",
         "regimes",
     },
-    "lab tune": {"without_effect[]"},
+    # From an own start only; tests/cli/test_tune.py has one.
+    "lab tune": {
+        "without_effect[]",
+        *(key.path for key in SECTIONS["lab tune"] if key.path.startswith("held_out_beside_shipped.")),
+    },
     # A problem's own figures: deadline has none. tests/lab/test_provenance.py has days that numbers were fitted on.
     "lab bench": {"strategies[].figures.<figure>", "strategies[].fitted_on[]"},
     # Only a cloud's price needs a source; tests/cli/test_spend.py has one.

@@ -40,6 +40,16 @@ def spoil(place: Path, statement: str) -> None:
     link.close()
 
 
+async def test_times_of_another_year_have_their_year(place: Path) -> None:
+    # Three years in microseconds.
+    for statement in ("UPDATE events SET at = at - 94608000000000", "UPDATE prices SET at = at - 94608000000000"):
+        spoil(place, statement)
+        ran = await gpubid(place, "ledger", statement.split()[1])
+        times = [line[:19] for line in ran.out.splitlines()[1:] if line[:2] == "20"]
+        assert times, ran
+        assert all(time.startswith("2023-07-2") for time in times)
+
+
 async def test_events_tell_each_interruption_with_its_cause_and_evidence(rehearsed: Path) -> None:
     asked = ("ledger", "events", "--kind", "lease.interrupted")
     text, found = await gpubid(rehearsed, *asked), (await gpubid(rehearsed, *asked, "--json")).json

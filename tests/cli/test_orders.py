@@ -46,7 +46,7 @@ async def test_words_are_taken_by_the_daemon_and_shown(tmp_path: Path) -> None:
         assert {event["reason_code"] for event in events} >= {"pause", "resume", "drain", "lock", "release"}
         assert all(f"uid {os.getuid()}" in event["reason"] for event in events)
         assert "None" not in (await gpubid(tmp_path, "ledger", "events")).out, "a word on a whole workload has no slot"
-        resting = {row["what"] for row in (await gpubid(tmp_path, "fleet", "--json")).json["resting"]}
+        resting = {row["what"] for row in (await gpubid(tmp_path, "fleet", "--json")).json["holds_and_cooldowns"]}
         assert resting >= {"drain:workload:train", "lock:host:vast/77"}
         assert (await gpubid(tmp_path, "unlock", "host:77")).code == 0
 
@@ -70,7 +70,7 @@ async def test_a_kill_of_one_target_leaves_the_others_alone(tmp_path: Path) -> N
         assert "pause market:vast" in kept.out
         assert [row["status"] for row in (await market.truth())["contracts"] if not row["ended"]] == ["stopped"]
         assert (await gpubid(tmp_path, "kill", "--lift", "train/0")).code == 0
-        resting = {row["what"] for row in (await gpubid(tmp_path, "fleet", "--json")).json["resting"]}
+        resting = {row["what"] for row in (await gpubid(tmp_path, "fleet", "--json")).json["holds_and_cooldowns"]}
         assert "pause:market:vast" in resting
         assert "kill:slot:train/0" not in resting
 
@@ -190,7 +190,7 @@ async def test_a_named_uid_may_order(tmp_path: Path) -> None:
         sock, body = tmp_path / "ledger.sqlite.sock", '{"verb": "drain", "target": "train"}'
         answer = await asyncio.to_thread(programs.asked_as, 65_534, 0, sock, "POST", "/say", body)
         assert " 200 OK" in answer, answer
-        assert (await gpubid(tmp_path, "fleet", "--json")).json["resting"][0]["after"] == "uid 65534"
+        assert (await gpubid(tmp_path, "fleet", "--json")).json["holds_and_cooldowns"][0]["after"] == "uid 65534"
 
 
 async def test_reading_verbs_ask_the_daemon_where_the_ledger_is_not_ours_to_read(
@@ -297,6 +297,7 @@ async def test_what_a_daemon_that_ended_did_not_take_is_not_forgotten(
     await runner.cleanup()
     assert ran.exit_code == code, ran.output
     assert "vast-2" in ran.stderr
+    assert "vast-1 is released" in ran.stdout
 
 
 async def test_without_a_daemon_somebody_elses_ledger_is_left_alone(

@@ -34,6 +34,14 @@ def test_a_shipped_file_satisfies_the_schema_it_names(path: Path) -> None:
     assert list(validator.iter_errors(tomllib.loads(path.read_text()))) == []
 
 
+def test_a_table_may_be_in_an_included_file() -> None:
+    schema, part = schema_of(ROOT / "agent.toml"), tomllib.loads(GOOD)
+    del part["limits"]
+    with pytest.raises(jsonschema.ValidationError, match="limits"):
+        jsonschema.validate(part, schema, cls=jsonschema.Draft7Validator)
+    jsonschema.validate({"include": ["conf.d/*.toml"], **part}, schema, cls=jsonschema.Draft7Validator)
+
+
 @pytest.mark.parametrize(
     "text",
     [

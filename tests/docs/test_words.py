@@ -59,8 +59,6 @@ EXCUSES = (
     Excuse("agent/lab/", "ticks?", "a step of a trace"),
     Excuse("deploy/handbook/pages/lab.md", "ticks?", "a step of a trace"),
     Excuse("deploy/handbook/pages/inside.md", "ticks?", "a step of a trace"),
-    Excuse("deploy/json-output.md", "resting", "a key of the JSON"),
-    Excuse("agent/web/templates/board.html", "resting", "a name in the template"),
     Excuse("deploy/json-output.md", "ticks?", "a step of a trace, in the output of the lab's verbs"),
 )
 

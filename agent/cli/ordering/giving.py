@@ -42,11 +42,17 @@ def give(orders: Sequence[Order], file: Path, *, as_json: bool, yes: bool = True
     """
     session.log_quietly()
     given = Given()
-    while left := orders[len(given.answers) :]:
-        agreed = confirmation.ask(left, file, yes=yes)
-        _try(agreed, file, given)
-    said = _merged(given.answers)
-    _print(said, _again(orders) if given.is_here else BY_DAEMON, order_text.doubts(orders, said), as_json=as_json)
+    try:
+        while left := orders[len(given.answers) :]:
+            agreed = confirmation.ask(left, file, yes=yes)
+            _try(agreed, file, given)
+    except typer.Exit:
+        # A later order was refused: those before it were carried out all the same.
+        if given.answers:
+            _print(orders[: len(given.answers)], given, as_json=as_json)
+        raise
+    if _print(orders, given, as_json=as_json):
+        raise typer.Exit(exits.FAILED)
 
 
 def _try(orders: Sequence[Order], file: Path, given: Given) -> None:
@@ -130,7 +136,10 @@ def _again(orders: Sequence[Order]) -> str:
     return f"no daemon runs, so nobody tries again: give {words} again, or start `gpubid run`"
 
 
-def _print(said: dict[str, Any], again: str, doubts: Sequence[str], *, as_json: bool) -> None:
+def _print(orders: Sequence[Order], given: Given, *, as_json: bool) -> bool:
+    """Print what orders came to; return whether anything is not done yet or in doubt."""
+    said = _merged(given.answers)
+    again, doubts = _again(orders) if given.is_here else BY_DAEMON, order_text.doubts(orders, said)
     late = [row for row in said["done"] if row["state"] != "confirmed"]
     if as_json:
         session.print_json(said)
@@ -143,5 +152,4 @@ def _print(said: dict[str, Any], again: str, doubts: Sequence[str], *, as_json: 
             session.say(doubt)
         if late:
             session.say(f"recorded, but not all is confirmed; {again}")
-    if late or doubts:
-        raise typer.Exit(exits.FAILED)
+    return bool(late or doubts)

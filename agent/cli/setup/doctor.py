@@ -38,7 +38,7 @@ def as_document(lines: list[doctor_checks.Line]) -> dict[str, object]:
     return {
         "is_good": all(line.verdict is not doctor_checks.Verdict.FAIL for line in lines),
         "lines": [
-            {"name": line.name, "verdict": line.verdict.value, "sentence": line.sentence, "mend": line.fix}
+            {"name": line.name, "verdict": line.verdict.value, "sentence": line.sentence, "fix": line.fix}
             for line in lines
         ],
     }

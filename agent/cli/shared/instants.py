@@ -18,6 +18,14 @@ def instant(option: str, text: str | None) -> datetime | None:
     return found
 
 
+def shown(text: str) -> str:
+    """Return an instant of a table, with its year where that is not this year."""
+    from agent.clock import SystemClock
+
+    at = datetime.fromisoformat(text)
+    return f"{at:%m-%d %H:%M:%S}" if at.year == SystemClock().now().year else f"{at:%Y-%m-%d %H:%M:%S}"
+
+
 def day(option: str, text: str | None) -> date | None:
     """Return the UTC day of an instant, or end with how to write one."""
     found = instant(option, text)

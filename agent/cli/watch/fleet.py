@@ -124,7 +124,7 @@ def _sentences(shown: dict[str, Any]) -> "Iterator[str]":
     yield from (f"in doubt: {row['kind']} {row['intent']} for {row['slot']}" for row in shown["in_doubt"])
     from agent.act.orders import operator_orders
 
-    for row in shown["resting"]:
+    for row in shown["holds_and_cooldowns"]:
         if row["what"].partition(":")[0] in operator_orders.MARKS:
             continue
         kind = "hold" if row["what"].partition(":")[0] in HOLDS else "cooldown"

@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -63,7 +62,7 @@ def events(
         slot = row["workload"] if row["slot"] is None else f"{row['workload']}/{row['slot']}"
         amount = str(money.usd(row["amount"])) if row["amount"] else ""
         price = str(money.per_hour(row["bid"])) if row["bid"] is not None else ""
-        when = f"{datetime.fromisoformat(row['at']):%m-%d %H:%M:%S}"
+        when = instants.shown(row["at"])
         why = row["evidence"] or row["reason"]
         session.add(table, when, slot, row["kind"], row["host_id"], row["cause"] or "", price, amount, why)
     session.show(table)
@@ -99,8 +98,7 @@ def prices(
     table = session.table("at", "host", "GPU", "ask", "floor")
     for row in reversed(shown):
         ask, floor = (str(money.per_hour(row[key])) if row[key] else "-" for key in ("ask", "floor"))
-        at = f"{datetime.fromisoformat(row['at']):%m-%d %H:%M:%S}"
-        session.add(table, at, row["host_id"], f"{row['gpus']}x {row['gpu']}", ask, floor)
+        session.add(table, instants.shown(row["at"]), row["host_id"], f"{row['gpus']}x {row['gpu']}", ask, floor)
     session.show(table)
 
 
@@ -237,7 +235,6 @@ def _say_verified(found: "Verification") -> None:
             f"not damaged, but {len(found.inconsistencies)} sum(s) contradict each other: keep this ledger, "
             "a backup knows less; compare `gpubid spend --by lease` with the market's bill and send "
             "`gpubid bug-report` with a bug report"
-            "bug report"
         )
     else:
         session.say("sound")

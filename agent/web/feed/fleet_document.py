@@ -21,6 +21,7 @@ from agent.decide.operators import operator_holds
 from agent.decide.operators.notices import Notice
 from agent.domain import money
 from agent.domain.market.tenure import Tenure
+from agent.domain.record import hold
 from agent.domain.record.account import Line
 from agent.domain.record.budget import EVERYTHING, Window
 from agent.domain.record.event import Event
@@ -162,10 +163,11 @@ async def _slots(places: Sequence[Slot], of: Sources, reader: Reader) -> list[re
     recorded = {made.slot: made for made in await reader.decisions()}
     planned = dict(_planned(of.seen))
     works = {work.name: work for work in of.rules.workloads}
+    holds = hold.in_force(of.known.holds, of.now)
     found = []
     for place in places:
         mine, last = having.by_slot.get(place, ()), recorded.get(place)
-        said = views.slot(place, of.known, [last] if last else [], of.now, mine)
+        said = views.slot(place, holds, [last] if last else [], mine)
         decision = planned.get(str(place)) or (_recorded(last) if last else None)
         row = _row(str(place), mine, trails, _useful_share(mine, lines, works.get(place.workload), of.now), decision)
         found.append(_with(row, state=said["state"], why=_sentence(said["why"]), is_configured=True))

@@ -11,6 +11,7 @@ from agent.act.orders import operator_orders
 from agent.cycle import Pass
 from agent.decide import explain
 from agent.domain.market.tenure import Tenure
+from agent.domain.record import hold
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import Intent
@@ -71,9 +72,9 @@ async def board(sight: Sources, reader: Reader, page: int) -> dict[str, Any]:
         "timeline": [event(each) for each in await reader.events(kinds=TIMELINE, limit=EVENTS)],
         **_plan(seen),
         "shadows": (await shadow_json.shown(reader, known.leases, now))["shadows"][:ROWS],
-        "resting": [_rest(rest) for rest in known.rests if operator_orders.holds_back(rest) and not rest.is_over(now)][
-            :ROWS
-        ],
+        "cooldowns": [
+            _rest(rest) for rest in known.rests if operator_orders.holds_back(rest) and not rest.is_over(now)
+        ][:ROWS],
     }
 
 
@@ -86,10 +87,11 @@ async def _slots(rows: Sequence[Slot | Lease], having: Filled, sight: Sources, r
     since = sight.now - price_trail.SPAN
     past = await slot_history.histories(places, sight.known.leases, reader, since, sight.now)
     decided = await reader.decisions(places)
+    holds = hold.in_force(sight.known.holds, sight.now)
     found = []
     for place in places:
         mine = having.by_slot.get(place, ())
-        row = views.slot(place, sight.known, decided, sight.now, mine) | {"is_loose": False}
+        row = views.slot(place, holds, decided, mine) | {"is_loose": False}
         found.append(row | {"past": past[place], "leases": [_lease(each, courses) for each in mine]})
     for each in loose:
         row = {"slot": str(each.slot), "state": each.state.value, "why": "", "is_loose": True}

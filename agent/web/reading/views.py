@@ -41,10 +41,11 @@ def fleet(
     places = [place for work in workloads for place in work.places]
     filled = slot_leases.filled(places, known.leases).by_slot
     last = {made.slot: (made,) for made in reversed(decided)}
+    holds = hold.in_force(known.holds, now)
     return {
         "now": now.isoformat(),
         "notices": [asdict(notice) for notice in (*notices, *held_back(known.leases))],
-        "slots": [slot(place, known, last.get(place, ()), now, filled.get(place, ())) for place in places],
+        "slots": [slot(place, holds, last.get(place, ()), filled.get(place, ())) for place in places],
         "leases": [lease(held) for held in known.leases],
         "in_doubt": [
             {
@@ -58,7 +59,7 @@ def fleet(
         "spent_today_dollars": (known.total.today + owed).dollars,
         "spent_month_dollars": (known.total.month + owed).dollars,
         "dollars_per_hour": sum(held.billing_rate.dollars for held in known.leases),
-        "resting": [
+        "holds_and_cooldowns": [
             {"what": str(rest), "until": rest.shown_until.isoformat(), "after": rest.ground}
             for rest in known.rests
             if not isinstance(rest, ToldCrossing)
@@ -86,11 +87,7 @@ def outlook(seen: credit_watch.Outlook, read_at: datetime) -> dict[str, Any]:
 
 
 def slot(
-    place: Slot,
-    known: Recollection,
-    decided: Sequence[RecordedDecision],
-    now: datetime,
-    leases: Sequence[Lease],
+    place: Slot, holds: hold.Holds, decided: Sequence[RecordedDecision], leases: Sequence[Lease]
 ) -> dict[str, Any]:
     """Return one slot: its lease and state, and the reason why it does not run. `leases` are those of the slot."""
     mine = [held for held in leases if not held.is_held]
@@ -99,18 +96,16 @@ def slot(
         "slot": str(place),
         "lease": held.lease_id if held else None,
         "state": held.state.value if held else "empty",
-        "why": "" if slot_leases.is_running(mine) else _why(place, mine, known, decided, now),
+        "why": "" if slot_leases.is_running(mine) else _why(place, mine, holds, decided),
     }
 
 
-def _why(
-    place: Slot, mine: Sequence[Lease], known: Recollection, decided: Sequence[RecordedDecision], now: datetime
-) -> str:
+def _why(place: Slot, mine: Sequence[Lease], holds: hold.Holds, decided: Sequence[RecordedDecision]) -> str:
     """Return why a slot is not running: first a person's order, then the last decision."""
     of_leases = tuple(target for held in mine for target in operator_holds.of_lease(held))
     targets = of_leases or operator_holds.of_slot(place)
     words = (Word.DONE, Word.KILL, Word.HELD, Word.PAUSE, Word.LOCK, Word.DRAIN)
-    word = operator_holds.find(hold.in_force(known.holds, now), words, targets)
+    word = operator_holds.find(holds, words, targets)
     if word is not None:
         return word.sentence
     last = next((made for made in decided if made.slot == place), None)
