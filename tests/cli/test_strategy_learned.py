@@ -1,8 +1,5 @@
 """`gpubid strategy learned`: what the ledger's record of hosts says, after a restart too."""
 
-import json
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -12,6 +9,7 @@ from agent.decide.pricing import rival_bids
 from agent.domain.market.host import HALF_LIFE, HostRecord
 from agent.domain.market.outbids import Outbids
 from agent.web.reading import learned_json
+from tests.support.programs import gpubid
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 ROOT = Path(__file__).parents[2]
@@ -47,25 +45,19 @@ def test_rivals_come_with_the_counts_and_what_was_assumed() -> None:
     assert steps[0.5]["assumed"] == pytest.approx(rival_bids.ASSUMED.losing_share(0.5))
 
 
-def test_what_a_rehearsal_learned_is_shown_from_its_ledger(tmp_path: Path) -> None:
+async def test_what_a_rehearsal_learned_is_shown_from_its_ledger(tmp_path: Path) -> None:
     shipped = (ROOT / "agent.toml").read_text()
     config = tmp_path / "agent.toml"
     config.write_text(shipped.replace('path = "gpubid.sqlite"', f'path = "{tmp_path}/kept/rehearsal.sqlite"'))
-    gpubid = Path(sys.executable).with_name("gpubid")
-    where: list[str | Path] = ["--config", config, "--keep-ledger", tmp_path / "kept"]
-    subprocess.run(
-        [gpubid, "rehearse", "--climate", "calm", "--hours", "1", "--json", *where],
-        check=True,
-        capture_output=True,
-        timeout=120,
-    )
-    shown = subprocess.run(
-        [gpubid, "strategy", "learned", "--config", config, "--json"], check=True, capture_output=True, timeout=60
-    )
-    (market,) = json.loads(shown.stdout)["markets"]
+    kept = ("--config", config, "--keep-ledger", tmp_path / "kept")
+    ran = await gpubid(tmp_path, "rehearse", "--climate", "calm", "--hours", "1", "--json", *kept)
+    assert ran.code == 0, ran
+    shown = await gpubid(tmp_path, "strategy", "learned", "--config", config, "--json")
+    assert shown.code == 0, shown
+    (market,) = shown.json["markets"]
     assert market["market"] == "vast"
     assert market["hosts"][0]["starts_ok"] >= 0
-    asked: list[str | Path] = [gpubid, "strategy", "learned", "--config", config]
-    plain = subprocess.run(asked, check=True, capture_output=True, timeout=60)
-    assert b"losses to the market an hour" in plain.stdout
-    assert b"rivals: of the losses at the floor" in plain.stdout
+    plain = await gpubid(tmp_path, "strategy", "learned", "--config", config)
+    assert plain.code == 0, plain
+    assert "losses to the market an hour" in plain.out
+    assert "rivals: of the losses at the floor" in plain.out

@@ -14,7 +14,7 @@ from agent.lab.tuning import number_search
 from tests.support.configs import GOOD
 from tests.support.once import made_once
 
-SMALL = ["--seeds", "1-4", "--hours", "3", "--trials", "2", "--keys", "headroom", "--workers", "1"]
+SMALL = ["--seeds", "1-4", "--hours", "3", "--trials", "2", "--keys", "headroom"]
 CONFIG = f"# mine\n{GOOD}gpu = ['RTX 4090'] # fast\n[ledger]\npath = 'kept/rehearsal.sqlite'\n"
 
 
@@ -45,7 +45,8 @@ def place(searched: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 
 def tune(*words: str, code: int | None = 0) -> str:
-    ran = CliRunner().invoke(main.app, ["tune", *words], env={"COLUMNS": "200"})
+    # Further processes would import everything for two short studies.
+    ran = CliRunner().invoke(main.app, ["tune", *words, "--workers", "1"], env={"COLUMNS": "200"})
     assert code is None or ran.exit_code == code, ran.output
     return " ".join(ran.output.split())
 

@@ -1,6 +1,7 @@
 """Sizes, names, imports: a reader must be able to hold a function, a file, a package and the README in his head."""
 
 import ast
+import functools
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -109,8 +110,13 @@ def _imported(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{name.name}" for name in node.names)
 
 
-def sizes(root: Path) -> Iterator[Size]:
-    """Yield the size of everything that has a limit."""
+@functools.cache
+def sizes(root: Path) -> tuple[Size, ...]:
+    """Return the size of everything that has a limit."""
+    return tuple(_sizes(root))
+
+
+def _sizes(root: Path) -> Iterator[Size]:
     program = sorted(path for folder in PROGRAM for path in (root / folder).rglob("*.py"))
     for path in (*program, *sorted((root / "tests").rglob("*.py"))):
         yield from _of_file(path, path.relative_to(root).as_posix())

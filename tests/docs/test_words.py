@@ -1,6 +1,7 @@
 """What an operator reads uses the glossary's words: a word that has no other meaning here stands nowhere unexcused."""
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -83,7 +84,7 @@ def test_no_excuse_is_left_over() -> None:
 
 
 def test_every_kind_of_text_is_read() -> None:
-    read = list(lines())
+    read = lines()
     assert {"gpubid kill", "agent.toml", "README.md"} <= {line.place.split(":")[0] for line in read}
     for text in (
         "Stop spending now: release every lease",  # help
@@ -93,8 +94,13 @@ def test_every_kind_of_text_is_read() -> None:
         assert any(text in line.text for line in read), text
 
 
-def lines() -> Iterator[Line]:
-    """Yield help, messages, event sentences, alerts, templates, settings and pages."""
+@functools.cache
+def lines() -> tuple[Line, ...]:
+    """Return help, messages, event sentences, alerts, templates, settings and pages."""
+    return tuple(_lines())
+
+
+def _lines() -> Iterator[Line]:
     yield from _help(typer.main.get_command(main.app), "gpubid")
     # What the simulator says is what the vendor says, word for word.
     for path in sorted([*ROOT.glob("agent/**/*.py"), *ROOT.glob("strategies/*.py")]):
@@ -135,11 +141,14 @@ def _sentences(path: Path) -> Iterator[Line]:
             yield Line(f"{path.relative_to(ROOT)}:{node.lineno}", str(node.value))
 
 
-def _found() -> Iterator[tuple[Line, str, str]]:
-    for line in lines():
-        for word in INSTEAD:
-            for match in re.finditer(rf"(?i)(?<![\w./-])(?:{word})(?![\w/=])", line.text):
-                yield line, word, match.group()
+@functools.cache
+def _found() -> tuple[tuple[Line, str, str], ...]:
+    return tuple(
+        (line, word, match.group())
+        for line in lines()
+        for word in INSTEAD
+        for match in re.finditer(rf"(?i)(?<![\w./-])(?:{word})(?![\w/=])", line.text)
+    )
 
 
 def _excused(line: Line, word: str) -> Excuse | None:
