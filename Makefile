@@ -106,16 +106,14 @@ pure: setup
 	@$(PYTHON) -m pytest --quiet --numprocesses $(WORKERS) $(PURE_TESTS)
 
 .PHONY: test
-test: ## Everything that check does and all other tests; prints the slowest 20
-	@$(MAKE) --jobs 2 tools sdk
-	@$(MAKE) --jobs $(WORKERS) collected style contracts toml
-	@$(MAKE) --jobs 2 types suite
+test: setup ## Everything that check does and all other tests; prints the slowest 20
+	@$(MAKE) --jobs 3 style contracts toml types suite
 
 .PHONY: suite
-suite: setup
+suite: tools sdk collected
 	@$(PYTHON) -m pytest $(IN_CI) --durations=20 tests
 
-# Compiles the tests once; on a clean clone every worker would do it for itself.
+# Compiles the tests once, beside mypy; on a clean clone every worker would do it for itself.
 .PHONY: collected
 collected: setup
 	@said=$$($(PYTHON) -m pytest --quiet --quiet --collect-only tests 2>&1) || { echo "$$said" | tail -40; exit 1; }
