@@ -29,12 +29,11 @@ class Prepared:
 
     def parameters(self, row: Mapping[str, Any]) -> tuple[Any, ...]:
         """Return the values of a row in the statement's order, as SQLite holds them."""
-        return tuple(
-            value if convert is None else convert(value)
-            for value, convert in (
-                (row[key] if key is not None else constant, convert) for key, constant, convert in self._parameters
-            )
-        )
+        values = []
+        for key, constant, convert in self._parameters:
+            value = row[key] if key is not None else constant
+            values.append(value if convert is None else convert(value))
+        return tuple(values)
 
 
 @lru_cache(maxsize=500)

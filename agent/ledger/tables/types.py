@@ -6,6 +6,7 @@
 
 import datetime as dt
 import json
+from collections.abc import Callable
 from enum import Enum
 from typing import Any, Generic, TypeVar
 
@@ -62,6 +63,12 @@ class _Converted(sa.types.TypeDecorator[V], Generic[V]):
         """Write."""
         del dialect
         return None if value is None else self.to_column(value)
+
+    def bind_processor(self, dialect: sa.Dialect) -> Callable[[V | None], int | str | None]:
+        """Return `process_bind_param` of a dialect: SQLAlchemy's own answer calls it through another function."""
+        del dialect
+        to_column = self.to_column
+        return lambda value: None if value is None else to_column(value)
 
     def process_result_value(self, value: Any, dialect: sa.Dialect) -> V | None:  # noqa: ANN401 - as from_column
         """Read."""
