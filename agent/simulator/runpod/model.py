@@ -4,6 +4,8 @@ import dataclasses
 import enum
 from collections.abc import Mapping
 
+import msgspec
+
 from agent.simulator.instances.real_process import Process
 from agent.simulator.market_model import Container
 from agent.simulator.runpod.models import Cloud, GpuType
@@ -78,9 +80,8 @@ class Guest:
     until: float
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Terms:
-    """The request of a create."""
+class Terms(msgspec.Struct, frozen=True):
+    """The request of a create. A struct: a question about offers makes one for each of its types of GPU."""
 
     name: str
     gpu: GpuType
@@ -101,7 +102,7 @@ class Terms:
     network_volume: str | None = None
     args: str = ""
     ports: tuple[str, ...] = ()
-    env: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    env: Mapping[str, str] = {}
     template: str | None = None
     registry: str | None = None
 

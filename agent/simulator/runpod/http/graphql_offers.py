@@ -39,6 +39,7 @@ def fields(surface: Surface) -> dict[str, Callable[..., Any]]:
 
 
 def _type(surface: Surface, gpu: GpuType) -> dict[str, Any]:
+    """Return the fields of a type; what takes time is worked out only where it is asked for."""
     world = surface.world
 
     def lowest(_: object, **given: Any) -> dict[str, Any]:  # noqa: ANN401 - what the query says
@@ -52,16 +53,16 @@ def _type(surface: Surface, gpu: GpuType) -> dict[str, Any]:
         "cudaCores": 0,
         "secureCloud": gpu.is_secure,
         "communityCloud": gpu.is_community,
-        "securePrice": world.price(gpu, Cloud.SECURE),
-        "communityPrice": world.price(gpu, Cloud.COMMUNITY),
-        "secureSpotPrice": world.floor(gpu, Cloud.SECURE),
-        "communitySpotPrice": world.floor(gpu, Cloud.COMMUNITY),
-        "clusterPrice": round(world.price(gpu, Cloud.SECURE) * 1.2, 4),
+        "securePrice": lambda _: world.price(gpu, Cloud.SECURE),
+        "communityPrice": lambda _: world.price(gpu, Cloud.COMMUNITY),
+        "secureSpotPrice": lambda _: world.floor(gpu, Cloud.SECURE),
+        "communitySpotPrice": lambda _: world.floor(gpu, Cloud.COMMUNITY),
+        "clusterPrice": lambda _: round(world.price(gpu, Cloud.SECURE) * 1.2, 4),
         "maxGpuCount": gpu.most,
         "maxGpuCountSecureCloud": gpu.most if gpu.is_secure else 0,
         "maxGpuCountCommunityCloud": gpu.most if gpu.is_community else 0,
         "minPodGpuCount": 1,
-        "nodeGroupDatacenters": [{"id": center, "name": center} for center in gpu.data_centers],
+        "nodeGroupDatacenters": lambda _: [{"id": center, "name": center} for center in gpu.data_centers],
         "lowestPrice": lowest,
     }
 
@@ -99,8 +100,8 @@ def _lowest(surface: Surface, gpu: GpuType, wanted: Mapping[str, Any]) -> dict[s
         "countryCode": best.country,
         "supportPublicIp": best.has_public_ip,
         "maxUnreservedGpuCount": most,
-        "availableGpuCounts": list(range(1, most + 1)),
-        "gpuTypeCudaVersions": [
+        "availableGpuCounts": lambda _: list(range(1, most + 1)),
+        "gpuTypeCudaVersions": lambda _: [
             {"cudaVersion": version, "availability": "available"} for version in sorted({host.cuda for host in able})
         ],
     }
