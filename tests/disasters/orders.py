@@ -52,8 +52,8 @@ def read(market: str, request: Request) -> Order:
     """Return what a request asks for."""
     path = urllib.parse.urlsplit(request.url).path.rstrip("/")
     for method, pattern, place in _VAST if market == "vast" else _RUNPOD:
-        match = pattern.fullmatch(path)
-        if match is not None and method == request.method:
+        match = pattern.fullmatch(path) if method == request.method else None
+        if match is not None:
             target = match.group(1) if match.groups() else ""
             return _told(market, place, target, request.body)
     return Order(market, "other")
