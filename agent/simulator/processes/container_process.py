@@ -205,6 +205,10 @@ def _remove(path: Path) -> None:
     if path.is_symlink() or not path.is_dir():
         path.unlink(missing_ok=True)
         return
-    for folder, _, _ in os.walk(path):
-        Path(folder).chmod(0o700)
+    path.chmod(0o700)
+    for folder, names, _ in os.walk(path):
+        for inner in (Path(folder, name) for name in names):
+            # A link may lead out of the disk.
+            if not inner.is_symlink():
+                inner.chmod(0o700)
     shutil.rmtree(path)

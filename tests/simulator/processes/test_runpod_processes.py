@@ -118,6 +118,19 @@ async def test_a_command_that_ends_is_started_again_by_the_host(tmp_path: Path) 
         assert (await scene.pods.show(made))["status"] in {"RUNNING", "STARTING"}
 
 
+async def test_a_start_command_of_the_first_rest_api_keeps_its_words(tmp_path: Path) -> None:
+    async with real_pods(tmp_path) as scene:
+        body = {"name": "one", "imageName": "ubuntu:22.04", "gpuTypeIds": [A4000]}
+        body["dockerStartCmd"] = ["sh", "-c", "echo 'two words' > said; exec sleep 600"]
+        answer = await scene.pods.call("POST", "/v1/pods", body)
+        assert answer.status == 201, answer.raw
+        made = answer.body["id"]
+        await scene.pods.running(made)
+        said = scene.volume(made) / "said"
+        await until(lambda: said.exists() and said.read_text(), "its words")
+        assert said.read_text() == "two words\n"
+
+
 async def test_the_pod_knows_its_id_and_no_key(tmp_path: Path) -> None:
     code = "import json, os, time; print(json.dumps(dict(os.environ)), flush=True); time.sleep(600)"
     async with real_pods(tmp_path) as scene:

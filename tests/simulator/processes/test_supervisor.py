@@ -78,6 +78,37 @@ async def test_one_who_may_make_no_namespace_runs_them_too(tmp_path: Path, mark:
     await killed_as_soon_as_it_runs(words, tmp_path / "one", mark)
 
 
+CLOSED = """
+import sys
+from pathlib import Path
+from agent.simulator.processes.process_registry import ProcessRegistry
+from agent.simulator.simulated_clock import ScaledClock
+
+registry = ProcessRegistry(ScaledClock(), folder=Path(sys.argv[1]))
+disk = registry.made("one", (), has_volume=False).place
+(disk / "shut" / "inner").mkdir(parents=True)
+(disk / "shut" / "inner" / "file").touch()
+(disk / "link").symlink_to(sys.argv[2])
+(disk / "shut" / "inner").chmod(0)
+(disk / "shut").chmod(0)
+registry.close()
+"""
+
+
+async def test_a_disk_goes_with_what_its_owner_shut_and_nothing_that_a_link_leads_to(tmp_path: Path) -> None:
+    outside, disks = tmp_path / "outside", tmp_path / "disks"
+    outside.mkdir(mode=0o750)
+    (outside / "kept").touch()
+    is_mighty = os.geteuid() == 0 and shutil.which("setpriv") is not None
+    without = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search"]
+    words = [*(without if is_mighty else []), sys.executable, "-c", CLOSED, str(disks), str(outside)]
+    host = await asyncio.create_subprocess_exec(*words, cwd=ROOT)
+    assert await host.wait() == 0
+    assert os.listdir(disks) == []  # noqa: PTH208 - a quick look
+    assert (outside / "kept").exists()
+    assert outside.stat().st_mode & 0o777 == 0o750
+
+
 def test_lines_are_kept_by_number_and_cut_to_size() -> None:
     lines = printed_lines.PrintedLines()
     lines.take(b"one\r\ntw", 1.0)

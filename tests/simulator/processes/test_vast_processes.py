@@ -128,6 +128,19 @@ async def test_a_move_begins_on_an_empty_disk_and_a_dead_host_takes_its_own_alon
         assert scene.disk(new).exists()
 
 
+async def test_a_silent_host_stops_nothing(tmp_path: Path) -> None:
+    async with real_market(tmp_path) as scene:
+        made = await scene.counting()
+        running = counter.alive(scene.mark)
+        silence = await scene.market.weather("host_offline")
+        assert (await scene.market.instance(made))["actual_status"] == "offline"
+        count = counter.counted(scene.disk(made))
+        await until(lambda: counter.counted(scene.disk(made)) > count, "a higher count")
+        await scene.market.control("DELETE", f"/weather/{silence}")
+        assert (await scene.market.instance(made))["actual_status"] == "running"
+        assert counter.alive(scene.mark) == running
+
+
 async def test_onstart_runs_at_each_start_and_the_container_stays_when_it_ends(tmp_path: Path) -> None:
     script = "echo started >> starts\necho lines: $(wc -l < starts)\n"
     async with real_market(tmp_path) as scene:

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import re
+import shlex
 from typing import Any
 
 from agent.simulator.api_calls import Reply
@@ -88,7 +89,7 @@ def _terms(body: dict[str, Any], gpu: GpuType) -> Terms:
         disk_gb=body.get("containerDiskInGb") or 50,
         volume_gb=0 if is_cpu else body.get("volumeInGb", 20),
         volume_path=body.get("volumeMountPath") or "/workspace",
-        args=" ".join(body.get("dockerStartCmd") or ()),
+        args=shlex.join(body.get("dockerStartCmd") or ()),
         ports=tuple(_ports(body.get("ports"))),
         env=body.get("env") or {},
     )
