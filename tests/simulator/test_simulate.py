@@ -16,10 +16,11 @@ from typing import Any
 import pytest
 
 from agent.simulator import climate as climates
-from tests.support import counter
+from tests.support import counter, launch
 from tests.support.programs import PATIENCE_SECONDS, until
 
-COMMAND = [sys.executable, "-m", "agent.cli.rehearsing.simulate"]
+MODULE = "agent.cli.rehearsing.simulate"
+COMMAND = [sys.executable, "-m", MODULE]
 
 
 @pytest.fixture
@@ -71,28 +72,40 @@ def test_it_prints_one_line_serves_and_ends_with_0(program: subprocess.Popen[str
         (["--disks", "disks"], "no processes"),
     ],
 )
-def test_bad_input_is_told_and_ends_with_2(arguments: list[str], word: str) -> None:
-    ended = subprocess.run(
-        [*COMMAND, *arguments], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
-    )
-    assert ended.returncode == 2
-    assert ended.stdout == ""
-    assert word in ended.stderr
-    assert "Traceback" not in ended.stderr
+async def test_bad_input_is_told_and_ends_with_2(tmp_path: Path, arguments: list[str], word: str) -> None:
+    code, out, err = await ended(tmp_path, *arguments)
+    assert code == 2
+    assert out == ""
+    assert word in err
+    assert "Traceback" not in err
 
 
-def test_about_tells_recorded_from_assumed() -> None:
-    told = subprocess.run(
-        [*COMMAND, "--about"], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True
-    ).stdout
+async def ended(place: Path, *arguments: str) -> tuple[int | None, str, str]:
+    """Run it to its end; return its exit code and what it printed."""
+    process = await launch.start(MODULE, *arguments, folder=place, environment=os.environ)
+    try:
+        out, err = await asyncio.wait_for(process.communicate(), PATIENCE_SECONDS)
+    finally:
+        if process.returncode is None:
+            process.kill()
+    return process.returncode, out.decode(), err.decode()
+
+
+async def told_by(place: Path, option: str) -> str:
+    """Return what an option prints."""
+    code, out, err = await ended(place, option)
+    assert code == 0, err
+    return out
+
+
+async def test_about_tells_recorded_from_assumed(tmp_path: Path) -> None:
+    told = await told_by(tmp_path, "--about")
     assert "Recorded (" in told
     assert "Assumed (" in told
 
 
-def test_help_names_the_keys_and_every_climate_with_what_it_does() -> None:
-    told = subprocess.run(
-        [*COMMAND, "--help"], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True
-    ).stdout
+async def test_help_names_the_keys_and_every_climate_with_what_it_does(tmp_path: Path) -> None:
+    told = await told_by(tmp_path, "--help")
     words = " ".join(told.split())
     assert "vast_key" in words
     assert "runpod_key" in words
@@ -100,12 +113,10 @@ def test_help_names_the_keys_and_every_climate_with_what_it_does() -> None:
         assert f"{name} {climates.named(name).about}" in words
 
 
-def test_weather_lists_every_fault_and_how_fields_lie() -> None:
+async def test_weather_lists_every_fault_and_how_fields_lie(tmp_path: Path) -> None:
     from agent.simulator import faults
 
-    told = subprocess.run(
-        [*COMMAND, "--weather"], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True
-    ).stdout
+    told = await told_by(tmp_path, "--weather")
     assert [name for name in faults.PARAMETERS if f"| {name} |" not in told] == []
     assert "twice_changed" in told
 

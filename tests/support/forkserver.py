@@ -103,6 +103,8 @@ def become(request: dict[str, Any]) -> None:
     if before:
         site.execsitecustomize()
     sys.argv = [request["module"], *request["arguments"]]
+    if not hasattr(sys.modules.get(request["module"]), "__path__"):
+        sys.modules.pop(request["module"], None)  # it is to be run anew, under the name of the program
     code: object = 0
     try:
         runpy.run_module(request["module"], run_name="__main__", alter_sys=True)
