@@ -58,6 +58,11 @@ VERBS: dict[str, tuple[str, ...]] = {
         *("lab", "bench", "--problem", "deadline", "--traces", "traces.json", "--workers", "1", "--job-hours", "4"),
         *("--deadline-hours", "5", "--window-hours", "6", "--spot-price", "1", "--on-demand-price", "3"),
     ),
+    # Last: it changes the configuration.
+    "tune": (
+        *("tune", "mine", "--seeds", "1-3", "--hours", "1", "--trials", "1", "--keys", "ceiling", "--workers", "1"),
+        "--force",
+    ),
 }
 TRACE = {
     "pool": "zone",

@@ -94,11 +94,16 @@ class Options:
         str, typer.Option(help="bids: climates of the rehearsed market, a table each, with commas between.")
     ] = "bidding_war,price_spike,calm"
     seeds: Annotated[str, typer.Option(help="bids: days of the rehearsed market, one a seed.")] = "1-20"
-    hours: Annotated[float, typer.Option(min=0.01, max=1000, help="bids: length of such a day.")] = 24.0
+    hours: Annotated[
+        float, typer.Option(min=0.01, max=1000, help="bids: length of such a day; recorded: of a stretch.")
+    ] = 24.0
     poll_seconds: Annotated[float, typer.Option(min=5, max=600, help="bids: between two looks.")] = 60.0
 
+    ledger: Annotated[
+        Path | None, typer.Option(help="recorded: a ledger, in use or not, or a backup; that of --config by default.")
+    ] = None
     workload: Annotated[
-        str | None, typer.Option(help="bids: a workload of --config, instead of the one of the bench.")
+        str | None, typer.Option(help="bids: a workload of --config, instead of the bench's; recorded: which one.")
     ] = None
     directory: own_strategies.DirectoryOption = None
     config: own_strategies.ConfigOption = None

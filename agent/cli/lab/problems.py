@@ -93,6 +93,21 @@ def _bids(options: Options) -> "Problem":
     return bids_problem.BidsProblem(climates, days, options.hours, options.poll_seconds, work=work)
 
 
+def _recorded(options: Options) -> "Problem":
+    from agent.cli.shared import exits, own_strategies, session
+    from agent.lab.recorded import recorded_problem
+    from agent.ledger.ledger_errors import LedgerError
+
+    settings = session.read(own_strategies.configuration(options.config))[0]
+    work = _workload(options.config, options.workload or settings.workloads[0].name)
+    problem = recorded_problem.RecordedProblem(options.ledger or settings.ledger, work, settings.limits, options.hours)
+    try:
+        problem.cases()
+    except LedgerError as error:
+        exits.refused(error)
+    return problem
+
+
 def _workload(config: "Path | None", name: str) -> "Workload":
     """Return a workload of a configuration, or end with the known ones."""
     from agent.cli.shared import exits, own_strategies, session
@@ -108,4 +123,5 @@ PROBLEMS: dict[str, Callable[[Options], "Problem"]] = {
     "deadline-pools": _deadline_pools,
     "availability": _availability,
     "bids": _bids,
+    "recorded": _recorded,
 }

@@ -1,7 +1,7 @@
 """The steps of `gpubid tune`, in order: each reads what the ones before wrote down, and none is done twice."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,7 @@ from agent import tuning
 from agent.cli.lab import running
 from agent.cli.lab import tune as search
 from agent.cli.lab.options import Options
-from agent.cli.shared import exits, own_strategies, session
+from agent.cli.shared import ask, exits, last_good, own_strategies, session
 from agent.cli.tune_loop import shadow_edit
 from agent.cli.tune_loop.records import STEPS, Records, plain
 from agent.clock import SystemClock
@@ -22,8 +22,8 @@ DEFAULTS: Mapping[str, Any] = {
     "problem": "bids", "climates": "bidding_war", "seeds": "501-540", "hours": 8.0, "trials": 12, "folds": 1, "seed": 0,
 }  # fmt: skip
 """A search that ends within minutes on two cores, on days that no shipped number was chosen on (`provenance`)."""
-BIDS = "bids"
-"""The problem that runs a workload of the configuration, if there is one."""
+BIDS, RECORDED = "bids", "recorded"
+"""The problems that run a workload of the configuration; `bids` needs none."""
 KEYS: Mapping[str, str] = {"patient": "on_demand_share", "hedged": "on_demand_share"}
 """The number that is searched unless others are named. On so few days more numbers are fitted to luck: four of them
 cost 3.5 % more held out (seeds 1-10 of bidding_war, 8 h each, 15 trials)."""
@@ -47,6 +47,8 @@ class Loop:
     workers: int
     after: timedelta
     is_forced: bool
+    is_quiet: bool = False
+    said: list[str] = field(default_factory=list)
 
     @property
     def directory(self) -> Path:
@@ -65,8 +67,10 @@ class Loop:
         return self.records.folder / f"{self.name}.toml"
 
     def say(self, step: str, sentence: str) -> None:
-        """Print what a step did."""
-        session.say(f"{STEPS.index(step) + 1} {step}: {sentence}")
+        """Print what a step did, and keep it."""
+        self.said.append(f"{STEPS.index(step) + 1} {step}: {sentence}")
+        if not self.is_quiet:
+            session.say(self.said[-1])
 
 
 def run(loop: Loop, *, promotes: bool, begins_anew: bool) -> None:
@@ -112,7 +116,9 @@ def _data(loop: Loop, _: Mapping[str, Any]) -> dict[str, Any]:
             raise ValueError(f"{loop.file} has numbers of {base}, not of {asked['strategy']}; leave --strategy out")
     asked.setdefault("strategy", "patient")
     asked.setdefault("keys", KEYS.get(asked["strategy"], ALL_KEYS))
-    if asked["problem"] == BIDS and loop.config.exists():
+    if asked["problem"] == RECORDED:
+        asked |= {"workload": _workload(loop), "ledger": str(_fetched(loop))}
+    elif asked["problem"] == BIDS and loop.config.exists():
         asked["workload"] = _workload(loop)
     options = _options(loop, asked)
     built = search.tunable(asked["problem"], options)
@@ -129,6 +135,16 @@ def _data(loop: Loop, _: Mapping[str, Any]) -> dict[str, Any]:
     return made
 
 
+def _fetched(loop: Loop) -> Path:
+    """Return a copy of the configuration's ledger: a daemon writes to it, and forgets old searches."""
+    to = (loop.records.folder / "ledger.sqlite").absolute()
+    if not to.exists():
+        to.parent.mkdir(parents=True, exist_ok=True)
+        at = _now()
+        ask.ledger(last_good.place(loop.config), lambda reader: reader.backup(to, at=at))
+    return to
+
+
 def _asked(loop: Loop, done: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the loop was begun with; what is asked otherwise now is refused."""
     asked: dict[str, Any] = done["data"]["asked"]
@@ -142,10 +158,9 @@ def _asked(loop: Loop, done: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _options(loop: Loop, asked: Mapping[str, Any]) -> Options:
-    known = {field.name for field in fields(Options)}
+    known = {each.name for each in fields(Options)}
     given = {key: value for key, value in asked.items() if key in known}
-    if "traces" in given:
-        given["traces"] = Path(given["traces"])
+    given |= {key: Path(given[key]) for key in ("traces", "ledger") if key in given}
     return replace(Options(), config=loop.config if "workload" in given else None, **given)
 
 

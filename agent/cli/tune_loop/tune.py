@@ -3,7 +3,7 @@
 import os
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -37,6 +37,7 @@ def tune(  # noqa: PLR0913 - one parameter per option
     promotes: Annotated[bool, typer.Option("--promote", help="Let it decide for the workload now.")] = False,
     is_forced: Annotated[bool, typer.Option("--force", help="Go on over a refusal.")] = False,
     begins_anew: Annotated[bool, typer.Option("--again", help="Put the records aside and begin anew.")] = False,
+    as_json: session.JsonOption = False,
 ) -> None:
     """Tune a strategy: search, score held out, chart, write, shadow, show its day, promote; again continues."""
     extra.need("optuna", "scipy", "tomlkit", "matplotlib")
@@ -54,17 +55,39 @@ def tune(  # noqa: PLR0913 - one parameter per option
         workers=workers,
         after=timedelta(hours=after),
         is_forced=is_forced,
+        is_quiet=as_json,
     )
-    _go(loop, promotes=promotes, begins_anew=begins_anew)
+    refusal = _go(loop, promotes=promotes, begins_anew=begins_anew)
+    if as_json:
+        session.print_json(_document(loop, refusal))
+    if refusal is not None:
+        exits.stop(exits.FAILED, [] if as_json else [refusal])
 
 
-def _go(loop: steps.Loop, *, promotes: bool, begins_anew: bool) -> None:
-    """Do the steps, or end with what is wrong: 1 where a step is refused, 2 where it was asked for wrongly."""
+def _go(loop: steps.Loop, *, promotes: bool, begins_anew: bool) -> str | None:
+    """Do the steps and return why one is refused, if one is; end with what is wrong where it was asked for wrongly."""
     try:
         steps.run(loop, promotes=promotes, begins_anew=begins_anew)
     except ValueError as error:
         exits.stop(exits.BAD_INPUT, [str(error)])
     except steps.Refusal as error:
-        exits.stop(exits.FAILED, [str(error)])
+        return str(error)
     except OSError as error:
         exits.stop(exits.FAILED, [f"{error.filename} cannot be written ({error.strerror})"])
+    return None
+
+
+def _document(loop: steps.Loop, refusal: str | None) -> dict[str, Any]:
+    """Return the loop as JSON: the records of its steps, what was said now, and why a step is refused."""
+    found = {step: loop.records.read(step) for step in records.STEPS}
+    return {
+        "name": loop.name,
+        "folder": str(loop.records.folder),
+        "steps": [
+            {"step": step, "at": one["at"], "digest": one["digest"], "record": str(loop.records.file(step))}
+            for step, one in found.items()
+            if one is not None
+        ],
+        "said": loop.said,
+        "refusal": refusal,
+    }
