@@ -219,6 +219,57 @@ async def _no_credit(deed: Deed, player: "Player") -> None:
     player.later(player.stage.clock.time() + 1200.0 * deed.amount, lambda: world.set_credit(CREDIT))
 
 
+# --- hosts on purpose -----------------------------------------------------------------------------------------------
+def _of_vast(player: "Player", *, on_demand: bool = False) -> list[Box]:
+    boxes = [box for box in _mine(player) if box.market == "vast"]
+    return [box for box in boxes if box.thing.bid is None] if on_demand else boxes
+
+
+async def _rise(deed: Deed, player: "Player") -> None:
+    """A host asks more of its renters on demand; a person accepts it at the market, or nobody does."""
+    box = _pick(_of_vast(player, on_demand=True), deed.pick)
+    if box is None:
+        return
+    landlord = player.stage.simulator.world.landlord
+    rises = landlord.raise_price(box.thing.host.machine_id, 1.05 + 2.0 * deed.amount)
+    rise = next(each for each in rises if each.contract is box.thing)
+
+    def accept() -> None:
+        player.judge.money.hear_rise(box)
+        landlord.answer(rise.rise_id, is_accepted=True)
+
+    if deed.pick % 2:
+        player.later(player.stage.clock.time() + 1800.0 * deed.amount, accept)
+
+
+async def _maintenance(deed: Deed, player: "Player") -> None:
+    box = _pick(_of_vast(player), deed.pick)
+    if box is not None:
+        landlord = player.stage.simulator.world.landlord
+        landlord.plan_maintenance(box.thing.host.machine_id, 600.0 * (deed.pick % 8), 60.0 + 1800.0 * deed.amount)
+
+
+async def _near_end(deed: Deed, player: "Player") -> None:
+    """A host leaves the market soon, and its contracts end with it."""
+    box, world = _pick(_of_vast(player), deed.pick), player.stage.simulator.world
+    if box is None:
+        return
+    host = box.thing.host
+    host.end_time = player.stage.clock.time() + 60.0 + 7200.0 * deed.amount
+    for contract in world.live_contracts():
+        if contract.host is host:
+            world._desk.renew(contract, contract.locked_ask, host.end_time)
+
+
+async def _prepay(deed: Deed, player: "Player") -> None:
+    """A person makes a deposit for an instance on demand at the market: it costs less from then on."""
+    box = _pick(_of_vast(player, on_demand=True), deed.pick)
+    if box is not None:
+        box.thing.host.credit_discount = 0.4
+        months = 6.0 * deed.amount
+        player.stage.simulator.world.landlord.prepay(box.thing, months * 720.0 * box.thing.locked_ask)
+
+
 # --- the daemon's life ----------------------------------------------------------------------------------------------
 async def _restart(deed: Deed, player: "Player") -> None:
     await player.end_life(seconds=600.0 * deed.amount)
@@ -268,6 +319,10 @@ _DEEDS: Mapping[str, Callable[[Deed, "Player"], Awaitable[None]]] = {
     "foreign": _foreign,
     "relabel": _relabel,
     "no_credit": _no_credit,
+    "rise": _rise,
+    "maintenance": _maintenance,
+    "near_end": _near_end,
+    "prepay": _prepay,
     "restart": _restart,
     "kill_9": _kill_9,
     "clock": _clock,

@@ -36,6 +36,8 @@ FACTORS = (1000.0, 0.1, 1.3, 0.0, -1.0, -2.0, -3.0)
 """What a price is multiplied by; -1 is no number, -2 a text, -3 leaves the field out."""
 VERBS = ("pause", "resume", "drain", "undrain", "release", "lock", "done", "kill_workload")
 FATES = ("host_gone", "host_offline", "rival", "exit", "storm", "stuck", "foreign", "relabel", "no_credit")
+PURPOSES = ("rise", "maintenance", "near_end", "prepay")
+"""What hosts of Vast and a person at its console do on purpose."""
 EDITS = ("edit_price", "edit_slots", "edit_remove", "edit_cap", "edit_strategy")
 LIVES = ("restart", "kill_9", "clock", "sleep", "second")
 STRATEGIES = ("patient", "patient", "ondemand", "hedged", "hedged", "deadline")
@@ -54,7 +56,7 @@ def story(seed: int) -> Story:
         demand=dice.choice((0.0, 0.0, 1.0, 4.0)),
         instances=dice.choice((0, 0, 0, 3)),
         strikes=tuple(sorted(strikes, key=lambda each: (each.market, each.place, each.number))),
-        deeds=tuple(sorted(_deeds(dice), key=lambda each: each.cycle)),
+        deeds=tuple(sorted((*_deeds(dice), *_purposes(seed)), key=lambda each: each.cycle)),
     )
 
 
@@ -131,3 +133,10 @@ def _deeds(dice: random.Random) -> Iterator[Deed]:
         began = CALM_FROM - dice.randint(4, 12)
         yield Deed(began, "kill")
         yield Deed(began + 3, "lift")
+
+
+def _purposes(seed: int) -> Iterator[Deed]:
+    """Draw deeds of hosts, by dice of their own: the rest of a story is the same with and without them."""
+    dice = random.Random(f"disaster/{seed}/purposes")
+    for _ in range(dice.choice((0, 0, 1, 2, 4))):
+        yield Deed(dice.randrange(2, CALM_FROM), dice.choice(PURPOSES), dice.randrange(64), dice.random())

@@ -6,6 +6,7 @@ The bounds are those of ARCHITECTURE.md ("What spend may be too high by"); each 
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from agent.app import App
 from agent.clock import BELIEVED_SECONDS
@@ -31,6 +32,8 @@ FAULT_SECONDS = 3600.0
 FALL_SECONDS = 900.0
 FALL_LISTINGS = 3
 """How long, and in how many listings after the first, a listed rate under the agreed one is doubted."""
+PLAUSIBLE_RISE = 1.5
+"""A rate of up to so many times the agreed one counts at once; a higher one after further listings."""
 DOUBTED_RISE = 3.0
 """A rate of more than so many times the agreed one is doubted for `FALL_SECONDS` too."""
 SURELY = 1.05
@@ -59,7 +62,8 @@ class Money:
         self._priced_falsely: dict[str, float] = {}
         self._adopted: set[str] = set()
         self._raised: dict[tuple[str, str], tuple[float, float]] = {}
-        """When another daemon last set the bid of an instance, and the bid before all of its own."""
+        """When another daemon last set the bid of an instance, or a person accepted a rise, and the price before."""
+        self._raise_seen: dict[tuple[str, str], float] = {}
         self._denied: dict[str, float] = {}
         self._unwritten_at = 0.0
         self._ended_by_others: set[tuple[str, str]] = set()
@@ -103,17 +107,18 @@ class Money:
         self._dark(passed)
         self._deny(sight, passed)
         self._over_asked(sight, passed)
+        unseen = self._raised.keys() - self._raise_seen.keys()
+        self._raise_seen |= {key: sight.now for key in unseen if sight.saw_truly(key[0])}
 
     def _over_asked(self, sight: Sight, passed: float) -> None:
-        """Of a bid over its ask the ask alone is charged, and listed: a fall that is believed late (rule 21)."""
+        """Less than agreed is charged: the ask under a bid, or what a deposit leaves. It is believed late (rule 21)."""
         for box in self._truth.live:
-            key, bid = (box.market, box.instance_id), getattr(box.thing, "bid", None)
-            gpu = self._truth.gpu_rate(box)
-            if box.market != "vast" or box.label is None or bid is None or not 0 < gpu < bid:
+            key, gpu = (box.market, box.instance_id), self._truth.gpu_rate(box)
+            if box.market != "vast" or box.label is None or not 0 < gpu < (agreed := _agreed(box)):
                 continue
             doubted = self._doubted.get(key, 0.0)
             if doubted <= FALL_SECONDS + FALL_LISTINGS * self._poll:
-                self._above += (bid - gpu) * passed / 3600 * SURELY
+                self._above += (agreed - gpu) * passed / 3600 * SURELY
             # It takes listings to believe it: time in which there was none does not count.
             self._doubted[key] = doubted + (passed if sight.saw_truly(box.market) else 0.0)
 
@@ -143,7 +148,15 @@ class Money:
             self._ended_by_others.add(key)
         bid = getattr(self._truth.boxes[key].thing, "bid", None) if key in self._truth.boxes else None
         if bid is not None and order.kind in {"rebid", "resume"}:
-            self._raised[key] = (self._truth.now, self._raised.get(key, (0.0, bid))[1])
+            self._raise(key, bid)
+
+    def hear_rise(self, box: Box) -> None:
+        """See that a person accepts at the market what a host asks for more, before the market acts on it."""
+        self._raise((box.market, box.instance_id), _agreed(box))
+
+    def _raise(self, key: tuple[str, str], before: float) -> None:
+        self._raised[key] = (self._truth.now, self._raised.get(key, (0.0, before))[1])
+        self._raise_seen.pop(key, None)
 
     def _deny(self, sight: Sight, passed: float) -> None:
         """What a market denied counts as gone until its next listing, which the host may not live to."""
@@ -220,12 +233,15 @@ class Money:
         return rates * lag / 3600 * SURELY
 
     def _unbelieved(self, sight: Sight) -> float:
-        """Return what another's bids add to the agreed ones, while the ledger still doubts so high a rate."""
+        """Return what others' bids and rises add to agreed prices, while the ledger still doubts so high a rate."""
         missing = 0.0
         for key, (at, bid) in self._raised.items():
-            rate, passed = self._truth.gpu_rate(self._truth.boxes[key]), sight.now - at
-            if rate > bid * DOUBTED_RISE and passed <= FALL_SECONDS + FALL_LISTINGS * self._poll:
-                missing += (rate - bid) * passed / 3600 * SURELY
+            rate = self._truth.gpu_rate(self._truth.boxes[key])
+            # It takes listings to believe it: time before the first does not count.
+            doubted = sight.now - self._raise_seen.get(key, sight.now)
+            longest = FALL_LISTINGS * self._poll + (FALL_SECONDS if rate > bid * DOUBTED_RISE else 0.0)
+            if rate > bid * PLAUSIBLE_RISE and doubted <= longest:
+                missing += (rate - bid) * (sight.now - at) / 3600 * SURELY
         return missing
 
     def verify(self, cycle: int, ledger: Path) -> Iterator[Broken]:
@@ -273,3 +289,9 @@ class Money:
 
 def _charged(boxes: Iterable[Box]) -> float:
     return sum(box.thing.charged["gpu"] + box.thing.charged["disk"] for box in boxes)
+
+
+def _agreed(box: Box) -> float:
+    """Return the hourly price of a contract's GPUs, as agreed when it was rented or last bid for."""
+    thing: Any = box.thing
+    return float(thing.locked_ask if thing.bid is None else thing.bid)
