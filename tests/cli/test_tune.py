@@ -1,6 +1,7 @@
 """`gpubid tune`: the whole way from an empty folder to a promoted strategy, what it refuses, and that it resumes."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -185,6 +186,9 @@ def test_from_an_own_file_the_search_says_how_the_shipped_numbers_do(place: Path
     (place / "strategies" / "own.toml").write_text('strategy = "patient"\nheadroom = 2.0\n')
     said = tune("own", "--seeds", "1-3", *SMALL[2:], code=None)
     assert "with the shipped numbers" in said
+    assert re.search(r"95 % (not known|\S+ to \S+)\)", said)
+    candidate = (place / "tuning" / "own" / "own.toml").read_text()
+    assert "# Tuned: on bidding_war, 1-3, 3 runs; study bids/patient/" in candidate
     result = json.loads((place / "tuning" / "own" / "2-search.json").read_text())["result"]
     assert result["shipped"] == {"headroom": 2.0}
     assert result["held_out_beside_shipped"]["runs"] == result["held_out"]["runs"]

@@ -215,9 +215,11 @@ def _held_out(found: Mapping[str, Any]) -> str:
     held, shipped = found["result"]["held_out"], found["result"].get("held_out_beside_shipped")
     tuned = ", ".join(f"{key} = {value}" for key, value in found["result"]["tuned"].items())
     others = f"; {shipped['shipped_mean_cost']:.4g} with the shipped numbers" if shipped else ""
+    low, high = held["ci95"]
+    sure = "not known" if low is None or high is None else f"{low:+.3g} to {high:+.3g}"
     return (
         f"{tuned}; held out, {held['runs']} runs: {held['tuned_mean_cost']:.4g} a run, "
-        f"{held['shipped_mean_cost']:.4g} before ({held['difference']:+.3g}){others}"
+        f"{held['shipped_mean_cost']:.4g} before ({held['difference']:+.3g}, 95 % {sure}){others}"
     )
 
 

@@ -64,10 +64,13 @@ def _origin(tuning: Tuning) -> list[str]:
     about, held = tuning.about, tuning.held
     span = about.get("span")
     when = f", {str(span[0])[:10]} to {str(span[1])[:10]}" if isinstance(span, list) else ""
+    data = (
+        about.get("traces") or ", ".join(str(about[key]) for key in ("climate", "seeds") if key in about) or "no traces"
+    )
     scores = f"{held.tuned.mean:.4g} a run, {held.shipped.mean:.4g} before; difference {held.difference:+.3g}"
     sure = f"95 % {interval.told(held.interval, '.3g')}; late {held.tuned.late}, {held.shipped.late} before"
     return [
-        f"{MARK}on {about.get('traces', 'no traces')}{when}, {tuning.whole.fitted.cases} runs; study {tuning.study}.",
+        f"{MARK}on {data}{when}, {tuning.whole.fitted.cases} runs; study {tuning.study}.",
         f"{MARK}held out, {held.cases} runs: {scores}, {sure}.",
     ]
 
