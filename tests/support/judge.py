@@ -26,6 +26,7 @@ class Judge:
         """Begin with a world that is open to be seen."""
         self._world = world
         self._unknown_since: dict[int, float] = {}
+        self._known: set[str] = set()
         self._calm_cycles = 0
         self._seen_at = world.clock.time()
         self._unseen_dollars = 0.0
@@ -33,7 +34,9 @@ class Judge:
     async def broken(self) -> list[str]:
         """Return every rule that the world breaks now."""
         broken = [*self._doubles(), *self._crowded(), *self._orphans()]
-        return broken + await self._miscounted() if self._has_seen() else broken
+        broken += await self._miscounted() if self._has_seen() else []
+        self._known |= {lease.instance_id for lease in self._world.leases()}
+        return broken
 
     def _doubles(self) -> list[str]:
         rents = Counter(
@@ -74,7 +77,8 @@ class Judge:
     async def _miscounted(self) -> list[str]:
         spent = await self._world.spend()
         charged = sum(sum(contract.charged.values()) for contract in self._charged())
-        tolerance = max(SPEND_SHARE * charged, SPEND_DOLLARS) + self._unseen_dollars + self._since_listing()
+        unseen = self._unseen_dollars + self._since_listing() + self._unmetered()
+        tolerance = max(SPEND_SHARE * charged, SPEND_DOLLARS) + unseen
         if abs(spent - charged) <= tolerance:
             return []
         return [f"the ledger counts ${spent:.4f}, the market charged ${charged:.4f}", *await self._bill()]
@@ -105,6 +109,10 @@ class Judge:
                 gigabytes = min(contract.image_gb, recorded_figures.PULL_MBITS / 8000 * seconds)
                 due += gigabytes * contract.host.down_price
         return due
+
+    def _unmetered(self) -> float:
+        """Return the dollars of traffic of what was no lease before this cycle: the listing after this one meters it."""
+        return sum(each.charged["bandwidth"] for each in self._charged() if str(each.contract_id) not in self._known)
 
     def _has_seen(self) -> bool:
         """Return whether the program sees the world as it is; count what it could not see.
