@@ -3,9 +3,11 @@
 import dataclasses
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 
 from tests.disasters import __main__ as disasters
 from tests.disasters import draw, play, regressions, shrink, tell
@@ -17,8 +19,11 @@ QUIET = Story(7, ("vast",), (Work("w0", "service", "patient", 1),), 30.0, 0.0, 0
 
 
 @pytest.fixture(autouse=True)
-def _quiet() -> None:
+def _quiet() -> Iterator[None]:
     disasters.quietly()
+    yield
+    # A process that logs nothing would fail the next test that reads what is logged.
+    structlog.reset_defaults()
 
 
 def test_a_seed_tells_the_same_story_every_time() -> None:

@@ -111,7 +111,7 @@ class Judge:
         return due
 
     def _unmetered(self) -> float:
-        """Return the dollars of traffic of what was no lease before this cycle: the listing after this one meters it."""
+        """Return the dollars of traffic of what was no lease before this cycle; the next listing meters it."""
         return sum(each.charged["bandwidth"] for each in self._charged() if str(each.contract_id) not in self._known)
 
     def _has_seen(self) -> bool:
