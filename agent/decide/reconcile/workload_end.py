@@ -152,7 +152,8 @@ def _failed_at_once(fleet: Fleet, work: Workload, held: Lease, why: str) -> Mark
 def _of_batches(fleet: Fleet, changed: Mapping[str, Lease]) -> Iterator[Marked]:
     """The results of batches: done by a line of the log while it runs, or by the end of its container.
 
-    That end counts only while a fresh listing still shows it; `changed` are the leases that this listing changed.
+    That end counts only once the ledger has it, since a log is read to its end from then on, and while a fresh listing
+    still shows it; `changed` are the leases that this listing changed.
     """
     for held in fleet.leases:
         work = fleet.workload(held.slot.workload)
@@ -162,7 +163,7 @@ def _of_batches(fleet: Fleet, changed: Mapping[str, Lease]) -> Iterator[Marked]:
         sighting = view.sightings.get(held.instance_id) if view is not None else None
         if _is_told_by_log(work) and sighting is not None and sighting.is_done:
             yield done(fleet, held, "a line of its log")
-        elif fleet.is_seen(held) and _is_over(fleet, changed.get(held.lease_id, held)):
+        elif fleet.is_seen(held) and all(_is_over(fleet, each) for each in (held, changed.get(held.lease_id, held))):
             yield from _of_end(fleet, work, held, is_fast=held.end_reason == FAST_EXIT)
 
 

@@ -89,6 +89,16 @@ def test_the_end_of_a_container_is_done_for_a_batch_once_it_settled_and_nothing_
     assert scopes(builders.fleet(), change) == []
 
 
+def test_an_end_that_the_ledger_lacks_is_not_judged_however_long_ago_it_was() -> None:
+    """After a restart the end is dated far back, and its log was not read since: a crash would be taken for done."""
+    over = ended()
+    (after,) = over.leases
+    before = builders.lease(run_since=ago(hours=1))
+    change = LeaseChanged(before, after, EventKind.LEASE_EXITED, cause=Cause.CONTAINER_EXIT)
+    assert scopes(msgspec.structs.replace(over, leases=(before,)), change) == []
+    assert scopes(over) == [(Word.DONE, "slot:train/0")]
+
+
 def test_trouble_in_the_message_is_no_clean_end() -> None:
     row = builders.instance(state=InstanceState.EXITED, message="exited with code 137", has_trouble=True)
     assert scopes(ended(instances=(row,))) == [(Word.HELD, "slot:train/0")]
