@@ -160,7 +160,7 @@ def _present(
     rated = agreed_rate.settle(fleet, view, held, row, previous)
     if seen is None or (_is_fresh_rent(fleet, held) and not readback.is_readable(row)):
         return _unread(fleet, view, rated.lease, rated.row, (previous, listed_at)), None
-    doubted = memory.suspicions.get(held.lease_id)
+    doubted = _standing(memory.suspicions.get(held.lease_id), held)
     differs = readback.difference(readback.of_lease(held), row) if _is_fresh_rent(fleet, held) else ""
     if differs and (doubted is None or not doubted.differs):
         return None, Suspicion(seen, listed_at, previous, differs)
@@ -170,6 +170,11 @@ def _present(
     if fact is None:
         return (None if rated.lease == held else LeaseChanged(held, rated.lease, None)), suspicion
     return replace(fact, charges=(*rated.owed, *fact.charges)), suspicion
+
+
+def _standing(doubted: Suspicion | None, held: Lease) -> Suspicion | None:
+    """Return a suspicion of the lease as it is: one that an order has answered since is of an earlier run."""
+    return doubted if doubted is not None and held.state_since <= doubted.seen_at else None
 
 
 def _seen(

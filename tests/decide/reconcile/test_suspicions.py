@@ -1,11 +1,13 @@
 """A loss and a wrong rent are suspected at the first look, found at the second, and found again until recorded."""
 
+import dataclasses
+
 import pytest
 
 from agent.domain.market.instance import Instance, InstanceState
 from agent.domain.record.lease import Lease, LeaseState
 from tests.support import builders
-from tests.support.listings import changed, seen
+from tests.support.listings import NOW, POLL, changed, seen
 
 
 @pytest.mark.parametrize(
@@ -29,3 +31,17 @@ def test_what_two_looks_have_shown_is_found_again_until_it_is_recorded(held: Lea
         memory = result.memory
     after = changed(result).after
     assert seen(after, row, at=5, memory=memory).memory.suspicions == {}, "the ledger has it"
+
+
+def test_a_recorded_loss_is_no_suspicion_of_what_was_resumed_since() -> None:
+    """The market still shows the stop for a moment; one look at it proves no second loss."""
+    row, memory = builders.instance(state=InstanceState.PAUSED), seen(builders.lease(), at=0).memory
+    for at in (1, 2):
+        result = seen(builders.lease(), row, at=at, memory=memory)
+        memory = result.memory
+    resumed = dataclasses.replace(
+        changed(result).after, state=LeaseState.STARTING, state_since=NOW + 2.5 * POLL, interrupted_by=None
+    )
+    after = seen(resumed, row, at=3, memory=memory)
+    assert after.facts == ()
+    assert after.memory.suspicions[resumed.lease_id].seen_at == NOW + 3 * POLL
