@@ -128,6 +128,25 @@ def test_hours_that_other_numbers_were_in_the_shadow_promote_no_new_ones(place: 
     assert "next: gpubid tune bold --promote" in tune("bold", "--after", "1")
 
 
+def test_a_day_record_of_other_numbers_promotes_no_new_ones(place: Path) -> None:
+    tune("bold")
+    rehearse()
+    assert "next: gpubid tune bold --promote" in tune("bold", "--after", "1")
+    text = (place / "tuning" / "bold" / "bold.toml").read_text()
+    (place / "tuning" / "bold" / "bold.toml").write_text(text.replace("least_gain = 0.05", "least_gain = 0.07"))
+    (place / "tuning" / "bold" / "4-file.json").unlink()
+    shutil.rmtree(place / "kept")
+    before = (place / "agent.toml").read_text()
+    said = tune("bold", "--after", "1", "--promote", code=1)
+    assert "6 day: bold has not decided yet" in said
+    assert "bold has not been in the shadow for 1 h" in said
+    rehearse()
+    said = tune("bold", "--promote", code=1)
+    assert "it may be promoted after 24 h; run this again then" in said
+    assert "bold has not been in the shadow for 24 h" in said
+    assert (place / "agent.toml").read_text() == before
+
+
 def test_what_is_done_is_not_done_again(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def searched_again(*_: object) -> None:
         raise AssertionError("it searched again")

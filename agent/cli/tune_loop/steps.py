@@ -302,6 +302,8 @@ def _workload(loop: Loop) -> str:
 def _day(loop: Loop, done: Mapping[str, Any]) -> dict[str, Any] | None:
     """Show how it did in the shadow; write it down once it has been there long enough."""
     before = loop.records.read("day")
+    if before is not None and before["numbers"] != done["file"]["numbers"]:
+        before = None
     work = done["shadow"]["workload"]
     row = _shadowed(loop, work)
     if row is None:
