@@ -200,6 +200,43 @@ def test_the_days_are_those_of_the_own_workload_and_a_changed_one_is_refused(pla
     assert "the workload train has changed since tuning/bold was begun; begin anew with --again" in tune("bold", code=2)
 
 
+OTHER = "\n[workloads.other]\nimage = 'pytorch/pytorch:latest'\nmax_price = 0.30\nstrategy = 'patient'\n"
+
+
+def test_another_workload_than_the_one_begun_for_is_refused_before_anything_is_written(place: Path) -> None:
+    (place / "agent.toml").write_text(CONFIG.replace("[ledger]", f"{OTHER}[ledger]"))
+    tune("bold")
+    before = {file: file.read_bytes() for file in place.rglob("*") if file.is_file()}
+    for words in (["--workload", "other"], ["--workload", "other", "--promote", "--force"]):
+        said = tune("bold", *words, code=2)
+        assert "tuning/bold was begun with --workload train; leave that out, or begin anew with --again" in said
+    (place / "tuning" / "bold" / "5-shadow.json").unlink()
+    assert "was begun with --seeds 1-4" in tune("bold", "--seeds", "1-5", code=2)
+    assert not (place / "tuning" / "bold" / "5-shadow.json").exists()
+    assert "5 shadow: bold is in the shadow of train" in tune("bold")
+    assert {file: file.read_bytes() for file in before if file.name != "5-shadow.json"} == {
+        file: text for file, text in before.items() if file.name != "5-shadow.json"
+    }
+
+
+def test_a_loop_whose_workload_is_gone_says_so(place: Path) -> None:
+    tune("bold")
+    (place / "tuning" / "bold" / "5-shadow.json").unlink()
+    (place / "agent.toml").write_text(CONFIG.replace("[workloads.train]", "[workloads.other]"))
+    assert "agent.toml has no workload train any more; begin anew with --again" in tune("bold", code=2)
+
+
+def test_a_promotion_for_another_workload_than_the_shadow_names_the_command_to_write(place: Path) -> None:
+    (place / "agent.toml").unlink()
+    tune("bold", "--seeds", "1-3", *SMALL[2:], "--again", "--force", code=2)
+    (place / "agent.toml").write_text(CONFIG.replace("[ledger]", f"{OTHER}[ledger]"))
+    tune("bold", "--workload", "train")
+    before = (place / "agent.toml").read_text()
+    said = tune("bold", "--workload", "other", "--promote", "--force", code=2)
+    assert "bold is in the shadow of train; write gpubid tune bold --workload train --promote" in said
+    assert (place / "agent.toml").read_text() == before
+
+
 def test_from_an_own_file_the_search_says_how_the_shipped_numbers_do(place: Path) -> None:
     (place / "strategies").mkdir()
     (place / "strategies" / "own.toml").write_text('strategy = "patient"\nheadroom = 2.0\n')

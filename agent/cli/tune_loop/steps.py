@@ -1,6 +1,6 @@
 """The steps of `gpubid tune`, in order: each reads what the ones before wrote down, and none is done twice."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -90,16 +90,22 @@ def run(loop: Loop, *, promotes: bool, begins_anew: bool) -> None:
     if begins_anew and (aside := loop.records.put_aside(_now())) is not None:
         loop.say("data", f"begins anew; the records so far are in {aside}")
     done: dict[str, dict[str, Any]] = {}
-    for step, work in (("data", _data), ("search", _search), ("chart", _chart), ("file", _file), ("shadow", _shadow)):
-        before = loop.records.read(step)
-        done[step] = before or work(loop, done)
-        if before is not None:
-            loop.say(step, f"done {before['at'][:16]} ({loop.records.file(step)}, digest {before['digest']})")
+    _step(loop, done, "data", _data)
+    _asked(loop, done)
+    for step, work in (("search", _search), ("chart", _chart), ("file", _file), ("shadow", _shadow)):
+        _step(loop, done, step, work)
     day = _day(loop, done)
     if day is not None:
         done["day"] = day
     if promotes:
         _promote(loop, done)
+
+
+def _step(loop: Loop, done: dict[str, dict[str, Any]], step: str, work: Callable[..., dict[str, Any]]) -> None:
+    before = loop.records.read(step)
+    done[step] = before or work(loop, done)
+    if before is not None:
+        loop.say(step, f"done {before['at'][:16]} ({loop.records.file(step)}, digest {before['digest']})")
 
 
 def _now() -> datetime:
@@ -279,7 +285,9 @@ def _shadow(loop: Loop, done: Mapping[str, Any]) -> dict[str, Any]:
     """Put it in the shadow of a workload: it decides on paper beside the live strategy, and spends nothing."""
     if not loop.config.exists():
         raise ValueError(f"there is no {loop.config}; write one with `gpubid init`, and run this again")
-    work = _workload(loop)
+    work = done["data"]["asked"].get("workload") or _workload(loop)
+    if work not in _workloads(loop):
+        raise ValueError(f"{loop.config} has no workload {work} any more; begin anew with --again")
     changed = shadow_edit.put_in_shadow(loop.config, work, loop.name, loop.directory)
     made = loop.records.write(
         "shadow", _now(),
@@ -290,8 +298,12 @@ def _shadow(loop: Loop, done: Mapping[str, Any]) -> dict[str, Any]:
     return made
 
 
+def _workloads(loop: Loop) -> list[str]:
+    return [work.name for work in session.read(loop.config)[0].workloads]
+
+
 def _workload(loop: Loop) -> str:
-    names = [work.name for work in session.read(loop.config)[0].workloads]
+    names = _workloads(loop)
     if loop.workload is None and len(names) == 1:
         return names[0]
     if loop.workload not in names:
@@ -356,13 +368,17 @@ def _beside(row: Mapping[str, Any]) -> str:
 
 def _promote(loop: Loop, done: Mapping[str, Any]) -> None:
     """Let it decide for the workload, if its day on paper was no dearer than the live one."""
+    work = done["shadow"]["workload"]
+    if loop.workload not in {None, work}:
+        raise ValueError(
+            f"{loop.name} is in the shadow of {work}; write gpubid tune {loop.name} --workload {work} --promote"
+        )
     before = loop.records.read("promoted")
     if before is not None:
         loop.say("promoted", f"done {before['at'][:16]}; take it up with `gpubid reload`")
         return
     if not loop.is_forced:
         _refuse_promotion(loop, done)
-    work = done["shadow"]["workload"]
     changed = shadow_edit.promote(loop.config, work, loop.name)
     loop.records.write(
         "promoted", _now(),
