@@ -1,9 +1,11 @@
 """`gpubid simulate` as a program: one line, then it serves; bad input is told and ends with 2."""
 
 import asyncio
+import errno
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import urllib.error
@@ -15,7 +17,9 @@ from typing import Any
 
 import pytest
 
+from agent.cli.rehearsing import simulate
 from agent.simulator import climate as climates
+from agent.simulator.market_server import Simulator
 from tests.support import counter, launch
 from tests.support.programs import PATIENCE_SECONDS, until
 
@@ -80,6 +84,22 @@ async def test_bad_input_is_told_and_ends_with_2(tmp_path: Path, arguments: list
     assert "Traceback" not in err
 
 
+async def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        code, out, err = await ended(tmp_path, "--hosts", "5", "--vast-port", str(taken.getsockname()[1]))
+    assert (code, out) == (2, "")
+    assert "The port is not free" in err
+
+
+def test_another_failure_of_the_machine_is_not_told_as_a_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "no space")
+
+    monkeypatch.setattr(Simulator, "advance_to", fail)
+    with pytest.raises(OSError, match="no space"):
+        simulate.simulate(hosts=5)
+
+
 async def ended(place: Path, *arguments: str) -> tuple[int | None, str, str]:
     """Run it to its end; return its exit code and what it printed."""
     process = await launch.start(MODULE, *arguments, folder=place, environment=os.environ)
@@ -138,12 +158,12 @@ async def counting(urls: Any, mark: str, disks: Path) -> None:
 
     def has_counted() -> bool:
         call(f"{urls['control_url']}/advance", "", "POST", {"seconds": 30})
-        return counter.counted(disks / f"vast-{made}") > 0
+        return any(counter.counted(disk) > 0 for disk in disks.glob(f"*/vast-{made}"))
 
     await until(has_counted, "a count on the disk")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 async def test_real_processes_run_on_its_disks_and_end_with_it(tmp_path: Path, number: signal.Signals) -> None:
     mark, disks = uuid.uuid4().hex, tmp_path / "disks"
     arguments = ["--climate", "real_processes", "--disks", str(disks), "--start", "2026-11-05T00:00:00Z", "--seed", "3"]
@@ -154,7 +174,7 @@ async def test_real_processes_run_on_its_disks_and_end_with_it(tmp_path: Path, n
         await counting(urls, mark, disks)
         assert len(counter.alive(mark)) == 1
         program.send_signal(number)
-        assert await asyncio.wait_for(program.wait(), PATIENCE_SECONDS) == (0 if number is signal.SIGTERM else -number)
+        assert await asyncio.wait_for(program.wait(), PATIENCE_SECONDS) == (-number if number is signal.SIGKILL else 0)
     finally:
         if program.returncode is None:
             program.kill()

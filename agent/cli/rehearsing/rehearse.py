@@ -1,6 +1,7 @@
 """`gpubid rehearse`: a day of your own workloads on a simulated market, in seconds, without a cent."""
 
 import asyncio
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +11,8 @@ import typer
 from agent.cli.shared import completion, exits, session
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
     from agent.cli.rehearsing.rehearsal import Rehearsal, Scene
 
 MOST_HOURS = 24 * 366
@@ -77,10 +80,34 @@ def _run(settings: object, tuned: object, scene: "Scene", directory: Path | None
     from rich.progress import Progress
 
     from agent.cli.rehearsing.rehearsal import rehearse as run
+    from agent.simulator import climate as climates
 
     with Progress(
         console=Console(stderr=True), transient=True, disable=not session.is_terminal(sys.stderr)
     ) as progress:
         task = progress.add_task(f"{scene.hours:g} simulated hours", total=1.0)
         scene = replace(scene, on_progress=lambda share: progress.update(task, completed=share))
-        return asyncio.run(run(settings, tuned, scene, directory))  # type: ignore[arg-type]
+        with_processes = climates.named(scene.climate).processes
+        rehearsing = run(settings, tuned, scene, directory)  # type: ignore[arg-type]
+        return asyncio.run(_until_told(rehearsing) if with_processes else rehearsing)
+
+
+async def _until_told(rehearsing: "Coroutine[None, None, Rehearsal]") -> "Rehearsal":
+    """Rehearse until SIGTERM or SIGHUP, which end it as Ctrl-C does: no folder and no process stays."""
+    task, told = asyncio.current_task(), list[int]()
+
+    def stop(number: int) -> None:
+        told.append(number)
+        if task is not None:
+            task.cancel()
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # Under nohup it goes on when its terminal closes.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            asyncio.get_running_loop().add_signal_handler(number, stop, number)
+    try:
+        return await rehearsing
+    except asyncio.CancelledError:
+        if told:
+            raise SystemExit(128 + told[0]) from None
+        raise

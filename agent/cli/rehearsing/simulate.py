@@ -1,7 +1,7 @@
 """`gpubid simulate`: the simulated markets as a program of their own, for tests, rehearsals and the vendors' tools.
 
 One JSON line on stdout, {"vast_url": ..., "vast_key": ..., "runpod_url": ..., "runpod_key": ..., "control_url": ...},
-then it serves until SIGTERM or SIGINT and ends with 0.
+then it serves until SIGTERM, SIGINT or SIGHUP and ends with 0.
 Bad input ends with 2 and a sentence on stderr.
 """
 
@@ -57,7 +57,7 @@ def simulate(  # noqa: PLR0913 - one parameter per option
     ] = None,
     about: Annotated[bool, typer.Option("--about", help="Show which figures are recorded, which assumed.")] = False,
     weather: Annotated[bool, typer.Option("--weather", help="List the faults that POST /weather takes.")] = False,
-    disks: Annotated[Path | None, typer.Option(help="Folder of real_processes' disks; else a temporary one.")] = None,
+    disks: Annotated[Path | None, typer.Option(help="Keep real_processes' disks in a new folder in this one.")] = None,
 ) -> None:
     """Serve the simulated markets over the vendors' HTTP APIs until stopped.
 
@@ -82,7 +82,7 @@ def simulate(  # noqa: PLR0913 - one parameter per option
             rate_limits=rate_limits,
             processes=processes,
         )
-        _run(simulator, (vast_port, control_port, runpod_port))
+        asyncio.run(_serve(simulator, (vast_port, control_port, runpod_port)))
 
 
 simulate.__doc__ = """Serve the simulated markets over the vendors' HTTP APIs until stopped.
@@ -167,7 +167,7 @@ def _registry(
     if not process_registry.LEAST_SPEED <= speed <= process_registry.MOST_SPEED:
         _fail(f"--speed: real processes run at 1 to 30, not at {speed:g}.")
     try:
-        made = process_registry.ProcessRegistry(clock, speed=speed, folder=disks)
+        made = process_registry.ProcessRegistry(clock, speed=speed, below=disks)
     except OSError as error:
         _fail(f"--disks: {disks} cannot be made ({error.strerror}); name another.")
     try:
@@ -191,18 +191,30 @@ def _weather() -> str:
     return f"{faults.__doc__}\nA field_lie:\n\n{field_lies.__doc__}"
 
 
-def _run(simulator: "Simulator", ports: tuple[int, int, int]) -> None:
-    try:
-        asyncio.run(_serve(simulator, ports))
-    except OSError as error:
-        _fail(f"The port is not free: {error}.")
-
-
 async def _serve(simulator: "Simulator", ports: tuple[int, int, int]) -> None:
     stopping = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
-    await simulator.start(*ports)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        # Under nohup it goes on when its terminal closes.
+        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+            asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    try:
+        await _listen(simulator, ports)
+        tick_seconds = REAL_TICK_SECONDS if simulator.world.climate.processes else TICK_SECONDS
+        # The markets also move without requests, so that webhooks are sent, and processes killed, at an event.
+        while not stopping.is_set():
+            simulator.advance_to(simulator.clock.time())
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stopping.wait(), tick_seconds)
+    finally:
+        await simulator.stop()
+
+
+async def _listen(simulator: "Simulator", ports: tuple[int, int, int]) -> None:
+    """Open the ports and print where they are."""
+    try:
+        await simulator.start(*ports)
+    except OSError as error:
+        _fail(f"The port is not free: {error}.")
     first_line = {
         "vast_url": simulator.vast_url,
         "vast_key": simulator.gate.key,
@@ -212,13 +224,6 @@ async def _serve(simulator: "Simulator", ports: tuple[int, int, int]) -> None:
     }
     sys.stdout.write(json.dumps(first_line) + "\n")
     sys.stdout.flush()
-    tick_seconds = REAL_TICK_SECONDS if simulator.world.climate.processes else TICK_SECONDS
-    # The markets also move without requests, so that webhooks are sent, and processes killed, when an event happens.
-    while not stopping.is_set():
-        simulator.advance_to(simulator.clock.time())
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(stopping.wait(), tick_seconds)
-    await simulator.stop()
 
 
 def _instant(text: str | None) -> float | None:

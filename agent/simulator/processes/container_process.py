@@ -44,11 +44,11 @@ class ContainerProcess:
     ) -> None:
         """Make an empty disk and reserve the ports."""
         self._folder = folder
-        _remove(folder)
+        if not _remove(folder):
+            raise FileExistsError(f"{folder} cannot be removed")
         self.home = folder / "root" if has_volume else folder
         self.place = folder / "workspace" if has_volume else folder
-        for each in (folder, self.home, self.place):
-            each.mkdir(mode=0o700, exist_ok=True)
+        self._restore()
         self._doors = {port: _reserved() for port in ports}
         self._now = now
         self._isolates = isolates
@@ -90,6 +90,11 @@ class ContainerProcess:
     def start(self, start: Start) -> None:
         """Run the container on its disk, with nothing of our own environment; its log begins anew."""
         self.kill()
+        try:
+            self._restore()
+        except OSError as error:
+            self.refuse(f"the disk cannot be used: {error}")
+            return
         self._lines.clear()
         self.starts += 1
         self._is_idle = False
@@ -122,7 +127,7 @@ class ContainerProcess:
         self._lines.clear()
         self.starts += 1
         self._is_refused = True
-        self._lines.take(sentence.encode() + b"\n", self._now())
+        self._say(sentence)
 
     def terminate(self) -> None:
         """Send SIGTERM to the container's first process."""
@@ -145,16 +150,34 @@ class ContainerProcess:
     def wipe(self) -> None:
         """Empty the container's own disk; a volume keeps its files."""
         self.kill()
-        for each in self.home.iterdir():
-            _remove(each)
+        try:
+            self._restore()
+            left = [str(each) for each in self.home.iterdir() if not _remove(each)]
+        except OSError as error:
+            left = [str(error)]
+        if left:
+            self._say(f"the disk is not empty: {', '.join(left)}")
 
     def remove(self) -> None:
-        """Kill everything, remove every file and give the ports back."""
+        """Kill everything, remove every file that may be removed, and give the ports back."""
         self.kill()
-        _remove(self._folder)
+        if not _remove(self._folder):
+            self._say(f"the disk is not removed: {self._folder}")
         for door in self._doors.values():
             door.close()
         self._doors = {}
+
+    def _restore(self) -> None:
+        """Make the folders anew that the workload removed or replaced, and open those that it closed."""
+        for each in (self._folder, self.home, self.place):
+            # A link may lead out of the disk.
+            if each.is_symlink() or not each.is_dir():
+                each.unlink(missing_ok=True)
+                each.mkdir(mode=0o700)
+            each.chmod(each.stat().st_mode | 0o700)
+
+    def _say(self, sentence: str) -> None:
+        self._lines.take(sentence.encode(errors="replace") + b"\n", self._now())
 
     @property
     def _output(self) -> int:
@@ -200,15 +223,22 @@ def _reserved() -> socket.socket:
     return door
 
 
-def _remove(path: Path) -> None:
-    """Remove a file or a folder; a folder that its owner closed is opened first."""
+def _remove(path: Path) -> bool:
+    """Remove a file or a folder as far as possible; return whether it is gone. Closed folders are opened first."""
     if path.is_symlink() or not path.is_dir():
-        path.unlink(missing_ok=True)
-        return
-    path.chmod(0o700)
-    for folder, names, _ in os.walk(path):
-        for inner in (Path(folder, name) for name in names):
-            # A link may lead out of the disk.
-            if not inner.is_symlink():
-                inner.chmod(0o700)
-    shutil.rmtree(path)
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)
+    else:
+        _open(path)
+        for folder, names, _ in os.walk(path):
+            for name in names:
+                _open(Path(folder, name))
+        shutil.rmtree(path, ignore_errors=True)
+    return not (path.is_symlink() or path.exists())
+
+
+def _open(folder: Path) -> None:
+    # A folder of another user stays closed. A link may lead out of the disk.
+    with contextlib.suppress(OSError):
+        if not folder.is_symlink():
+            folder.chmod(0o700)

@@ -42,8 +42,13 @@ class PrintedLines:
 
     def _add(self, text: str, now: float) -> None:
         self._lines.append((now, text))
-        self._bytes += len(text) + 1
+        self._bytes += _size(text)
         while self._bytes > MOST_BYTES:
             _, old = self._lines.popleft()
-            self._bytes -= len(old) + 1
+            self._bytes -= _size(old)
             self.dropped += 1
+
+
+def _size(text: str) -> int:
+    """Return the bytes of a line with its end."""
+    return len(text.encode()) + 1

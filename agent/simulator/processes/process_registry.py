@@ -7,6 +7,7 @@ A climate with `processes = true` runs the tenant's command on this machine, as 
 import contextlib
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -27,11 +28,13 @@ class ProcessRegistry:
         *,
         speed: float = 1.0,
         folder: Path | None = None,
+        below: Path | None = None,
         isolates: bool = True,
         most_running: int = MOST_RUNNING,
     ) -> None:
         """Keep disks in `folder`, which is made and stays; without one, in a temporary one that goes at the end.
 
+        The temporary one lies in `below`, which is made and stays: many registries may share that.
         `speed` is how many simulated seconds a real one has, as the processes are told. Without `isolates` no PID
         namespace is tried.
         """
@@ -41,7 +44,9 @@ class ProcessRegistry:
         self._most_running = most_running
         self._is_ours = folder is None
         if folder is None:
-            folder = Path(tempfile.mkdtemp(prefix="gpubid-simulated-"))
+            if below is not None:
+                below.mkdir(mode=0o700, parents=True, exist_ok=True)
+            folder = Path(tempfile.mkdtemp(prefix="gpubid-simulated-", dir=below))
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder = folder.resolve()
         self._made: dict[str, ContainerProcess] = {}
@@ -78,13 +83,17 @@ class ProcessRegistry:
         process.start(Start(start.command, start.script, env))
 
     def close(self) -> None:
-        """Kill everything and remove every disk."""
+        """Kill everything, then remove every disk; what cannot be removed stays."""
+        # One that hangs in the machine's kernel must not save the others.
         for process in self._made.values():
-            process.remove()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.kill()
+        for process in self._made.values():
+            with contextlib.suppress(subprocess.TimeoutExpired, OSError):
+                process.remove()
         self._made.clear()
         if self._is_ours:
-            with contextlib.suppress(FileNotFoundError):
-                shutil.rmtree(self.folder)
+            shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def _usable(env: Mapping[str, str]) -> dict[str, str]:

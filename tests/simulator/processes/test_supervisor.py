@@ -123,5 +123,8 @@ def test_lines_are_kept_by_number_and_cut_to_size() -> None:
     lines.take(b"0123456789\n" * 50_000, 6.0)
     assert sum(len(text) for _, text in lines.lines()) <= printed_lines.MOST_BYTES
     assert lines.dropped + len(lines.lines()) == before + 50_000
+    lines.take("12345 äöü€\n".encode() * 50_000, 7.0)
+    size = sum(len(text.encode()) + 1 for _, text in lines.lines())
+    assert printed_lines.MOST_BYTES - 20 < size <= printed_lines.MOST_BYTES
     lines.clear()
-    assert (lines.dropped, lines.lines()) == (before + 50_000, [])
+    assert (lines.dropped, lines.lines()) == (before + 100_000, [])
