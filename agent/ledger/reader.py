@@ -230,8 +230,16 @@ class Reader:
         Raises:
             LedgerError: BAD_BACKUP, UNWRITABLE, CORRUPT.
         """
-        await asyncio.to_thread(backup.copy, self._wire.path, to)
+        await self.copy(to)
         sidecar.note_backup(self._wire.path, at)
+
+    async def copy(self, to: Path) -> None:
+        """Copy the ledger to a file that does not exist yet and check the copy; it counts as no backup.
+
+        Raises:
+            LedgerError: BAD_BACKUP, UNWRITABLE, CORRUPT.
+        """
+        await asyncio.to_thread(backup.copy, self._wire.path, to)
 
     async def export(
         self, names: Sequence[str], folder: Path, suffix: str, opener: table_export.Opener

@@ -3,6 +3,8 @@
 import itertools
 import json
 import shutil
+import sqlite3
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from typer.testing import CliRunner
 from agent.cli import main
 from agent.cli.shared import session
 from agent.lab.recorded.recorded_problem import RecordedProblem
+from agent.ledger.file import sidecar
 from tests.support.configs import GOOD
 
 CONFIG = f"{GOOD}gpu = ['RTX 4090']\n[ledger]\npath = 'kept/rehearsal.sqlite'\n"
@@ -97,3 +100,14 @@ def test_tune_fetches_a_copy_of_the_ledger_and_holds_later_stretches_out(place: 
     is_better = found["held_out"]["difference"] < 0
     assert (ran.exit_code, told["refusal"] is None) == ((0, True) if is_better else (1, False))
     assert [each["step"] for each in told["steps"]][:3] == ["data", "search", "chart"]
+
+
+def test_tune_copies_the_ledger_anew_after_a_refusal_and_notes_no_backup(place: Path) -> None:
+    words = ("tune", "weeks", "--problem", "recorded", "--hours", "9", "--workers", "1")
+    assert "two stretches of 9 h are needed" in run(*words, code=2)
+    with closing(sqlite3.connect(place / "kept" / "rehearsal.sqlite")) as live, live:
+        live.execute("CREATE TABLE a_week_later (noted TEXT)")
+    assert "two stretches of 9 h are needed" in run(*words, code=2)
+    with closing(sqlite3.connect(place / "tuning" / "weeks" / "ledger.sqlite")) as copied:
+        assert copied.execute("SELECT name FROM sqlite_master WHERE name = 'a_week_later'").fetchall()
+    assert sidecar.last_backup(place / "kept" / "rehearsal.sqlite") is None

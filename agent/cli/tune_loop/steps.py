@@ -142,12 +142,11 @@ def _data(loop: Loop, _: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fetched(loop: Loop) -> Path:
-    """Return a copy of the configuration's ledger: a daemon writes to it, and forgets old searches."""
+    """Return a new copy of the configuration's ledger: a daemon writes to it, and forgets old searches."""
     to = (loop.records.folder / "ledger.sqlite").absolute()
-    if not to.exists():
-        to.parent.mkdir(parents=True, exist_ok=True)
-        at = _now()
-        ask.ledger(last_good.place(loop.config), lambda reader: reader.backup(to, at=at))
+    to.parent.mkdir(parents=True, exist_ok=True)
+    to.unlink(missing_ok=True)
+    ask.ledger(last_good.place(loop.config), lambda reader: reader.copy(to))
     return to
 
 
