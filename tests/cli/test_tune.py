@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from agent.cli import main
 from agent.cli.tune_loop.records import STEPS, Records
+from agent.cli.tune_loop.steps import DEFAULTS
 from agent.lab.tuning import number_search
 from tests.support.configs import GOOD
 from tests.support.once import made_once
@@ -198,6 +199,17 @@ def test_the_days_are_those_of_the_own_workload_and_a_changed_one_is_refused(pla
     text = (place / "agent.toml").read_text()
     (place / "agent.toml").write_text(text.replace("max_price = 0.45", "max_price = 0.30"))
     assert "the workload train has changed since tuning/bold was begun; begin anew with --again" in tune("bold", code=2)
+
+
+def test_the_help_names_the_defaults_that_are_used() -> None:
+    said = re.sub(r"[^\w.-]+", " ", tune("--help"))
+    assert f"one a seed {DEFAULTS['seeds']} by default" in said
+    assert f"Trials in a study {DEFAULTS['trials']} by default" in said
+    assert f"problem to search on {DEFAULTS['problem']} by default" in said
+    assert f"with commas {DEFAULTS['climates']} by default" in said
+    assert f"length of a day {DEFAULTS['hours']:g}" in said
+    assert f"splits {DEFAULTS['folds']} by default" in said
+    assert f"bootstrap {DEFAULTS['seed']} by default" in said
 
 
 OTHER = "\n[workloads.other]\nimage = 'pytorch/pytorch:latest'\nmax_price = 0.30\nstrategy = 'patient'\n"

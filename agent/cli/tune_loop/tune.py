@@ -11,6 +11,8 @@ from agent.cli.lab import extra
 from agent.cli.shared import completion, exits, session
 from agent.cli.tune_loop import records, steps
 
+_USED = steps.DEFAULTS
+
 
 def tune(  # noqa: PLR0913 - one parameter per option
     *,
@@ -26,10 +28,10 @@ def tune(  # noqa: PLR0913 - one parameter per option
     problem: Annotated[str | None, typer.Option(help="The lab's problem to search on; bids by default.")] = None,
     traces: Annotated[Path | None, typer.Option(help="Traces of a problem that runs on them.")] = None,
     climates: Annotated[str | None, typer.Option(help="bids: climates, with commas; bidding_war by default.")] = None,
-    seeds: Annotated[str | None, typer.Option(help="bids: days, one a seed; 1-10 by default.")] = None,
+    seeds: Annotated[str | None, typer.Option(help=f"bids: days, one a seed; {_USED['seeds']} by default.")] = None,
     hours: Annotated[float | None, typer.Option(min=0.01, max=1000, help="bids: length of a day; 8.")] = None,
     keys: Annotated[str | None, typer.Option(help='Numbers to search, with commas, or "all"; one by default.')] = None,
-    trials: Annotated[int | None, typer.Option(min=1, help="Trials in a study; 10 by default.")] = None,
+    trials: Annotated[int | None, typer.Option(min=1, help=f"Trials in a study; {_USED['trials']} by default.")] = None,
     folds: Annotated[int | None, typer.Option(min=1, max=20, help="Walk-forward splits; 1 by default.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Of the search and of the bootstrap; 0 by default.")] = None,
     workers: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
