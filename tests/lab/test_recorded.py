@@ -5,14 +5,18 @@ import json
 import shutil
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from agent.cli import main
 from agent.cli.shared import session
+from agent.cli.tune_loop.records import plain
+from agent.domain.money import usd
 from agent.lab.recorded.recorded_problem import RecordedProblem
 from agent.ledger.file import sidecar
 from tests.support.configs import GOOD
@@ -72,6 +76,29 @@ def test_other_numbers_decide_otherwise_on_the_same_searches(place: Path) -> Non
     bold = made.with_params("bold", params)
     assert sum(timid.score("patient", case).figures["useful h"] for case in made.cases()) < 3.0
     assert [bold.score("bold", each) for each in made.cases()] == [made.score("patient", each) for each in made.cases()]
+
+
+@pytest.mark.parametrize(
+    ("work", "wants", "caps"),
+    [
+        ({"slots": 2}, {}, {}),
+        ({"markets": ("vast",)}, {}, {}),
+        ({}, {"regions": ("DE",)}, {}),
+        ({}, {"query": "cpu_cores >= 8"}, {}),
+        ({}, {}, {"per_day": usd("1.00")}),
+    ],
+)
+def test_the_facts_change_with_all_that_changes_a_stretch(
+    place: Path, work: dict[str, Any], wants: dict[str, Any], caps: dict[str, Any]
+) -> None:
+    made = problem(place, 3.0)
+    other = replace(
+        made,
+        work=replace(made.work, requirements=replace(made.work.requirements, **wants), **work),
+        caps=replace(made.caps, **caps),
+    )
+    assert plain(other.about()) != plain(made.about())
+    assert plain(problem(place, 3.0).about()) == plain(made.about())
 
 
 @pytest.mark.usefixtures("place")

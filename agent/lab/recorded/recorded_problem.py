@@ -9,7 +9,7 @@ Invariants:
 import asyncio
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -128,10 +128,21 @@ class RecordedProblem:
             "span": [cases[0].since.isoformat(), cases[-1].until.isoformat()],
             "unit": f"{UNIT}; 'late' counts stretches without useful work",
             "hours": self.hours,
-            "workload": own_workload.told(self.work),
+            "workload": [*own_workload.told(self.work), *self._also()],
+            "caps": _caps(self.caps),
             "bound": f"{OPTIMUM}: the cheapest offer so far in the stretch, where that costs less than no work",
             "paper": "a recorded floor at or below a bid keeps the lease; a floor above the bid interrupts it",
         }
+
+    def _also(self) -> list[str]:
+        """Return what changes a stretch of the workload and not a rehearsed day of it."""
+        wants = self.work.requirements
+        return [
+            f"slots {self.work.slots}",
+            f"markets {', '.join(self.work.markets) or 'any'}",
+            f"regions {', '.join(wants.regions) or 'any'}",
+            f"query {wants.query or 'none'}",
+        ]
 
     def digests(self) -> Mapping[str, str]:
         """Return the digests of the numbers."""
@@ -145,6 +156,13 @@ class RecordedProblem:
     def _numbered(self, shipped: Mapping[str, Tuned], name: str, params: Params) -> Tuned:
         of = next(each for each, one in shipped.items() if type(one.params) is type(params))
         return replace(shipped[of], name=name, params=params, digest=tuning.digest(of, params))
+
+
+def _caps(caps: Limits) -> list[str]:
+    """Return every limit that is set."""
+    none = Limits()
+    set_ = [each.name for each in fields(Limits) if getattr(caps, each.name) != getattr(none, each.name)]
+    return [f"{name} {getattr(caps, name)}" for name in set_]
 
 
 def _part(known: History, case: Stretch) -> History:
