@@ -1,7 +1,7 @@
 """What a slot needs before any strategy is asked: finish moves, end failed starts, wait for doubt to settle."""
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from agent.decide.moves.recovery import COOL_OFF, may_leave
 from agent.decide.operators import operator_holds
@@ -14,7 +14,7 @@ from agent.domain.market.instance import InstanceState
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
 from agent.domain.record.cooldown import CooldownKind
-from agent.domain.record.hold import EVERYTHING, Word
+from agent.domain.record.hold import DISKS, EVERYTHING, Word
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.record.tally import Counted
@@ -83,16 +83,44 @@ def _fast_exit(fleet: Fleet, held: Lease, in_force: InForce) -> Reason | None:
 
 
 def _stuck(fleet: Fleet, held: Lease, in_force: InForce) -> Reason | None:
-    """A stopped lease that cannot start on its host is released, unless its disk may hold the only checkpoint."""
+    """A stopped lease that cannot start is released, unless its disk may hold the only checkpoint or is kept."""
     work = fleet.workload(held.slot.workload)
-    if work is None or not _is_stuck(held, in_force) or not may_leave(held, work):
+    if work is None or not may_leave(held, work) or _is_kept(held, in_force):
+        return None
+    if _is_over(fleet, held):
+        return Reason("contract_end", f"its host rented it out until {_end(fleet, held)}: it cannot start again")
+    if not _is_stuck(held, in_force):
         return None
     why = in_force.why_resting(CooldownKind.FULL, held.lease_id)
     return Reason("host_full", f"it cannot start on its host after {why}: it is released for another one")
 
 
+def _is_kept(held: Lease, in_force: InForce) -> bool:
+    """Return whether a person's word stops a lease and keeps its disk."""
+    words = (Word.PAUSE, Word.HELD)
+    is_kill = (Word.KILL, DISKS) in in_force.holds
+    return is_kill or operator_holds.find(in_force.holds, words, operator_holds.of_lease(held)) is not None
+
+
 def _is_stuck(held: Lease, in_force: InForce) -> bool:
     return held.state is LeaseState.PAUSED and in_force.why_resting(CooldownKind.FULL, held.lease_id) is not None
+
+
+def _is_over(fleet: Fleet, held: Lease) -> bool:
+    """Return whether a lease is stopped and its contract has ended: the market starts it never again."""
+    ends_at = _ends_at(fleet, held)
+    return held.state is LeaseState.PAUSED and fleet.is_seen(held) and ends_at is not None and ends_at <= fleet.now
+
+
+def _ends_at(fleet: Fleet, held: Lease) -> datetime | None:
+    """Return when its contract ends, as listed now: a host may extend it, and a lease has that only when metered."""
+    view = fleet.markets.get(held.market)
+    row = view.instance(held.instance_id) if view is not None else None
+    return row.ends_at if row is not None and row.ends_at is not None else held.ends_at
+
+
+def _end(fleet: Fleet, held: Lease) -> str:
+    return f"{_ends_at(fleet, held):%Y-%m-%d %H:%M} UTC"
 
 
 def _moved_away(fleet: Fleet, held: Lease, work: Workload | None) -> Reason | None:
@@ -191,9 +219,9 @@ def _taken(fleet: Fleet, place: Slot, pair: list[Lease], in_force: InForce) -> S
     if held.state is LeaseState.EXITED:
         reason = Reason("container_exit", "the container ended: pause it, nobody uses it")
         return Proposal(place, IntentKind.PAUSE, reason, lease=held)
-    if _is_stuck(held, in_force):
-        why = in_force.why_resting(CooldownKind.FULL, held.lease_id)
-        return _hold(place, "host_full", f"rests after {why}; its disk may not be lost, so it is tried again later")
+    stuck = _kept_although_stuck(fleet, held, in_force)
+    if stuck is not None:
+        return stuck
     resting = in_force.why_resting(CooldownKind.COOL_OFF, str(place))
     if resting and held.state in {LeaseState.PAUSED, LeaseState.OFFLINE}:
         return _hold(place, "cool_off", f"one move in {COOL_OFF}: {resting}")
@@ -202,6 +230,19 @@ def _taken(fleet: Fleet, place: Slot, pair: list[Lease], in_force: InForce) -> S
         down = Down(held.state_since, _quotes(fleet, held))
     may_move = down is not None or held.tenure is Tenure.ON_DEMAND
     return SlotView(place, held, arriving, down, _runs(place, in_force) if may_move or _has_choice(fleet) else 0)
+
+
+def _kept_although_stuck(fleet: Fleet, held: Lease, in_force: InForce) -> Proposal | None:
+    """Return a hold of a slot whose lease cannot start and was not released: its disk may not be lost."""
+    if _is_over(fleet, held):
+        sentence = (
+            f"its host rented it out until {_end(fleet, held)}, so it cannot start again; its disk may not be lost"
+        )
+        return _hold(held.slot, "contract_end", f"{sentence}: copy it, then `gpubid release {held.lease_id}`")
+    if _is_stuck(held, in_force):
+        why = in_force.why_resting(CooldownKind.FULL, held.lease_id)
+        return _hold(held.slot, "host_full", f"rests after {why}; its disk may not be lost, so it is tried again later")
+    return None
 
 
 def _has_choice(fleet: Fleet) -> bool:

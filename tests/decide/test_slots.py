@@ -10,6 +10,9 @@ from agent.decide import slots
 from agent.decide.strategy import Proposal, SlotView
 from agent.domain.fleet import Fleet
 from agent.domain.market.tenure import Tenure
+from agent.domain.record import hold
+from agent.domain.record.cooldown import Cooldown, CooldownKind
+from agent.domain.record.hold import OperatorHold, Word
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.work.decision import Release
@@ -165,6 +168,53 @@ def test_an_old_view_is_no_reason_to_release(markets: dict[str, Any]) -> None:
     assert released(builders.lease(**OVERDUE), markets=markets) == []
     failed = builders.lease(has_failed=True)
     assert released(failed, markets=markets) == [("vast-1", "start_failed")]
+
+
+OVER: dict[str, Any] = {"state": LeaseState.PAUSED, "ends_at": NOW}
+ON_DISK = builders.workload(checkpoint=Checkpoint(place=CheckpointPlace.DISK))
+
+
+def test_what_is_stopped_past_the_end_of_its_contract_is_released() -> None:
+    """No start of it succeeds any more, and its disk bills until it goes."""
+    assert released(builders.lease(**OVER)) == [("vast-1", "contract_end")]
+    assert released(builders.lease(**OVER, paused_by_us=True)) == [("vast-1", "contract_end")]
+    assert released(builders.lease(**{**OVER, "ends_at": NOW + timedelta(seconds=1)})) == []
+    assert released(builders.lease(ends_at=NOW)) == []
+
+
+def test_the_end_of_a_contract_is_that_of_the_present_listing() -> None:
+    extended = builders.view(instances=(builders.instance(ends_at=NOW + timedelta(days=1)),))
+    assert released(builders.lease(**OVER), markets={"vast": extended}) == []
+    assert released(builders.lease(**OVER), markets={"vast": builders.view(is_fresh=False)}) == []
+
+
+def test_a_disk_with_the_only_checkpoint_outlives_its_contract_until_a_person_ends_it() -> None:
+    held = builders.lease(**OVER)
+    assert released(held, workloads=(ON_DISK,)) == []
+    answer = look(leases=(held,), workloads=(ON_DISK,))
+    assert held_back(answer) == "contract_end"
+    assert isinstance(answer, Proposal)
+    assert "gpubid release vast-1" in answer.reason.sentence
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        (Word.PAUSE, hold.of_workload("train")),
+        (Word.HELD, hold.of_slot(PLACE)),
+        (Word.KILL, hold.DISKS),
+    ],
+    ids=str,
+)
+def test_a_disk_that_a_person_keeps_is_not_released_because_it_cannot_start(kept: tuple[Word, hold.Target]) -> None:
+    full = Cooldown(CooldownKind.FULL, "vast-1", NOW + timedelta(minutes=5), "a start that was refused")
+    for held, code in (
+        (builders.lease(**OVER), "contract_end"),
+        (builders.lease(state=LeaseState.PAUSED), "host_full"),
+    ):
+        assert released(held, cooldowns=(full,)) == [("vast-1", code)]
+        word = OperatorHold(*kept, NOW, "ops")
+        assert released(held, cooldowns=(full,), holds=(word,)) == []
 
 
 OLD = builders.lease(1, state=LeaseState.PAUSED)
