@@ -10,7 +10,7 @@ from agent.cli import run, strategy
 from agent.cli.lab import app as lab
 from agent.cli.ordering import kill, orders, reload
 from agent.cli.rehearsing import estimate, rehearse, replay, simulate
-from agent.cli.setup import check, deploy, doctor, init, notify, webhook
+from agent.cli.setup import check, deploy, doctor, guard, init, notify, webhook
 from agent.cli.shared import exits
 from agent.cli.tune_loop import tune
 from agent.cli.watch import bug_report, container, explain, fleet, ledger, plan, shadow, spend, status, top
@@ -55,6 +55,7 @@ app.add_typer(ledger.app, name="ledger", rich_help_panel=LOOK)
 app.add_typer(strategy.app, name="strategy", rich_help_panel=TUNE)
 app.add_typer(lab.app, name="lab", rich_help_panel=TUNE)
 app.add_typer(deploy.app, name="deploy", rich_help_panel=SET_UP)
+app.add_typer(guard.app, name="guard", rich_help_panel=SET_UP)
 app.add_typer(notify.app, name="notify", rich_help_panel=SET_UP)
 app.add_typer(webhook.app, name="webhook", rich_help_panel=SET_UP)
 

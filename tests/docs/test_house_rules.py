@@ -11,7 +11,8 @@ ROOT = Path(__file__).parents[2]
 OURS = ("agent", "strategies", "migrations")
 FILES = sorted(path for folder in (*OURS, "tests") for path in (ROOT / folder).rglob("*.py"))
 PROGRAM = [path for path in FILES if path.relative_to(ROOT).parts[0] in OURS]
-CLOCKS = ("agent/clock.py", "agent/simulator/simulated_clock.py")  # the simulator shares no code with the agent
+# The simulator and the guard share no code with the agent.
+CLOCKS = ("agent/clock.py", "agent/simulator/simulated_clock.py", "agent/guard/guard_clock.py")
 VENDOR_WORDS = {
     "vast": r"dph_(total|base)|min_bid|(cur|next|actual|intended)_(state|status)|status_msg|gpu_ram|inet_(down|up)_cost"
     r"|reliability2|storage_(total_)?cost|ask_contract_id|image_uuid",

@@ -1,0 +1,24 @@
+"""`gpubid guard`: the program that rides in a rented instance, as one file."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agent.cli.shared import exits, session
+from agent.config import guard_archive
+
+app = typer.Typer(no_args_is_help=True, help="Build the program that carries checkpoints out of a rented instance.")
+
+
+@app.command()
+def build(
+    to: Annotated[Path, typer.Option(metavar="FILE", help="Where to write it.")] = Path(guard_archive.NAME),
+) -> None:
+    """Write the guard as one file that any Python from 3.8 on runs, and print its size and SHA-256."""
+    archive = guard_archive.packed()
+    try:
+        to.write_bytes(archive)
+    except OSError as error:
+        exits.stop(exits.FAILED, [f"{to} cannot be written ({error.strerror})"])
+    session.say(f"{to}: {len(archive)} bytes, SHA-256 {guard_archive.digest(archive)}")

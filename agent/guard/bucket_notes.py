@@ -1,0 +1,53 @@
+"""The small JSON objects of one run in the bucket: read with bounds, written whole."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Mapping
+
+from agent.guard.object_store import LARGEST_MANIFEST_BYTES, LARGEST_NOTE_BYTES, ObjectStore, Refused
+
+VERSION = 1
+BEAT, END, LATEST, ORDER = "beat.json", "end.json", "latest.json", "order.json"
+UNKNOWN_CONDITION_CODES = frozenset({400, 501})
+"""How stores answer to a conditional write that they do not know."""
+
+
+class BucketNotes:
+    """Notes below the mailbox's root."""
+
+    def __init__(self, store: ObjectStore, root: str) -> None:
+        """Read and write below `root`."""
+        self.store = store
+        self.root = root
+
+    def key(self, name: str) -> str:
+        """Return the key of a name in the mailbox."""
+        return f"{self.root}/{name}"
+
+    def read(self, name: str, most_bytes: int = LARGEST_NOTE_BYTES) -> tuple[Mapping[str, Any], str] | None:
+        """Return a note and the tag of its version; one that is no note of ours counts as empty, with its tag."""
+        found = self.store.get(self.key(name), most_bytes)
+        return None if found is None else (parsed(found.body), found.tag)
+
+    def write(self, name: str, note: Mapping[str, Any], **condition: Any) -> bool:  # noqa: ANN401 - as the store's
+        """Write a note; return False where its condition does not hold. A store without conditions is looked at."""
+        body = json.dumps(note, separators=(",", ":")).encode()
+        key = self.key(name)
+        try:
+            return self.store.put(key, body, **condition)
+        except Refused as refusal:
+            if not condition or refusal.status not in UNKNOWN_CONDITION_CODES:
+                raise
+        found = self.store.get(key, LARGEST_MANIFEST_BYTES)
+        held = found is None if condition.get("is_new") else found is not None and found.tag == condition.get("tag")
+        return held and self.store.put(key, body)
+
+
+def parsed(body: bytes) -> Mapping[str, Any]:
+    """Return the object that a text is in JSON, of our version; else an empty one."""
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) and value.get("version") == VERSION else {}

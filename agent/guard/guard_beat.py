@@ -1,0 +1,82 @@
+"""The beat: once a minute a line in the log and a note in the bucket, and a look at the daemon's orders."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any, Callable, Mapping
+
+from agent.guard.bucket_notes import BEAT, ORDER, BucketNotes
+from agent.guard.guard_clock import GuardClock
+from agent.guard.guard_output import GuardOutput
+from agent.guard.guard_status import GuardStatus
+from agent.guard.object_store import StoreFailed
+
+BEAT_SECONDS, LOOK_SECONDS = 60.0, 10.0
+
+
+class GuardBeat:
+    """A thread that says how it is and hears what is wanted."""
+
+    def __init__(
+        self,
+        clock: GuardClock,
+        output: GuardOutput,
+        status: GuardStatus,
+        notes: BucketNotes | None,
+        take_order: Callable[[Mapping[str, Any]], None],
+    ) -> None:
+        """Beat to the output, and to the bucket where there is one."""
+        self._clock = clock
+        self._output = output
+        self._status = status
+        self._notes = notes
+        self._take_order = take_order
+        self._woken = threading.Event()
+        self._due = 0.0
+        self._is_away = False
+
+    def start(self) -> None:
+        """Begin, with a beat at once."""
+        threading.Thread(target=self._run, daemon=True, name="beat").start()
+
+    def soon(self) -> None:
+        """Beat now: something changed that somebody waits for."""
+        self._due = 0.0
+        self._woken.set()
+
+    def beat(self) -> None:
+        """Beat once, on this thread."""
+        said = self._status.beat(self._clock.now())
+        self._output.say(f"gpubid-guard {json.dumps(said, separators=(',', ':'))}")
+        if self._notes is not None:
+            self._heard(lambda: self._tell(said))
+
+    def _run(self) -> None:
+        while True:
+            if self._clock.now() >= self._due:
+                self._due = self._clock.now() + BEAT_SECONDS
+                self.beat()
+            self._heard(self._look)
+            self._clock.wait(self._woken, LOOK_SECONDS)
+            self._woken.clear()
+
+    def _tell(self, said: Mapping[str, Any]) -> None:
+        if self._notes is not None:
+            self._notes.write(BEAT, said)
+
+    def _look(self) -> None:
+        found = self._notes.read(ORDER) if self._notes is not None else None
+        if found is not None:
+            self._take_order(found[0])
+
+    def _heard(self, ask: Callable[[], None]) -> None:
+        """Ask the bucket; where it is away, say so once until it is back."""
+        try:
+            ask()
+        except StoreFailed as failure:
+            if not self._is_away:
+                self._output.say(f"gpubid-guard: the bucket is away: {failure}")
+            self._is_away = True
+        else:
+            self._is_away = False

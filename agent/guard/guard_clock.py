@@ -1,0 +1,36 @@
+"""The guard's clock: seconds since the host's boot, and waits.
+
+`speed` is how many simulated seconds a real one has; it is 1 on a rented host. Every duration of the guard is in
+simulated seconds, but those of the network.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+
+LEAST_SPEED, MOST_SPEED = 1.0, 1000.0
+
+
+class GuardClock:
+    """Tells time by the boot clock, which goes on over all processes of one host."""
+
+    def __init__(self, speed: float = 1.0) -> None:
+        """Run at a speed between 1 and 1,000."""
+        self.speed = min(max(speed, LEAST_SPEED), MOST_SPEED)
+
+    def now(self) -> float:
+        """Return seconds since the host's boot."""
+        return time.clock_gettime(time.CLOCK_BOOTTIME) * self.speed
+
+    def wall(self) -> float:
+        """Return the host's own idea of seconds since 1970: told to others, never compared with theirs."""
+        return time.time()
+
+    def real(self, seconds: float) -> float:
+        """Return how many real seconds a duration has."""
+        return max(seconds, 0.0) / self.speed
+
+    def wait(self, event: threading.Event, seconds: float) -> bool:
+        """Wait for an event for a time at most; return whether it is set."""
+        return event.wait(self.real(seconds))

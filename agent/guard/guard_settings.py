@@ -1,0 +1,163 @@
+"""What the daemon tells the guard: the environment, read with bounds."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any, Mapping
+
+VERSION = 1
+DONE, ASK_SIGUSR1, ASK_NONE = 0, "SIGUSR1", "none"
+SECRET_VARIABLES = ("GPUBID_BUCKET_KEY_ID", "GPUBID_BUCKET_SECRET", "GPUBID_BUCKET_TOKEN")
+OWN_VARIABLES = (*SECRET_VARIABLES, "GPUBID_GUARD", "GPUBID_GUARD_HOME", "GPUBID_GUARD_URL", "GPUBID_GUARD_SHA256")
+"""What the work does not get to see in its environment."""
+SPEED_VARIABLE = "SIM_SPEED"
+LEAST_INTERVAL_SECONDS, USUAL_INTERVAL_SECONDS, MOST_SECONDS = 5.0, 900.0, 7 * 86_400.0
+MOST_PATHS, MOST_KEPT, MOST_CODES, MOST_TEXT = 100, 100, 256, 4_096
+CODES = range(256)
+
+
+class UnusableSettings(Exception):
+    """The daemon's word cannot be read. The message is one sentence."""
+
+
+@dataclass(frozen=True)
+class BucketPlace:
+    """Where the mailbox lies: address of the store, its region, the bucket, the folder in it, and the key."""
+
+    endpoint: str
+    region: str
+    name: str
+    root: str
+    key_id: str
+    secret: str
+    token: str
+
+
+@dataclass(frozen=True)
+class GuardSettings:
+    """Everything that the guard is told. Durations are in seconds."""
+
+    paths: tuple[str, ...]
+    complete: str | None
+    ask: str
+    keep: int
+    final_within: float
+    done_codes: tuple[int, ...]
+    interval: float
+    interval_by_age: tuple[tuple[float, float], ...]
+    bucket: BucketPlace | None
+    rclone: str | None
+    lease: str
+    run: int
+    manifest_exists: bool
+
+
+def read(environment: Mapping[str, str]) -> GuardSettings:
+    """Return what an environment says, or raise UnusableSettings."""
+    try:
+        told = json.loads(environment["GPUBID_GUARD"])
+    except (ValueError, KeyError, RecursionError):
+        raise UnusableSettings("GPUBID_GUARD is no JSON") from None
+    if not isinstance(told, dict) or told.get("version") != VERSION:
+        raise UnusableSettings(f"GPUBID_GUARD is not of version {VERSION}")
+    return GuardSettings(
+        paths=_paths(told.get("paths")),
+        complete=_text(told, "complete"),
+        ask=ASK_NONE if told.get("ask") == ASK_NONE else ASK_SIGUSR1,
+        keep=int(_number(told.get("keep"), 2, 1, MOST_KEPT)),
+        final_within=_number(told.get("final_within_seconds"), 8.0, 0.0, 3_600.0),
+        done_codes=_codes(told.get("done_codes")),
+        interval=_interval(environment, told),
+        interval_by_age=_by_age(environment.get("GPUBID_CHECKPOINT_BY_AGE", "")),
+        bucket=_bucket(told.get("bucket"), environment),
+        rclone=_text(told, "rclone"),
+        lease=_needed(told, "lease"),
+        run=int(_number(told.get("run"), 1, 1, 2**31)),
+        manifest_exists=told.get("manifest_exists") is True,
+    )
+
+
+def speed(environment: Mapping[str, str]) -> float:
+    """Return how many simulated seconds a real one has; 1 on a rented host."""
+    return _number(_float(environment.get(SPEED_VARIABLE, "")), 1.0, 1.0, 1_000.0)
+
+
+def work_environment(environment: Mapping[str, str], progress_file: str | None) -> dict[str, str]:
+    """Return what the work gets to see: everything but the guard's own, and where to write its progress."""
+    kept = {name: value for name, value in environment.items() if name not in OWN_VARIABLES}
+    if progress_file is not None:
+        kept["GPUBID_PROGRESS"] = progress_file
+    return kept
+
+
+def _interval(environment: Mapping[str, str], told: Mapping[str, Any]) -> float:
+    advised = _float(environment.get("GPUBID_CHECKPOINT_SECONDS", ""))
+    given = told.get("interval_seconds") if advised is None else advised
+    return _number(given, USUAL_INTERVAL_SECONDS, LEAST_INTERVAL_SECONDS, MOST_SECONDS)
+
+
+def _by_age(text: str) -> tuple[tuple[float, float], ...]:
+    """Read pairs of seconds as in `0:210 600:246`: age, and seconds between two checkpoints from there on."""
+    pairs = [pair.partition(":") for pair in text.split()[:MOST_PATHS]]
+    read_pairs = [(_float(age), _float(interval)) for age, _, interval in pairs]
+    return tuple(
+        sorted(
+            (age, _number(interval, USUAL_INTERVAL_SECONDS, LEAST_INTERVAL_SECONDS, MOST_SECONDS))
+            for age, interval in read_pairs
+            if age is not None and interval is not None
+        )
+    )
+
+
+def _float(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _number(value: object, usual: float, least: float, most: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return usual
+    return min(max(value, least), most)
+
+
+def _paths(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not value or len(value) > MOST_PATHS:
+        raise UnusableSettings(f"paths must be 1 to {MOST_PATHS} absolute paths")
+    paths = [path for path in value if isinstance(path, str) and path.startswith("/") and "\0" not in path]
+    if len(paths) != len(value):
+        raise UnusableSettings("paths must be absolute")
+    return tuple(paths)
+
+
+def _codes(value: object) -> tuple[int, ...]:
+    if not isinstance(value, list):
+        return (DONE,)
+    return tuple(code for code in value[:MOST_CODES] if isinstance(code, int) and code in CODES)
+
+
+def _text(told: Mapping[str, Any], key: str) -> str | None:
+    value = told.get(key)
+    return value if isinstance(value, str) and 0 < len(value) <= MOST_TEXT else None
+
+
+def _needed(told: Mapping[str, Any], key: str) -> str:
+    value = _text(told, key)
+    if value is None:
+        raise UnusableSettings(f"{key} is missing")
+    return value
+
+
+def _bucket(value: object, environment: Mapping[str, str]) -> BucketPlace | None:
+    if not isinstance(value, dict):
+        return None
+    key_id, secret, token = (environment.get(name, "") for name in SECRET_VARIABLES)
+    if not key_id or not secret:
+        raise UnusableSettings("the bucket's key is missing")
+    texts = {key: _needed(value, key) for key in ("endpoint", "name", "root")}
+    region = _text(value, "region") or "us-east-1"
+    return BucketPlace(texts["endpoint"], region, texts["name"], texts["root"].strip("/"), key_id, secret, token)

@@ -1,0 +1,62 @@
+"""What the guard asks of a store of objects, whatever store it is. Keys begin with the mailbox's root."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Callable, Protocol
+
+LARGEST_NOTE_BYTES = 64 * 1024
+LARGEST_MANIFEST_BYTES = 4 * 1024 * 1024
+
+
+class StoreFailed(Exception):
+    """The store cannot be had now, or refuses. The message is one sentence."""
+
+
+class Refused(StoreFailed):
+    """The store said no. `status` is its HTTP code, 0 where it has none."""
+
+    def __init__(self, sentence: str, status: int = 0) -> None:
+        """Keep the code beside the sentence."""
+        super().__init__(sentence)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """A small object: what is in it, and the tag of this version of it."""
+
+    body: bytes
+    tag: str
+
+
+@dataclass(frozen=True)
+class Listed:
+    """An object of a listing: its key, its size, and for how many seconds it has been there by the store's clock."""
+
+    key: str
+    size_bytes: int
+    age_seconds: float
+
+
+class ObjectStore(Protocol):
+    """A store. Every method raises StoreFailed."""
+
+    def get(self, key: str, most_bytes: int) -> Fetched | None:
+        """Return an object, or None where there is none. A larger one is refused."""
+
+    def put(self, key: str, body: bytes, *, tag: str | None = None, is_new: bool = False) -> bool:
+        """Write a small object; return False where it is not the version `tag`, or `is_new` and there is one."""
+
+    def upload(self, key: str, file: Path, is_wanted: Callable[[], bool]) -> str:
+        """Write a file, and return its SHA-256. Parts that are there from an earlier try are kept."""
+
+    def download(self, key: str, file: Path, size_bytes: int) -> str:
+        """Read an object of a known size into a new file, and return its SHA-256."""
+
+    def list(self, prefix: str, most: int) -> list[Listed]:
+        """Return the objects whose keys begin so, `most` at most."""
+
+    def delete(self, key: str) -> None:
+        """Remove an object; one that is not there is no error."""

@@ -1,0 +1,50 @@
+"""How the work ended, and what that means."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass
+from typing import Any, Collection, Sequence
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class WorkEnd:
+    """The exit code of the command, negative for a signal, and whether somebody asked for the end."""
+
+    code: int
+    was_stopped: bool
+
+    def is_done(self, done_codes: Collection[int]) -> bool:
+        """Return whether the work is finished for good. A command that ends because it was told to is not."""
+        return not self.was_stopped and self.code in done_codes
+
+    @property
+    def exit_code(self) -> int:
+        """Return what a shell would say: 128 and the signal's number for a signal."""
+        return 128 - self.code if self.code < 0 else self.code
+
+    def note(
+        self, lease: str, done_codes: Collection[int], manifest: str | None, last_lines: Sequence[str]
+    ) -> dict[str, Any]:
+        """Return the note of this end."""
+        return {
+            "version": VERSION,
+            "lease": lease,
+            "code": self.code if self.code >= 0 else None,
+            "signal": -self.code if self.code < 0 else None,
+            "done": self.is_done(done_codes),
+            "manifest": manifest,
+            "last_lines": list(last_lines),
+        }
+
+    def sentence(self) -> str:
+        """Say it to a person."""
+        if self.code >= 0:
+            return f"the command ended with code {self.code}"
+        try:
+            name = signal.Signals(-self.code).name
+        except ValueError:
+            name = str(-self.code)
+        return f"the command was ended by signal {name}"

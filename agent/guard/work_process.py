@@ -1,0 +1,132 @@
+"""The work: one command in a process group of its own, below the guard."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import threading
+from typing import Iterator, Mapping, Sequence
+
+from agent.guard.guard_output import GuardOutput
+from agent.guard.reaper import Reaper, die_with_parent
+
+NOT_EXECUTABLE, NOT_FOUND = 126, 127
+LAST_OUTPUT_SECONDS = 2.0
+"""A process that left the group may hold the output open for ever."""
+_CAUGHT = re.compile(r"^SigCgt:\s*([0-9a-fA-F]+)$", re.MULTILINE)
+
+
+class WorkProcess:
+    """One start of the command."""
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], reaper: Reaper) -> None:
+        """Start it; raise OSError where it cannot be."""
+        self._reaper = reaper
+        self._printing: threading.Thread | None = None
+        self._process = reaper.start(
+            lambda: subprocess.Popen(  # noqa: S603 - the tenant's command is what is asked for
+                list(command),
+                env=dict(environment),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                start_new_session=True,
+                restore_signals=True,
+                preexec_fn=die_with_parent,  # noqa: PLW1509 - one call of the kernel, looked up before
+            )
+        )
+
+    def print_to(self, output: GuardOutput) -> None:
+        """Let its output be passed on."""
+        if self._process.stdout is not None and self._process.stderr is not None:
+            # The descriptors outlive the objects: a daemon of the work may print after its end.
+            sources = os.dup(self._process.stdout.fileno()), os.dup(self._process.stderr.fileno())
+            self._process.stdout.close()
+            self._process.stderr.close()
+            self._printing = output.pass_on({sources[0]: 1, sources[1]: 2})
+
+    def end(self) -> None:
+        """Kill what is left of the group, as the end of a container would, and pass on what was printed before."""
+        self.signal(signal.SIGKILL)
+        self._reaper.reap()
+        if self._printing is not None:
+            self._printing.join(LAST_OUTPUT_SECONDS)
+
+    @property
+    def code(self) -> int | None:
+        """Return the exit code of the command, negative for a signal, or None while it runs."""
+        return self._reaper.code(self._process)
+
+    @property
+    def has_others(self) -> bool:
+        """Return whether anything of its process group is alive."""
+        try:
+            os.killpg(self._process.pid, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            return True
+        return True
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the whole group."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
+
+    def ask(self) -> bool:
+        """Send SIGUSR1 to the topmost processes that handle it; it would end any other. Return whether one does."""
+        asked = False
+        for number in _handlers(self._process.pid, signal.SIGUSR1):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(number, signal.SIGUSR1)
+                asked = True
+        return asked
+
+
+def _handlers(top: int, number: int) -> Iterator[int]:
+    """Yield the topmost processes at and below one that handle a signal."""
+    children = _children()
+    ahead, seen = [top], set()
+    while ahead:
+        process = ahead.pop()
+        if process in seen:
+            continue
+        seen.add(process)
+        if _handles(process, number):
+            yield process
+        else:
+            ahead.extend(children.get(process, ()))
+
+
+def _children() -> dict[int, list[int]]:
+    """Return the processes by their parent; nothing where /proc is not there."""
+    found: dict[int, list[int]] = {}
+    for number in _numbers():
+        # After the name in brackets, which may hold anything: the state and the parent.
+        fields = _read(f"/proc/{number}/stat").rpartition(")")[2].split()
+        if len(fields) > 1 and fields[1].isdigit():
+            found.setdefault(int(fields[1]), []).append(number)
+    return found
+
+
+def _numbers() -> list[int]:
+    try:
+        return [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208 - names are enough
+    except OSError:
+        return []
+
+
+def _handles(process: int, number: int) -> bool:
+    caught = _CAUGHT.search(_read(f"/proc/{process}/status"))
+    return caught is not None and bool(int(caught[1], 16) >> (number - 1) & 1)
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123 - many, and short
+            return file.read(65_536)
+    except OSError:
+        return ""

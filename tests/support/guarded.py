@@ -1,0 +1,115 @@
+"""The guard as a container has it: its archive, run by a Python, over a command, with a folder as the disk."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from agent.config import guard_archive
+
+PATIENCE_SECONDS = 120.0
+SPEED = 50.0
+"""Seconds of the guard in a real one: it beats and looks that often."""
+
+
+def until(ask: Callable[[], Any], what: str) -> Any:
+    """Return the first answer that is true, asking for a bounded time."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not (answer := ask()):
+        assert time.monotonic() < deadline, f"never seen: {what}"
+        time.sleep(0.02)
+    return answer
+
+
+class Guarded:
+    """One start of a guard; what it prints goes to a file."""
+
+    def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
+        self.process = process
+        self._log = log
+
+    def text(self) -> str:
+        return self._log.read_text(errors="replace")
+
+    def beats(self) -> list[dict[str, Any]]:
+        """Return the beats in the log."""
+        lines = [line for line in self.text().splitlines(keepends=True) if line.startswith("gpubid-guard {")]
+        return [json.loads(line.partition(" ")[2]) for line in lines if line.endswith("\n")]
+
+    def said(self, part: str) -> None:
+        """Wait until a text is printed."""
+        until(lambda: part in self.text(), f"{part!r} in {self.text()[-2000:]}")
+
+    def phase(self, phase: str) -> dict[str, Any]:
+        """Wait for a beat of a phase; return it."""
+        found = until(lambda: [beat for beat in self.beats() if beat["phase"] == phase], f"{phase}: {self.text()}")
+        return dict(found[0])
+
+    def ended(self) -> int:
+        """Wait for its end; return the exit code."""
+        return self.process.wait(PATIENCE_SECONDS)
+
+
+class Instance:
+    """A disk, and the starts of guards on it."""
+
+    def __init__(self, place: Path, python: str = sys.executable) -> None:
+        place.mkdir(parents=True, exist_ok=True)
+        self.place = place
+        self.home = place / "home"
+        self.work = place / "work"
+        self.work.mkdir(exist_ok=True)
+        self.archive = place / guard_archive.NAME
+        self.archive.write_bytes(guard_archive.packed())
+        self._python = python
+        self._starts = 0
+
+    def settings(self, **changes: Any) -> dict[str, Any]:
+        return {
+            "version": 1,
+            "paths": [str(self.work)],
+            "complete": None,
+            "ask": "SIGUSR1",
+            "keep": 2,
+            "final_within_seconds": 8,
+            "done_codes": [0],
+            "interval_seconds": 300,
+            "bucket": None,
+            "rclone": None,
+            "lease": "L1",
+            "run": 1,
+            "manifest_exists": False,
+            **changes,
+        }
+
+    @contextlib.contextmanager
+    def started(
+        self, *command: str, env: Mapping[str, str] | None = None, before: tuple[str, ...] = (), **changes: Any
+    ) -> Iterator[Guarded]:
+        """Run a command under the guard; at the end all of it is killed."""
+        self._starts += 1
+        log = self.place / f"log-{self._starts}"
+        environment = {
+            "PATH": os.environ["PATH"],
+            "GPUBID_GUARD_HOME": str(self.home),
+            "GPUBID_GUARD": json.dumps(self.settings(**changes)),
+            "SIM_SPEED": f"{SPEED:g}",
+            **(env or {}),
+        }
+        words = [*before, self._python, "-I", "-S", str(self.archive), "--", *command]
+        with log.open("wb") as out:
+            process = subprocess.Popen(
+                words, env=environment, cwd=self.place, stdout=out, stderr=subprocess.STDOUT, start_new_session=True
+            )
+        try:
+            yield Guarded(process, log)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait(PATIENCE_SECONDS)
