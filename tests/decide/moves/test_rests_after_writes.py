@@ -13,7 +13,7 @@ from agent.decide.pricing import cooldowns
 from agent.domain.market.interruption import Cause
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.record.tally import Tally
-from agent.domain.work.decision import Decision, Hold, Reason, Release, Resume
+from agent.domain.work.decision import Decision, Hold, Reason, Rebid, Release, Resume
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
 from strategies.ondemand import OnDemand, OnDemandParams
 from strategies.patient import Patient, PatientParams
@@ -48,6 +48,30 @@ def test_what_stopped_is_started_once_and_then_waited_for() -> None:
     assert made.reason.code == "start_waits"
     other = started(0, builders.lease(2))
     assert isinstance(planned(STOPPED, other), Resume), "the start of another lease says nothing of this one"
+
+
+REBID = Rebid(builders.lease(), builders.per_hour("0.3"), WHY)
+
+
+@pytest.mark.parametrize(
+    ("asked", "refusal", "rests"),
+    [
+        (Resume(STOPPED, WHY), "host_full", True),
+        (Resume(STOPPED, WHY), "invalid_args", True),
+        (Resume(STOPPED, WHY), "missing_billing", False),
+        (REBID, "bid_too_low", True),
+        (REBID, "invalid_args", False),
+    ],
+    ids=str,
+)
+def test_a_start_that_its_host_refused_is_not_asked_for_at_every_poll(
+    asked: Decision, refusal: str, *, rests: bool
+) -> None:
+    """What concerns the account is no reason to leave a host, and a bid that is no bid says nothing of the host."""
+    made = rests_after_writes.after_refusal(asked, refusal, (), NOW)
+    assert [(rest.place, rest.is_over(NOW + cooldowns.HOST_FULL)) for rest in made] == [
+        (("full", "vast-1"), True)
+    ] * rests
 
 
 @pytest.mark.parametrize("cause", [Cause.OUT_OF_CREDIT, Cause.CONTAINER_EXIT, Cause.EXTERNAL_STOP], ids=str)
