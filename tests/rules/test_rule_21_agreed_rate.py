@@ -1,5 +1,6 @@
 """Rule 21: metered is the listed rate, but not below what was agreed; a strange one is metered once it is confirmed."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -8,17 +9,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide.reconcile import agreed_rate
+from agent.decide.reconcile import agreed_rate, outcomes
 from agent.domain import money
 from agent.domain.money import UsdPerHour
 from agent.domain.record.intent import IntentKind, IntentState
-from agent.domain.record.lease import LeaseState
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.decision import Reason, Rebid
+from agent.domain.work.order import Order
+from agent.domain.work.workload import Checkpoint
 from tests.support import builders
 from tests.support.losses import seeds
 from tests.support.world import Rehearsed, play, rehearsed, work
 
 CENT = 0.01
 LIE_MINUTES = 10.0
+
+
+def _rise(world: Rehearsed, held: Lease, factor: float) -> None:
+    world.market.advance_to(world.clock.time())
+    [rise] = world.market.landlord.raise_price(int(held.host_id), factor)
+    world.market.landlord.answer(rise.rise_id, is_accepted=True)
+
+
+def _poll_each_minute(world: Rehearsed) -> None:
+    world.config = replace(world.config, poll=timedelta(minutes=1))
 
 
 async def charged(world: Rehearsed) -> float:
@@ -104,6 +118,72 @@ async def test_a_rise_while_nobody_looked_is_owed_from_the_look_before(tmp_path:
         assert -CENT <= await world.spend() - await charged(world) <= 2 * CENT
 
 
+@pytest.mark.parametrize("factor", [2.0, 4.0])
+@pytest.mark.parametrize("restarts", [False, True])
+async def test_a_rise_is_owed_although_the_lease_stopped_before_it_was_believed(
+    tmp_path: Any, factor: float, *, restarts: bool
+) -> None:
+    """A person pauses the workload while the rise is doubted. What is paused costs no more."""
+    async with rehearsed(tmp_path, workloads=(work(strategy="ondemand"),)) as world:
+        world.is_checked = False
+        held = await world.until_running()
+        _poll_each_minute(world)
+        await world.cycle(minutes=7)
+        _rise(world, held, factor)
+        await world.cycle(minutes=1 if factor < agreed_rate.QUICK_RISE else 12)
+        assert world.lease().gpu_rate == held.gpu_rate, "believed before it stopped"
+        assert world.lease().doubted_rate is not None
+        await world.app.say(Order("pause", "train"), "a test")
+        if restarts:
+            await world.restart()
+        await world.until(lambda: world.lease().state is LeaseState.PAUSED, minutes=3)
+        await world.until(lambda: world.lease().doubted_rate is None, minutes=30)
+        assert world.lease().gpu_rate.dollars == pytest.approx(held.gpu_rate.dollars * factor, abs=1e-4)
+        # Nobody saw when it rose within the minute before the look that showed it.
+        unseen = (factor - 1) * held.gpu_rate.dollars / 60
+        assert -CENT <= await world.spend() - await charged(world) <= CENT + unseen
+        await world.app.say(Order("resume", "train"), "a test")
+        await world.until(lambda: world.lease().state is LeaseState.RUNNING, minutes=30)
+        await world.cycle(minutes=6)
+        assert -CENT <= await world.spend() - await charged(world) <= CENT + unseen
+
+
+@pytest.mark.parametrize("is_counted", [True, False])
+async def test_a_rise_of_up_to_three_times_is_owed_by_a_lease_that_ends_before_it_is_believed(
+    tmp_path: Any, *, is_counted: bool
+) -> None:
+    """Nobody can ask for the instance any more. A price that rose further is more likely a lie, and is not counted."""
+    async with rehearsed(tmp_path, workloads=(work(strategy="ondemand"),)) as world:
+        world.is_checked = False
+        held = await world.until_running()
+        _poll_each_minute(world)
+        await world.cycle(minutes=7)
+        factor = agreed_rate.QUICK_RISE - 0.1 if is_counted else agreed_rate.QUICK_RISE + 0.1
+        _rise(world, held, factor)
+        await world.cycle(minutes=1 if is_counted else 5)
+        await world.app.say(Order("release", held.lease_id), "a test")
+        await world.until(lambda: held.lease_id not in {each.lease_id for each in world.leases()}, minutes=5)
+        [ended] = [each for each in await world.past_leases() if each.lease_id == held.lease_id]
+        assert ended.doubted_rate is not None, "believed before it ended"
+        over = await world.spend() - await charged(world)
+        assert (abs(over) <= CENT) is is_counted
+        assert over <= CENT
+
+
+def test_a_rise_is_owed_although_our_own_bid_replaced_it() -> None:
+    """Another raised our bid at the market, and ours came before that was believed."""
+    low = money.per_hour("0.20")
+    held = builders.lease(gpu_rate=low, agreed_rate=low, accrued_until=builders.ago(minutes=1))
+    view = builders.view(instances=(builders.instance(gpu_rate=money.per_hour("0.50")),))
+    fleet = builders.fleet(leases=(held,), markets={"vast": view}, workloads=(builders.workload(),))
+    doubted = agreed_rate.settle(fleet, view, held, view.instances[0], builders.ago(seconds=30)).lease
+    order = Rebid(doubted, money.per_hour("0.30"), Reason("test", "a test"))
+    outcome = outcomes.written(order, builders.NOW, Checkpoint())
+    counted = sum(charge.gpu.micros for charge in outcome.charges)
+    assert counted == low.over(60).micros + money.per_hour("0.30").over(30).micros
+    assert (outcome.lease.doubted_rate, outcome.lease.agreed_until) == (None, None)
+
+
 def test_a_rise_that_the_host_announced_is_metered_at_once() -> None:
     """The announced rate is owed from the look before the first listing that shows it."""
     held = builders.lease(gpus=2, gpu_rate=money.per_hour("0.40"), agreed_rate=money.per_hour("0.40"))
@@ -114,7 +194,9 @@ def test_a_rise_that_the_host_announced_is_metered_at_once() -> None:
     before = builders.NOW - timedelta(seconds=15)
     rated = agreed_rate.settle(fleet, view, held, row, before)
     assert (rated.row.gpu_rate, rated.lease.agreed) == (money.per_hour("1.00"), money.per_hour("1.00"))
-    assert sum(charge.gpu.micros for charge in rated.owed) == money.per_hour("0.60").over(15).micros
+    assert rated.rise is not None
+    owed = rated.rise.owed((), builders.NOW)
+    assert sum(charge.gpu.micros for charge in owed) == money.per_hour("0.60").over(15).micros
     assert list(agreed_rate.alerts(fleet)) == []
     unannounced = msgspec.structs.replace(view, rises=())
     assert agreed_rate.settle(fleet, unannounced, held, row, before).row.gpu_rate == money.per_hour("0.40")

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from agent.decide.accounting import meter, phases
-from agent.decide.reconcile import cause, loss_cooldown, ownership, turns
+from agent.decide.reconcile import agreed_rate, cause, loss_cooldown, ownership, turns
 from agent.decide.reconcile.facts import Alert, Fact, LeaseChanged
 from agent.decide.reconcile.pass_memory import Absence, Memory
 from agent.domain.fleet import Fleet, MarketView
@@ -81,7 +81,8 @@ def _absence_facts(
 ) -> list[Fact]:
     listed_at = view.listed_at or fleet.now
     if _is_released(held):
-        return [LeaseChanged(held, replace(held, state=LeaseState.ENDED, ended_at=listed_at), EventKind.LEASE_RELEASED)]
+        ended = replace(held, state=LeaseState.ENDED, ended_at=listed_at)
+        return [LeaseChanged(held, ended, EventKind.LEASE_RELEASED, agreed_rate.at_end(held, (), held.accrued_until))]
     last_seen = memory.last_seen.get(held.lease_id, held.accrued_until)
     if is_denied(view, held.instance_id):
         waited = view.listed_monotonic - absence.monotonic
@@ -120,7 +121,8 @@ def _gone(
     work = fleet.workload(held.slot.workload)
     ran = phases.Ran(held.run_since, stopped_at, is_lost=not is_release)
     split = phases.split(held, missed_at, ends, phases.promise(work), ran)
-    charges = (*meter.accrue(held, missed_at, ends), *phases.charges(split))
+    charges = meter.accrue(held, missed_at, ends)
+    charges = (*charges, *agreed_rate.at_end(held, charges, missed_at), *phases.charges(split))
     if held.run_since is not None:
         charges = (*charges, meter.stretch_end(held, stopped_at, work, is_lost=not is_release))
     after = replace(

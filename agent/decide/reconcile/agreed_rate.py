@@ -8,9 +8,12 @@ Invariants:
 1. A doubted low rate never lowers the count, and a doubted high rate never raises it, before it is confirmed.
 2. What has been seen of a doubted rate is kept with the lease in the ledger, so that a restart forgets no look.
 3. A rate that rises is owed from the last look that showed the agreed one, restart or not: when it rose nobody saw.
+   Owed is the GPU time that was metered at the lower rate since then, also where the lease has stopped meanwhile.
+4. A rise of up to `QUICK_RISE` is owed too where the lease ends, or our own bid replaces it, before it is believed:
+   nobody can ask any more. One beyond that is more likely a wrong price.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -39,25 +42,58 @@ TOLERANCE = 0.005
 
 
 @dataclass(frozen=True, slots=True)
+class Rise:
+    """What a rise adds to each hour that was metered at the lower rate since it may have begun."""
+
+    held: Lease
+    more: UsdPerHour
+    since: datetime
+
+    def owed(self, charges: Sequence[meter.Charge], until: datetime) -> tuple[meter.Charge, ...]:
+        """Return what it adds in all; `charges` are those since the lease was metered last, up to `until`."""
+        metered = (self.held.accrued_until - self.since).total_seconds() + _gpu_seconds(charges)
+        return tuple(
+            meter.Charge(self.held.lease_id, start.date(), gpu=self.more.over((end - start).total_seconds()))
+            for start, end in meter.days(until - timedelta(seconds=max(metered, 0.0)), until)
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Rated:
-    """A lease and its row with the metered rate, and what a rise adds to time that was already metered."""
+    """A lease and its row with the metered rate, and the rise that this is."""
 
     lease: Lease
     row: Instance
-    owed: tuple[meter.Charge, ...] = ()
+    rise: Rise | None = None
 
 
 def settle(fleet: Fleet, view: MarketView, held: Lease, row: Instance, previous: datetime) -> Rated:
     """Return `held` and `row` at the metered rate; `previous` is when the lease was last seen before."""
     highest = max((held.agreed, *_bids_in_doubt(fleet, held)))
+    since = _since(held, previous)
     if _is_accepted(fleet, view, held, row):
         believed = _without_doubt(replace(held, agreed_rate=row.gpu_rate))
-        return _at(fleet, believed, row, row.gpu_rate, held.agreed_until or previous)
+        return _at(believed, row, row.gpu_rate, held.agreed_until or since)
     if _is_plausible(held, row):
         rate = max(row.gpu_rate, highest) if highest > held.agreed else row.gpu_rate
         kept = held if rate == held.gpu_rate else replace(held, agreed_rate=held.agreed)
-        return _at(fleet, _without_doubt(kept), row, rate, previous)
-    return _at(fleet, _doubted(fleet, held, row, previous), row, max(held.gpu_rate, highest), previous)
+        return _at(_without_doubt(kept), row, rate, since)
+    return _at(_doubted(fleet, held, row, since), row, max(held.gpu_rate, highest), since)
+
+
+def agreed_until(held: Lease, charges: Sequence[meter.Charge], until: datetime) -> datetime | None:
+    """Return `agreed_until` of a lease that is metered up to `until`: time without a billed GPU moves it on."""
+    if held.agreed_until is None:
+        return None
+    return until - (held.accrued_until - held.agreed_until) - timedelta(seconds=_gpu_seconds(charges))
+
+
+def at_end(held: Lease, charges: Sequence[meter.Charge], until: datetime) -> tuple[meter.Charge, ...]:
+    """Return what a rise adds that is doubted where its lease ends; `charges` are the last ones, up to `until`."""
+    rate = held.doubted_rate
+    if rate is None or not held.gpu_rate < rate <= held.agreed.scaled(QUICK_RISE):
+        return ()
+    return Rise(held, rate - held.gpu_rate, held.agreed_until or held.accrued_until).owed(charges, until)
 
 
 def is_absurd(agreed: UsdPerHour, row: Instance) -> bool:
@@ -140,8 +176,16 @@ def _is_listed_enough(fleet: Fleet, held: Lease, row: Instance) -> bool:
     return is_quick or fleet.now - held.doubted_since >= PATIENCE
 
 
-def _doubted(fleet: Fleet, held: Lease, row: Instance, previous: datetime) -> Lease:
-    held = replace(held, agreed_rate=held.agreed, agreed_until=held.agreed_until or previous)
+def _since(held: Lease, previous: datetime) -> datetime:
+    """Return from when on a rate of this look may have been charged.
+
+    Metered beyond the last look is only what an order of ours ended: that may have been a stretch of running.
+    """
+    return previous if held.bills is Bills.GPU_AND_DISK else min(previous, held.accrued_until)
+
+
+def _doubted(fleet: Fleet, held: Lease, row: Instance, since: datetime) -> Lease:
+    held = replace(held, agreed_rate=held.agreed, agreed_until=held.agreed_until or since)
     if held.doubted_rate != row.gpu_rate:
         return replace(held, doubted_rate=row.gpu_rate, doubted_since=fleet.now, doubted_listings=1)
     return replace(held, doubted_listings=min(held.doubted_listings + 1, FURTHER_LISTINGS + 1))
@@ -153,16 +197,10 @@ def _without_doubt(held: Lease) -> Lease:
     return replace(held, doubted_rate=None, agreed_until=None, doubted_since=None, doubted_listings=0)
 
 
-def _at(fleet: Fleet, held: Lease, row: Instance, rate: UsdPerHour, since: datetime) -> Rated:
-    return Rated(held, msgspec.structs.replace(row, gpu_rate=rate), _owed(held, row, rate, (since, fleet.now)))
+def _at(held: Lease, row: Instance, rate: UsdPerHour, since: datetime) -> Rated:
+    rise = Rise(held, rate - held.gpu_rate, since) if rate > held.gpu_rate else None
+    return Rated(held, msgspec.structs.replace(row, gpu_rate=rate), rise)
 
 
-def _owed(held: Lease, row: Instance, rate: UsdPerHour, span: tuple[datetime, datetime]) -> tuple[meter.Charge, ...]:
-    """Return what a higher rate adds since `span` began: that time was metered at the lower rate."""
-    if rate <= held.gpu_rate or held.bills is not Bills.GPU_AND_DISK or not row.bills_gpu:
-        return ()
-    more = rate - held.gpu_rate
-    return tuple(
-        meter.Charge(held.lease_id, start.date(), gpu=more.over((end - start).total_seconds()))
-        for start, end in meter.days(*span)
-    )
+def _gpu_seconds(charges: Sequence[meter.Charge]) -> float:
+    return sum(charge.running_seconds for charge in charges)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from agent.decide.accounting import meter, phases
-from agent.decide.reconcile import turns
+from agent.decide.reconcile import agreed_rate, turns
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Bills, Lease, LeaseState
@@ -93,7 +93,8 @@ def _accrued(
 
 
 def _rebid(decision: Rebid, now: datetime, promised: phases.Promise) -> Outcome:
-    held = decision.lease
+    held, until = decision.lease, max(now, decision.lease.accrued_until)
+    charges = _accrued(held, now, promised, phases.Ran(held.run_since))
     after = replace(
         held,
         gpu_rate=decision.bid,
@@ -104,23 +105,24 @@ def _rebid(decision: Rebid, now: datetime, promised: phases.Promise) -> Outcome:
         doubted_listings=0,
         recent_bids=(held.gpu_rate, *held.recent_bids)[:6],
         bid_since=now,
-        accrued_until=max(now, held.accrued_until),
+        accrued_until=until,
     )
-    return Outcome(after, _accrued(held, now, promised, phases.Ran(held.run_since)), EventKind.LEASE_REBID)
+    return Outcome(after, (*charges, *agreed_rate.at_end(held, charges, until)), EventKind.LEASE_REBID)
 
 
 def _resumed(decision: Resume, now: datetime, promised: phases.Promise, *, is_accepted: bool) -> Outcome:
-    held = decision.lease
+    held, until = decision.lease, max(now, decision.lease.accrued_until)
     state = LeaseState.STARTING if is_accepted else LeaseState.PAUSED
+    charges = _accrued(held, now, promised, phases.Ran(held.run_since))
     after = replace(
         held,
         state=state,
         state_since=now if is_accepted else held.state_since,
         paused_by_us=False,
         interrupted_by=None if is_accepted else held.interrupted_by,
-        accrued_until=max(now, held.accrued_until),
+        accrued_until=until,
+        agreed_until=agreed_rate.agreed_until(held, charges, until),
     )
-    charges = _accrued(held, now, promised, phases.Ran(held.run_since))
     return Outcome(after, charges, EventKind.LEASE_STARTING if is_accepted else EventKind.LEASE_QUEUED)
 
 
@@ -133,6 +135,7 @@ def _stopped(decision: Pause | Release, now: datetime, promised: phases.Promise,
         useful = meter.stretch_seconds(held, stopped_at, promised.checkpoint, promised.ready, is_lost=False)
         charges.append(meter.Charge(held.lease_id, stopped_at.date(), useful_seconds=useful))
     is_release = isinstance(decision, Release)
+    until = max(now, held.accrued_until)
     # A release is a promise: an instance that is only paused meanwhile stays due for it.
     is_leaving = is_release or held.state is LeaseState.RELEASING
     after = replace(
@@ -145,7 +148,8 @@ def _stopped(decision: Pause | Release, now: datetime, promised: phases.Promise,
         run_since=None,
         ready_since=None,
         idle_since=None,
-        accrued_until=max(now, held.accrued_until),
+        accrued_until=until,
+        agreed_until=agreed_rate.agreed_until(held, charges, until),
         end_reason=held.end_reason or (decision.reason.code if is_release else ""),
     )
     return Outcome(after, tuple(charges), EventKind.LEASE_RELEASED_BY_US if is_release else EventKind.LEASE_PAUSED)

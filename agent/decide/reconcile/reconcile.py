@@ -159,7 +159,7 @@ def _present(
     previous = memory.last_seen.get(held.lease_id, held.accrued_until)
     rated = agreed_rate.settle(fleet, view, held, row, previous)
     if seen is None or (_is_fresh_rent(fleet, held) and not readback.is_readable(row)):
-        return _unread(fleet, view, rated.lease, rated.row, (previous, listed_at)), None
+        return _with_rise(_unread(fleet, view, rated.lease, rated.row, (previous, listed_at)), rated.rise), None
     doubted = _standing(memory.suspicions.get(held.lease_id), held)
     differs = readback.difference(readback.of_lease(held), row) if _is_fresh_rent(fleet, held) else ""
     if differs and (doubted is None or not doubted.differs):
@@ -168,8 +168,16 @@ def _present(
         return _mismatched(fleet, view, held, row, seen, listed_at, differs), doubted
     fact, suspicion = _seen(fleet, view, doubted, rated, (previous, listed_at))
     if fact is None:
-        return (None if rated.lease == held else LeaseChanged(held, rated.lease, None)), suspicion
-    return replace(fact, charges=(*rated.owed, *fact.charges)), suspicion
+        # A rise is believed together with the fact that meters it.
+        is_kept = rated.lease == held or rated.rise is not None
+        return (None if is_kept else LeaseChanged(held, rated.lease, None)), suspicion
+    return _with_rise(fact, rated.rise), suspicion
+
+
+def _with_rise(fact: LeaseChanged | None, rise: agreed_rate.Rise | None) -> LeaseChanged | None:
+    if fact is None or rise is None:
+        return fact
+    return replace(fact, charges=(*rise.owed(fact.charges, fact.after.accrued_until), *fact.charges))
 
 
 def _standing(doubted: Suspicion | None, held: Lease) -> Suspicion | None:
@@ -333,6 +341,7 @@ def _metered(
         state_since=held.state_since if held.state is target else turned,
         bills=bills,
         accrued_until=until,
+        agreed_until=agreed_rate.agreed_until(held, charges, until),
         gpu_rate=row.gpu_rate,
         disk_rate=row.disk_rate,
         recent_bids=_recent(held, row),

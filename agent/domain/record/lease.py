@@ -144,7 +144,7 @@ class Lease:
     doubted_rate: UsdPerHour | None = None
     """A listed rate that is not believed yet."""
     agreed_until: datetime | None = None
-    """When the agreed rate was last listed, while another one is doubted."""
+    """So much billed GPU time before `accrued_until` the agreed rate was last listed, while another one is doubted."""
     doubted_since: datetime | None = None
     """Since when that rate is listed."""
     doubted_listings: int = 0

@@ -233,15 +233,21 @@ class Money:
         return rates * lag / 3600 * SURELY
 
     def _unbelieved(self, sight: Sight) -> float:
-        """Return what others' bids and rises add to agreed prices, while the ledger still doubts so high a rate."""
+        """Return what others' bids and rises add to agreed prices, while the ledger still doubts so high a rate.
+
+        Where the instance ends meanwhile, what no listing showed and what rose to more than `DOUBTED_RISE` times its
+        price is never counted; the rest is owed at its end.
+        """
         missing = 0.0
         for key, (at, bid) in self._raised.items():
-            rate = self._truth.gpu_rate(self._truth.boxes[key])
+            box = self._truth.boxes[key]
+            rate, until = _agreed(box), box.thing.ended or sight.now
             # It takes listings to believe it: time before the first does not count.
-            doubted = sight.now - self._raise_seen.get(key, sight.now)
+            doubted = until - self._raise_seen.get(key, until)
             longest = FALL_LISTINGS * self._poll + (FALL_SECONDS if rate > bid * DOUBTED_RISE else 0.0)
-            if rate > bid * PLAUSIBLE_RISE and doubted <= longest:
-                missing += (rate - bid) * (sight.now - at) / 3600 * SURELY
+            is_never_owed = doubted <= 0 or rate > bid * DOUBTED_RISE
+            if rate > bid * PLAUSIBLE_RISE and doubted <= longest and (box.is_live or is_never_owed):
+                missing += (rate - bid) * (until - at) / 3600 * SURELY
         return missing
 
     def verify(self, cycle: int, ledger: Path) -> Iterator[Broken]:
