@@ -325,14 +325,14 @@ def _metered(
     if paid.micros:
         charges.append(meter.Charge(held.lease_id, until.date(), traffic=paid))
     runs = row.state is InstanceState.RUNNING
-    if not runs and held.run_since is not None:
-        is_lost = not held.paused_by_us and held.state is not LeaseState.RELEASING
+    is_lost = not held.paused_by_us and held.state is not LeaseState.RELEASING
+    # What stopped and runs again by now, seen by nobody, is another stretch of running.
+    has_stopped = any(turn is not Bills.GPU_AND_DISK for _, turn in change.turns)
+    goes_on = runs and not has_stopped
+    since = (held.run_since if goes_on and held.run_since else turned) if runs else None
+    if not goes_on and held.run_since is not None:
         charges.append(meter.stretch_end(held, stopped_at, fleet.workload(held.slot.workload), is_lost=is_lost))
-    ran = phases.Ran(
-        since=(held.run_since or turned) if runs else None,
-        stopped_at=None if runs or held.run_since is None else stopped_at,
-        is_lost=not held.paused_by_us and held.state is not LeaseState.RELEASING,
-    )
+    ran = phases.Ran(since, None if runs or held.run_since is None else stopped_at, is_lost=is_lost)
     promised = phases.promise(fleet.workload(held.slot.workload))
     charges += phases.charges(phases.split(held, until, change.turns, promised, ran))
     after = replace(
@@ -348,9 +348,9 @@ def _metered(
         bid_since=held.bid_since if row.gpu_rate == held.gpu_rate else fleet.now,
         host_floor=row.floor or held.host_floor,
         ends_at=row.ends_at or held.ends_at,
-        run_since=(held.run_since or turned) if runs else None,
-        ready_since=held.ready_since if runs else None,
-        idle_since=held.idle_since if runs else None,
+        run_since=since,
+        ready_since=held.ready_since if goes_on else None,
+        idle_since=held.idle_since if goes_on else None,
         traffic_down_gb=max(held.traffic_down_gb, row.traffic_down_gb),
         traffic_up_gb=max(held.traffic_up_gb, row.traffic_up_gb),
     )

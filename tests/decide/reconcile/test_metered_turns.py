@@ -1,0 +1,87 @@
+"""How the stops and starts of a lease are dated and metered, by listings and by the market's record."""
+
+from datetime import timedelta
+
+import pytest
+
+from agent.decide.reconcile.facts import LeaseChanged
+from agent.domain.market.instance import InstanceState
+from agent.domain.record.lease import Bills, LeaseState
+from tests.support import builders
+from tests.support.listings import (
+    CHECKPOINT,
+    NOW,
+    POLL,
+    ROW,
+    RUNS,
+    changed,
+    kinds,
+    seen,
+)
+
+
+def test_a_stop_is_dated_halfway_between_two_looks_and_counts_up_to_the_later() -> None:
+    memory = seen(RUNS, ROW).memory
+    row = builders.instance(state=InstanceState.PAUSED)
+    first = seen(RUNS, row, at=4, memory=memory)
+    fact = changed(seen(RUNS, row, at=5, memory=first.memory))
+    assert fact.after.state_since == NOW + 2 * POLL
+    assert sum(charge.gpu.micros for charge in fact.charges) == builders.per_hour("0.22").over(60).micros
+    assert sum(charge.running_seconds for charge in fact.charges) == 60
+
+
+def test_a_start_counts_from_the_look_before_the_one_that_showed_it() -> None:
+    held = builders.lease(state=LeaseState.PAUSED)
+    memory = seen(held, builders.instance(state=InstanceState.PAUSED)).memory
+    fact = changed(seen(held, ROW, at=4, memory=memory))
+    assert fact.after.run_since == fact.after.state_since == NOW + 2 * POLL
+    assert sum(charge.gpu.micros for charge in fact.charges) == builders.per_hour("0.22").over(60).micros
+    told = builders.event("resumed", at=NOW + timedelta(seconds=40))
+    dated = changed(seen(held, ROW, at=4, memory=memory, events=(told,)))
+    assert sum(charge.gpu.micros for charge in dated.charges) == builders.per_hour("0.22").over(20).micros
+
+
+def test_a_turn_is_dated_by_the_markets_own_record_where_it_has_one() -> None:
+    memory = seen(RUNS, ROW).memory
+    row = builders.instance(state=InstanceState.PAUSED)
+    told = builders.event(at=NOW + timedelta(seconds=7), new_floor=builders.per_hour("0.30"))
+    first = seen(RUNS, row, at=4, memory=memory, events=(told,))
+    fact = changed(seen(RUNS, row, at=5, memory=first.memory, events=(told,)))
+    assert fact.after.state_since == told.at
+    assert sum(charge.running_seconds for charge in fact.charges) == 7
+
+
+def test_a_stop_and_a_return_between_two_looks_are_metered_from_the_inbox() -> None:
+    stop = builders.event("outbid", event_id="e1", at=NOW + timedelta(seconds=60))
+    back = builders.event("resumed", event_id="e2", at=NOW + timedelta(seconds=240))
+    result = seen(RUNS, ROW, at=21, events=(back, stop))
+    assert kinds([result]) == ["lease.interrupted", "lease.resumed"]
+    lost, resumed = (fact for fact in result.facts if isinstance(fact, LeaseChanged))
+    assert sum(charge.running_seconds for charge in lost.charges) == 60
+    assert (resumed.after.bills, resumed.after.accrued_until) == (Bills.GPU_AND_DISK, back.at)
+
+
+def test_what_stopped_ran_again_and_stopped_unseen_was_useful_up_to_its_first_stop() -> None:
+    stops = (("outbid", 600), ("resumed", 840), ("outbid", 900))
+    told = [builders.event(kind, event_id=f"e{at}", at=NOW + timedelta(seconds=at)) for kind, at in stops]
+    held = builders.lease(state=LeaseState.RELEASING, bills=Bills.GPU_AND_DISK, run_since=NOW)
+    fact = changed(seen(held, builders.instance(state=InstanceState.PAUSED), at=64, events=tuple(told)))
+    assert sum(charge.running_seconds for charge in fact.charges) == 660
+    assert sum(charge.useful_seconds for charge in fact.charges) == 600 - 60
+
+
+@pytest.mark.parametrize("state", [LeaseState.RELEASING, LeaseState.MISSING])
+def test_what_stopped_and_runs_again_unseen_was_useful_up_to_its_stop_and_begins_anew(state: LeaseState) -> None:
+    """Its stop and its return are no news of a lease that is released or was missing; its accounts have both."""
+    stops = (("outbid", 600), ("resumed", 840))
+    told = [builders.event(kind, event_id=f"e{at}", at=NOW + timedelta(seconds=at)) for kind, at in stops]
+    held = builders.lease(state=state, bills=Bills.GPU_AND_DISK, run_since=NOW, ready_since=NOW)
+    work = builders.workload(checkpoint=CHECKPOINT)
+    fact = changed(seen(held, ROW, at=64, events=tuple(told), work=work))
+    ran = sum(charge.running_seconds for charge in fact.charges)
+    assert ran == 600 + (64 * 15 - 840)
+    kept = 600 - 60 if state is LeaseState.RELEASING else 0
+    assert sum(charge.useful_seconds for charge in fact.charges) == kept
+    assert (fact.after.run_since, fact.after.ready_since) == (told[1].at, None)
+    useful = sum(charge.phases.useful - charge.phases.spoiled for charge in fact.charges if charge.phases)
+    assert useful == (kept + 64 * 15 - 840 - 60) * 1_000_000
