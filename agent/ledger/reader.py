@@ -107,6 +107,17 @@ class Reader:
         named = hosts if host_id is None else (host_id,)
         return await self._all(price_history.history(market, gpu, named, since, until, limit), price_history.sample_of)
 
+    async def each_ask(
+        self, models: Collection[str], since: dt.datetime, until: dt.datetime, see: Callable[..., None]
+    ) -> None:
+        """Call `see(market, host_id, gpus, gpu, hour, ask)` for each ask, on the ledger's thread; no row is kept.
+
+        The asks of a host and number of GPUs come one after another, the oldest first: hours since the epoch, and
+        micro-dollars an hour or None.
+        """
+        query = price_history.asks(models, since, until)
+        await self._wire.each(query, see)
+
     async def looks(
         self, since: dt.datetime | None = None, until: dt.datetime | None = None
     ) -> list[search_history.Seen]:

@@ -5,16 +5,22 @@ host's last one within a day; where it knew none, the ask of the lease's own hos
 compared: storage and traffic, which an on-demand lease pays too, count against us alone.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from agent.domain.market.price import PriceHour, PriceSample
+from agent.domain.market.price import PriceHour
 from agent.domain.record.account import HOUR, Line
 
 KNOWN_FOR = timedelta(hours=24)
 """A host that was not seen for longer may have left the market."""
 _HOUR = timedelta(hours=1)
+_KNOWN_HOURS = KNOWN_FOR // _HOUR
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+_Card = tuple[str, str, int]
+"""Market, model and number of GPUs."""
 
 Price = Callable[[Line], float | None]
 """Micro-dollars an hour of all GPUs of a line's lease, None if not known."""
@@ -82,27 +88,61 @@ def of_line(line: Line, price: float | None) -> Saving:
 
 
 class History:
-    """The cheapest ask of each hour, by market, model and number of GPUs."""
+    """The cheapest ask of each hour, by market, model and number of GPUs; it keeps hours, not samples."""
 
-    def __init__(self, samples: Sequence[PriceSample], hours: Sequence[PriceHour], now: datetime) -> None:
-        self._known: dict[tuple[str, str, int], dict[datetime, int]] = {}
+    def __init__(self, hours: Iterable[PriceHour], now: datetime) -> None:
+        """Begin with rolled-up hours; nothing is known of the hours after `now`."""
+        self._rolled: dict[_Card, dict[int, int]] = defaultdict(dict)
         for hour in hours:
             if hour.ask is not None:
-                slots = self._known.setdefault((hour.market, hour.gpu, hour.gpus), {})
-                slots[hour.hour] = hour.ask.least.micros
-        by_key: dict[tuple[str, str, int], list[PriceSample]] = {}
-        for sample in samples:
-            by_key.setdefault((sample.market, sample.gpu, sample.gpus), []).append(sample)
-        for key, mine in by_key.items():
-            self._known.setdefault(key, {}).update(_by_hour(sorted(mine, key=lambda one: one.at), now))
+                self._rolled[hour.market, hour.gpu, hour.gpus][_hour_of(hour.hour)] = hour.ask.least.micros
+        self._seen: dict[_Card, dict[int, int]] = defaultdict(dict)
+        self._end = _hour_of(now) + 1
+        self._slice: tuple[str, str, int] | None = None
+        self._last: dict[str, tuple[int, int | None]] = {}
+
+    def see(self, market: str, host_id: str, gpus: int, gpu: str, hour: int, ask: int | None) -> None:
+        """Take one ask of a host: hours since the epoch, micro-dollars an hour, None if not known.
+
+        The asks of a host and number of GPUs come one after another, the oldest first.
+        """
+        if (market, host_id, gpus) != self._slice:
+            self.finish()
+            self._slice = (market, host_id, gpus)
+        if gpu in self._last:
+            self._hold(gpu, hour)
+        self._last[gpu] = (hour, ask)
+
+    def finish(self) -> None:
+        """Let the last ask of the host that was seen last count as long as an ask counts."""
+        for gpu in self._last:
+            self._hold(gpu, self._end)
+        self._last = {}
+
+    def _hold(self, gpu: str, until: int) -> None:
+        """Let the last ask of a model count up to an hour, at most for a day."""
+        hour, ask = self._last[gpu]
+        if ask is None or self._slice is None:
+            return
+        market, _, gpus = self._slice
+        known = self._seen[market, gpu, gpus]
+        for each in range(hour, min(until, hour + _KNOWN_HOURS, self._end)):
+            if ask < known.get(each, ask + 1):
+                known[each] = ask
 
     def price(self, line: Line) -> float | None:
         """Return the mean over the hours of a line's day in which its lease was open, or its own host's ask."""
-        known = self._known.get((line.market, line.gpu, line.gpus), {})
-        found = [known[hour] for hour in _hours(line) if hour in known]
+        card = (line.market, line.gpu, line.gpus)
+        seen, rolled = self._seen.get(card, {}), self._rolled.get(card, {})
+        asks = [seen.get(hour, rolled.get(hour)) for hour in map(_hour_of, _hours(line))]
+        found = [ask for ask in asks if ask is not None]
         if found:
             return sum(found) / len(found)
         return float(line.ask.micros) if line.ask is not None else None
+
+
+def _hour_of(at: datetime) -> int:
+    return (at - _EPOCH) // _HOUR
 
 
 def _hours(line: Line) -> Iterable[datetime]:
@@ -112,21 +152,3 @@ def _hours(line: Line) -> Iterable[datetime]:
     while start < end:
         yield start
         start += _HOUR
-
-
-def _by_hour(samples: Sequence[PriceSample], now: datetime) -> Mapping[datetime, int]:
-    """Return the cheapest last ask of any host at the end of each hour, from the first sample to now."""
-    found: dict[datetime, int] = {}
-    last: dict[str, PriceSample] = {}
-    hour = samples[0].at.replace(minute=0, second=0, microsecond=0)
-    left = list(reversed(samples))
-    while hour <= now and (left or last):
-        while left and left[-1].at < hour + _HOUR:
-            sample = left.pop()
-            last[sample.host_id] = sample
-        last = {host: one for host, one in last.items() if one.at >= hour + _HOUR - KNOWN_FOR}
-        asks = [one.ask.micros for one in last.values() if one.ask is not None]
-        if asks:
-            found[hour] = min(asks)
-        hour += _HOUR
-    return found

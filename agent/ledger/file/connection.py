@@ -143,6 +143,19 @@ class Wire:
         """
         return await self._finish(lambda: [value_of(row) for row in self._transact(lambda link: rows(link, query))])
 
+    async def each(self, query: sa.Executable, see: Callable[..., None]) -> None:
+        """Call `see` with the columns of each row, on the ledger's thread, while it is read: no row is kept.
+
+        Raises:
+            LedgerError: UNWRITABLE, CONFLICT or CORRUPT.
+        """
+
+        def work(link: sa.Connection) -> None:
+            for row in link.execute(query):
+                see(*row)
+
+        await self.run(work)
+
     async def close(self) -> None:
         """Disconnect and end the thread."""
         await self._finish(self._disconnect)

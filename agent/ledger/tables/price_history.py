@@ -113,6 +113,19 @@ def history(
     return query if until is None else query.where(table.c.at < until)
 
 
+def asks(models: Collection[str], since: datetime, until: datetime) -> Query:
+    """Return the query for the asks of models as whole numbers, each host's one after another, the oldest first.
+
+    The order is the table's own: nothing is sorted, however many they are.
+    """
+    table = schema.prices
+    at = sa.type_coerce(table.c.at, sa.Integer) // sa.literal_column("3600000000")
+    ask = sa.type_coerce(table.c.ask, sa.Integer)
+    query = sa.select(table.c.market, table.c.host_id, table.c.gpus, table.c.gpu, at, ask)
+    query = query.where(table.c.gpu.in_(models), table.c.at >= since, table.c.at < until)
+    return query.order_by(table.c.market, table.c.host_id, table.c.gpus, table.c.at)
+
+
 def hours(
     market: str | None, gpu: GpuModel | None, since: datetime | None, until: datetime | None, limit: int
 ) -> Query:

@@ -9,14 +9,15 @@ from typing import Any
 from agent.baselines import baseline_loading, catalogue
 from agent.decide.accounting import accounts, meter, savings
 from agent.domain.market.gpu import GpuModel
+from agent.domain.market.price import PriceHour
 from agent.domain.record.account import Line
 from agent.ledger.reader import Reader
 from agent.web.reading import spend_json as shown
 
 MOST_LINES = 20_000
 """Most lines (lease, day and tenure) that one report reads: a year of fifty slots."""
-MOST_PRICES = 400_000
-"""Most samples and hours of one model that a comparison reads: more than a year of history has."""
+MOST_HOURS = 400_000
+"""Most rolled-up hours of one model that a comparison reads: ten years of one market and four numbers of GPUs."""
 CAUSE = "cause"
 GROUPS = (*accounts.KEYS, CAUSE)
 
@@ -107,11 +108,14 @@ async def _at_the_time(reader: Reader, lines: Sequence[Line], now: datetime) -> 
     days = [line.day for line in lines]
     since = _start_of(min(days)) - savings.KNOWN_FOR
     until = _start_of(max(days)) + timedelta(days=1)
-    samples, hours = [], []
-    for model in sorted({GpuModel(line.gpu) for line in lines if line.gpu}):
-        samples += await reader.prices(gpu=model, since=since, until=until, limit=MOST_PRICES)
-        hours += await reader.price_hours(gpu=model, since=since, until=until, limit=MOST_PRICES)
-    return (await asyncio.to_thread(savings.History, samples, hours, now)).price
+    models = sorted({GpuModel(line.gpu) for line in lines if line.gpu})
+    hours: list[PriceHour] = []
+    for model in models:
+        hours += await reader.price_hours(gpu=model, since=since, until=until, limit=MOST_HOURS)
+    known = await asyncio.to_thread(savings.History, hours, now)
+    await reader.each_ask(models, since, until, known.see)
+    known.finish()
+    return known.price
 
 
 def _published(cloud: str, lines: Sequence[Line]) -> tuple[savings.Price, list[str]]:

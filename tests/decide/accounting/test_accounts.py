@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.decide.accounting import accounts, savings
+from agent.domain.market.gpu import GpuModel
 from agent.domain.market.interruption import Cause
 from agent.domain.market.price import PriceHour, PriceSample, PriceSpan
 from agent.domain.market.tenure import Tenure
@@ -84,8 +85,18 @@ def sample(ask: str | None, at: datetime, host: str = "h1") -> PriceSample:
     return PriceSample(at, "vast", host, builders.RTX_4090, 1, rate, None)
 
 
+def history(samples: list[PriceSample], hours: list[PriceHour], now: datetime) -> savings.History:
+    """Return what is known of samples, told host by host as the ledger tells them."""
+    known = savings.History(hours, now)
+    for one in sorted(samples, key=lambda one: (one.market, one.host_id, one.gpus, one.at)):
+        hour, ask = int(one.at.timestamp()) // 3600, one.ask.micros if one.ask is not None else None
+        known.see(one.market, one.host_id, one.gpus, one.gpu, hour, ask)
+    known.finish()
+    return known
+
+
 def price(samples: list[PriceSample], hours: list[PriceHour] | None = None, **changes: Any) -> float | None:
-    found = savings.History(samples, hours or [], NOW).price(line(**changes))
+    found = history(samples, hours or [], NOW).price(line(**changes))
     return None if found is None else found / 1_000_000
 
 
@@ -97,6 +108,14 @@ def test_the_price_is_the_cheapest_known_ask_of_each_hour_then() -> None:
     assert price(later, opened_at=opened, ended_at=ended) == pytest.approx(0.4)
     gone = [*early, sample(None, NOW - timedelta(hours=1), "h2")]
     assert price(gone, opened_at=opened, ended_at=ended) == pytest.approx(0.5)
+
+
+def test_a_slice_that_shows_another_card_keeps_what_each_card_asked() -> None:
+    """One host may offer one GPU of two models in turn: the ask of neither ends the other's."""
+    opened, ended = NOW - timedelta(hours=2), NOW
+    seen = [sample("0.30", NOW - timedelta(hours=4)), sample("0.50", NOW - timedelta(hours=1))]
+    other = PriceSample(NOW - timedelta(hours=3), "vast", "h1", GpuModel("A100"), 1, builders.per_hour("0.9"), None)
+    assert price([*seen, other], opened_at=opened, ended_at=ended) == pytest.approx((0.3 + 0.5) / 2)
 
 
 def test_a_host_unseen_for_a_day_is_no_price_and_the_own_host_stands_in() -> None:
@@ -111,7 +130,7 @@ def test_an_hour_s_price_is_of_the_hours_of_its_day_in_which_it_lived() -> None:
     """Begun hours count whole; neither the hours before it opened nor those of the next day do."""
     midnight = NOW.replace(hour=0)
     asks = [sample(f"0.{10 + at}", midnight + timedelta(hours=at, minutes=7)) for at in range(24)]
-    told = savings.History([*asks, sample("0.90", midnight + timedelta(days=1))], [], NOW + timedelta(days=3))
+    told = history([*asks, sample("0.90", midnight + timedelta(days=1))], [], NOW + timedelta(days=3))
 
     def mean(**changes: Any) -> float:
         found = told.price(line(**changes))
