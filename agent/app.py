@@ -87,7 +87,7 @@ class App:
         self._stopped_because = ""
         self._turn = asyncio.Lock()
         self._endpoints: Mapping[Slot, str] = {}
-        self._beside: list[asyncio.Task[None]] = []
+        self._beside: set[asyncio.Task[None]] = set()
         journal = Journal(ledger, self.markets, outside.clock, outside.new_id, self._denial, outside.credential)
         self.pollers = [
             Poller(self.markets[settings.name], clock, _no_spend(settings), self._account_check(settings.name))
@@ -291,13 +291,16 @@ class App:
 
     def beside(self, work: Coroutine[Any, Any, None]) -> None:
         """Run a task beside the cycles until the program closes."""
-        self._beside.append(asyncio.create_task(work))
+        task = asyncio.create_task(work)
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
 
     async def close(self) -> None:
         """Close connections and the ledger; leases go on."""
-        for task in self._beside:
+        beside = list(self._beside)
+        for task in beside:
             task.cancel()
-        await asyncio.gather(*self._beside, return_exceptions=True)
+        await asyncio.gather(*beside, return_exceptions=True)
         if self._recorder is not None:
             self._recorder.close()
         for poller in self.pollers:

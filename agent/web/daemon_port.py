@@ -1,7 +1,7 @@
 """What the web asks of the daemon: the App carries out orders, the process around it has deadlines and files."""
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Coroutine, Mapping, Sequence
+from typing import Any, Protocol
 
 from agent.clock import SteadyClock
 from agent.config.settings import Config
@@ -34,6 +34,10 @@ class Orders(Protocol):
 
     def notices(self) -> tuple[Notice, ...]:
         """Return the notices about the whole."""
+        ...
+
+    def beside(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run a task beside the cycles until the program closes."""
         ...
 
     def doubts(self) -> list[Intent]:

@@ -22,7 +22,7 @@ from agent.domain.market.price import PriceSample
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.work.order import Order
-from agent.web.feed import feed_routes, live_feed, openapi
+from agent.web.feed import feed_routes, fleet_document, live_feed, openapi
 from agent.web.reading import spend_reports
 from tests.support.builders import per_hour
 from tests.support.programs import PATIENCE_SECONDS
@@ -68,6 +68,13 @@ async def messages(answer: aiohttp.ClientResponse) -> AsyncIterator[tuple[str, A
                 name = line.removeprefix(b"event: ").decode()
             if line.startswith(b"data: "):
                 yield name, json.loads(line.removeprefix(b"data: "))
+
+
+async def until_saved(page: Served) -> None:
+    """Wait for the first savings, which come as a change of their own."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while (await page.feed.newest()).fleet.money.savings is None:  # noqa: ASYNC110 - no event of ours tells it
+            await asyncio.sleep(0.01)
 
 
 async def next_of(told: AsyncIterator[tuple[str, Any]]) -> tuple[str, Any]:
@@ -219,7 +226,9 @@ async def test_a_stream_tells_each_change_and_beats_where_only_time_and_money_we
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(live_feed, "LOOK_SECONDS", 0.01)
-    async with served(tmp_path) as page, stream(page) as told:
+    async with served(tmp_path) as page, contextlib.AsyncExitStack() as streams:
+        await until_saved(page)
+        told = await streams.enter_async_context(stream(page))
         first, document = await next_of(told)
         must_fit(document, "Fleet")
         second, beat = await next_of(told)
@@ -243,7 +252,9 @@ async def test_a_minute_without_a_change_sends_the_document_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(live_feed, "LOOK_SECONDS", 0.01)
-    async with served(tmp_path) as page, stream(page) as told:
+    async with served(tmp_path) as page, contextlib.AsyncExitStack() as streams:
+        await until_saved(page)
+        told = await streams.enter_async_context(stream(page))
         _, document = await next_of(told)
         page.world.clock.advance(live_feed.DOCUMENT_SECONDS / 2)
         while (half := await next_of(told))[1]["as_of"] <= document["as_of"]:
@@ -262,8 +273,10 @@ async def test_time_that_goes_on_is_no_change_and_a_price_is_one(tmp_path: Path)
         def floor(at: dt.datetime, dollars: float) -> PriceSample:
             return PriceSample(at, lease.market, lease.host_id, lease.gpu, lease.gpus, None, per_hour(dollars))
 
+        await until_saved(page)
         async with page.world.app.ledger.transaction() as tx:
             tx.update_lease(dataclasses.replace(lease, bid_since=now - dt.timedelta(hours=25)))
+        page.feed.changed()
         made = [await page.feed.newest()]
         page.world.clock.advance(30)
         made.append(await page.feed.newest())
@@ -277,6 +290,26 @@ async def test_time_that_goes_on_is_no_change_and_a_price_is_one(tmp_path: Path)
     assert made[0].fleet.money.caps[0].used_dollars < made[1].fleet.money.caps[0].used_dollars
     assert made[0].mark == made[1].mark
     assert made[1].mark != made[2].mark
+
+
+async def test_what_changes_while_a_document_is_made_is_in_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the clock stopped: else a second would hide it."""
+    made = fleet_document.document
+
+    async def interrupted(*of: Any) -> Any:
+        document = await made(*of)
+        monkeypatch.undo()
+        page.world.app.stop_writing("another daemon writes")
+        page.feed.changed()
+        return document
+
+    async with served(tmp_path) as page:
+        monkeypatch.setattr(fleet_document, "document", interrupted)
+        first = (await page.feed.newest()).fleet
+        second = (await page.feed.newest()).fleet
+    assert (first.is_well, second.is_well) == (True, False)
 
 
 async def test_one_stream_too_many_ends_the_oldest_and_tells_it_so(tmp_path: Path) -> None:
@@ -343,6 +376,7 @@ async def test_feed_fleet_and_status_show_the_same_money_at_one_instant(tmp_path
 
 async def test_the_operators_socket_serves_the_same(tmp_path: Path) -> None:
     async with served(tmp_path) as page:
+        await until_saved(page)
         over_tcp = await fleet(page)
         link = aiohttp.UnixConnector(str(page.socket))
         async with aiohttp.ClientSession(connector=link) as client, client.get("http://x/api/v1/fleet") as answer:

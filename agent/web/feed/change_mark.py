@@ -6,6 +6,7 @@
 | the kind, code or limit of a decision | its instant, and the figures in its sentence |
 | the object or code of an alert or note | the figures in its sentence |
 | the rate of spend, a cap, the first end of the runway | money spent, credit left, the hours that they last |
+| the first savings | the later ones, and their date |
 | a market's listing that failed or came back, an event, a doubt | when a market was listed, when a cycle ended |
 """
 
@@ -13,9 +14,10 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from agent.web.feed.read_model import Alert, Fleet, Money, Slot
+from agent.web.feed.read_model import Alert, Fleet, Money, Savings, Slot
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+NO_SAVINGS = Savings(EPOCH, EPOCH, None, None, 0.0, None, 0.0, [])
 
 
 def mark(fleet: Fleet) -> bytes:
@@ -43,6 +45,7 @@ def _money(money: Money) -> Money:
         today_dollars=0.0,
         month_dollars=0.0,
         runway_hours=None,
+        savings=money.savings and NO_SAVINGS,
         caps=[msgspec.structs.replace(each, used_dollars=0.0) for each in money.caps],
         workloads=[
             msgspec.structs.replace(each, today_dollars=0.0, useful_hours=0.0, dollars_per_useful_hour=None)

@@ -46,7 +46,7 @@ STALE_POLLS = 4
 class Sources:
     """What a document is made from, at `now`: rules and file in force, the ledger's memory, the last cycle, notices.
 
-    `late` and `refused` are the daemon's late jobs and the mistakes of its last reload.
+    `late` and `refused` are the daemon's late jobs and the mistakes of its last reload; `savings` are the last figures.
     """
 
     rules: Rules
@@ -57,6 +57,7 @@ class Sources:
     notices: Sequence[Notice] = ()
     late: Sequence[str] = ()
     refused: Sequence[str] = ()
+    savings: read_model.Savings | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +151,7 @@ def _money(of: Sources, standing: Standing, metered: Mapping[str, Counted]) -> r
             for each in credit
         ],
         workloads=workload_money.by_workload(known, metered, now),
+        savings=of.savings,
     )
 
 

@@ -14,6 +14,7 @@ import msgspec
 
 from agent.web.daemon_port import Orders, Process
 from agent.web.feed import change_mark, fleet_document, read_model
+from agent.web.feed.month_savings import MonthSavings
 
 FRESH_SECONDS = 1.0
 LOOK_SECONDS = 1.0
@@ -58,13 +59,16 @@ class LiveFeed:
         self._app = app
         self._process = process
         self._newest: Made | None = None
+        self._changes = 0
         self._making = asyncio.Lock()
         self._streams: list[asyncio.Event] = []
         self._is_closed = False
+        self._savings = MonthSavings(app, self.changed)
 
     def changed(self) -> None:
         """Wake the streams: a cycle has ended, or an order was carried out."""
         self._newest = None
+        self._changes += 1
         for waiting in self._streams:
             waiting.set()
 
@@ -83,7 +87,10 @@ class LiveFeed:
         async with self._making:
             made, now = self._newest, self._app.clock.monotonic()
             if made is None or not 0 <= now - made.made_at < FRESH_SECONDS:
-                made = self._newest = await self._make(now)
+                changes = self._changes
+                made = await self._make(now)
+                # What changed while it was made may be missing in it: the next reader gets one made after that.
+                self._newest = made if changes == self._changes else None
             return made
 
     async def messages(self) -> AsyncGenerator[Message | None, None]:
@@ -126,7 +133,15 @@ class LiveFeed:
         late, refused = (process.late(), process.refused) if process is not None else ((), ())
         known = app.ledger.recollection(now)
         return fleet_document.Sources(
-            app.rules, app.config, known, app.seen, now, app.notices(), tuple(late), tuple(refused)
+            app.rules,
+            app.config,
+            known,
+            app.seen,
+            now,
+            app.notices(),
+            tuple(late),
+            tuple(refused),
+            self._savings.last(),
         )
 
     async def _make(self, monotonic: float) -> Made:

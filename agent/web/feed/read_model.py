@@ -109,10 +109,30 @@ class WorkloadMoney(msgspec.Struct, frozen=True):
     dollars_per_useful_hour: float | None
 
 
+class Savings(msgspec.Struct, frozen=True):
+    """The useful hours since `since` against the on-demand price of their time, as of its own instant `as_of`.
+
+    `spent_dollars` is what the leases of cards with such a price cost, `compared_dollars` what their useful hours cost
+    on demand; `saved_dollars` is the difference, negative where we paid more, and `share` its part of the latter. Null
+    is what has no price to compare with: `unpriced_dollars` were spent on the cards of `unpriced`.
+    """
+
+    since: Instant
+    as_of: Instant
+    saved_dollars: float | None
+    share: float | None
+    spent_dollars: float
+    compared_dollars: float | None
+    unpriced_dollars: float
+    unpriced: list[str]
+
+
 class Money(msgspec.Struct, frozen=True):
     """Spend with what leases owe up to `as_of`, the caps over everything, and the runway at the running rate.
 
     `runway_hours` is the time until the first cap or credit is used up; null if none will be. `runway_ends` says which.
+    `savings` are of this month and have their own date, at most ten minutes old while somebody watches; null until they
+    are worked out.
     """
 
     today_dollars: float
@@ -126,6 +146,7 @@ class Money(msgspec.Struct, frozen=True):
     caps: list[Cap]
     credit: list[Credit]
     workloads: list[WorkloadMoney]
+    savings: Savings | None
 
 
 class Happened(msgspec.Struct, frozen=True):
