@@ -193,7 +193,7 @@ class Families:
         )  # fmt: skip
         self.orphans = Gauge("gpubid_orphans", "Instances of ours that wait for a person to decide.", registry=target)
         self.protections = Gauge(
-            "gpubid_protections_resting", "Models, markets and owners that a protection keeps in cooldown now.",
+            "gpubid_protection_cooldowns", "Models, markets and owners that a protection keeps in cooldown now.",
             ("protection",), registry=target,
         )  # fmt: skip
 

@@ -97,9 +97,9 @@ class Metrics(families.Families):
         self.kill_timestamp.set(given_at.timestamp() if given_at else 0)
 
     def _see_rests(self, fleet: Fleet) -> None:
-        resting = [rest.kind.value for rest in fleet.cooldowns if not rest.is_over(fleet.now)]
+        cooling = [rest.kind.value for rest in fleet.cooldowns if not rest.is_over(fleet.now)]
         for name in families.PROTECTIONS:
-            self.protections.labels(name).set(resting.count(name))
+            self.protections.labels(name).set(cooling.count(name))
 
     def _see_leases(self, fleet: Fleet) -> None:
         self.leases.clear()

@@ -194,7 +194,7 @@ INTERRUPTIONS = (
             Panel(
                 "Cooldowns by a protection",
                 "short",
-                (("gpubid_protections_resting", "{{protection}}"),),
+                (("gpubid_protection_cooldowns", "{{protection}}"),),
                 "Models, markets and owners that are left alone for a while; `gpubid fleet` says how to lift that.",
             ),
         ),

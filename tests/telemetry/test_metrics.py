@@ -133,8 +133,8 @@ def test_what_protections_let_rest_is_counted(registry: CollectorRegistry, figur
         Cooldown(CooldownKind.OFFER, "7", NOW + timedelta(minutes=1), "no protection"),
     )
     figures.see_fleet(fleet(cooldowns=rests))
-    assert value(registry, "protections_resting", protection="storm") == 1
-    assert value(registry, "protections_resting", protection="owner") == 0
+    assert value(registry, "protection_cooldowns", protection="storm") == 1
+    assert value(registry, "protection_cooldowns", protection="owner") == 0
 
 
 def test_what_is_gone_is_shown_as_gone(registry: CollectorRegistry, figures: metrics.Metrics) -> None:
