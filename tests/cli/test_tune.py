@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from agent.cli import main
+from agent.cli.tune_loop.loop_data import DEFAULTS
 from agent.cli.tune_loop.records import STEPS, Records
-from agent.cli.tune_loop.steps import DEFAULTS
 from agent.lab.tuning import number_search
 from tests.support.configs import GOOD
 from tests.support.once import made_once

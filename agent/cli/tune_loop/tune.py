@@ -9,9 +9,10 @@ import typer
 
 from agent.cli.lab import extra
 from agent.cli.shared import completion, exits, session
-from agent.cli.tune_loop import records, steps
+from agent.cli.tune_loop import loop_data, records, steps
+from agent.cli.tune_loop.loop import Loop, Refusal
 
-_USED = steps.DEFAULTS
+_USED = loop_data.DEFAULTS
 
 
 def tune(  # noqa: PLR0913 - one parameter per option
@@ -48,7 +49,7 @@ def tune(  # noqa: PLR0913 - one parameter per option
         "climates": climates, "seeds": seeds, "hours": hours, "keys": keys, "trials": trials, "folds": folds,
         "seed": seed,
     }  # fmt: skip
-    loop = steps.Loop(
+    loop = Loop(
         name=name,
         config=config,
         records=records.Records(config.parent / "tuning" / name),
@@ -66,20 +67,20 @@ def tune(  # noqa: PLR0913 - one parameter per option
         exits.stop(exits.FAILED, [] if as_json else [refusal])
 
 
-def _go(loop: steps.Loop, *, promotes: bool, begins_anew: bool) -> str | None:
+def _go(loop: Loop, *, promotes: bool, begins_anew: bool) -> str | None:
     """Do the steps and return why one is refused, if one is; end with what is wrong where it was asked for wrongly."""
     try:
         steps.run(loop, promotes=promotes, begins_anew=begins_anew)
     except ValueError as error:
         exits.stop(exits.BAD_INPUT, [str(error)])
-    except steps.Refusal as error:
+    except Refusal as error:
         return str(error)
     except OSError as error:
         exits.stop(exits.FAILED, [f"{error.filename} cannot be written ({error.strerror})"])
     return None
 
 
-def _document(loop: steps.Loop, refusal: str | None) -> dict[str, Any]:
+def _document(loop: Loop, refusal: str | None) -> dict[str, Any]:
     """Return the loop as JSON: the records of its steps, what was said now, and why a step is refused."""
     found = {step: loop.records.read(step) for step in records.STEPS}
     return {
