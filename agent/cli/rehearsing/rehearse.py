@@ -80,16 +80,13 @@ def _run(settings: object, tuned: object, scene: "Scene", directory: Path | None
     from rich.progress import Progress
 
     from agent.cli.rehearsing.rehearsal import rehearse as run
-    from agent.simulator import climate as climates
 
     with Progress(
         console=Console(stderr=True), transient=True, disable=not session.is_terminal(sys.stderr)
     ) as progress:
         task = progress.add_task(f"{scene.hours:g} simulated hours", total=1.0)
         scene = replace(scene, on_progress=lambda share: progress.update(task, completed=share))
-        with_processes = climates.named(scene.climate).processes
-        rehearsing = run(settings, tuned, scene, directory)  # type: ignore[arg-type]
-        return asyncio.run(_until_told(rehearsing) if with_processes else rehearsing)
+        return asyncio.run(_until_told(run(settings, tuned, scene, directory)))  # type: ignore[arg-type]
 
 
 async def _until_told(rehearsing: "Coroutine[None, None, Rehearsal]") -> "Rehearsal":
