@@ -81,6 +81,9 @@ def test_the_whole_way(place: Path) -> None:
     assert "4 file: strategies/bold.toml" in said
     assert "5 shadow: bold is in the shadow of train in agent.toml" in said
     assert "6 day: bold has not decided yet; take it up with `gpubid reload`, or start `gpubid run`" in said
+    schema = Path((place / "strategies/bold.toml").read_text().partition("\n")[0].removeprefix("#:schema "))
+    assert schema.is_absolute()
+    assert json.loads(schema.read_text())["oneOf"]
     page = (place / "tuning" / "bold" / "side-by-side.html").read_text()
     assert "bold" in page
     assert "held out" in page
@@ -146,6 +149,25 @@ def test_a_day_record_of_other_numbers_promotes_no_new_ones(place: Path) -> None
     assert "it may be promoted after 24 h; run this again then" in said
     assert "bold has not been in the shadow for 24 h" in said
     assert (place / "agent.toml").read_text() == before
+
+
+def test_a_promotion_of_other_numbers_is_no_promotion_of_these(place: Path) -> None:
+    tune("bold")
+    rehearse()
+    assert "7 promoted: train runs on bold" in tune("bold", "--after", "1", "--promote", "--force")
+    record = place / "tuning" / "bold" / "7-promoted.json"
+    first = record.read_text()
+    own = place / "strategies" / "bold.toml"
+    own.write_text(own.read_text().replace("least_gain = 0.05", "least_gain = 0.07"))
+    said = tune("bold", "--after", "1", "--promote", code=1)
+    assert "7 promoted: done" not in said
+    assert f"was promoted {json.loads(first)['at'][:16]} with other numbers than those of strategies/bold.toml" in said
+    assert "strategies/bold.toml was changed since it was tuned" in said
+    assert record.read_text() == first
+    assert "7 promoted: train runs on bold" in tune("bold", "--after", "1", "--promote", "--force")
+    second = json.loads(record.read_text())
+    assert second["numbers"] != json.loads(first)["numbers"]
+    assert "7 promoted: done" in tune("bold", "--promote")
 
 
 def test_what_is_done_is_not_done_again(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

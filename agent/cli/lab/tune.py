@@ -124,19 +124,24 @@ def _write(made: "Tuning", out: Path, start: Start) -> None:
     from agent.lab.tuning import tuned_file
 
     try:
-        tuned_file.write(out, text(made, start.file))
+        tuned_file.write(out, text(made, start.file, out))
     except tuned_file.WriteError as error:
         exits.stop(exits.FAILED, [str(error)])
 
 
-def text(made: "Tuning", started_from: Path | None) -> str:
-    """Return the strategy file with the tuned numbers: the file that the search started from, or the shipped one."""
+def text(made: "Tuning", started_from: Path | None, out: Path) -> str:
+    """Return the strategy file with the tuned numbers: the file that the search started from, or the shipped one.
+
+    An editor finds the schema from where `out` is, too.
+    """
     from agent import tuning
     from agent.lab.tuning import tuned_file
 
     one = tuning.installed().get(made.strategy)
     file = started_from or (tuning.shipped_file(one) if one is not None else None)
-    return tuned_file.text(made, file.read_text() if file is not None and file.exists() else None)
+    base = file.read_text() if file is not None and file.exists() else None
+    schema = session.shipped_folder() / "deploy/schema/strategy.schema.json"
+    return tuned_file.text(made, base and tuned_file.with_schema(base, out.parent, schema))
 
 
 def document(made: "Tuning", problem: str, storage: str, seed: int) -> dict[str, Any]:

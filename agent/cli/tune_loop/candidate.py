@@ -31,7 +31,7 @@ def search(loop: Loop, done: Mapping[str, Any]) -> dict[str, Any]:
     )
     with running.honest(), session.waiting("searching"):
         made = number_search.tune(start.problem, start.strategy, order)
-        tuned_file.write(loop.candidate, lab_tune.text(made, start.file))
+        tuned_file.write(loop.candidate, lab_tune.text(made, start.file, loop.candidate))
     told = lab_tune.document(made, asked["problem"], studies.shown(storage), asked["seed"])
     found = loop.records.write("search", now(), {"data": done["data"]["digest"], "seed": asked["seed"], "result": told})
     loop.say("search", _held_out(found))

@@ -15,16 +15,19 @@ def promote(loop: Loop, done: Mapping[str, Any]) -> None:
         raise ValueError(
             f"{loop.name} is in the shadow of {work}; write gpubid tune {loop.name} --workload {work} --promote"
         )
-    before = loop.records.read("promoted")
-    if before is not None:
+    before, numbers = loop.records.read("promoted"), own_strategies.of_path(str(loop.file)).digest
+    if before is not None and (before["numbers"], before["workload"]) == (numbers, work):
         loop.say("promoted", f"done {before['at'][:16]}; take it up with `gpubid reload`")
         return
+    if before is not None:
+        what = f"with other numbers than those of {loop.file}, or for another workload than {work}"
+        loop.say("promoted", f"{before['workload']} was promoted {before['at'][:16]} {what}")
     if not loop.is_forced:
         _refuse(loop, done)
     changed = shadow_edit.promote(loop.config, work, loop.name)
     loop.records.write(
         "promoted", now(),
-        {"data": done["data"]["digest"], "seed": done["data"]["seed"], "numbers": done["file"]["numbers"],
+        {"data": done["data"]["digest"], "seed": done["data"]["seed"], "numbers": numbers,
          "workload": work, "is_forced": loop.is_forced, "changed": [str(file) for file in changed]},
     )  # fmt: skip
     loop.say("promoted", f"{work} runs on {loop.name} once you take it up: gpubid reload")
@@ -35,7 +38,7 @@ def _refuse(loop: Loop, done: Mapping[str, Any]) -> None:
     if day is None:
         span = f"{hours(loop.after):g} h"
         raise Refusal(f"{loop.name} has not been in the shadow for {span}; wait, or overrule with --force")
-    if loop.file.exists() and own_strategies.of_path(str(loop.file)).digest != done["file"]["numbers"]:
+    if own_strategies.of_path(str(loop.file)).digest != done["file"]["numbers"]:
         raise Refusal(f"{loop.file} was changed since it was tuned; begin anew with --again, or use --force")
     paper, live = (day["result"][side]["dollars_per_useful_hour"] for side in ("paper", "live"))
     if paper is None or (live is not None and paper > live):

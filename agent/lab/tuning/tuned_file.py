@@ -19,6 +19,7 @@ from agent.lab.tuning.number_search import Tuning
 from agent.lab.tuning.search_space import Value
 
 MARK = "# Tuned: "
+SCHEMA = "#:schema "
 
 
 class WriteError(Exception):
@@ -34,10 +35,19 @@ def text(tuning: Tuning, base: str | None) -> str:
     for key, value in numbers.items():
         document[key] = _written(value)
     lines = [line for line in tomlkit.dumps(document).splitlines() if not line.startswith(MARK)]
-    first = 1 if lines and lines[0].startswith("#:schema") else 0
+    first = 1 if lines and lines[0].startswith(SCHEMA) else 0
     made = "\n".join([*lines[:first], *_origin(tuning), *lines[first:]]) + "\n"
     tomllib.loads(made)
     return made
+
+
+def with_schema(text: str, folder: Path, schema: Path) -> str:
+    """Return the text of a file of that folder; if its first line names no schema that is there, it names `schema`."""
+    first, _, rest = text.partition("\n")
+    place = first.removeprefix(SCHEMA).strip()
+    if place == first or "://" in place or (folder / place).exists():
+        return text
+    return f"{SCHEMA}{schema.absolute()}\n{rest}"
 
 
 def write(file: Path, made: str) -> None:
