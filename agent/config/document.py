@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from agent.config import problems
+from agent.config import guard_table, problems
 from agent.config.budgets import BudgetTable, LimitsTable, MarketBudgetTable
 from agent.config.deadlines import DeadlineTable, refuse_misfit
 from agent.config.kinds import (
@@ -296,6 +296,8 @@ class WorkloadTable(Table):
     """Path that answers 2xx, for ready = "http"."""
     checkpoint: CheckpointTable = CheckpointTable()
     """How the workload keeps checkpoints."""
+    guard: guard_table.GuardTable | None = None
+    """The guard, which keeps the work's checkpoints in a bucket."""
     dataset_gb: Annotated[Number, Field(ge=0, le=1_000_000)] = 0.0
     """Gigabytes of data that every new host fetches."""
     deadline: DeadlineTable | None = None
@@ -351,6 +353,9 @@ class WorkloadTable(Table):
         if self.ssh_keys and (self.command or self.runtype == "args"):
             raise refused("conflict", "ssh_keys need a shell; use onstart in place of command, or take them out")
         refuse_misfit(self.deadline, self.kind, self.slots, self.ports)
+        has_command = bool(self.command or self.onstart or self.onstart_file)
+        variables = self.env.keys() | self.env_from.keys()
+        guard_table.refuse_misfit(self.guard, self.kind, has_command=has_command, variables=variables)
         twice = sorted(self.env.keys() & self.env_from.keys())
         if twice:
             raise refused("conflict", f"{twice[0]} stands in env and in env_from; keep one")

@@ -14,7 +14,7 @@ from agent.config.settings import Config
 from agent.domain.market import card_memory, countries
 from agent.domain.market.gpu import GpuModel
 from agent.domain.money import Usd, UsdPerHour
-from agent.domain.work.workload import Workload
+from agent.domain.work.workload import CheckpointPlace, Workload
 
 DEAR_TIMES = 10
 """A price so many times the market's lowest for the same card is a slip of the pen."""
@@ -87,6 +87,24 @@ def _workload(work: Workload, config: Config, known: Known) -> Iterator[Finding]
     yield from _regions(work, name)
     yield from _disk(work, name)
     yield from _deadline(work, name, known.now)
+    yield from _guard(work, name, config)
+
+
+def _guard(work: Workload, name: str, config: Config) -> Iterator[Finding]:
+    """Find a guard whose checkpoints help nobody, or whose bucket no rented instance can reach."""
+    if work.guard is None:
+        return
+    place = work.guard.bucket
+    if work.checkpoint.place is CheckpointPlace.NONE:
+        sentence = "says that nothing is kept, but the guard keeps checkpoints"
+        yield Finding(f"{name}.checkpoint.at", sentence, 'write at = "remote" with a bucket, else at = "disk"')
+    elif work.checkpoint.place is CheckpointPlace.REMOTE and place is None:
+        sentence = "the guard has no bucket: it carries no checkpoint to another host"
+        yield Finding(f"{name}.guard", sentence, 'write bucket, or checkpoint.at = "disk"')
+    away = [market.name for market in config.markets if not market.is_on_this_machine]
+    if place is not None and away and place.is_on_this_machine:
+        sentence = f"is on this machine: no instance on {' or '.join(away)} reaches it"
+        yield Finding(f"{name}.guard.endpoint", sentence, "write the address that everybody reaches")
 
 
 def _cards(work: Workload, name: str) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pydantic
 
-from agent.config import budgets, document, problems, verdict, workload_parts
+from agent.config import budgets, document, guard_table, problems, verdict, workload_parts
 from agent.config.files import layers, source, start_script
 from agent.config.settings import Config, Listen, MarketSettings, Operators
 from agent.decide.limits.limits import Limits
@@ -170,7 +170,7 @@ def _unknown_markets(read: source.Source) -> Iterator[problems.Problem]:
 
 
 def _misplaced(read: source.Source, parsed: document.Document) -> Iterator[problems.Problem]:
-    """Yield what a workload asks of a market that it cannot tell."""
+    """Yield what a workload asks of a market that it cannot tell, and folders of a bucket that two workloads share."""
     configured = parsed.markets.named
     for name, table in parsed.workloads.items():
         path = ("workloads", name)
@@ -178,6 +178,8 @@ def _misplaced(read: source.Source, parsed: document.Document) -> Iterator[probl
         if may_use_runpod and table.kind == "batch" and table.done_line is None:
             sentence = "runpod starts a container that ends again, so only its log tells; write done_line or markets"
             yield read.problem((*path, "kind"), "never_done", f'{sentence} = ["vast"]')
+    for name, sentence in guard_table.shared({name: table.guard for name, table in parsed.workloads.items()}):
+        yield read.problem(("workloads", name, "guard", "bucket"), "shared_bucket", sentence)
 
 
 def _scripts(
@@ -320,6 +322,7 @@ def _workload(name: str, table: document.WorkloadTable) -> Workload:
         markets=table.markets,
         dataset_gb=table.dataset_gb,
         deadline=None if table.deadline is None else table.deadline.deadline(),
+        guard=None if table.guard is None else table.guard.terms(is_batch=table.kind == "batch"),
         slots=table.slots,
         disk_gb=table.disk_gb,
         image_gb=table.image_gb,

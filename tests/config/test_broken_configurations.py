@@ -15,6 +15,74 @@ def capped(line: str) -> str:
     return changed("max_instances = 3", f"max_instances = 3\n{line}")
 
 
+def guarded(*lines: str) -> str:
+    """Return the good configuration with a command and a guard; its header is line 16, the first of the lines is 17."""
+    return added('command = "python train.py"', "[workloads.train.guard]", *lines)
+
+
+BUCKET = ("paths = ['/c']", "region = 'eu-1'", "credential = 'k'")
+"""All that a bucket needs but its name, which is then line 20."""
+GUARDS: list[tuple[str, str | bytes, int, str, str, str]] = [
+    ("guard of nothing", guarded(), 16, ".guard.paths", "missing_key", 'paths = ["/workspace/ckpt"]'),
+    ("relative path", guarded("paths = ['ckpt']"), 17, ".guard.paths[0]", "bad_path", "absolute path"),
+    ("path that climbs", guarded("paths = ['/a/../b']"), 17, ".guard.paths[0]", "bad_path", 'without ".."'),
+    ("whole disk", guarded("paths = ['//']"), 17, ".guard.paths[0]", "bad_path", "absolute path"),
+    ("unknown signal", guarded("paths = ['/c']", "ask = 'SIGKILL'"), 18, ".guard.ask", "unknown_value", '"SIGUSR1"'),
+    ("no bucket", guarded(*BUCKET, "bucket = 'my-runs'"), 20, ".guard.bucket", "bad_bucket", "s3://my-runs/train"),
+    ("bucket that climbs", guarded(*BUCKET, "bucket = 's3://abc/../x'"), 20, ".guard.bucket", "bad_bucket", "s3://"),
+    ("key of no bucket", guarded(*BUCKET), 16, ".guard", "conflict", "region is for a bucket"),
+    ("bucket without its key", guarded("paths = ['/c']", "bucket = 's3://abc/d'"), 16, ".guard", "missing_key", "key"),
+    (
+        "bucket of no region",
+        guarded("paths = ['/c']", "bucket = 's3://abc/d'", "credential = 'k'"),
+        16,
+        ".guard",
+        "missing_key",
+        "write the region of the bucket",
+    ),
+    (
+        "a bucket's secret in the file",
+        guarded("paths = ['/c']", f"credential = '{'ab' * 20}'"),
+        18,
+        ".guard.credential",
+        "key_in_file",
+        "keep the key out",
+    ),
+    ("store in clear text", guarded(*BUCKET, "endpoint = 'http://s3.eu'"), 20, ".guard.endpoint", "bad_url", "https"),
+    ("one checkpoint", guarded("paths = ['/c']", "keep = 1"), 18, ".guard.keep", "out_of_range", "at least 2"),
+    (
+        "long last words",
+        guarded("paths = ['/c']", "final_within = '11m'"),
+        18,
+        ".guard.final_within",
+        "out_of_range",
+        "at most 10m",
+    ),
+    (
+        "a service that is done",
+        guarded("paths = ['/c']", "done_codes = [0]"),
+        11,
+        "workloads.train",
+        "conflict",
+        "done_codes is for a batch",
+    ),
+    (
+        "guard of no command",
+        added("[workloads.train.guard]", "paths = ['/c']"),
+        11,
+        "workloads.train",
+        "missing_key",
+        "write command, onstart",
+    ),
+    (
+        "the guard's variable",
+        guarded("paths = ['/c']", "[workloads.train.env]", "GPUBID_GUARD_HOME = '/x'"),
+        11,
+        "workloads.train",
+        "conflict",
+        "GPUBID_GUARD_HOME is the guard's own",
+    ),
+]
 BROKEN: list[tuple[str, str | bytes, int, str, str, str]] = [
     ("wrong type", added("slots = '2'"), 15, ".slots", "wrong_type", "write for example slots = 1"),
     ("boolean for a number", added("gpus = true"), 15, ".gpus", "wrong_type", "a whole number, not true"),
@@ -46,6 +114,7 @@ BROKEN: list[tuple[str, str | bytes, int, str, str, str]] = [
     ("quoted unknown key", added('"a.b" = 1'), 15, '."a.b"', "unknown_key", "write one of"),
     ("dotted unknown key", added("checkpoint.att = 'disk'"), 15, ".checkpoint.att", "unknown_key", "mean at?"),
     ("inline unknown key", added("checkpoint = { sizegb = 1 }"), 15, ".checkpoint.sizegb", "unknown_key", "size_gb"),
+    *GUARDS,
     ("negative price", changed("0.45", "-0.45"), 13, ".max_price", "out_of_range", "more than 0, not -0.45"),
     ("price off by a thousand", changed("0.45", "4500.0"), 13, ".max_price", "out_of_range", "at most 1000"),
     ("own price of nothing", added("max_price_by_gpu = { 'RTX 4090' = 0 }"), 15, '.max_price_by_gpu."RTX 4090"',

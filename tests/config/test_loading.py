@@ -32,9 +32,10 @@ def test_the_shipped_configuration_cannot_spend() -> None:
 
 
 def test_the_live_block_of_the_shipped_configuration_is_right_once_uncommented(tmp_path: Path) -> None:
-    lines = (ROOT / "agent.toml").read_text().splitlines()
+    markets_part, limits, rest = (ROOT / "agent.toml").read_text().partition("[limits]\n")
     live_keys = ("# url = ", "# credential = ", "# spend = ", "# [markets.runpod]")
-    text = "\n".join(line[2:] if line.startswith(live_keys) else line for line in lines)
+    lines = (line[2:] if line.startswith(live_keys) else line for line in markets_part.splitlines(keepends=True))
+    text = "".join((*lines, limits, rest))
     markets = load(tmp_path, text.replace('simulated = "calm"', "")).markets
     assert [(market.name, market.url, market.credential) for market in markets] == [
         ("vast", "https://console.vast.ai", "vast_api_key"),

@@ -9,6 +9,7 @@ import msgspec
 from agent.domain.market.gpu import GpuModel
 from agent.domain.money import UsdPerHour
 from agent.domain.work.deadline import Deadline
+from agent.domain.work.guard_terms import GuardTerms
 from agent.domain.work.ready_sign import Readiness
 
 
@@ -208,6 +209,8 @@ class Workload:
     """Strategies that decide beside the live one and spend nothing."""
     max_price_by_gpu: tuple[tuple[GpuModel, UsdPerHour], ...] = ()
     """GPU models with a price of their own instead of `max_price`."""
+    guard: GuardTerms | None = None
+    """The program that carries its checkpoints to a bucket, where there is one."""
 
     @property
     def prices(self) -> MaxPrice:
@@ -238,7 +241,8 @@ class Workload:
     def credentials(self) -> tuple[str, ...]:
         """The names of the credentials that its rent needs."""
         login = (self.image_login.credential,) if self.image_login is not None else ()
-        return (*login, *(name for _, name in self.env_from))
+        bucket = self.guard.bucket if self.guard is not None else None
+        return (*login, *(name for _, name in self.env_from), *((bucket.credential,) if bucket is not None else ()))
 
     @property
     def places(self) -> tuple[Slot, ...]:

@@ -1,0 +1,132 @@
+"""The table of a workload's guard: what a checkpoint is, and the bucket that keeps it."""
+
+import posixpath
+import re
+from collections.abc import Collection, Iterator, Mapping
+from datetime import timedelta
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from agent.config.kinds import ONE_WORD, Line, Span, Whole, credential_name, refused, web_address
+from agent.config.toml_table import Table
+from agent.domain.work.guard_terms import Ask, Bucket, GuardTerms
+
+_BUCKET = re.compile(r"s3://(?P<name>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?P<prefix>(/[A-Za-z0-9_=-][A-Za-z0-9._=-]*)*)/?")
+_OWN_VARIABLES = re.compile(r"GPUBID_(GUARD|BUCKET|PROGRESS)(_.*)?")
+_LONGEST_FINAL = timedelta(minutes=10)
+_DEFAULT_REGION = "us-east-1"
+
+
+def _path(value: str) -> str:
+    if not value.startswith("/") or posixpath.normpath(value).lstrip("/") in {"", "."} or ".." in value.split("/"):
+        raise refused(
+            "bad_path", 'must be an absolute path without ".."; write for example paths = ["/workspace/ckpt"]'
+        )
+    return posixpath.normpath(value)
+
+
+def _bucket(value: str) -> str:
+    if not _BUCKET.fullmatch(value):
+        raise refused("bad_bucket", 'is no bucket with its folder; write for example bucket = "s3://my-runs/train"')
+    return value
+
+
+def _final(value: timedelta) -> timedelta:
+    if value > _LONGEST_FINAL:
+        raise refused("out_of_range", "must be at most 10m: the market may end the instance much sooner")
+    return value
+
+
+class GuardTable(Table):
+    """The guard: a program in the container that keeps checkpoints in a bucket and reports how the work goes."""
+
+    paths: Annotated[
+        tuple[Annotated[Line, Field(min_length=2, max_length=1_024), AfterValidator(_path)], ...],
+        Field(min_length=1, max_length=32, examples=[["/workspace/ckpt"]]),
+    ]
+    """Files and folders of the container that are a checkpoint."""
+    complete: Annotated[Line, Field(min_length=1, max_length=256, examples=["*/trainer_state.json"])] | None = None
+    """A folder counts as whole once a file of this pattern is in it; by default, once it did not change for 10 s."""
+    ask: Literal["SIGUSR1", "none"] = "SIGUSR1"
+    """The signal that asks the work for a checkpoint; "none" if the work writes them by itself."""
+    bucket: Annotated[Line, AfterValidator(_bucket), Field(max_length=512, examples=["s3://my-runs/train"])] | None = (
+        None
+    )
+    """Bucket and folder of the checkpoints, for this workload alone; without it the guard only writes its log."""
+    endpoint: Annotated[Line, Field(max_length=256), AfterValidator(web_address)] | None = None
+    """Address of the store, for R2, B2, MinIO and others; by default, Amazon's in `region`."""
+    region: Annotated[Line, Field(pattern=ONE_WORD, max_length=64, examples=["eu-central-1"])] | None = None
+    """Region of the bucket; required for Amazon's."""
+    credential: Annotated[Line, AfterValidator(credential_name), Field(examples=["train_bucket"])] | None = None
+    """Name of the credential, or in capitals of the environment variable, that holds the bucket's KEY_ID:SECRET."""
+    keep: Annotated[Whole, Field(ge=2, le=100)] = 2
+    """How many checkpoints stay in the bucket."""
+    final_within: Annotated[Span, AfterValidator(_final), Field(examples=["8s"])] = timedelta(seconds=8)
+    """The most that a last checkpoint may take once the work is told to stop."""
+    done_codes: (
+        Annotated[tuple[Annotated[Whole, Field(ge=0, le=255)], ...], Field(max_length=16, examples=[[0]])] | None
+    ) = None
+    """Exit codes that say that a batch is done; by default 0."""
+
+    @model_validator(mode="after")
+    def _names_a_whole_bucket(self) -> Self:
+        beside = [key for key in ("endpoint", "region", "credential") if getattr(self, key) is not None]
+        if self.bucket is None and beside:
+            raise refused("conflict", f'{beside[0]} is for a bucket; write for example bucket = "s3://my-runs/train"')
+        if self.bucket is not None and self.credential is None:
+            raise refused("missing_key", 'a bucket needs its key; write for example credential = "train_bucket"')
+        if self.bucket is not None and self.endpoint is None and self.region is None:
+            raise refused("missing_key", 'write the region of the bucket, for example region = "eu-central-1"')
+        return self
+
+    def terms(self, *, is_batch: bool) -> GuardTerms:
+        """Return what the table says; a service is never done by an exit code."""
+        return GuardTerms(
+            paths=self.paths,
+            complete=self.complete or "",
+            ask=Ask(self.ask),
+            bucket=self._place(),
+            keep=self.keep,
+            final_within=self.final_within,
+            done_codes=(self.done_codes if self.done_codes is not None else (0,)) if is_batch else (),
+        )
+
+    def _place(self) -> Bucket | None:
+        found = _BUCKET.fullmatch(self.bucket or "")
+        if found is None:
+            return None
+        region = self.region or _DEFAULT_REGION
+        endpoint = self.endpoint or f"https://s3.{region}.amazonaws.com"
+        return Bucket(endpoint, region, found["name"], found["prefix"].strip("/"), self.credential or "")
+
+
+def refuse_misfit(table: GuardTable | None, kind: str, *, has_command: bool, variables: Collection[str]) -> None:
+    """Refuse a guard that its workload cannot have.
+
+    Raises:
+        PydanticCustomError: which says what to change.
+    """
+    if table is None:
+        return
+    if not has_command:
+        raise refused("missing_key", "the guard starts the work itself; write command, onstart or onstart_file")
+    if kind != "batch" and table.done_codes is not None:
+        raise refused("conflict", 'done_codes is for a batch; write kind = "batch", or take done_codes out')
+    taken = sorted(name for name in variables if _OWN_VARIABLES.fullmatch(name))
+    if taken:
+        raise refused("conflict", f"{taken[0]} is the guard's own variable; give yours another name")
+
+
+def shared(tables: Mapping[str, GuardTable | None]) -> Iterator[tuple[str, str]]:
+    """Yield each workload whose folder of a bucket is, holds or lies in that of one before it, with the sentence."""
+    before: dict[str, Bucket] = {}
+    for name, table in tables.items():
+        place = None if table is None else table.terms(is_batch=True).bucket
+        if place is None:
+            continue
+        other = next((key for key, taken in before.items() if taken.holds(place) or place.holds(taken)), None)
+        if other is None:
+            before[name] = place
+        else:
+            yield name, f'is the folder of workload {other} too; write for example bucket = "s3://{place.name}/{name}"'

@@ -1,0 +1,64 @@
+"""The guard of a workload: the program that carries its checkpoints from the rented instance to a bucket."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import Enum
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+
+class Ask(Enum):
+    """How the guard asks the work for a checkpoint."""
+
+    SIGUSR1 = "SIGUSR1"
+    NONE = "none"
+    """Not at all: the work writes checkpoints by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """A folder of an S3 bucket; `prefix` has no slash at its ends and may be empty."""
+
+    endpoint: str
+    """Address of the store, without a slash at its end."""
+    region: str
+    name: str
+    prefix: str
+    credential: str
+    """The name of the credential with KEY_ID:SECRET, stored nowhere."""
+
+    def holds(self, other: "Bucket") -> bool:
+        """Return whether another folder is this one or lies in it."""
+        is_same = (self.endpoint, self.name) == (other.endpoint, other.name)
+        return is_same and f"{other.prefix}/".startswith(f"{self.prefix}/" if self.prefix else "")
+
+    @property
+    def is_on_this_machine(self) -> bool:
+        """Whether only programs of this machine reach it."""
+        host = urlsplit(self.endpoint).hostname or ""
+        try:
+            return host == "localhost" or ip_address(host).is_loopback
+        except ValueError:
+            return False
+
+    def __str__(self) -> str:
+        return f"s3://{self.name}/{self.prefix}".rstrip("/")
+
+
+@dataclass(frozen=True, slots=True)
+class GuardTerms:
+    """What the guard of a workload does."""
+
+    paths: tuple[str, ...]
+    """Files and folders of the container that are a checkpoint."""
+    complete: str = ""
+    """A folder counts as whole once a file of this pattern is in it; empty: once nothing in it changes."""
+    ask: Ask = Ask.SIGUSR1
+    bucket: Bucket | None = None
+    """Where checkpoints are kept; None: the guard only prints its status in the log."""
+    keep: int = 2
+    """How many checkpoints stay in the bucket."""
+    final_within: timedelta = timedelta(seconds=8)
+    """The most that a last checkpoint may take once the work is told to stop."""
+    done_codes: tuple[int, ...] = (0,)
+    """Exit codes that say that the work is done; none for a service."""

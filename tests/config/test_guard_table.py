@@ -1,0 +1,97 @@
+"""A guard's table: what it becomes, which folders of a bucket two workloads may not share, and what is odd about it."""
+
+import datetime as dt
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agent import config
+from agent.config import lint
+from agent.config.problems import ConfigError
+from agent.config.settings import Config
+from agent.domain.work.guard_terms import Ask, Bucket, GuardTerms
+from tests.support.configs import STRATEGIES, added
+
+COMMAND = 'command = "python train.py"'
+PLACE = Bucket("https://s3.eu-1.amazonaws.com", "eu-1", "abc", "runs/train", "train_bucket")
+NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+
+
+def loaded(folder: Path, *lines: str) -> Config:
+    (folder / "agent.toml").write_text(added(*lines))
+    return config.load(folder / "agent.toml", strategies=STRATEGIES)
+
+
+def bucket(name: str, *more: str) -> tuple[str, ...]:
+    return ('paths = ["/w/ckpt/"]', f'bucket = "s3://{name}"', 'region = "eu-1"', 'credential = "train_bucket"', *more)
+
+
+def second(*lines: str) -> tuple[str, ...]:
+    shown = ('image = "a"', "max_price = 0.1", 'strategy = "patient"', COMMAND)
+    return ("[workloads.eval]", *shown, "[workloads.eval.guard]", *lines)
+
+
+def test_the_table_becomes_what_it_says(tmp_path: Path) -> None:
+    more = ('complete = "*/done"', 'ask = "none"', "keep = 3", 'final_within = "20s"', "done_codes = [0, 3]")
+    table = ("[workloads.train.guard]", *bucket("abc/runs/train/", *more))
+    (work,) = loaded(tmp_path, 'kind = "batch"', COMMAND, *table).workloads
+    within = dt.timedelta(seconds=20)
+    assert work.guard == GuardTerms(("/w/ckpt",), "*/done", Ask.NONE, PLACE, 3, within, (0, 3))
+    assert work.credentials == ("train_bucket",)
+    assert str(PLACE) == "s3://abc/runs/train"
+
+
+def test_a_service_is_done_by_no_code_and_a_store_of_ones_own_needs_no_region(tmp_path: Path) -> None:
+    own = 'endpoint = "https://r2.example.com/"'
+    lines = [line for line in bucket("abc", own) if "region" not in line]
+    (work,) = loaded(tmp_path, COMMAND, "[workloads.train.guard]", *lines).workloads
+    assert work.guard is not None
+    assert work.guard.done_codes == ()
+    assert work.guard.bucket == Bucket("https://r2.example.com", "us-east-1", "abc", "", "train_bucket")
+
+
+def test_without_the_table_there_is_no_guard(tmp_path: Path) -> None:
+    (work,) = loaded(tmp_path, COMMAND).workloads
+    assert (work.guard, work.credentials) == (None, ())
+
+
+@pytest.mark.parametrize("other", ["abc/runs/train", "abc/runs/train/a", "abc/runs", "abc"])
+def test_two_workloads_share_no_folder_of_a_bucket(tmp_path: Path, other: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        loaded(tmp_path, COMMAND, "[workloads.train.guard]", *bucket("abc/runs/train"), *second(*bucket(other)))
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.line, problem.key) == ("shared_bucket", 28, "workloads.eval.guard.bucket")
+    assert "is the folder of workload train too" in problem.sentence
+
+
+@pytest.mark.parametrize("other", ["abc/runs/trainer", "abd/runs/train", "abc/train"])
+def test_neighbouring_folders_are_two(tmp_path: Path, other: str) -> None:
+    works = loaded(tmp_path, COMMAND, "[workloads.train.guard]", *bucket("abc/runs/train"), *second(*bucket(other)))
+    assert len(works.workloads) == 2
+
+
+@pytest.mark.parametrize(
+    ("at", "table", "key", "words"),
+    [
+        ("none", bucket("abc/d"), "checkpoint.at", "says that nothing is kept"),
+        ("remote", ('paths = ["/w"]',), "guard", "it carries no checkpoint to another host"),
+    ],
+)
+def test_a_guard_that_helps_nobody_is_odd(
+    tmp_path: Path, at: str, table: tuple[str, ...], key: str, words: str
+) -> None:
+    made = loaded(tmp_path, COMMAND, "[workloads.train.guard]", *table, "[workloads.train.checkpoint]", f'at = "{at}"')
+    (found,) = lint.findings(made, lint.Known(NOW))
+    assert found.key == f"workloads.train.{key}"
+    assert words in found.sentence
+
+
+def test_a_store_on_this_machine_is_odd_where_instances_are_elsewhere(tmp_path: Path) -> None:
+    table = ("[workloads.train.guard]", *bucket("abc/d", 'endpoint = "http://127.0.0.1:9000"'))
+    here = loaded(tmp_path, COMMAND, *table)
+    assert lint.findings(here, lint.Known(NOW)) == ()
+    (market,) = here.markets
+    (found,) = lint.findings(replace(here, markets=(replace(market, simulated=""),)), lint.Known(NOW))
+    assert found.key == "workloads.train.guard.endpoint"
+    assert "no instance on vast reaches it" in found.sentence
