@@ -22,7 +22,7 @@ from agent.act.overseer import Overseer
 from agent.clock import Clock, SteadyClock
 from agent.config.settings import Config, MarketSettings
 from agent.cycle import Cycle, Parts, Pass, Rules
-from agent.decide.operators import notices, operator_holds, reload
+from agent.decide.operators import guard_runs, notices, operator_holds, reload
 from agent.decide.strategy import Tuned
 from agent.domain import money
 from agent.domain.record.event_kind import EventKind
@@ -324,15 +324,18 @@ class App:
                     tx.advance_intent(intent.intent_id, IntentState.IN_DOUBT, at=now, outcome="found at start")
 
     async def _keep_in_step(self, workloads: Sequence[Workload]) -> None:
-        """Move leases and operator holds to a renamed workload, and record the spec of a new lease."""
+        """Move leases, holds and runs to a renamed workload, begin due runs, and record the spec of a new lease."""
         known = self.ledger.recollection(self.clock.now())
         stepped = [(held, reload.in_step(held, workloads)) for held in known.leases]
         renamed = reload.renamed_holds(known.holds, workloads)
-        if not renamed and all(before is after or before == after for before, after in stepped):
+        runs = guard_runs.due(known.guard_runs, workloads, self.clock.now())
+        if not renamed and not runs and all(before is after or before == after for before, after in stepped):
             return
         async with self.ledger.transaction() as tx:
             for _, after in stepped:
                 tx.update_lease(after)
+            for run in runs:
+                tx.begin_run(run)
             for old, new in renamed.items():
                 tx.lift_rest(old.place)
                 tx.add_rest(new)

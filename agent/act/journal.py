@@ -14,12 +14,13 @@ from datetime import datetime
 
 import structlog
 
-from agent.act import crashpoint, rent_terms
+from agent.act import crashpoint, intents, rent_terms
 from agent.act.orders import proof
 from agent.act.record import add_charges
 from agent.clock import Clock
 from agent.decide.accounting import meter
 from agent.decide.moves import rests_after_writes
+from agent.decide.operators import guard_runs
 from agent.decide.reconcile import outcomes, turns
 from agent.domain.market.label import Label
 from agent.domain.record.event import Event
@@ -147,43 +148,11 @@ class Journal:
         return None
 
     def _intent(self, decision: Decision, work: Workload | None) -> Intent:
-        intent = Intent(
-            intent_id=self._new_id(),
-            kind=KIND[type(decision)],
-            state=IntentState.RECORDED,
-            market="",
-            slot=decision.slot if isinstance(decision, Rent | Hold) else decision.lease.slot,
-            recorded_at=self._clock.now(),
-            reason=decision.reason.sentence,
-        )
-        if isinstance(decision, Rent):
-            offer = decision.offer
-            return replace(
-                intent,
-                market=offer.market,
-                offer_id=offer.offer_id,
-                host_id=offer.host_id,
-                tenure=decision.tenure,
-                price=decision.bid,
-                rate=decision.rate,
-                disk_gb=work.disk_gb if work else 0.0,
-            )
-        if isinstance(decision, Hold):
-            return intent
-        held = decision.lease
-        price = decision.bid if isinstance(decision, Rebid) else None
-        rate = (price or held.gpu_rate) + held.disk_rate
-        return replace(
-            intent,
-            market=held.market,
-            lease_id=held.lease_id,
-            instance_id=held.instance_id,
-            host_id=held.host_id,
-            tenure=held.tenure,
-            price=price,
-            rate=rate,
-            disk_gb=held.disk_gb,
-        )
+        now = self._clock.now()
+        run = None
+        if isinstance(decision, Rent) and work is not None and work.guard is not None:
+            run = guard_runs.last(self._ledger.recollection(now).guard_runs).get(decision.slot)
+        return intents.of(decision, work, self._new_id(), now, run)
 
     async def _record(self, intent: Intent, decision: Decision) -> None:
         async with self._ledger.transaction() as tx:

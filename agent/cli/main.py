@@ -30,6 +30,7 @@ VERBS = {
         orders.unlock,
         orders.done,
         orders.progress,
+        orders.retry,
         kill.kill,
     ),
     MONEY: (spend.spend, spend.savings, estimate.estimate),

@@ -13,6 +13,7 @@ from agent.ledger.tables import credit_marks as credits_
 from agent.ledger.tables import (
     decisions,
     event_rows,
+    guard_rows,
     host_rows,
     intent_rows,
     lease_rows,
@@ -51,6 +52,8 @@ def recall(link: sa.Connection, now: dt.datetime) -> Memory:
         memory.decisions[Slot(row["workload"], row["slot"])] = decisions.decision_of(row).gist
     for row in rows(link, lease_rows.LAST_ENDED):
         memory.put_vacated(Slot(row["workload"], row["slot"]), row["ended_at"], row["market"])
+    runs = (guard_rows.run_of(row) for row in rows(link, guard_rows.RUNS))
+    memory.guard_runs = sorted(runs, key=lambda run: (run.begun_at, run.run))
     memory.losses = _losses(link, now)
     _recall_progress(link, now, memory)
     single = meta(link)

@@ -13,6 +13,7 @@ from agent.domain.money import ZERO, Usd
 from agent.domain.record import budget
 from agent.domain.record.budget import Kind, Scope
 from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.hold import OperatorHold
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
@@ -80,6 +81,8 @@ class Recollection:
     """What each market's account last said it can still spend, and when."""
     capacity: tuple[Capacity, ...] = ()
     """What is known of pools."""
+    guard_runs: tuple[GuardRun, ...] = ()
+    """Every run of every slot with a guard, in the order in which they began."""
 
     @property
     def rests(self) -> tuple[Rest, ...]:
@@ -114,6 +117,7 @@ class Memory:
     speeds: dict[tuple[str, str], Speed] = field(default_factory=dict)
     starts: dict[str, Start] = field(default_factory=dict)
     capacity: dict[tuple[str, str], Capacity] = field(default_factory=dict)
+    guard_runs: list[GuardRun] = field(default_factory=list)
     was_lost: bool = False
     counted_again: set[str] = field(default_factory=set)
     _made: Recollection | None = None
@@ -249,6 +253,7 @@ class Memory:
             spend_of=spent,
             credits=dict(self.credits),
             capacity=tuple(self.capacity[key] for key in sorted(self.capacity)),
+            guard_runs=tuple(self.guard_runs),
         )
 
     def _recent_losses(self, now: dt.datetime) -> list[Loss]:

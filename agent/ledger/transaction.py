@@ -21,6 +21,7 @@ from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd
 from agent.domain.record import lease as leases_domain
 from agent.domain.record.event import Event
+from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.intent import Intent, IntentState
 from agent.domain.record.lease import Lease
 from agent.domain.record.paid_time import Phases
@@ -34,6 +35,7 @@ from agent.ledger.tables import credit_marks as credits_
 from agent.ledger.tables import (
     decisions,
     event_rows,
+    guard_rows,
     host_rows,
     intent_rows,
     lease_rows,
@@ -169,6 +171,11 @@ class Transaction:
         """Store the progress of a workload, instead of the earlier report."""
         self._news.progress[told.workload] = told
         self._write(progress_rows.TOLD, progress_rows.row(told))
+
+    def begin_run(self, run: GuardRun) -> None:
+        """Record a new run of a slot; CONFLICT at the commit if it was begun before."""
+        self._news.guard_runs.append(run)
+        self._write(guard_rows.BEGUN, guard_rows.row(run))
 
     def add_speed(self, more: Speed) -> None:
         """Add to the measured speed of a workload on a GPU model."""

@@ -1,6 +1,7 @@
 """A person's order, read against what there is."""
 
 import dataclasses
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -8,7 +9,9 @@ import pytest
 
 from agent.act.orders import operator_orders
 from agent.act.orders.operator_orders import Grounds, Meaning, OrderError
+from agent.decide.operators import guard_runs
 from agent.decide.reconcile import workload_end
+from agent.domain.record import hold
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.hold import Word
 from agent.domain.record.intent import IntentKind, IntentState
@@ -285,3 +288,44 @@ async def test_an_order_is_written_with_who_gave_it(desk: Desk) -> None:
         ("operator.ordered", None, "resume"),
     }
     assert all("(ops)" in event.reason for event in events)
+
+
+async def begun(desk: Desk) -> None:
+    works = (builders.guarded(slots=2),)
+    async with desk.ledger.transaction() as tx:
+        for run in guard_runs.due((), works, NOW):
+            tx.begin_run(run)
+
+
+async def test_a_retry_begins_the_runs_of_its_target_and_ends_what_holds_them(desk: Desk) -> None:
+    await begun(desk)
+    works = (builders.guarded(slots=2, kind=WorkloadKind.BATCH),)
+    done = hold.OperatorHold(Word.DONE, hold.of_workload("train"), NOW, "ops")
+    meant = await read(desk, Order("retry", "train"), done, leases=(), workloads=works)
+    assert lifted(meant) == (done.place,)
+    assert meant.sentence == ("retry workload:train: train/0 begins run 2, train/1 begins run 2, without a checkpoint")
+    async with desk.ledger.transaction() as tx:
+        meant.write(tx, Order("retry", "train"), "ops", NOW)
+    one = await read(desk, Order("retry", "train/1"), leases=(), workloads=works)
+    assert [(str(run.slot), run.run) for run in one.runs] == [("train/1", 3)]
+    assert one.lifts == ()
+
+
+async def test_nothing_is_retried_while_a_lease_still_does_it_or_where_no_guard_keeps_it(desk: Desk) -> None:
+    assert await refused(desk, Order("retry", "train"), leases=()) == "no_run"
+    await begun(desk)
+    works = (builders.guarded(slots=2),)
+    assert await refused(desk, Order("retry", "train"), workloads=works) == "slot_filled"
+    leaving = replace(RUNS, lease_id="vast-9", instance_id="9", state=LeaseState.RELEASING)
+    async with desk.ledger.transaction() as tx:
+        tx.update_lease(replace(RUNS, state=LeaseState.ENDED, ended_at=NOW))
+    meant = await read(desk, Order("retry", "train/0"), leases=(leaving,), workloads=works)
+    assert [run.run for run in meant.runs] == [2]
+
+
+async def test_a_lease_that_is_adopted_into_another_slot_has_no_run_there(desk: Desk) -> None:
+    stranded = replace(STRANDED, guard_run=4)
+    works = (builders.guarded(slots=3),)
+    own = await read(desk, Order("adopt", "vast-2"), leases=(stranded,), workloads=works)
+    other = await read(desk, Order("adopt", "vast-2", into="train/2"), leases=(), workloads=works)
+    assert [meant.adopted.guard_run if meant.adopted else 0 for meant in (own, other)] == [4, None]

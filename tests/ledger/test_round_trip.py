@@ -14,13 +14,16 @@ from agent.domain.market.host import HostRecord
 from agent.domain.market.price import PriceSample
 from agent.domain.money import Usd
 from agent.domain.record.event import Event
+from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
 from agent.domain.record.rest import Rest
+from agent.domain.work.workload import Slot
 from agent.ledger.file import connection, migrate
 from agent.ledger.tables import (
     decisions,
     event_rows,
+    guard_rows,
     host_rows,
     intent_rows,
     lease_rows,
@@ -83,6 +86,12 @@ def test_hosts(link: sa.Connection, host: HostRecord) -> None:
 def test_rests(link: sa.Connection, rest: Rest) -> None:
     back = stored(link, rest_rows.STORED, rest_rows.row(rest), schema.cooldowns)
     assert rest_rows.rest_of(back) == rest
+
+
+@given(values.slots, values.counts, values.ids, values.texts, values.times)
+def test_runs(link: sa.Connection, place: Slot, number: int, name: str, digest: str, at: dt.datetime) -> None:
+    run = GuardRun(place, number, name, digest, at)
+    assert guard_rows.run_of(stored(link, guard_rows.BEGUN, guard_rows.row(run), schema.guard_runs)) == run
 
 
 @given(values.samples)

@@ -155,6 +155,7 @@ def leases(draw: st.DrawFn) -> Lease:
         idle_since=draw(maybe(times)),
         ssh_address=draw(texts),
         ports=draw(texts),
+        guard_run=draw(maybe(st.integers(1, 10_000))),
     )
 
 
@@ -178,6 +179,7 @@ def intents(draw: st.DrawFn) -> Intent:
         price=draw(maybe(rates)),
         rate=draw(rates),
         disk_gb=draw(reals),
+        guard_run=draw(maybe(st.integers(1, 10_000))),
         sent_at=draw(maybe(times)),
         doubted_at=draw(maybe(times)),
         resolved_at=None if state in OPEN else draw(times),

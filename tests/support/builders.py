@@ -20,6 +20,7 @@ from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd, UsdPerHour
 from agent.domain.record.intent import Intent, IntentKind, IntentState
 from agent.domain.record.lease import Bills, Lease, LeaseState
+from agent.domain.work.guard_terms import Bucket, GuardTerms
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Requirements, Slot, Workload
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -93,6 +94,12 @@ def workload(name: str = "train", **changes: Any) -> Workload:
 def slot(name: str = "train", index: int = 0) -> Slot:
     """Give a slot."""
     return Slot(name, index)
+
+
+def guarded(name: str = "train", **changes: Any) -> Workload:
+    """Build a workload whose guard keeps its work in a bucket."""
+    place = Bucket("http://127.0.0.1:9000", "us-east-1", "runs", name, "train_bucket")
+    return workload(name, **{"command": "python train.py", "guard": GuardTerms(("/w",), bucket=place), **changes})
 
 
 def lease(number: int = 1, **changes: Any) -> Lease:

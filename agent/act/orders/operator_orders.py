@@ -11,12 +11,13 @@ from datetime import datetime
 
 from agent.act import record
 from agent.act.orders import operator_targets
-from agent.decide.operators import operator_holds
+from agent.decide.operators import guard_runs, operator_holds
 from agent.decide.reconcile.facts import ProgressTold
 from agent.domain.record import hold
 from agent.domain.record.cooldown import CooldownKind
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
+from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.hold import OperatorHold, Target, TargetKind, Word
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.record.rest import Rest
@@ -66,7 +67,7 @@ class Grounds:
 class Meaning:
     """The result of an order: cooldowns to add and to lift, a lease to change, orders to send at once, and a sentence.
 
-    What was learned of `pools` and `hosts`, by market, is forgotten.
+    `runs` begin, and what was learned of `pools` and `hosts`, by market, is forgotten.
     """
 
     target: Target | None
@@ -76,6 +77,7 @@ class Meaning:
     adopted: Lease | None = None
     decisions: tuple[Release | Pause, ...] = ()
     progress: ProgressTold | None = None
+    runs: tuple[GuardRun, ...] = ()
     pools: tuple[tuple[str, str], ...] = ()
     hosts: tuple[tuple[str, str], ...] = ()
 
@@ -90,6 +92,8 @@ class Meaning:
             tx.update_lease(self.adopted)
         if self.progress is not None:
             record.tell_progress(tx, self.progress)
+        for run in self.runs:
+            tx.begin_run(run)
         tx.forget_learned(self.pools, self.hosts)
         tx.append_event(
             Event(
@@ -252,7 +256,9 @@ def _adopted(order: Order, leases: tuple[Lease, ...], grounds: Grounds) -> Meani
         raise OrderError("no_slot", f"there is no slot {name}; name one with --into: {', '.join(slots)}")
     _refuse_filled(into, grounds)
     vouched = grounds.now if held[0].is_estranged else held[0].vouched_at
-    adopted = replace(held[0], is_held=False, slot=into, vouched_at=vouched, estranged_since=None)
+    # In another slot its guard still writes to the folder of the slot in its label.
+    run = held[0].guard_run if into == held[0].slot else None
+    adopted = replace(held[0], is_held=False, slot=into, vouched_at=vouched, estranged_since=None, guard_run=run)
     return Meaning(hold.of_slot(into), f"adopt {held[0].lease_id} into {into}", adopted=adopted)
 
 
@@ -325,6 +331,25 @@ def _held_back(grounds: Grounds) -> str:
     return f"holds and cooldowns: {', '.join(shown) or 'none'}"
 
 
+def _retried(order: Order, grounds: Grounds) -> Meaning:
+    """Return the runs that a target begins anew, from nothing; its holds end as with `resume`."""
+    target, leases = _target(order.target, grounds)
+    open_still = sorted(str(held.slot) for held in leases if held.state is not LeaseState.RELEASING)
+    if open_still:
+        raise OrderError("slot_filled", f"{open_still[0]} has a lease: `gpubid release {open_still[0]}` first")
+    meant = guard_runs.last(grounds.known.guard_runs).values()
+    runs = [run for run in meant if _is_within(hold.of_slot(run.slot), target)]
+    if not runs:
+        raise OrderError("no_run", f"{order.target!r} has no run to begin again: no guard keeps its work in a bucket")
+    begun = tuple(guard_runs.again(run, grounds.now) for run in runs)
+    try:
+        lifted = _lifted(order, grounds, _LIFTED_BY_RESUME)
+    except OrderError:
+        lifted = Meaning(target, f"retry {target}")
+    named = ", ".join(f"{run.slot} begins run {run.run}" for run in begun)
+    return replace(lifted, sentence=f"{lifted.sentence}: {named}, without a checkpoint", runs=begun)
+
+
 def _resumed(order: Order, grounds: Grounds) -> Meaning:
     return _lifted(order, grounds, _LIFTED_BY_RESUME)
 
@@ -334,5 +359,6 @@ _OWN: Mapping[str, Callable[[Order, Grounds], Meaning]] = {
     "unlock": _unlocked,
     "progress": _progressed,
     "reset": _reset,
+    "retry": _retried,
 }
 """Verbs whose targets are of other kinds."""

@@ -133,5 +133,16 @@ def progress(
     giving.give([Order("progress", workload, hours=hours)], config, as_json=as_json)
 
 
+def retry(
+    target: Annotated[
+        str, typer.Argument(help="A workload with a guard, or a NAME/SLOT of it.", autocompletion=completion.places)
+    ],
+    config: session.ConfigOption = session.DEFAULT_CONFIG,
+    as_json: session.JsonOption = False,
+) -> None:
+    """Do the work again from the beginning: slots start without a checkpoint, and a hold or `done` of theirs ends."""
+    giving.give([Order("retry", target)], config, as_json=as_json)
+
+
 def _span(text: str) -> timedelta | None:
     return instants.ahead("--for", text) if text else None

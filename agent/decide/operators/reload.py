@@ -144,6 +144,8 @@ def _is_changed(after: After, held: Lease) -> bool:
 def _changed(after: After, held: Lease) -> Finding:
     work = next(work for work in after.workloads if work.name == held.slot.workload)
     sentence = f"image, GPU or disk differ from what {held.slot} runs on; {held.lease_id} {_does(held, work)}"
+    if work.guard is not None and work.guard.bucket is not None:
+        sentence += "; the next lease begins a new run, without the checkpoints that the guard has kept so far"
     return Finding(f"workloads.{work.name}", "spec_changed", sentence, is_refusal=False)
 
 

@@ -169,6 +169,7 @@ def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> 
         bills=Bills.GPU_AND_DISK if row.bills_gpu else Bills.DISK,
         accrued_until=since,
         intent_id=intent.intent_id if intent else "",
+        guard_run=intent.guard_run if intent and intent.slot == slot else None,
         host_floor=row.floor,
         ends_at=row.ends_at,
         has_run=past.has_run if past else False,

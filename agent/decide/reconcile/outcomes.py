@@ -54,6 +54,7 @@ def rented(intent: Intent, decision: Rent, instance_id: str, now: datetime, *, i
         bills=Bills.DISK,
         accrued_until=now,
         intent_id=intent.intent_id,
+        guard_run=intent.guard_run,
         ask=offer.ask,
         host_floor=offer.floor,
         ends_at=offer.ends_at,

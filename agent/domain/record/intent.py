@@ -93,6 +93,8 @@ class Intent:
     """When it was settled; None while it is open."""
     outcome: str = ""
     """What came of it, in words."""
+    guard_run: int | None = None
+    """The run of its slot that a rented guard is started for."""
 
     @property
     def host(self) -> HostKey:

@@ -155,6 +155,8 @@ class Lease:
     """Since when the market shows another label on it, or none."""
     vouched_at: datetime | None = None
     """When a person said that it is ours whatever its label says."""
+    guard_run: int | None = None
+    """The run of its slot that its guard was started for, where it has one."""
 
     @property
     def agreed(self) -> UsdPerHour:

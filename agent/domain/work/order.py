@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from agent.domain.record.hold import EVERYTHING, Word
 
-VERBS = ("drain", "pause", "resume", "release", "adopt", "lock", "unlock", "done", "kill", "progress", "reset")
+VERBS = ("drain", "pause", "resume", "release", "adopt", "lock", "unlock", "done", "kill", "progress", "reset", "retry")
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from agent.ledger.tables.types import (
 
 FIRST = "0100"
 """The schema of the first release. Earlier ones were never released, and there is no upgrade from them."""
-REVISION = "0101"
+REVISION = "0102"
 """The newest migration. It is here so that opening an up-to-date ledger need not import Alembic."""
 
 METADATA = columns.METADATA
@@ -79,6 +79,7 @@ leases = columns.table(
     columns.maybe_times("doubted_since"),
     [sa.Column("doubted_listings", sa.Integer, nullable=False, server_default=sa.text("0"))],
     columns.maybe_times("proven_at", "estranged_since", "vouched_at", "agreed_until"),
+    [sa.Column("guard_run", sa.Integer)],
     [
         sa.CheckConstraint("(state = 'ended') = (ended_at IS NOT NULL)", name="ended"),
     ],
@@ -112,6 +113,7 @@ intents = columns.table(
     columns.reals("disk_gb"),
     columns.maybe_times("sent_at", "doubted_at", "resolved_at"),
     columns.text("outcome"),
+    [sa.Column("guard_run", sa.Integer)],
     [sa.CheckConstraint(f"({_IS_OPEN}) = (resolved_at IS NULL)", name="resolved")],
 )
 sa.Index(
@@ -318,6 +320,15 @@ shadow_decisions = columns.table(
 )
 _SHADOW = (shadow_decisions.c.workload, shadow_decisions.c.strategy, shadow_decisions.c.decision_id)
 sa.Index("ix_shadow_decisions_shadow", *_SHADOW)
+
+guard_runs = columns.table(
+    "guard_runs",
+    columns.keys("workload"),
+    [sa.Column("slot", sa.Integer, primary_key=True), sa.Column("run", sa.Integer, primary_key=True)],
+    columns.text("name", "spec_digest"),
+    columns.times("begun_at"),
+    has_rowid=False,
+)
 
 looks = columns.table(
     "looks",

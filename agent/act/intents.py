@@ -1,0 +1,51 @@
+"""A decision -> the intent that is recorded before its request leaves."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from agent.domain.record.guard_run import GuardRun
+from agent.domain.record.intent import Intent, IntentState
+from agent.domain.work.decision import KIND, Decision, Hold, Rebid, Rent
+from agent.domain.work.workload import Workload
+
+
+def of(decision: Decision, work: Workload | None, intent_id: str, now: datetime, run: GuardRun | None) -> Intent:
+    """Return the intent of a decision; `run` is the run of its slot that a rented guard is started for."""
+    intent = Intent(
+        intent_id=intent_id,
+        kind=KIND[type(decision)],
+        state=IntentState.RECORDED,
+        market="",
+        slot=decision.slot if isinstance(decision, Rent | Hold) else decision.lease.slot,
+        recorded_at=now,
+        reason=decision.reason.sentence,
+    )
+    if isinstance(decision, Rent):
+        offer = decision.offer
+        return replace(
+            intent,
+            market=offer.market,
+            offer_id=offer.offer_id,
+            host_id=offer.host_id,
+            tenure=decision.tenure,
+            price=decision.bid,
+            rate=decision.rate,
+            disk_gb=work.disk_gb if work else 0.0,
+            guard_run=None if run is None else run.run,
+        )
+    if isinstance(decision, Hold):
+        return intent
+    held = decision.lease
+    price = decision.bid if isinstance(decision, Rebid) else None
+    rate = (price or held.gpu_rate) + held.disk_rate
+    return replace(
+        intent,
+        market=held.market,
+        lease_id=held.lease_id,
+        instance_id=held.instance_id,
+        host_id=held.host_id,
+        tenure=held.tenure,
+        price=price,
+        rate=rate,
+        disk_gb=held.disk_gb,
+    )

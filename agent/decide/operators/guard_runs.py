@@ -1,0 +1,56 @@
+"""Which runs of slots begin now: the first of each, and the next where the spec has changed or a person says so.
+
+Invariants:
+1. A run is never begun twice and its number never falls: what another run has finished is not mistaken for its work.
+2. A renamed workload keeps its runs, with the folders in which they began.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from agent.decide.operators import reload
+from agent.domain.record.guard_run import GuardRun
+from agent.domain.work.workload import Slot, Workload
+
+FIRST = 1
+
+
+def last(known: Iterable[GuardRun]) -> Mapping[Slot, GuardRun]:
+    """Return the present run of each slot that has any."""
+    found: dict[Slot, GuardRun] = {}
+    for run in known:
+        if run.slot not in found or run.run > found[run.slot].run:
+            found[run.slot] = run
+    return found
+
+
+def due(known: Collection[GuardRun], workloads: Iterable[Workload], now: datetime) -> tuple[GuardRun, ...]:
+    """Return the runs to record: those of a workload's old name under its new one, and those that begin."""
+    asked = [work for work in workloads if work.guard is not None and work.guard.bucket is not None]
+    renamed = [run for work in asked for run in _renamed(known, work)]
+    present = last((*known, *renamed))
+    return (*renamed, *(run for work in asked for run in _begun(present, work, now)))
+
+
+def again(present: GuardRun, now: datetime) -> GuardRun:
+    """Return the run after one: a person wants the work done from the beginning."""
+    return replace(present, run=present.run + 1, name=present.slot.workload, begun_at=now)
+
+
+def _renamed(known: Collection[GuardRun], work: Workload) -> Iterator[GuardRun]:
+    if not work.was or any(run.slot.workload == work.name for run in known):
+        return
+    for run in known:
+        if run.slot.workload == work.was:
+            yield replace(run, slot=Slot(work.name, run.slot.index))
+
+
+def _begun(present: Mapping[Slot, GuardRun], work: Workload, now: datetime) -> Iterator[GuardRun]:
+    digest = reload.spec_digest(work)
+    for place in work.places:
+        before = present.get(place)
+        if before is None:
+            yield GuardRun(place, FIRST, work.name, digest, now)
+        elif before.spec_digest != digest:
+            yield replace(again(before, now), spec_digest=digest)
