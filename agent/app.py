@@ -15,11 +15,13 @@ import structlog
 from agent import schedule
 from agent.act import began_anew, endpoints, frame_recorder, rent_terms
 from agent.act.executor import Executor
+from agent.act.guarding.guard_launches import GuardLaunches
 from agent.act.journal import Journal
 from agent.act.market_accounts import Accounts
 from agent.act.orders import halting, operator_orders, order_preview, ordered_endings
 from agent.act.overseer import Overseer
 from agent.clock import Clock, SteadyClock
+from agent.config import guard_archive
 from agent.config.settings import Config, MarketSettings
 from agent.cycle import Cycle, Parts, Pass, Rules
 from agent.decide.operators import guard_runs, notices, operator_holds, reload
@@ -88,7 +90,8 @@ class App:
         self._turn = asyncio.Lock()
         self._endpoints: Mapping[Slot, str] = {}
         self._beside: set[asyncio.Task[None]] = set()
-        journal = Journal(ledger, self.markets, outside.clock, outside.new_id, self._denial, outside.credential)
+        guards = GuardLaunches(ledger.fleet_id, guard_archive.packed, outside.credential)
+        journal = Journal(ledger, self.markets, outside.clock, outside.new_id, self._denial, outside.credential, guards)
         self.pollers = [
             Poller(self.markets[settings.name], clock, _no_spend(settings), self._account_check(settings.name))
             for settings in config.markets

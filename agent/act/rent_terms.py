@@ -1,7 +1,12 @@
 """A rent and its workload -> the terms that are sent; secrets are looked up here and stored nowhere."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
 
+from agent.act.guarding import guard_launch
+from agent.act.guarding.guard_launch import GuardLaunch
+from agent.buckets import bucket_client
 from agent.decide.moves import checkpointing
 from agent.domain.work.decision import Rent
 from agent.domain.work.workload import Workload
@@ -23,12 +28,14 @@ def _advised(decision: Rent, work: Workload) -> tuple[tuple[str, str], ...]:
     return (*work.environment, *((name, value) for name, value in told if name not in own))
 
 
-def of(decision: Rent, work: Workload, credential: Credential) -> port.Terms:
-    """Return the terms of a rent.
+def of(decision: Rent, work: Workload, credential: Credential, launch: GuardLaunch | None = None) -> port.Terms:
+    """Return the terms of a rent; `launch` says how its guard starts.
 
     Raises:
-        Rejected: a credential that the workload names cannot be had; nothing was sent.
+        Rejected: a credential that the workload names cannot be had, or its guard cannot be started; nothing was sent.
     """
+    if work.guard is not None:
+        return _guarded(of(decision, replace(work, guard=None), credential), decision, work, credential, launch)
     login = work.image_login
     return port.Terms(
         tenure=decision.tenure,
@@ -44,3 +51,22 @@ def of(decision: Rent, work: Workload, credential: Credential) -> port.Terms:
         login=port.Login(login.registry, login.user, credential(login.credential)) if login is not None else None,
         template=work.template,
     )
+
+
+def _guarded(
+    bare: port.Terms, decision: Rent, work: Workload, credential: Credential, launch: GuardLaunch | None
+) -> port.Terms:
+    if launch is None:
+        raise market_errors.Rejected(
+            "no_guard", f"The guard of {work.name} is not prepared: this is a defect, report it."
+        )
+    place = work.guard.bucket if work.guard is not None else None
+    advised = None if decision.advice is None else decision.advice.interval
+    interval = advised or round(work.checkpoint.interval / timedelta(seconds=1))
+    try:
+        key = None if place is None else bucket_client.key_of(credential(place.credential))
+        command = guard_launch.command(work)
+    except ValueError as error:
+        raise market_errors.Rejected("invalid_args", f"The guard of {work.name} cannot be started: {error}.") from None
+    told = guard_launch.environment(launch, work, interval, key)
+    return replace(bare, command=command, onstart=guard_launch.script(work), environment=(*bare.environment, *told))

@@ -7,9 +7,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from agent.config import guard_table, problems
+from agent.config import problems
 from agent.config.budgets import BudgetTable, LimitsTable, MarketBudgetTable
-from agent.config.deadlines import DeadlineTable, refuse_misfit
 from agent.config.kinds import (
     IMAGE_NAME,
     ONE_WORD,
@@ -31,7 +30,9 @@ from agent.config.kinds import (
 )
 from agent.config.notifying import NotifyTable
 from agent.config.toml_table import Table
-from agent.config.workload_parts import CheckpointTable, ImageLoginTable
+from agent.config.workload_tables import guard_table
+from agent.config.workload_tables.deadlines import DeadlineTable, refuse_misfit
+from agent.config.workload_tables.workload_parts import CheckpointTable, ImageLoginTable
 from agent.domain.market import gpu
 
 VAST_URL = "https://console.vast.ai"

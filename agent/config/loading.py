@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pydantic
 
-from agent.config import budgets, document, guard_table, problems, verdict, workload_parts
+from agent.config import budgets, document, problems, verdict
 from agent.config.files import layers, source, start_script
 from agent.config.settings import Config, Listen, MarketSettings, Operators
+from agent.config.workload_tables import guard_table, workload_parts
 from agent.decide.limits.limits import Limits
 from agent.domain import money
 from agent.domain.market import gpu
@@ -75,8 +76,11 @@ def load(
     found += [*_misplaced(read, parsed), *unread]
     if found:
         raise problems.ConfigError(found)
-    made = _config(place, read, parsed, os.environ if environment is None else environment)
-    return _with_scripts(made, scripts)
+    made = _with_scripts(_config(place, read, parsed, os.environ if environment is None else environment), scripts)
+    unfit = [read.problem(("workloads", name, key), "misfit", said) for name, key, said in guard_table.misfits(made)]
+    if unfit:
+        raise problems.ConfigError(unfit)
+    return made
 
 
 def _text_at(values: object, *path: str) -> str | None:
@@ -329,13 +333,7 @@ def _workload(name: str, table: document.WorkloadTable) -> Workload:
         command=table.command,
         onstart=table.onstart,
         environment=tuple(table.env.items()),
-        checkpoint=Checkpoint(
-            interval=table.checkpoint.interval,
-            restore=timedelta(seconds=table.checkpoint.restore_seconds),
-            size_gb=table.checkpoint.size_gb,
-            place=CheckpointPlace(table.checkpoint.at),
-            takes=table.checkpoint.takes,
-        ),
+        checkpoint=_checkpoint(table.checkpoint),
         may_lose_disk=table.may_lose_disk,
         env_from=tuple(table.env_from.items()),
         image_login=_image_login(table.image_login),
@@ -358,6 +356,16 @@ def _workload(name: str, table: document.WorkloadTable) -> Workload:
             table.ready_port or 0,
             table.ready_path,
         ),
+    )
+
+
+def _checkpoint(table: workload_parts.CheckpointTable) -> Checkpoint:
+    return Checkpoint(
+        interval=table.interval,
+        restore=timedelta(seconds=table.restore_seconds),
+        size_gb=table.size_gb,
+        place=CheckpointPlace(table.at),
+        takes=table.takes,
     )
 
 

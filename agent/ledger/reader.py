@@ -14,6 +14,7 @@ from agent.domain.market.price import PriceHour, PriceSample
 from agent.domain.money import Usd
 from agent.domain.record.account import Line, Taken
 from agent.domain.record.event import Event
+from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
 from agent.domain.record.shadow_account import Counted, ShadowAccount, ShadowDecision
@@ -194,6 +195,10 @@ class Reader:
     ) -> list[Lease]:
         """Return leases in any state, of these instances or ids only if they are named, the last opened first."""
         return await self._all(lease_rows.newest(limit, instances, ids), lease_rows.lease_of)
+
+    async def has_worked(self, run: GuardRun) -> bool:
+        """Return whether there was ever a lease of a run."""
+        return bool(await self._all(lease_rows.of_run(run), lease_rows.lease_of))
 
     async def hosts(self) -> list[HostRecord]:
         """Return our record of every host."""

@@ -1,14 +1,19 @@
 """On what terms a rent leaves: secrets are looked up last, and a missing one sends nothing."""
 
+import json
+import shlex
 from dataclasses import replace
 
 import pytest
 
 from agent.act import rent_terms
+from agent.act.guarding.guard_launch import GuardLaunch
 from agent.domain.market.tenure import Tenure
+from agent.domain.work import guard_prelude
 from agent.domain.work.decision import Advice, Reason, Rent
-from agent.domain.work.workload import ImageLogin
-from agent.markets import market_errors
+from agent.domain.work.guard_terms import Ask, GuardTerms
+from agent.domain.work.workload import ImageLogin, Runtype, WorkloadKind
+from agent.markets import market_errors, port
 from tests.support import builders
 
 RENT = Rent(
@@ -52,3 +57,96 @@ def test_a_container_is_told_how_often_to_make_a_checkpoint_unless_its_owner_say
     assert told == {"GPUBID_CHECKPOINT_SECONDS": "360", "GPUBID_CHECKPOINT_BY_AGE": "0:200 600:240"}
     own = builders.workload(environment=(("GPUBID_CHECKPOINT_SECONDS", "60"),))
     assert dict(rent_terms.of(advised, own, rent_terms.none).environment)["GPUBID_CHECKPOINT_SECONDS"] == "60"
+
+
+LAUNCH = GuardLaunch(
+    "00ab", 3, "f1/train/0/3", manifest_exists=True, url="https://s3/guard/ab.pyz?X-Sig=1", sha256="ab"
+)
+KEYS = {"train_bucket": "AKIA1:s3cret:with/colon"}
+
+
+def test_a_workload_without_a_guard_starts_to_the_letter_as_it_says() -> None:
+    work = builders.workload(command="python a.py 'b c'", environment=(("EPOCHS", "90"),), ports=(8000,))
+    plain = port.Terms(
+        tenure=RENT.tenure,
+        bid=RENT.bid,
+        disk_gb=20.0,
+        image="ubuntu:22.04",
+        command="python a.py 'b c'",
+        onstart="",
+        environment=(("EPOCHS", "90"),),
+        ports=(8000,),
+        runtype=Runtype.AUTO,
+        ssh_keys=(),
+        login=None,
+        template="",
+    )
+    assert rent_terms.of(RENT, work, rent_terms.none) == plain
+    assert rent_terms.of(RENT, work, rent_terms.none, LAUNCH) == plain
+
+
+def test_a_guard_starts_the_command_and_gets_the_buckets_key_in_variables_alone() -> None:
+    work = builders.guarded(command="python a.py 'b c'", environment=(("EPOCHS", "90"),), kind=WorkloadKind.BATCH)
+    made = rent_terms.of(RENT, work, KEYS.__getitem__, LAUNCH)
+    assert shlex.split(made.command) == ["sh", "-c", guard_prelude.text(), "gpubid-guard", "python", "a.py", "b c"]
+    told = dict(made.environment)
+    assert json.loads(told.pop("GPUBID_GUARD")) == {
+        "version": 1,
+        "paths": ["/w"],
+        "complete": None,
+        "ask": "SIGUSR1",
+        "keep": 2,
+        "final_within_seconds": 8.0,
+        "done_codes": [0],
+        "interval_seconds": 900,
+        "bucket": {
+            "endpoint": "http://127.0.0.1:9000",
+            "region": "us-east-1",
+            "name": "runs",
+            "root": "train/f1/train/0/3",
+        },
+        "rclone": None,
+        "lease": "00ab",
+        "run": 3,
+        "manifest_exists": True,
+    }
+    assert told == {
+        "EPOCHS": "90",
+        "GPUBID_GUARD_SHA256": "ab",
+        "GPUBID_GUARD_URL": LAUNCH.url,
+        "GPUBID_BUCKET_KEY_ID": "AKIA1",
+        "GPUBID_BUCKET_SECRET": "s3cret:with/colon",
+    }
+    assert not any(secret in repr(made) for secret in ("AKIA1", "s3cret"))
+
+
+def test_a_guard_starts_a_script_and_asks_as_often_as_is_advised() -> None:
+    work = builders.guarded(command="", onstart="echo 'hello'\nsleep 1")
+    advised = replace(RENT, advice=Advice(360, ((0, 200),), 0.2))
+    made = rent_terms.of(advised, work, KEYS.__getitem__, LAUNCH)
+    assert (made.command, made.onstart) == ("", guard_prelude.script("echo 'hello'\nsleep 1"))
+    assert json.loads(dict(made.environment)["GPUBID_GUARD"])["interval_seconds"] == 360
+
+
+def test_a_guard_without_a_bucket_gets_no_key() -> None:
+    work = builders.guarded(guard=GuardTerms(("/w",), ask=Ask.NONE))
+    made = rent_terms.of(RENT, work, rent_terms.none, replace(LAUNCH, folder="", url="", manifest_exists=False))
+    assert {name for name, _ in made.environment} == {"GPUBID_GUARD", "GPUBID_GUARD_SHA256"}
+    assert json.loads(made.environment[0][1])["bucket"] is None
+
+
+@pytest.mark.parametrize(
+    ("keys", "changes", "words"),
+    [
+        ({"train_bucket": "AKIA1"}, {}, "KEY_ID:SECRET"),
+        ({"train_bucket": "a:b"}, {"command": "python 'a"}, "No closing quotation"),
+    ],
+)
+def test_a_guard_that_cannot_be_started_refuses_before_anything_is_sent(
+    keys: dict[str, str], changes: dict[str, str], words: str
+) -> None:
+    with pytest.raises(market_errors.Rejected, match=words) as caught:
+        rent_terms.of(RENT, builders.guarded(**changes), keys.__getitem__, LAUNCH)
+    assert "AKIA1" not in str(caught.value)
+    with pytest.raises(market_errors.Rejected, match="not prepared"):
+        rent_terms.of(RENT, builders.guarded(), KEYS.__getitem__)

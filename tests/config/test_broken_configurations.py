@@ -23,7 +23,7 @@ def guarded(*lines: str) -> str:
 BUCKET = ("paths = ['/c']", "region = 'eu-1'", "credential = 'k'")
 """All that a bucket needs but its name, which is then line 20."""
 GUARDS: list[tuple[str, str | bytes, int, str, str, str]] = [
-    ("guard of nothing", guarded(), 16, ".guard.paths", "missing_key", 'paths = ["/workspace/ckpt"]'),
+    ("guard of nothing", guarded(), 16, ".guard.paths", "missing_key", 'paths = ["/data/ckpt"]'),
     ("relative path", guarded("paths = ['ckpt']"), 17, ".guard.paths[0]", "bad_path", "absolute path"),
     ("path that climbs", guarded("paths = ['/a/../b']"), 17, ".guard.paths[0]", "bad_path", 'without ".."'),
     ("whole disk", guarded("paths = ['//']"), 17, ".guard.paths[0]", "bad_path", "absolute path"),

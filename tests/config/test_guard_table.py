@@ -95,3 +95,30 @@ def test_a_store_on_this_machine_is_odd_where_instances_are_elsewhere(tmp_path: 
     (found,) = lint.findings(replace(here, markets=(replace(market, simulated=""),)), lint.Known(NOW))
     assert found.key == "workloads.train.guard.endpoint"
     assert "no instance on vast reaches it" in found.sentence
+
+
+@pytest.mark.parametrize(("length", "is_refused"), [(1_000, False), (3_000, True)])
+@pytest.mark.parametrize("is_in_a_file", [False, True])
+def test_a_script_that_is_too_long_for_vast_with_the_guards_own_is_refused(
+    tmp_path: Path, length: int, *, is_refused: bool, is_in_a_file: bool
+) -> None:
+    script = "#" * length
+    (tmp_path / "start.sh").write_text(script)
+    start = 'onstart_file = "start.sh"' if is_in_a_file else f'onstart = "{script}"'
+    lines = (start, "[workloads.train.guard]", 'paths = ["/w"]')
+    if not is_refused:
+        assert loaded(tmp_path, *lines).workloads[0].onstart == script
+        return
+    with pytest.raises(ConfigError) as caught:
+        loaded(tmp_path, *lines)
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.key) == ("misfit", "workloads.train.onstart")
+    assert "and vast takes 4048" in problem.sentence
+
+
+def test_a_name_that_is_no_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "agent.toml").write_text(
+        added(COMMAND, "[workloads.train.guard]", 'paths = ["/w"]').replace("workloads.train", 'workloads.".."')
+    )
+    with pytest.raises(ConfigError, match="no folder of a bucket"):
+        config.load(tmp_path / "agent.toml", strategies=STRATEGIES)

@@ -21,8 +21,8 @@ GUARD = (
 )
 DIGEST = hashlib.sha256(GUARD).hexdigest()
 FAST = {"patience_seconds": 2, "short_patience_seconds": 1, "pause_seconds": 1}
-SHELLS = [pytest.param(["dash"], id="dash"), pytest.param(["busybox", "sh"], id="busybox")]
-MISSING = [shell.values[0][0] for shell in SHELLS if shutil.which(shell.values[0][0]) is None]
+SHELLS = [["dash"], ["busybox", "sh"]]
+MISSING = [shell[0] for shell in SHELLS if shutil.which(shell[0]) is None]
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"not installed here: {', '.join(MISSING)}")
 TOOLS = ("sh", "dash", "busybox", "env", "date", "sleep", "mkdir", "mv", "rm", "echo", "printf", "true")
 
@@ -103,7 +103,7 @@ def ran(
     )
 
 
-@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
 def test_it_becomes_the_guard_and_keeps_it_for_the_next_start(shell: list[str], box: Path, store: Store) -> None:
     first = ran(shell, with_python(box), ["python", "a b", "$HOME"], GPUBID_GUARD_URL=store.url)
     kept = box.parent / "kept/guard.pyz"
@@ -115,7 +115,7 @@ def test_it_becomes_the_guard_and_keeps_it_for_the_next_start(shell: list[str], 
     assert sorted(path.name for path in kept.parent.iterdir()) == [".writable", "guard.pyz"]
 
 
-@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
 def test_without_python_new_work_runs_bare_and_begun_work_does_not_start(shell: list[str], box: Path) -> None:
     work = ["sh", "-c", 'echo "work ${GPUBID_BUCKET_SECRET:-no secret}"; exit 3']
     bare = ran(shell, box, work, GPUBID_GUARD_URL="http://127.0.0.1:9/x")
@@ -124,7 +124,7 @@ def test_without_python_new_work_runs_bare_and_begun_work_does_not_start(shell: 
     assert (failed.returncode, failed.stdout) == (guard_prelude.EXIT_CODE, "gpubid-guard: cannot start: no python3\n")
 
 
-@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
 @pytest.mark.parametrize("trouble", ["away", "expired", "forged"])
 def test_what_cannot_be_fetched_whole_is_never_run(shell: list[str], trouble: str, box: Path, store: Store) -> None:
     url = {"away": "http://127.0.0.1:9/x", "expired": store.url[:-1], "forged": store.url}[trouble]
@@ -184,7 +184,7 @@ def test_an_old_python_counts_as_none(box: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
-@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
 def test_on_a_read_only_root_it_uses_what_can_be_written(shell: list[str], box: Path, store: Store) -> None:
     """The copy is kept in the work's own folder where the disk of the image takes nothing."""
     with_python(box)

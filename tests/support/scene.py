@@ -5,6 +5,7 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import Any
 
+from agent.act import rent_terms
 from agent.decide.limits.limits import Limits
 from agent.decide.strategy import Tuned
 from agent.domain import money
@@ -78,3 +79,4 @@ class Scene:
     gate: Gate | None = None
     recording_bytes: int = 0
     start: dt.datetime = START
+    credential: rent_terms.Credential = rent_terms.none

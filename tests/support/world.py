@@ -117,6 +117,7 @@ class Rehearsed:
             new_id=lambda: f"{self.ids.getrandbits(64):016x}",
             jitter=lambda: 0.5,
             fleet_id=FLEET,
+            credential=self.scene.credential,
             exchanges={} if self.is_wired else {"vast": InProcess(self.simulator.api.answer)},
         )
         self.app = await App.open(self.config, self.scene.tuned, outside)

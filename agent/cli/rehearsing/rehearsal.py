@@ -140,7 +140,8 @@ def _paced(scene: Scene) -> tuple[PacedClock, process_registry.ProcessRegistry]:
 def _staged(config: Config, scene: Scene, directory: Path) -> Config:
     """Return the configuration with simulated markets and a ledger of its own: a rehearsal never uses a real one."""
     markets = tuple(MarketSettings(market.name, "", scene.climate, "", None, spend=False) for market in config.markets)
-    workloads = config.workloads
+    # A guard would write to the real bucket.
+    workloads = tuple(replace(work, guard=None) for work in config.workloads)
     if scene.strategy is not None:
         workloads = tuple(replace(work, strategy=scene.strategy) for work in workloads)
     return replace(config, markets=markets, workloads=workloads, ledger=directory / "rehearsal.sqlite")

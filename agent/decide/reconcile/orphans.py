@@ -136,7 +136,6 @@ def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> 
     says so the lease is as asked: one wrong answer ends nothing, and it is read back again.
     """
     created: datetime = row.created_at or (intent.sent_at if intent else None) or fleet.now
-    runs = row.state is InstanceState.RUNNING
     differs, is_sure = _difference(fleet, row, intent)
     ended = fleet.past_leases.get(row.instance_id)
     past = _of_this(ended, created)
@@ -173,7 +172,7 @@ def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> 
         host_floor=row.floor,
         ends_at=row.ends_at,
         has_run=past.has_run if past else False,
-        run_since=since if runs else None,
+        run_since=since if row.state is InstanceState.RUNNING else None,
         traffic_down_gb=past.traffic_down_gb if past else 0.0,
         traffic_up_gb=past.traffic_up_gb if past else 0.0,
         has_failed=is_sure,

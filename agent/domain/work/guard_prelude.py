@@ -10,10 +10,6 @@ import shlex
 
 EXIT_CODE = 78
 """EX_CONFIG of sysexits.h: neither the host nor the work is to blame."""
-LINE = "gpubid-guard: "
-"""Begins every line of the log that is the guard's own."""
-CANNOT_START = f"{LINE}cannot start: "
-BARE = f"{LINE}bare: "
 PATIENCE_SECONDS = 600
 """How long a start waits for the guard where a checkpoint exists."""
 SHORT_PATIENCE_SECONDS = 30
@@ -25,7 +21,7 @@ MOST_VAST_SCRIPT = 4048
 _TEXT = r"""
 bare() {
   why=$1; shift
-  case $GPUBID_GUARD in *'"manifest_exists":true'*) echo "gpubid-guard: cannot start: $why"; exit 78;; esac
+  case $GPUBID_GUARD in *'"manifest_exists":true'*) echo "gpubid-guard: cannot start: $why"; exit EXIT_CODE;; esac
   echo "gpubid-guard: bare: $why"
   unset GPUBID_BUCKET_KEY_ID GPUBID_BUCKET_SECRET GPUBID_BUCKET_TOKEN GPUBID_GUARD_URL
   exec "$@"
@@ -81,7 +77,9 @@ def text(
     pause_seconds: int = PAUSE_SECONDS,
 ) -> str:
     """Return the prelude; its arguments are the words of the work's own command."""
-    made = _TEXT.replace("SHORT_TRIES", str(max(short_patience_seconds // pause_seconds, 1)))
+    made = _TEXT.replace("EXIT_CODE", str(EXIT_CODE)).replace(
+        "SHORT_TRIES", str(max(short_patience_seconds // pause_seconds, 1))
+    )
     return made.replace("TRIES", str(max(patience_seconds // pause_seconds, 1))).replace("PAUSE", str(pause_seconds))
 
 

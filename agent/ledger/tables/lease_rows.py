@@ -6,6 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.workload import Slot
 from agent.ledger.tables import schema
@@ -39,6 +40,13 @@ def row(lease: Lease) -> dict[str, Any]:
 def lease_of(columns: Mapping[str, Any]) -> Lease:
     """Return the lease of a row."""
     return Lease(slot=Slot(columns["workload"], columns["slot"]), **{name: columns[name] for name in _FIELDS})
+
+
+def of_run(run: GuardRun) -> Query:
+    """Return the query for one lease of a run, also of one that has ended; leases keep no name from before a rename."""
+    table = schema.leases
+    slots = table.c.workload.in_({run.slot.workload, run.name}), table.c.slot == run.slot.index
+    return sa.select(table).where(*slots, table.c.guard_run == run.run).limit(1)
 
 
 def newest(limit: int, instances: Collection[str] | None = None, ids: Collection[str] | None = None) -> Query:

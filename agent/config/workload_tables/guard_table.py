@@ -9,7 +9,9 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from agent.config.kinds import ONE_WORD, Line, Span, Whole, credential_name, refused, web_address
+from agent.config.settings import Config
 from agent.config.toml_table import Table
+from agent.domain.work import guard_prelude
 from agent.domain.work.guard_terms import Ask, Bucket, GuardTerms
 
 _BUCKET = re.compile(r"s3://(?P<name>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?P<prefix>(/[A-Za-z0-9_=-][A-Za-z0-9._=-]*)*)/?")
@@ -20,9 +22,7 @@ _DEFAULT_REGION = "us-east-1"
 
 def _path(value: str) -> str:
     if not value.startswith("/") or posixpath.normpath(value).lstrip("/") in {"", "."} or ".." in value.split("/"):
-        raise refused(
-            "bad_path", 'must be an absolute path without ".."; write for example paths = ["/workspace/ckpt"]'
-        )
+        raise refused("bad_path", 'must be an absolute path without ".."; write for example paths = ["/data/ckpt"]')
     return posixpath.normpath(value)
 
 
@@ -43,7 +43,7 @@ class GuardTable(Table):
 
     paths: Annotated[
         tuple[Annotated[Line, Field(min_length=2, max_length=1_024), AfterValidator(_path)], ...],
-        Field(min_length=1, max_length=32, examples=[["/workspace/ckpt"]]),
+        Field(min_length=1, max_length=32, examples=[["/data/ckpt"]]),
     ]
     """Files and folders of the container that are a checkpoint."""
     complete: Annotated[Line, Field(min_length=1, max_length=256, examples=["*/trainer_state.json"])] | None = None
@@ -116,6 +116,20 @@ def refuse_misfit(table: GuardTable | None, kind: str, *, has_command: bool, var
     taken = sorted(name for name in variables if _OWN_VARIABLES.fullmatch(name))
     if taken:
         raise refused("conflict", f"{taken[0]} is the guard's own variable; give yours another name")
+
+
+def misfits(config: Config) -> Iterator[tuple[str, str, str]]:
+    """Yield what a workload's guard cannot be with the rest of the files: the workload, the key, and the sentence."""
+    has_vast = config.market("vast") is not None
+    for work in config.workloads:
+        if work.guard is None:
+            continue
+        if set(work.name) == {"."}:
+            yield work.name, "guard", "a name of dots is no folder of a bucket; rename the workload"
+        longest, length = guard_prelude.MOST_VAST_SCRIPT, len(guard_prelude.script(work.onstart))
+        if work.onstart and length > longest and has_vast and work.may_use("vast"):
+            sentence = f"has {length} characters with the guard's own, and vast takes {longest}; let it fetch the rest"
+            yield work.name, "onstart", sentence
 
 
 def shared(tables: Mapping[str, GuardTable | None]) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,1 @@
+"""What is done for guards: their start, and what they are asked for."""

@@ -1,0 +1,82 @@
+"""How a rented container starts under the guard: its command, its script and its variables."""
+
+import json
+from dataclasses import dataclass
+
+from agent.domain.work import guard_prelude
+from agent.domain.work.workload import Workload
+
+GUARD = "GPUBID_GUARD"
+URL = "GPUBID_GUARD_URL"
+DIGEST = "GPUBID_GUARD_SHA256"
+KEY_ID = "GPUBID_BUCKET_KEY_ID"
+SECRET = "GPUBID_BUCKET_SECRET"  # noqa: S105 - the name of a variable
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class GuardLaunch:
+    """What the guard of one lease is told, besides the key."""
+
+    lease: str
+    """The id of the intent that rents it, which is known before the market names the instance."""
+    run: int
+    folder: str
+    """Its folder below the bucket's, without slashes at its ends; empty without a bucket."""
+    manifest_exists: bool
+    """Whether a checkpoint of this run may be in the bucket: then it never starts without the guard."""
+    url: str
+    """Where the program is fetched from; empty without a bucket."""
+    sha256: str
+
+
+def environment(
+    launch: GuardLaunch, work: Workload, interval_seconds: int, key: tuple[str, str] | None
+) -> tuple[tuple[str, str], ...]:
+    """Return the variables of a guarded container; `key` is the id and the secret of the bucket's key."""
+    told = json.dumps(_told(launch, work, interval_seconds), separators=(",", ":"))
+    fetched = ((URL, launch.url),) if launch.url else ()
+    keys = ((KEY_ID, key[0]), (SECRET, key[1])) if key is not None else ()
+    return ((GUARD, told), (DIGEST, launch.sha256), *fetched, *keys)
+
+
+def command(work: Workload) -> str:
+    """Return the command that starts the guard with the workload's own, or nothing if it has none.
+
+    Raises:
+        ValueError: the workload's command cannot be split into words.
+    """
+    return guard_prelude.command(work.command) if work.command else ""
+
+
+def script(work: Workload) -> str:
+    """Return the start script that starts the guard with the workload's own, or nothing if it has none."""
+    return guard_prelude.script(work.onstart) if work.onstart else ""
+
+
+def _told(launch: GuardLaunch, work: Workload, interval_seconds: int) -> dict[str, object]:
+    terms = work.guard
+    if terms is None:
+        raise ValueError(f"{work.name} has no guard")
+    place = terms.bucket
+    root = "/".join(part for part in (place.prefix, launch.folder) if part) if place is not None else ""
+    bucket = (
+        None
+        if place is None
+        else {"endpoint": place.endpoint, "region": place.region, "name": place.name, "root": root}
+    )
+    return {
+        "version": VERSION,
+        "paths": terms.paths,
+        "complete": terms.complete or None,
+        "ask": terms.ask.value,
+        "keep": terms.keep,
+        "final_within_seconds": terms.final_within.total_seconds(),
+        "done_codes": terms.done_codes,
+        "interval_seconds": interval_seconds,
+        "bucket": bucket,
+        "rclone": None,
+        "lease": launch.lease,
+        "run": launch.run,
+        "manifest_exists": launch.manifest_exists,
+    }

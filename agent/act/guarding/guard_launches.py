@@ -1,0 +1,89 @@
+"""Prepares the start of a guard: uploads the program, signs its address, and looks for a checkpoint of the run.
+
+Invariants:
+1. A bucket that is away says nothing: a run that may have a checkpoint starts as one that has.
+2. Nothing here delays a rent by more than the deadline of three requests to the bucket.
+"""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import structlog
+
+from agent.act.guarding.guard_launch import GuardLaunch
+from agent.buckets.bucket_client import BucketClient
+from agent.buckets.bucket_errors import BucketError
+from agent.domain.record.guard_run import GuardRun
+from agent.domain.record.intent import Intent
+from agent.domain.work.guard_terms import Bucket
+from agent.domain.work.workload import Workload
+from agent.markets import market_errors
+
+log = structlog.get_logger("gpubid.guard")
+
+MOST_PROGRAM = 1 << 20
+MOST_POINTER = 1 << 16
+POINTER = "latest.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """The guard as one file."""
+
+    content: bytes
+
+    @property
+    def sha256(self) -> str:
+        """Its digest, in hexadecimal."""
+        return hashlib.sha256(self.content).hexdigest()
+
+    @property
+    def path(self) -> str:
+        """Its name below the bucket's folder."""
+        return f"guard/{self.sha256}.pyz"
+
+
+class GuardLaunches:
+    """Prepares the starts of guards; keeps which buckets have the program."""
+
+    def __init__(self, fleet_id: str, program: Callable[[], bytes], credential: Callable[[str], str]) -> None:
+        """Take the fleet's id, what makes the program, and what gives a credential by its name."""
+        self._fleet_id = fleet_id
+        self._make = program
+        self._credential = credential
+        self._program: Program | None = None
+        self._uploaded: set[Bucket] = set()
+
+    async def launch(
+        self, work: Workload, intent: Intent, run: GuardRun | None, *, is_first: bool
+    ) -> GuardLaunch | None:
+        """Return how the guard of a rent starts, or None for a workload without one.
+
+        `is_first`: there was no lease of this run, so that nobody can have made a checkpoint of it.
+        """
+        if work.guard is None:
+            return None
+        program = self._program = self._program or Program(self._make())
+        place = work.guard.bucket
+        if place is None or run is None:
+            return GuardLaunch(intent.intent_id, 1, "", manifest_exists=False, url="", sha256=program.sha256)
+        folder, exists, url = run.folder(self._fleet_id), not is_first, ""
+        try:
+            client = BucketClient(place, self._credential(place.credential))
+            url = client.presigned(program.path)
+            exists = await client.read(f"{folder}/{POINTER}", MOST_POINTER) is not None
+            await self._upload(client, program)
+        except (BucketError, ValueError, market_errors.Rejected) as error:
+            code = error.code if isinstance(error, BucketError) else "bad_credential"
+            log.warning("guard.unprepared", workload=work.name, slot=str(intent.slot), code=code, bucket=str(place))
+        return GuardLaunch(intent.intent_id, run.run, folder, manifest_exists=exists, url=url, sha256=program.sha256)
+
+    async def _upload(self, client: BucketClient, program: Program) -> None:
+        """Bring the program to the bucket unless it is there; what has its name and is another file is replaced."""
+        if client.place in self._uploaded:
+            return
+        there = await client.read(program.path, MOST_PROGRAM)
+        if there is None or Program(there).sha256 != program.sha256:
+            await client.write(program.path, program.content)
+        self._uploaded.add(client.place)

@@ -1,0 +1,1 @@
+"""Buckets in which guards keep checkpoints and leave messages."""

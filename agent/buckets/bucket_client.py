@@ -1,0 +1,113 @@
+"""One folder of an S3 bucket: small objects read and written with bounds on size and time.
+
+Invariants:
+1. Only the store's own word says that an object is missing; every other failure is `BucketAway`, which proves nothing.
+2. Nothing larger than the caller allows is taken into memory, and no call outlasts `DEADLINE_SECONDS`.
+3. Keys, signatures and the store's own texts reach no error and no log: a store may repeat what it was sent.
+"""
+
+import asyncio
+from collections.abc import Awaitable
+from datetime import timedelta
+from typing import Literal, TypeVar
+
+import obstore
+from obstore import exceptions
+from obstore.store import S3Store
+
+from agent.buckets.bucket_errors import BucketAway, BucketTaken, BucketTooLarge
+from agent.domain.work.guard_terms import Bucket
+
+T = TypeVar("T")
+DEADLINE_SECONDS = 10.0
+PRESIGNED_FOR = timedelta(days=7)
+"""The longest that SigV4 allows."""
+SEPARATOR = ":"
+NO_SUCH_OBJECT = "<Code>NoSuchKey</Code>"
+_REFUSED = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError)
+
+
+def key_of(secret: str) -> tuple[str, str]:
+    """Return the id and the secret of a bucket's key, from the text of its credential.
+
+    Raises:
+        ValueError: the text is not KEY_ID:SECRET; the message repeats nothing of it.
+    """
+    key_id, _, rest = secret.partition(SEPARATOR)
+    if not key_id or not rest:
+        raise ValueError("is not KEY_ID:SECRET; write the bucket's key so, in one word")
+    return key_id, rest
+
+
+class BucketClient:
+    """Reads and writes below the folder of one bucket."""
+
+    def __init__(self, place: Bucket, secret: str) -> None:
+        """Take where it is and the text of its credential; no request is sent yet.
+
+        Raises:
+            ValueError: as `key_of`.
+        """
+        key_id, rest = key_of(secret)
+        self.place = place
+        self._store = S3Store(
+            place.name,
+            prefix=place.prefix or None,
+            endpoint=place.endpoint,
+            region=place.region,
+            access_key_id=key_id,
+            secret_access_key=rest,
+            virtual_hosted_style_request=False,
+            client_options={"allow_http": place.is_on_this_machine, "timeout": timedelta(seconds=DEADLINE_SECONDS)},
+            retry_config={"max_retries": 0, "retry_timeout": timedelta(seconds=DEADLINE_SECONDS)},
+        )
+
+    async def read(self, path: str, most_bytes: int) -> bytes | None:
+        """Return an object, or None where the store says that there is none.
+
+        Raises:
+            BucketAway: nobody knows what is there.
+            BucketTooLarge: it is larger than `most_bytes`.
+        """
+        return await self._done(self._read(path, most_bytes), path)
+
+    async def write(self, path: str, content: bytes, *, is_new: bool = False) -> None:
+        """Write an object; a new one never replaces another.
+
+        Raises:
+            BucketAway: nobody knows whether it was written.
+            BucketTaken: `is_new`, and one of that name is there.
+        """
+        mode: Literal["create", "overwrite"] = "create" if is_new else "overwrite"
+        await self._done(self._store.put_async(path, content, mode=mode, use_multipart=False), path)
+
+    def presigned(self, path: str) -> str:
+        """Return an address under which anybody may fetch an object for `PRESIGNED_FOR`."""
+        return obstore.sign(self._store, "GET", path, PRESIGNED_FOR)
+
+    async def _read(self, path: str, most_bytes: int) -> bytes | None:
+        try:
+            answer = await self._store.get_async(path)
+        except FileNotFoundError as error:
+            # A missing bucket and a proxy answer 404 too: only this code is about the object.
+            if NO_SUCH_OBJECT in str(error):
+                return None
+            raise
+        if answer.meta["size"] > most_bytes:
+            raise BucketTooLarge("too_large", f"{path} in {self.place} is larger than {most_bytes} bytes")
+        return bytes(await answer.bytes_async())
+
+    async def _done(self, work: Awaitable[T], path: str) -> T:
+        try:
+            async with asyncio.timeout(DEADLINE_SECONDS):
+                return await work
+        except BucketTooLarge:
+            raise
+        except exceptions.AlreadyExistsError:
+            raise BucketTaken("taken", f"{path} is in {self.place} already") from None
+        except _REFUSED:
+            raise BucketAway("refused", f"{self.place} refuses the key; check its credential and its rights") from None
+        except (exceptions.BaseError, OSError, ValueError) as error:
+            # The bucket itself may be missing, and a forged answer may be no HTTP at all.
+            sentence = f"{self.place} at {self.place.endpoint} does not answer ({type(error).__name__})"
+            raise BucketAway("away", sentence) from None

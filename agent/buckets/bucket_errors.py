@@ -1,0 +1,22 @@
+"""What a bucket may answer instead of what it was asked for."""
+
+
+class BucketError(Exception):
+    """The bucket did not do it: `code` is for programs, the message a sentence for a person, without keys."""
+
+    def __init__(self, code: str, sentence: str) -> None:
+        """Take a code and what to do."""
+        super().__init__(sentence)
+        self.code = code
+
+
+class BucketAway(BucketError):
+    """Nobody knows what is in the bucket: it did not answer, not in time, or refused. Never taken for an absence."""
+
+
+class BucketTaken(BucketError):
+    """Another object of that name is there already."""
+
+
+class BucketTooLarge(BucketError):
+    """The object is larger than anything that is read; nothing of it was."""

@@ -1,0 +1,1 @@
+"""The tables inside a workload's table of agent.toml."""

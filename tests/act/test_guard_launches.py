@@ -1,0 +1,89 @@
+"""What a bucket says before a guard starts, over a real S3 server: the program there, and whether a checkpoint is."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from structlog.testing import capture_logs
+
+from agent.act.guarding.guard_launch import GuardLaunch
+from agent.act.guarding.guard_launches import GuardLaunches, Program
+from agent.domain.record.guard_run import GuardRun
+from agent.domain.work.guard_terms import Bucket, GuardTerms
+from agent.markets import market_errors
+from tests.support import builders, s3_server
+from tests.support.s3_server import SECRET, S3Server
+
+PROGRAM = Program(b"the guard")
+RUN = GuardRun(builders.TRAIN_0, 3, "train", "d1", builders.NOW)
+RENT = builders.intent(1)
+POINTER = "train/f1/train/0/3/latest.json"
+
+
+@pytest.fixture
+def server() -> Iterator[S3Server]:
+    with s3_server.served() as running:
+        yield running
+
+
+def launches(secret: str = SECRET) -> GuardLaunches:
+    return GuardLaunches("f1", lambda: PROGRAM.content, {"train_bucket": secret}.__getitem__)
+
+
+async def launched(place: Bucket | None, *, is_first: bool, through: GuardLaunches | None = None) -> GuardLaunch:
+    work = builders.workload(guard=GuardTerms(("/w",), bucket=place))
+    made = await (through or launches()).launch(work, RENT, RUN, is_first=is_first)
+    assert made is not None
+    return made
+
+
+async def test_the_program_is_uploaded_once_under_its_digest_and_signed_for(server: S3Server) -> None:
+    through = launches()
+    for _ in range(2):
+        made = await launched(server.place(), is_first=True, through=through)
+    assert server.names() == [f"train/guard/{PROGRAM.sha256}.pyz"]
+    assert f"/runs/train/guard/{PROGRAM.sha256}.pyz?X-Amz-Algorithm=" in made.url
+    assert (made.lease, made.run, made.folder) == (RENT.intent_id, 3, "f1/train/0/3")
+    assert (made.manifest_exists, made.sha256) == (False, PROGRAM.sha256)
+
+
+async def test_another_file_under_the_programs_name_is_replaced(server: S3Server) -> None:
+    await asyncio.to_thread(server.put, f"train/{PROGRAM.path}", b"forged")
+    await launched(server.place(), is_first=True)
+    assert await asyncio.to_thread(server.get, f"train/{PROGRAM.path}") == PROGRAM.content
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+async def test_the_buckets_own_word_says_whether_there_is_a_checkpoint(server: S3Server, *, is_first: bool) -> None:
+    assert not (await launched(server.place(), is_first=is_first)).manifest_exists
+    await asyncio.to_thread(server.put, POINTER, b"{}")
+    assert (await launched(server.place(), is_first=is_first)).manifest_exists
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+async def test_a_bucket_that_is_away_has_what_the_run_may_have_made(*, is_first: bool) -> None:
+    place = S3Server("http://127.0.0.1:9").place()
+    with capture_logs() as logged:
+        made = await launched(place, is_first=is_first)
+    assert made.manifest_exists is not is_first
+    assert PROGRAM.path in made.url
+    assert [(each["event"], each["code"]) for each in logged] == [("guard.unprepared", "away")]
+    assert not any(part in str(logged) for part in SECRET.split(":"))
+
+
+async def test_without_a_usable_key_nothing_is_known_and_no_address_is_signed(server: S3Server) -> None:
+    def missing(name: str) -> str:
+        raise market_errors.Rejected("no_credential", name)
+
+    for through in (launches("AKIA"), GuardLaunches("f1", lambda: b"", missing)):
+        made = await launched(server.place(), is_first=False, through=through)
+        assert (made.manifest_exists, made.url) == (True, "")
+    assert server.names() == []
+
+
+async def test_without_a_bucket_only_the_digest_is_told_and_without_a_guard_nothing() -> None:
+    made = await launched(None, is_first=True)
+    assert (made.run, made.folder, made.url, made.manifest_exists) == (1, "", "", False)
+    work = builders.workload()
+    assert await launches().launch(work, replace(RENT, guard_run=None), None, is_first=False) is None

@@ -1,0 +1,83 @@
+"""A guarded workload on a market: what its container is told, what the ledger keeps of it, and who else hears of it."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+
+from agent.config import guard_archive
+from agent.decide.operators import guard_runs
+from agent.domain.work.guard_terms import GuardTerms
+from agent.domain.work.workload import Slot, Workload
+from tests.support import s3_server
+from tests.support.s3_server import SECRET, S3Server
+from tests.support.world import FLEET, Rehearsed, rehearsed, work
+
+
+def guarded(server: S3Server, **changes: Any) -> Workload:
+    return work(command="python train.py", guard=GuardTerms(("/w",), bucket=server.place()), **changes)
+
+
+def told(world: Rehearsed) -> dict[str, object]:
+    known: dict[str, object] = json.loads(world.contract().env["GPUBID_GUARD"])
+    return known
+
+
+async def test_its_container_gets_the_guard_and_nobody_else_the_key(tmp_path: Path) -> None:
+    folder = tmp_path / "fleet"
+    folder.mkdir()
+    with s3_server.served() as server:
+        async with rehearsed(folder, workloads=(guarded(server),), credential=lambda _: SECRET) as world:
+            with structlog.testing.capture_logs() as logged:
+                lease = await world.until_running()
+            environment = world.contract().env
+            assert told(world)["lease"] == lease.intent_id
+            assert told(world)["bucket"]["root"] == f"train/{FLEET}/train/0/1"  # type: ignore[index]
+            assert told(world)["manifest_exists"] is False
+            assert f"{environment['GPUBID_BUCKET_KEY_ID']}:{environment['GPUBID_BUCKET_SECRET']}" == SECRET
+            assert lease.guard_run == 1
+        digest = guard_archive.digest(guard_archive.packed())
+        assert server.names() == [f"train/guard/{digest}.pyz"]
+        assert environment["GPUBID_GUARD_SHA256"] == digest
+    kept = b"".join(path.read_bytes() for path in folder.iterdir() if path.is_file())
+    secret = SECRET.partition(":")[2]
+    assert secret.encode() not in kept
+    assert secret not in str(logged)
+
+
+async def test_a_lost_reply_and_a_restart_keep_the_run(tmp_path: Path) -> None:
+    with s3_server.served() as server:
+        async with rehearsed(tmp_path, workloads=(guarded(server),), credential=lambda _: SECRET) as world:
+            world.weather("reset", when="after", route="PUT /asks")
+            await world.cycle()
+            assert not world.leases()
+            await world.restart()
+            world.still()
+            assert (await world.until_running()).guard_run == 1
+            known = world.app.ledger.recollection(world.clock.now()).guard_runs
+            assert [(run.slot, run.run) for run in known] == [(Slot("train", 0), 1)]
+
+
+@pytest.mark.parametrize("is_renamed", [False, True])
+async def test_the_next_lease_of_a_run_may_have_a_checkpoint_although_the_bucket_is_away(
+    tmp_path: Path, *, is_renamed: bool
+) -> None:
+    with s3_server.served() as server:
+        first = guarded(server)
+        async with rehearsed(tmp_path, workloads=(first,), credential=lambda _: SECRET) as world:
+            await world.until_running()
+            away = S3Server("http://127.0.0.1:9").place()
+            changes: dict[str, Any] = {"name": "fit", "was": "train"} if is_renamed else {}
+            again = work(command="python train.py", guard=GuardTerms(("/w",), bucket=away), **changes)
+            world.app.rules = replace(world.app.rules, workloads=(again,))
+            await world.cycle()
+            world.weather("host_gone", machine_id=world.contract().slice.machine_id)
+            await world.until(lambda: len(world.contracts()) > 1, 300)
+            newest = json.loads(world.contracts()[-1].env["GPUBID_GUARD"])
+            assert newest["manifest_exists"] is True
+            assert newest["bucket"]["root"] == f"train/{FLEET}/train/0/1"
+            known = world.app.ledger.recollection(world.clock.now()).guard_runs
+            assert {run.run for run in guard_runs.last(known).values()} == {1}
