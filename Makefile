@@ -157,7 +157,7 @@ nightly: setup tools cover deploy-test ## Second opinions that take minutes: cov
 	@$(PYTHON) -m pytest --quiet -m nightly || [ $$? = 5 ]
 	@echo "the money rules in 25 worlds each over real HTTP, and every program started from nothing"
 	@GPUBID_EXAMPLES=25 GPUBID_WIRED=1 $(PYTHON) -m pytest $(IN_CI) tests/rules
-	@GPUBID_COLD=1 $(PYTHON) -m pytest $(IN_CI) $(addprefix tests/,cli crash daemon ledger stories)
+	@GPUBID_COLD=1 $(PYTHON) -m pytest $(IN_CI) $(addprefix tests/,cli crash daemon ledger simulator stories)
 	@$(PYTHON) -m tests.storm --seed $$(date +%j)
 	@first=$$(( $$(date +%s) / 86400 * 10000 )); echo "ten thousand new disasters, and 300 on disk; tonight's first seed is $$first"; \
 	$(PYTHON) -m tests.disasters --seeds 10000 --first $$first \
