@@ -31,9 +31,10 @@ from agent.domain.record.event_kind import EventKind
 from agent.domain.record.hold import Word
 from agent.domain.record.intent import Intent, IntentState
 from agent.domain.record.lease import Bills, Lease
+from agent.domain.slot import Slot
 from agent.domain.work.decision import Pause, Reason, Release
 from agent.domain.work.order import Order
-from agent.domain.work.workload import Slot, Workload
+from agent.domain.work.workload import Workload
 from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.store import Ledger
 from agent.ledger.transaction import Transaction

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from agent.domain.fleet import Fleet
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
+from agent.domain.slot import Slot
 from agent.domain.work import usefulness
-from agent.domain.work.workload import Slot
 from agent.ledger.transaction import Transaction
 
 CHANGED = EventKind.ENDPOINTS_CHANGED

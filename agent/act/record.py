@@ -35,8 +35,8 @@ from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import IntentState
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.record.tally import Counted, Tally
+from agent.domain.slot import Slot
 from agent.domain.work.decision import Decision, slot_of
-from agent.domain.work.workload import Slot
 from agent.ledger.store import Ledger
 from agent.ledger.tables import decisions
 from agent.ledger.tables.host_rows import Exposure

@@ -29,9 +29,10 @@ from agent.domain.fleet import Fleet
 from agent.domain.market.host import HostKey, HostRecord, decayed
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.intent import IntentKind
+from agent.domain.slot import Slot
 from agent.domain.work import usefulness
 from agent.domain.work.decision import WAITS, Decision, Hold, Pause, Reason, Rebid, Release, Rent, Resume, slot_of
-from agent.domain.work.workload import Slot, Workload
+from agent.domain.work.workload import Workload
 
 NOTHING_FITS = frozenset({"no_offer", "no_view", WAITS, "waits_for_fallback"})
 """The codes of a hold for which no offer was found."""

@@ -18,9 +18,10 @@ from agent.domain.record.hold import DISKS, EVERYTHING, Word
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.record.tally import Counted
+from agent.domain.slot import Slot
 from agent.domain.work import usefulness
 from agent.domain.work.decision import Reason, Release
-from agent.domain.work.workload import Slot, Workload
+from agent.domain.work.workload import Workload
 
 RELEASE_AGAIN = "release_again"
 """The code of a repeated release, because the market has not confirmed the first."""

@@ -18,8 +18,9 @@ from agent.domain.market.offer import Offer
 from agent.domain.money import UsdPerHour
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import Lease
+from agent.domain.slot import Slot
 from agent.domain.work.decision import Reason
-from agent.domain.work.workload import Slot, Workload
+from agent.domain.work.workload import Workload
 
 _DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
 NEVER = timedelta.max

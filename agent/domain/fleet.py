@@ -28,9 +28,10 @@ from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
 from agent.domain.record.tally import Tally
 from agent.domain.record.told_crossing import ToldCrossing
+from agent.domain.slot import Slot
 from agent.domain.work.deadline import Progress, Speed, Start
 from agent.domain.work.ready_sign import Sighting
-from agent.domain.work.workload import Slot, Workload
+from agent.domain.work.workload import Workload
 
 
 class MarketView(msgspec.Struct, frozen=True, dict=True):

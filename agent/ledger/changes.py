@@ -13,8 +13,8 @@ from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
 from agent.domain.record.rest import Rest
+from agent.domain.slot import Slot
 from agent.domain.work.deadline import Progress, Speed, Start
-from agent.domain.work.workload import Slot
 from agent.ledger.memory import Memory
 from agent.ledger.tables.price_history import Key, Pair
 from agent.ledger.tables.spend_rows import SpendEntry

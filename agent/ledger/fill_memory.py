@@ -5,8 +5,8 @@ import datetime as dt
 import sqlalchemy as sa
 
 from agent.domain.market.interruption import Loss
+from agent.domain.slot import Slot
 from agent.domain.work.deadline import Start
-from agent.domain.work.workload import Slot
 from agent.ledger.file.connection import rows
 from agent.ledger.memory import LOSSES_KEPT, STARTS_KEPT, Memory
 from agent.ledger.tables import credit_marks as credits_

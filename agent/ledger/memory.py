@@ -20,8 +20,8 @@ from agent.domain.record.lease import Lease
 from agent.domain.record.rest import Rest
 from agent.domain.record.tally import Tally
 from agent.domain.record.told_crossing import ToldCrossing
+from agent.domain.slot import Slot
 from agent.domain.work.deadline import Progress, Speed, Start
-from agent.domain.work.workload import Slot
 from agent.ledger.tables.price_history import Key, Pair
 from agent.ledger.tables.progress_rows import MOST_STARTS
 from agent.ledger.tables.types import EPOCH

@@ -18,7 +18,7 @@ from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
 from agent.domain.record.shadow_account import Counted, ShadowAccount, ShadowDecision
-from agent.domain.work.workload import Slot
+from agent.domain.slot import Slot
 from agent.ledger import fill_memory
 from agent.ledger.file import backup, ledger_check, migrate, sidecar, table_export
 from agent.ledger.file.connection import Wire, rows

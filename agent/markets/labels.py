@@ -4,7 +4,7 @@ import functools
 import re
 
 from agent.domain.market.label import Label
-from agent.domain.work.workload import Slot
+from agent.domain.slot import Slot
 
 MAX_LABEL = 256
 _LABEL = re.compile(

@@ -12,9 +12,9 @@ from datetime import datetime
 from agent.domain.fleet import Fleet
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.slot import Slot
 from agent.domain.work import usefulness
 from agent.domain.work.decision import Decision, raises_spend, slot_of
-from agent.domain.work.workload import Slot
 
 PHASES = ("detected", "decided", "sent", "running", "useful")
 

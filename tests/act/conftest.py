@@ -15,8 +15,9 @@ from agent.clock import SteppedClock
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
+from agent.domain.slot import Slot
 from agent.domain.work.decision import Decision, Reason, Rent
-from agent.domain.work.workload import Slot, Workload
+from agent.domain.work.workload import Workload
 from agent.ledger.store import Ledger
 from agent.markets import labels, pace, port, transport
 from agent.markets.vast import client

@@ -9,8 +9,8 @@ import pytest
 from agent.act import executor as subject
 from agent.act.executor import Executor
 from agent.domain.record.intent import IntentKind, IntentState
+from agent.domain.slot import Slot
 from agent.domain.work.decision import Decision, Hold, Pause, Release, Rent
-from agent.domain.work.workload import Slot
 from agent.ledger.ledger_errors import Code, LedgerError
 from tests.act.conftest import WHY, Desk
 from tests.support import builders

@@ -15,8 +15,8 @@ from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.paid_time import Phases
 from agent.domain.record.shadow_account import Counted, ShadowAccount, ShadowDecision
+from agent.domain.slot import Slot
 from agent.domain.work.decision import Reason
-from agent.domain.work.workload import Slot
 from agent.ledger.store import Ledger
 from agent.ledger.tables import shadow_rows as kept
 from agent.ledger.tables.spend_rows import SpendEntry

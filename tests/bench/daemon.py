@@ -17,7 +17,7 @@ import psutil  # type: ignore[import-untyped]
 from agent.clock import SystemClock
 from agent.domain.market.label import Label
 from agent.domain.record.lease import Lease
-from agent.domain.work.workload import Slot
+from agent.domain.slot import Slot
 from agent.ledger import reader
 from agent.ledger.store import Ledger
 from agent.markets import labels

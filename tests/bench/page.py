@@ -19,7 +19,7 @@ import msgspec
 from prometheus_client import generate_latest
 
 from agent.domain.record.lease import LeaseState
-from agent.domain.work.workload import Slot
+from agent.domain.slot import Slot
 from agent.pass_figures import Figures
 from agent.telemetry import families
 from agent.telemetry.health import Health

@@ -19,7 +19,8 @@ from agent.domain.market import gpu
 from agent.domain.market.label import Label
 from agent.domain.market.offer import Offer
 from agent.domain.record.lease import Lease, LeaseState
-from agent.domain.work.workload import Checkpoint, CheckpointPlace, Requirements, Slot, Workload
+from agent.domain.slot import Slot
+from agent.domain.work.workload import Checkpoint, CheckpointPlace, Requirements, Workload
 from agent.markets.vast import parse
 from agent.simulator import climate
 from agent.simulator.vast.http import offer_rows

@@ -25,7 +25,7 @@ from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import LeaseState
 from agent.domain.record.paid_time import Phases
-from agent.domain.work.workload import Slot
+from agent.domain.slot import Slot
 from agent.ledger.store import Ledger
 from agent.ledger.tables.spend_rows import SpendEntry
 from tests.ledger import values

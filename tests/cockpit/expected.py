@@ -19,7 +19,7 @@ from agent.domain.record.budget import EVERYTHING, Window
 from agent.domain.record.event import Event
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.record.shadow_account import Counted
-from agent.domain.work.workload import Slot
+from agent.domain.slot import Slot
 from tests.cockpit.ledger_versions import Version
 
 SPAN = timedelta(days=1)

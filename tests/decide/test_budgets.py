@@ -20,8 +20,8 @@ from agent.domain.money import ZERO, Usd
 from agent.domain.record import budget
 from agent.domain.record.budget import EVERYTHING, Budget, Scope, Thresholds
 from agent.domain.record.lease import LeaseState
+from agent.domain.slot import Slot
 from agent.domain.work.decision import Decision, Pause, Reason, Release, Rent
-from agent.domain.work.workload import Slot
 from agent.observe import snapshot
 from tests.support import builders
 

@@ -22,6 +22,7 @@ from agent.domain.money import Usd, UsdPerHour
 from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import Bills, LeaseState
+from agent.domain.slot import Slot
 from agent.domain.work.decision import (
     Decision,
     Hold,
@@ -34,7 +35,7 @@ from agent.domain.work.decision import (
     raises_spend,
     slot_of,
 )
-from agent.domain.work.workload import Checkpoint, CheckpointPlace, Slot
+from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from strategies.ondemand import OnDemand, OnDemandParams
 from strategies.patient import Patient, PatientParams
 from tests.support import builders

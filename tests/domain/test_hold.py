@@ -10,7 +10,7 @@ from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.expiry import LASTING
 from agent.domain.record.hold import EVERYTHING, OperatorHold, Target, TargetKind, Word
 from agent.domain.record.rest import outlasts
-from agent.domain.work.workload import Slot
+from agent.domain.slot import Slot
 from tests.ledger import values
 from tests.support.builders import NOW
 

@@ -22,8 +22,8 @@ from agent.domain.record.event_kind import EventKind
 from agent.domain.record.hold import EVERYTHING, OperatorHold, Word, of_market, place_of
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import LeaseState
+from agent.domain.slot import Slot
 from agent.domain.work.deadline import Progress, Speed
-from agent.domain.work.workload import Slot
 from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.store import Ledger
 from agent.ledger.tables.host_rows import Exposure

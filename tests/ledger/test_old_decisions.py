@@ -3,8 +3,8 @@
 from datetime import timedelta
 
 from agent.clock import SteppedClock
+from agent.domain.slot import Slot
 from agent.domain.work.decision import Option, Reason
-from agent.domain.work.workload import Slot
 from agent.ledger.store import Ledger
 from agent.ledger.tables import decisions
 from agent.ledger.tables.decisions import RecordedDecision

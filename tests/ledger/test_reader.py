@@ -15,8 +15,8 @@ from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd, UsdPerHour
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
+from agent.domain.slot import Slot
 from agent.domain.work.decision import Reason
-from agent.domain.work.workload import Slot
 from agent.ledger import reader
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.store import Ledger

@@ -17,8 +17,8 @@ from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.slot import Slot
 from agent.domain.work.decision import Hold, Reason
-from agent.domain.work.workload import Slot
 from agent.ledger.file import connection
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.store import Ledger

@@ -24,8 +24,8 @@ from agent.domain.record.intent import OPEN, Intent, IntentKind, IntentState
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.record.tally import AT_A_PLACE, Counted, Tally
 from agent.domain.record.told_crossing import ToldCrossing
+from agent.domain.slot import Slot
 from agent.domain.work.decision import Option, Reason, Term
-from agent.domain.work.workload import Slot
 from agent.ledger.store import Ledger
 from agent.ledger.tables.decisions import RecordedDecision
 

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.domain.market.label import Label
-from agent.domain.work.workload import Slot
+from agent.domain.slot import Slot
 from agent.markets import labels
 
 FLEET, INTENT = "0123456789ab", "0123456789abcdef"

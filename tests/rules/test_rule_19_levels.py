@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from agent.domain.market.interruption import Cause
 from agent.domain.market.label import Label
 from agent.domain.record.lease import LeaseState
-from agent.domain.work.workload import Slot
+from agent.domain.slot import Slot
 from agent.ledger.ledger_errors import LedgerError
 from agent.markets import labels
 from tests.support.losses import seeds

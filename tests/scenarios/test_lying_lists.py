@@ -7,8 +7,8 @@ import pytest
 
 from agent.domain.market.label import Label
 from agent.domain.record.lease import LeaseState
+from agent.domain.slot import Slot
 from agent.domain.work.order import Order
-from agent.domain.work.workload import Slot
 from agent.markets import labels
 from tests.support.scene import heavy
 from tests.support.world import FLEET, rehearsed, work

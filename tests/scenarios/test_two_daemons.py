@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent.domain.market.label import Label
-from agent.domain.work.workload import Slot
+from agent.domain.slot import Slot
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.markets import labels
 from tests.support import spending

@@ -20,8 +20,9 @@ from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd, UsdPerHour
 from agent.domain.record.intent import Intent, IntentKind, IntentState
 from agent.domain.record.lease import Bills, Lease, LeaseState
+from agent.domain.slot import Slot
 from agent.domain.work.guard_terms import Bucket, GuardTerms
-from agent.domain.work.workload import Checkpoint, CheckpointPlace, Requirements, Slot, Workload
+from agent.domain.work.workload import Checkpoint, CheckpointPlace, Requirements, Workload
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 FLEET_ID = "f1ee7f1ee7f1"

@@ -20,8 +20,9 @@ from agent.domain.market.tenure import Tenure
 from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.intent import Intent, IntentKind, IntentState
 from agent.domain.record.lease import Bills, Lease, LeaseState
+from agent.domain.slot import Slot
 from agent.domain.work import decision
-from agent.domain.work.workload import Requirements, Slot, Workload
+from agent.domain.work.workload import Requirements, Workload
 from agent.markets import market_errors
 from agent.telemetry import families, metrics
 

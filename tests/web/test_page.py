@@ -21,7 +21,7 @@ from agent.domain.record.rest import Rest
 from agent.domain.record.shadow_account import ShadowDecision
 from agent.domain.record.tally import Counted, Tally
 from agent.domain.record.told_crossing import ToldCrossing
-from agent.domain.work.workload import Slot
+from agent.domain.slot import Slot
 from agent.web.page import dashboard
 from agent.web.reading import status_json
 from tests.support import builders, spending

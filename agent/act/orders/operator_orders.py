@@ -23,10 +23,11 @@ from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.record.rest import Rest
 from agent.domain.record.tally import OF_THE_WORKLOAD, Counted
 from agent.domain.record.told_crossing import ToldCrossing
+from agent.domain.slot import Slot
 from agent.domain.work.deadline import Progress, is_hours
 from agent.domain.work.decision import Pause, Reason, Release
 from agent.domain.work.order import VERBS, Order
-from agent.domain.work.workload import Slot, Workload
+from agent.domain.work.workload import Workload
 from agent.ledger.memory import Recollection
 from agent.ledger.transaction import Transaction
 

@@ -11,8 +11,9 @@ from agent.domain.record import cooldown
 from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.rest import Rest
 from agent.domain.record.tally import Counted, Tally
+from agent.domain.slot import Slot
 from agent.domain.work.decision import Decision, Hold, Reason, Rebid, Release, Rent, Resume
-from agent.domain.work.workload import Slot, Workload
+from agent.domain.work.workload import Workload
 
 SLOT_REST = timedelta(seconds=60)
 """After a rent a slot does not rent again sooner: whatever goes wrong costs at most one instance a minute."""

@@ -16,8 +16,8 @@ from agent.domain.market.tenure import Tenure
 from agent.domain.record import hold
 from agent.domain.record.hold import DISKS, EVERYTHING, OFF_THE_MARKET, Holds, OperatorHold, Target, Word
 from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.slot import Slot
 from agent.domain.work.decision import Decision, Pause, Reason, Rebid, Release, Rent, Resume, raises_spend
-from agent.domain.work.workload import Slot
 
 PAST = {
     Word.LOCK: "locked",

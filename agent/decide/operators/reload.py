@@ -19,7 +19,8 @@ from agent.domain.record.budget import EVERYTHING, SUMS, Kind, Scope, Thresholds
 from agent.domain.record.hold import OperatorHold
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease, LeaseState
-from agent.domain.work.workload import OnChange, Slot, Workload
+from agent.domain.slot import Slot
+from agent.domain.work.workload import OnChange, Workload
 
 
 @dataclass(frozen=True, slots=True)

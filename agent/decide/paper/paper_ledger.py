@@ -21,8 +21,8 @@ from agent.domain.record.hold import OperatorHold
 from agent.domain.record.lease import Lease
 from agent.domain.record.rest import Rest, outlasts
 from agent.domain.record.tally import Counted, Tally
+from agent.domain.slot import Slot
 from agent.domain.work.deadline import Progress, Speed, Start
-from agent.domain.work.workload import Slot
 
 R = TypeVar("R", OperatorHold, Cooldown, Tally)
 

@@ -28,10 +28,11 @@ from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import Intent, IntentKind, IntentState
 from agent.domain.record.lease import Bills, Lease, LeaseState
+from agent.domain.slot import Slot
 from agent.domain.work.deadline import Progress
 from agent.domain.work.decision import Decision, Hold, Pause, Rebid, Release, Rent, Resume, slot_of
 from agent.domain.work.ready_sign import Sighting
-from agent.domain.work.workload import Slot, Workload
+from agent.domain.work.workload import Workload
 
 ROUNDS = 3
 """A cycle that does something is followed by the next at once, as live: a cancelled start, then the rent."""

@@ -20,7 +20,8 @@ from agent.domain.market.label import Label
 from agent.domain.money import FREE, UsdPerHour
 from agent.domain.record.intent import Intent, IntentKind
 from agent.domain.record.lease import Bills, Lease, LeaseState
-from agent.domain.work.workload import Slot, Workload
+from agent.domain.slot import Slot
+from agent.domain.work.workload import Workload
 
 UNSEEN = Label("", Slot("", 0), "")
 """For an instance that no request by its id has shown in this cycle."""

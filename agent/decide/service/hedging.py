@@ -13,7 +13,7 @@ from agent.decide.moves.recovery import OF_THE_MARKET
 from agent.decide.strategy import Candidate, View
 from agent.domain.market.host import HostKey
 from agent.domain.record.lease import LeaseState
-from agent.domain.work.workload import Slot
+from agent.domain.slot import Slot
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from agent.domain.market.host import HostKey
 from agent.domain.money import UsdPerHour
-from agent.domain.work.workload import Slot
+from agent.domain.slot import Slot
 
 
 class Cause(StrEnum):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from agent.domain.work.workload import Slot
+from agent.domain.slot import Slot
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import msgspec
 
 from agent.domain.market.host import HostKey, OwnerKey
 from agent.domain.record.expiry import Expiring
-from agent.domain.work.workload import Slot
+from agent.domain.slot import Slot
 
 
 class Word(StrEnum):

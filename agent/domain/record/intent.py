@@ -7,7 +7,7 @@ from enum import Enum
 from agent.domain.market.host import HostKey
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
-from agent.domain.work.workload import Slot
+from agent.domain.slot import Slot
 
 
 class IntentKind(Enum):

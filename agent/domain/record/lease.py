@@ -9,7 +9,7 @@ from agent.domain.market.host import HostKey, OwnerKey
 from agent.domain.market.interruption import Cause
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import FREE, UsdPerHour
-from agent.domain.work.workload import Slot
+from agent.domain.slot import Slot
 
 
 class LeaseState(Enum):

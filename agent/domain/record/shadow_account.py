@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from agent.domain.money import ZERO, Usd
-from agent.domain.work.workload import Slot
+from agent.domain.slot import Slot
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import Lease
-from agent.domain.work.workload import Slot
+from agent.domain.slot import Slot
 
 SPARE = "spare_not_worth"
 """The code of the reason why a spare slot is left empty, or is released."""

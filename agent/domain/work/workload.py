@@ -8,19 +8,10 @@ import msgspec
 
 from agent.domain.market.gpu import GpuModel
 from agent.domain.money import UsdPerHour
+from agent.domain.slot import Slot
 from agent.domain.work.deadline import Deadline
 from agent.domain.work.guard_terms import GuardTerms
 from agent.domain.work.ready_sign import Readiness
-
-
-class Slot(msgspec.Struct, frozen=True, order=True):
-    """One place of a workload; a slot has one lease, and two only while it moves."""
-
-    workload: str
-    index: int
-
-    def __str__(self) -> str:
-        return f"{self.workload}/{self.index}"
 
 
 class WorkloadKind(Enum):

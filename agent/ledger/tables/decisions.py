@@ -10,9 +10,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from agent.domain.money import UsdPerHour
+from agent.domain.slot import Slot
 from agent.domain.work import decision as decisions
 from agent.domain.work.decision import Decision, Option, Reason, Rebid, Rent, Term
-from agent.domain.work.workload import Slot
 from agent.ledger.tables import schema
 from agent.ledger.tables.types import Query
 

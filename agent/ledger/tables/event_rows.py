@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from agent.domain.market.interruption import Loss
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
-from agent.domain.work.workload import Slot
+from agent.domain.slot import Slot
 from agent.ledger.tables import schema
 from agent.ledger.tables.types import Query
 

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from agent.domain.record import intent as intents
 from agent.domain.record.intent import Intent, IntentState
-from agent.domain.work.workload import Slot
+from agent.domain.slot import Slot
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.tables import schema
 from agent.ledger.tables.types import Query

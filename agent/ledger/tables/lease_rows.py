@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.lease import Lease, LeaseState
-from agent.domain.work.workload import Slot
+from agent.domain.slot import Slot
 from agent.ledger.tables import schema
 from agent.ledger.tables.types import Query
 

@@ -11,7 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from agent.domain.record.shadow_account import Counted, ShadowAccount, ShadowDecision
-from agent.domain.work.workload import Slot
+from agent.domain.slot import Slot
 from agent.ledger.tables import schema
 from agent.ledger.tables.types import Query
 

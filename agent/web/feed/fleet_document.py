@@ -27,7 +27,8 @@ from agent.domain.record.budget import EVERYTHING, Window
 from agent.domain.record.event import Event
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.record.shadow_account import Counted
-from agent.domain.work.workload import Slot, Workload
+from agent.domain.slot import Slot
+from agent.domain.work.workload import Workload
 from agent.ledger.memory import Recollection
 from agent.ledger.reader import Reader
 from agent.ledger.tables.decisions import RecordedDecision

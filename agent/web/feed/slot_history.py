@@ -16,7 +16,7 @@ from agent.domain.record.account import Taken
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease, LeaseState
-from agent.domain.work.workload import Slot
+from agent.domain.slot import Slot
 from agent.ledger.reader import Reader
 
 MOST_EVENTS = 5_000

@@ -17,7 +17,7 @@ from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
 from agent.domain.record.rest import Rest
-from agent.domain.work.workload import Slot
+from agent.domain.slot import Slot
 from agent.ledger.reader import Reader
 from agent.web.feed import fleet_document, price_trail, slot_history
 from agent.web.feed.fleet_document import Sources

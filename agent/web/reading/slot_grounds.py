@@ -10,7 +10,8 @@ from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.hold import EVERYTHING, Target
 from agent.domain.record.lease import Lease
 from agent.domain.record.rest import Rest
-from agent.domain.work.workload import Slot, Workload
+from agent.domain.slot import Slot
+from agent.domain.work.workload import Workload
 from agent.web.reading import slot_leases
 
 OF_THE_SLOT = frozenset({CooldownKind.SLOT, CooldownKind.COOL_OFF})

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from agent.domain.record.lease import Lease, LeaseState
-from agent.domain.work.workload import Slot
+from agent.domain.slot import Slot
 
 
 @dataclass(frozen=True, slots=True)

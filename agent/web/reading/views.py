@@ -21,7 +21,8 @@ from agent.domain.record.hold import Word
 from agent.domain.record.lease import Lease
 from agent.domain.record.shadow_account import ShadowDecision
 from agent.domain.record.told_crossing import ToldCrossing
-from agent.domain.work.workload import Slot, Workload
+from agent.domain.slot import Slot
+from agent.domain.work.workload import Workload
 from agent.ledger.memory import Recollection
 from agent.ledger.tables.decisions import RecordedDecision
 from agent.web.reading import caps as told

@@ -13,8 +13,8 @@ from agent.domain.market.capacity import Capacity
 from agent.domain.market.interruption import Cause, Loss
 from agent.domain.market.offer import Offer
 from agent.domain.record.lease import LeaseState
+from agent.domain.slot import Slot
 from agent.domain.work.deadline import Deadline
-from agent.domain.work.workload import Slot
 from tests.support import builders
 
 NOW = builders.NOW

@@ -12,8 +12,8 @@ from agent.domain.market.tenure import Tenure
 from agent.domain.record import budget
 from agent.domain.record.budget import Budget, Thresholds
 from agent.domain.record.lease import Bills, Lease, LeaseState
+from agent.domain.slot import Slot
 from agent.domain.work.decision import Pause, Release
-from agent.domain.work.workload import Slot
 from tests.support import builders
 
 TRAIN = budget.of_workload("train")

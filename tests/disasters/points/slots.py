@@ -4,8 +4,9 @@ import math
 from collections.abc import Callable, Iterator
 
 from agent.domain.record.hold import Word
+from agent.domain.slot import Slot
 from agent.domain.work.decision import SPARE, WAITS, Hold
-from agent.domain.work.workload import Slot, Workload
+from agent.domain.work.workload import Workload
 from tests.disasters.sight import Broken, Sight
 from tests.disasters.truth import Box
 
