@@ -14,10 +14,9 @@ from datetime import datetime
 
 import structlog
 
-from agent.act import crashpoint, intents, rent_terms
+from agent.act import crashpoint, intents, proof, rent_terms
 from agent.act.guarding.guard_launch import GuardLaunch
 from agent.act.guarding.guard_launches import GuardLaunches
-from agent.act.orders import proof
 from agent.act.record import add_charges
 from agent.clock import Clock
 from agent.decide.accounting import meter

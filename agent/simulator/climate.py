@@ -10,8 +10,7 @@ import importlib.resources
 import tomllib
 from typing import Any, TypeVar, cast
 
-from agent.simulator import recorded_figures
-from agent.simulator.runpod import modes
+from agent.simulator import recorded_figures, runpod_modes
 
 _T = TypeVar("_T")
 
@@ -61,7 +60,7 @@ class Deposit:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Turn:
-    """Lets RunPod sell something else from a set time on: a mode of runpod/modes.py."""
+    """Lets RunPod sell something else from a set time on: a mode of runpod_modes.py."""
 
     at_seconds: float
     mode: str
@@ -73,7 +72,7 @@ class Runpod:
 
     credit: float = 100.0
     scale: float = 1.0  # times the hosts of each type
-    mode: str = "spot_discontinued"  # what is sold, today's by default: see runpod/modes.py
+    mode: str = "spot_discontinued"  # what is sold, today's by default: see runpod_modes.py
     low_balance: str = "terminate"  # at no balance pods without a network volume end (since 2026-06), or "stop"
     bid_share: float = 0.3  # of the renters that come, those who bid
     bills_silent_hosts: bool = False  # no document says what an outage costs; support is asked for it afterwards
@@ -151,8 +150,8 @@ def parse(text: str, name: str) -> Climate:
             values[key] = tuple(value) if isinstance(value, list) else value
     made = _made(Climate, values, name)
     for mode in (made.runpod.mode, *(turn.mode for turn in made.turns)):
-        if mode not in modes.NAMES:
-            raise ClimateError(f"{name}: mode: {mode!r} is unknown; there are {', '.join(modes.NAMES)}.")
+        if mode not in runpod_modes.NAMES:
+            raise ClimateError(f"{name}: mode: {mode!r} is unknown; there are {', '.join(runpod_modes.NAMES)}.")
     if not isinstance(made.processes, bool):
         raise ClimateError(f"{name}: processes: must be true or false, not {made.processes!r}.")
     return made

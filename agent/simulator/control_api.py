@@ -7,7 +7,7 @@
   {"machine_id": M, "on_demand": true}: a renter nothing displaces. Without "gpus" it wants the whole host | {"id": R} |
   A "machine_id" of RunPod (from the truth) puts it there; its bid is dollars per hour of one GPU |
 | DELETE /rivals/R | | {"id": R}; 404 if there is none |
-| POST /mode | {"mode": NAME}: what RunPod sells from now on; the names are listed in runpod/modes.py | {"mode": NAME} |
+| POST /mode | {"mode": NAME}: what RunPod sells from now on; the names are listed in runpod_modes.py | {"mode": NAME} |
 | POST /rises | {"machine_id": M, "factor": 1.5}: a host of Vast asks more, of renters on demand too | {"ids": [R]} |
 | POST /maintenance | {"machine_id": M, "after": S, "seconds": S}: a host of Vast plans to be silent | {"begins": T} |
 | POST /webhooks | {"name": "hooks.example.com", "url": "http://127.0.0.1:PORT"}: deliveries to webhooks of that name
@@ -33,9 +33,8 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from agent.simulator import faults
+from agent.simulator import faults, runpod_modes
 from agent.simulator.market_model import Refusal
-from agent.simulator.runpod import modes
 from agent.simulator.runpod import truth as runpod_truth
 from agent.simulator.runpod.hosts import FIRST_MACHINE
 from agent.simulator.runpod.http.surface import Surface as RunpodSurface
@@ -137,7 +136,7 @@ class Control:
     def _set_mode(self, fields: dict[str, Any]) -> dict[str, Any]:
         _only(fields, "mode")
         try:
-            mode = modes.parse(fields.get("mode"))
+            mode = runpod_modes.parse(fields.get("mode"))
         except ValueError as error:
             raise BadRequestError(str(error)) from error
         self._runpod.world.set_mode(mode)

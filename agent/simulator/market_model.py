@@ -9,7 +9,7 @@ import enum
 import re
 from collections.abc import Mapping
 
-from agent.simulator.instances.real_process import Process
+from agent.simulator.real_process import Process
 
 _PORT = re.compile(r"-p \d{1,5}:(\d{1,5})(/tcp)?")
 

@@ -18,7 +18,7 @@ from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
 from agent.domain.record.rest import Rest
-from agent.domain.work.workload import Slot
+from agent.domain.slot import Slot
 from agent.ledger.file import connection, migrate
 from agent.ledger.tables import (
     decisions,

@@ -10,8 +10,9 @@ import structlog
 
 from agent.config import guard_archive
 from agent.decide.operators import guard_runs
+from agent.domain.slot import Slot
 from agent.domain.work.guard_terms import GuardTerms
-from agent.domain.work.workload import Slot, Workload
+from agent.domain.work.workload import Workload
 from tests.support import s3_server
 from tests.support.s3_server import SECRET, S3Server
 from tests.support.world import FLEET, Rehearsed, rehearsed, work

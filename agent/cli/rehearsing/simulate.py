@@ -50,7 +50,7 @@ def simulate(  # noqa: PLR0913 - one parameter per option
     ),
     runpod_mode: Annotated[
         str | None,
-        typer.Option(help="What RunPod sells, as agent/simulator/runpod/modes.py names it; else the climate's."),
+        typer.Option(help="What RunPod sells, as agent/simulator/runpod_modes.py names it; else the climate's."),
     ] = None,
     runpod_credit: Annotated[
         float | None, typer.Option(help="Dollars at RunPod; the climate's own by default.")
@@ -110,7 +110,7 @@ Climates:
 def _named(climate: str, runpod_mode: str | None) -> "Climate":
     """Return the climate, with RunPod in another mode if one is named."""
     from agent.simulator import climate as climates
-    from agent.simulator.runpod import modes
+    from agent.simulator import runpod_modes
 
     try:
         named = climates.named(climate)
@@ -118,8 +118,8 @@ def _named(climate: str, runpod_mode: str | None) -> "Climate":
         _fail(str(error))
     if runpod_mode is None:
         return named
-    if runpod_mode not in modes.NAMES:
-        _fail(f"--runpod-mode: {runpod_mode!r} is none of {', '.join(modes.NAMES)}.")
+    if runpod_mode not in runpod_modes.NAMES:
+        _fail(f"--runpod-mode: {runpod_mode!r} is none of {', '.join(runpod_modes.NAMES)}.")
     return dataclasses.replace(named, runpod=dataclasses.replace(named.runpod, mode=runpod_mode))
 
 

@@ -11,7 +11,8 @@ from datetime import datetime
 
 from agent.decide.operators import reload
 from agent.domain.record.guard_run import GuardRun
-from agent.domain.work.workload import Slot, Workload
+from agent.domain.slot import Slot
+from agent.domain.work.workload import Workload
 
 FIRST = 1
 

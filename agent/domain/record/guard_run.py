@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from agent.domain.work.workload import Slot
+from agent.domain.slot import Slot
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from agent.domain.record.guard_run import GuardRun
-from agent.domain.work.workload import Slot
+from agent.domain.slot import Slot
 from agent.ledger.tables import schema
 
 RUNS = sa.select(schema.guard_runs)

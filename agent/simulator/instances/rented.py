@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Protocol
 
-from agent.simulator.instances.real_process import Process
 from agent.simulator.market_model import Container
+from agent.simulator.real_process import Process
 
 
 class Ground(Protocol):

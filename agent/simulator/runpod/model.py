@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from agent.simulator.instances.real_process import Process
 from agent.simulator.market_model import Container
+from agent.simulator.real_process import Process
 from agent.simulator.runpod.models import Cloud, GpuType
 
 

@@ -10,18 +10,18 @@ import random
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from agent.simulator import demand
+from agent.simulator import demand, runpod_modes
 from agent.simulator.climate import Climate
 from agent.simulator.event_queue import Timeline
 from agent.simulator.instances import images
 from agent.simulator.market_model import Charge, Refusal
-from agent.simulator.runpod import assumed_figures, hosts, modes, prices
+from agent.simulator.runpod import assumed_figures, hosts, prices
 from agent.simulator.runpod.crowd import Crowd
 from agent.simulator.runpod.model import Change, Guest, Host, Pod, Refused, Terms
 from agent.simulator.runpod.models import Cloud, GpuType
-from agent.simulator.runpod.modes import Mode
 from agent.simulator.runpod.pod_fleet import Fleet
 from agent.simulator.runpod.stock import Stock
+from agent.simulator.runpod_modes import Mode
 
 NO_STOCK = (
     "There are no longer any instances available with the requested specifications. Please refresh and try again."
@@ -40,7 +40,7 @@ class World:
     ) -> None:
         """Draw the hosts and stand at `start` (epoch seconds). `credit` overrides the climate's."""
         self.climate = climate
-        self.mode = modes.parse(climate.runpod.mode)
+        self.mode = runpod_modes.parse(climate.runpod.mode)
         self.start_time = start
         self._timeline = Timeline(start)
         self._account = random.Random(f"{seed}/runpod/account")
@@ -346,7 +346,7 @@ class World:
                 lambda strike=strike: self._strike(strike.fault, strike.seconds, strike.aim, rng),  # type: ignore[misc]
             )
         for turn in self.climate.turns:
-            mode = modes.parse(turn.mode)
+            mode = runpod_modes.parse(turn.mode)
             self._timeline.put(self.start_time + turn.at_seconds, lambda mode=mode: self.set_mode(mode))  # type: ignore[misc]
         for deposit in self.climate.deposits:
             self._timeline.put(

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from agent.simulator import climate
+from agent.simulator import climate, runpod_modes
 from agent.simulator.climate import Climate, Demand
-from agent.simulator.runpod import modes
 from tests.support.market import STILL
 from tests.support.pods import A4000, Pods, running_pods
 
@@ -265,7 +264,7 @@ async def test_a_climate_takes_them_away_step_by_step() -> None:
         for _ in range(7):
             seen.append((await pods.truth())["mode"])
             await pods.advance(14_400.0)
-    assert seen == [*modes.NAMES, "graphql_gone"]
+    assert seen == [*runpod_modes.NAMES, "graphql_gone"]
 
 
 def test_a_climate_with_a_mode_nobody_knows() -> None:
