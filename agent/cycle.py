@@ -12,10 +12,10 @@ from agent.act.executor import Executor
 from agent.clock import Clock
 from agent.decide import needs, plan
 from agent.decide.deadline import progress_facts
+from agent.decide.facts import Alert, Fact
 from agent.decide.limits import budget_alerts, credit_watch, limits, risk
 from agent.decide.moves import due_endings, stops
 from agent.decide.reconcile import probing, reconcile, turns
-from agent.decide.reconcile.facts import Alert, Fact
 from agent.decide.reconcile.pass_memory import Memory
 from agent.decide.strategy import Tuned
 from agent.domain.fleet import Fleet

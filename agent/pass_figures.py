@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from agent.app import App
 from agent.cycle import Pass
 from agent.decide.accounting import meter, useful_time
+from agent.decide.facts import LeaseChanged
 from agent.decide.limits import budget_alerts, credit_watch
 from agent.decide.pricing import requirement_check
-from agent.decide.reconcile.facts import LeaseChanged
 from agent.domain.fleet import Fleet
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.paid_time import Phases

@@ -25,6 +25,7 @@ from agent.decide.strategy import Candidate, Duration, Params, Proposal, SlotVie
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work import only_copy
 from agent.domain.work.decision import WAITS, Option, Reason, Term
 
 LOOK_AT = 64
@@ -188,7 +189,7 @@ def _runs(held: Lease | None) -> bool:
 def _await(slot: SlotView, arriving: Lease, grounds: _Grounds) -> Proposal:
     """Wait for a move, unless it is one to interruptible capacity without time left for it."""
     is_late = grounds.outlook.is_last_call and arriving.tenure is Tenure.INTERRUPTIBLE
-    if is_late and arriving.state is LeaseState.STARTING and recovery.may_leave(arriving, grounds.view.workload):
+    if is_late and arriving.state is LeaseState.STARTING and only_copy.may_leave(arriving, grounds.view.workload):
         reason = grounds.reason("too_late", f"there is no time left to wait for host {arriving.host_id}")
         return Proposal(slot.slot, IntentKind.RELEASE, reason, lease=arriving)
     return _hold(slot, grounds, "moving", f"waits for host {arriving.host_id} to be ready")
@@ -241,7 +242,7 @@ def _fill(slot: SlotView, bid: Candidate | None, grounds: _Grounds) -> Proposal:
 def _switch(slot: SlotView, grounds: _Grounds) -> Proposal | None:
     """Return the move to on-demand, however often the slot has moved today; None without a candidate or a way out."""
     ask, held = grounds.ask, slot.lease
-    if ask is None or (held is not None and not recovery.may_leave(held, grounds.view.workload)):
+    if ask is None or (held is not None and not only_copy.may_leave(held, grounds.view.workload)):
         return None
     if held is not None and held.tenure is Tenure.ON_DEMAND and held.paused_by_us:
         return None

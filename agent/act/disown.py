@@ -6,8 +6,8 @@ from datetime import datetime
 
 import structlog
 
+from agent.decide.facts import Fact, LeaseDisowned
 from agent.decide.reconcile import ownership
-from agent.decide.reconcile.facts import Fact, LeaseDisowned
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import Intent

@@ -9,8 +9,8 @@ from datetime import datetime
 
 import structlog
 
+from agent.decide.facts import Fact, LeaseChanged
 from agent.decide.pricing import protections
-from agent.decide.reconcile.facts import Fact, LeaseChanged
 from agent.domain.fleet import Fleet
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.event import Event

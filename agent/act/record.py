@@ -9,10 +9,7 @@ from agent.act import decision_log, disown
 from agent.decide import plan
 from agent.decide.accounting import meter
 from agent.decide.deadline import availability
-from agent.decide.moves.recovery import OF_THE_MARKET
-from agent.decide.pricing import cooldowns
-from agent.decide.reconcile import outbid_evidence
-from agent.decide.reconcile.facts import (
+from agent.decide.facts import (
     Alert,
     Fact,
     InstanceFound,
@@ -22,6 +19,9 @@ from agent.decide.reconcile.facts import (
     Marked,
     ProgressTold,
 )
+from agent.decide.moves.recovery import OF_THE_MARKET
+from agent.decide.pricing import cooldowns
+from agent.decide.reconcile import outbid_evidence
 from agent.domain import money
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.capacity import Capacity

@@ -5,7 +5,7 @@ Foreign instances never come here: reconcile names only what two answers showed 
 
 from collections.abc import Iterable
 
-from agent.decide.reconcile.facts import Fact, InstanceFound
+from agent.decide.facts import Fact, InstanceFound
 
 
 def second_daemon(facts: Iterable[Fact]) -> str:

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from agent.decide.moves.recovery import COOL_OFF, may_leave
 from agent.decide.operators import operator_holds
 from agent.decide.pricing import cooldowns, useful_hour
 from agent.decide.pricing.cooldowns import InForce
 from agent.decide.reconcile import orphans, readback, readiness, workload_end
+from agent.decide.reconcile.workload_end import COOL_OFF
 from agent.decide.strategy import Down, Proposal, SlotView
 from agent.domain.fleet import Fleet
 from agent.domain.market.instance import InstanceState
@@ -21,6 +21,7 @@ from agent.domain.record.tally import Counted
 from agent.domain.slot import Slot
 from agent.domain.work import usefulness
 from agent.domain.work.decision import Reason, Release
+from agent.domain.work.only_copy import may_leave
 from agent.domain.work.workload import Workload
 
 RELEASE_AGAIN = "release_again"
@@ -162,11 +163,6 @@ def is_overdue(fleet: Fleet, held: Lease, work: Workload) -> bool:
     speed = max(known, LEAST_MBPS) if known > 0 else max(work.requirements.min_inet_down_mbps or 0.0, SLOW_MBPS)
     expected = timedelta(hours=useful_hour.loading_hours(work.image_gb, speed))
     return fleet.now - held.state_since > LOADING_SPARE + LOADING_FACTOR * expected
-
-
-def may_start(held: Lease) -> bool:
-    """Return whether a paused lease may start by itself: an interruptible one that we did not stop."""
-    return held.state is LeaseState.PAUSED and held.tenure is Tenure.INTERRUPTIBLE and not held.paused_by_us
 
 
 def look(fleet: Fleet, place: Slot, in_force: InForce) -> SlotView | Proposal:

@@ -13,6 +13,7 @@ from agent.decide.strategy import Proposal, SlotView
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work import only_copy
 from agent.domain.work.decision import WAITS, Reason
 from strategies.hedged_rules import upkeep
 from strategies.hedged_rules.grounds import Grounds
@@ -39,7 +40,7 @@ def _choose(slot: SlotView, grounds: Grounds) -> Faring | None:
     """Return the choice with the least expected cost; None unless the workload asks for it."""
     params, view, held = grounds.params, grounds.view, slot.lease
     is_asked = params.weigh_markets and len(view.workload.places) == 1
-    if not is_asked or (held is not None and not recovery.may_leave(held, view.workload)):
+    if not is_asked or (held is not None and not only_copy.may_leave(held, view.workload)):
         return None
     numbers = on_demand_fallback.Numbers(params.reserve, params.start_delay)
     return deadline_markets.fare(view, slot, numbers, view.ranking(grounds.pricing), grounds.asks, params.weighing)

@@ -13,6 +13,7 @@ from agent.decide.strategy import Candidate, Proposal, SlotView
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import Lease
+from agent.domain.work import only_copy
 from agent.domain.work.decision import SPARE, Reason
 from agent.domain.work.workload import WorkloadKind
 from strategies.hedged_rules import upkeep
@@ -50,7 +51,7 @@ def _fill(slot: SlotView, grounds: Grounds, kept: Keeping) -> Proposal | None:
     if kept.lacking:
         return None
     why = Reason(SPARE, f"a slot above {kept.needed} saves less than it costs")
-    is_left = slot.lease is not None and recovery.may_leave(slot.lease, grounds.view.workload)
+    is_left = slot.lease is not None and only_copy.may_leave(slot.lease, grounds.view.workload)
     return Proposal(slot.slot, IntentKind.RELEASE if is_left else None, why, lease=slot.lease if is_left else None)
 
 
@@ -60,7 +61,7 @@ def _nothing(slot: SlotView) -> Proposal:
 
 def _change(slot: SlotView, held: Lease, grounds: Grounds, kept: Keeping) -> Proposal | None:
     """Release or move a running lease that is not part of the choice; None if it stays."""
-    if kept.stands(held) or not recovery.may_leave(held, grounds.view.workload):
+    if kept.stands(held) or not only_copy.may_leave(held, grounds.view.workload):
         return None
     if kept.may_spare(held):
         kept.surplus -= 1

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from agent.act import protect
-from agent.decide.reconcile.facts import Alert, LeaseChanged
+from agent.decide.facts import Alert, LeaseChanged
 from agent.domain.fleet import Fleet
 from agent.domain.market.interruption import Cause
 from agent.domain.record.event import Event

@@ -9,10 +9,10 @@ from agent.act import record, sweep
 from agent.decide import plan
 from agent.decide.accounting import meter
 from agent.decide.accounting.meter import Charge
+from agent.decide.facts import Alert, Fact, InstanceFound, IntentSettled, LeaseChanged, LeaseDisowned, Marked
 from agent.decide.limits import limits
 from agent.decide.paper.paper_ledger import Book
 from agent.decide.pricing import loss_rate
-from agent.decide.reconcile.facts import Alert, Fact, InstanceFound, IntentSettled, LeaseChanged, LeaseDisowned, Marked
 from agent.domain.fleet import Fleet
 from agent.domain.market.interruption import Cause, Evidence
 from agent.domain.market.outbids import Outbids

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.decide.facts import Marked
 from agent.decide.limits import budget_alerts, hard_caps, limits
 from agent.decide.limits import committed_spend as standings
 from agent.decide.limits.limits import Limits
 from agent.decide.operators import reload
-from agent.decide.reconcile.facts import Marked
 from agent.domain.fleet import Fleet, Spend
 from agent.domain.market.instance import InstanceState
 from agent.domain.market.tenure import Tenure

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from agent.decide.facts import LeaseChanged
 from agent.decide.reconcile import reconcile
-from agent.decide.reconcile.facts import LeaseChanged
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.market.instance import Instance, InstanceState
 from agent.domain.record.lease import Bills, LeaseState

@@ -387,8 +387,7 @@ def _nothing_paid_blindly(fleet: Fleet, made: Plan, faulty: frozenset[str]) -> N
     view = fleet.markets["vast"]
     if not view.is_fresh or view.credit == Usd(0):
         assert not any(raises_spend(decision) for decision in made.decisions)
-    if faulty:
-        assert not any(isinstance(decision, Rent) for decision in made.decisions)
+    assert not (faulty and any(isinstance(decision, Rent) for decision in made.decisions))
 
 
 def _every_slot_has_its_say(fleet: Fleet, made: Plan) -> None:

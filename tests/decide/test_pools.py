@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 
 from agent.decide import plan
+from agent.decide.facts import LeaseChanged
 from agent.decide.limits.limits import Limits
 from agent.decide.pricing import requirement_check
 from agent.decide.reconcile import cause, market_alerts, readback, reconcile
-from agent.decide.reconcile.facts import LeaseChanged
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.market import host
 from agent.domain.market.instance import InstanceState

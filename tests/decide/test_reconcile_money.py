@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from agent.decide.facts import LeaseChanged
 from agent.decide.pricing import cooldowns
 from agent.decide.reconcile import reconcile, workload_end
-from agent.decide.reconcile.facts import LeaseChanged
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.market.instance import InstanceState
 from agent.domain.market.interruption import Cause

@@ -284,4 +284,4 @@ def test_a_start_is_overdue_after_several_times_its_pull() -> None:
     ids=str,
 )
 def test_only_a_lost_interruptible_lease_starts_by_itself(changes: dict[str, Any], may: bool) -> None:
-    assert slots.may_start(builders.lease(**{"state": LeaseState.PAUSED, **changes})) is may
+    assert builders.lease(**{"state": LeaseState.PAUSED, **changes}).may_start is may

@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 from typing import Any
 from unittest import mock
 
+from agent.decide.facts import InstanceFound
 from agent.decide.reconcile import absence, agreed_rate, orphans, ownership
-from agent.decide.reconcile.facts import InstanceFound
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance

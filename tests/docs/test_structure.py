@@ -3,8 +3,8 @@
 import ast
 import functools
 import re
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
@@ -28,6 +28,11 @@ LINES_OF_A_FUNCTION = 50
 MODULES_OF_A_PACKAGE = 20
 PACKAGES_WITH_A_NAME = 1
 WORDS_OF_THE_README = 1_500
+BY_TYPE = {
+    ("agent.decide.strategy", "agent.decide.deadline"): "what a strategy is given to see has fields of its types",
+    ("agent.decide.strategy", "agent.decide.pricing"): "what a strategy is given to see has fields of its types",
+}
+"""Imports between two things of one folder that may lead back to the first, and why."""
 
 
 class Size(NamedTuple):
@@ -92,6 +97,47 @@ def test_every_kind_of_circle_is_seen(tmp_path: Path, text: str) -> None:
         (tmp_path / "agent" / f"{name}.py").write_text(text.format(other))
     with pytest.raises(CycleError):
         TopologicalSorter(imports(tmp_path)).prepare()
+
+
+def test_no_folder_imports_itself_by_a_detour() -> None:
+    for graph in folders(imports(ROOT), BY_TYPE):
+        TopologicalSorter(graph).prepare()
+
+
+def test_the_list_of_types_that_lead_back_only_shrinks() -> None:
+    edges = {(name, other) for graph in folders(imports(ROOT)) for name in graph for other in graph[name]}
+    assert set(BY_TYPE) <= edges
+
+
+@pytest.mark.parametrize(
+    "paths", [("market/offer", "work/slot", "market/host"), ("moves/stops", "slots", "moves/recovery")], ids=str
+)
+def test_a_circle_of_folders_is_seen_although_their_modules_make_none(tmp_path: Path, paths: tuple[str, ...]) -> None:
+    for path, other in zip(paths, (*paths[1:], ""), strict=True):
+        file = tmp_path / "agent" / f"{path}.py"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"import agent.{other.replace('/', '.')}" if other else "")
+    modules = imports(tmp_path)
+    TopologicalSorter(modules).prepare()
+    (graph,) = folders(modules)
+    with pytest.raises(CycleError):
+        TopologicalSorter(graph).prepare()
+
+
+def folders(modules: dict[str, set[str]], besides: Container[tuple[str, str]] = ()) -> Iterator[dict[str, set[str]]]:
+    """Yield by folder which of its modules and folders import which others of them; `besides` leaves imports out."""
+    graphs: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for name, others in modules.items():
+        for other in others:
+            way = next(((one, two) for one, two in zip(_above(name), _above(other), strict=False) if one != two), None)
+            if way is not None and "." in way[0] and way not in besides:
+                graphs[way[0].rpartition(".")[0]][way[0]].add(way[1])
+    yield from graphs.values()
+
+
+def _above(name: str) -> list[str]:
+    parts = name.split(".")
+    return [".".join(parts[: at + 1]) for at in range(len(parts))]
 
 
 def imports(root: Path) -> dict[str, set[str]]:

@@ -10,9 +10,9 @@ import pytest
 
 from agent.decide import plan
 from agent.decide.accounting import meter
+from agent.decide.facts import LeaseChanged
 from agent.decide.limits import limits
 from agent.decide.paper.paper_ledger import Book
-from agent.decide.reconcile.facts import LeaseChanged
 from agent.decide.service import capacity_choice
 from agent.domain.fleet import Fleet
 from agent.domain.market.interruption import Cause

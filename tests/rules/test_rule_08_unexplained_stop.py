@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.decide.moves.recovery import COOL_OFF
+from agent.decide.reconcile.workload_end import COOL_OFF
 from agent.domain.record.intent import IntentKind
 from agent.domain.work.workload import WorkloadKind
 from tests.support.losses import seeds

@@ -3,8 +3,8 @@
 from datetime import timedelta
 from typing import Any
 
+from agent.decide.facts import LeaseChanged
 from agent.decide.reconcile import reconcile
-from agent.decide.reconcile.facts import LeaseChanged
 from agent.decide.reconcile.pass_memory import Memory
 from agent.decide.reconcile.reconcile import Reconciliation
 from agent.domain.fleet import Fleet

@@ -11,8 +11,8 @@ from datetime import datetime
 
 from agent.act import record
 from agent.act.orders import operator_targets
+from agent.decide.facts import ProgressTold
 from agent.decide.operators import guard_runs, operator_holds
-from agent.decide.reconcile.facts import ProgressTold
 from agent.domain.record import hold
 from agent.domain.record.cooldown import CooldownKind
 from agent.domain.record.event import Event
@@ -164,7 +164,7 @@ def _standing(order: Order, who: str, target: Target, leases: tuple[Lease, ...],
     mine = tuple(held for held in leases if held.state is not LeaseState.RELEASING)
     if word is Word.PAUSE:
         reason = Reason("ordered", "ordered by `gpubid pause`")
-        decisions = tuple(Pause(held, reason) for held in mine if not operator_holds.is_down(held))
+        decisions = tuple(Pause(held, reason) for held in mine if not held.is_down)
     elif word in {Word.DONE, Word.KILL}:
         decisions = _releases(mine, word)
     span = f" until {until:%Y-%m-%d %H:%M} UTC" if until else ""

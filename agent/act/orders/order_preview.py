@@ -85,7 +85,7 @@ def _of_all(order: Order, grounds: Grounds) -> tuple[str, list[tuple[Lease, str]
 
 
 def _under_kill(lease: Lease, action: str) -> str:
-    is_down = action == "pause" and operator_holds.is_down(lease)
+    is_down = action == "pause" and lease.is_down
     return _action(lease, GOES_ON if is_down else action)
 
 

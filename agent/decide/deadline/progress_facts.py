@@ -8,7 +8,7 @@ Invariants:
 from collections.abc import Iterator
 from datetime import timedelta
 
-from agent.decide.reconcile.facts import ProgressTold
+from agent.decide.facts import ProgressTold
 from agent.domain.fleet import Fleet
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.deadline import Progress, Speed, is_hours

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from agent.decide.facts import Alert, Marked
 from agent.decide.limits import limits
-from agent.decide.reconcile.facts import Alert, Marked
 from agent.domain.fleet import Fleet
 from agent.domain.money import Usd
 from agent.domain.record import budget

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from agent.decide.facts import Alert
 from agent.decide.limits import limits
 from agent.decide.limits.committed_spend import Standing
-from agent.decide.reconcile.facts import Alert
 from agent.domain import money
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.money import Usd, UsdPerHour

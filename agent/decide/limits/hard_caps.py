@@ -10,15 +10,13 @@ Invariants:
 
 from collections.abc import Iterator
 
-from agent.decide import slots
 from agent.decide.limits import limits
-from agent.decide.moves.recovery import may_leave
-from agent.decide.operators import operator_holds
 from agent.domain import money
 from agent.domain.fleet import Fleet
 from agent.domain.record.budget import EVERYTHING, Kind, Scope
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.work.decision import Pause, Reason, Release
+from agent.domain.work.only_copy import may_leave
 
 
 def endings(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> Iterator[Pause | Release]:
@@ -84,7 +82,7 @@ def _is_within(held: Lease, scope: Scope) -> bool:
 
 
 def _is_kept_by_us(lease: Lease) -> bool:
-    return lease.paused_by_us and operator_holds.is_down(lease) and not lease.is_held
+    return lease.paused_by_us and lease.is_down and not lease.is_held
 
 
 def _least_first(fleet: Fleet, scope: Scope) -> list[Lease]:
@@ -102,4 +100,4 @@ def _priority(fleet: Fleet, lease: Lease) -> float:
 def _may_bill_gpu(lease: Lease) -> bool:
     if lease.bills is Bills.GPU_AND_DISK and lease.state is not LeaseState.MISSING:
         return True
-    return lease.state in {LeaseState.RUNNING, LeaseState.STARTING, LeaseState.EXITED} or slots.may_start(lease)
+    return lease.state in {LeaseState.RUNNING, LeaseState.STARTING, LeaseState.EXITED} or lease.may_start

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from agent.decide.deadline import deadline_progress as tasks
+from agent.decide.facts import Alert
 from agent.decide.limits import limits
 from agent.decide.pricing import requirement_check
-from agent.decide.reconcile.facts import Alert
 from agent.domain import money
 from agent.domain.fleet import Fleet
 from agent.domain.market.offer import Offer

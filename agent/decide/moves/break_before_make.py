@@ -10,12 +10,12 @@ from datetime import timedelta
 import msgspec
 
 from agent.decide.limits import limits
-from agent.decide.moves import recovery
 from agent.decide.operators import reload
 from agent.decide.strategy import Proposal
 from agent.domain.fleet import Fleet
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work import only_copy
 from agent.domain.work.decision import Decision, Hold, Reason, Release, Rent
 from agent.domain.work.workload import Workload
 
@@ -43,7 +43,7 @@ def instead(
 
 
 def _must_go(held: Lease, work: Workload, fleet: Fleet) -> bool:
-    if held.state is not LeaseState.RUNNING or not recovery.may_leave(held, work):
+    if held.state is not LeaseState.RUNNING or not only_copy.may_leave(held, work):
         return False
     is_last = held.ends_at is not None and held.ends_at - fleet.now < LAST_MINUTES
     return is_last or reload.moves(held, work)

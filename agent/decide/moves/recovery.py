@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 from agent.decide.pricing import bidding, useful_hour
 from agent.decide.pricing.offer_terms import speed
 from agent.decide.pricing.rival_bids import ASSUMED, Rivals
+from agent.decide.reconcile.workload_end import COOL_OFF
 from agent.decide.strategy import Candidate, Proposal, SlotView
 from agent.domain.market.host import is_pool
 from agent.domain.market.interruption import Cause
@@ -24,6 +25,7 @@ from agent.domain.money import UsdPerHour
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.decision import Option, Reason, Term
+from agent.domain.work.only_copy import may_leave
 from agent.domain.work.workload import CheckpointPlace, Workload
 
 HORIZON_HOURS = 2.0
@@ -52,8 +54,6 @@ FALLBACK_MBPS = 200.0
 RAISE_PATIENCE = timedelta(minutes=2)
 """How long a raise may take to show; then it has failed and the other ways are weighed again. Restarts of up to a
 minute are usual."""
-COOL_OFF = timedelta(minutes=10)
-"""A container that ended, or that somebody else stopped, is not started again sooner."""
 
 _HOUR = timedelta(hours=1)
 
@@ -311,11 +311,6 @@ def leave(slot: SlotView, work: Workload, best: Candidate | None, now: datetime)
     options = (Option("move", best.reckoning.per_useful_hour, best.reckoning.terms()),)
     sentence = f"{when}; move to host {best.offer.host_id} at {best.way.rate} {best.way.tenure.value} while it runs"
     return Proposal(slot.slot, IntentKind.RENT, Reason("end_date", sentence, options), candidate=best)
-
-
-def may_leave(held: Lease, work: Workload) -> bool:
-    """Return whether the lease's disk may be lost: it never ran, keeps no checkpoints, or the workload allows it."""
-    return not held.has_run or work.checkpoint.place is not CheckpointPlace.DISK or work.may_lose_disk
 
 
 def _lost_work_dollars(held: Lease, work: Workload) -> float:

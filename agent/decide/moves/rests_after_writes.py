@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from agent.decide.moves.recovery import may_leave
 from agent.decide.pricing import cooldowns
 from agent.decide.reconcile import workload_end
 from agent.domain.fleet import Fleet
@@ -13,6 +12,7 @@ from agent.domain.record.rest import Rest
 from agent.domain.record.tally import Counted, Tally
 from agent.domain.slot import Slot
 from agent.domain.work.decision import Decision, Hold, Reason, Rebid, Release, Rent, Resume
+from agent.domain.work.only_copy import may_leave
 from agent.domain.work.workload import Workload
 
 SLOT_REST = timedelta(seconds=60)

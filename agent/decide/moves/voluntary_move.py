@@ -8,6 +8,7 @@ from agent.decide.strategy import Candidate, Proposal, SlotView
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import Lease
+from agent.domain.work import only_copy
 from agent.domain.work.decision import Option, Reason, Term
 from agent.domain.work.workload import Workload
 
@@ -45,7 +46,7 @@ def go_back(
     is lost at where it is. `is_by_speed` counts the work on a slower card as less too, not only on a faster as more.
     """
     held = slot.lease
-    if held is None or best is None or not recovery.may_leave(held, work) or not _may_better(slot, held, best):
+    if held is None or best is None or not only_copy.may_leave(held, work) or not _may_better(slot, held, best):
         return None
     hours = useful_hour.stay(best.reckoning.hazard, horizon_hours)[0]
     rate = _per_useful_hour(held, work, market_loss_rate, horizon_hours)

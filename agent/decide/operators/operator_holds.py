@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from agent.domain.fleet import Fleet
-from agent.domain.market.tenure import Tenure
 from agent.domain.record import hold
 from agent.domain.record.hold import DISKS, EVERYTHING, OFF_THE_MARKET, Holds, OperatorHold, Target, Word
 from agent.domain.record.lease import Lease, LeaseState
@@ -103,7 +102,7 @@ def orders(fleet: Fleet, holds: Holds) -> Iterator[Release | Pause]:
             continue
         paused = find(holds, (Word.PAUSE, Word.HELD), of_lease(held))
         # A lease that is not listed is ended when it is back.
-        if paused is not None and not is_down(held) and held.state is not LeaseState.MISSING:
+        if paused is not None and not held.is_down and held.state is not LeaseState.MISSING:
             yield Pause(held, paused)
 
 
@@ -118,13 +117,8 @@ def _orders_of_kill(fleet: Fleet, holds: Holds) -> Iterator[Release | Pause]:
             continue
         if (Word.KILL, DISKS) not in holds:
             yield Release(held, reason)
-        elif not is_down(held):
+        elif not held.is_down:
             yield Pause(held, reason)
-
-
-def is_down(held: Lease) -> bool:
-    """Return whether a lease bills at most its disk and will not start by itself."""
-    return held.state is LeaseState.PAUSED and (held.paused_by_us or held.tenure is not Tenure.INTERRUPTIBLE)
 
 
 def forbidden(decision: Decision, holds: Holds) -> Reason | None:

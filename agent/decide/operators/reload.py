@@ -12,14 +12,13 @@ from datetime import datetime
 
 from agent.decide.limits import committed_spend as standings
 from agent.decide.limits import limits
-from agent.decide.moves.recovery import may_leave
-from agent.decide.operators import operator_holds
 from agent.domain.fleet import Spend
 from agent.domain.record.budget import EVERYTHING, SUMS, Kind, Scope, Thresholds
 from agent.domain.record.hold import OperatorHold
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.slot import Slot
+from agent.domain.work.only_copy import may_leave
 from agent.domain.work.workload import OnChange, Workload
 
 
@@ -102,7 +101,7 @@ def _over_caps(
     for held in kept:
         most = new.per_instance_hour
         rate = held.gpu_rate + held.disk_rate
-        if most is not None and most != old.per_instance_hour and rate > most and not operator_holds.is_down(held):
+        if most is not None and most != old.per_instance_hour and rate > most and not held.is_down:
             sentence = f"{most} is under what {held.lease_id} costs, {rate}; `gpubid release {held.slot}` first"
             yield Finding("limits.max_price_per_instance_hour", "under_burn", sentence)
 
@@ -116,7 +115,7 @@ def _over_budget(
         key = f"{scope.place}.max_{'per_hour' if scope.name else 'fleet_per_hour'}"
         sentence = f"{new.per_hour} is under the {standing.rate} that is committed now; {ways}"
         yield Finding(key, "under_burn", sentence)
-    runs = [held for held in kept if not operator_holds.is_down(held)]
+    runs = [held for held in kept if not held.is_down]
     for window in SUMS:
         cap, was, spent = new.amount(window), old.amount(window), standing.spent(window)
         if cap is not None and cap != was and spent >= cap and runs:

@@ -8,10 +8,10 @@ from typing import TypeVar
 import msgspec
 
 from agent.decide.accounting.meter import Charge
+from agent.decide.facts import Fact, LeaseChanged, Marked, ProgressTold
 from agent.decide.moves import recovery
 from agent.decide.pricing import cooldowns
 from agent.decide.reconcile import outbid_evidence
-from agent.decide.reconcile.facts import Fact, LeaseChanged, Marked, ProgressTold
 from agent.domain.market.host import HostKey, HostRecord, exposed
 from agent.domain.market.interruption import Loss
 from agent.domain.market.tenure import Tenure

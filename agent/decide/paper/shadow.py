@@ -14,12 +14,12 @@ import msgspec
 
 from agent.decide import plan, slots
 from agent.decide.accounting.meter import Charge
+from agent.decide.facts import Fact, LeaseChanged
 from agent.decide.limits.limits import Limits
 from agent.decide.moves import rests_after_writes
 from agent.decide.paper.paper_ledger import Book
 from agent.decide.paper.paper_market import Paper
 from agent.decide.reconcile import outcomes, reconcile
-from agent.decide.reconcile.facts import Fact, LeaseChanged
 from agent.decide.reconcile.pass_memory import Memory
 from agent.decide.strategy import Tuned
 from agent.domain.fleet import Fleet, MarketView, Spend

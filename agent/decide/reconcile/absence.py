@@ -11,8 +11,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from agent.decide.accounting import meter, phases
+from agent.decide.facts import Alert, Fact, LeaseChanged
 from agent.decide.reconcile import agreed_rate, cause, loss_cooldown, ownership, turns
-from agent.decide.reconcile.facts import Alert, Fact, LeaseChanged
 from agent.decide.reconcile.pass_memory import Absence, Memory
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.record.event_kind import EventKind

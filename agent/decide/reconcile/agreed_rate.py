@@ -20,8 +20,8 @@ from datetime import datetime, timedelta
 import msgspec
 
 from agent.decide.accounting import meter
+from agent.decide.facts import Alert
 from agent.decide.reconcile import readback
-from agent.decide.reconcile.facts import Alert
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance
 from agent.domain.money import UsdPerHour

@@ -5,8 +5,8 @@ Invariants:
 2. Grace is at least `GRACE_SECONDS` of monotonic time and `GRACE_LISTINGS` complete listings since the doubt began.
 """
 
+from agent.decide.facts import Alert, Fact, IntentSettled
 from agent.decide.reconcile import absence, orphans, ownership
-from agent.decide.reconcile.facts import Alert, Fact, IntentSettled
 from agent.decide.reconcile.pass_memory import Absence, Memory
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance, InstanceState

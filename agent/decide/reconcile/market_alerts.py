@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from agent.decide.facts import Alert
 from agent.decide.pricing import bidding
-from agent.decide.reconcile.facts import Alert
 from agent.domain.fleet import Fleet
 from agent.domain.market.instance import Instance
 from agent.domain.market.tenure import Tenure

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from agent.decide.facts import Fact, InstanceFound, IntentSettled, LeaseDisowned
 from agent.decide.reconcile import agreed_rate, ownership, readback
-from agent.decide.reconcile.facts import Fact, InstanceFound, IntentSettled, LeaseDisowned
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance, InstanceState

@@ -1,7 +1,7 @@
 """What the loss of a lease shows of other renters: an on-demand renter, or the bid of a rival."""
 
+from agent.decide.facts import LeaseChanged
 from agent.decide.reconcile import cause
-from agent.decide.reconcile.facts import LeaseChanged
 from agent.domain.market.interruption import Cause
 from agent.domain.market.outbids import NONE_TOLD, Outbids
 from agent.domain.market.tenure import Tenure

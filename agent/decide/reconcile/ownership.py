@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from agent.decide.accounting import meter
-from agent.decide.reconcile.facts import Alert, Fact, IntentSettled, LeaseChanged, LeaseDisowned
+from agent.decide.facts import Alert, Fact, IntentSettled, LeaseChanged, LeaseDisowned
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.label import Label

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from agent.decide.accounting import phases
+from agent.decide.facts import Alert, LeaseChanged
 from agent.decide.pricing import cooldowns
-from agent.decide.reconcile.facts import Alert, LeaseChanged
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance
 from agent.domain.record import cooldown

@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from agent.decide.accounting import meter, phases
+from agent.decide.facts import Fact, LeaseChanged, LeaseDisowned
 from agent.decide.reconcile import (
     absence,
     agreed_rate,
@@ -30,7 +31,6 @@ from agent.decide.reconcile import (
     unseen_ends,
     workload_end,
 )
-from agent.decide.reconcile.facts import Fact, LeaseChanged, LeaseDisowned
 from agent.decide.reconcile.pass_memory import Memory, Suspicion
 from agent.domain import money
 from agent.domain.fleet import Fleet, MarketView

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from agent.decide.accounting import meter
-from agent.decide.reconcile.facts import Fact, LeaseChanged
+from agent.decide.facts import Fact, LeaseChanged
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance, InstanceState

@@ -11,7 +11,7 @@ from datetime import datetime
 
 import msgspec
 
-from agent.decide.reconcile.facts import Fact, LeaseChanged
+from agent.decide.facts import Fact, LeaseChanged
 from agent.decide.reconcile.turns import BILLED_AFTER
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance, InstanceState

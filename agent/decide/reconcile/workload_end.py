@@ -10,10 +10,9 @@ Invariants:
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 
-from agent.decide.moves.recovery import COOL_OFF
+from agent.decide.facts import Fact, LeaseChanged, Marked
 from agent.decide.pricing import cooldowns
 from agent.decide.reconcile import probing
-from agent.decide.reconcile.facts import Fact, LeaseChanged, Marked
 from agent.domain.fleet import Fleet
 from agent.domain.market.host import HostKey
 from agent.domain.market.instance import Instance
@@ -37,6 +36,8 @@ FAST_EXITS_KEPT = timedelta(hours=12)
 FAILED_STARTS_KEPT = timedelta(hours=24)
 SETTLES = timedelta(seconds=90)
 """A container that the host starts again does so within a minute (assumed): such an end does not count."""
+COOL_OFF = timedelta(minutes=10)
+"""A container that ended, or that somebody else stopped, is not started again sooner."""
 LOG_PATIENCE = timedelta(minutes=3)
 """How long the end of a container waits for its log to be read."""
 

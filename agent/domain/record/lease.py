@@ -209,6 +209,16 @@ class Lease:
         return self.state is not LeaseState.ENDED
 
     @property
+    def is_down(self) -> bool:
+        """Whether it bills at most its disk and will not start by itself."""
+        return self.state is LeaseState.PAUSED and (self.paused_by_us or self.tenure is not Tenure.INTERRUPTIBLE)
+
+    @property
+    def may_start(self) -> bool:
+        """Whether it is paused and may start by itself: an interruptible lease that we did not stop."""
+        return self.state is LeaseState.PAUSED and self.tenure is Tenure.INTERRUPTIBLE and not self.paused_by_us
+
+    @property
     def is_live(self) -> bool:
         """Whether it runs or starts."""
         return self.state in {LeaseState.STARTING, LeaseState.RUNNING}

@@ -14,11 +14,11 @@ import msgspec
 
 from agent.decide import needs, plan
 from agent.decide.deadline import availability, availability_by_market, deadline_progress, progress_facts
+from agent.decide.facts import LeaseChanged
 from agent.decide.limits import limits
 from agent.decide.moves import rests_after_writes
 from agent.decide.paper.paper_ledger import Book
 from agent.decide.reconcile import outcomes, reconcile
-from agent.decide.reconcile.facts import LeaseChanged
 from agent.decide.reconcile.pass_memory import Memory
 from agent.decide.strategy import Tuned
 from agent.domain.fleet import Fleet, MarketView

@@ -7,12 +7,12 @@ from typing import Any
 
 from agent.config.settings import Config
 from agent.cycle import Pass
+from agent.decide.facts import Alert
 from agent.decide.limits import committed_spend, limits
 from agent.decide.limits.committed_spend import Standing
 from agent.decide.limits.limits import Limits
 from agent.decide.operators import operator_holds
 from agent.decide.operators.notices import Notice, held_back
-from agent.decide.reconcile.facts import Alert
 from agent.domain.fleet import MarketView
 from agent.domain.record.budget import SUMS, Scope, Window
 from agent.domain.record.lease import Lease, LeaseState

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.decide.deadline import progress_facts
+from agent.decide.facts import ProgressTold
 from agent.decide.reconcile import probing
-from agent.decide.reconcile.facts import ProgressTold
 from agent.domain.fleet import Fleet
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.deadline import Deadline, Progress, ProgressSign

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.decide.facts import Alert, Marked
 from agent.decide.limits import budget_alerts, credit_watch, limits
 from agent.decide.limits.limits import Limits
-from agent.decide.reconcile.facts import Alert, Marked
 from agent.domain.fleet import Fleet, Spend
 from agent.domain.money import Usd
 from agent.domain.record import budget

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent.decide.facts import Alert, LeaseChanged, LeaseDisowned
 from agent.decide.reconcile import absence, reconcile
-from agent.decide.reconcile.facts import Alert, LeaseChanged, LeaseDisowned
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.market.instance import InstanceState
 from agent.domain.market.interruption import Cause

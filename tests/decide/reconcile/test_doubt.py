@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from agent.decide.facts import Alert, Fact, IntentSettled
 from agent.decide.reconcile import doubt
-from agent.decide.reconcile.facts import Alert, Fact, IntentSettled
 from agent.decide.reconcile.pass_memory import Absence, Memory
 from agent.domain.market.instance import Instance, InstanceState
 from agent.domain.record.intent import Intent, IntentKind, IntentState

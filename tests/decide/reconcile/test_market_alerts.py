@@ -1,7 +1,7 @@
 """What a lease comes to cost more without our doing."""
 
+from agent.decide.facts import Alert, LeaseChanged
 from agent.decide.reconcile import reconcile
-from agent.decide.reconcile.facts import Alert, LeaseChanged
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.fleet import Fleet
 from agent.domain.market.interruption import MarketEventKind

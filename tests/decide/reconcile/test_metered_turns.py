@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from agent.decide.reconcile.facts import LeaseChanged
+from agent.decide.facts import LeaseChanged
 from agent.domain.market.instance import InstanceState
 from agent.domain.record.lease import Bills, LeaseState
 from tests.support import builders

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.decide.facts import Fact, InstanceFound, IntentSettled
 from agent.decide.reconcile import orphans
-from agent.decide.reconcile.facts import Fact, InstanceFound, IntentSettled
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.fleet import Fleet
 from agent.domain.market.instance import InstanceState

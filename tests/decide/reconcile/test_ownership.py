@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.decide.facts import Alert, Fact, LeaseChanged, LeaseDisowned
 from agent.decide.limits import limits
 from agent.decide.moves import due_endings
 from agent.decide.reconcile import ownership
-from agent.decide.reconcile.facts import Alert, Fact, LeaseChanged, LeaseDisowned
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.fleet import Fleet
 from agent.domain.market.label import Label

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from agent.decide.facts import LeaseChanged
 from agent.decide.reconcile import probing, readiness
-from agent.decide.reconcile.facts import LeaseChanged
 from agent.domain.fleet import Fleet
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease, LeaseState

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from agent.decide.facts import LeaseChanged
 from agent.decide.reconcile import reconcile, unread_rows
-from agent.decide.reconcile.facts import LeaseChanged
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain import money
 from agent.domain.market.instance import InstanceState

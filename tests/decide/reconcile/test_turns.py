@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from agent.decide.accounting import meter
+from agent.decide.facts import LeaseChanged
 from agent.decide.reconcile import turns
-from agent.decide.reconcile.facts import LeaseChanged
 from agent.decide.reconcile.pass_memory import Memory, Suspicion
 from agent.domain.market.instance import InstanceState
 from agent.domain.market.interruption import Cause

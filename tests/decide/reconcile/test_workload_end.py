@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from agent.decide import slots
+from agent.decide.facts import LeaseChanged
 from agent.decide.pricing import cooldowns, spread
 from agent.decide.reconcile import probing, readiness, reconcile, workload_end
-from agent.decide.reconcile.facts import LeaseChanged
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.market.host import OwnerKey
 from agent.domain.market.instance import InstanceState

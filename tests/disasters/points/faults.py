@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from agent.decide.reconcile.facts import Alert
+from agent.decide.facts import Alert
 from tests.disasters.sight import Broken, Sight
 from tests.disasters.story import Strike
 
