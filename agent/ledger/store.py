@@ -38,6 +38,7 @@ class Ledger:
         """Whether the last commit succeeded and the ballast is there; when not, nothing may be paid for."""
         self.owed: tuple[OperatorHold, ...] = ()
         """The kill of everything that no commit has taken yet: it counts in place of one that was written down."""
+        self._writes_begun = self._writes_ended = 0
         self._clock = clock
         self._lock = lock
         self._wire = wire
@@ -127,6 +128,15 @@ class Ledger:
         """Return the bytes of the file and its journal, the bytes free for us on its disk, and the newest backup."""
         return sidecar.size_bytes(self.path), sidecar.free_bytes(self.path), sidecar.last_backup(self.path)
 
+    async def settled(self) -> int:
+        """Wait until no write is under way; return the version, which changes with each write."""
+        async with self._turn:
+            return self._writes_begun
+
+    def is_still_at(self, version: int) -> bool:
+        """Return whether nothing was written since then: what a reader read is of the same version as the memory."""
+        return self._writes_begun == self._writes_ended == version
+
     async def reader(self) -> Reader:
         """Return a reader beside the writer: a long answer does not delay a commit."""
         if self._reader is None:
@@ -157,11 +167,14 @@ class Ledger:
         await self._guarded(work, gathered.remember)
 
     async def _guarded(self, work: Callable[[sa.Connection], None], then: Callable[[], None]) -> None:
+        self._writes_begun += 1
         try:
             await self._wire.run(work, then)
         except LedgerError as error:
             await self._after_failure(error)
             raise
+        finally:
+            self._writes_ended = self._writes_begun
         if not self.is_writable:
             self.is_writable = sidecar.keep_ballast(self.path)
 

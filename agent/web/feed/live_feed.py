@@ -7,20 +7,30 @@
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
+import contextlib
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import msgspec
 
+from agent.ledger.reader import Reader
 from agent.web.daemon_port import Orders, Process
 from agent.web.feed import change_mark, fleet_document, read_model
+from agent.web.feed.fleet_document import Sources
 from agent.web.feed.month_savings import MonthSavings
+
+T = TypeVar("T")
 
 FRESH_SECONDS = 1.0
 LOOK_SECONDS = 1.0
 LOOKS_A_BEAT = 10
 DOCUMENT_SECONDS = 60.0
 """The figures that only time changes are at most this old at a client, but for money, which every beat has."""
+MOST_TRIES = 3
+"""So often something is made from the ledger until nothing was written meanwhile."""
+COMMIT_SECONDS = 1.0
+"""So long a commit is waited for."""
 MOST_STREAMS = 16
 """Open streams at a time; one more ends the oldest, as connections do."""
 GIVES_WAY = read_model.Refusal(
@@ -127,12 +137,31 @@ class LiveFeed:
             self._streams.remove(stream)
             stream.set()
 
-    def sources(self) -> fleet_document.Sources:
-        """Return what a document or the page is made from now."""
+    async def of_one_version(self, made_from: Callable[[Sources, Reader], Awaitable[T]]) -> T:
+        """Return what is made from memory and rows of one version of the ledger: else a span may be counted twice.
+
+        A commit between two questions makes it be made again. A ledger that is written to all the time, or whose disk
+        hangs, is shown at last as it was read.
+
+        Raises:
+            LedgerError: the ledger cannot be read.
+        """
+        ledger = self._app.ledger
+        reader = await ledger.reader()
+        with contextlib.suppress(TimeoutError):
+            for _ in range(MOST_TRIES - 1):
+                async with asyncio.timeout(COMMIT_SECONDS):
+                    version = await ledger.settled()
+                made = await made_from(self._sources(), reader)
+                if ledger.is_still_at(version):
+                    return made
+        return await made_from(self._sources(), reader)
+
+    def _sources(self) -> Sources:
         app, process, now = self._app, self._process, self._app.clock.now()
         late, refused = (process.late(), process.refused) if process is not None else ((), ())
         known = app.ledger.recollection(now)
-        return fleet_document.Sources(
+        return Sources(
             app.rules,
             app.config,
             known,
@@ -145,7 +174,7 @@ class LiveFeed:
         )
 
     async def _make(self, monotonic: float) -> Made:
-        fleet = await fleet_document.document(self.sources(), await self._app.ledger.reader())
+        fleet = await self.of_one_version(fleet_document.document)
         return Made(msgspec.json.encode(fleet), monotonic, fleet, change_mark.mark(fleet))
 
 

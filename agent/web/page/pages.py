@@ -6,6 +6,7 @@
 """
 
 from collections.abc import Callable
+from functools import partial
 from importlib import resources
 
 import jinja2
@@ -63,8 +64,8 @@ class Pages:
     async def _board(self, request: web.Request) -> web.Response:
         page = request.query.get("page", "1")
         number = int(page) if page.isascii() and page.isdecimal() and len(page) <= 6 else 1  # noqa: PLR2004 - digits
-        reader = await self._app.ledger.reader()
-        return self._frame.shown(request, "board.html", await dashboard.board(self._feed.sources(), reader, number))
+        told = await self._feed.of_one_version(partial(dashboard.board, page=number))
+        return self._frame.shown(request, "board.html", told)
 
     async def _lease(self, request: web.Request) -> web.Response:
         lease = await self._find(request.match_info["lease"])
