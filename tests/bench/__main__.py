@@ -3,7 +3,7 @@
 import asyncio
 import sys
 
-from tests.bench import daemon, lab, page, planning, rehearsal
+from tests.bench import cockpit, daemon, lab, page, planning, rehearsal
 
 
 def main() -> int:
@@ -14,6 +14,7 @@ def main() -> int:
         lab.measure(),
         asyncio.run(page.measure()),
         asyncio.run(daemon.measure()),
+        asyncio.run(cockpit.measure()),
     ]
     return 0 if all(verdicts) else 1
 

@@ -66,9 +66,9 @@ async def _watched(place: Path, storm: Storm, seconds: int) -> Verdicts:
                 if verdicts is None:
                     versions = stack.enter_context(LedgerVersions(place / config.ledger))
                     verdicts = Verdicts(versions, config)
-                    top = watchers.TopWatch(verdicts)
+                    top = watchers.TopWatch()
                     await stack.enter_async_context(top.running(place))
-                    watching.append(asyncio.create_task(top.watch()))
+                    watching.append(asyncio.create_task(top.watch(verdicts)))
                     watching.append(asyncio.create_task(watchers.watch_feed(place / "ledger.sqlite.sock", verdicts)))
                     if CHROMIUM is not None:
                         tab = await stack.enter_async_context(watchers.opened(CHROMIUM))

@@ -29,6 +29,8 @@ LOOK_SECONDS = 0.2
 STILL_SECONDS = 2.0
 """A screen that stood still for so long is drawn to its end."""
 SECOND = timedelta(seconds=1)
+Seen = tuple[Sequence[str], float, float]
+"""A screen, and the first and the last time at which it was seen."""
 PAGE = """() => {
   const text = e => e ? e.textContent.replace(/\\s+/g, " ").trim() : "";
   const parts = e => e.innerHTML.split("<br>").map(part => {
@@ -81,11 +83,9 @@ def _of_message(message: Message, ledger: Expected, _: Expected) -> list[str]:
 class TopWatch:
     """`gpubid top` in a terminal of its own."""
 
-    def __init__(self, verdicts: Verdicts) -> None:
+    def __init__(self) -> None:
         self.screen = TerminalScreen(COLUMNS, LINES)
-        self._verdicts = verdicts
-        self._shown: list[tuple[Sequence[str], float, float]] = []
-        """The screens of one date, each with the first and the last time at which it was seen."""
+        self._shown: list[Seen] = []
         self._date = ""
 
     @contextlib.asynccontextmanager
@@ -117,7 +117,7 @@ class TopWatch:
         except OSError:
             asyncio.get_running_loop().remove_reader(terminal)
 
-    async def watch(self) -> None:
+    async def watch(self, verdicts: Verdicts) -> None:
         """Judge the screens of each date once the next one has come, without end."""
         async with asyncio.TaskGroup() as judging:
             while True:
@@ -128,18 +128,19 @@ class TopWatch:
                     continue
                 if found[1] != self._date:
                     if self._shown:
-                        judging.create_task(self._judge(self._date, self._shown))
+                        judging.create_task(_of_screens(self._date, self._shown, verdicts))
                     self._date, self._shown = found[1], []
                 if self._shown and self._shown[-1][0] == lines:
                     self._shown[-1] = (lines, self._shown[-1][1], now)
                 else:
                     self._shown.append((lines, now, now))
 
-    async def _judge(self, date: str, shown: Sequence[tuple[Sequence[str], float, float]]) -> None:
-        first = datetime.fromisoformat(date).replace(tzinfo=UTC)
-        comparisons = [partial(comparison.of_top, lines) for lines, _, _ in shown]
-        is_still = any(last - begun >= STILL_SECONDS for _, begun, last in shown)
-        await self._verdicts.judge("top", first, first + SECOND, comparisons, is_whole=is_still)
+
+async def _of_screens(date: str, shown: Sequence[Seen], verdicts: Verdicts) -> None:
+    first = datetime.fromisoformat(date).replace(tzinfo=UTC)
+    comparisons = [partial(comparison.of_top, lines) for lines, _, _ in shown]
+    is_still = any(last - begun >= STILL_SECONDS for _, begun, last in shown)
+    await verdicts.judge("top", first, first + SECOND, comparisons, is_whole=is_still)
 
 
 @contextlib.asynccontextmanager
