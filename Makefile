@@ -64,6 +64,23 @@ sdk: setup ## Install RunPod's own package beside, in .venv-runpod: it and Vast.
 		&& cp tests/simulator/runpod/sdk.lock .venv-runpod/.installed; } \
 		|| echo "NOT INSTALLED: RunPod's package; the tests that need it skip" >&2
 
+.PHONY: stores
+stores: setup ## Install two S3 servers beside, for the guard's tests: moto in .venv-s3, s3rver in .node-s3
+	@cmp -s tests/guard/servers/s3.lock .venv-s3/.installed && exit 0; \
+	echo "installing moto into .venv-s3"; \
+	{ python3 -m venv --clear --without-pip .venv-s3 \
+		&& { $(UV) --python .venv-s3/bin/python --require-hashes -r tests/guard/servers/s3.lock \
+			|| $(PYTHON) -m pip --python .venv-s3/bin/python install --quiet --require-hashes -r tests/guard/servers/s3.lock; } \
+		&& cp tests/guard/servers/s3.lock .venv-s3/.installed; } \
+		|| echo "NOT INSTALLED: moto; the tests that need it skip" >&2
+	@cmp -s tests/guard/servers/package-lock.json .node-s3/.installed && exit 0; \
+	command -v npm >/dev/null || { echo "NOT INSTALLED: s3rver, npm is not here; the tests that need it skip" >&2; exit 0; }; \
+	echo "installing s3rver into .node-s3"; \
+	{ rm -rf .node-s3 && mkdir .node-s3 && cp tests/guard/servers/package.json tests/guard/servers/package-lock.json .node-s3/ \
+		&& (cd .node-s3 && npm ci --silent --ignore-scripts --no-audit --no-fund --no-update-notifier) \
+		&& cp tests/guard/servers/package-lock.json .node-s3/.installed; } \
+		|| echo "NOT INSTALLED: s3rver; the tests that need it skip" >&2
+
 .PHONY: demo
 demo: setup ## Rehearse a day of one workload in a bidding war and tell what it did and what it cost
 	@$(BIN)/gpubid rehearse --climate bidding_war --hours 24 --seed 1
@@ -110,7 +127,7 @@ test: setup ## Everything that check does and all other tests; prints the slowes
 	@$(MAKE) --jobs 3 style contracts toml types suite
 
 .PHONY: suite
-suite: tools sdk collected
+suite: tools sdk stores collected
 	@$(PYTHON) -m pytest $(IN_CI) --durations=20 tests
 
 # Compiles the tests once, beside mypy; on a clean clone every worker would do it for itself.

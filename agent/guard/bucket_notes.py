@@ -30,18 +30,23 @@ class BucketNotes:
         found = self.store.get(self.key(name), most_bytes)
         return None if found is None else (parsed(found.body), found.tag)
 
-    def write(self, name: str, note: Mapping[str, Any], **condition: Any) -> bool:  # noqa: ANN401 - as the store's
-        """Write a note; return False where its condition does not hold. A store without conditions is looked at."""
+    def write(self, name: str, note: Mapping[str, Any], *, tag: str | None = None, is_new: bool = False) -> bool:
+        """Write a note; return False where it is not the version `tag`, or `is_new` and there is one.
+
+        It is looked at first: some stores do not know conditions, and some take them and do not keep them.
+        """
         body = json.dumps(note, separators=(",", ":")).encode()
         key = self.key(name)
+        if is_new or tag is not None:
+            found = self.store.get(key, LARGEST_MANIFEST_BYTES)
+            if (found.tag if found is not None else None) != tag:
+                return False
         try:
-            return self.store.put(key, body, **condition)
+            return self.store.put(key, body, tag=tag, is_new=is_new)
         except Refused as refusal:
-            if not condition or refusal.status not in UNKNOWN_CONDITION_CODES:
+            if refusal.status not in UNKNOWN_CONDITION_CODES or not (is_new or tag is not None):
                 raise
-        found = self.store.get(key, LARGEST_MANIFEST_BYTES)
-        held = found is None if condition.get("is_new") else found is not None and found.tag == condition.get("tag")
-        return held and self.store.put(key, body)
+        return self.store.put(key, body)
 
 
 def parsed(body: bytes) -> Mapping[str, Any]:

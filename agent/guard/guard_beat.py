@@ -13,6 +13,7 @@ from agent.guard.guard_status import GuardStatus
 from agent.guard.object_store import StoreFailed
 
 BEAT_SECONDS, LOOK_SECONDS = 60.0, 10.0
+LONGEST_ID = 200
 
 
 class GuardBeat:
@@ -80,3 +81,9 @@ class GuardBeat:
             self._is_away = True
         else:
             self._is_away = False
+
+
+def order_id(order: Mapping[str, Any]) -> str | None:
+    """Return the id of the checkpoint that an order asks for, or None."""
+    wanted = order.get("checkpoint")
+    return wanted if isinstance(wanted, str) and 0 < len(wanted) <= LONGEST_ID else None

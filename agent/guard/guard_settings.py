@@ -53,6 +53,11 @@ class GuardSettings:
     run: int
     manifest_exists: bool
 
+    def interval_at(self, age_seconds: float) -> float:
+        """Return the seconds between two checkpoints at an age of the lease."""
+        fitting = [interval for age, interval in self.interval_by_age if age <= age_seconds]
+        return fitting[-1] if fitting else self.interval
+
 
 def read(environment: Mapping[str, str]) -> GuardSettings:
     """Return what an environment says, or raise UnusableSettings."""

@@ -14,6 +14,14 @@ class StoreFailed(Exception):
     """The store cannot be had now, or refuses. The message is one sentence."""
 
 
+class Unreachable(StoreFailed):
+    """No answer came, or one that promises nothing: asked again later it may work."""
+
+
+class DiskFailed(StoreFailed):
+    """The disk of the instance cannot be read or written, or is full."""
+
+
 class Refused(StoreFailed):
     """The store said no. `status` is its HTTP code, 0 where it has none."""
 
@@ -60,3 +68,6 @@ class ObjectStore(Protocol):
 
     def delete(self, key: str) -> None:
         """Remove an object; one that is not there is no error."""
+
+    def abort_stale(self, prefix: str, is_stale: Callable[[str, float], bool]) -> None:
+        """Drop unfinished uploads whose key and age in seconds are stale."""

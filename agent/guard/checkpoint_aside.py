@@ -1,0 +1,93 @@
+"""Takes a checkpoint aside: links that keep its files while the work replaces or deletes them; else copies."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.guard.checkpoint_files import OWN_FOLDER, SeenCheckpoint, SeenFile
+from agent.guard.object_store import DiskFailed
+
+
+@dataclass(frozen=True)
+class AsideFile:
+    """A file of a checkpoint, and where its content is kept."""
+
+    seen: SeenFile
+    kept: Path
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Return whether the content is the one that was seen."""
+        return self.seen.is_unchanged(self.kept)
+
+
+class AsideCheckpoint:
+    """The files of one checkpoint, kept until it is dropped."""
+
+    def __init__(self, seen: SeenCheckpoint, files: tuple[AsideFile, ...], folders: tuple[Path, ...]) -> None:
+        """Keep what was taken."""
+        self.seen = seen
+        self.files = files
+        self._folders = folders
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Return whether no file changed since it was seen."""
+        return all(file.is_unchanged for file in self.files)
+
+    def drop(self) -> None:
+        """Remove the links and copies."""
+        for folder in self._folders:
+            shutil.rmtree(folder, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                folder.parent.rmdir()
+
+
+def taken(seen: SeenCheckpoint, home: Path | None, name: str, *, may_copy: bool = True) -> AsideCheckpoint:
+    """Take every file aside, or raise DiskFailed. A link stays on the disk of the file, in the guard's folder or beside."""
+    folders: list[Path] = []
+    files = []
+    for number, file in enumerate(seen.files):
+        kept = _linked(file, home, name, number, folders)
+        if kept is None and may_copy:
+            kept = _copied(file, home, name, number, folders)
+        if kept is None:
+            AsideCheckpoint(seen, (), tuple(folders)).drop()
+            raise DiskFailed(f"{file.path} cannot be taken aside")
+        files.append(AsideFile(file, kept))
+    return AsideCheckpoint(seen, tuple(files), tuple(folders))
+
+
+def clear(home: Path | None) -> None:
+    """Remove what an earlier guard left in its folder."""
+    if home is not None:
+        shutil.rmtree(home / OWN_FOLDER, ignore_errors=True)
+
+
+def _linked(file: SeenFile, home: Path | None, name: str, number: int, folders: list[Path]) -> Path | None:
+    for place in (*folders, *([home / OWN_FOLDER / name] if home else []), file.path.parent / OWN_FOLDER / name):
+        kept = place / str(number)
+        with contextlib.suppress(OSError):
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if place not in folders:
+                folders.append(place)
+            kept.unlink(missing_ok=True)
+            os.link(file.path, kept)
+            return kept
+    return None
+
+
+def _copied(file: SeenFile, home: Path | None, name: str, number: int, folders: list[Path]) -> Path | None:
+    if home is None:
+        return None
+    place = home / OWN_FOLDER / name
+    with contextlib.suppress(OSError):
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if place not in folders:
+            folders.append(place)
+        return Path(shutil.copy2(file.path, place / str(number)))
+    return None

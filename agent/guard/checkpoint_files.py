@@ -1,0 +1,127 @@
+"""Which files a checkpoint is, as they stand on the disk now.
+
+A file's name in a checkpoint is the number of its path in the settings and the way below it: `0/step-7/model.pt`, or `0`
+where the path is the file itself. So a checkpoint fits another host whose paths have other names.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Iterator, Sequence
+
+MOST_FILES = 20_000
+"""A manifest of more would be larger than its 4 MB."""
+PARTIAL = ".gpubid-part"
+"""How the name of a file ends that is being restored."""
+OWN_FOLDER = ".gpubid-guard"
+
+
+class TooManyFiles(Exception):
+    """There are more files below the paths than a manifest names."""
+
+
+@dataclass(frozen=True)
+class SeenFile:
+    """A file of a checkpoint: its name in it, and where and how it is on the disk."""
+
+    name: str
+    path: Path
+    size_bytes: int
+    written_nanoseconds: int
+    inode: int
+
+    def is_unchanged(self, path: Path) -> bool:
+        """Return whether a path still has this very content, as far as size and time tell."""
+        try:
+            now = path.stat()
+        except OSError:
+            return False
+        return (now.st_size, now.st_mtime_ns) == (self.size_bytes, self.written_nanoseconds)
+
+
+@dataclass(frozen=True)
+class SeenCheckpoint:
+    """The files at one look, by name."""
+
+    files: tuple[SeenFile, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        """Return the size of all files."""
+        return sum(file.size_bytes for file in self.files)
+
+    @property
+    def newest_seconds(self) -> float:
+        """Return when the last of them was written, by the host's wall clock."""
+        return max(file.written_nanoseconds for file in self.files) / 1e9
+
+
+def look(paths: Sequence[str], complete: str | None) -> SeenCheckpoint | None:
+    """Return the checkpoint that stands below the paths, or None. Where a file must stand in it, the newest whole one."""
+    roots = [Path(os.path.realpath(path)) for path in paths]
+    folders = _complete_folders(roots, complete) if complete is not None else list(enumerate(roots))
+    files: list[SeenFile] = []
+    for number, folder in folders:
+        for file in _files(number, folder, roots):
+            files.append(file)
+            if len(files) > MOST_FILES:
+                raise TooManyFiles(f"more than {MOST_FILES} files")
+    return SeenCheckpoint(tuple(sorted(files, key=lambda file: file.name))) if files else None
+
+
+def _complete_folders(roots: Sequence[Path], pattern: str) -> list[tuple[int, Path]]:
+    """Return the folder of each root's newest file that matches; a root that is that file stands for itself."""
+    found: list[tuple[int, Path]] = []
+    for number, root in enumerate(roots):
+        markers = [(path.stat().st_mtime_ns, path) for path in _matching(root, pattern)]
+        if markers:
+            newest = max(markers)[1]
+            found.append((number, newest.parent if newest != root else root))
+        elif root.is_file() and fnmatch.fnmatch(root.name, pattern):
+            found.append((number, root))
+    return found
+
+
+def _matching(root: Path, pattern: str) -> Iterator[Path]:
+    try:
+        for path in root.glob(pattern):
+            if path.is_file() and not path.name.endswith(PARTIAL):
+                yield path
+    except (OSError, ValueError, NotImplementedError):
+        return
+
+
+def _files(number: int, folder: Path, roots: Sequence[Path]) -> Iterator[SeenFile]:
+    root = roots[number]
+    if folder.is_file():
+        yield from _seen(str(number), folder, roots)
+        return
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name != OWN_FOLDER]
+        for name in names:
+            path = Path(place, name)
+            if not name.endswith(PARTIAL):
+                yield from _seen(f"{number}/{path.relative_to(root).as_posix()}", path, roots)
+
+
+def _seen(name: str, path: Path, roots: Sequence[Path]) -> Iterator[SeenFile]:
+    """Yield a plain file, or what a link leads to below the paths; a file that went meanwhile is none."""
+    try:
+        if path.is_symlink():
+            path = Path(os.path.realpath(path))
+            if not any(is_below(path, root) for root in roots):
+                return
+        status = path.stat()
+        name.encode()
+    except (OSError, ValueError):
+        return
+    if os.path.isfile(path):  # noqa: PTH113 - no exception for what went
+        yield SeenFile(name, path, status.st_size, status.st_mtime_ns, status.st_ino)
+
+
+def is_below(path: Path, root: Path) -> bool:
+    """Return whether a path is a root or lies below it."""
+    return path == root or root in path.parents

@@ -1,0 +1,76 @@
+"""Two S3 servers as programs of their own, over TCP: s3rver checks signatures, moto is a second reading of the API.
+
+They live in environments of their own, .node-s3 and .venv-s3 (`make stores`).
+"""
+
+import contextlib
+import dataclasses
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from subprocess import DEVNULL, PIPE
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+MOTO = ROOT / ".venv-s3/bin/python"
+S3RVER = ROOT / ".node-s3/node_modules/@20minutes/s3rver"
+BUCKET = "runs"
+KEY_ID = SECRET = "S3RVER"
+"""The one key that s3rver knows; moto takes any."""
+HERE = {"moto": (ROOT / ".venv-s3/.installed").exists(), "s3rver": S3RVER.exists() and shutil.which("node") is not None}
+_MOTO = """
+import sys, time
+from moto.server import ThreadedMotoServer
+server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+server.start()
+import urllib.request
+host, port = server.get_host_and_port()
+urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{port}/" + sys.argv[1], method="PUT"))
+print(port, flush=True)
+sys.stdin.read()
+"""
+_S3RVER = """
+const S3rver = require(process.argv[1]);
+const options = {address: "127.0.0.1", port: 0, silent: true, directory: process.argv[2],
+  configureBuckets: [{name: process.argv[3]}]};
+new S3rver(options).run().then((address) => console.log(address.port));
+process.stdin.on("end", () => process.exit()).resume();
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Store:
+    """A server that runs: its address, and the bucket in it."""
+
+    name: str
+    url: str
+
+    def place(self, root: str, **changes: Any) -> dict[str, Any]:
+        """Return the bucket as the guard's settings name it."""
+        return {"endpoint": self.url, "region": "us-east-1", "name": BUCKET, "root": root, **changes}
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """Return the guard's variables for its key."""
+        return {"GPUBID_BUCKET_KEY_ID": KEY_ID, "GPUBID_BUCKET_SECRET": SECRET}
+
+
+@contextlib.contextmanager
+def running(name: str, folder: Path) -> Iterator[Store]:
+    """Run a server; it ends with its standard input."""
+    words = {
+        "moto": [str(MOTO), "-c", _MOTO, BUCKET],
+        "s3rver": ["node", "-e", _S3RVER, str(S3RVER), str(folder), BUCKET],
+    }[name]
+    folder.mkdir(parents=True, exist_ok=True)
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder)}
+    with subprocess.Popen(words, env=environment, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, text=True) as server:
+        assert server.stdout is not None
+        port = server.stdout.readline().strip()
+        assert port.isdigit(), f"{name} did not start: {port}"
+        try:
+            yield Store(name, f"http://127.0.0.1:{port}")
+        finally:
+            server.kill()

@@ -1,0 +1,112 @@
+"""A proxy before an S3 server that answers as a bad day would: errors, cuts, slowness; it counts requests."""
+
+import contextlib
+import http.client
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from tests.support.s3_servers import Store
+
+CUT = "cut"
+Fault = Callable[[str, str], int | str | None]
+"""What happens to a request of a method and a path: a status to answer with, CUT, or nothing."""
+
+
+class StoreProxy:
+    """Steers what the clients of one server see."""
+
+    def __init__(self, behind: Store) -> None:
+        self.asked: list[tuple[str, str]] = []
+        self.fault: Fault = lambda _method, _path: None
+        self.cut_after: int | None = None
+        self.slow_seconds = 0.0
+        self.date: str | None = None
+        self.behind = behind
+        self.url = ""
+
+    def count(self, method: str, part: str = "") -> int:
+        """Return how many requests of a method came whose path has a part."""
+        return sum(asked == method and part in path for asked, path in self.asked)
+
+    def once(self, status: int | str, method: str, part: str = "", times: int = 1) -> None:
+        """Let the next requests of a kind fail, that many times."""
+        left = [status] * times
+
+        def fault(asked: str, path: str) -> int | str | None:
+            return left.pop() if left and asked == method and part in path else None
+
+        self.fault = fault
+
+
+@contextlib.contextmanager
+def before(store: Store, certificate: Path | None = None) -> Iterator[StoreProxy]:
+    """Run a proxy; with a certificate (and its key in one file) over TLS."""
+    proxy = StoreProxy(store)
+
+    class Handler(_Handler):
+        it = proxy
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    if certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    proxy.url = f"{'https' if certificate else 'http'}://127.0.0.1:{server.server_address[1]}"
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    try:
+        yield proxy
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    it: StoreProxy
+
+    def log_message(self, *_: Any) -> None:
+        """Print nothing."""
+
+    def _serve(self) -> None:
+        it = self.it
+        it.asked.append((self.command, self.path))
+        fault = it.fault(self.command, self.path)
+        if fault == CUT:
+            self.rfile.read(min(int(self.headers.get("content-length", 0)), 65_536))
+            self.close_connection = True
+            return
+        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        time.sleep(it.slow_seconds)
+        if isinstance(fault, int):
+            self._answer(fault, {}, b"<Error><Code>Weather</Code><Message>a fault of the test</Message></Error>")
+            return
+        address = urlsplit(it.behind.url)
+        link = http.client.HTTPConnection(address.hostname or "", address.port, timeout=60)
+        link.request(self.command, self.path, body, dict(self.headers.items()))
+        answer = link.getresponse()
+        self._answer(answer.status, dict(answer.getheaders()), answer.read())
+        link.close()
+
+    def _answer(self, status: int, headers: dict[str, str], body: bytes) -> None:
+        self.send_response_only(status)
+        length = headers.get("Content-Length", headers.get("content-length", str(len(body))))
+        self.send_header("Content-Length", length if self.command == "HEAD" else str(len(body)))
+        self.send_header("Date", self.it.date or headers.get("Date") or self.date_time_string())
+        for name in ("ETag", "Content-Range", "Last-Modified"):
+            if (value := headers.get(name) or headers.get(name.lower())) is not None:
+                self.send_header(name, value)
+        self.end_headers()
+        cut, self.it.cut_after = (self.it.cut_after, None) if len(body) > 1_000_000 else (None, self.it.cut_after)
+        with contextlib.suppress(OSError):
+            self.wfile.write(body if cut is None else body[:cut])
+        if cut is not None:
+            self.close_connection = True
+
+    do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = _serve  # noqa: N815 - http.server calls them so
