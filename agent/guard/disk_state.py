@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import threading
 from pathlib import Path
 from typing import Any, Mapping, Sequence
 
@@ -44,14 +45,16 @@ class DiskState:
         """Read what an earlier guard of the same run left."""
         self._place = place
         self._run = run
+        self._lock = threading.Lock()
         left = _read(place / _STATE) if place is not None else None
         self.found = left is not None and left.get("run") == run
         self.facts: dict[str, Any] = left if left is not None and self.found else {}
 
     def keep(self, **facts: Any) -> bool:  # noqa: ANN401 - any JSON
         """Write facts beside those that are there; return whether the disk has them now."""
-        self.facts.update(facts, run=self._run)
-        return self._place is not None and _write(self._place / _STATE, self.facts)
+        with self._lock:
+            self.facts.update(facts, run=self._run)
+            return self._place is not None and _write(self._place / _STATE, self.facts)
 
     def note_stop(self, now: float) -> None:
         """Write when a stop was announced, and let the disk have it before anything else is done."""

@@ -13,7 +13,6 @@ from agent.guard.guard_status import GuardStatus
 from agent.guard.object_store import StoreFailed
 
 BEAT_SECONDS, LOOK_SECONDS = 60.0, 10.0
-LONGEST_ID = 200
 
 
 class GuardBeat:
@@ -35,10 +34,14 @@ class GuardBeat:
         self._take_order = take_order
         self._woken = threading.Event()
         self._due = 0.0
-        self._is_away = False
+        self._is_away = self._is_started = False
+        self._beating = threading.Lock()
 
     def start(self) -> None:
-        """Begin, with a beat at once."""
+        """Begin, with a beat at once; once."""
+        if self._is_started:
+            return
+        self._is_started = True
         threading.Thread(target=self._run, daemon=True, name="beat").start()
 
     def soon(self) -> None:
@@ -48,10 +51,11 @@ class GuardBeat:
 
     def beat(self) -> None:
         """Beat once, on this thread."""
-        said = self._status.beat(self._clock.now())
-        self._output.say(f"gpubid-guard {json.dumps(said, separators=(',', ':'))}")
-        if self._notes is not None:
-            self._heard(lambda: self._tell(said))
+        with self._beating:
+            said = self._status.beat(self._clock.now())
+            self._output.say(f"gpubid-guard {json.dumps(said, separators=(',', ':'))}")
+            if self._notes is not None:
+                self._heard(lambda: self._tell(said))
 
     def _run(self) -> None:
         while True:
@@ -81,9 +85,3 @@ class GuardBeat:
             self._is_away = True
         else:
             self._is_away = False
-
-
-def order_id(order: Mapping[str, Any]) -> str | None:
-    """Return the id of the checkpoint that an order asks for, or None."""
-    wanted = order.get("checkpoint")
-    return wanted if isinstance(wanted, str) and 0 < len(wanted) <= LONGEST_ID else None

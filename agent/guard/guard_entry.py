@@ -7,11 +7,13 @@ import sys
 from typing import NoReturn, Sequence
 
 from agent.guard import disk_state, guard_settings
-from agent.guard.guard_life import GuardLife
+from agent.guard.bucket_notes import BucketNotes
+from agent.guard.guard_clock import GuardClock
+from agent.guard.guard_life import CANNOT_START, GuardLife
 from agent.guard.guard_output import GuardOutput
+from agent.guard.guard_settings import GuardSettings
+from agent.guard.s3.s3_objects import S3Objects
 from agent.guard.work_process import NOT_EXECUTABLE, NOT_FOUND
-
-CANNOT_START = 78
 
 
 def main() -> NoReturn:
@@ -29,10 +31,18 @@ def main() -> NoReturn:
         sys.stdout.write(f"gpubid-guard: cannot start: {mistake}\n")
         sys.exit(CANNOT_START)
     place = disk_state.folder(os.environ)
+    clock = GuardClock(guard_settings.speed(os.environ))
+    notes = _notes(settings, clock)
     # Threads that wait for a server must not keep the process.
-    code = GuardLife(settings, os.environ, command, place, GuardOutput()).run()
+    code = GuardLife(settings, os.environ, command, place, GuardOutput(), clock, notes).run()
     sys.stdout.flush()
     os._exit(code)
+
+
+def _notes(settings: GuardSettings, clock: GuardClock) -> BucketNotes | None:
+    if settings.bucket is None:
+        return None
+    return BucketNotes(S3Objects(settings.bucket, clock), settings.bucket.root)
 
 
 def _run_bare(command: Sequence[str], why: str) -> NoReturn:

@@ -1,4 +1,4 @@
-"""The life of the guard: start the work, watch it, say how it ended, and stay asleep after a finished one.
+"""The life of the guard: bring a checkpoint, start the work, watch it, say how it ended, sleep after a finished one.
 
 1. The work is never started again after an end with a done code: the note in the bucket and the one on the disk say so.
 2. A stop that was announced is written down before anything else is done.
@@ -7,23 +7,31 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from typing import Any, Mapping, Sequence
 
 from agent.guard import guard_settings, guard_status
+from agent.guard.bucket_notes import END, BucketNotes
+from agent.guard.checkpoints.checkpoint_carrier import CheckpointCarrier
 from agent.guard.disk_state import DiskState
 from agent.guard.guard_beat import GuardBeat
 from agent.guard.guard_clock import GuardClock
+from agent.guard.guard_origin import CRASH_SECONDS, CannotBegin, GuardOrigin
 from agent.guard.guard_output import GuardOutput
 from agent.guard.guard_settings import GuardSettings
 from agent.guard.guard_status import GuardStatus
+from agent.guard.object_store import StoreFailed
 from agent.guard.reaper import Reaper
 from agent.guard.signal_line import STOPS, SignalLine
 from agent.guard.work_end import WorkEnd
 from agent.guard.work_process import NOT_EXECUTABLE, NOT_FOUND, WorkProcess
 
+CANNOT_START = 78
+STOPPED = 128 + signal.SIGTERM
 LOOK_SECONDS, LOOK_SECONDS_OF_A_STOP = 1.0, 0.1
-"""Real seconds between two looks where no signal comes."""
+"""Seconds between two looks where no signal comes."""
+RETRY_SECONDS = 30.0
 
 
 class GuardLife:
@@ -36,30 +44,74 @@ class GuardLife:
         command: Sequence[str],
         place: Path | None,
         output: GuardOutput,
+        clock: GuardClock,
+        notes: BucketNotes | None,
     ) -> None:
         """Take signals from now on."""
         self._settings = settings
         self._command = command
         self._output = output
+        self._clock = clock
+        self._notes = notes
         self._signals = SignalLine()
         self._reaper = Reaper()
-        self._clock = GuardClock(guard_settings.speed(environment))
         progress = place / "progress" if place is not None else None
         self._environment = guard_settings.work_environment(environment, str(progress) if progress else None)
         self._disk = DiskState(place, settings.run)
         self._status = GuardStatus(settings.lease, progress, place or Path("/"))
-        self._beat = GuardBeat(self._clock, output, self._status, None, self._take_order)
+        self._beat = GuardBeat(clock, output, self._status, notes, self._take_order)
+        self._carrier: CheckpointCarrier | None = None
+        self._origin: GuardOrigin | None = None
+        if notes is not None:
+            shared = (settings, notes, clock, output, self._status, self._disk)
+            self._carrier = CheckpointCarrier(*shared, place)
+            self._origin = GuardOrigin(*shared)
+        self._stop_until: float | None = None
+        self._is_stop_forwarded = False
 
     def run(self) -> int:
         """Live to the end; return the exit code."""
-        if self._disk.facts.get("done") is True:
+        if self._disk.facts.get("done") is True or self._has_ended_elsewhere():
             return self._sleep("the work is done, it does not start again")
         self._status.set(notice=self._disk.taken_notice())
         self._disk.keep(lease=self._settings.lease, ended=False)
-        self._status.phase = guard_status.RUNNING
+        if self._carrier is not None:
+            self._carrier.told = self._beat.soon
+        else:
+            self._status.phase = guard_status.RUNNING
         self._beat.start()
-        end = self._worked()
-        return self._ended(end)
+        try:
+            if self._origin is not None:
+                self._origin.find(self._signals.stopping)
+            end = self._lived()
+        except CannotBegin as why:
+            self._status.phase = guard_status.FAILED
+            self._output.say(f"gpubid-guard: cannot start: {why}")
+            self._beat.beat()
+            return CANNOT_START
+        return STOPPED if end is None else self._ended(end)
+
+    def _has_ended_elsewhere(self) -> bool:
+        """Return whether the bucket says that the work is done; where it is away, the daemon would have said so."""
+        try:
+            found = self._notes.read(END) if self._notes is not None else None
+        except StoreFailed as failure:
+            self._output.say(f"gpubid-guard: the bucket is away: {failure}")
+            return False
+        return found is not None and found[0].get("done") is True
+
+    def _lived(self) -> WorkEnd | None:
+        """Run the command, again where what it began from may be why it crashed; None where a stop came before."""
+        while not self._signals.stopping.is_set():
+            begun = self._clock.now()
+            end = self._worked()
+            is_crash = not end.was_stopped and end.code not in self._settings.done_codes
+            if not is_crash or self._clock.now() - begun >= CRASH_SECONDS or self._origin is None:
+                return end
+            self._output.say(f"gpubid-guard: {end.sentence()} within a minute")
+            if not self._origin.crashed(self._signals.stopping):
+                return end
+        return None
 
     def _worked(self) -> WorkEnd:
         """Start the command and watch it to its end."""
@@ -70,6 +122,12 @@ class GuardLife:
         except (OSError, ValueError) as error:
             return self._never_began(error, NOT_EXECUTABLE)
         work.print_to(self._output)
+        if self._carrier is not None and self._origin is not None:
+            self._carrier.start(work.ask, is_restored=self._origin.is_restored)
+        if self._status.phase != guard_status.RUNNING:
+            self._status.phase = guard_status.RUNNING
+            self._beat.soon()
+        self._disk.keep(started=True)
         end = self._watched(work)
         work.end()
         return end
@@ -82,9 +140,9 @@ class GuardLife:
         is_announced = False
         while True:
             stopping = self._signals.stopping.is_set()
-            self._signals.wait(self._clock.real(LOOK_SECONDS_OF_A_STOP) if stopping else LOOK_SECONDS)
+            self._signals.wait(self._clock.real(LOOK_SECONDS_OF_A_STOP if stopping else LOOK_SECONDS))
             self._reaper.reap()
-            self._pass_on_signals(work)
+            self._take_signals(work)
             code = work.code
             # A command that leaves the work to others of its group, as `train &` in a script does, has not ended it.
             if code is not None and (code != 0 or not work.has_others):
@@ -93,35 +151,73 @@ class GuardLife:
                 is_announced = True
                 self._output.say("gpubid-guard: the command ended with code 0, others of its group still run")
 
-    def _pass_on_signals(self, work: WorkProcess) -> None:
+    def _take_signals(self, work: WorkProcess) -> None:
         for number in self._signals.taken():
-            if number in STOPS:
-                self._disk.note_stop(self._clock.now())
-            work.signal(number)
-        if self._signals.stopping.is_set():
-            self._disk.note_alive(self._clock.now())
+            if number in STOPS and self._stop_until is None:
+                self._begin_stop()
+            elif number not in STOPS:
+                work.signal(number)
+        if self._stop_until is None:
+            return
+        self._disk.note_alive(self._clock.now())
+        is_time = self._clock.now() >= self._stop_until or self._carrier is None or self._carrier.has_ended
+        if is_time and not self._is_stop_forwarded:
+            self._is_stop_forwarded = True
+            work.signal(signal.SIGTERM)
+
+    def _begin_stop(self) -> None:
+        """Write the notice down, and ask for a last checkpoint; the work hears of it after that."""
+        now = self._clock.now()
+        self._disk.note_stop(now)
+        self._status.phase = guard_status.ENDING
+        self._status.set(notice={"sigterm_seen": True, "seconds": 0.0})
+        self._stop_until = now + self._settings.final_within
+        if self._carrier is not None:
+            self._carrier.end_soon()
 
     def _ended(self, end: WorkEnd) -> int:
         """Say how it ended; return the exit code, after a finished work only when told to end."""
         is_done = end.is_done(self._settings.done_codes)
-        self._disk.keep(ended=True, done=is_done)
+        if self._carrier is not None:
+            self._carrier.finish(is_clean=is_done)
+        manifest = self._disk.facts.get("manifest")
+        note = end.note(self._settings.lease, self._settings.done_codes, manifest, self._output.last_lines())
+        self._disk.keep(ended=True, done=is_done, end=note)
         self._status.phase = guard_status.DONE if is_done else guard_status.FAILED
         self._output.say(f"gpubid-guard: {end.sentence()}")
         if is_done:
             return self._sleep("asleep until the instance is released")
+        self._tell_end(f"ended-{self._settings.lease}.json", note)
         self._beat.beat()
         return end.exit_code
+
+    def _tell_end(self, name: str, note: Mapping[str, Any]) -> bool:
+        """Write the end into the bucket; return whether it is there."""
+        try:
+            if self._notes is not None:
+                self._notes.write(name, note, is_new=name == END)
+        except StoreFailed as failure:
+            self._output.say(f"gpubid-guard: the end is not in the bucket: {failure}")
+            return False
+        return True
 
     def _sleep(self, why: str) -> int:
         """Stay until a signal asks for the end: an exit would make a market start the work again."""
         self._status.phase = guard_status.DONE
         self._output.say(f"gpubid-guard: {why}")
+        note = self._disk.facts.get("end")
+        is_told, retry = not isinstance(note, dict), 0.0
+        if not is_told:
+            is_told, retry = self._tell_end(END, note or {}), self._clock.now() + RETRY_SECONDS
         self._beat.start()
         self._beat.soon()
         while not self._signals.stopping.is_set():
-            self._signals.wait(LOOK_SECONDS)
+            self._signals.wait(self._clock.real(LOOK_SECONDS))
             self._reaper.reap()
+            if not is_told and self._clock.now() >= retry:
+                is_told, retry = self._tell_end(END, note or {}), self._clock.now() + RETRY_SECONDS
         return 0
 
     def _take_order(self, order: Mapping[str, Any]) -> None:
-        pass
+        if self._carrier is not None:
+            self._carrier.take_order(order)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import shutil
 import threading
@@ -43,6 +44,15 @@ class GuardStatus:
         """Keep new values."""
         with self._lock:
             self._fields.update(fields)
+
+    def set_progress(self, number: float | None) -> None:
+        """Take back the progress to that of a restored checkpoint; without one it is unknown."""
+        if self._progress_file is not None:
+            with contextlib.suppress(OSError):
+                if number is None:
+                    self._progress_file.unlink()
+                else:
+                    self._progress_file.write_text(f"{number}\n")
 
     def progress(self) -> float | None:
         """Return the number that the work last wrote, or None."""

@@ -57,7 +57,7 @@ class ObjectStore(Protocol):
     def put(self, key: str, body: bytes, *, tag: str | None = None, is_new: bool = False) -> bool:
         """Write a small object; return False where it is not the version `tag`, or `is_new` and there is one."""
 
-    def upload(self, key: str, file: Path, is_wanted: Callable[[], bool]) -> str:
+    def upload(self, key: str, file: Path) -> str:
         """Write a file, and return its SHA-256. Parts that are there from an earlier try are kept."""
 
     def download(self, key: str, file: Path, size_bytes: int) -> str:

@@ -15,7 +15,7 @@ from agent.guard.bucket_notes import BucketNotes
 from agent.guard.guard_clock import GuardClock
 from agent.guard.guard_settings import BucketPlace
 from agent.guard.object_store import DiskFailed, Fetched, Refused, StoreFailed, Unreachable
-from agent.guard.s3 import s3_answers, s3_client
+from agent.guard.s3 import s3_answers, s3_client, s3_multipart, s3_objects
 from agent.guard.s3.s3_multipart import SMALLEST_PART, part_size
 from agent.guard.s3.s3_objects import S3Objects
 from tests.support import s3_servers, store_proxy
@@ -80,10 +80,6 @@ def sha256(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def wanted() -> bool:
-    return True
-
-
 def test_small_objects_come_back_as_they_were(store: Store) -> None:
     objects = client(store.url)
     odd = "other/a&b<c>.json"
@@ -108,7 +104,7 @@ def test_small_objects_come_back_as_they_were(store: Store) -> None:
 
 def test_a_large_file_goes_in_parts_and_comes_back(proxy: StoreProxy, large: Path, tmp_path: Path) -> None:
     objects = client(proxy.url)
-    assert objects.upload("large", large, wanted) == sha256(large)
+    assert objects.upload("large", large) == sha256(large)
     assert proxy.count("PUT", "partNumber=") == 3
     assert objects.download("large", tmp_path / "back", LARGE) == sha256(large)
     assert (tmp_path / "back").read_bytes() == large.read_bytes()
@@ -120,10 +116,10 @@ def test_an_upload_goes_on_with_the_parts_that_are_there(store: Store, proxy: St
     proxy.fault = lambda method, path: 403 if method == "PUT" and "partNumber=3" in path else None
     objects = client(proxy.url)
     with pytest.raises(Refused):
-        objects.upload("half", large, wanted)
+        objects.upload("half", large)
     proxy.fault = lambda _method, _path: None
     proxy.asked.clear()
-    assert objects.upload("half", large, wanted) == sha256(large)
+    assert objects.upload("half", large) == sha256(large)
     assert [path.partition("&")[0] for method, path in proxy.asked if method == "PUT"] == ["/runs/half?partNumber=3"]
 
 
@@ -131,8 +127,9 @@ def test_a_stale_upload_is_dropped(store: Store, proxy: StoreProxy, large: Path)
     if store.name == "s3rver":
         pytest.skip("s3rver keeps no list of unfinished uploads")
     objects = client(proxy.url)
-    with pytest.raises(StoreFailed, match="not wanted"):
-        objects.upload("stale/one", large, lambda: False)
+    proxy.fault = lambda method, path: 403 if "partNumber=2" in path and method == "PUT" else None
+    with pytest.raises(Refused):
+        objects.upload("stale/one", large)
     seen: list[str] = []
 
     def is_stale(key: str, _age: float) -> bool:
@@ -159,7 +156,7 @@ def test_the_age_of_an_upload_is_read() -> None:
 
 def test_a_download_goes_on_where_the_connection_was_cut(proxy: StoreProxy, large: Path, tmp_path: Path) -> None:
     objects = client(proxy.url)
-    objects.upload("cut", large, wanted)
+    objects.upload("cut", large)
     proxy.cut_after = 5_000_000
     assert objects.download("cut", tmp_path / "back", LARGE) == sha256(large)
     assert proxy.count("GET", "/runs/cut") == 2
@@ -167,7 +164,7 @@ def test_a_download_goes_on_where_the_connection_was_cut(proxy: StoreProxy, larg
 
 def test_a_download_goes_on_where_an_earlier_process_stopped(proxy: StoreProxy, large: Path, tmp_path: Path) -> None:
     objects = client(proxy.url)
-    objects.upload("part", large, wanted)
+    objects.upload("part", large)
     (tmp_path / "back").write_bytes(large.read_bytes()[:7_000_000])
     assert objects.download("part", tmp_path / "back", LARGE) == sha256(large)
     (tmp_path / "back").write_bytes(large.read_bytes() + b"more")
@@ -180,7 +177,7 @@ def test_what_passes_is_tried_again(proxy: StoreProxy, large: Path) -> None:
         proxy.once(status, "PUT", times=3)
         assert objects.put("again", b"{}")
         proxy.once(status, "PUT", "partNumber=2", times=2)
-        assert objects.upload("again-large", large, wanted) == sha256(large)
+        assert objects.upload("again-large", large) == sha256(large)
     proxy.fault = lambda _method, _path: 503
     proxy.asked.clear()
     with pytest.raises(Unreachable, match="503 Weather: a fault of the test"):
@@ -190,7 +187,7 @@ def test_what_passes_is_tried_again(proxy: StoreProxy, large: Path) -> None:
 
 def test_a_refusal_is_said_once_and_not_tried_again(proxy: StoreProxy, large: Path, tmp_path: Path) -> None:
     objects = client(proxy.url)
-    objects.upload("refused", large, wanted)
+    objects.upload("refused", large)
     proxy.fault = lambda _method, _path: 403
     proxy.asked.clear()
     with pytest.raises(Refused, match="403"):
@@ -207,7 +204,7 @@ def test_a_wrong_secret_is_refused(store: Store, large: Path) -> None:
     with pytest.raises(Refused, match="403 SignatureDoesNotMatch"):
         objects.put("wrong", b"{}")
     with pytest.raises(StoreFailed):
-        objects.upload("wrong", large, wanted)
+        objects.upload("wrong", large)
 
 
 @pytest.mark.parametrize("off", [3_600.0, -86_400.0])
@@ -246,19 +243,22 @@ def test_a_store_that_refuses_conditions_is_written_after_a_look(proxy: StorePro
     assert not notes.write("note", {"version": 1}, is_new=True)
 
 
-def test_a_file_that_goes_or_shrinks_fails_as_the_disk(store: Store, large: Path, tmp_path: Path) -> None:
+def test_a_file_that_goes_or_shrinks_fails_as_the_disk(
+    store: Store, large: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     objects = client(store.url)
     with pytest.raises(DiskFailed):
-        objects.upload("gone", tmp_path / "nowhere", wanted)
-    first = [True]
-
-    def shrink() -> bool:
-        if first.pop() if first else False:
-            os.truncate(large, SMALLEST_PART + 10)
-        return True
-
+        objects.upload("gone", tmp_path / "nowhere")
+    whole = s3_multipart.pieces(large, 0, LARGE)
+    next(whole)
+    os.truncate(large, SMALLEST_PART + 10)
     with pytest.raises(DiskFailed, match="shorter"):
-        objects.upload("shrunk", large, shrink)
+        list(whole)
+    real, s3_size = s3_objects._size, LARGE
+    monkeypatch.setattr(s3_objects, "_size", lambda _file: s3_size)
+    with pytest.raises(DiskFailed, match="shorter"):
+        objects.upload("shrunk", large)
+    monkeypatch.setattr(s3_objects, "_size", real)
     assert objects.get("shrunk", 10) is None
     objects.put("whole", b"1234567890")
     with pytest.raises(DiskFailed):

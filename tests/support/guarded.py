@@ -7,22 +7,23 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from agent.config import guard_archive
 
 PATIENCE_SECONDS = 120.0
+ROOT = "prefix/fleet/train/0/1"
 SPEED = 50.0
 """Seconds of the guard in a real one: it beats and looks that often."""
 
 
-def until(ask: Callable[[], Any], what: str) -> Any:
-    """Return the first answer that is true, asking for a bounded time."""
+def until(ask: Callable[[], Any], what: str, text: Callable[[], str] = str) -> Any:
+    """Return the first answer that is true, asking for a bounded time; `text` explains a failure."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not (answer := ask()):
-        assert time.monotonic() < deadline, f"never seen: {what}"
+        assert time.monotonic() < deadline, f"never seen: {what}: {text()[-3000:]}"
         time.sleep(0.02)
     return answer
 
@@ -44,11 +45,11 @@ class Guarded:
 
     def said(self, part: str) -> None:
         """Wait until a text is printed."""
-        until(lambda: part in self.text(), f"{part!r} in {self.text()[-2000:]}")
+        until(lambda: part in self.text(), repr(part), self.text)
 
     def phase(self, phase: str) -> dict[str, Any]:
         """Wait for a beat of a phase; return it."""
-        found = until(lambda: [beat for beat in self.beats() if beat["phase"] == phase], f"{phase}: {self.text()}")
+        found = until(lambda: [beat for beat in self.beats() if beat["phase"] == phase], phase, self.text)
         return dict(found[0])
 
     def ended(self) -> int:
@@ -90,16 +91,24 @@ class Instance:
 
     @contextlib.contextmanager
     def started(
-        self, *command: str, env: Mapping[str, str] | None = None, before: tuple[str, ...] = (), **changes: Any
+        self,
+        *command: str,
+        env: Any = None,
+        before: Any = (),
+        store: Any = None,
+        **changes: Any,
     ) -> Iterator[Guarded]:
         """Run a command under the guard; at the end all of it is killed."""
         self._starts += 1
+        if store is not None:
+            changes.setdefault("bucket", store.place(ROOT))
         log = self.place / f"log-{self._starts}"
         environment = {
             "PATH": os.environ["PATH"],
             "GPUBID_GUARD_HOME": str(self.home),
             "GPUBID_GUARD": json.dumps(self.settings(**changes)),
             "SIM_SPEED": f"{SPEED:g}",
+            **(store.keys if store is not None else {}),
             **(env or {}),
         }
         words = [*before, self._python, "-I", "-S", str(self.archive), "--", *command]

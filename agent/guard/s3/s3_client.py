@@ -87,7 +87,7 @@ class S3Client:
         last = Unreachable("never asked")
         for number in range(TRIES):
             if number:
-                pause(number)
+                self.pause(number)
             try:
                 with self.opened(request, accepted) as response:
                     most = most_bytes if _is_success(response) else _ERROR_BYTES
@@ -118,6 +118,11 @@ class S3Client:
                 self._idle.append(connection)
             else:
                 connection.close()
+
+    def pause(self, number: int) -> None:
+        """Wait before a further try, longer each time."""
+        seconds = min(FIRST_PAUSE_SECONDS * 2.0 ** (number - 1), LONGEST_PAUSE_SECONDS)
+        self._clock.wait(threading.Event(), seconds * random.SystemRandom().uniform(0.5, 1.0))
 
     def close(self) -> None:
         """Close what is idle."""
@@ -167,12 +172,6 @@ class S3Client:
         code, message = s3_answers.refusal(response.read(_ERROR_BYTES))
         sentence = f"{request.method} was answered {response.status} {code}: {message}".rstrip(": ")
         return Unreachable(sentence) if response.status in PASSING else Refused(sentence, response.status)
-
-
-def pause(number: int) -> None:
-    """Wait before a further try, longer each time."""
-    seconds = min(FIRST_PAUSE_SECONDS * 2.0 ** (number - 1), LONGEST_PAUSE_SECONDS)
-    threading.Event().wait(seconds * random.SystemRandom().uniform(0.5, 1.0))
 
 
 def _is_success(response: http.client.HTTPResponse) -> bool:

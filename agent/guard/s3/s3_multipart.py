@@ -65,7 +65,7 @@ class S3Multipart:
         """Send by a client."""
         self._client = client
 
-    def upload(self, key: str, file: Path, size_bytes: int, is_wanted: Callable[[], bool]) -> str:
+    def upload(self, key: str, file: Path, size_bytes: int) -> str:
         """Write a file as an object; return its SHA-256."""
         upload_id, there = self._begun(key)
         whole = hashlib.sha256()
@@ -73,8 +73,6 @@ class S3Multipart:
         with ThreadPoolExecutor(AT_ONCE, "part") as pool:
             waiting: set[Future[tuple[int, str]]] = set()
             for part in _parts(file, size_bytes, whole, has_md5=bool(there)):
-                if not is_wanted():
-                    break
                 old = there.get(part.number)
                 if old is not None and part.md5 and (old.tag, old.size_bytes) == (part.md5, part.size_bytes):
                     tags[part.number] = old.tag
@@ -84,8 +82,6 @@ class S3Multipart:
                     done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
                     tags.update(each.result() for each in done)
             tags.update(each.result() for each in waiting)
-        if not is_wanted():
-            raise StoreFailed("the upload is not wanted any more")
         self._complete(key, upload_id, tags)
         return whole.hexdigest()
 

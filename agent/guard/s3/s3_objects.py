@@ -12,7 +12,7 @@ from agent.guard.guard_clock import GuardClock
 from agent.guard.guard_settings import BucketPlace
 from agent.guard.object_store import DiskFailed, Fetched, Listed, Refused, Unreachable
 from agent.guard.s3 import s3_answers
-from agent.guard.s3.s3_client import CHANGED, CONFLICT, NOT_FOUND, PARTIAL, TRIES, S3Client, S3Request, pause
+from agent.guard.s3.s3_client import CHANGED, CONFLICT, NOT_FOUND, PARTIAL, TRIES, S3Client, S3Request
 from agent.guard.s3.s3_multipart import PIECE, SMALLEST_PART, S3Multipart, pieces
 from agent.guard.s3.signature import SigningKey
 
@@ -48,11 +48,11 @@ class S3Objects:
         answer = self._client.ask(request, accepts=(CHANGED, CONFLICT, NOT_FOUND) if headers else ())
         return answer.status not in {CHANGED, CONFLICT, NOT_FOUND}
 
-    def upload(self, key: str, file: Path, is_wanted: Callable[[], bool]) -> str:
+    def upload(self, key: str, file: Path) -> str:
         """Write a file, and return its SHA-256. Parts that are there from an earlier try are kept."""
         size = _size(file)
         if size > SMALLEST_PART:
-            return self._multipart.upload(key, file, size, is_wanted)
+            return self._multipart.upload(key, file, size)
         digest = hashlib.sha256()
         for piece in pieces(file, 0, size):
             digest.update(piece)
@@ -81,7 +81,7 @@ class S3Objects:
                 failures = failures + 1 if sink.left == before else 1
                 if failures >= TRIES:
                     raise
-                pause(failures)
+                self._client.pause(failures)
 
     def list(self, prefix: str, most: int) -> list[Listed]:
         """Return the objects whose keys begin so, `most` at most."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Sequence
 
-from agent.guard import checkpoint_aside, checkpoint_files
-from agent.guard.checkpoint_aside import AsideCheckpoint
-from agent.guard.checkpoint_files import SeenCheckpoint
+from agent.guard.checkpoints import checkpoint_aside, checkpoint_files
+from agent.guard.checkpoints.checkpoint_aside import AsideCheckpoint
+from agent.guard.checkpoints.checkpoint_files import SeenCheckpoint
 from agent.guard.object_store import DiskFailed
 
 QUIET_SECONDS, QUIET_SECONDS_WITH_MARK, QUIET_SECONDS_AT_THE_END = 10.0, 2.0, 2.0
@@ -28,13 +28,21 @@ class CheckpointWatch:
         self._taken = 0
         self.is_ending = False
 
-    def forget_new(self) -> None:
-        """Take what stands there now as carried: it was just restored."""
-        self._carried = self._look()
+    def forget_new(self, mark: str | None = None) -> None:
+        """Take what stands there now as carried: it was just restored, or is the one that was carried under a mark."""
+        seen = self._look()
+        if seen is not None and (mark is None or seen.mark == mark):
+            self._carried = seen
 
     def carried(self, seen: SeenCheckpoint) -> None:
         """Know that this one is in the bucket."""
         self._carried = seen
+
+    @property
+    def has_carried(self) -> bool:
+        """Return whether there is nothing, or what stands there is in the bucket."""
+        seen = self._look()
+        return seen is None or seen == self._carried
 
     @property
     def is_pending(self) -> bool:
@@ -42,7 +50,7 @@ class CheckpointWatch:
         return self._seen is not None and self._seen != self._carried
 
     def whole(self, now: float, *, is_over: bool = False) -> AsideCheckpoint | None:
-        """Return a new whole checkpoint, taken aside, or None. `is_over`: nothing writes any more, so it waits for nothing."""
+        """Return a new whole checkpoint, taken aside, or None. `is_over`: nothing writes any more."""
         seen = self._look()
         if seen is None or (seen == self._carried and self._held is None):
             self._seen = seen

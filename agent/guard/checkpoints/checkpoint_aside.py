@@ -8,7 +8,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.guard.checkpoint_files import OWN_FOLDER, SeenCheckpoint, SeenFile
+from agent.guard.checkpoints.checkpoint_files import OWN_FOLDER, SeenCheckpoint, SeenFile
 from agent.guard.object_store import DiskFailed
 
 
@@ -32,7 +32,7 @@ class AsideCheckpoint:
         """Keep what was taken."""
         self.seen = seen
         self.files = files
-        self._folders = folders
+        self.folders = folders
 
     @property
     def is_unchanged(self) -> bool:
@@ -41,20 +41,21 @@ class AsideCheckpoint:
 
     def drop(self) -> None:
         """Remove the links and copies."""
-        for folder in self._folders:
+        for folder in self.folders:
             shutil.rmtree(folder, ignore_errors=True)
             with contextlib.suppress(OSError):
                 folder.parent.rmdir()
 
 
 def taken(seen: SeenCheckpoint, home: Path | None, name: str, *, may_copy: bool = True) -> AsideCheckpoint:
-    """Take every file aside, or raise DiskFailed. A link stays on the disk of the file, in the guard's folder or beside."""
+    """Take every file aside, or raise DiskFailed. A link is in the guard's folder, or beside the file on its disk."""
     folders: list[Path] = []
     files = []
     for number, file in enumerate(seen.files):
         kept = _linked(file, home, name, number, folders)
         if kept is None and may_copy:
-            kept = _copied(file, home, name, number, folders)
+            # Without space for a copy it is read where it is, and its size and time are compared afterwards.
+            kept = _copied(file, home, name, number, folders) or file.path
         if kept is None:
             AsideCheckpoint(seen, (), tuple(folders)).drop()
             raise DiskFailed(f"{file.path} cannot be taken aside")

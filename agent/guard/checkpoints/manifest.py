@@ -8,7 +8,7 @@ import re
 from dataclasses import asdict, dataclass
 from typing import Any, Mapping
 
-from agent.guard.checkpoint_files import MOST_FILES
+from agent.guard.checkpoints.checkpoint_files import MOST_FILES
 
 VERSION = 1
 FOLDER = "ckpt"

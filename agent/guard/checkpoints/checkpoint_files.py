@@ -1,12 +1,13 @@
 """Which files a checkpoint is, as they stand on the disk now.
 
-A file's name in a checkpoint is the number of its path in the settings and the way below it: `0/step-7/model.pt`, or `0`
-where the path is the file itself. So a checkpoint fits another host whose paths have other names.
+A file's name in a checkpoint is the number of its path in the settings and the way below it: `0/step-7/model.pt`, or
+`0` where the path is the file itself. So a checkpoint fits another host whose paths have other names.
 """
 
 from __future__ import annotations
 
 import fnmatch
+import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,6 +50,11 @@ class SeenCheckpoint:
     files: tuple[SeenFile, ...]
 
     @property
+    def mark(self) -> str:
+        """Return a text that another look at the same files gives too."""
+        return hashlib.sha256(repr(self.files).encode("utf-8", "replace")).hexdigest()
+
+    @property
     def size_bytes(self) -> int:
         """Return the size of all files."""
         return sum(file.size_bytes for file in self.files)
@@ -60,7 +66,7 @@ class SeenCheckpoint:
 
 
 def look(paths: Sequence[str], complete: str | None) -> SeenCheckpoint | None:
-    """Return the checkpoint that stands below the paths, or None. Where a file must stand in it, the newest whole one."""
+    """Return the checkpoint that stands below the paths, or None; the newest whole one where a file tells which is."""
     roots = [Path(os.path.realpath(path)) for path in paths]
     folders = _complete_folders(roots, complete) if complete is not None else list(enumerate(roots))
     files: list[SeenFile] = []

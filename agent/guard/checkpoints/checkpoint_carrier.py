@@ -1,0 +1,260 @@
+"""Asks for checkpoints, sees when they are whole, and carries them into the bucket, on a thread of its own."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any, Callable, Mapping
+
+from agent.guard import guard_status
+from agent.guard.bucket_notes import BucketNotes
+from agent.guard.checkpoints import checkpoint_aside, upload_plan
+from agent.guard.checkpoints.checkpoint_aside import AsideCheckpoint
+from agent.guard.checkpoints.checkpoint_files import SeenCheckpoint, TooManyFiles
+from agent.guard.checkpoints.checkpoint_list import CheckpointList
+from agent.guard.checkpoints.checkpoint_upload import CheckpointUpload
+from agent.guard.checkpoints.checkpoint_watch import CheckpointWatch
+from agent.guard.checkpoints.manifest import Manifest
+from agent.guard.checkpoints.upload_plan import UploadPlan
+from agent.guard.disk_state import DiskState
+from agent.guard.guard_clock import GuardClock
+from agent.guard.guard_output import GuardOutput
+from agent.guard.guard_settings import ASK_SIGUSR1, GuardSettings
+from agent.guard.guard_status import GuardStatus
+from agent.guard.object_store import DiskFailed, Refused, StoreFailed
+
+LOOK_SECONDS, LOOK_SECONDS_AT_THE_END = 1.0, 0.2
+PATIENCE_SECONDS = 600.0
+"""How long an asked program has to begin with a checkpoint, before one that it made earlier is taken."""
+ASK_AGAIN_SECONDS, RETRY_SECONDS = 10.0, 30.0
+"""A program may install its handler late."""
+_LONGEST_ID = 200
+
+
+class CheckpointCarrier:
+    """One carrier a guard; it outlives starts of the work."""
+
+    def __init__(
+        self,
+        settings: GuardSettings,
+        notes: BucketNotes,
+        clock: GuardClock,
+        output: GuardOutput,
+        status: GuardStatus,
+        disk: DiskState,
+        home: Path | None,
+    ) -> None:
+        """Carry nothing yet."""
+        self._settings = settings
+        self._clock = clock
+        self._output = output
+        self._status = status
+        self._disk = disk
+        self._watch = CheckpointWatch(settings.paths, settings.complete, home)
+        self._upload = CheckpointUpload(notes, clock, settings.lease, settings.run)
+        self.list = CheckpointList(notes, settings.lease)
+        self._lock = threading.Lock()
+        self._woken = threading.Event()
+        self._ask: Callable[[], bool] = lambda: False
+        self._begun = self._due = clock.now()
+        self._asked_wall: float | None = None
+        self._asked = 0.0
+        self._order: str | None = None
+        self._is_quiet = False
+        self._is_ending = self._is_idle = False
+        self._has_leftover = False
+        self._is_deaf = settings.ask != ASK_SIGUSR1
+        self._is_started = False
+        self._said: set[str] = set()
+        self._plan = self._found_plan(home)
+        self.told: Callable[[], None] = lambda: None
+
+    def start(self, ask: Callable[[], bool], *, is_restored: bool) -> None:
+        """Carry what a start of the work makes; `ask` asks it for a checkpoint and returns whether anybody listens."""
+        with self._lock:
+            self._ask = ask
+            self._begun = self._clock.now()
+            self._due = self._begun + self._settings.interval_at(0.0)
+            mark = self._disk.facts.get("mark")
+            if is_restored or mark is not None:
+                self._watch.forget_new(None if is_restored else str(mark))
+            self._has_leftover = mark is not None and not self._watch.has_carried
+        if not self._is_started:
+            self._is_started = True
+            threading.Thread(target=self._run, daemon=True, name="carrier").start()
+
+    def take_order(self, order: Mapping[str, Any]) -> None:
+        """Take what the daemon wants: a checkpoint by an id, and whether none is to be made beside it."""
+        self._is_quiet = order.get("quiet") is True
+        wanted = order.get("checkpoint")
+        if isinstance(wanted, str) and 0 < len(wanted) <= _LONGEST_ID and wanted != self._order:
+            self._order = wanted
+            self._asked_wall = None
+            self._woken.set()
+
+    def end_soon(self) -> None:
+        """Ask for a last checkpoint: the instance is about to be stopped."""
+        self._is_ending = self._watch.is_ending = True
+        self._asked_wall = None
+        self._is_idle = False
+        self._woken.set()
+
+    @property
+    def has_ended(self) -> bool:
+        """Return whether the last checkpoint, as far as there is one, is in the bucket."""
+        return self._is_idle
+
+    def finish(self, *, is_clean: bool) -> None:
+        """Carry what the ended work left, on this thread. What an unclean end wrote last may be torn, and is left."""
+        with self._lock:
+            self._ask = lambda: False
+            try:
+                aside = self._watch.whole(self._clock.now(), is_over=is_clean)
+                if aside is not None:
+                    self._drop_plan()
+                    self._carry(self._planned(aside))
+                elif self._plan is not None:
+                    self._carry(self._plan)
+            except (StoreFailed, TooManyFiles, OSError) as failure:
+                self._say(f"the last checkpoint is not carried: {failure}")
+
+    def _found_plan(self, home: Path | None) -> UploadPlan | None:
+        """Return the upload in which the guard before was killed; without one, clear its folder."""
+        is_ours = self._disk.facts.get("lease") == self._settings.lease
+        plan = upload_plan.read(self._disk.facts.get("uploading")) if is_ours else None
+        if plan is None:
+            checkpoint_aside.clear(home)
+        return plan
+
+    def _run(self) -> None:
+        pause = LOOK_SECONDS
+        while True:
+            self._clock.wait(self._woken, LOOK_SECONDS_AT_THE_END if self._is_ending else pause)
+            self._woken.clear()
+            pause = LOOK_SECONDS
+            try:
+                with self._lock:
+                    self._step()
+            except (StoreFailed, TooManyFiles, OSError) as failure:
+                self._status.phase = guard_status.RUNNING
+                self._say(f"no checkpoint is carried: {failure}")
+                pause = RETRY_SECONDS
+
+    def _step(self) -> None:
+        now = self._clock.now()
+        if self._plan is not None:
+            self._carry(self._plan)
+        if self._is_idle or not self._is_wanted(now):
+            return
+        is_forgotten = self._is_deaf and now - self._asked >= ASK_AGAIN_SECONDS
+        if (self._asked_wall is None or is_forgotten) and not self._has_leftover:
+            self._ask_work(now)
+        aside = self._watch.whole(now)
+        if aside is not None and self._is_new(aside, now):
+            self._carry(self._planned(aside))
+        elif aside is not None:
+            aside.drop()
+        elif self._is_ending and not self._watch.is_pending and self._is_deaf:
+            self._is_idle = True
+
+    def _is_wanted(self, now: float) -> bool:
+        if self._has_leftover:
+            return True
+        is_ordered = self._order is not None and self._order != self._disk.facts.get("answered")
+        return is_ordered or self._is_ending or (now >= self._due and not self._is_quiet)
+
+    def _ask_work(self, now: float) -> None:
+        self._asked, self._asked_wall = now, self._clock.wall()
+        if self._settings.ask == ASK_SIGUSR1:
+            self._is_deaf = not self._ask()
+            if self._is_deaf and not self._is_ending:
+                self._say("nothing of the work handles SIGUSR1: only checkpoints of its own accord are carried")
+
+    def _is_new(self, aside: AsideCheckpoint, now: float) -> bool:
+        """Return whether a checkpoint is the one that was asked for, or it is time to take another."""
+        patience = self._settings.final_within / 2 if self._is_ending else PATIENCE_SECONDS
+        is_after = self._asked_wall is not None and aside.seen.newest_seconds >= self._asked_wall
+        return self._has_leftover or self._is_deaf or is_after or now - self._asked >= patience
+
+    def _carry(self, plan: UploadPlan) -> None:
+        """Bring a checkpoint to the bucket. Where the store fails it is tried again; a changed one is dropped."""
+        self._plan = plan
+        self._keep(plan)
+        answered, phase = self._order, self._status.phase
+        self._status.phase = guard_status.UPLOADING
+        self._status.set(checkpoint_bytes=plan.aside.seen.size_bytes, checkpoint_took_seconds=plan.took_seconds)
+        try:
+            made, is_newest = self._upload.carry(plan, self._rejected(), self._keep)
+        except DiskFailed:
+            self._drop_plan()
+            raise
+        finally:
+            self._status.phase = phase
+        self._carried(made, plan.aside.seen, answered)
+        self._drop_plan()
+        if not is_newest:
+            self._output.say(f"gpubid-guard: {made.id} is carried, another container of this slot is further")
+        self._clean(made)
+
+    def _planned(self, aside: AsideCheckpoint) -> UploadPlan:
+        newest, asked = aside.seen.newest_seconds, self._asked_wall
+        took = (newest - asked) * self._clock.speed if asked is not None and not self._is_deaf else 0.0
+        now = self._clock.now()
+        wall, progress = self._clock.wall(), self._status.progress()
+        return UploadPlan(aside, self._next_sequence(), progress, wall, now, round(max(took, 0.0), 3))
+
+    def _keep(self, plan: UploadPlan) -> None:
+        self._disk.keep(uploading=plan.note())
+
+    def _drop_plan(self) -> None:
+        if self._plan is not None:
+            self._plan.aside.drop()
+        self._plan = None
+        self._disk.keep(uploading=None)
+
+    def _carried(self, made: Manifest, seen: SeenCheckpoint, answered: str | None) -> None:
+        now = self._clock.now()
+        self._watch.carried(seen)
+        interval = self._settings.interval_at(now - self._begun)
+        self._due, self._asked_wall, self._has_leftover = now + interval, None, False
+        self._disk.keep(manifest=made.name, sequence=made.sequence, answered=answered, mark=seen.mark)
+        lag = round(max(now - made.taken_boot_seconds, 0.0), 3)
+        self._status.set(
+            manifest=made.name, upload_seconds=made.uploaded_seconds, upload_lag_seconds=lag, answered=answered
+        )
+        if made.uploaded_seconds > interval:
+            self._output.say(
+                f"gpubid-guard: a checkpoint of {made.size_bytes} bytes took {made.uploaded_seconds:.0f} s to upload, "
+                f"longer than the {interval:.0f} s between two"
+            )
+        self._is_idle = self._is_ending
+        self.told()
+
+    def _next_sequence(self) -> int:
+        """Return a number above every one in the bucket and on this disk; the disk keeps it first."""
+        known = self._disk.facts.get("sequence")
+        highest = max(self.list.last_sequence(), known if isinstance(known, int) else 0)
+        self._disk.keep(sequence=highest + 1)
+        return highest + 1
+
+    def _rejected(self) -> list[str]:
+        rejected = self._disk.facts.get("rejected")
+        return [name for name in rejected if isinstance(name, str)] if isinstance(rejected, list) else []
+
+    def _clean(self, made: Manifest) -> None:
+        """Remove what is kept no longer. A key that may not delete leaves that to the bucket's own rules."""
+        if self._is_ending or "cleaning" in self._disk.facts:
+            return
+        try:
+            self.list.prune(self._settings.keep, made)
+            self.list.abort_stale()
+        except Refused as refusal:
+            self._disk.keep(cleaning="refused")
+            self._output.say(f"gpubid-guard: old checkpoints stay, the bucket's key may not remove them: {refusal}")
+        except StoreFailed:
+            return
+
+    def _say(self, sentence: str) -> None:
+        if sentence not in self._said:
+            self._said.add(sentence)
+            self._output.say(f"gpubid-guard: {sentence}")

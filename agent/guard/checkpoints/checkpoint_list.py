@@ -1,0 +1,106 @@
+"""The manifests in the bucket, and the removal of checkpoints that are no longer kept."""
+
+from __future__ import annotations
+
+from typing import Collection
+
+from agent.guard.bucket_notes import LATEST, BucketNotes
+from agent.guard.checkpoints import manifest, pointer
+from agent.guard.checkpoints.manifest import FOLDER, Manifest, WrongManifest, checkpoint_id, id_of
+from agent.guard.object_store import LARGEST_MANIFEST_BYTES, Listed
+
+MOST_LISTED = 50_000
+STRANGERS_SECONDS = 86_400.0
+"""Files without a manifest may belong to an upload of another container that still goes on, until they are this old."""
+
+
+class CheckpointList:
+    """What the bucket has of this run."""
+
+    def __init__(self, notes: BucketNotes, lease: str) -> None:
+        """List below the mailbox of `notes`; `lease` is ours."""
+        self._notes = notes
+        self._lease = lease
+
+    def newest(self) -> Manifest | None:
+        """Return the manifest that the pointer names; without a usable pointer, the newest that is whole."""
+        found = self._notes.read(LATEST)
+        if found is None:
+            return self.before(None)
+        name = pointer.read_name(found[0])
+        return (self.read(name) if name is not None else None) or self.before(None)
+
+    def before(self, later: Manifest | None) -> Manifest | None:
+        """Return the newest manifest that is older than one, or the newest of all."""
+        rows = self._rows()
+        names = sorted((name for name in rows if _is_manifest(name)), reverse=True)
+        for name in names:
+            found = self.read(f"{FOLDER}/{name}") if later is None or name < later.name[len(FOLDER) + 1 :] else None
+            if found is not None and _is_whole(found, rows):
+                return found
+        return None
+
+    def read(self, name: str) -> Manifest | None:
+        """Return a manifest by its name in the mailbox, or None where it is not there or cannot be believed."""
+        found = self._notes.read(name, LARGEST_MANIFEST_BYTES)
+        if found is None:
+            return None
+        try:
+            return manifest.read(found[0], name)
+        except WrongManifest:
+            return None
+
+    def last_sequence(self) -> int:
+        """Return the highest sequence in the bucket, of whole checkpoints and begun ones."""
+        ids = (id_of(name.partition("/")[0]) for name in self._rows())
+        return max((each[0] for each in ids if each is not None), default=0)
+
+    def prune(self, keep: int, current: Manifest) -> None:
+        """Remove all but the newest `keep` checkpoints and what the pointer names: each manifest before its files."""
+        rows = self._rows()
+        whole = sorted((name for name in rows if _is_manifest(name)), reverse=True)
+        found = self._notes.read(LATEST)
+        pointed = pointer.read_name(found[0]) if found is not None else None
+        kept = {*whole[:keep], current.name[len(FOLDER) + 1 :], (pointed or "")[len(FOLDER) + 1 :]}
+        for name in whole:
+            if name not in kept:
+                self._notes.store.delete(self._notes.key(f"{FOLDER}/{name}"))
+        kept_ids = {name[: -len(".json")] for name in kept}
+        for name, row in rows.items():
+            folder = name.partition("/")[0]
+            if "/" in name and folder not in kept_ids and self._may_go(folder, row, whole, current):
+                self._notes.store.delete(row.key)
+
+    def abort_stale(self) -> None:
+        """Drop unfinished uploads of our own lease, and of others after a day."""
+        prefix = self._notes.key(f"{FOLDER}/")
+
+        def is_stale(key: str, age_seconds: float) -> bool:
+            return self._is_ours(key[len(prefix) :].partition("/")[0]) or age_seconds > STRANGERS_SECONDS
+
+        self._notes.store.abort_stale(prefix, is_stale)
+
+    def _may_go(self, folder: str, row: Listed, whole: Collection[str], current: Manifest) -> bool:
+        if f"{folder}.json" in whole or row.age_seconds > STRANGERS_SECONDS:
+            return True
+        return self._is_ours(folder) and folder < current.id
+
+    def _is_ours(self, folder: str) -> bool:
+        found = id_of(folder)
+        return found is not None and found[1] == checkpoint_id(found[0], self._lease)
+
+    def _rows(self) -> dict[str, Listed]:
+        prefix = self._notes.key(f"{FOLDER}/")
+        return {row.key[len(prefix) :]: row for row in self._notes.store.list(prefix, MOST_LISTED)}
+
+
+def _is_manifest(name: str) -> bool:
+    return name.endswith(".json") and id_of(name) is not None
+
+
+def _is_whole(found: Manifest, rows: dict[str, Listed]) -> bool:
+    def size(path: str) -> int | None:
+        row = rows.get(f"{found.id}/{path}")
+        return row.size_bytes if row is not None else None
+
+    return all(size(file.path) == file.size_bytes for file in found.files)

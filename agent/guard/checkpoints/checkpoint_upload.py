@@ -1,0 +1,75 @@
+"""Carries one checkpoint into the bucket: its files, then its manifest, then the pointer.
+
+A death at any moment leaves the pointer at a whole checkpoint: it moves only after the manifest, and that is written
+only after all files.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Collection
+
+from agent.guard.bucket_notes import BucketNotes
+from agent.guard.checkpoints import manifest, pointer
+from agent.guard.checkpoints.manifest import FOLDER, Manifest, ManifestFile
+from agent.guard.checkpoints.upload_plan import LARGE_BYTES, UploadPlan
+from agent.guard.guard_clock import GuardClock
+from agent.guard.object_store import LARGEST_MANIFEST_BYTES, DiskFailed, Refused
+
+CHANGED = "the checkpoint changed while it was read"
+
+
+class CheckpointUpload:
+    """Uploads for one lease and run."""
+
+    def __init__(self, notes: BucketNotes, clock: GuardClock, lease: str, run: int) -> None:
+        """Write below the mailbox of `notes`."""
+        self._notes = notes
+        self._clock = clock
+        self._lease = lease
+        self._run = run
+
+    def carry(
+        self, plan: UploadPlan, rejected: Collection[str], keep: Callable[[UploadPlan], None]
+    ) -> tuple[Manifest, bool]:
+        """Write what is not there yet; return the manifest, and whether the pointer names it now. Raise StoreFailed.
+
+        `keep` is called with the plan where the disk should learn how far it is.
+        """
+        begun = self._clock.now()
+        folder = f"{FOLDER}/{manifest.checkpoint_id(plan.sequence, self._lease)}"
+        for file in plan.aside.files:
+            if file.seen.name not in plan.digests:
+                key = self._notes.key(f"{folder}/{file.seen.name}")
+                plan.digests[file.seen.name] = self._notes.store.upload(key, file.kept)
+                if file.seen.size_bytes >= LARGE_BYTES:
+                    keep(plan)
+        if not plan.aside.is_unchanged:
+            raise DiskFailed(CHANGED)
+        made = self._manifest(plan, max(self._clock.now() - begun, 0.0))
+        if made.too_large(LARGEST_MANIFEST_BYTES):
+            raise DiskFailed(f"the list of {len(made.files)} files is too long")
+        if not self._notes.write(made.name, made.note(), is_new=True):
+            made = self._there(made)
+        return made, pointer.advance(self._notes, made, rejected)
+
+    def _there(self, made: Manifest) -> Manifest:
+        """Return the manifest that is there: the one that a killed guard wrote before it could tell the disk."""
+        found = self._notes.read(made.name, LARGEST_MANIFEST_BYTES)
+        there = manifest.read(found[0], made.name) if found is not None else made
+        if there.files != made.files:
+            raise Refused(f"{made.name} is there, and names other files")
+        return there
+
+    def _manifest(self, plan: UploadPlan, uploaded_seconds: float) -> Manifest:
+        names = [(file.seen.name, file.seen.size_bytes) for file in plan.aside.files]
+        return Manifest(
+            plan.sequence,
+            self._lease,
+            self._run,
+            plan.progress,
+            round(plan.wall_seconds, 3),
+            round(plan.boot_seconds, 3),
+            round(max(plan.took_seconds, 0.0), 3),
+            round(uploaded_seconds, 3),
+            tuple(ManifestFile(name, size, plan.digests[name]) for name, size in names),
+        )

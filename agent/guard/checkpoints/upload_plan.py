@@ -1,0 +1,68 @@
+"""What is being carried: kept on the disk too, so that a guard that was killed goes on with the same upload."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass, field
+from pathlib import Path
+from typing import Any, Mapping
+
+from agent.guard.checkpoints.checkpoint_aside import AsideCheckpoint, AsideFile
+from agent.guard.checkpoints.checkpoint_files import SeenCheckpoint, SeenFile
+
+MOST_FILES = 1_000
+"""A plan of more files is not kept: it would be written too often."""
+LARGE_BYTES = 8 * 1024 * 1024
+"""After a file of this size the disk learns how far the upload is."""
+
+
+@dataclass(frozen=True)
+class UploadPlan:
+    """A checkpoint that was taken aside, what is told of it, and what is in the bucket. Times are the host's own."""
+
+    aside: AsideCheckpoint
+    sequence: int
+    progress: float | None
+    wall_seconds: float
+    boot_seconds: float
+    took_seconds: float
+    digests: dict[str, str] = field(default_factory=dict)
+    """SHA-256 by the name of a file that is there."""
+
+    def note(self) -> dict[str, Any] | None:
+        """Return it as the disk keeps it, or None where it is too long."""
+        if len(self.aside.files) > MOST_FILES:
+            return None
+        return {
+            "sequence": self.sequence,
+            "progress": self.progress,
+            "times": [self.wall_seconds, self.boot_seconds, self.took_seconds],
+            "files": [[*map(str, astuple(file.seen)), str(file.kept)] for file in self.aside.files],
+            "folders": [str(folder) for folder in self.aside.folders],
+            "digests": self.digests,
+        }
+
+
+def read(note: object) -> UploadPlan | None:
+    """Return the plan that the disk kept, if every file of it is still as it was."""
+    if not isinstance(note, dict):
+        return None
+    try:
+        plan = _plan(note)
+    except (KeyError, TypeError, ValueError, IndexError):
+        return None
+    return plan if plan.aside.files and plan.aside.is_unchanged else None
+
+
+def _plan(note: Mapping[str, Any]) -> UploadPlan:
+    files = tuple(_file(row) for row in note["files"])
+    seen = SeenCheckpoint(tuple(file.seen for file in files))
+    aside = AsideCheckpoint(seen, files, tuple(Path(str(folder)) for folder in note["folders"]))
+    wall, boot, took = (float(value) for value in note["times"])
+    progress = note["progress"]
+    digests = {str(name): str(digest) for name, digest in note["digests"].items()}
+    return UploadPlan(aside, int(note["sequence"]), progress, wall, boot, took, digests)
+
+
+def _file(row: Any) -> AsideFile:  # noqa: ANN401 - any JSON
+    name, path, size, written, inode, kept = (str(value) for value in row)
+    return AsideFile(SeenFile(name, Path(path), int(size), int(written), int(inode)), Path(kept))

@@ -1,0 +1,191 @@
+"""Where a start of the work begins: from nothing, from what the disk has, or from a checkpoint in the bucket.
+
+A beginning from which the work crashed twice, each time within a minute, is given up: from the disk to the newest
+checkpoint, from a checkpoint to the one before. That happens once; what crashes then is the program.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import threading
+from pathlib import Path
+from typing import Callable
+
+from agent.guard.bucket_notes import BucketNotes
+from agent.guard.checkpoints import checkpoint_restore
+from agent.guard.checkpoints.checkpoint_files import OWN_FOLDER
+from agent.guard.checkpoints.checkpoint_list import CheckpointList
+from agent.guard.checkpoints.checkpoint_restore import WrongContent
+from agent.guard.checkpoints.manifest import Manifest
+from agent.guard.disk_state import DiskState
+from agent.guard.guard_clock import GuardClock
+from agent.guard.guard_output import GuardOutput
+from agent.guard.guard_settings import GuardSettings
+from agent.guard.guard_status import GuardStatus
+from agent.guard.object_store import DiskFailed, Refused, StoreFailed
+
+PATIENCE_SECONDS, RETRY_SECONDS = 600.0, 10.0
+CRASH_SECONDS, TRIES = 60.0, 2
+NOT_FOUND = 404
+REPLACED = ".gpubid-replaced"
+
+
+class CannotBegin(Exception):
+    """There is a checkpoint, and it cannot be had: a start from nothing would begin paid work anew."""
+
+
+class GuardOrigin:
+    """The beginning of this guard's next start of the work."""
+
+    def __init__(
+        self,
+        settings: GuardSettings,
+        notes: BucketNotes,
+        clock: GuardClock,
+        output: GuardOutput,
+        status: GuardStatus,
+        disk: DiskState,
+    ) -> None:
+        """Know nothing yet."""
+        self._settings = settings
+        self._notes = notes
+        self._clock = clock
+        self._output = output
+        self._status = status
+        self._disk = disk
+        self._list = CheckpointList(notes, settings.lease)
+        self._manifest: Manifest | None = None
+        self._is_on_disk = False
+        self._is_in_place = False
+        self._crashes = 0
+        self._may_step_back = True
+
+    @property
+    def is_restored(self) -> bool:
+        """Return whether the disk has just what a checkpoint brought."""
+        return self._manifest is not None
+
+    def find(self, stopping: threading.Event) -> None:
+        """Decide where the first start begins, and bring it to the disk; wait for the bucket where it must be had."""
+        self._is_on_disk = self._disk.facts.get("started") is True
+        is_needed = self._settings.manifest_exists and not self._is_on_disk
+        self._patiently(self._look, stopping, is_needed=is_needed)
+        if self._manifest is not None:
+            self._patiently(self._bring, stopping, is_needed=True)
+
+    def crashed(self, stopping: threading.Event) -> bool:
+        """Take note of a start that crashed within a minute; return whether to start again, with the disk prepared."""
+        if self._manifest is None and not self._is_on_disk:
+            return False
+        self._crashes += 1
+        if self._crashes >= TRIES and not self._stepped_back(stopping):
+            return False
+        if self._manifest is not None:
+            self._set_aside()
+            self._is_in_place = False
+            self._patiently(self._bring, stopping, is_needed=True)
+        return not stopping.is_set()
+
+    def _look(self) -> None:
+        newest = self._list.newest()
+        if self._is_on_disk and newest is not None and self._is_further(newest):
+            self._output.say(f"gpubid-guard: {newest.id} of another host is further than this disk")
+            self._set_aside()
+            self._is_on_disk = False
+        if not self._is_on_disk:
+            self._manifest = newest
+
+    def _is_further(self, newest: Manifest) -> bool:
+        known = self._disk.facts.get("sequence")
+        is_known = newest.name == self._disk.facts.get("manifest")
+        return newest.lease != self._settings.lease and not is_known and newest.sequence > (known or 0)
+
+    def _bring(self) -> None:
+        """Restore the manifest, or the newest before it that can be restored."""
+        begun = self._clock.now()
+        while self._manifest is not None and not self._is_in_place:
+            self._bring_one(self._manifest)
+        if self._manifest is None:
+            raise CannotBegin("no checkpoint in the bucket can be restored")
+        seconds = round(self._clock.now() - begun, 3)
+        self._status.set(restored=self._manifest.name, manifest=self._manifest.name, restore_seconds=seconds)
+        self._status.set_progress(self._manifest.progress)
+        self._disk.keep(manifest=self._manifest.name, sequence=self._manifest.sequence)
+        self._output.say(f"gpubid-guard: {self._manifest.id} is restored, {self._manifest.size_bytes} bytes")
+
+    def _bring_one(self, manifest: Manifest) -> None:
+        try:
+            checkpoint_restore.restore(self._notes, manifest, self._settings.paths)
+        except (WrongContent, Refused) as failure:
+            if isinstance(failure, Refused) and failure.status != NOT_FOUND:
+                raise
+            self._reject(str(failure))
+        else:
+            self._is_in_place = True
+
+    def _reject(self, why: str) -> None:
+        """Go to the checkpoint before."""
+        if self._manifest is not None:
+            self._output.say(f"gpubid-guard: {self._manifest.id} is given up: {why}")
+            rejected = self._disk.facts.get("rejected")
+            self._disk.keep(rejected=[*(rejected if isinstance(rejected, list) else []), self._manifest.name][-100:])
+            self._manifest = self._list.before(self._manifest)
+
+    def _stepped_back(self, stopping: threading.Event) -> bool:
+        if not self._may_step_back:
+            return False
+        self._crashes = 0
+        if self._is_on_disk:
+            self._output.say("gpubid-guard: what this disk has is given up: the work crashed on it twice")
+            self._is_on_disk = False
+            self._patiently(self._look, stopping, is_needed=True)
+        else:
+            self._may_step_back = False
+            self._reject("the work crashed on it twice")
+        return self._manifest is not None
+
+    def _set_aside(self) -> None:
+        """Move what stands below the paths away; what was moved before goes."""
+        for path in map(Path, self._settings.paths):
+            with contextlib.suppress(OSError):
+                _move_away(path)
+
+    def _patiently(self, ask: Callable[[], None], stopping: threading.Event, *, is_needed: bool) -> None:
+        """Ask the bucket until it answers, for ten minutes; where the work can begin without it, once."""
+        until = self._clock.now() + PATIENCE_SECONDS
+        while not stopping.is_set():
+            failure = _failure(ask)
+            if failure is None:
+                return
+            if isinstance(failure, DiskFailed) or (is_needed and self._clock.now() >= until):
+                raise CannotBegin(str(failure))
+            if not is_needed:
+                self._output.say(f"gpubid-guard: begun without the bucket: {failure}")
+                return
+            self._clock.wait(stopping, RETRY_SECONDS)
+
+
+def _failure(ask: Callable[[], None]) -> StoreFailed | None:
+    try:
+        ask()
+    except StoreFailed as failure:
+        return failure
+    return None
+
+
+def _move_away(path: Path) -> None:
+    away = path.with_name(path.name + REPLACED)
+    shutil.rmtree(away, ignore_errors=True)
+    try:
+        path.rename(away)
+    except FileNotFoundError:
+        return
+    except OSError:
+        # The path may be a mount.
+        inner = path / OWN_FOLDER / REPLACED
+        shutil.rmtree(inner, ignore_errors=True)
+        inner.mkdir(parents=True)
+        for child in path.iterdir():
+            if child.name != OWN_FOLDER:
+                child.rename(inner / child.name)

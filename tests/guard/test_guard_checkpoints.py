@@ -1,0 +1,249 @@
+"""Checkpoints through a real bucket: carried from one instance, restored on another, asked for, kept, given up."""
+
+import hashlib
+import json
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.guard.bucket_notes import BucketNotes
+from agent.guard.checkpoints.checkpoint_list import CheckpointList
+from agent.guard.checkpoints.manifest import Manifest
+from agent.guard.guard_clock import GuardClock
+from agent.guard.guard_settings import BucketPlace
+from agent.guard.s3.s3_objects import S3Objects
+from tests.support import s3_servers, trainer
+from tests.support.guarded import ROOT, Guarded, Instance, until
+from tests.support.s3_servers import Store
+
+SERVERS = [
+    pytest.param(name, marks=pytest.mark.skipif(not is_here, reason=f"{name} is not here: `make stores` installs it"))
+    for name, is_here in s3_servers.HERE.items()
+]
+STEPS = 1_500
+QUICK: dict[str, Any] = {"complete": "state.json", "interval_seconds": 5, "final_within_seconds": 100}
+
+
+@pytest.fixture(params=SERVERS)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    with s3_servers.running(request.param, tmp_path / "store") as it:
+        yield it
+
+
+@pytest.fixture
+def notes(store: Store) -> Iterator[BucketNotes]:
+    objects = S3Objects(
+        BucketPlace(store.url, "us-east-1", s3_servers.BUCKET, ROOT, "S3RVER", "S3RVER", ""), GuardClock()
+    )
+    yield BucketNotes(objects, ROOT)
+    objects.close()
+
+
+def carried(guard: Guarded, least: float = 0) -> dict[str, Any]:
+    """Wait for a beat of a carried checkpoint beyond a progress."""
+    found = until(
+        lambda: [beat for beat in guard.beats() if beat["manifest"] and (beat["progress"] or 0) > least],
+        "a manifest",
+        guard.text,
+    )
+    return dict(found[-1])
+
+
+def answered(guard: Guarded, order: str) -> list[dict[str, Any]]:
+    return [beat for beat in guard.beats() if beat["answered"] == order]
+
+
+def newest(notes: BucketNotes) -> Manifest:
+    found = CheckpointList(notes, "test").newest()
+    assert found is not None
+    return found
+
+
+def sound(notes: BucketNotes, manifest: Manifest) -> None:
+    """Compare every file of a checkpoint with its manifest."""
+    for file in manifest.files:
+        found = notes.store.get(notes.key(f"ckpt/{manifest.id}/{file.path}"), 100_000_000)
+        assert found is not None, file
+        assert (len(found.body), hashlib.sha256(found.body).hexdigest()) == (file.size_bytes, file.sha256)
+
+
+def begun(guard: Guarded, last: bool = True) -> int:
+    """Return the step from which the trainer began."""
+    guard.said("from ")
+    return int(re.findall(r"^from (\d+)$", guard.text(), re.MULTILINE)[-1 if last else 0])
+
+
+def test_work_goes_on_elsewhere_and_ends_with_the_same_number(store: Store, notes: BucketNotes, tmp_path: Path) -> None:
+    first, second = Instance(tmp_path / "one"), Instance(tmp_path / "two")
+    with first.started(*trainer.command(first.work, STEPS), store=store, **QUICK) as guard:
+        beat = carried(guard)
+        assert begun(guard) == 0
+        guard.process.kill()
+        guard.ended()
+    manifest = newest(notes)
+    sound(notes, manifest)
+    assert [file.path for file in manifest.files] == ["0/state.json"]
+    assert (beat["phase"], beat["lease"]) == ("running", "L1")
+    more = {**QUICK, "lease": "L2", "manifest_exists": True}
+    with second.started(*trainer.command(second.work, STEPS), store=store, **more) as guard:
+        guard.phase("done")
+        assert 0 < begun(guard) < STEPS
+        guard.said(f"final {trainer.final(STEPS)}\n")
+        assert guard.beats()[-1]["restored"] == manifest.name
+        assert guard.beats()[-1]["restore_seconds"] is not None
+    assert newest(notes).lease == "L2"
+    sound(notes, newest(notes))
+    end, _ = notes.read("end.json") or ({}, "")
+    assert (end["done"], end["code"], end["signal"], end["manifest"]) == (True, 0, None, newest(notes).name)
+    assert end["last_lines"][-1] == f"final {trainer.final(STEPS)}"
+    third = Instance(tmp_path / "three")
+    with third.started(*trainer.command(third.work, STEPS), store=store, **{**more, "lease": "L3"}) as guard:
+        guard.phase("done")
+        assert "from " not in guard.text()
+
+
+ONE = SERVERS[:1]
+one_store = pytest.mark.parametrize("store", ONE, indirect=True)
+
+
+@one_store
+def test_a_kept_disk_goes_on_without_a_restore(store: Store, notes: BucketNotes, tmp_path: Path) -> None:
+    instance = Instance(tmp_path / "one")
+    notes.write("order.json", {"version": 1, "written_sequence": 1, "checkpoint": "order-1", "quiet": True})
+    with instance.started(*trainer.command(instance.work), store=store, **QUICK) as guard:
+        carried(guard)
+        guard.process.kill()
+        guard.ended()
+    before = newest(notes)
+    # Nobody listens: what the disk has is the one that was carried.
+    with instance.started("sleep", "600", store=store, **{**QUICK, "manifest_exists": True}) as guard:
+        guard.phase("running")
+        until(lambda: len(guard.beats()) > 3, "three minutes", guard.text)
+        assert guard.beats()[-1]["restored"] is None
+    saved = json.loads((instance.work / "state.json").read_text())[1]
+    assert newest(notes) == before
+    notes.write("order.json", {"version": 1, "written_sequence": 2, "checkpoint": None, "quiet": False})
+    with instance.started(*trainer.command(instance.work), store=store, **{**QUICK, "manifest_exists": True}) as guard:
+        assert begun(guard) == saved
+        until(lambda: newest(notes).sequence > before.sequence, "another checkpoint")
+
+
+@one_store
+def test_a_stop_asks_for_a_last_checkpoint_before_the_work_hears_of_it(
+    store: Store, notes: BucketNotes, tmp_path: Path
+) -> None:
+    instance = Instance(tmp_path / "one")
+    seldom = {**QUICK, "interval_seconds": 86_400}
+    notes.write("order.json", {"version": 1, "written_sequence": 1, "checkpoint": "order-1", "quiet": False})
+    with instance.started(*trainer.command(instance.work), store=store, **seldom) as guard:
+        first = carried(guard)
+        until(lambda: guard.beats()[-1]["progress"] > first["progress"] + 20, "more steps")
+        guard.process.send_signal(signal.SIGTERM)
+        assert guard.ended() == 128 + signal.SIGTERM
+        last = guard.beats()[-1]
+    assert (last["phase"], last["notice"]["sigterm_seen"]) == ("failed", True)
+    assert last["manifest"] == newest(notes).name != first["manifest"]
+    assert (newest(notes).progress or 0) > first["progress"]
+    sound(notes, newest(notes))
+    ended, _ = notes.read("ended-L1.json") or ({}, "")
+    assert (ended["done"], ended["signal"]) == (False, signal.SIGTERM)
+    assert notes.read("end.json") is None
+
+
+@one_store
+def test_an_order_is_answered_when_its_checkpoint_is_in_the_bucket(
+    store: Store, notes: BucketNotes, tmp_path: Path
+) -> None:
+    instance = Instance(tmp_path / "one")
+    with instance.started(
+        *trainer.command(instance.work), store=store, **{**QUICK, "interval_seconds": 86_400}
+    ) as guard:
+        notes.write("order.json", {"version": 1, "written_sequence": 1, "checkpoint": "order-0", "quiet": True})
+        first = carried(guard)["manifest"]
+        notes.write("order.json", {"version": 1, "written_sequence": 2, "checkpoint": "order-1", "quiet": True})
+        answers = until(lambda: answered(guard, "order-1"), "an answer", guard.text)
+        assert answers[0]["manifest"] != first
+        until(lambda: (notes.read("beat.json") or ({}, ""))[0].get("answered") == "order-1", "the answer in the bucket")
+        assert newest(notes).name == answers[0]["manifest"]
+
+
+@one_store
+def test_checkpoints_beyond_the_kept_ones_go_with_their_files(store: Store, notes: BucketNotes, tmp_path: Path) -> None:
+    instance = Instance(tmp_path / "one")
+    with instance.started(*trainer.command(instance.work), store=store, **QUICK) as guard:
+        until(lambda: (notes.read("latest.json") or ({}, ""))[0].get("sequence", 0) >= 5, "five checkpoints")
+        assert guard.process.poll() is None
+        notes.write("order.json", {"version": 1, "written_sequence": 1, "checkpoint": None, "quiet": True})
+
+        def two_left() -> bool:
+            rows = [row.key for row in notes.store.list(notes.key("ckpt/"), 100)]
+            ids = {row.split("ckpt/")[1].partition("/")[0].removesuffix(".json") for row in rows}
+            return len(ids) == 2 and len(rows) == 4
+
+        until(two_left, "two checkpoints")
+    sound(notes, newest(notes))
+
+
+@one_store
+def test_a_checkpoint_on_which_the_work_crashes_twice_is_given_up(
+    store: Store, notes: BucketNotes, tmp_path: Path
+) -> None:
+    first, second = Instance(tmp_path / "one"), Instance(tmp_path / "two")
+    slow = {**QUICK, "interval_seconds": 60}
+    with first.started(*trainer.command(first.work), store=store, **{**slow, "interval_seconds": 20}) as guard:
+        until(lambda: (notes.read("latest.json") or ({}, ""))[0].get("sequence", 0) >= 2, "two checkpoints")
+        guard.process.kill()
+        guard.ended()
+    bad = newest(notes)
+    poison = (
+        f"import json; exit(9 if json.load(open('{second.work}/state.json'))[1] >= {int(bad.progress or 0) - 5} else 0)"
+    )
+    command = trainer.command(second.work)
+    script = f'{command[0]} -c "{poison}" || exit 9; exec "$@"'
+    more = {**slow, "lease": "L2", "manifest_exists": True}
+    with second.started("bash", "-c", script, "-", *command, store=store, **more) as guard:
+        guard.said(f"{bad.id} is given up: the work crashed on it twice")
+        guard.said("from ")
+        assert guard.text().count(f"{bad.id} is restored") == 2
+        assert guard.text().count("the command ended with code 9 within a minute") == 2
+        # What was made after it takes the pointer, although the bad one is further.
+        until(lambda: newest(notes).lease == "L2", "the pointer")
+
+
+@one_store
+def test_a_checkpoint_whose_content_is_not_its_manifests_is_given_up(
+    store: Store, notes: BucketNotes, tmp_path: Path
+) -> None:
+    first, second = Instance(tmp_path / "one"), Instance(tmp_path / "two")
+    with first.started(*trainer.command(first.work), store=store, **QUICK) as guard:
+        until(lambda: (notes.read("latest.json") or ({}, ""))[0].get("sequence", 0) >= 2, "two checkpoints")
+        guard.process.kill()
+        guard.ended()
+    bad = newest(notes)
+    key = notes.key(f"ckpt/{bad.id}/0/state.json")
+    body = (notes.store.get(key, 10_000) or pytest.fail("nothing")).body
+    notes.store.put(key, body.replace(b"[", b" "))
+    with second.started(
+        *trainer.command(second.work), store=store, **{**QUICK, "lease": "L2", "manifest_exists": True}
+    ) as guard:
+        guard.said(f"{bad.id} is given up: 0/state.json of {bad.id} has another digest")
+        assert begun(guard) > 0
+
+
+@one_store
+def test_a_checkpoint_that_cannot_be_had_keeps_the_work_from_starting(store: Store, tmp_path: Path) -> None:
+    instance = Instance(tmp_path / "one")
+    away = store.place(ROOT, endpoint="http://127.0.0.1:9")
+    fields = {**QUICK, "bucket": away, "manifest_exists": True}
+    with instance.started(*trainer.command(instance.work), store=store, env={"SIM_SPEED": "1000"}, **fields) as guard:
+        assert guard.ended() == 78
+        assert "gpubid-guard: cannot start: 127.0.0.1:9 does not answer" in guard.text()
+        assert guard.beats()[-1]["phase"] == "failed"
+    fields["manifest_exists"] = False
+    with instance.started("sh", "-c", "echo began; exit 5", store=store, env={"SIM_SPEED": "1000"}, **fields) as guard:
+        assert guard.ended() == 5
+        assert "began\n" in guard.text()
