@@ -65,14 +65,7 @@ sdk: setup ## Install RunPod's own package beside, in .venv-runpod: it and Vast.
 		|| echo "NOT INSTALLED: RunPod's package; the tests that need it skip" >&2
 
 .PHONY: stores
-stores: setup ## Install two S3 servers beside, for the guard's tests: moto in .venv-s3, s3rver in .node-s3
-	@cmp -s tests/guard/servers/s3.lock .venv-s3/.installed && exit 0; \
-	echo "installing moto into .venv-s3"; \
-	{ python3 -m venv --clear --without-pip .venv-s3 \
-		&& { $(UV) --python .venv-s3/bin/python --require-hashes -r tests/guard/servers/s3.lock \
-			|| $(PYTHON) -m pip --python .venv-s3/bin/python install --quiet --require-hashes -r tests/guard/servers/s3.lock; } \
-		&& cp tests/guard/servers/s3.lock .venv-s3/.installed; } \
-		|| echo "NOT INSTALLED: moto; the tests that need it skip" >&2
+stores: ## Install s3rver beside, in .node-s3: an S3 server that checks signatures, for the guard's tests
 	@cmp -s tests/guard/servers/package-lock.json .node-s3/.installed && exit 0; \
 	command -v npm >/dev/null || { echo "NOT INSTALLED: s3rver, npm is not here; the tests that need it skip" >&2; exit 0; }; \
 	echo "installing s3rver into .node-s3"; \

@@ -27,6 +27,7 @@ from agent.guard.object_store import DiskFailed, Refused, StoreFailed
 
 PATIENCE_SECONDS, RETRY_SECONDS = 600.0, 10.0
 CRASH_SECONDS, TRIES = 60.0, 2
+CUT_OFF_IN_A_ROW = 2
 NOT_FOUND = 404
 REPLACED = ".gpubid-replaced"
 
@@ -89,6 +90,11 @@ class GuardOrigin:
 
     def _look(self) -> None:
         newest = self._list.newest()
+        if (count := self._list.cut_off()) >= CUT_OFF_IN_A_ROW:
+            self._output.say(
+                f"gpubid-guard: the last {count} uploads were cut off: a checkpoint never finishes before the instance "
+                "is lost. Make it smaller, or take hosts with a faster network"
+            )
         if self._is_on_disk and newest is not None and self._is_further(newest):
             self._output.say(f"gpubid-guard: {newest.id} of another host is further than this disk")
             self._set_aside()

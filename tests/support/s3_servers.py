@@ -1,6 +1,6 @@
 """Two S3 servers as programs of their own, over TCP: s3rver checks signatures, moto is a second reading of the API.
 
-They live in environments of their own, .node-s3 and .venv-s3 (`make stores`).
+s3rver lives in an environment of its own, .node-s3 (`make stores`).
 """
 
 import contextlib
@@ -8,18 +8,18 @@ import dataclasses
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-MOTO = ROOT / ".venv-s3/bin/python"
 S3RVER = ROOT / ".node-s3/node_modules/@20minutes/s3rver"
 BUCKET = "runs"
 KEY_ID = SECRET = "S3RVER"
 """The one key that s3rver knows; moto takes any."""
-HERE = {"moto": (ROOT / ".venv-s3/.installed").exists(), "s3rver": S3RVER.exists() and shutil.which("node") is not None}
+HERE = {"moto": True, "s3rver": S3RVER.exists() and shutil.which("node") is not None}
 _MOTO = """
 import sys, time
 from moto.server import ThreadedMotoServer
@@ -61,7 +61,7 @@ class Store:
 def running(name: str, folder: Path) -> Iterator[Store]:
     """Run a server; it ends with its standard input."""
     words = {
-        "moto": [str(MOTO), "-c", _MOTO, BUCKET],
+        "moto": [sys.executable, "-c", _MOTO, BUCKET],
         "s3rver": ["node", "-e", _S3RVER, str(S3RVER), str(folder), BUCKET],
     }[name]
     folder.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ from agent.guard import guard_status
 from agent.guard.bucket_notes import BucketNotes
 from agent.guard.checkpoints import checkpoint_aside, upload_plan
 from agent.guard.checkpoints.checkpoint_aside import AsideCheckpoint
-from agent.guard.checkpoints.checkpoint_files import SeenCheckpoint, TooManyFiles
+from agent.guard.checkpoints.checkpoint_files import TooManyFiles
 from agent.guard.checkpoints.checkpoint_list import CheckpointList
 from agent.guard.checkpoints.checkpoint_upload import CheckpointUpload
 from agent.guard.checkpoints.checkpoint_watch import CheckpointWatch
@@ -60,6 +60,7 @@ class CheckpointCarrier:
         self._asked_wall: float | None = None
         self._asked = 0.0
         self._order: str | None = None
+        self._asked_for: str | None = None
         self._is_quiet = False
         self._is_ending = self._is_idle = False
         self._has_leftover = False
@@ -74,7 +75,8 @@ class CheckpointCarrier:
         with self._lock:
             self._ask = ask
             self._begun = self._clock.now()
-            self._due = self._begun + self._settings.interval_at(0.0)
+            # What a program makes by itself is carried as soon as it is there.
+            self._due = self._begun + (0.0 if self._settings.ask != ASK_SIGUSR1 else self._settings.interval_at(0.0))
             mark = self._disk.facts.get("mark")
             if is_restored or mark is not None:
                 self._watch.forget_new(None if is_restored else str(mark))
@@ -95,8 +97,9 @@ class CheckpointCarrier:
     def end_soon(self) -> None:
         """Ask for a last checkpoint: the instance is about to be stopped."""
         self._is_ending = self._watch.is_ending = True
-        self._asked_wall = None
         self._is_idle = False
+        # An upload that goes on now keeps nobody from making the last checkpoint meanwhile.
+        self._ask_work(self._clock.now())
         self._woken.set()
 
     @property
@@ -109,7 +112,8 @@ class CheckpointCarrier:
         with self._lock:
             self._ask = lambda: False
             try:
-                aside = self._watch.whole(self._clock.now(), is_over=is_clean)
+                is_over = is_clean or self._watch.is_settled(self._clock)
+                aside = self._watch.whole(self._clock.now(), is_over=is_over)
                 if aside is not None:
                     self._drop_plan()
                     self._carry(self._planned(aside))
@@ -136,7 +140,6 @@ class CheckpointCarrier:
                 with self._lock:
                     self._step()
             except (StoreFailed, TooManyFiles, OSError) as failure:
-                self._status.phase = guard_status.RUNNING
                 self._say(f"no checkpoint is carried: {failure}")
                 pause = RETRY_SECONDS
 
@@ -164,7 +167,7 @@ class CheckpointCarrier:
         return is_ordered or self._is_ending or (now >= self._due and not self._is_quiet)
 
     def _ask_work(self, now: float) -> None:
-        self._asked, self._asked_wall = now, self._clock.wall()
+        self._asked, self._asked_wall, self._asked_for = now, self._clock.wall(), self._order
         if self._settings.ask == ASK_SIGUSR1:
             self._is_deaf = not self._ask()
             if self._is_deaf and not self._is_ending:
@@ -180,7 +183,7 @@ class CheckpointCarrier:
         """Bring a checkpoint to the bucket. Where the store fails it is tried again; a changed one is dropped."""
         self._plan = plan
         self._keep(plan)
-        answered, phase = self._order, self._status.phase
+        phase = self._status.phase
         self._status.phase = guard_status.UPLOADING
         self._status.set(checkpoint_bytes=plan.aside.seen.size_bytes, checkpoint_took_seconds=plan.took_seconds)
         try:
@@ -190,7 +193,7 @@ class CheckpointCarrier:
             raise
         finally:
             self._status.phase = phase
-        self._carried(made, plan.aside.seen, answered)
+        self._carried(made, plan)
         self._drop_plan()
         if not is_newest:
             self._output.say(f"gpubid-guard: {made.id} is carried, another container of this slot is further")
@@ -201,7 +204,12 @@ class CheckpointCarrier:
         took = (newest - asked) * self._clock.speed if asked is not None and not self._is_deaf else 0.0
         now = self._clock.now()
         wall, progress = self._clock.wall(), self._status.progress()
-        return UploadPlan(aside, self._next_sequence(), progress, wall, now, round(max(took, 0.0), 3))
+        try:
+            sequence = self._next_sequence()
+        except StoreFailed:
+            aside.drop()
+            raise
+        return UploadPlan(aside, sequence, progress, wall, now, round(max(took, 0.0), 3), self._asked_for)
 
     def _keep(self, plan: UploadPlan) -> None:
         self._disk.keep(uploading=plan.note())
@@ -212,11 +220,15 @@ class CheckpointCarrier:
         self._plan = None
         self._disk.keep(uploading=None)
 
-    def _carried(self, made: Manifest, seen: SeenCheckpoint, answered: str | None) -> None:
-        now = self._clock.now()
+    def _carried(self, made: Manifest, plan: UploadPlan) -> None:
+        now, seen = self._clock.now(), plan.aside.seen
         self._watch.carried(seen)
+        is_last = self._is_deaf or self._asked_wall is None or seen.newest_seconds >= self._asked_wall
+        answered = plan.order or self._disk.facts.get("answered")
         interval = self._settings.interval_at(now - self._begun)
-        self._due, self._asked_wall, self._has_leftover = now + interval, None, False
+        self._due, self._has_leftover = now + interval, False
+        if is_last and not self._is_ending:
+            self._asked_wall = None
         self._disk.keep(manifest=made.name, sequence=made.sequence, answered=answered, mark=seen.mark)
         lag = round(max(now - made.taken_boot_seconds, 0.0), 3)
         self._status.set(
@@ -227,7 +239,7 @@ class CheckpointCarrier:
                 f"gpubid-guard: a checkpoint of {made.size_bytes} bytes took {made.uploaded_seconds:.0f} s to upload, "
                 f"longer than the {interval:.0f} s between two"
             )
-        self._is_idle = self._is_ending
+        self._is_idle = self._is_ending and is_last
         self.told()
 
     def _next_sequence(self) -> int:

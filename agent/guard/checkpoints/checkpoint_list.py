@@ -55,6 +55,13 @@ class CheckpointList:
         ids = (id_of(name.partition("/")[0]) for name in self._rows())
         return max((each[0] for each in ids if each is not None), default=0)
 
+    def cut_off(self) -> int:
+        """Return how many uploads after the newest whole checkpoint were begun and not finished by others than us."""
+        rows = self._rows()
+        newest = max((name for name in rows if _is_manifest(name)), default="")
+        folders = {name.partition("/")[0] for name in rows if "/" in name}
+        return sum(f"{folder}.json" > newest and not self._is_ours(folder) for folder in folders if id_of(folder))
+
     def prune(self, keep: int, current: Manifest) -> None:
         """Remove all but the newest `keep` checkpoints and what the pointer names: each manifest before its files."""
         rows = self._rows()

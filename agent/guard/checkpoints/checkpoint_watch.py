@@ -8,6 +8,7 @@ from typing import Sequence
 from agent.guard.checkpoints import checkpoint_aside, checkpoint_files
 from agent.guard.checkpoints.checkpoint_aside import AsideCheckpoint
 from agent.guard.checkpoints.checkpoint_files import SeenCheckpoint
+from agent.guard.guard_clock import GuardClock
 from agent.guard.object_store import DiskFailed
 
 QUIET_SECONDS, QUIET_SECONDS_WITH_MARK, QUIET_SECONDS_AT_THE_END = 10.0, 2.0, 2.0
@@ -43,6 +44,11 @@ class CheckpointWatch:
         """Return whether there is nothing, or what stands there is in the bucket."""
         seen = self._look()
         return seen is None or seen == self._carried
+
+    def is_settled(self, clock: GuardClock) -> bool:
+        """Return whether what stands there was last written so long ago that it is whole."""
+        seen = self._look()
+        return seen is not None and (clock.wall() - seen.newest_seconds) * clock.speed >= self._quiet
 
     @property
     def is_pending(self) -> bool:

@@ -25,6 +25,8 @@ class UploadPlan:
     wall_seconds: float
     boot_seconds: float
     took_seconds: float
+    order: str | None = None
+    """The order that it answers."""
     digests: dict[str, str] = field(default_factory=dict)
     """SHA-256 by the name of a file that is there."""
 
@@ -35,6 +37,7 @@ class UploadPlan:
         return {
             "sequence": self.sequence,
             "progress": self.progress,
+            "order": self.order,
             "times": [self.wall_seconds, self.boot_seconds, self.took_seconds],
             "files": [[*map(str, astuple(file.seen)), str(file.kept)] for file in self.aside.files],
             "folders": [str(folder) for folder in self.aside.folders],
@@ -58,9 +61,9 @@ def _plan(note: Mapping[str, Any]) -> UploadPlan:
     seen = SeenCheckpoint(tuple(file.seen for file in files))
     aside = AsideCheckpoint(seen, files, tuple(Path(str(folder)) for folder in note["folders"]))
     wall, boot, took = (float(value) for value in note["times"])
-    progress = note["progress"]
+    progress, order = note["progress"], note["order"]
     digests = {str(name): str(digest) for name, digest in note["digests"].items()}
-    return UploadPlan(aside, int(note["sequence"]), progress, wall, boot, took, digests)
+    return UploadPlan(aside, int(note["sequence"]), progress, wall, boot, took, order, digests)
 
 
 def _file(row: Any) -> AsideFile:  # noqa: ANN401 - any JSON
