@@ -24,7 +24,7 @@ class Releases:
         self._truth = truth
         self._ordered = ordered
         self._is_capped = is_capped
-        self._pending: list[tuple[Box, bool]] = []
+        self._pending: list[tuple[Box, bool, bool]] = []
         self._ran: dict[tuple[str, str], float] = {}
         self._lies: list[tuple[float, str]] = []
         self._unwritten_at = -LATELY_SECONDS
@@ -41,7 +41,8 @@ class Releases:
             for each in self._truth.boxes.values()
             if each is not box and each.label is not None and each.label.slot == box.label.slot
         )
-        self._pending.append((box, any(each.is_running or self._ran_lately(each) for each in others)))
+        runs_elsewhere = any(each.is_running or self._ran_lately(each) for each in others)
+        self._pending.append((box, runs_elsewhere, (box.market, box.instance_id) in self._ran))
 
     def _ran_lately(self, box: Box) -> bool:
         return self._now - self._ran.get((box.market, box.instance_id), -LATELY_SECONDS) < LATELY_SECONDS
@@ -61,18 +62,20 @@ class Releases:
     def judge(self, cycle: int, reason_of: Callable[[Box], str | None]) -> Iterator[Broken]:
         """Yield every such release whose recorded reason is none or untrue."""
         pending, self._pending = self._pending, []
-        for box, runs_elsewhere in pending:
+        for box, runs_elsewhere, was_seen in pending:
             self.judged += 1
-            why = self._untrue(box, reason_of(box), runs_elsewhere=runs_elsewhere)
+            why = self._untrue(box, reason_of(box), runs_elsewhere=runs_elsewhere, was_seen=was_seen)
             if why:
                 yield Broken(3, cycle, f"{box.market} {box.instance_id} was released while it ran: {why}")
 
-    def _untrue(self, box: Box, code: str | None, *, runs_elsewhere: bool) -> str:
+    def _untrue(self, box: Box, code: str | None, *, runs_elsewhere: bool, was_seen: bool) -> str:
         if code is None:
             return "the ledger has no lease of it"
         if not code:
             # What a person ordered, and what nobody uses, ends although that could not be written down (rule 13).
-            is_unwritten = runs_elsewhere and self._now - self._unwritten_at < LATELY_SECONDS
+            # No listing has shown an overdue start running that begins to run between the last one and its release.
+            is_unused = runs_elsewhere or not was_seen
+            is_unwritten = is_unused and self._now - self._unwritten_at < LATELY_SECONDS
             is_ordered = bool(box.label and self._ordered(box.label.slot.workload))
             return "" if is_ordered or is_unwritten else "no reason is recorded"
         if code.startswith("mismatch"):
