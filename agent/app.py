@@ -42,6 +42,7 @@ from agent.markets import every, instrumented, port
 from agent.markets.http_exchange import Exchange
 from agent.observe import snapshot
 from agent.observe.hurry import Hurried
+from agent.observe.mailbox import Mailbox
 from agent.observe.poller import Poller
 from agent.observe.prober import Prober
 
@@ -100,12 +101,13 @@ class App:
         for poller, settings in zip(self.pollers, config.markets, strict=True):
             market, may_be_local = poller.market, settings.is_on_this_machine
             poller.prober = Prober(market, outside.clock, asyncio.create_task, may_be_local=may_be_local)
+        self._mailbox = Mailbox(outside.clock, asyncio.create_task, outside.credential)
         self.overseer = Overseer(ledger, self.pollers, clock)
         self._executor = Executor(journal)
         room = config.recording_bytes
         self._recorder = frame_recorder.Recorder(frame_recorder.folder_of(config.ledger), room) if room else None
         self._cycle = Cycle(
-            Parts(ledger, self.pollers, self._executor, outside.clock),
+            Parts(ledger, self.pollers, self._executor, outside.clock, None if is_dry else self._mailbox),
             self.stop_writing,
             is_dry=is_dry,
             witness=self._recorder.see if self._recorder is not None and not is_dry else lambda *_: None,
@@ -310,6 +312,7 @@ class App:
         for poller in self.pollers:
             if poller.prober is not None:
                 await poller.prober.close()
+        await self._mailbox.close()
         for market in self.markets.values():
             await market.close()
         await self.ledger.close()

@@ -26,8 +26,9 @@ from agent.domain.work.workload import Workload
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.memory import Recollection
 from agent.ledger.store import Ledger
-from agent.observe import recall, snapshot
+from agent.observe import mailbox, recall, snapshot
 from agent.observe.hurry import Hurry
+from agent.observe.mailbox import Mailbox, Reports
 from agent.observe.poller import Poller
 
 Witness = Callable[[Fleet, Mapping[str, Tuned], limits.Limits, frozenset[str], plan.Plan], None]
@@ -39,6 +40,7 @@ SECOND_LOOK_SECONDS = 1.0
 SLOW_SECONDS = 60.0
 """A cycle that has read for this long ends what must end before it reads on (rule 20)."""
 
+NO_REPORTS: Reports = {}
 UNREAD = (frozenset[str](), frozenset[str]()), snapshot.Past()
 """The history of no instance."""
 
@@ -83,6 +85,7 @@ class Parts:
     pollers: Sequence[Poller]
     executor: Executor
     clock: Clock
+    mailbox: Mailbox | None = None
 
 
 class Cycle:
@@ -105,6 +108,7 @@ class Cycle:
         self._pollers = parts.pollers
         self._executor = parts.executor
         self._clock = parts.clock
+        self._mailbox = parts.mailbox
         self._stop_writing = stop_writing
         self._is_dry = is_dry
         self._witness = witness
@@ -175,6 +179,10 @@ class Cycle:
             fleet = await self._fleet(rules)
             for poller in self._pollers:
                 await self._read(partial(poller.sight, probing.targets(fleet, poller.market.name)), rules)
+        if self._mailbox is not None and any(work.guard is not None for work in rules.workloads):
+            now = self._ledger.recollection(self._clock.now())
+            wanted = mailbox.targets(now, rules.workloads, self._ledger.fleet_id)
+            await self._read(partial(self._mailbox.look, wanted), rules)
 
     def _facts(self, fleet: Fleet, found: reconcile.Reconciliation, rules: Rules) -> tuple[Fact, ...]:
         """Return what to record: facts, new alerts, and progress."""
@@ -283,15 +291,21 @@ class Cycle:
         """Return everything known now; the last fleet if neither time nor any part has changed."""
         instant = now, _ = self._clock.now(), self._clock.monotonic()
         known = self._ledger.recollection(now)
-        parts = (rules.workloads, known, self._typical, *(poller.view for poller in self._pollers))
+        views = (poller.view for poller in self._pollers)
+        parts = (rules.workloads, known, self._typical, self._reports, *views)
         if self._built is None or self._built[0] != instant or not all(map(operator.is_, self._built[1], parts)):
             self._built = instant, parts, await self._build_fleet(rules, known, *instant)
         return self._built[2]
 
+    @property
+    def _reports(self) -> Reports:
+        return self._mailbox.reports if self._mailbox is not None else NO_REPORTS
+
     async def _build_fleet(self, rules: Rules, known: Recollection, now: datetime, monotonic: float) -> Fleet:
         views = [poller.view for poller in self._pollers]
         self._known_since = {work.name: self._known_since.get(work.name, now) for work in rules.workloads}
-        instant = snapshot.Instant(now, monotonic, self._started_at, self._known_since, self._typical)
+        since = self._started_at, self._known_since
+        instant = snapshot.Instant(now, monotonic, *since, self._typical, self._reports)
         instances, intents = snapshot.strangers(views, self._ledger.fleet_id, known)
         past = await self._past(frozenset(instances), frozenset(intents))
         return snapshot.fleet(self._ledger.fleet_id, instant, rules.workloads, views, known, past)

@@ -179,7 +179,8 @@ def _misplaced(read: source.Source, parsed: document.Document) -> Iterator[probl
     for name, table in parsed.workloads.items():
         path = ("workloads", name)
         may_use_runpod = "runpod" in (table.markets or configured)
-        if may_use_runpod and table.kind == "batch" and table.done_line is None:
+        is_told = table.done_line is not None or (table.guard is not None and table.guard.bucket is not None)
+        if may_use_runpod and table.kind == "batch" and not is_told:
             sentence = "runpod starts a container that ends again, so only its log tells; write done_line or markets"
             yield read.problem((*path, "kind"), "never_done", f'{sentence} = ["vast"]')
     for name, sentence in guard_table.shared({name: table.guard for name, table in parsed.workloads.items()}):

@@ -30,6 +30,7 @@ from agent.domain.record.tally import Tally
 from agent.domain.record.told_crossing import ToldCrossing
 from agent.domain.slot import Slot
 from agent.domain.work.deadline import Progress, Speed, Start
+from agent.domain.work.guard_report import GuardReport
 from agent.domain.work.ready_sign import Sighting
 from agent.domain.work.workload import Workload
 
@@ -176,6 +177,8 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
     """The median DLPerf of a slice by model and GPUs, as last seen."""
     capacity: Mapping[str, Capacity] = {}
     """What looking taught of interruptible capacity, by workload with a deadline."""
+    guard_reports: Mapping[str, GuardReport] = {}
+    """What guards last said, by the id of the intent that rented their lease."""
 
     def workload(self, name: str) -> Workload | None:
         """Return the workload of that name, or None."""

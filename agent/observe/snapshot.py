@@ -14,6 +14,7 @@ from agent.domain.record import budget
 from agent.domain.record.budget import Scope
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
+from agent.domain.work.guard_report import GuardReport
 from agent.domain.work.workload import Workload
 from agent.ledger.memory import Recollection
 
@@ -38,6 +39,7 @@ class Instant:
     started_at: datetime
     known_since: Mapping[str, datetime] = field(default_factory=dict)
     typical: Mapping[tuple[GpuModel, int], float] = field(default_factory=dict)
+    guard_reports: Mapping[str, GuardReport] = field(default_factory=dict)
 
 
 def fleet(
@@ -77,6 +79,7 @@ def fleet(
         starts=known.starts,
         known_since=instant.known_since,
         typical=instant.typical,
+        guard_reports=instant.guard_reports,
     )
     seen = availability.by_workload(known.capacity, made) | availability_by_market.by_workload(known.capacity, made)
     return msgspec.structs.replace(made, capacity=seen)

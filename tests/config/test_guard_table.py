@@ -122,3 +122,9 @@ def test_a_name_that_is_no_folder_is_refused(tmp_path: Path) -> None:
     )
     with pytest.raises(ConfigError, match="no folder of a bucket"):
         config.load(tmp_path / "agent.toml", strategies=STRATEGIES)
+
+
+def test_a_batch_whose_guard_has_a_bucket_may_end_on_runpod_without_a_line(tmp_path: Path) -> None:
+    table = ("[workloads.train.guard]", *bucket("abc"), "[markets.runpod]", 'simulated = "calm"')
+    (work,) = loaded(tmp_path, 'kind = "batch"', COMMAND, *table).workloads
+    assert work.done_line == ""

@@ -1,5 +1,6 @@
 """A guarded workload on a market: what its container is told, what the ledger keeps of it, and who else hears of it."""
 
+import asyncio
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from agent.config import guard_archive
 from agent.decide.operators import guard_runs
 from agent.domain.slot import Slot
 from agent.domain.work.guard_terms import GuardTerms
-from agent.domain.work.workload import Workload
+from agent.domain.work.workload import Workload, WorkloadKind
 from tests.support import s3_server
 from tests.support.s3_server import SECRET, S3Server
 from tests.support.world import FLEET, Rehearsed, rehearsed, work
@@ -82,3 +83,25 @@ async def test_the_next_lease_of_a_run_may_have_a_checkpoint_although_the_bucket
             assert newest["bucket"]["root"] == f"train/{FLEET}/train/0/1"
             known = world.app.ledger.recollection(world.clock.now()).guard_runs
             assert {run.run for run in guard_runs.last(known).values()} == {1}
+
+
+async def test_a_done_code_ends_a_batch_whose_guard_is_asleep_and_nothing_else_does(tmp_path: Path) -> None:
+    with s3_server.served() as server:
+        batch = guarded(server, kind=WorkloadKind.BATCH)
+        async with rehearsed(tmp_path, workloads=(batch,), credential=lambda _: SECRET) as world:
+            lease = await world.until_running()
+            root = f"train/{FLEET}/train/0/1"
+            beat = {"version": 1, "sequence": 1, "lease": lease.intent_id, "phase": "done"}
+            end = {"version": 1, "lease": lease.intent_id, "code": 3, "done": True, "last_lines": []}
+            await asyncio.to_thread(server.put, f"{root}/beat.json", json.dumps(beat).encode())
+            await asyncio.to_thread(server.put, f"{root}/end.json", json.dumps(end).encode())
+            for _ in range(3):
+                await world.cycle(minutes=1.5)
+            assert world.lease().is_live
+            end["code"] = 0
+            await asyncio.to_thread(server.put, f"{root}/end.json", json.dumps(end).encode())
+            await world.until(lambda: not world.live(), 10)
+            await world.cycle(minutes=30)
+            assert [contract.ended is not None for contract in world.contracts()] == [True]
+            (event,) = await world.events("workload.done")
+            assert event.reason == "train/0 is done by exit code 0, as its guard reports"

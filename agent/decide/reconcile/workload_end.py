@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from agent.decide.facts import Fact, LeaseChanged, Marked
 from agent.decide.pricing import cooldowns
-from agent.decide.reconcile import probing
+from agent.decide.reconcile import guard_end, probing
 from agent.domain.fleet import Fleet
 from agent.domain.market.host import HostKey
 from agent.domain.market.instance import Instance
@@ -132,6 +132,8 @@ def _of_end(fleet: Fleet, work: Workload, held: Lease, *, is_fast: bool) -> Iter
         yield _failed_at_once(fleet, work, held, f"its container ended within {FAST} of its start")
     elif work.kind is not WorkloadKind.BATCH:
         return
+    elif unfinished := _unfinished(fleet, work, held):
+        yield hold(fleet, held, slot, unfinished)
     elif _is_told_by_log(work):
         yield hold(fleet, held, slot, "its container ended and its log does not say that it is done")
     elif row is not None and row.has_trouble:
@@ -140,6 +142,16 @@ def _of_end(fleet: Fleet, work: Workload, held: Lease, *, is_fast: bool) -> Iter
         yield hold(fleet, held, slot, f"its container ended, and its log says: {failure}")
     else:
         yield done(fleet, held, "the end of its container")
+
+
+def _unfinished(fleet: Fleet, work: Workload, held: Lease) -> str:
+    """Return why an ended container is not done by the word of its guard, or nothing where no guard speaks."""
+    told = guard_end.of(fleet, held, work)
+    return {
+        guard_end.Word.FAILED: told.sentence,
+        guard_end.Word.WORKS: "its container ended, and its guard reported no end: something killed both",
+        guard_end.Word.UNKNOWN: "its container ended, and the bucket in which its guard says how cannot be read",
+    }.get(told.word, "")
 
 
 def _failed_at_once(fleet: Fleet, work: Workload, held: Lease, why: str) -> Marked:
@@ -162,8 +174,13 @@ def _of_batches(fleet: Fleet, changed: Mapping[str, Lease]) -> Iterator[Marked]:
             continue
         view = fleet.markets.get(held.market)
         sighting = view.sightings.get(held.instance_id) if view is not None else None
-        if _is_told_by_log(work) and sighting is not None and sighting.is_done:
+        told = guard_end.of(fleet, held, work)
+        if told.word is guard_end.Word.DONE:
+            yield done(fleet, held, told.sentence)
+        elif _is_told_by_log(work) and sighting is not None and sighting.is_done:
             yield done(fleet, held, "a line of its log")
+        elif told.word is guard_end.Word.FAILED and held.state is not LeaseState.EXITED:
+            yield hold(fleet, held, holds.of_slot(held.slot), told.sentence)
         elif fleet.is_seen(held) and all(_is_over(fleet, each) for each in (held, changed.get(held.lease_id, held))):
             yield from _of_end(fleet, work, held, is_fast=held.end_reason == FAST_EXIT)
 
@@ -178,7 +195,7 @@ def is_settling(fleet: Fleet, held: Lease) -> bool:
     if work is None or work.kind is not WorkloadKind.BATCH or held.state is not LeaseState.EXITED:
         return False
     ended_for = fleet.now - held.state_since
-    if ended_for < SETTLES:
+    if ended_for < SETTLES or guard_end.is_awaited(fleet, held, work):
         return True
     view = fleet.markets.get(held.market)
     sighting = view.sightings.get(held.instance_id) if view is not None else None

@@ -1,0 +1,65 @@
+"""How the work of a batch stands by the word of its guard: exit codes, instead of guesses from a log.
+
+Invariants:
+1. Only an end with a done code is final; any other word never ends a workload, it only holds it for a person.
+2. Where the bucket was not read since the container ended nothing is concluded, for `PATIENCE` at most.
+3. Where no guard spoke for a lease, its work ran bare, and its end is judged as that of any other.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import Enum
+
+from agent.domain.fleet import Fleet
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.workload import Workload
+
+PATIENCE = timedelta(minutes=10)
+"""How long the end of a container waits for the word of its guard; its GPU may bill meanwhile."""
+MOST_LINE = 200
+
+
+class Word(Enum):
+    """What the guard says."""
+
+    NOTHING = "nothing"
+    """No guard speaks for this lease."""
+    UNKNOWN = "unknown"
+    """The bucket was not read since the lease is in its state."""
+    WORKS = "works"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class GuardWord:
+    """The word, and its grounds in a sentence."""
+
+    word: Word
+    sentence: str = ""
+
+
+def of(fleet: Fleet, held: Lease, work: Workload) -> GuardWord:
+    """Return the word of a lease's guard."""
+    if work.guard is None or work.guard.bucket is None or held.guard_run is None:
+        return GuardWord(Word.NOTHING)
+    report = fleet.guard_reports.get(held.intent_id)
+    if report is None:
+        return GuardWord(Word.UNKNOWN)
+    end = report.end
+    if end is not None and end.done and end.signal is None and end.code in work.guard.done_codes:
+        return GuardWord(Word.DONE, f"{end.sentence}, as its guard reports")
+    is_over = held.state is LeaseState.EXITED or (report.beat is not None and report.beat.phase == "failed")
+    if end is not None and end.lease == held.intent_id and is_over and report.read_at >= held.state_since:
+        last = f": {end.last_lines[-1][:MOST_LINE]}" if end.last_lines else ""
+        return GuardWord(Word.FAILED, f"its command ended with {end.sentence}{last}")
+    if report.read_at < held.state_since:
+        return GuardWord(Word.UNKNOWN)
+    return GuardWord(Word.WORKS if report.beat is not None else Word.NOTHING)
+
+
+def is_awaited(fleet: Fleet, held: Lease, work: Workload) -> bool:
+    """Return whether the end of a container is not judged yet, because its guard may still say how it ended."""
+    # A daemon that has just started has read nothing yet.
+    since = max(held.state_since, fleet.started_at)
+    return of(fleet, held, work).word is Word.UNKNOWN and fleet.now - since < PATIENCE

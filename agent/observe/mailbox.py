@@ -1,0 +1,168 @@
+"""Reads what guards leave in their buckets: their beats, and how the work ended.
+
+Invariants:
+1. A cycle waits for buckets at most `PATIENCE_SECONDS`; what is slower is collected in a later one.
+2. At most one reading a lease and `MOST_AT_ONCE` together run; each ends by the bucket client's own deadline.
+3. A bucket that does not answer changes nothing: what it said last stays, with its time; no absence is assumed.
+4. Everything read is bounded, typed and cleaned; what is not of that shape counts as not there.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import msgspec
+import structlog
+
+from agent.buckets.bucket_client import BucketClient
+from agent.buckets.bucket_errors import BucketAway, BucketTooLarge
+from agent.clock import Clock
+from agent.domain.work.guard_report import GuardBeat, GuardEnd, GuardReport
+from agent.domain.work.guard_terms import Bucket
+from agent.domain.work.workload import Workload
+from agent.ledger.memory import Recollection
+from agent.markets import text
+
+log = structlog.get_logger("gpubid.mailbox")
+
+PATIENCE_SECONDS = 0.5
+EVERY_SECONDS = 60.0
+MOST_AT_ONCE = 16
+MOST_BYTES = 1 << 16
+MOST_LINE = 200
+
+T = TypeVar("T", GuardBeat, GuardEnd)
+Spawn = Callable[[Coroutine[Any, Any, GuardReport | None]], asyncio.Task[GuardReport | None]]
+Reports = Mapping[str, GuardReport]
+"""By the id of the intent that rented the lease."""
+
+
+@dataclass(frozen=True, slots=True)
+class MailboxTarget:
+    """One lease whose guard is listened to; `is_urgent` where its end is waited for."""
+
+    lease: str
+    place: Bucket
+    folder: str
+    is_urgent: bool
+
+
+def targets(known: Recollection, workloads: Iterable[Workload], fleet_id: str) -> tuple[MailboxTarget, ...]:
+    """Return the leases that may have a guard at work, or had one a moment ago."""
+    works = {work.name: work for work in workloads}
+    runs = {(run.slot, run.run): run for run in known.guard_runs}
+    found = []
+    for held in known.leases:
+        work = works.get(held.slot.workload)
+        place = work.guard.bucket if work is not None and work.guard is not None else None
+        run = runs.get((held.slot, held.guard_run or 0))
+        if place is not None and run is not None and held.has_run and not held.is_held:
+            folder = run.folder(fleet_id)
+            found.append(MailboxTarget(held.intent_id, place, folder, is_urgent=held.interrupted_by is not None))
+    return tuple(found)
+
+
+class Mailbox:
+    """Listens to guards."""
+
+    def __init__(self, clock: Clock, spawn: Spawn, secret: Callable[[str], str]) -> None:
+        """Start tasks with `spawn`; `secret` gives the key of a bucket by the name of its credential."""
+        self._clock = clock
+        self._spawn = spawn
+        self._secret = secret
+        self._running: dict[str, asyncio.Task[GuardReport | None]] = {}
+        self._asked: dict[str, float] = {}
+        self._away: set[Bucket] = set()
+        self._clients: dict[Bucket, tuple[str, BucketClient]] = {}
+        self.reports: Reports = {}
+        """The last reports; another mapping whenever one of them changed."""
+
+    async def look(self, wanted: Sequence[MailboxTarget]) -> None:
+        """Start the readings that are due, wait a moment, and keep the last reports of these leases."""
+        for target in wanted:
+            if self._is_due(target) and len(self._running) < MOST_AT_ONCE:
+                self._asked[target.lease] = self._clock.monotonic()
+                self._running[target.lease] = self._spawn(self._read(target))
+        if self._running:
+            await asyncio.wait(self._running.values(), timeout=PATIENCE_SECONDS)
+        self._collect({target.lease for target in wanted})
+
+    async def close(self) -> None:
+        """End every reading."""
+        for task in self._running.values():
+            task.cancel()
+        await asyncio.gather(*self._running.values(), return_exceptions=True)
+        self._running.clear()
+
+    def _is_due(self, target: MailboxTarget) -> bool:
+        if target.lease in self._running:
+            return False
+        last = self._asked.get(target.lease)
+        every = EVERY_SECONDS / 4 if target.is_urgent else EVERY_SECONDS
+        return last is None or self._clock.monotonic() - last >= every
+
+    def _collect(self, wanted: set[str]) -> None:
+        reports = {lease: report for lease, report in self.reports.items() if lease in wanted}
+        for lease, task in list(self._running.items()):
+            if task.done():
+                del self._running[lease]
+                report = None if task.cancelled() or task.exception() is not None else task.result()
+                if report is not None and lease in wanted:
+                    reports[lease] = report
+        self._asked = {lease: at for lease, at in self._asked.items() if lease in wanted or lease in self._running}
+        if reports != self.reports:
+            self.reports = reports
+
+    async def _read(self, target: MailboxTarget) -> GuardReport | None:
+        """Return what the bucket tells of a lease, or None if it did not tell all of it."""
+        began = self._clock.now()
+        try:
+            client = self._client(target.place)
+            beat = await _object(client, f"{target.folder}/beat.json", GuardBeat)
+            end = await _object(client, f"{target.folder}/end.json", GuardEnd)
+            if end is None or not end.done:
+                end = await _object(client, f"{target.folder}/ended-{target.lease}.json", GuardEnd)
+        except Exception as error:  # noqa: BLE001 - a key that is missing or wrong, and whatever a store may do
+            self._note_away(target.place, error)
+            return None
+        self._away.discard(target.place)
+        beat = beat if beat is not None and beat.lease == target.lease else None
+        before = self.reports.get(target.lease)
+        is_same = before is not None and before.beat == beat
+        changed = before.beat_changed_at if before is not None and is_same else began if beat is not None else None
+        return GuardReport(began, beat, changed, _cleaned(end))
+
+    def _client(self, place: Bucket) -> BucketClient:
+        """Return the client of a bucket, made anew when its key has changed."""
+        secret = self._secret(place.credential)
+        known = self._clients.get(place)
+        if known is None or known[0] != secret:
+            known = self._clients[place] = secret, BucketClient(place, secret)
+        return known[1]
+
+    def _note_away(self, place: Bucket, error: Exception) -> None:
+        if place not in self._away:
+            self._away.add(place)
+            said = str(error) if isinstance(error, BucketAway) else type(error).__name__
+            log.warning("bucket.away", bucket=str(place), reason=said)
+
+
+async def _object(client: BucketClient, path: str, kind: type[T]) -> T | None:
+    """Return an object of the bucket, or None if there is none of that shape.
+
+    Raises:
+        BucketAway: nobody knows what is there.
+    """
+    try:
+        content = await client.read(path, MOST_BYTES)
+        found = None if content is None else msgspec.json.decode(content, type=kind)
+    except (BucketTooLarge, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    return found
+
+
+def _cleaned(end: GuardEnd | None) -> GuardEnd | None:
+    if end is None:
+        return None
+    return msgspec.structs.replace(end, last_lines=[text.clean(line, MOST_LINE) for line in end.last_lines])

@@ -1,0 +1,100 @@
+"""The end of a batch by the word of its guard: done, failed, unfinished, or not known yet."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import msgspec
+import pytest
+
+from agent.decide.reconcile import guard_end, workload_end
+from agent.domain.fleet import Fleet
+from agent.domain.record.hold import OperatorHold, Word
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.guard_report import GuardBeat, GuardEnd, GuardReport
+from agent.domain.work.workload import Workload, WorkloadKind
+from tests.support import builders
+
+NOW = builders.NOW
+WORK = builders.guarded(kind=WorkloadKind.BATCH)
+RUNS = builders.lease(guard_run=1)
+ENDED = builders.lease(guard_run=1, state=LeaseState.EXITED, state_since=NOW - timedelta(minutes=5))
+BEAT = GuardBeat(version=1, sequence=7, lease=RUNS.intent_id, phase="running")
+
+
+def end(code: int | None = 0, **changes: object) -> GuardEnd:
+    values = {"version": 1, "lease": RUNS.intent_id, "code": code, "done": code == 0, "last_lines": ["epoch 9", "bye"]}
+    return GuardEnd(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def fleet(held: Lease, report: GuardReport | None, work: Workload = WORK, ago: float = 1.0) -> Fleet:
+    """Build a fleet in which a report was read so many minutes ago."""
+    told = {} if report is None else {held.intent_id: replace(report, read_at=NOW - timedelta(minutes=ago))}
+    return builders.fleet(workloads=(work,), leases=(held,), guard_reports=told)
+
+
+def marked(made: Fleet) -> list[tuple[Word, str]]:
+    found = [mark.rest for mark in workload_end.marks(made, ())]
+    return [(rest.word, rest.ground) for rest in found if isinstance(rest, OperatorHold)]
+
+
+@pytest.mark.parametrize("held", [RUNS, ENDED], ids=["asleep", "ended"])
+def test_a_done_code_ends_the_slot_also_while_the_guard_is_asleep(held: Lease) -> None:
+    report = GuardReport(NOW, replace_phase("done"), NOW, end())
+    assert marked(fleet(held, report)) == [(Word.DONE, "exit code 0, as its guard reports")]
+
+
+def replace_phase(phase: str) -> GuardBeat:
+    return GuardBeat(version=1, sequence=8, lease=RUNS.intent_id, phase=phase)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("told", [end(3, done=True), end(0, done=False), end(0, signal=9), end(None, signal=9)])
+def test_no_other_word_is_final(told: GuardEnd) -> None:
+    assert all(word is not Word.DONE for word, _ in marked(fleet(ENDED, GuardReport(NOW, BEAT, NOW, told))))
+    assert marked(fleet(RUNS, GuardReport(NOW, BEAT, NOW, told))) == []
+
+
+def test_the_codes_are_the_operators() -> None:
+    terms = replace(WORK.guard, done_codes=(3,)) if WORK.guard is not None else None
+    report = GuardReport(NOW, BEAT, NOW, end(3, done=True))
+    assert marked(fleet(RUNS, report, replace(WORK, guard=terms))) == [(Word.DONE, "exit code 3, as its guard reports")]
+
+
+def test_another_code_holds_the_slot_with_its_last_line() -> None:
+    why = "its command ended with exit code 3: bye"
+    assert marked(fleet(ENDED, GuardReport(NOW, BEAT, NOW, end(3)))) == [(Word.HELD, why)]
+    restarted = GuardReport(NOW, replace_phase("failed"), NOW, end(3))
+    assert marked(fleet(RUNS, restarted)) == [(Word.HELD, why)]
+
+
+def test_an_end_of_an_earlier_lease_says_nothing_of_this_one() -> None:
+    report = GuardReport(NOW, BEAT, NOW, end(3, lease="another"))
+    assert guard_end.of(fleet(ENDED, report), ENDED, WORK).word is guard_end.Word.WORKS
+
+
+def test_a_container_that_ended_without_a_word_is_held_and_never_done() -> None:
+    ((word, why),) = marked(fleet(ENDED, GuardReport(NOW, BEAT, NOW)))
+    assert word is Word.HELD
+    assert "reported no end" in why
+
+
+@pytest.mark.parametrize("report", [None, GuardReport(NOW, BEAT, NOW, end(3))], ids=["never read", "read before"])
+def test_a_bucket_that_is_away_is_waited_for_and_then_holds(report: GuardReport | None) -> None:
+    assert workload_end.is_settling(fleet(ENDED, report, ago=6), ENDED)
+    assert marked(fleet(ENDED, report, ago=6)) == []
+    late = replace(ENDED, state_since=NOW - guard_end.PATIENCE)
+    ((word, why),) = marked(fleet(late, report, ago=20))
+    assert word is Word.HELD
+    assert "cannot be read" in why
+
+
+def test_a_daemon_that_has_just_started_waits_for_its_first_reading() -> None:
+    late = replace(ENDED, state_since=NOW - timedelta(hours=3))
+    made = fleet(late, None)
+    assert marked(msgspec.structs.replace(made, started_at=NOW - timedelta(minutes=1))) == []
+
+
+def test_work_that_ran_bare_ends_as_any_other() -> None:
+    assert marked(fleet(ENDED, GuardReport(NOW))) == [(Word.DONE, "the end of its container")]
+    assert marked(fleet(ENDED, None, builders.workload(kind=WorkloadKind.BATCH))) == [
+        (Word.DONE, "the end of its container")
+    ]

@@ -1,0 +1,175 @@
+"""What guards leave in a bucket, read over a real S3 server: bounded, typed, and never missed where it is away."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+
+import pytest
+from structlog.testing import capture_logs
+
+from agent.clock import SteppedClock
+from agent.domain.record.guard_run import GuardRun
+from agent.domain.work.guard_report import GuardEnd, GuardReport
+from agent.domain.work.guard_terms import Bucket
+from agent.ledger.memory import Memory
+from agent.observe import mailbox
+from agent.observe.mailbox import Mailbox, MailboxTarget
+from tests.support import builders, s3_server
+from tests.support.s3_server import SECRET, S3Server
+
+FOLDER = "f1/train/0/1"
+BEAT = {"version": 1, "sequence": 4, "lease": "00aa", "phase": "running", "progress": 0.5, "unknown": {"x": 1}}
+END = {"version": 1, "lease": "00aa", "code": 0, "signal": None, "done": True, "manifest": None, "last_lines": ["bye"]}
+
+
+@pytest.fixture
+def server() -> Iterator[S3Server]:
+    with s3_server.served() as running:
+        yield running
+
+
+class Listener:
+    """A mailbox whose time is stepped."""
+
+    def __init__(self, place: Bucket, lease: str = "00aa") -> None:
+        self.clock = SteppedClock(builders.NOW)
+        self.box = Mailbox(self.clock, asyncio.create_task, lambda _: SECRET)
+        self.target = MailboxTarget(lease, place, FOLDER, is_urgent=False)
+
+    async def heard(self, seconds: float = 60.0) -> GuardReport | None:
+        """Return the report after the next reading."""
+        self.clock.advance(seconds)
+        await self.box.look([self.target])
+        while self.box._running:
+            await self.box.look([self.target])
+        return self.box.reports.get(self.target.lease)
+
+
+async def put(server: S3Server, name: str, content: object) -> None:
+    body = content if isinstance(content, bytes) else json.dumps(content).encode()
+    await asyncio.to_thread(server.put, f"train/{FOLDER}/{name}", body)
+
+
+async def test_a_beat_and_an_end_are_read_once_a_minute(server: S3Server) -> None:
+    listener = Listener(server.place())
+    silent = await listener.heard()
+    assert silent is not None
+    assert (silent.beat, silent.end, silent.beat_changed_at) == (None, None, None)
+    await put(server, "beat.json", BEAT)
+    assert await listener.heard(30) == silent
+    told = await listener.heard(30)
+    assert told is not None
+    assert told.beat is not None
+    assert (told.beat.sequence, told.beat.progress, told.beat_changed_at) == (4, 0.5, told.read_at)
+    again = await listener.heard()
+    assert again is not None
+    assert (again.beat_changed_at, again.read_at > told.read_at) == (told.read_at, True)
+    await put(server, "end.json", END)
+    over = await listener.heard()
+    assert over is not None
+    assert over.end == GuardEnd(version=1, lease="00aa", code=0, done=True, last_lines=["bye"])
+
+
+async def test_what_another_lease_says_is_no_beat_and_its_failure_no_end(server: S3Server) -> None:
+    await put(server, "beat.json", BEAT)
+    await put(server, "ended-00aa.json", {**END, "done": False, "code": 3})
+    mine, others = await Listener(server.place()).heard(), await Listener(server.place(), "00bb").heard()
+    assert mine is not None
+    assert others is not None
+    assert (mine.beat is not None, mine.end is not None and mine.end.code) == (True, 3)
+    assert (others.beat, others.end) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [
+        b"",
+        b"\xff\xfe",
+        b"[" * 60_000,
+        b"{" + b" " * 70_000 + b"}",
+        {**BEAT, "progress": 1e308},
+        {**BEAT, "sequence": -1},
+        {**BEAT, "sequence": 2**70},
+        {**BEAT, "phase": "winning"},
+        {**BEAT, "version": 2},
+        {**BEAT, "lease": "a" * 300},
+        {**BEAT, "upload_seconds": "NaN"},
+    ],
+    ids=[
+        "nothing",
+        "no text",
+        "deep",
+        "large",
+        "huge number",
+        "negative",
+        "no int",
+        "phase",
+        "version",
+        "name",
+        "text",
+    ],
+)
+async def test_what_is_no_beat_counts_as_not_there(server: S3Server, junk: object) -> None:
+    await put(server, "beat.json", junk)
+    await put(server, "end.json", {**END, "code": 256})
+    found = await Listener(server.place()).heard()
+    assert found is not None
+    assert (found.beat, found.end) == (None, None)
+
+
+async def test_last_lines_come_without_control_characters(server: S3Server) -> None:
+    await put(server, "end.json", {**END, "last_lines": ["\x1b[2Jred\u202e", "a" * 400]})
+    found = await Listener(server.place()).heard()
+    assert found is not None
+    assert found.end is not None
+    assert [line.isprintable() for line in found.end.last_lines] == [True, True]
+    assert len(found.end.last_lines[1]) == mailbox.MOST_LINE
+
+
+async def test_a_bucket_that_is_away_changes_nothing_and_is_told_once(server: S3Server) -> None:
+    await put(server, "beat.json", BEAT)
+    listener = Listener(server.place())
+    before = await listener.heard()
+    assert before is not None
+    listener.target = MailboxTarget("00aa", S3Server("http://127.0.0.1:9").place(), FOLDER, is_urgent=False)
+    with capture_logs() as logged:
+        assert await listener.heard() == before
+        assert await listener.heard() == before
+    assert [each["event"] for each in logged] == ["bucket.away"]
+    assert not any(part in str(logged) for part in SECRET.split(":"))
+
+
+async def test_at_most_so_many_are_read_at_once() -> None:
+    started: list[object] = []
+    box = Mailbox(SteppedClock(builders.NOW), lambda work: _hung(work, started), lambda _: SECRET)
+    place = S3Server("http://127.0.0.1:9").place()
+    await box.look([MailboxTarget(f"{number:04x}", place, FOLDER, is_urgent=False) for number in range(40)])
+    assert len(started) == mailbox.MOST_AT_ONCE
+    await box.close()
+
+
+def _hung(work: object, started: list[object]) -> asyncio.Task[GuardReport | None]:
+    async def hang() -> GuardReport | None:
+        await asyncio.sleep(3600)
+        return None
+
+    work.close()  # type: ignore[attr-defined]
+    started.append(work)
+    return asyncio.create_task(hang())
+
+
+def test_only_leases_that_ran_in_a_known_run_are_listened_to() -> None:
+    work = builders.guarded()
+    held = builders.lease(1, guard_run=1, has_run=True)
+    others = [
+        builders.lease(2, has_run=True),
+        builders.lease(3, guard_run=2, has_run=True),
+        builders.lease(4, guard_run=1, has_run=False),
+        builders.lease(5, guard_run=1, has_run=True, is_held=True),
+    ]
+    memory = Memory(leases={lease.lease_id: lease for lease in (held, *others)})
+    memory.guard_runs = [GuardRun(held.slot, 1, "train", "d1", builders.NOW)]
+    known = memory.recollection(builders.NOW)
+    (found,) = mailbox.targets(known, [work], "f1")
+    assert (found.lease, found.folder, str(found.place)) == (held.intent_id, FOLDER, "s3://runs/train")
+    assert mailbox.targets(known, [builders.workload()], "f1") == ()
