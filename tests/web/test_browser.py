@@ -1,72 +1,22 @@
-"""The page in a real Chromium: light, dark, on a phone, without script, by keyboard, and with hostile text on it."""
+"""The page in a real Chromium: light, dark, on a phone, without script, for axe-core, and with hostile text on it."""
 
 import asyncio
-import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
-from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, Route, async_playwright
+from playwright.async_api import ConsoleMessage, Page, Route
 
-from agent.domain.record.event import Event
-from agent.domain.record.event_kind import EventKind
-from agent.domain.record.lease import LeaseState
 from tests.support.programs import PATIENCE_SECONDS, until
-from tests.web.page import TOKEN, Served, served
+from tests.web.browser import CHROMIUM, HOSTILE, Opening, log_in
+from tests.web.page import Served
 
-CHROMIUM = shutil.which("chromium")
-HOSTILE = "<img src=x onerror=\"document.title='taken'\"><script>document.title='taken'</script>"
-
-PATIENCE_MILLISECONDS = 1000.0 * PATIENCE_SECONDS
-Opening = Callable[..., Awaitable[Page]]
-STILL = "Date.now = (then => () => then + (window.later || 0))(Date.now())"
-"""The page's clock stands still but where it is moved: however slow the machine, nothing is redrawn under a test."""
 TOLD = "(e => [e.checkVisibility(), e.textContent, document.title])(document.getElementById('stale'))"
 
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not here"),
     pytest.mark.asyncio(loop_scope="module"),
 ]
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def page(tmp_path: Path) -> AsyncIterator[Served]:
-    async with served(tmp_path) as shown:
-        told = Event(at=shown.world.clock.now(), kind=EventKind("alert.test"), evidence=HOSTILE, host_id=HOSTILE[:40])
-        async with shown.world.app.ledger.transaction() as tx:
-            tx.append_event(told)
-        yield shown
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def chromium() -> AsyncIterator[Browser]:
-    async with async_playwright() as tools:
-        started = await tools.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox"], timeout=PATIENCE_MILLISECONDS
-        )
-        try:
-            yield started
-        finally:
-            await started.close()
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def browser(chromium: Browser) -> AsyncIterator[Opening]:
-    """Yield a function that opens a window without cookies of another, in which the clock of each page stands still."""
-    opened: list[BrowserContext] = []
-
-    async def window(**options: Any) -> Page:
-        opened.append(await chromium.new_context(**options))
-        opened[-1].set_default_timeout(PATIENCE_MILLISECONDS)
-        await opened[-1].add_init_script(STILL)
-        return await opened[-1].new_page()
-
-    yield window
-    for each in opened:
-        await each.close()
 
 
 async def moved_until_seen(tab: Page, milliseconds: int, selector: str) -> bool:
@@ -159,13 +109,6 @@ async def test_without_script_every_figure_is_there(browser: Opening, page: Serv
     assert await tab.locator("h1").inner_text()
 
 
-async def log_in(tab: Page, page: Served) -> None:
-    await tab.goto(page.url + "/login")
-    await tab.get_by_label("Token").fill(TOKEN)
-    await tab.keyboard.press("Enter")
-    await tab.wait_for_url(page.url + "/")
-
-
 @pytest.mark.parametrize(
     "options",
     [{"color_scheme": "light"}, {"color_scheme": "dark"}, {"viewport": {"width": 390, "height": 844}}],
@@ -194,92 +137,23 @@ async def test_axe_finds_no_serious_problem(browser: Opening, page: Served, opti
     lease = page.world.lease().lease_id
     for path in ("/", "/events", "/spend", "/savings", f"/lease/{lease}", "/lease/nobody"):
         await look(path)
-    for verb, target in (("kill", "fleet:all"), ("release", "train/0"), ("drain", "train/0"), ("resume", "train/0")):
-        await look(f"/confirm?verb={verb}&target={target}")
+    host = f"host:{page.world.lease().host_id}"
+    for verb in ("release", "drain", "pause", "resume"):
+        await look(f"/confirm?verb={verb}&target=train/0")
+    for question in (
+        f"verb=lock&target={host}",
+        "verb=kill&target=fleet:all",
+        "verb=kill&target=fleet:all&keep_disks=true",
+    ):
+        await look(f"/confirm?{question}")
+    for path in (
+        "/events?workload=train/0&since=2h",
+        "/events?kind=alert.test",
+        "/spend?by=workload",
+        "/savings?by=gpu",
+    ):
+        await look(path)
     assert found == []
-
-
-async def focused(tab: Page) -> str:
-    """Return the text or the name of what has the focus, nothing on the page itself."""
-    return str(
-        await tab.evaluate(
-            "(e => e === document.body ? '' : (e.getAttribute('aria-label') || e.name || e.innerText || '').trim())"
-            "(document.activeElement)"
-        )
-    )
-
-
-async def tabbed(tab: Page, most: int = 200) -> list[str]:
-    """Press the tabulator from the top of the page to its end; return what had the focus."""
-    found: list[str] = []
-    await tab.evaluate("document.activeElement.blur()")
-    for _ in range(most):
-        await tab.keyboard.press("Tab")
-        name = await focused(tab)
-        # After the last one comes the browser itself, or the first one again.
-        if found and name in {"", found[0]}:
-            break
-        found.append(name)
-    return found
-
-
-async def test_the_tabulator_alone_reaches_every_link_field_and_button(browser: Opening, page: Served) -> None:
-    tab = await browser()
-    await log_in(tab, page)
-    lease = page.world.lease().lease_id
-    shown = "e => e.checkVisibility() && !e.disabled && e.type !== 'hidden'"
-    for path in ("/", "/events", "/spend", "/savings", f"/lease/{lease}", "/confirm?verb=kill&target=fleet:all"):
-        await tab.goto(page.url + path)
-        there = await tab.evaluate(
-            f"[...document.querySelectorAll('a[href], button, input, select')].filter({shown}).length"
-        )
-        regions = await tab.evaluate("document.querySelectorAll('[tabindex=\"0\"]').length")
-        reached = await tabbed(tab)
-        assert len(reached) == there + regions, (path, reached)
-        assert all(reached), (path, reached)
-
-
-@pytest.mark.parametrize("has_script", [True, False], ids=["script", "no script"])
-async def test_a_release_is_given_by_keyboard_with_its_name_typed(
-    browser: Opening, page: Served, has_script: bool
-) -> None:
-    tab = await browser(java_script_enabled=has_script)
-    await log_in(tab, page)
-    await tab.get_by_role("link", name="release").first.focus()
-    await tab.keyboard.press("Enter")
-    await tab.get_by_label("Type train/0 to release train/0").focus()
-    await tab.keyboard.type("train/1")
-    await tab.keyboard.press("Enter")
-    await tab.get_by_role("alert").filter(has_text="Nothing was done").wait_for()
-    assert page.world.lease().state is LeaseState.RUNNING
-    await tab.get_by_label("Type train/0 to release train/0").focus()
-    await tab.keyboard.type("train/0")
-    await tab.keyboard.press("Enter")
-    await tab.wait_for_selector("h1:has-text('Done')")
-    assert all(lease.state is LeaseState.RELEASING for lease in page.world.leases())
-
-
-async def test_an_order_is_given_by_keyboard_and_confirmed(browser: Opening, page: Served) -> None:
-    tab = await browser()
-    await tab.goto(page.url + "/login")
-    await tab.get_by_label("Token").fill(TOKEN)
-    await tab.keyboard.press("Enter")
-    await tab.get_by_role("link", name="drain").first.focus()
-    await tab.keyboard.press("Enter")
-    await tab.get_by_role("button", name="Yes, drain").focus()
-    await tab.keyboard.press("Enter")
-    await tab.wait_for_selector("h1:has-text('Done')")
-    rests = page.world.app.ledger.recollection(page.world.clock.now()).rests
-    assert [rest for rest in rests if "train/0" in rest.place[1]]
-
-
-async def test_the_first_tab_skips_to_the_figures_and_tables_name_their_columns(browser: Opening, page: Served) -> None:
-    tab = await browser()
-    await tab.goto(page.url + "/")
-    await tab.keyboard.press("Tab")
-    assert await tab.evaluate("document.activeElement.className") == "skip"
-    bare = "document.querySelectorAll('thead th:not([scope])').length"
-    assert await tab.evaluate(bare) == 0
 
 
 async def test_a_silent_daemon_makes_the_page_stale_within_thirty_seconds_and_a_change_is_drawn(
