@@ -11,6 +11,9 @@ from agent.domain.record.lease import LeaseState
 from tests.support.losses import losses, seeds
 from tests.support.world import Rehearsed, play, work
 
+MANY_HOSTS = 150
+"""Four slots find a host, and others after every loss."""
+
 ENDING = {IntentKind.RELEASE, IntentKind.PAUSE}
 
 
@@ -79,4 +82,4 @@ def test_what_stops_paying_goes_first(seed: int, slots: int, kinds: list[str]) -
             ranks = [order.kind not in ENDING for order in orders]
             assert ranks == sorted(ranks)
 
-    play(story, seed=seed, workloads=(work(slots=slots),))
+    play(story, seed=seed, hosts=MANY_HOSTS, workloads=(work(slots=slots),))

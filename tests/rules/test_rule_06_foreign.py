@@ -67,8 +67,9 @@ def test_an_unlabelled_one_on_the_host_of_a_rent_in_doubt_keeps_the_doubt_open(s
             "unlabelled_instance"
         ]
         world.market.set_label(made.contract_id, made_label(world))
-        await world.until_running()
+        await world.until(lambda: not world.open_intents())
         assert world.lease().instance_id == str(made.contract_id)
+        await world.until_running()
 
     def made_label(world: Rehearsed) -> str:
         return f"gpubid:{FLEET}:train:0:{world.open_intents()[0].intent_id}"
