@@ -1,6 +1,6 @@
 """Rule 8: a stop that nothing explains may be a person's hand: a batch is held, a service moves once a cool-off."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent.decide.reconcile.workload_end import COOL_OFF
@@ -37,6 +37,7 @@ def test_a_batch_is_held_with_a_notice(seed: int, fate: str, ran: float) -> None
 
 
 @given(seed=seeds, fate=st.sampled_from(["stop", "destroy"]), times=st.integers(2, 4))
+@example(seed=184, fate="stop", times=3)  # it is stopped while it loads
 def test_a_service_goes_on_once_a_cool_off(seed: int, fate: str, times: int) -> None:
     """Somebody stops it again as soon as it runs: it is not paid for in a loop."""
 

@@ -46,6 +46,9 @@ _ONCE = frozenset({Word.HELD, Word.DONE, FAST_EXIT})
 NO_EVIDENCE = frozenset({Cause.EXTERNAL_STOP, Cause.UNKNOWN, Cause.CONTAINER_EXIT})
 HOST_TROUBLE = frozenset({Cause.HOST_OFFLINE, Cause.OUTBID, Cause.DISPLACED, Cause.OUT_OF_CREDIT})
 DENIAL = "no_such_instance"
+LOSSES = frozenset({EventKind.LEASE_INTERRUPTED, EventKind.LEASE_GONE})
+OF_A_SERVICE = LOSSES | {EventKind.LEASE_START_LOST}
+"""A batch is not held for a start that was stopped: it has not run, so that is not its end."""
 
 
 def marks(fleet: Fleet, facts: Iterable[Fact]) -> tuple[Marked, ...]:
@@ -80,7 +83,7 @@ def _of_change(fleet: Fleet, change: LeaseChanged) -> Iterator[Marked]:
         yield Marked(failed_start(work.name, held.lease_id, fleet.now, held.end_reason), work.name, None, None)
         if change.after.end_reason.startswith(IMAGE_REFUSED):
             yield _failed_at_once(fleet, work, change.after, "the image could not be pulled")
-    elif change.cause is not None and change.kind in {EventKind.LEASE_INTERRUPTED, EventKind.LEASE_GONE}:
+    elif change.cause is not None and change.kind in (OF_A_SERVICE if work.kind is WorkloadKind.SERVICE else LOSSES):
         yield from _of_loss(fleet, work, change)
 
 
