@@ -7,6 +7,7 @@ from agent.decide.operators import operator_holds
 from agent.decide.pricing import cooldowns, useful_hour
 from agent.decide.pricing.cooldowns import InForce
 from agent.decide.reconcile import orphans, readback, readiness, workload_end
+from agent.decide.reconcile.guards import guard_refusal
 from agent.decide.reconcile.workload_end import COOL_OFF
 from agent.decide.strategy import Down, Proposal, SlotView
 from agent.domain.fleet import Fleet
@@ -67,7 +68,7 @@ def _release_reason(fleet: Fleet, held: Lease) -> Reason | None:
 def _failure_code(held: Lease) -> str:
     if held.end_reason.startswith(readback.PREFIX):
         return "mismatch"
-    codes = (workload_end.IMAGE_REFUSED, readiness.NOT_READY)
+    codes = (workload_end.IMAGE_REFUSED, readiness.NOT_READY, guard_refusal.GUARD_REFUSED)
     return next((code for code in codes if held.end_reason.startswith(code)), workload_end.START_FAILED)
 
 

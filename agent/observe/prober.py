@@ -118,7 +118,8 @@ class Prober:
             self._page_read[target.instance_id] = self._clock.monotonic()
             hours = await self._page(target)
         failure = failing.line(lines) if target.is_over else ""
-        return Sighting(target.instance_id, began, is_ready, is_done, said, hours, failure)
+        refusal = failing.refusal(lines) if target.is_silent else ""
+        return Sighting(target.instance_id, began, is_ready, is_done, said, hours, failure, refusal)
 
     async def _page(self, target: Target) -> float | None:
         host, _, number = target.progress_place.rpartition(":")

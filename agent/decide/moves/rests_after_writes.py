@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from agent.decide.pricing import cooldowns
 from agent.decide.reconcile import workload_end
+from agent.decide.reconcile.guards.guard_refusal import GUARD_REFUSED
 from agent.domain.fleet import Fleet
 from agent.domain.record import cooldown
 from agent.domain.record.cooldown import Cooldown, CooldownKind
@@ -78,6 +79,8 @@ def after_release(decision: Release, now: datetime) -> tuple[Rest, ...]:
     elif code == "mismatch":
         why = "a rent that was not what was asked for"
         found.append(cooldown.of_host(held.host, now + cooldowns.START_FAILED, why))
+    elif code == GUARD_REFUSED:
+        found.append(cooldown.of_host(held.host, now + cooldowns.HOST_LEFT, "another host is tried"))
     elif code == "moved":
         found.append(cooldown.of_host(held.host, now + cooldowns.HOST_LEFT, "we left it a moment ago"))
     return tuple(found)

@@ -6,6 +6,8 @@ It is evidence for holding a batch, never for ending one: a line that merely loo
 import re
 from collections.abc import Sequence
 
+from agent.domain.work.guard_prelude import CANNOT_START
+
 LAST_LINES = 30
 """A traceback of Python is rarely longer; a failure that was caught is further up."""
 MOST_TOLD = 200
@@ -16,7 +18,13 @@ _SIGNS = re.compile(
 )
 
 
+def refusal(lines: Sequence[str]) -> str:
+    """Return why a guard could not be had, where that is the last line of a log: nothing runs after it."""
+    last = next((told.strip() for told in reversed(lines) if told.strip()), "")
+    return last.removeprefix(CANNOT_START)[:MOST_TOLD] if last.startswith(CANNOT_START) else ""
+
+
 def line(lines: Sequence[str]) -> str:
     """Return the last line among the last ones that reports a failure, or nothing."""
-    last = [told for told in lines[-LAST_LINES:] if _SIGNS.search(told.strip())]
+    last = [told for told in lines[-LAST_LINES:] if _SIGNS.search(told.strip()) or told.startswith(CANNOT_START)]
     return last[-1].strip()[:MOST_TOLD] if last else ""

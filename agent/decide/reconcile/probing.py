@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from agent.decide.reconcile.guards import guard_refusal
 from agent.domain.fleet import Fleet
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.deadline import Deadline, ProgressSign
@@ -17,7 +18,7 @@ class Target:
 
     `place` is where its port answers, as HOST:PORT, and empty while nobody knows; `progress_place` where the page of
     its progress does. `is_over` tells that the container of a batch ended: its log is read once more, at once, for what
-    it says of the end.
+    it says of the end. `is_silent` tells that a guard should speak for it and never has.
     """
 
     instance_id: str
@@ -28,12 +29,14 @@ class Target:
     is_over: bool = False
     deadline: Deadline | None = None
     progress_place: str = ""
+    is_silent: bool = False
 
     @property
     def needs_log(self) -> bool:
         """Whether its log must be read, which costs the market more than a probe of a port."""
         tells = self.deadline is not None and self.deadline.sign is ProgressSign.LOG
-        return bool(self.done_line) or self.is_over or self.ready.sign is ReadySign.LOG or tells
+        asks = self.ready.sign is ReadySign.LOG or self.is_silent
+        return bool(self.done_line) or self.is_over or asks or tells
 
     @property
     def has_page(self) -> bool:
@@ -75,13 +78,14 @@ def _target(fleet: Fleet, held: Lease) -> Target | None:
     done_line = work.done_line if is_batch else ""
     is_awaited = work.ready.is_asked and held.ready_since is None and held.state is LeaseState.RUNNING
     deadline = work.deadline if work.deadline is not None and work.deadline.is_asked else None
-    if not is_awaited and not done_line and not is_over and deadline is None:
+    is_silent = guard_refusal.is_awaited(fleet, held, work)
+    if not is_awaited and not done_line and not is_over and deadline is None and not is_silent:
         return None
     ready = work.ready if is_awaited else Readiness()
     since = held.state_since if held.state is LeaseState.EXITED else held.run_since or held.state_since
     place = _place(fleet, held, work.ready.port)
     page = _place(fleet, held, deadline.port) if deadline is not None else ""
-    return Target(held.instance_id, since, ready, place, done_line, is_over, deadline, page)
+    return Target(held.instance_id, since, ready, place, done_line, is_over, deadline, page, is_silent)
 
 
 def _place(fleet: Fleet, held: Lease, port: int) -> str:

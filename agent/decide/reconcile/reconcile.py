@@ -31,6 +31,7 @@ from agent.decide.reconcile import (
     unseen_ends,
     workload_end,
 )
+from agent.decide.reconcile.guards import guard_refusal
 from agent.decide.reconcile.pass_memory import Memory, Suspicion
 from agent.domain import money
 from agent.domain.fleet import Fleet, MarketView
@@ -200,7 +201,7 @@ def _seen(
         previous, listed_at = doubted.previous, doubted.seen_at
         return _lost(fleet, view, held, row, target, (previous, listed_at)), doubted
     fact = _updated(fleet, view, held, row, target, (previous, listed_at))
-    return readiness.seen(fleet, view, held, row, fact), None
+    return guard_refusal.seen(fleet, view, held, readiness.seen(fleet, view, held, row, fact)), None
 
 
 def _unread(

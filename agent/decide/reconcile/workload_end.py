@@ -12,7 +12,8 @@ from datetime import datetime, timedelta
 
 from agent.decide.facts import Fact, LeaseChanged, Marked
 from agent.decide.pricing import cooldowns
-from agent.decide.reconcile import guard_end, probing
+from agent.decide.reconcile import probing
+from agent.decide.reconcile.guards import guard_end, guard_refusal
 from agent.domain.fleet import Fleet
 from agent.domain.market.host import HostKey
 from agent.domain.market.instance import Instance
@@ -135,6 +136,9 @@ def _of_end(fleet: Fleet, work: Workload, held: Lease, *, is_fast: bool) -> Iter
         yield _failed_at_once(fleet, work, held, f"its container ended within {FAST} of its start")
     elif work.kind is not WorkloadKind.BATCH:
         return
+    elif held.has_failed:
+        # Its release is due already.
+        return
     elif unfinished := _unfinished(fleet, work, held):
         yield hold(fleet, held, slot, unfinished)
     elif _is_told_by_log(work):
@@ -255,7 +259,9 @@ def _over_budget(fleet: Fleet, standing: Iterable[Rest]) -> Iterator[Marked]:
         if target in held:
             continue
         exits, starts = (_count(tallies, what, work) for what in (Counted.FAST_EXIT, Counted.FAILED_START))
-        if exits >= work.max_fast_exits:
+        if refused := guard_refusal.why_held(work, known):
+            yield hold(fleet, None, target, refused)
+        elif exits >= work.max_fast_exits:
             why = f"it failed at once on {exits} hosts: correct the command or the image"
             yield hold(fleet, None, target, why)
         elif starts >= work.max_failed_starts:

@@ -8,6 +8,8 @@ Invariants:
 
 import shlex
 
+CANNOT_START = "gpubid-guard: cannot start: "
+"""Begins the last line of a start that failed for want of the guard."""
 EXIT_CODE = 78
 """EX_CONFIG of sysexits.h: neither the host nor the work is to blame."""
 PATIENCE_SECONDS = 600
@@ -21,7 +23,7 @@ MOST_VAST_SCRIPT = 4048
 _TEXT = r"""
 bare() {
   why=$1; shift
-  case $GPUBID_GUARD in *'"manifest_exists":true'*) echo "gpubid-guard: cannot start: $why"; exit EXIT_CODE;; esac
+  case $GPUBID_GUARD in *'"manifest_exists":true'*) echo "CANNOT_START$why"; exit EXIT_CODE;; esac
   echo "gpubid-guard: bare: $why"
   unset GPUBID_BUCKET_KEY_ID GPUBID_BUCKET_SECRET GPUBID_BUCKET_TOKEN GPUBID_GUARD_URL
   exec "$@"
@@ -77,8 +79,10 @@ def text(
     pause_seconds: int = PAUSE_SECONDS,
 ) -> str:
     """Return the prelude; its arguments are the words of the work's own command."""
-    made = _TEXT.replace("EXIT_CODE", str(EXIT_CODE)).replace(
-        "SHORT_TRIES", str(max(short_patience_seconds // pause_seconds, 1))
+    made = (
+        _TEXT.replace("EXIT_CODE", str(EXIT_CODE))
+        .replace("CANNOT_START", CANNOT_START)
+        .replace("SHORT_TRIES", str(max(short_patience_seconds // pause_seconds, 1)))
     )
     return made.replace("TRIES", str(max(patience_seconds // pause_seconds, 1))).replace("PAUSE", str(pause_seconds))
 

@@ -38,7 +38,7 @@ class Readiness:
 class Sighting:
     """The result of a probe of one instance at `at`; `hours` is the reported progress.
 
-    `failure` is the line of its log by which it ended in a failure.
+    `failure` is the line of its log by which it ended in a failure, `refusal` why its guard could not be had.
     """
 
     instance_id: str
@@ -48,3 +48,4 @@ class Sighting:
     said: str = ""
     hours: float | None = None
     failure: str = ""
+    refusal: str = ""

@@ -220,7 +220,7 @@ class Workload:
     def is_probed(self) -> bool:
         """Whether its instances must be probed: for readiness, its end or its progress."""
         tells = self.deadline is not None and self.deadline.is_asked
-        return self.ready.is_asked or self.kind is WorkloadKind.BATCH or tells
+        return self.ready.is_asked or self.kind is WorkloadKind.BATCH or tells or self.guard is not None
 
     @property
     def moved_gb(self) -> float:

@@ -6,7 +6,8 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from agent.decide.reconcile import guard_end, workload_end
+from agent.decide.reconcile import workload_end
+from agent.decide.reconcile.guards import guard_end
 from agent.domain.fleet import Fleet
 from agent.domain.record.hold import OperatorHold, Word
 from agent.domain.record.lease import Lease, LeaseState

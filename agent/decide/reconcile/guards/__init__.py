@@ -1,0 +1,1 @@
+"""What the guards of leases say, and what follows from it."""

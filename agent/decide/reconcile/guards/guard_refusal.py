@@ -1,0 +1,55 @@
+"""Starts that failed because the guard could not be had, although the work has a checkpoint.
+
+Invariants:
+1. Such a start says nothing of its host: it is tried on another one, and no record of the host counts it.
+2. After `MOST` of them the workload is held: its bucket or its image is the reason, and each try costs money.
+3. A lease whose guard ever spoke is not given up for a line of its log.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from agent.decide.facts import LeaseChanged
+from agent.domain.fleet import Fleet, MarketView
+from agent.domain.record.event_kind import EventKind
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.record.rest import Rest
+from agent.domain.record.tally import Counted, Tally
+from agent.domain.work.workload import CheckpointPlace, Workload
+
+GUARD_REFUSED = "guard_refused"
+"""The code at the beginning of such a start's end reason."""
+MOST = 2
+
+
+def is_awaited(fleet: Fleet, held: Lease, work: Workload) -> bool:
+    """Return whether a guard should speak for a lease and never has: then its log says why, if anything does."""
+    report = fleet.guard_reports.get(held.intent_id)
+    return work.guard is not None and held.guard_run is not None and (report is None or report.beat is None)
+
+
+def seen(fleet: Fleet, view: MarketView, held: Lease, so_far: LeaseChanged | None) -> LeaseChanged | None:
+    """Return the change to a failed start where the log ends with the prelude's refusal; else what was found so far."""
+    work, sighting = fleet.workload(held.slot.workload), view.sightings.get(held.instance_id)
+    if work is None or sighting is None or not sighting.refusal or (so_far is not None and so_far.kind is not None):
+        return so_far
+    now = so_far.after if so_far is not None else held
+    is_of_now = sighting.at >= (now.run_since or now.state_since)
+    if now.has_failed or now.state is LeaseState.RELEASING or not is_of_now or not is_awaited(fleet, held, work):
+        return so_far
+    if work.checkpoint.place is CheckpointPlace.DISK and not work.may_lose_disk and now.runs > 1:
+        # Its disk may have more than the bucket; a batch is held by the end of its container.
+        return so_far
+    after = replace(now, has_failed=True, end_reason=f"{GUARD_REFUSED}: {sighting.refusal}")
+    return LeaseChanged(held, after, EventKind.LEASE_NOT_READY, so_far.charges if so_far is not None else ())
+
+
+def why_held(work: Workload, known: Iterable[Rest]) -> str:
+    """Return why a workload is held for such starts, or nothing while they are few."""
+    tallies = (rest for rest in known if isinstance(rest, Tally) and rest.ground.startswith(GUARD_REFUSED))
+    mine = (each for each in tallies if (each.counted, each.of) == (Counted.FAILED_START, work.name))
+    refused = {each.where: each.ground for each in mine}
+    if len(refused) < MOST:
+        return ""
+    last = next(reversed(refused.values())).removeprefix(f"{GUARD_REFUSED}: ")
+    return f"{len(refused)} starts failed although it has a checkpoint, the last one because: {last}"
