@@ -63,7 +63,8 @@ class Money:
         self._adopted: set[str] = set()
         self._raised: dict[tuple[str, str], tuple[float, float]] = {}
         """When another daemon last set the bid of an instance, or a person accepted a rise, and the price before."""
-        self._raise_seen: dict[tuple[str, str], float] = {}
+        self._raise_seen: dict[tuple[str, str], tuple[float, int]] = {}
+        """When a listing first showed that, and how many did."""
         self._denied: dict[str, float] = {}
         self._unwritten_at = 0.0
         self._ended_by_others: set[tuple[str, str]] = set()
@@ -107,8 +108,13 @@ class Money:
         self._dark(passed)
         self._deny(sight, passed)
         self._over_asked(sight, passed)
-        unseen = self._raised.keys() - self._raise_seen.keys()
-        self._raise_seen |= {key: sight.now for key in unseen if sight.saw_truly(key[0])}
+        self._see_raises(sight)
+
+    def _see_raises(self, sight: Sight) -> None:
+        for key in self._raised:
+            if self._truth.boxes[key].is_live and sight.saw_truly(key[0]):
+                first, listings = self._raise_seen.get(key, (sight.now, 0))
+                self._raise_seen[key] = first, listings + 1
 
     def _over_asked(self, sight: Sight, passed: float) -> None:
         """Less than agreed is charged: the ask under a bid, or what a deposit leaves. It is believed late (rule 21)."""
@@ -242,11 +248,12 @@ class Money:
         for key, (at, bid) in self._raised.items():
             box = self._truth.boxes[key]
             rate, until = _agreed(box), box.thing.ended or sight.now
-            # It takes listings to believe it: time before the first does not count.
-            doubted = until - self._raise_seen.get(key, until)
-            longest = FALL_LISTINGS * self._poll + (FALL_SECONDS if rate > bid * DOUBTED_RISE else 0.0)
-            is_never_owed = doubted <= 0 or rate > bid * DOUBTED_RISE
-            if rate > bid * PLAUSIBLE_RISE and doubted <= longest and (box.is_live or is_never_owed):
+            # It takes listings to believe it: a daemon that is down, or a market that lies, has none.
+            first, listings = self._raise_seen.get(key, (until, 0))
+            is_steep = rate > bid * DOUBTED_RISE
+            is_doubted = listings <= FALL_LISTINGS
+            is_doubted |= is_steep and until - first <= FALL_SECONDS + FALL_LISTINGS * self._poll
+            if rate > bid * PLAUSIBLE_RISE and is_doubted and (box.is_live or is_steep or not listings):
                 missing += (rate - bid) * (until - at) / 3600 * SURELY
         return missing
 
