@@ -345,3 +345,18 @@ async def test_what_was_metered_since_a_decision_is_not_charged_again(
     await desk.send(kind(running, WHY))
     spent = await (await desk.ledger.reader()).spend_by(SpendKey.LEASE)
     assert sum(line.amount.dollars for line in spent) < 0.001
+
+
+async def test_time_in_which_a_silent_host_billed_nothing_owes_no_rise(desk: Desk) -> None:
+    """The rate of a lease is doubted, its host falls silent, and its release is due ten minutes later."""
+    held = await desk.rented()
+    agreed_until = held.accrued_until - timedelta(seconds=30)
+    doubted = replace(held, doubted_rate=builders.per_hour("0.40"), agreed_until=agreed_until)
+    silent = replace(doubted, state=LeaseState.OFFLINE, bills=Bills.NOTHING)
+    async with desk.ledger.transaction() as tx:
+        tx.update_lease(silent)
+    await desk.advance(600)
+    await desk.journal.keep_due(Release(silent, WHY))
+    released = desk.lease()
+    assert released.agreed_until is not None
+    assert released.accrued_until - released.agreed_until == timedelta(seconds=30)
