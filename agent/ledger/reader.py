@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+import sqlalchemy as sa
+
 from agent.domain.market.capacity import Capacity
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.host import HostRecord
@@ -154,6 +156,17 @@ class Reader:
     async def lines(self, since: dt.date | None = None, until: dt.date | None = None) -> list[Line]:
         """Return money and paid time by lease and day, from day `since` up to but not including `until`."""
         return await self._all(spend_lines.lines(since, until), spend_lines.line_of)
+
+    async def lines_and_leases(
+        self, since: dt.date | None = None, until: dt.date | None = None
+    ) -> tuple[list[Line], list[Lease]]:
+        """Return these lines and the open leases as of one instant: each span is in the lines or owed."""
+
+        def work(link: sa.Connection) -> tuple[list[Line], list[Lease]]:
+            lines = [spend_lines.line_of(row) for row in rows(link, spend_lines.lines(since, until))]
+            return lines, [lease_rows.lease_of(row) for row in rows(link, lease_rows.OPEN)]
+
+        return await self._wire.run(work)
 
     async def first_day_within(self, most: int, since: dt.date | None, until: dt.date | None) -> dt.date | None:
         """Return the first day from which on there are at most `most` lines, the last day whole; None if all are."""

@@ -1,11 +1,13 @@
-"""Feed and page are made from one version of the ledger, also where a commit comes between their questions."""
+"""Feed, page and reports are made from one version of the ledger, also where a commit comes between their questions."""
 
 import re
 from pathlib import Path
 
 import pytest
 
+from agent.domain.money import MICROS
 from agent.ledger.reader import Reader
+from agent.web.reading import spend_reports
 from tests.web.page import Served, served
 
 
@@ -62,3 +64,28 @@ async def test_a_ledger_that_is_always_written_to_is_shown_all_the_same(
         fleet = (await page.feed.newest()).fleet
     assert fleet.wanted == 1
     assert len(done) < 10
+
+
+@pytest.mark.parametrize("route", ["/spend", "/savings"])
+async def test_a_report_misses_no_span_that_is_metered_while_it_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, route: str
+) -> None:
+    async with served(tmp_path) as page:
+        page.world.clock.advance(170.0)
+        before, now = (await page.feed.newest()).fleet, page.world.clock.now()
+        question = "taken" if route == "/spend" else "price_hours"
+        asked, done = getattr(Reader, question), list[int]()
+
+        async def interrupted(self: Reader, *more: object, **named: object) -> object:
+            if not done:
+                done.append(1)
+                await page.world.cycle(minutes=60)
+            return await asked(self, *more, **named)
+
+        monkeypatch.setattr(Reader, question, interrupted)
+        report = await spend_reports.answer(await page.world.app.ledger.reader(), route, {"by": "workload"}, now)
+    total = report["total"]
+    told = total["dollars"] + total.get("unpriced_dollars", 0.0) + report["unmetered_dollars"]
+    assert done
+    assert report["unmetered_dollars"] > 0
+    assert round(told * MICROS) == round(before.money.today_dollars * MICROS)

@@ -11,6 +11,7 @@ from agent.decide.accounting import accounts, meter, savings
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.price import PriceHour
 from agent.domain.record.account import Line
+from agent.domain.record.lease import Lease
 from agent.ledger.reader import Reader
 from agent.web.reading import spend_json as shown
 
@@ -42,9 +43,9 @@ async def spend(reader: Reader, asked: Asked, now: datetime) -> Mapping[str, Any
     """
     _refuse_unknown(asked, GROUPS)
     asked, cut = await _bounded(reader, asked)
-    lines = await reader.lines(asked.since, asked.until)
+    lines, leases = await reader.lines_and_leases(asked.since, asked.until)
     taken = await reader.taken(_midnight(asked.since), _midnight(asked.until))
-    more = await _since_metering(reader, asked, now)
+    more = _since_metering(leases, asked, now)
 
     def told() -> Mapping[str, Any]:
         sums = accounts.grouped(asked.by, lines, taken)
@@ -65,9 +66,9 @@ async def saved(reader: Reader, asked: Asked, baseline: str | None, now: datetim
         raise ReportError("--by cause: what an interruption took has no price elsewhere; try `gpubid spend`")
     _refuse_unknown(asked, accounts.KEYS)
     asked, cut = await _bounded(reader, asked)
-    lines = await reader.lines(asked.since, asked.until)
+    lines, leases = await reader.lines_and_leases(asked.since, asked.until)
     price, cited = (await _at_the_time(reader, lines, now), []) if baseline is None else _published(baseline, lines)
-    more = {"against": baseline or "on_demand", "cited": cited, **cut, **await _since_metering(reader, asked, now)}
+    more = {"against": baseline or "on_demand", "cited": cited, **cut, **_since_metering(leases, asked, now)}
 
     def told() -> Mapping[str, Any]:
         sums = savings.grouped(lines, accounts.KEYS[asked.by], price)
@@ -89,11 +90,10 @@ def _unpriced(lines: Sequence[Line], price: savings.Price) -> list[str]:
     return sorted({f"{line.gpus}x {line.gpu}" for line in lines if price(line) is None})
 
 
-async def _since_metering(reader: Reader, asked: Asked, now: datetime) -> dict[str, Any]:
+def _since_metering(leases: Sequence[Lease], asked: Asked, now: datetime) -> dict[str, Any]:
     """Return the instant of a report, and what open leases have cost since they were metered."""
     is_open = asked.until is None or asked.until > now.date()
-    leases = (await reader.recollection(now)).leases if is_open else ()
-    return {"as_of": now.isoformat(), "unmetered_dollars": meter.outstanding(leases, now).dollars}
+    return {"as_of": now.isoformat(), "unmetered_dollars": meter.outstanding(leases if is_open else (), now).dollars}
 
 
 def _refuse_unknown(asked: Asked, known: Sequence[str] | Mapping[str, object]) -> None:
