@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from agent.cli.setup import doctor_checks
+from agent.cli.setup import doctor_buckets, doctor_checks
 from agent.cli.shared import exits, last_good, session
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ async def _look(config: "Config") -> list[doctor_checks.Line]:
     outside = Outside(SystemClock(), session.secret, {})
     bound = await _accounts(config)
     lines = [line for one in config.markets for line in await doctor_checks.market(one, outside, bound)]
-    lines += [*doctor_checks.credentials(config), *doctor_checks.disk(config)]
+    lines += [*doctor_checks.credentials(config), *await doctor_buckets.buckets(config), *doctor_checks.disk(config)]
     lines += await asyncio.to_thread(doctor_checks.ledger, config, outside.clock.now())
     lines += await doctor_checks.daemon(config)
     if session.is_service(config.file):

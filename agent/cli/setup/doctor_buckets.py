@@ -1,0 +1,55 @@
+"""The check of `gpubid doctor` on the buckets of guards: they answer, and each key opens its folder alone."""
+
+import secrets
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from agent.cli.setup.doctor_checks import Line, Verdict
+from agent.cli.shared import session
+
+if TYPE_CHECKING:
+    from agent.config.settings import Config
+    from agent.domain.work.guard_terms import Bucket
+
+WIDE = "its key opens more than this folder, and every rented host can read that key"
+
+
+async def buckets(config: "Config") -> list[Line]:
+    """Return a line for the bucket of each workload's guard; a missing credential has a line of its own already."""
+    from agent.systemd import CredentialError
+
+    lines = []
+    for work in config.workloads:
+        place = work.guard.bucket if work.guard is not None else None
+        if place is None:
+            continue
+        try:
+            lines.append(await _checked(f"bucket {work.name}", place, session.named(place.credential)))
+        except CredentialError:
+            continue
+    return lines
+
+
+async def _checked(name: str, place: "Bucket", secret: str) -> Line:
+    from agent.buckets.bucket_client import BucketClient
+    from agent.buckets.bucket_errors import BucketError
+
+    missing = f"gpubid-doctor-{secrets.token_hex(8)}"
+    try:
+        await BucketClient(place, secret).read(missing, 1)
+    except ValueError as error:
+        return Line(name, Verdict.FAIL, f"the credential {place.credential} {error}", "write KEY_ID:SECRET into it")
+    except BucketError as error:
+        fix = "check address, region and key; the key must be allowed to list its folder"
+        return Line(name, Verdict.FAIL, str(error), fix)
+    if not place.prefix:
+        fix = f"keep the checkpoints in a folder, as in s3://{place.name}/train, with a key for that folder alone"
+        return Line(name, Verdict.WARN, f"{place} answers; how far its key reaches cannot be seen", fix)
+    try:
+        await BucketClient(replace(place, prefix=""), secret).read(missing, 1)
+    except BucketError as error:
+        is_refused = error.code == "refused"
+        sentence = f"{place} answers, and its key opens no other folder of the bucket"
+        unseen = f"{place} answers; whether its key opens more could not be seen"
+        return Line(name, Verdict.OK, sentence) if is_refused else Line(name, Verdict.WARN, unseen, "try again")
+    return Line(name, Verdict.FAIL, f"{place}: {WIDE}", f"make a key for {place} alone")

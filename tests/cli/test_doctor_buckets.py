@@ -1,0 +1,80 @@
+"""`gpubid doctor` on a guard's bucket: whether it answers, and whether its key opens more than one folder."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from agent import config
+from agent.cli.setup import doctor_buckets
+from agent.cli.setup.doctor_checks import Line, Verdict
+from tests.support.configs import STRATEGIES, added
+
+KEY = "AKIA1:s3cretOfTheBucket"
+MISSING = "<Error><Code>NoSuchKey</Code></Error>"
+
+
+@contextlib.asynccontextmanager
+async def store(opens: str) -> AsyncIterator[str]:
+    """Serve a store whose key opens the paths that begin so; only reading is served."""
+
+    async def answer(request: web.Request) -> web.Response:
+        is_open = bool(opens) and request.path.startswith(opens)
+        return web.Response(status=404, text=MISSING) if is_open else web.Response(status=403, text=KEY)
+
+    app = web.Application()
+    app.router.add_get("/{path:.*}", answer)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    await runner.cleanup()
+
+
+async def checked(folder: Path, url: str, bucket: str = "s3://runs/train") -> list[Line]:
+    table = (f'bucket = "{bucket}"', f'endpoint = "{url}"', 'credential = "train_bucket"', 'paths = ["/w"]')
+    (folder / "agent.toml").write_text(added('command = "a"', "[workloads.train.guard]", *table))
+    lines = await doctor_buckets.buckets(config.load(folder / "agent.toml", strategies=STRATEGIES))
+    assert not any(part in line.sentence + line.fix for line in lines for part in KEY.split(":"))
+    return lines
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRAIN_BUCKET", KEY)
+
+
+@pytest.mark.parametrize(
+    ("opens", "bucket", "verdict", "words"),
+    [
+        ("/runs/train/", "s3://runs/train", Verdict.OK, "opens no other folder"),
+        ("/runs/", "s3://runs/train", Verdict.FAIL, "opens more than this folder"),
+        ("", "s3://runs/train", Verdict.FAIL, "refuses the key"),
+        ("/", "s3://runs", Verdict.WARN, "cannot be seen"),
+    ],
+)
+async def test_a_key_opens_its_folder_alone(
+    tmp_path: Path, opens: str, bucket: str, verdict: Verdict, words: str
+) -> None:
+    async with store(opens) as url:
+        (line,) = await checked(tmp_path, url, bucket)
+    assert (line.name, line.verdict) == ("bucket train", verdict)
+    assert words in line.sentence
+    assert bool(line.fix) is (verdict is not Verdict.OK)
+
+
+async def test_a_store_that_is_away_and_a_key_that_is_none_fail(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (away,) = await checked(tmp_path, "http://127.0.0.1:9")
+    assert (away.verdict, "does not answer" in away.sentence) == (Verdict.FAIL, True)
+    monkeypatch.setenv("TRAIN_BUCKET", "AKIA1-alone")
+    (bad,) = await checked(tmp_path, "http://127.0.0.1:9")
+    assert (bad.verdict, "is not KEY_ID:SECRET" in bad.sentence) == (Verdict.FAIL, True)
+
+
+async def test_a_missing_credential_has_no_second_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TRAIN_BUCKET")
+    assert await checked(tmp_path, "http://127.0.0.1:9") == []
