@@ -31,6 +31,11 @@ async def test_status_says_well_what_runs_and_what_it_costs(tmp_path: Path) -> N
         assert caps["per_day"]["used_dollars"] >= found["spent_today_dollars"] > 0
         assert caps["per_hour"]["used_dollars"] == found["dollars_per_hour"] == fleet["dollars_per_hour"]
         assert [row["is_fresh"] for row in found["markets"]] == [True]
+        for verb in ("plan", "explain"):
+            # In another terminal than the daemon's nobody has its keys.
+            shown = await gpubid(tmp_path, verb, VAST_API_KEY=None)
+            assert shown.code == 0, shown
+            assert "train/0: hold, running" in shown.out
         said = await gpubid(tmp_path, "status")
         assert said.code == 0
         assert said.out.startswith("well\n")

@@ -127,6 +127,23 @@ def named(name: str) -> str:
     return key
 
 
+def has_keys(config: Config) -> bool:
+    """Return whether this process has every key that the configuration names."""
+    try:
+        _look_up_keys(config)
+    except systemd.CredentialError:
+        return False
+    return True
+
+
+def _look_up_keys(config: Config) -> None:
+    for settings in config.markets:
+        secret(settings)
+    for work in config.workloads:
+        for name in work.credentials:
+            named(name)
+
+
 def _named_while_running(name: str) -> str:
     from agent.markets import market_errors
     from agent.systemd import CredentialError
@@ -161,11 +178,7 @@ async def outside(config: Config, *, keeps: bool = True) -> AsyncIterator["Outsi
     from agent.clock import SystemClock
     from agent.simulator.saved_market import Saved
 
-    for settings in config.markets:
-        secret(settings)
-    for work in config.workloads:
-        for name in work.credentials:
-            named(name)
+    _look_up_keys(config)
     async with contextlib.AsyncExitStack() as stack:
         embedded: dict[str, Saved] = {}
         urls = {}

@@ -51,8 +51,8 @@ def _shown(
 
     if workload is not None:
         ask.name_of(settings, workload)
-    # A person who may read neither the ledger nor the keys gets the daemon's last cycle.
-    told = ask.daemon(settings, "/explain", query)
+    # A person who may not read the ledger, or has not every key, gets the daemon's last cycle.
+    told = ask.daemon(settings, "/explain", query, first=not session.has_keys(settings))
     if told is not None:
         return dict(told)
     seen = preview(settings, tuned)

@@ -13,8 +13,8 @@ def plan(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session
     if isinstance(read, last_good.Broken):
         shown = read.asked("/plan")
     else:
-        # A person who may read neither the ledger nor the keys gets the decisions of the daemon's last cycle.
-        shown = ask.daemon(read[0], "/plan")
+        # A person who may not read the ledger, or has not every key, gets the decisions of the daemon's last cycle.
+        shown = ask.daemon(read[0], "/plan", first=not session.has_keys(read[0]))
         shown = shown if shown is not None else views.plan(preview(*read))
     if as_json:
         session.print_json(shown)
