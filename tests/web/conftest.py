@@ -9,13 +9,14 @@ from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
+from tests.support.scene import work
 from tests.web.browser import CHROMIUM, HOSTILE, PATIENCE_MILLISECONDS, STILL, Opening
 from tests.web.page import Served, served
 
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def page(tmp_path: Path) -> AsyncIterator[Served]:
-    async with served(tmp_path) as shown:
+    async with served(tmp_path, workloads=(work(shadow=("ondemand",)),)) as shown:
         told = Event(at=shown.world.clock.now(), kind=EventKind("alert.test"), evidence=HOSTILE, host_id=HOSTILE[:40])
         async with shown.world.app.ledger.transaction() as tx:
             tx.append_event(told)

@@ -58,6 +58,8 @@ async def test_a_phone_scrolls_no_page_and_no_table(browser: Opening, page: Serv
     tab = await browser(viewport={"width": 360, "height": 740})
     await log_in(tab, page)
     lease = page.world.lease().lease_id
+    _, board = await page.get("/")
+    assert 'aria-label="On paper"' in board
     for path in ("/", "/events", "/spend", "/savings", f"/lease/{lease}", "/confirm?verb=kill&target=fleet:all"):
         await tab.goto(page.url + path)
         assert await tab.evaluate("document.scrollingElement.scrollWidth <= window.innerWidth"), path

@@ -21,7 +21,7 @@ def savings(report: Mapping[str, Any]) -> Mapping[str, str]:
     """Return the columns of a report of savings; one is called by what it compares with."""
     return {
         "dollars": "spent",
-        "compared_dollars": str(report["against"]),
+        "compared_dollars": str(report["against"]).replace("_", " "),
         "saved_dollars": "saved",
         "savings_ratio": "share",
         "useful_hours": "useful h",
