@@ -3,7 +3,7 @@
 import asyncio
 import sys
 
-from tests.bench import cockpit, daemon, lab, page, planning, rehearsal
+from tests.bench import cockpit, daemon, lab, page, planning, rehearsal, reports
 
 
 def main() -> int:
@@ -13,6 +13,7 @@ def main() -> int:
         rehearsal.measure(),
         lab.measure(),
         asyncio.run(page.measure()),
+        asyncio.run(reports.measure()),
         asyncio.run(daemon.measure()),
         asyncio.run(cockpit.measure()),
     ]

@@ -16,7 +16,8 @@ from agent.ledger.reader import Reader
 from agent.web.reading import spend_json as shown
 
 MOST_LINES = 20_000
-"""Most lines (lease, day and tenure) that one report reads: a year of fifty slots."""
+"""Most lines (lease, day and tenure) that one report reads: a year of fifty slots. A report of so many took 0.9 s of
+processor time and 22 MB, savings with 400,000 prices 1.8 s and 21 MB (`make bench`)."""
 MOST_HOURS = 400_000
 """Most rolled-up hours of one model that a comparison reads: ten years of one market and four numbers of GPUs."""
 CAUSE = "cause"
