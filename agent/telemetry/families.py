@@ -1,7 +1,8 @@
 """Every metric family of the program: its name, labels and meaning, and the label values that start at zero.
 
 Invariants:
-1. No label holds an id, an offer number or a free text; sets that are known at start stand at zero from the start.
+1. No label holds an id, an offer number or a free text (the few names are in named_figures.py); sets that are known at
+   start stand at zero from the start.
 2. Units are in the names, ages are told as timestamps, and only counters end in `_total`.
 """
 

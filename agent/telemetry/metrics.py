@@ -18,7 +18,7 @@ from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work import decision as decisions
 from agent.domain.work import usefulness
 from agent.domain.work.workload import Workload
-from agent.telemetry import families, recovery_figures
+from agent.telemetry import families, named_figures, recovery_figures
 
 _CODE = re.compile(r"[a-z][a-z0-9_]{0,47}")
 _MOST_CODES = 64
@@ -54,6 +54,7 @@ class Metrics(families.Families):
         self._reason = Codes()
         self._limit = Codes(families.LIMITS)
         self._asks: dict[tuple[str, str], float] = {}
+        self.named = named_figures.NamedFigures(target)
 
     def observer(self, market: str) -> Callable[[str, str, float], None]:
         """Return the observer of every call to `market`: operation, outcome, seconds."""
@@ -77,6 +78,7 @@ class Metrics(families.Families):
                 self.credit.labels(name).set(view.credit.dollars)
         self._see_leases(fleet)
         self._see_rests(fleet)
+        self.named.see(fleet)
         self.orphans.set(sum(lease.is_held for lease in fleet.leases if lease.is_open))
         doubts = [intent for intent in fleet.intents if intent.state is IntentState.IN_DOUBT]
         self.in_doubt.set(len(doubts))

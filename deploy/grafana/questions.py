@@ -197,6 +197,13 @@ INTERRUPTIONS = (
                 (("gpubid_protection_cooldowns", "{{protection}}"),),
                 "Models, markets and owners that are left alone for a while; `gpubid fleet` says how to lift that.",
             ),
+            Panel(
+                "Left alone now, by name",
+                "s",
+                (("gpubid_avoided_until_timestamp_seconds - time()", ""),),
+                "Hosts, owners, models and markets that get no rent, and for how long; the 20 that last longest.",
+                "list",
+            ),
         ),
     ),
 )
@@ -238,8 +245,11 @@ MONEY = (
             Panel(
                 "Dollars per useful hour",
                 "currencyUSD",
-                ((f"sum({SPENT_A_DAY}) / (sum({USEFUL_HOURS_A_DAY}) > 0)", "the last day"),),
-                "All that was paid in a day over its useful hours.",
+                (
+                    (f"sum({SPENT_A_DAY}) / (sum({USEFUL_HOURS_A_DAY}) > 0)", "paid"),
+                    (f"sum({WORTH_A_DAY}) / (sum({USEFUL_HOURS_A_DAY}) > 0)", "on demand"),
+                ),
+                "All that was paid in the last day over its useful hours, beside their price on demand.",
                 "number",
                 5,
             ),
@@ -375,6 +385,16 @@ MARKETS = (
                 "percentunit",
                 ((f"gpubid_bid_headroom_ratio{WORKLOAD}", "{{workload}}"),),
                 "Bid over floor, less one, mean over running interruptible leases.",
+            ),
+            Panel(
+                "Bid against floor, slot by slot",
+                "currencyUSD",
+                (
+                    (f"gpubid_slot_bid_dollars_per_hour{BOTH}", "{{slot}} bid on {{market}}"),
+                    (f"gpubid_slot_floor_dollars_per_hour{BOTH}", "{{slot}} floor on {{market}}"),
+                ),
+                "Per hour, of running interruptible leases; a bid below its floor is about to lose its host.",
+                width=24,
             ),
         ),
     ),

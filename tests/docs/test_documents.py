@@ -48,7 +48,8 @@ def anchors(text: str) -> set[str]:
 
 def metrics() -> Iterator[tuple[str, str, str]]:
     """Yield name, labels and meaning of every metric, in the program's order."""
-    for value in vars(Metrics(CollectorRegistry(), (), ())).values():
+    made = Metrics(CollectorRegistry(), (), ())
+    for value in (*vars(made).values(), *vars(made.named).values()):
         if isinstance(value, Counter | Gauge | Histogram):
             name = value._name + ("_total" if isinstance(value, Counter) else "")
             yield name, ", ".join(value._labelnames) or "-", value._documentation

@@ -138,6 +138,34 @@ def test_what_protections_let_rest_is_counted(registry: CollectorRegistry, figur
     assert value(registry, "protection_cooldowns", protection="owner") == 0
 
 
+def test_each_slot_has_its_bid_and_floor_while_it_has_one(
+    registry: CollectorRegistry, figures: metrics.Metrics
+) -> None:
+    figures.see_fleet(fleet())
+    place = {"workload": "train", "slot": "train/0", "market": "vast"}
+    assert value(registry, "slot_bid_dollars_per_hour", **place) == pytest.approx(0.30)
+    assert value(registry, "slot_floor_dollars_per_hour", **place) == pytest.approx(0.25)
+    figures.see_fleet(fleet(leases=()))
+    assert value(registry, "slot_bid_dollars_per_hour", **place) is None
+    assert value(registry, "slot_floor_dollars_per_hour", **place) is None
+
+
+def test_what_gets_no_rent_is_named_and_bounded(registry: CollectorRegistry, figures: metrics.Metrics) -> None:
+    late = NOW + timedelta(hours=1)
+    hosts = [Cooldown(CooldownKind.HOST, f"vast/{n}", NOW + timedelta(minutes=n), "why") for n in range(40)]
+    others = [
+        Cooldown(CooldownKind.STORM, "vast/RTX 4090", late, "why"),
+        Cooldown(CooldownKind.OFFER, "7", late, "an offer is no host"),
+    ]
+    figures.see_fleet(fleet(cooldowns=(*hosts, *others)))
+    assert value(registry, "avoided_until_timestamp_seconds", kind="model", target="vast/RTX 4090") == late.timestamp()
+    until = (NOW + timedelta(minutes=39)).timestamp()
+    assert value(registry, "avoided_until_timestamp_seconds", kind="host", target="vast/39") == until
+    assert generate_latest(registry).decode().count("gpubid_avoided_until_timestamp_seconds{") == 20
+    figures.see_fleet(fleet(cooldowns=()))
+    assert "gpubid_avoided_until_timestamp_seconds{" not in generate_latest(registry).decode()
+
+
 def test_what_is_gone_is_shown_as_gone(registry: CollectorRegistry, figures: metrics.Metrics) -> None:
     figures.see_fleet(fleet())
     down = MarketView(market="vast", is_fresh=False, listed_at=NOW)

@@ -1,0 +1,56 @@
+"""Figures by name, of few things at a time: bid and floor of each slot, and the hosts, owners and models to avoid.
+
+1. Each cycle writes all of them anew: a slot without a bid and a cooldown that is over have no series.
+2. Slots are as many as the configuration says. At most `MOST_AVOIDED` cooldowns are named, those that last longest.
+"""
+
+from prometheus_client import CollectorRegistry, Gauge
+
+from agent.domain.fleet import Fleet
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.cooldown import CooldownKind
+from agent.domain.record.lease import LeaseState
+from agent.markets.text import clean
+
+MOST_AVOIDED = 20
+AVOIDED = {
+    CooldownKind.HOST: "host",
+    CooldownKind.OWNER: "owner",
+    CooldownKind.STORM: "model",
+    CooldownKind.STARTS: "model",
+    CooldownKind.REJECTED: "market",
+}
+
+
+class NamedFigures:
+    """The families with a name as a label."""
+
+    def __init__(self, target: CollectorRegistry) -> None:
+        """Register them."""
+        self.bid = Gauge(
+            "gpubid_slot_bid_dollars_per_hour", "Bid of the running interruptible lease of a slot.",
+            ("workload", "slot", "market"), registry=target,
+        )  # fmt: skip
+        self.floor = Gauge(
+            "gpubid_slot_floor_dollars_per_hour", "Floor of that lease's host, as it was seen last.",
+            ("workload", "slot", "market"), registry=target,
+        )  # fmt: skip
+        self.avoided = Gauge(
+            "gpubid_avoided_until_timestamp_seconds",
+            f"Until when a host, owner, model or market gets no rent; the {MOST_AVOIDED} that last longest.",
+            ("kind", "target"), registry=target,
+        )  # fmt: skip
+
+    def see(self, fleet: Fleet) -> None:
+        """Write them after a cycle."""
+        for family in (self.bid, self.floor, self.avoided):
+            family.clear()
+        for lease in fleet.leases:
+            if lease.state is LeaseState.RUNNING and lease.tenure is Tenure.INTERRUPTIBLE:
+                place = (lease.slot.workload, str(lease.slot), lease.market)
+                self.bid.labels(*place).set(lease.gpu_rate.dollars)
+                if lease.host_floor is not None:
+                    self.floor.labels(*place).set(lease.host_floor.dollars)
+        in_force = [each for each in fleet.cooldowns if each.kind in AVOIDED and not each.is_over(fleet.now)]
+        for each in sorted(in_force, key=lambda each: each.until)[-MOST_AVOIDED:]:
+            self.avoided.labels(AVOIDED[each.kind], clean(each.key)).set(each.until.timestamp())
