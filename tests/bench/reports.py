@@ -13,7 +13,7 @@ import tracemalloc
 from contextlib import closing
 from pathlib import Path
 
-from agent.domain.work.workload import Slot
+from agent.domain.slot import Slot
 from agent.ledger.reader import Reader
 from agent.web.reading import spend_reports
 from tests.bench import report
