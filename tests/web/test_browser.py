@@ -104,7 +104,7 @@ async def test_the_pointer_shows_the_figures_under_it_and_words_stay_for_who_see
 async def test_without_script_every_figure_is_there(browser: Opening, page: Served) -> None:
     tab = await browser(java_script_enabled=False)
     await tab.goto(page.url + "/")
-    assert await tab.locator("table").count() == 6
+    assert await tab.locator("table").count() == 7
     assert await tab.locator(".chart svg[role=img]").get_attribute("aria-label")
     assert "running" in (await tab.locator("svg.band[role=img]").get_attribute("aria-label") or "")
     await tab.get_by_role("link", name="vast").first.click()
