@@ -10,9 +10,11 @@ from agent.domain.fleet import Fleet
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.cooldown import CooldownKind
 from agent.domain.record.lease import LeaseState
-from agent.markets.text import clean
+from agent.telemetry.plain_text import plain
 
 MOST_AVOIDED = 20
+LONGEST = 80
+"""Characters of a name: a market writes hosts and owners."""
 AVOIDED = {
     CooldownKind.HOST: "host",
     CooldownKind.OWNER: "owner",
@@ -53,4 +55,4 @@ class NamedFigures:
                     self.floor.labels(*place).set(lease.host_floor.dollars)
         in_force = [each for each in fleet.cooldowns if each.kind in AVOIDED and not each.is_over(fleet.now)]
         for each in sorted(in_force, key=lambda each: each.until)[-MOST_AVOIDED:]:
-            self.avoided.labels(AVOIDED[each.kind], clean(each.key)).set(each.until.timestamp())
+            self.avoided.labels(AVOIDED[each.kind], plain(each.key)[:LONGEST]).set(each.until.timestamp())
