@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from agent.clock import SystemClock
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.reader import Reader
 from agent.web.feed import month_savings
 from agent.web.feed.read_model import Savings
+from agent.web.page.frame import Frame
+from agent.web.page.visitors import Visitors
 from agent.web.reading import spend_reports
 from tests.support.programs import PATIENCE_SECONDS
 from tests.web.page import Served, served
@@ -43,6 +46,12 @@ async def test_the_first_screen_shows_the_total_of_the_verb_with_its_date(tmp_pa
     assert (found.since.day, found.since.hour, found.since.month) == (1, 0, found.as_of.month)
     assert f"{found.saved_dollars:.2f} <small>{found.share * 100:.0f} %</small>".replace("-", "") in board
     assert found.as_of.isoformat() in board
+
+
+@pytest.mark.parametrize(("saved", "shown"), [(-0.004, "$0.00"), (-0.5, "-$0.50"), (0.125, "$0.12"), (None, "\u2013")])
+def test_what_was_lost_has_a_sign_and_nothing_has_none(saved: float | None, shown: str) -> None:
+    template = Frame(Visitors(None, SystemClock().monotonic), SystemClock()).template("parts.html")
+    assert str(template.module.dollars(saved)) == shown  # type: ignore[attr-defined]
 
 
 async def test_it_is_worked_out_again_only_after_ten_minutes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
