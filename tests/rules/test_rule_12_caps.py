@@ -16,6 +16,7 @@ from agent.domain import money
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
+from tests.support import traffic
 from tests.support.losses import seeds
 from tests.support.world import Rehearsed, play, work
 
@@ -69,13 +70,12 @@ def test_the_overshoot_of_a_day_is_bounded(
             assert not (over and any(intent.kind.is_paying for intent in done.done)), "paid over the cap"
         days: dict[float, float] = {}
         first = (world.scene.start - dt.timedelta(days=1)).timestamp()
-        traffic = 0.0
-        for charge in world.market.charges(first, world.clock.time()):
+        charges = world.market.charges(first, world.clock.time())
+        for charge in charges:
             days[charge.day] = days.get(charge.day, 0.0) + charge.amount
-            traffic = max(traffic, charge.amount if charge.kind == "bandwidth" else 0.0)
         seconds = POLL_SECONDS + LATENCY_SECONDS + (refused + POLL_SECONDS if refused else 0.0)
         # A pause does not end the disk; the release that follows it comes a poll later, or after the refusals.
-        allowed = rate * 2 * seconds / 3600 + traffic * slots + 0.002
+        allowed = rate * 2 * seconds / 3600 + traffic.most_dollars(charges, seconds, slots) + 0.002
         for total in days.values():
             assert total - cap <= allowed, f"{total:.4f} over a cap of {cap}, allowed {allowed:.4f}"
 

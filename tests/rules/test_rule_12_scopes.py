@@ -17,6 +17,7 @@ from agent.domain import money
 from agent.domain.record import budget
 from agent.domain.record.budget import EVERYTHING, Budget, Scope, Thresholds
 from agent.simulator.market_model import Contract
+from tests.support import traffic
 from tests.support.losses import AFTER, BEFORE, ORDERS, seeds
 from tests.support.world import Rehearsed, play, work
 
@@ -91,11 +92,10 @@ def test_no_weather_makes_it_pay_over_a_budget(
                     hindered += befall(world, kind, what)
         charges = world.market.charges(world.scene.start.timestamp(), world.clock.time())
         total = sum(charge.amount for charge in charges)
-        traffic = max((charge.amount for charge in charges if charge.kind == "bandwidth"), default=0.0)
         seconds = 2 * (POLL_SECONDS + LATENCY_SECONDS) + hindered
         # What is paused bills its disk until the release, which comes a poll later; a held one until a person decides.
         disks = sum(lease.disk_rate.dollars for lease in world.leases()) * 3
-        allowed = rate * seconds / 3600 + traffic * slots + disks + 0.002
+        allowed = rate * seconds / 3600 + traffic.most_dollars(charges, seconds, slots) + disks + 0.002
         assert total - CAP <= allowed, f"{total:.4f} over a cap of {CAP}, allowed {allowed:.4f}"
 
     play(story, seed=seed, limits=limited(scope, window), workloads=(work(slots=slots),), start=START)

@@ -159,10 +159,11 @@ def test_what_a_strategy_would_give_up_is_kept(seed: int) -> None:
     async def story(world: Rehearsed) -> None:
         world.is_checked = False
         await world.until_running()
+        known = len(world.orders)  # a first start may have been ended: it loaded too long
         quits.is_over = True
         await let_write(world, may=False)
         assert "unwritable" in await cycles(world, 5)
-        assert {order.kind for order in world.orders} == {IntentKind.RENT}
+        assert not world.orders[known:]
         await let_write(world, may=True)
         await cycles(world, 1)
         assert world.orders[-1].kind is IntentKind.RELEASE
