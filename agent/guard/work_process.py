@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import threading
+from dataclasses import dataclass
 from typing import Iterator, Mapping, Sequence
 
 from agent.guard.guard_output import GuardOutput
@@ -16,7 +17,7 @@ from agent.guard.reaper import Reaper, die_with_parent
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
 LAST_OUTPUT_SECONDS = 2.0
 """A process that left the group may hold the output open for ever."""
-_CAUGHT = re.compile(r"^SigCgt:\s*([0-9a-fA-F]+)$", re.MULTILINE)
+_FIELD = re.compile(r"^(Pid|NSpid|PPid|SigCgt):\s*([^\n]*)$", re.MULTILINE)
 
 
 class WorkProcess:
@@ -86,42 +87,54 @@ class WorkProcess:
         return asked
 
 
+@dataclass(frozen=True)
+class _Process:
+    """A process as /proc tells it: its number there, those by PID namespace from the outermost on, its parent."""
+
+    number: int
+    numbers: tuple[int, ...]
+    parent: int
+    caught: int
+
+
 def _handlers(top: int, number: int) -> Iterator[int]:
-    """Yield the topmost processes at and below one that handle a signal."""
-    children = _children()
-    ahead, seen = [top], set()
+    """Yield the topmost processes at and below one that handle a signal; none where /proc does not tell.
+
+    The /proc of a container may be that of the machine, where everybody has another number: we are found in it as
+    `self`, and the others by their place below us.
+    """
+    own = _process("self")
+    if own is None:
+        return
+    depth = len(own.numbers) - 1
+    children: dict[int, list[_Process]] = {}
+    for process in filter(None, map(_process, _names())):
+        if len(process.numbers) > depth:
+            children.setdefault(process.parent, []).append(process)
+    ahead = [process for process in children.get(own.number, []) if process.numbers[depth] == top]
     while ahead:
         process = ahead.pop()
-        if process in seen:
-            continue
-        seen.add(process)
-        if _handles(process, number):
-            yield process
+        if process.caught >> (number - 1) & 1:
+            yield process.numbers[depth]
         else:
-            ahead.extend(children.get(process, ()))
+            ahead.extend(children.pop(process.number, ()))
 
 
-def _children() -> dict[int, list[int]]:
-    """Return the processes by their parent; nothing where /proc is not there."""
-    found: dict[int, list[int]] = {}
-    for number in _numbers():
-        # After the name in brackets, which may hold anything: the state and the parent.
-        fields = _read(f"/proc/{number}/stat").rpartition(")")[2].split()
-        if len(fields) > 1 and fields[1].isdigit():
-            found.setdefault(int(fields[1]), []).append(number)
-    return found
-
-
-def _numbers() -> list[int]:
+def _names() -> list[str]:
     try:
-        return [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208 - names are enough
+        return [name for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208 - names are enough
     except OSError:
         return []
 
 
-def _handles(process: int, number: int) -> bool:
-    caught = _CAUGHT.search(_read(f"/proc/{process}/status"))
-    return caught is not None and bool(int(caught[1], 16) >> (number - 1) & 1)
+def _process(name: str) -> _Process | None:
+    told: dict[str, str] = dict(_FIELD.findall(_read(f"/proc/{name}/status")))
+    try:
+        number = int(told["Pid"])
+        numbers = tuple(map(int, told.get("NSpid", told["Pid"]).split()))
+        return _Process(number, numbers, int(told["PPid"]), int(told["SigCgt"], 16))
+    except (KeyError, ValueError):
+        return None
 
 
 def _read(path: str) -> str:

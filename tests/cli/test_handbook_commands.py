@@ -32,6 +32,7 @@ EXCUSES = {
     "gpubid tune": "minutes of processor time: tests/cli/test_tune.py goes the whole way on less",
     "gpubid rehearse --climate real_processes": "minutes: tests/simulator/processes/test_rehearsal.py runs less",
     "gpubid simulate --climate real_processes": "serves until stopped: tests/simulator/test_simulate.py stops it",
+    "gpubid guard build": "tests/guard/test_guard_source.py builds it and runs what was built",
     "gpubid lab bench": "recorded traces, or hours of processor time: tests/lab runs each problem",
 }
 """How a command begins that is not typed here, and why."""

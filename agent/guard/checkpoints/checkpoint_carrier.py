@@ -65,7 +65,7 @@ class CheckpointCarrier:
         self._is_ending = self._is_idle = False
         self._has_leftover = False
         self._is_deaf = settings.ask != ASK_SIGUSR1
-        self._is_started = False
+        self._is_started = self._is_finished = False
         self._said: set[str] = set()
         self._plan = self._found_plan(home)
         self.told: Callable[[], None] = lambda: None
@@ -111,6 +111,7 @@ class CheckpointCarrier:
         """Carry what the ended work left, on this thread. What an unclean end wrote last may be torn, and is left."""
         with self._lock:
             self._ask = lambda: False
+            self._is_finished = True
             try:
                 is_over = is_clean or self._watch.is_settled(self._clock)
                 aside = self._watch.whole(self._clock.now(), is_over=is_over)
@@ -145,6 +146,8 @@ class CheckpointCarrier:
 
     def _step(self) -> None:
         now = self._clock.now()
+        if self._is_finished:
+            return
         if self._plan is not None:
             self._carry(self._plan)
         if self._is_idle or not self._is_wanted(now):

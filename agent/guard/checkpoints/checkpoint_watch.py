@@ -68,7 +68,12 @@ class CheckpointWatch:
             self._hold_single(seen)
         if not is_over and now - self._since < self._quiet:
             return None
-        return self._take(seen)
+        return self._released() or self._take(seen)
+
+    def _released(self) -> AsideCheckpoint | None:
+        """Hand out what is held."""
+        held, self._held = self._held, None
+        return held
 
     @property
     def _quiet(self) -> float:

@@ -1,0 +1,343 @@
+"""What is in a bucket or on a disk may be anything: it leads nowhere, starts nothing, and is read within bounds."""
+
+import contextlib
+import json
+import os
+import threading
+import tracemalloc
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.guard.bucket_notes import BucketNotes, parsed
+from agent.guard.checkpoints import checkpoint_aside, checkpoint_files, checkpoint_restore, manifest, pointer
+from agent.guard.checkpoints.checkpoint_files import PARTIAL, TooManyFiles
+from agent.guard.checkpoints.checkpoint_restore import WrongContent
+from agent.guard.checkpoints.checkpoint_watch import CheckpointWatch
+from agent.guard.checkpoints.manifest import Manifest, ManifestFile, WrongManifest
+from agent.guard.guard_clock import GuardClock
+from agent.guard.guard_settings import BucketPlace
+from agent.guard.object_store import LARGEST_NOTE_BYTES, DiskFailed, Fetched, Refused
+from agent.guard.s3 import s3_answers
+from agent.guard.s3.s3_objects import S3Objects
+from tests.support.memory_store import MemoryStore
+
+NAME = "ckpt/00000003-L1.json"
+DIGEST = "0" * 64
+
+
+def note(**changes: Any) -> dict[str, Any]:
+    return {
+        "version": 1,
+        "sequence": 3,
+        "lease": "L1",
+        "run": 1,
+        "progress": 4.5,
+        "taken_wall_seconds": 1.0,
+        "taken_boot_seconds": 1.0,
+        "took_seconds": 1.0,
+        "uploaded_seconds": 1.0,
+        "files": [{"path": "0/a", "size_bytes": 1, "sha256": DIGEST}],
+        "unknown": "is ignored",
+        **changes,
+    }
+
+
+def file(**changes: Any) -> dict[str, Any]:
+    return {"files": [{"path": "0/a", "size_bytes": 1, "sha256": DIGEST, **changes}]}
+
+
+def test_a_manifest_comes_back_as_it_was_written() -> None:
+    read = manifest.read(note(), NAME)
+    assert manifest.read(json.loads(json.dumps(read.note())), read.name) == read
+
+
+WRONG: list[dict[str, Any]] = [
+    {"files": []},
+    {"files": "0/a"},
+    {"files": [1]},
+    {"files": [file()["files"][0]] * 2},
+    {"files": [{"path": f"0/{number}", "size_bytes": 1, "sha256": DIGEST} for number in range(20_001)]},
+    {"sequence": -1},
+    {"sequence": 1e308},
+    {"sequence": True},
+    {"sequence": 4},
+    {"lease": "L2"},
+    {"lease": 1},
+    {"progress": 1e308},
+    {"progress": float("nan")},
+    {"progress": "4"},
+    {"took_seconds": float("inf")},
+    *(
+        file(path=path)
+        for path in (
+            "",
+            "0/",
+            "0//a",
+            "/etc/passwd",
+            "0/../a",
+            "0/a/..",
+            "..",
+            "0/.",
+            "a/b",
+            "0\\..\\a",
+            "0/a\0",
+            "0/a\nb",
+            "9999/a",
+            "0/" + "a" * 256,
+            "0/" + "a/" * 600 + "a",
+            5,
+            None,
+        )
+    ),
+    file(size_bytes=-1),
+    file(size_bytes=1e308),
+    file(size_bytes=2**60),
+    file(size_bytes=None),
+    file(sha256="0" * 63 + "g"),
+    file(sha256=None),
+]
+
+
+@pytest.mark.parametrize("changes", WRONG, ids=range(len(WRONG)))
+def test_a_wrong_manifest_is_not_believed(changes: dict[str, Any]) -> None:
+    with pytest.raises(WrongManifest):
+        manifest.read(note(**changes), NAME)
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"[" * 60_000, b"\xff", b'{"version": 2}', b"NaN", b"1e999"])
+def test_a_note_that_is_none_of_ours_is_empty(body: bytes) -> None:
+    assert parsed(body) == {}
+
+
+def test_a_file_stays_below_its_path(tmp_path: Path) -> None:
+    (tmp_path / "ckpt").mkdir()
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (tmp_path / "ckpt" / "link").symlink_to(outside)
+    (tmp_path / "ckpt" / "file").symlink_to(outside / "secret")
+    paths = [str(tmp_path / "ckpt"), str(tmp_path / "one.pt")]
+    assert checkpoint_restore.target("0/a/b", paths) == tmp_path / "ckpt/a/b"
+    assert checkpoint_restore.target("1", paths) == tmp_path / "one.pt"
+    for name in ("0/link/a", "0/file", "2/a", "0/link/../../a"):
+        with pytest.raises(WrongContent):
+            checkpoint_restore.target(name, paths)
+
+
+def test_a_link_that_leads_out_is_not_carried_and_one_that_stays_is(tmp_path: Path) -> None:
+    root = tmp_path / "ckpt"
+    root.mkdir()
+    (tmp_path / "secret").write_text("secret")
+    (root / "step-2").write_text("two")
+    (root / "last").symlink_to("step-2")
+    (root / "out").symlink_to(tmp_path / "secret")
+    (root / "broken").symlink_to(root / "nowhere")
+    (root / "circle").symlink_to(root / "circle")
+    (root / "above").symlink_to(tmp_path)
+    os.mkfifo(root / "pipe")
+    (root / f"half{PARTIAL}").write_text("half")
+    (root / checkpoint_files.OWN_FOLDER).mkdir()
+    (root / checkpoint_files.OWN_FOLDER / "own").write_text("own")
+    seen = checkpoint_files.look([str(root)], None)
+    assert seen is not None
+    assert [each.name for each in seen.files] == ["0/last", "0/step-2"]
+
+
+def test_files_beyond_a_manifest_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoint_files, "MOST_FILES", 3)
+    for number in range(4):
+        (tmp_path / str(number)).touch()
+    with pytest.raises(TooManyFiles):
+        checkpoint_files.look([str(tmp_path)], None)
+
+
+def test_the_newest_folder_with_its_mark_is_the_checkpoint(tmp_path: Path) -> None:
+    for step, has_mark in ((100, True), (200, True), (300, False)):
+        folder = tmp_path / f"checkpoint-{step}"
+        folder.mkdir()
+        (folder / "model").write_text(str(step))
+        os.utime(folder / "model", (step, step))
+        if has_mark:
+            (folder / "trainer_state.json").write_text("{}")
+            os.utime(folder / "trainer_state.json", (step, step))
+    (tmp_path / "log").write_text("beside")
+    seen = checkpoint_files.look([str(tmp_path)], "*/trainer_state.json")
+    assert seen is not None
+    assert [each.name for each in seen.files] == ["0/checkpoint-200/model", "0/checkpoint-200/trainer_state.json"]
+    assert checkpoint_files.look([str(tmp_path)], "*/nothing") is None
+
+
+def test_what_was_taken_aside_outlives_its_replacement_and_deletion(tmp_path: Path) -> None:
+    home, root = tmp_path / "home", tmp_path / "ckpt"
+    home.mkdir()
+    root.mkdir()
+    (root / "a").write_text("first")
+    (root / "b").write_text("first")
+    seen = checkpoint_files.look([str(root)], None)
+    assert seen is not None
+    aside = checkpoint_aside.taken(seen, home, "1")
+    (root / "new").write_text("second")
+    (root / "new").replace(root / "a")
+    (root / "b").unlink()
+    assert [each.kept.read_text() for each in aside.files] == ["first", "first"]
+    assert aside.is_unchanged
+    with aside.files[0].kept.open("a") as out:
+        out.write("more")
+    assert not aside.is_unchanged
+    aside.drop()
+    assert list(home.iterdir()) == []
+
+
+def test_a_checkpoint_is_whole_once_nothing_changed_for_ten_seconds(tmp_path: Path) -> None:
+    root = tmp_path / "ckpt"
+    root.mkdir()
+    watch = CheckpointWatch([str(root)], None, tmp_path)
+    assert watch.whole(0.0) is None
+    (root / "a").write_text("1")
+    (root / "b").write_text("1")
+    assert watch.whole(1.0) is None
+    (root / "b").write_text("12")
+    assert watch.whole(10.9) is None
+    assert watch.whole(20.8) is None
+    aside = watch.whole(21.0)
+    assert aside is not None
+    watch.carried(aside.seen)
+    assert watch.whole(50.0) is None
+
+
+def test_one_file_that_is_replaced_again_and_again_is_taken_all_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "model.pt"
+    watch = CheckpointWatch([str(path)], None, tmp_path / "home")
+    (tmp_path / "home").mkdir()
+    taken = None
+    for second in range(30):
+        (tmp_path / "new").write_text(f"content {second}")
+        (tmp_path / "new").replace(path)
+        taken = taken or watch.whole(float(second))
+    assert taken is not None
+    assert taken.files[0].kept.read_text() == "content 0"
+    # One that is written in place is never whole.
+    watch = CheckpointWatch([str(path)], None, tmp_path / "home")
+    for second in range(30):
+        path.write_text(f"content {second} " + "x" * second)
+        assert watch.whole(float(second)) is None
+
+
+class Endless(BaseHTTPRequestHandler):
+    """Answers every listing with a thousand keys and more to come, and every object with one that never ends."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        row = "<Contents><Key>p/{}</Key><Size>1</Size><LastModified>2026-11-22T00:00:00Z</LastModified></Contents>"
+        rows = "".join(row.format("k" * 200 + str(number)) for number in range(1_000))
+        more = "<IsTruncated>true</IsTruncated><NextContinuationToken>more</NextContinuationToken>"
+        is_listing = "list-type" in self.path
+        body = f"<ListBucketResult>{rows}{more}</ListBucketResult>".encode() if is_listing else b"x" * 65_536
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body) if is_listing else 10**12))
+        self.end_headers()
+        with contextlib.suppress(OSError):
+            self.wfile.write(body)
+            while not is_listing:
+                self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        """Print nothing."""
+
+
+def test_a_billion_keys_and_an_endless_object_are_read_in_bounded_memory(tmp_path: Path) -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Endless)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    place = BucketPlace(f"http://127.0.0.1:{server.server_address[1]}", "us-east-1", "b", "p", "k", "s", "")
+    objects = S3Objects(place, GuardClock())
+    tracemalloc.start()
+    try:
+        assert len(objects.list("p/", 20_000)) == 20_000
+        with pytest.raises(Refused, match="more than 65536 bytes"):
+            objects.get("p/beat.json", LARGEST_NOTE_BYTES)
+        assert len(objects.download("p/file", tmp_path / "file", 300_000)) == 64
+        assert (tmp_path / "file").stat().st_size == 300_000
+        assert tracemalloc.get_traced_memory()[1] < 32 * 1024 * 1024
+    finally:
+        tracemalloc.stop()
+        objects.close()
+        server.shutdown()
+        server.server_close()
+
+
+def test_hostile_answers_of_a_store_end() -> None:
+    assert s3_answers.value("<Key>a", "Key") == ""
+    assert list(s3_answers.objects("<Contents>" * 10_000)) == []
+    row = "<Contents><Key>a</Key><Size>99999999999999999999999</Size><LastModified>never</LastModified></Contents>"
+    assert [each.size_bytes for each in s3_answers.objects(row * 2)] == [0, 0]
+    code, message = s3_answers.refusal(b"<Code>No\nSuch</Code><Message>" + b"x" * 5_000 + b"</Message>")
+    assert (code, len(message)) == ("No Such", 200)
+    assert s3_answers.date("never") is None
+
+
+def made(sequence: int, progress: float | None, lease: str = "L1") -> Manifest:
+    files = (ManifestFile("0/a", 1, DIGEST),)
+    return Manifest(sequence, lease, 1, progress, 1.0, 1.0, 1.0, 1.0, files)
+
+
+@pytest.mark.parametrize(
+    ("there", "ours", "moves"),
+    [
+        ((5, 100.0), (6, 101.0), True),
+        ((5, 100.0), (6, 99.0), False),
+        ((5, 100.0), (4, 101.0), True),
+        ((5, 100.0), (6, 100.0), True),
+        ((5, 100.0), (5, 100.0), False),
+        ((5, None), (6, 1.0), True),
+        ((5, None), (4, 1.0), False),
+        ((5, 100.0), (6, None), True),
+    ],
+)
+def test_the_pointer_never_goes_back_in_progress(
+    there: tuple[int, float | None], ours: tuple[int, float | None], *, moves: bool
+) -> None:
+    notes = BucketNotes(MemoryStore(), "root")
+    assert pointer.advance(notes, made(*there, lease="other"), [])
+    assert pointer.advance(notes, made(*ours), []) is moves
+    assert (notes.read("latest.json") or ({}, ""))[0]["sequence"] == (ours if moves else there)[0]
+    if not moves:
+        # What crashed the work gives way all the same.
+        assert pointer.advance(notes, made(7, 0.5), [made(*there, lease="other").name])
+
+
+@pytest.mark.parametrize("told", [{"manifest": "../../etc"}, {"manifest": 1}, {}, {"manifest": "ckpt/../x.json"}])
+def test_a_pointer_at_nothing_of_ours_is_replaced(told: dict[str, Any]) -> None:
+    notes = BucketNotes(MemoryStore(), "root")
+    notes.write("latest.json", {"version": 1, **told, "progress": 1e307, "sequence": 10**9})
+    assert pointer.advance(notes, made(1, 1.0), [])
+
+
+def test_a_pointer_that_another_moves_meanwhile_is_read_again() -> None:
+    store = MemoryStore()
+    notes = BucketNotes(store, "root")
+    pointer.advance(notes, made(1, 1.0), [])
+    rival = made(9, 50.0, "L2")
+
+    def overtaken(key: str, _body: bytes) -> None:
+        if key.endswith("latest.json"):
+            store.before_put = None
+            store.objects[key] = Fetched(
+                json.dumps({"version": 1, "manifest": rival.name, "sequence": 9, "progress": 50.0}).encode(), "rival"
+            )
+
+    store.before_put = overtaken
+    assert pointer.advance(notes, made(2, 40.0), []) is False
+    assert (notes.read("latest.json") or ({}, ""))[0]["manifest"] == rival.name
+    store.before_put = overtaken
+    assert pointer.advance(notes, made(10, 60.0), []) is True
+
+
+def test_a_full_disk_is_said(tmp_path: Path) -> None:
+    notes = BucketNotes(MemoryStore(), "root")
+    big = Manifest(1, "L1", 1, None, 1.0, 1.0, 1.0, 1.0, (ManifestFile("0/a", 2**49, DIGEST),))
+    with pytest.raises(DiskFailed, match="the disk has"):
+        checkpoint_restore.restore(notes, big, [str(tmp_path / "ckpt")])
