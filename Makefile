@@ -160,7 +160,7 @@ disasters: setup ## Play SEEDS disasters from FIRST on, each a whole fleet in fa
 	@$(PYTHON) -m tests.disasters --seeds $(or $(SEEDS),200) --first $(or $(FIRST),1)
 
 .PHONY: nightly
-nightly: TOOLS += pg_ctlcluster:postgresql debootstrap:debootstrap systemd-nspawn:systemd-container
+nightly: TOOLS += rclone:rclone pg_ctlcluster:postgresql debootstrap:debootstrap systemd-nspawn:systemd-container
 nightly: setup tools cover deploy-test ## Second opinions that take minutes: coverage, the booted guest, pyright, slow tests, more worlds, mutants
 	@$(BIN)/pyright --pythonpath $(PYTHON) agent strategies migrations
 	@[ -n "$${GPUBID_OPENAPI:-}" ] || echo "GPUBID_OPENAPI names no OpenAPI file of the vendor: the surface is NOT fuzzed" >&2

@@ -6,14 +6,16 @@ import os
 import sys
 from typing import NoReturn, Sequence
 
-from agent.guard import disk_state, guard_settings
+from agent.guard import disk_state, guard_settings, rclone_store
 from agent.guard.bucket_notes import BucketNotes
 from agent.guard.guard_clock import GuardClock
 from agent.guard.guard_life import CANNOT_START, GuardLife
 from agent.guard.guard_output import GuardOutput
 from agent.guard.guard_settings import GuardSettings
+from agent.guard.rclone_store import RcloneStore
+from agent.guard.reaper import Reaper
 from agent.guard.s3.s3_objects import S3Objects
-from agent.guard.work_process import NOT_EXECUTABLE, NOT_FOUND
+from agent.guard.work_process import NOT_EXECUTABLE, NOT_FOUND, WorkCommand
 
 
 def main() -> NoReturn:
@@ -32,17 +34,30 @@ def main() -> NoReturn:
         sys.exit(CANNOT_START)
     place = disk_state.folder(os.environ)
     clock = GuardClock(guard_settings.speed(os.environ))
-    notes = _notes(settings, clock)
+    reaper = Reaper()
+    notes = _notes(settings, clock, reaper)
     # Threads that wait for a server must not keep the process.
-    code = GuardLife(settings, os.environ, command, place, GuardOutput(), clock, notes).run()
+    work = WorkCommand(command, guard_settings.work_environment(os.environ, str(place / "progress") if place else None))
+    code = GuardLife(settings, work, place, GuardOutput(), clock, notes, reaper).run()
     sys.stdout.flush()
     os._exit(code)
 
 
-def _notes(settings: GuardSettings, clock: GuardClock) -> BucketNotes | None:
-    if settings.bucket is None:
+def _notes(settings: GuardSettings, clock: GuardClock, reaper: Reaper) -> BucketNotes | None:
+    """Return the mailbox: in S3, else by rclone where it is on PATH; None where there is neither."""
+    if settings.bucket is not None:
+        return BucketNotes(S3Objects(settings.bucket, clock), settings.bucket.root)
+    if settings.rclone is None:
         return None
-    return BucketNotes(S3Objects(settings.bucket, clock), settings.bucket.root)
+    if not rclone_store.is_here():
+        if settings.manifest_exists:
+            sys.stdout.write("gpubid-guard: cannot start: rclone is not on PATH, and there is a checkpoint\n")
+            sys.exit(CANNOT_START)
+        sys.stdout.write("gpubid-guard: rclone is not on PATH: no checkpoint is carried\n")
+        sys.stdout.flush()
+        return None
+    remote, _, path = settings.rclone.rpartition(":")
+    return BucketNotes(RcloneStore(f"{remote}:", clock, reaper), path.rstrip("/"))
 
 
 def _run_bare(command: Sequence[str], why: str) -> NoReturn:

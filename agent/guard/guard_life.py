@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import signal
 from pathlib import Path
-from typing import Any, Mapping, Sequence
+from typing import Any, Mapping
 
 from agent.guard import guard_settings, guard_status
 from agent.guard.bucket_notes import END, BucketNotes
@@ -25,7 +25,7 @@ from agent.guard.object_store import StoreFailed
 from agent.guard.reaper import Reaper
 from agent.guard.signal_line import STOPS, SignalLine
 from agent.guard.work_end import WorkEnd
-from agent.guard.work_process import NOT_EXECUTABLE, NOT_FOUND, WorkProcess
+from agent.guard.work_process import NOT_EXECUTABLE, NOT_FOUND, WorkCommand, WorkProcess
 
 CANNOT_START = 78
 STOPPED = 128 + signal.SIGTERM
@@ -40,12 +40,12 @@ class GuardLife:
     def __init__(
         self,
         settings: GuardSettings,
-        environment: Mapping[str, str],
-        command: Sequence[str],
+        command: WorkCommand,
         place: Path | None,
         output: GuardOutput,
         clock: GuardClock,
         notes: BucketNotes | None,
+        reaper: Reaper,
     ) -> None:
         """Take signals from now on."""
         self._settings = settings
@@ -54,9 +54,8 @@ class GuardLife:
         self._clock = clock
         self._notes = notes
         self._signals = SignalLine()
-        self._reaper = Reaper()
-        progress = place / "progress" if place is not None else None
-        self._environment = guard_settings.work_environment(environment, str(progress) if progress else None)
+        self._reaper = reaper
+        progress = Path(told) if (told := command.environment.get(guard_settings.PROGRESS_VARIABLE)) else None
         self._disk = DiskState(place, settings.run)
         self._status = GuardStatus(settings.lease, progress, place or Path("/"))
         self._beat = GuardBeat(clock, output, self._status, notes, self._take_order)
@@ -116,7 +115,7 @@ class GuardLife:
     def _worked(self) -> WorkEnd:
         """Start the command and watch it to its end."""
         try:
-            work = WorkProcess(self._command, self._environment, self._reaper)
+            work = WorkProcess(self._command, self._reaper)
         except FileNotFoundError as error:
             return self._never_began(error, NOT_FOUND)
         except (OSError, ValueError) as error:
@@ -183,7 +182,7 @@ class GuardLife:
         manifest = self._disk.facts.get("manifest")
         note = end.note(self._settings.lease, self._settings.done_codes, manifest, self._output.last_lines())
         self._disk.keep(ended=True, done=is_done, end=note)
-        self._status.phase = guard_status.DONE if is_done else guard_status.FAILED
+        self._status.phase = guard_status.ENDING if is_done else guard_status.FAILED
         self._output.say(f"gpubid-guard: {end.sentence()}")
         if is_done:
             return self._sleep("asleep until the instance is released")
@@ -203,12 +202,13 @@ class GuardLife:
 
     def _sleep(self, why: str) -> int:
         """Stay until a signal asks for the end: an exit would make a market start the work again."""
-        self._status.phase = guard_status.DONE
         self._output.say(f"gpubid-guard: {why}")
         note = self._disk.facts.get("end")
         is_told, retry = not isinstance(note, dict), 0.0
         if not is_told:
             is_told, retry = self._tell_end(END, note or {}), self._clock.now() + RETRY_SECONDS
+        # Who hears of the end finds its note.
+        self._status.phase = guard_status.DONE
         self._beat.start()
         self._beat.soon()
         while not self._signals.stopping.is_set():

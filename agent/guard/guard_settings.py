@@ -12,7 +12,7 @@ DONE, ASK_SIGUSR1, ASK_NONE = 0, "SIGUSR1", "none"
 SECRET_VARIABLES = ("GPUBID_BUCKET_KEY_ID", "GPUBID_BUCKET_SECRET", "GPUBID_BUCKET_TOKEN")
 OWN_VARIABLES = (*SECRET_VARIABLES, "GPUBID_GUARD", "GPUBID_GUARD_HOME", "GPUBID_GUARD_URL", "GPUBID_GUARD_SHA256")
 """What the work does not get to see in its environment."""
-SPEED_VARIABLE = "SIM_SPEED"
+SPEED_VARIABLE, PROGRESS_VARIABLE = "SIM_SPEED", "GPUBID_PROGRESS"
 LEAST_INTERVAL_SECONDS, USUAL_INTERVAL_SECONDS, MOST_SECONDS = 5.0, 900.0, 7 * 86_400.0
 MOST_PATHS, MOST_KEPT, MOST_CODES, MOST_TEXT = 100, 100, 256, 4_096
 CODES = range(256)
@@ -91,9 +91,9 @@ def speed(environment: Mapping[str, str]) -> float:
 
 def work_environment(environment: Mapping[str, str], progress_file: str | None) -> dict[str, str]:
     """Return what the work gets to see: everything but the guard's own, and where to write its progress."""
-    kept = {name: value for name, value in environment.items() if name not in OWN_VARIABLES}
+    kept = {name: value for name, value in environment.items() if name not in {*OWN_VARIABLES, PROGRESS_VARIABLE}}
     if progress_file is not None:
-        kept["GPUBID_PROGRESS"] = progress_file
+        kept[PROGRESS_VARIABLE] = progress_file
     return kept
 
 

@@ -20,17 +20,25 @@ LAST_OUTPUT_SECONDS = 2.0
 _FIELD = re.compile(r"^(Pid|NSpid|PPid|SigCgt):\s*([^\n]*)$", re.MULTILINE)
 
 
+@dataclass(frozen=True)
+class WorkCommand:
+    """What is to be started: its words, and its environment."""
+
+    words: Sequence[str]
+    environment: Mapping[str, str]
+
+
 class WorkProcess:
     """One start of the command."""
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str], reaper: Reaper) -> None:
+    def __init__(self, command: WorkCommand, reaper: Reaper) -> None:
         """Start it; raise OSError where it cannot be."""
         self._reaper = reaper
         self._printing: threading.Thread | None = None
         self._process = reaper.start(
             lambda: subprocess.Popen(  # noqa: S603 - the tenant's command is what is asked for
-                list(command),
-                env=dict(environment),
+                list(command.words),
+                env=dict(command.environment),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 bufsize=0,

@@ -1,0 +1,163 @@
+"""Any other store by rclone, where it is on PATH: SFTP, Drive, WebDAV and so on. No conditions, no resumed uploads."""
+
+from __future__ import annotations
+
+import calendar
+import hashlib
+import json
+import shutil
+import subprocess
+import time
+from pathlib import Path
+from typing import Callable, Sequence
+
+from agent.guard.guard_clock import GuardClock
+from agent.guard.object_store import DiskFailed, Fetched, Listed, Refused, Unreachable
+from agent.guard.reaper import Reaper
+
+PROGRAM = "rclone"
+PATIENCE_SECONDS = 6 * 3_600.0
+NOT_FOUND = 404
+_NOT_FOUND_CODES = frozenset({3, 4})
+_LARGEST_LISTING_BYTES = 32 * 1024 * 1024
+_PIECE = 256 * 1024
+_LONGEST_SAID = 300
+
+
+class RcloneStore:
+    """The objects of a remote of rclone's, as `remote:`. A key may begin with a slash where the remote has folders."""
+
+    def __init__(self, remote: str, clock: GuardClock, reaper: Reaper) -> None:
+        """Run rclone for every request."""
+        self._remote = remote
+        self._clock = clock
+        self._reaper = reaper
+
+    def get(self, key: str, most_bytes: int) -> Fetched | None:
+        """Return an object, or None where there is none. A larger one is refused."""
+        code, body, said = self._run(["cat", "--count", str(most_bytes + 1), self._place(key)], b"", most_bytes + 1)
+        if code in _NOT_FOUND_CODES:
+            return None
+        if code != 0:
+            raise Unreachable(f"rclone: {said}")
+        if len(body) > most_bytes:
+            raise Refused(f"{key} has more than {most_bytes} bytes")
+        return Fetched(body, hashlib.sha256(body).hexdigest())
+
+    def put(self, key: str, body: bytes, *, tag: str | None = None, is_new: bool = False) -> bool:
+        """Write a small object. A condition is not kept by the store: who asks for one has looked."""
+        del tag, is_new
+        self._do(["rcat", self._place(key)], body)
+        return True
+
+    def upload(self, key: str, file: Path) -> str:
+        """Write a file, and return its SHA-256."""
+        sha256 = _sha256(file)
+        self._do(["copyto", "--no-traverse", str(file), self._place(key)])
+        return sha256
+
+    def download(self, key: str, file: Path, size_bytes: int) -> str:
+        """Read an object of a known size into a file, and return its SHA-256. A larger one is not read."""
+        code, body, said = self._run(["lsjson", "--stat", "--no-mimetype", self._place(key)], b"", _PIECE)
+        if code not in {0, *_NOT_FOUND_CODES}:
+            raise Unreachable(f"rclone: {said}")
+        if _size(body) != size_bytes:
+            raise Refused(f"{key} is not there with {size_bytes} bytes", NOT_FOUND)
+        self._do(["copyto", "--no-traverse", self._place(key), str(file)])
+        return _sha256(file)
+
+    def list(self, prefix: str, most: int) -> list[Listed]:
+        """Return the objects whose keys begin so, `most` at most."""
+        folder = prefix.rpartition("/")[0]
+        words = ["lsjson", "-R", "--files-only", "--no-mimetype", self._place(folder)]
+        code, body, said = self._run(words, b"", _LARGEST_LISTING_BYTES)
+        if code in _NOT_FOUND_CODES:
+            return []
+        if code != 0:
+            raise Unreachable(f"rclone: {said}")
+        try:
+            rows = json.loads(body)
+            listed = [self._listed(f"{folder}/{row['Path']}", row) for row in rows[: 10 * most]]
+        except (ValueError, KeyError, TypeError):
+            raise Refused("rclone's listing cannot be read") from None
+        return [row for row in listed if row.key.startswith(prefix)][:most]
+
+    def delete(self, key: str) -> None:
+        """Remove an object; one that is not there is no error."""
+        if self.list(key, 2):
+            self._do(["deletefile", "--retries", "1", self._place(key)])
+
+    def abort_stale(self, prefix: str, is_stale: Callable[[str, float], bool]) -> None:
+        """Do nothing: rclone leaves nothing unfinished that it could list."""
+
+    def _listed(self, key: str, row: dict[str, object]) -> Listed:
+        try:
+            written = float(calendar.timegm(time.strptime(str(row["ModTime"])[:19], "%Y-%m-%dT%H:%M:%S")))
+        except ValueError:
+            written = 0.0
+        return Listed(key, int(str(row["Size"])), self._clock.wall() - written)
+
+    def _place(self, key: str) -> str:
+        return f"{self._remote}{key}"
+
+    def _do(self, words: Sequence[str], body: bytes = b"") -> None:
+        code, _, said = self._run(words, body, _PIECE)
+        if code != 0:
+            raise Unreachable(f"rclone: {said}")
+
+    def _run(self, words: Sequence[str], body: bytes, most_bytes: int) -> tuple[int, bytes, str]:
+        """Run rclone; return its exit code, what it printed up to a size, and its last words."""
+        try:
+            # What it says goes to a file: two pipes would have to be read at once.
+            process = self._reaper.start(
+                lambda: subprocess.Popen(  # noqa: S603 - a program of the operator's image, with words of ours
+                    [PROGRAM, "--ask-password=false", *words],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT if words[0] not in {"cat", "lsjson"} else subprocess.DEVNULL,
+                )
+            )
+        except OSError as failure:
+            raise Unreachable(f"rclone cannot be started ({failure.strerror})") from None
+        printed = _exchanged(process, body, most_bytes)
+        code = self._reaper.wait(process, PATIENCE_SECONDS)
+        if code is None:
+            process.kill()
+            raise Unreachable("rclone does not end")
+        return code, printed, printed[-_LONGEST_SAID:].decode("utf-8", "replace").strip().replace("\n", " ")
+
+
+def is_here() -> bool:
+    """Return whether PATH has rclone."""
+    return shutil.which(PROGRAM) is not None
+
+
+def _exchanged(process: subprocess.Popen[bytes], body: bytes, most_bytes: int) -> bytes:
+    if process.stdin is None or process.stdout is None:
+        return b""
+    try:
+        with process.stdin:
+            process.stdin.write(body)
+    except BrokenPipeError:
+        pass
+    with process.stdout:
+        return process.stdout.read(most_bytes)
+
+
+def _size(body: bytes) -> int | None:
+    try:
+        size = json.loads(body)["Size"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return size if isinstance(size, int) else None
+
+
+def _sha256(file: Path) -> str:
+    digest = hashlib.sha256()
+    try:
+        with file.open("rb") as source:
+            for piece in iter(lambda: source.read(_PIECE), b""):
+                digest.update(piece)
+    except OSError as failure:
+        raise DiskFailed(f"{file.name} cannot be read ({failure.strerror})") from None
+    return digest.hexdigest()
