@@ -18,9 +18,14 @@ async def completed(place: Path, typed: str) -> set[str]:
     words = typed.split(" ")
     asked = {"_GPUBID_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(len(words) - 1)}
     process = await asyncio.create_subprocess_exec(
-        program, cwd=place, env=programs.environment(place, **asked), stdout=asyncio.subprocess.PIPE
+        program,
+        cwd=place,
+        env=programs.environment(place, **asked),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
     )
-    out, _ = await process.communicate()
+    out, err = await process.communicate()
+    assert err == b"", "a shell shows no errors between two key strokes"
     return set(out.decode().split())
 
 
