@@ -254,7 +254,8 @@ class Money:
             is_doubted = listings <= FALL_LISTINGS
             is_doubted |= is_steep and until - first <= FALL_SECONDS + FALL_LISTINGS * self._poll
             if rate > bid * PLAUSIBLE_RISE and is_doubted and (box.is_live or is_steep or not listings):
-                missing += (rate - bid) * (until - at) / 3600 * SURELY
+                # A rise may be accepted at the market when the instance is no more.
+                missing += (rate - bid) * max(until - at, 0.0) / 3600 * SURELY
         return missing
 
     def verify(self, cycle: int, ledger: Path) -> Iterator[Broken]:
