@@ -67,6 +67,14 @@ def test_what_its_host_ends_before_the_ledger_has_a_lease_of_it_is_not_counted()
     assert play.play(story).broken is None
 
 
+def test_what_ends_under_a_clock_that_is_behind_is_counted_to_the_time_of_that_clock() -> None:
+    """A process begins on a clock 90 s behind, and a person ends the workload before the market's time is believed."""
+    works = (Work("w0", "service", "ondemand", 8),)
+    # Longer than it is behind, or what is on record would prove it wrong at once.
+    deeds = (Deed(40, "clock"), Deed(42, "kill_9", amount=0.1), Deed(50, "kill_workload"))
+    assert play.play(dataclasses.replace(QUIET, works=works, deeds=deeds)).broken is None
+
+
 @pytest.mark.long(55)
 @pytest.mark.parametrize("first", range(1, SEEDS, PART))
 def test_two_hundred_seeds_hold(first: int) -> None:

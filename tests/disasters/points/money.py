@@ -78,9 +78,13 @@ class Money:
 
     def see(self, sight: Sight) -> None:
         """Take in what changed, and what the bounds grow by now that somebody has looked."""
+        lag = self._lag(sight)
         for box, turn in self._truth.turns():
             key = (box.market, box.instance_id)
             rate = turn.rates.gpu + turn.rates.disk
+            if box.label is not None:
+                # What ends or stops under a clock that is behind is counted to that clock's time.
+                self._below += max(self._rates.get(key, 0.0) - rate, 0.0) * lag / 3600 * SURELY
             if box.label is not None:
                 # What is gone from a silent host counted as billed before, and does so while it is missing.
                 silent = self._agreed.get(key, 0.0) if box.market == "runpod" and box.thing.is_offline else 0.0
@@ -227,16 +231,23 @@ class Money:
             yield Broken(4, sight.cycle, sentence)
 
     def _behind(self, sight: Sight) -> float:
-        """Return what a clock that began behind the markets' does not count while it is believed (rule 14)."""
+        """Return what a clock that began behind the markets' does not count of what bills now."""
+        rates = sum(self._truth.rate(box) for box in self._truth.live if box.label is not None)
+        return rates * self._lag(sight) / 3600 * SURELY
+
+    def _lag(self, sight: Sight) -> float:
+        """Return by how many seconds the clock of a new process is behind the markets', while it is believed (rule 14).
+
+        It takes listings to find that out: time before the first does not count.
+        """
         lag = sight.now - sight.at.timestamp()
         if lag <= 1:
             return 0.0
         if self._lagging is not sight.app:
+            if not all(map(sight.saw_truly, sight.fresh)):
+                return lag
             self._lagging, self._lagging_since = sight.app, sight.now
-        if sight.now - self._lagging_since > BELIEVED_SECONDS + 2 * self._poll:
-            return 0.0
-        rates = sum(self._truth.rate(box) for box in self._truth.live if box.label is not None)
-        return rates * lag / 3600 * SURELY
+        return lag if sight.now - self._lagging_since <= BELIEVED_SECONDS + 2 * self._poll else 0.0
 
     def _unbelieved(self, sight: Sight) -> float:
         """Return what others' bids and rises add to agreed prices, while the ledger still doubts so high a rate.
