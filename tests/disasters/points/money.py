@@ -165,8 +165,11 @@ class Money:
         self._raise((box.market, box.instance_id), _agreed(box))
 
     def _raise(self, key: tuple[str, str], before: float) -> None:
-        self._raised[key] = (self._truth.now, self._raised.get(key, (0.0, before))[1])
-        self._raise_seen.pop(key, None)
+        # One that follows on another before that is believed is owed with it, from the first on.
+        now = self._truth.now
+        first, listings = self._raise_seen.pop(key, (now, 0))
+        is_over = listings > FALL_LISTINGS and now - first > FALL_SECONDS + FALL_LISTINGS * self._poll
+        self._raised[key] = (now, before) if is_over else self._raised.get(key, (now, before))
 
     def _deny(self, sight: Sight, passed: float) -> None:
         """What a market denied counts as gone until its next listing, which the host may not live to."""
