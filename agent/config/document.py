@@ -340,6 +340,14 @@ class WorkloadTable(Table):
         return self
 
     @model_validator(mode="after")
+    def _can_tell_its_end(self) -> Self:
+        if self.kind == "batch" and self.guard is not None and self.guard.bucket is None and self.done_line is None:
+            # The guard sleeps after the work is done, and a container that sleeps bills until somebody sees the end.
+            sentence = "a guard without a bucket has nowhere to report that the work is done"
+            raise refused("never_done", f"{sentence}; write bucket in the guard's table, or done_line")
+        return self
+
+    @model_validator(mode="after")
     def _tells_what_it_is(self) -> Self:
         if self.done_line is not None and self.kind != "batch":
             raise refused("conflict", 'done_line is for a batch; write kind = "batch", or take done_line out')

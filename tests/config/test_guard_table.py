@@ -128,3 +128,12 @@ def test_a_batch_whose_guard_has_a_bucket_may_end_on_runpod_without_a_line(tmp_p
     table = ("[workloads.train.guard]", *bucket("abc"), "[markets.runpod]", 'simulated = "calm"')
     (work,) = loaded(tmp_path, 'kind = "batch"', COMMAND, *table).workloads
     assert work.done_line == ""
+
+
+def test_a_batch_whose_guard_has_no_bucket_needs_a_line_that_tells_its_end(tmp_path: Path) -> None:
+    batch = ('kind = "batch"', COMMAND)
+    table = ("[workloads.train.guard]", 'paths = ["/w/ckpt"]')
+    with pytest.raises(ConfigError, match="nowhere to report that the work is done; write bucket"):
+        loaded(tmp_path, *batch, *table)
+    (work,) = loaded(tmp_path, *batch, 'done_line = "training complete"', *table).workloads
+    assert work.guard is not None
