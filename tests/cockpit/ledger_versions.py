@@ -36,7 +36,7 @@ HEADER = struct.Struct("=48s48s")
 COUNT = struct.Struct("=8xI")
 EVENTS = 30
 MOST_PRICES = 2_000
-SLACK_SECONDS = 0.02
+SLACK_SECONDS = 0.2
 """The daemon carries its clock on from the machine's by monotonic seconds: the two may differ by so much. Assumed."""
 
 

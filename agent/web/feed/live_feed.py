@@ -27,9 +27,9 @@ LOOK_SECONDS = 1.0
 LOOKS_A_BEAT = 10
 DOCUMENT_SECONDS = 60.0
 """The figures that only time changes are at most this old at a client, but for money, which every beat has."""
-MOST_TRIES = 3
+MOST_TRIES = 10
 """So often something is made from the ledger until nothing was written meanwhile."""
-COMMIT_SECONDS = 1.0
+COMMIT_SECONDS = 2.0
 """So long a commit is waited for."""
 MOST_STREAMS = 16
 """Open streams at a time; one more ends the oldest, as connections do."""
