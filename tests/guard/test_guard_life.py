@@ -124,11 +124,13 @@ def test_the_first_process_of_a_container_reaps_orphans(instance: Instance) -> N
 
 def test_the_work_dies_with_the_guard(instance: Instance) -> None:
     mark = uuid.uuid4().hex
-    with instance.started(*python("import time\ntime.sleep(600)", mark)) as guard:
-        until(lambda: counter.alive(mark), "the command")
+    with instance.started(*python("import time\nprint('up', flush=True)\ntime.sleep(600)", mark)) as guard:
+        guard.said("up\n")
+        # The mark is a word of the guard's command line too.
+        assert set(counter.alive(mark)) - {guard.process.pid}
         guard.process.kill()
         guard.ended()
-        until(lambda: len(counter.alive(mark)) == 0, "its death")
+        until(lambda: not counter.alive(mark), "the death of the work")
 
 
 def test_much_output_is_passed_on_in_little_memory(instance: Instance) -> None:
