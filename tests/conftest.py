@@ -23,6 +23,9 @@ PROFILES = {"rules": "rules"}
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # So a shell starts what runs in the background, and every program that a test interrupts would inherit it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    # Under nohup programs inherit that they ignore it, and tests would wait for their end. A handler is not inherited.
+    signal.signal(signal.SIGHUP, lambda *_: None)
 
 settings.register_profile(
     "plain",

@@ -92,6 +92,7 @@ def killed(folder: Path, server: str, points: int, seed: int) -> None:
             with instance.started(*command, store=store, env={"PADDING": str(PADDING)}, **fields) as guard:
                 killer.guard = guard
                 guard.ended()
+            proxy.settle()
             manifest = pointed(notes)
             if manifest is not None and manifest.progress is not None:
                 assert manifest.progress >= progress, "the pointer went back"

@@ -29,6 +29,25 @@ class StoreProxy:
         self.date: str | None = None
         self.behind = behind
         self.url = ""
+        self._in_flight = 0
+        self._changed = threading.Condition()
+
+    @contextlib.contextmanager
+    def carrying(self) -> Iterator[None]:
+        """Count a request that may still reach the server."""
+        with self._changed:
+            self._in_flight += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._in_flight -= 1
+                self._changed.notify_all()
+
+    def settle(self, seconds: float = 60.0) -> None:
+        """Wait until no request is on its way: s3rver shows a file that it is still writing."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: not self._in_flight, seconds), "a request is still on its way"
 
     def count(self, method: str, part: str = "") -> int:
         """Return how many requests of a method came whose path has a part."""
@@ -75,6 +94,10 @@ class _Handler(BaseHTTPRequestHandler):
         """Print nothing."""
 
     def _serve(self) -> None:
+        with self.it.carrying():
+            self._carry()
+
+    def _carry(self) -> None:
         it = self.it
         it.asked.append((self.command, self.path))
         fault = it.fault(self.command, self.path)
@@ -82,17 +105,23 @@ class _Handler(BaseHTTPRequestHandler):
             self.rfile.read(min(int(self.headers.get("content-length", 0)), 65_536))
             self.close_connection = True
             return
-        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        length = int(self.headers.get("content-length", 0))
+        body = self.rfile.read(length)
+        if len(body) < length:
+            # Its sender died. S3 keeps nothing of such a request; s3rver keeps an object of what came.
+            self.close_connection = True
+            return
         time.sleep(it.slow_seconds)
         if isinstance(fault, int):
             self._answer(fault, {}, b"<Error><Code>Weather</Code><Message>a fault of the test</Message></Error>")
             return
         address = urlsplit(it.behind.url)
-        link = http.client.HTTPConnection(address.hostname or "", address.port, timeout=60)
-        link.request(self.command, self.path, body, dict(self.headers.items()))
-        answer = link.getresponse()
-        self._answer(answer.status, dict(answer.getheaders()), answer.read())
-        link.close()
+        with contextlib.closing(http.client.HTTPConnection(address.hostname or "", address.port, timeout=60)) as link:
+            link.request(self.command, self.path, body, dict(self.headers.items()))
+            answer = link.getresponse()
+            status, headers, read = answer.status, dict(answer.getheaders()), answer.read()
+        with contextlib.suppress(ConnectionError):
+            self._answer(status, headers, read)
 
     def _answer(self, status: int, headers: dict[str, str], body: bytes) -> None:
         self.send_response_only(status)
