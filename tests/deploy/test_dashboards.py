@@ -208,7 +208,11 @@ def test_panels_ask_for_figures_that_exist() -> None:
 @needs_prometheus
 def test_every_panel_is_answered_from_a_week_of_history(prometheus: tuple[str, float]) -> None:
     base, end = prometheus
-    empty = [(name, title) for name, title, expression in panels() if not asked(base, end, expression)]
+    # What names a lease or a cooldown has no series at an instant without one.
+    hours = [end - hour * 3600 for hour in range(24)]
+    empty = [
+        (name, title) for name, title, expression in panels() if not any(asked(base, at, expression) for at in hours)
+    ]
     assert not empty
 
 
