@@ -268,7 +268,7 @@ class App:
             return reload.orphaning(after, known.leases)
         spend_of = snapshot.renamed(known.spend_of, config.workloads)
         standing = reload.present(known.leases, known.intents, known.total, now, spend_of)
-        return reload.findings(after, known.leases, standing, self.rules.caps)
+        return reload.findings(after, known.leases, standing, self.rules.caps, self.rules.workloads)
 
     def reload(self, config: Config, tuned: Mapping[str, Tuned]) -> None:
         """Swap workloads, strategies and limits as a whole; markets and the ledger stay until the next start."""

@@ -2,7 +2,8 @@
 
 Invariants:
 1. Nothing here acts: a refusal is a sentence with the command that would make the change legal.
-2. A lease whose image, GPU or disk the new file changes goes on, unless the workload says `on_change = "move"`.
+2. A change that no guard at work would hear of is refused while its lease is open.
+3. A lease whose image, GPU or disk the new file changes goes on, unless the workload says `on_change = "move"`.
 """
 
 import hashlib
@@ -12,6 +13,7 @@ from datetime import datetime
 
 from agent.decide.limits import committed_spend as standings
 from agent.decide.limits import limits
+from agent.decide.operators import guard_changes
 from agent.domain.fleet import Spend
 from agent.domain.record.budget import EVERYTHING, SUMS, Kind, Scope, Thresholds
 from agent.domain.record.hold import OperatorHold
@@ -42,13 +44,21 @@ class Finding:
 
 
 def findings(
-    after: After, leases: Iterable[Lease], standing: limits.Standing, before: limits.Limits | None
+    after: After,
+    leases: Iterable[Lease],
+    standing: limits.Standing,
+    before: limits.Limits | None,
+    present_works: Iterable[Workload] = (),
 ) -> tuple[Finding, ...]:
-    """Return the effects of the files on the leases. `before` are the caps in force, None if they are not known."""
+    """Return the effects of the files on the leases.
+
+    `before` are the caps in force, None if they are not known; `present_works` the workloads, empty if they are not.
+    """
     held = [lease for lease in leases if lease.is_open and not lease.is_held]
     kept = [lease for lease in held if lease.state is not LeaseState.RELEASING]
     return (
         *_orphans(after, kept),
+        *_unheard(after, kept, {work.name: work for work in present_works}),
         *_over_caps(after, kept, standing, before),
         *(_changed(after, lease) for lease in kept if _is_changed(after, lease)),
     )
@@ -57,7 +67,8 @@ def findings(
 def orphaning(after: After, leases: Iterable[Lease]) -> tuple[Finding, ...]:
     """Return what forbids a start with the files: a reached cap only pauses, a lease without a slot goes on billing."""
     held = [lease for lease in leases if lease.is_open and not lease.is_held]
-    return tuple(_orphans(after, [lease for lease in held if lease.state is not LeaseState.RELEASING]))
+    kept = [lease for lease in held if lease.state is not LeaseState.RELEASING]
+    return (*_orphans(after, kept), *_unheard(after, kept, {}))
 
 
 def _orphans(after: After, kept: list[Lease]) -> Iterator[Finding]:
@@ -86,6 +97,19 @@ def _orphans(after: After, kept: list[Lease]) -> Iterator[Finding]:
                 "fewer_slots",
                 f"has no slot {index} any more, but {bill} goes on; `gpubid release {held.slot}` first",
             )
+
+
+def _unheard(after: After, kept: list[Lease], before: Mapping[str, Workload]) -> Iterator[Finding]:
+    """Yield what parts the daemon from guards at work: a container keeps the settings of its rent."""
+    names, new_names = {work.name: work for work in after.workloads}, _new_names(after.workloads)
+    for held in kept:
+        name = held.slot.workload
+        work = names.get(name) or names.get(new_names.get(name, ""))
+        change = guard_changes.of(before.get(name), work) if work is not None and held.guard_run is not None else None
+        if work is not None and change is not None:
+            sentence = f"{change.sentence}, but the guard of {held.lease_id} keeps the settings of its rent"
+            fix = f"`gpubid release {held.slot}` first"
+            yield Finding(f"workloads.{work.name}.{change.key}", change.code, f"{sentence}; {fix}")
 
 
 def _over_caps(

@@ -10,8 +10,8 @@ from agent.decide.operators import reload
 from agent.decide.operators.reload import After
 from agent.domain.fleet import Spend
 from agent.domain.record.lease import LeaseState
-from agent.domain.work.workload import Checkpoint, CheckpointPlace, OnChange, Workload
-from tests.support.builders import NOW, lease, per_hour, requirements, slot, usd, workload
+from agent.domain.work.workload import Checkpoint, CheckpointPlace, OnChange, Workload, WorkloadKind
+from tests.support.builders import NOW, guarded, lease, per_hour, requirements, slot, usd, workload
 from tests.support.rests import held as hold
 
 HELD = lease()
@@ -151,3 +151,58 @@ def test_standing_words_follow_a_workload_to_its_new_name() -> None:
     holds = (hold("drain", "workload:train"), hold("pause", "slot:train/1"), hold("lock", "host:train"))
     found = reload.renamed_holds(holds, (made("other", was="train"),))
     assert [str(new.target) for new in found.values()] == ["workload:other", "slot:other/1"]
+
+
+GUARDED = guarded(kind=WorkloadKind.BATCH)
+
+
+def with_guard(was: str | None = None, place: dict[str, Any] | None = None, **changes: Any) -> Workload:
+    """Return the guarded batch with other terms; `place` changes its bucket, `was` renames it."""
+    assert GUARDED.guard is not None
+    assert GUARDED.guard.bucket is not None
+    bucket = dataclasses.replace(GUARDED.guard.bucket, **(place or {}))
+    terms = dataclasses.replace(GUARDED.guard, **{"bucket": bucket, **changes})
+    work = dataclasses.replace(GUARDED, guard=terms)
+    return work if was is None else dataclasses.replace(work, name="other", was=was)
+
+
+def guard_codes(work: Workload, held: Any, before: tuple[Workload, ...] = (GUARDED,)) -> list[str]:
+    """Return the codes of what refuses a change of the guarded batch."""
+    found = reload.findings(after(work), (held,), reload.present((held,), (), Spend(), NOW), None, before)
+    assert all("`gpubid release train/0` first" in each.sentence for each in found if each.is_refusal)
+    return [each.code for each in found if each.is_refusal]
+
+
+UNHEARD = [
+    (dataclasses.replace(GUARDED, guard=None), "guard_gone"),
+    (with_guard(bucket=None), "guard_gone"),
+    (with_guard(done_codes=(3,)), "fewer_done_codes"),
+    (with_guard(was="train", done_codes=()), "fewer_done_codes"),
+    (dataclasses.replace(GUARDED, kind=WorkloadKind.SERVICE), "guard_kind"),
+    (with_guard(place={"endpoint": "https://other"}), "guard_moved"),
+    (with_guard(place={"name": "other-runs"}), "guard_moved"),
+    (with_guard(place={"prefix": "other"}), "guard_moved"),
+]
+
+
+@pytest.mark.parametrize(("work", "code"), UNHEARD)
+def test_what_a_guard_at_work_would_not_hear_of_is_refused(work: Workload, code: str) -> None:
+    assert guard_codes(work, lease(guard_run=1)) == [code]
+    assert guard_codes(work, lease(guard_run=1, state=LeaseState.PAUSED)) == [code]
+    assert guard_codes(work, lease(guard_run=1, state=LeaseState.RELEASING)) == []
+    assert guard_codes(work, lease(guard_run=1, state=LeaseState.ENDED)) == []
+    assert guard_codes(work, lease(guard_run=None)) == []
+
+
+@pytest.mark.parametrize(
+    "work", [GUARDED, with_guard(was="train"), with_guard(done_codes=(0, 3)), with_guard(place={"credential": "new"})]
+)
+def test_what_a_guard_need_not_hear_of_is_taken(work: Workload) -> None:
+    assert guard_codes(work, lease(guard_run=1)) == []
+
+
+def test_a_guard_that_is_gone_is_seen_without_the_files_before() -> None:
+    held, bare = lease(guard_run=1), after(dataclasses.replace(GUARDED, guard=None))
+    assert [found.code for found in reload.orphaning(bare, (held,))] == ["guard_gone"]
+    assert guard_codes(dataclasses.replace(GUARDED, guard=None), held, before=()) == ["guard_gone"]
+    assert guard_codes(with_guard(done_codes=(3,)), held, before=()) == []
