@@ -36,6 +36,8 @@ class GuardBeat:
         self._due = 0.0
         self._is_away = self._is_started = False
         self._beating = threading.Lock()
+        self._saying = threading.Lock()
+        self._is_silent = False
 
     def start(self) -> None:
         """Begin, with a beat at once; once."""
@@ -53,9 +55,20 @@ class GuardBeat:
         """Beat once, on this thread."""
         with self._beating:
             said = self._status.beat(self._clock.now())
-            self._output.say(f"gpubid-guard {json.dumps(said, separators=(',', ':'))}")
+            self._say(f"gpubid-guard {json.dumps(said, separators=(',', ':'))}")
             if self._notes is not None:
                 self._heard(lambda: self._tell(said))
+
+    def end(self) -> None:
+        """Beat once more, and print nothing after it: what the guard says next is its last line."""
+        self.beat()
+        with self._saying:
+            self._is_silent = True
+
+    def _say(self, line: str) -> None:
+        with self._saying:
+            if not self._is_silent:
+                self._output.say(line)
 
     def _run(self) -> None:
         while True:
@@ -81,7 +94,7 @@ class GuardBeat:
             ask()
         except StoreFailed as failure:
             if not self._is_away:
-                self._output.say(f"gpubid-guard: the bucket is away: {failure}")
+                self._say(f"gpubid-guard: the bucket is away: {failure}")
             self._is_away = True
         else:
             self._is_away = False

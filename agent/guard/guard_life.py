@@ -85,8 +85,9 @@ class GuardLife:
             end = self._lived()
         except CannotBegin as why:
             self._status.phase = guard_status.FAILED
+            self._beat.end()
+            # The daemon reads this where it is the last line of the log, and nowhere else.
             self._output.say(f"gpubid-guard: cannot start: {why}")
-            self._beat.beat()
             return CANNOT_START
         return STOPPED if end is None else self._ended(end)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from agent.decide.pricing import failing
 from agent.guard.bucket_notes import BucketNotes
 from agent.guard.checkpoints.checkpoint_list import CheckpointList
 from agent.guard.checkpoints.manifest import Manifest
@@ -242,6 +243,7 @@ def test_a_checkpoint_that_cannot_be_had_keeps_the_work_from_starting(store: Sto
     with instance.started(*trainer.command(instance.work), store=store, env={"SIM_SPEED": "1000"}, **fields) as guard:
         assert guard.ended() == 78
         assert "gpubid-guard: cannot start: 127.0.0.1:9 does not answer" in guard.text()
+        assert failing.refusal(guard.text().splitlines()).startswith("127.0.0.1:9 does not answer")
         assert guard.beats()[-1]["phase"] == "failed"
     fields["manifest_exists"] = False
     with instance.started("sh", "-c", "echo began; exit 5", store=store, env={"SIM_SPEED": "1000"}, **fields) as guard:
