@@ -103,15 +103,15 @@ def _settled(proposal: Proposal, work: Workload, bounds: Bounds, now_standing: l
     """Return the decision about a proposal. Only these steps replace a decision, in this order."""
     # A refusal of a moment ago, or a place that was just left, is not asked for again.
     wanted = rests_after_writes.instead(_decision(proposal, work), work, bounds.fleet)
-    # A person's hold outranks the strategy.
-    wanted = _willed(wanted, bounds.in_force)
+    # A slot that was moved a moment ago is not moved again, and a person's hold outranks the strategy.
+    wanted = _willed(_cooled(wanted, bounds.in_force), bounds.in_force)
     # Limits, the proof that an instance is ours, and leases that could not be rented again outrank both.
     decision = _allowed(wanted, bounds, now_standing)
     # If no budget allows the old and the new lease together, the old one goes first.
     decision = break_before_make.instead(decision, proposal, wanted, work, bounds.fleet, bounds.caps)
     if isinstance(decision, Pause) and proposal.candidate is not None:
-        rent = _willed(_rent(proposal.slot, proposal.candidate, work, proposal.reason), bounds.in_force)
-        rent = _allowed(rent, bounds, now_standing.after(decision))
+        rent = _cooled(_rent(proposal.slot, proposal.candidate, work, proposal.reason), bounds.in_force)
+        rent = _allowed(_willed(rent, bounds.in_force), bounds, now_standing.after(decision))
         # Cancelling a start for a move that may not be made would leave the slot with neither.
         decision = rent if isinstance(rent, Hold) else decision
     return decision
@@ -267,6 +267,12 @@ def _of_lease(proposal: Proposal) -> Decision:
         if proposal.kind is IntentKind.RELEASE:
             return Release(held, proposal.reason)
     return Hold(proposal.slot, Reason("bad_proposal", "the strategy's proposal names no offer or lease"))
+
+
+def _cooled(decision: Decision, in_force: InForce) -> Decision:
+    """Return a decision, or a hold in place of the second move of a slot within one cool-off, whatever runs there."""
+    resting = slots.cool_off(decision.slot, in_force) if isinstance(decision, Rent) else None
+    return decision if resting is None else Hold(slot_of(decision), resting)
 
 
 def _willed(decision: Decision, in_force: InForce) -> Decision:

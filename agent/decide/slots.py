@@ -198,9 +198,9 @@ def _empty(fleet: Fleet, place: Slot, in_force: InForce) -> SlotView | Proposal:
             place, "stranger", f"instance {stranger} carries its label and has no lease: gpubid settles that first"
         )
     why = in_force.why_resting(CooldownKind.SLOT, str(place))
-    resting = in_force.why_resting(CooldownKind.COOL_OFF, str(place))
-    if resting:
-        return _hold(place, "cool_off", f"one move in {COOL_OFF}: {resting}")
+    resting = cool_off(place, in_force)
+    if resting is not None:
+        return Proposal(place, None, resting)
     return _hold(place, "slot_rests", f"rests after {why}") if why else SlotView(place, None)
 
 
@@ -220,14 +220,20 @@ def _taken(fleet: Fleet, place: Slot, pair: list[Lease], in_force: InForce) -> S
     stuck = _kept_although_stuck(fleet, held, in_force)
     if stuck is not None:
         return stuck
-    resting = in_force.why_resting(CooldownKind.COOL_OFF, str(place))
-    if resting and held.state in {LeaseState.PAUSED, LeaseState.OFFLINE}:
-        return _hold(place, "cool_off", f"one move in {COOL_OFF}: {resting}")
+    resting = cool_off(place, in_force)
+    if resting is not None and held.state in {LeaseState.PAUSED, LeaseState.OFFLINE}:
+        return Proposal(place, None, resting)
     down = None
     if held.state in {LeaseState.PAUSED, LeaseState.OFFLINE}:
         down = Down(held.state_since, _quotes(fleet, held))
     may_move = down is not None or held.tenure is Tenure.ON_DEMAND
     return SlotView(place, held, arriving, down, _runs(place, in_force) if may_move or _has_choice(fleet) else 0)
+
+
+def cool_off(place: Slot, in_force: InForce) -> Reason | None:
+    """Return why a slot is not moved again yet, or None."""
+    resting = in_force.why_resting(CooldownKind.COOL_OFF, str(place))
+    return Reason("cool_off", f"one move in {COOL_OFF}: {resting}") if resting else None
 
 
 def _kept_although_stuck(fleet: Fleet, held: Lease, in_force: InForce) -> Proposal | None:
