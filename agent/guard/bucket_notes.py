@@ -35,7 +35,7 @@ class BucketNotes:
 
         It is looked at first: some stores do not know conditions, and some take them and do not keep them.
         """
-        body = json.dumps(note, separators=(",", ":")).encode()
+        body = encoded(note)
         key = self.key(name)
         if is_new or tag is not None:
             found = self.store.get(key, LARGEST_MANIFEST_BYTES)
@@ -47,6 +47,11 @@ class BucketNotes:
             if refusal.status not in UNKNOWN_CONDITION_CODES or not (is_new or tag is not None):
                 raise
         return self.store.put(key, body)
+
+
+def encoded(note: Mapping[str, Any]) -> bytes:
+    """Return a note as it is written. Half a pair of UTF-16 becomes its escape, which is JSON too."""
+    return json.dumps(note, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
 
 
 def parsed(body: bytes) -> Mapping[str, Any]:

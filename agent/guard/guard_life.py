@@ -21,7 +21,7 @@ from agent.guard.guard_origin import CRASH_SECONDS, CannotBegin, GuardOrigin
 from agent.guard.guard_output import GuardOutput
 from agent.guard.guard_settings import GuardSettings
 from agent.guard.guard_status import GuardStatus
-from agent.guard.object_store import StoreFailed
+from agent.guard.object_store import LARGEST_MANIFEST_BYTES, StoreFailed, TooLarge
 from agent.guard.reaper import Reaper
 from agent.guard.signal_line import STOPS, SignalLine
 from agent.guard.work_end import WorkEnd
@@ -70,8 +70,16 @@ class GuardLife:
 
     def run(self) -> int:
         """Live to the end; return the exit code."""
-        if self._disk.facts.get("done") is True or self._has_ended_elsewhere():
-            return self._sleep("the work is done, it does not start again")
+        try:
+            if self._disk.facts.get("done") is True or self._has_ended_elsewhere():
+                return self._sleep("the work is done, it does not start again")
+            end = self._begun()
+        except CannotBegin as why:
+            return self._refused(why)
+        return STOPPED if end is None else self._ended(end)
+
+    def _begun(self) -> WorkEnd | None:
+        """Bring what the work begins from, and run it; None where a stop came before."""
         self._status.set(notice=self._disk.taken_notice())
         self._disk.keep(lease=self._settings.lease, ended=False)
         if self._carrier is not None:
@@ -79,25 +87,32 @@ class GuardLife:
         else:
             self._status.phase = guard_status.RUNNING
         self._beat.start()
-        try:
-            if self._origin is not None:
-                self._origin.find(self._signals.stopping)
-            end = self._lived()
-        except CannotBegin as why:
-            self._status.phase = guard_status.FAILED
-            self._beat.end()
-            # The daemon reads this where it is the last line of the log, and nowhere else.
-            self._output.say(f"gpubid-guard: cannot start: {why}")
-            return CANNOT_START
-        return STOPPED if end is None else self._ended(end)
+        if self._origin is not None:
+            self._origin.find(self._signals.stopping)
+        return self._lived()
+
+    def _refused(self, why: CannotBegin) -> int:
+        """Say why nothing starts; return the exit code."""
+        self._status.phase = guard_status.FAILED
+        self._beat.end()
+        # The daemon reads this where it is the last line of the log, and nowhere else.
+        self._output.say(f"gpubid-guard: cannot start: {why}")
+        return CANNOT_START
 
     def _has_ended_elsewhere(self) -> bool:
-        """Return whether the bucket says that the work is done; where it is away, the daemon would have said so."""
+        """Return whether the bucket says that the work is done; where it is away, the daemon would have said so.
+
+        A note that is there and cannot be read may say that it is: CannotBegin.
+        """
         try:
-            found = self._notes.read(END) if self._notes is not None else None
+            found = self._notes.read(END, LARGEST_MANIFEST_BYTES) if self._notes is not None else None
+        except TooLarge as failure:
+            raise CannotBegin(f"{END} is in the bucket and cannot be read: {failure}") from None
         except StoreFailed as failure:
             self._output.say(f"gpubid-guard: the bucket is away: {failure}")
             return False
+        if found is not None and not found[0]:
+            raise CannotBegin(f"{END} is in the bucket and is no note of this guard's")
         return found is not None and found[0].get("done") is True
 
     def _lived(self) -> WorkEnd | None:

@@ -31,6 +31,10 @@ class Refused(StoreFailed):
         self.status = status
 
 
+class TooLarge(Refused):
+    """There is an object, and it is larger than what is read of one."""
+
+
 @dataclass(frozen=True)
 class Fetched:
     """A small object: what is in it, and the tag of this version of it."""

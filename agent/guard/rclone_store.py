@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Callable, Sequence
 
 from agent.guard.guard_clock import GuardClock
-from agent.guard.object_store import DiskFailed, Fetched, Listed, Refused, Unreachable
+from agent.guard.object_store import DiskFailed, Fetched, Listed, Refused, TooLarge, Unreachable
 from agent.guard.reaper import Reaper
 
 PROGRAM = "rclone"
@@ -41,7 +41,7 @@ class RcloneStore:
         if code != 0:
             raise Unreachable(f"rclone: {said}")
         if len(body) > most_bytes:
-            raise Refused(f"{key} has more than {most_bytes} bytes")
+            raise TooLarge(f"{key} has more than {most_bytes} bytes")
         return Fetched(body, hashlib.sha256(body).hexdigest())
 
     def put(self, key: str, body: bytes, *, tag: str | None = None, is_new: bool = False) -> bool:

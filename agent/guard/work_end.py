@@ -6,7 +6,11 @@ import signal
 from dataclasses import dataclass
 from typing import Any, Collection, Sequence
 
+from agent.guard.bucket_notes import encoded
+
 VERSION = 1
+MOST_BYTES = 60_000
+"""The daemon and other guards read a note of up to 64 kB."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +32,8 @@ class WorkEnd:
     def note(
         self, lease: str, done_codes: Collection[int], manifest: str | None, last_lines: Sequence[str]
     ) -> dict[str, Any]:
-        """Return the note of this end."""
-        return {
+        """Return the note of this end, with as many of the last lines as its size lets it have."""
+        note: dict[str, Any] = {
             "version": VERSION,
             "lease": lease,
             "code": self.code if self.code >= 0 else None,
@@ -38,6 +42,9 @@ class WorkEnd:
             "manifest": manifest,
             "last_lines": list(last_lines),
         }
+        while len(encoded(note)) > MOST_BYTES and note["last_lines"]:
+            note["last_lines"] = note["last_lines"][1:]
+        return note
 
     def sentence(self) -> str:
         """Say it to a person."""

@@ -156,6 +156,18 @@ def test_a_stop_asks_for_a_last_checkpoint_before_the_work_hears_of_it(
 
 
 @one_store
+@pytest.mark.parametrize("body", [b'{"version": 1, "do', b"", b"x" * 5_000_000], ids=["torn", "empty", "large"])
+def test_an_end_that_cannot_be_read_is_not_taken_for_none(
+    store: Store, notes: BucketNotes, tmp_path: Path, body: bytes
+) -> None:
+    notes.store.put(notes.key("end.json"), body)
+    with Instance(tmp_path / "one").started("echo", "began", store=store, **QUICK) as guard:
+        assert guard.ended() == 78
+        assert failing.refusal(guard.text().splitlines()).startswith("end.json is in the bucket and ")
+        assert "began" not in guard.text()
+
+
+@one_store
 def test_an_order_is_answered_when_its_checkpoint_is_in_the_bucket(
     store: Store, notes: BucketNotes, tmp_path: Path
 ) -> None:

@@ -13,8 +13,11 @@ from pathlib import Path
 import pytest
 
 from agent.guard import disk_state, guard_settings, guard_status
+from agent.guard.bucket_notes import BucketNotes
+from agent.guard.work_end import WorkEnd
 from tests.support import counter
 from tests.support.guarded import Instance, until
+from tests.support.memory_store import MemoryStore
 
 CAN_UNSHARE = shutil.which("unshare") and os.geteuid() == 0
 
@@ -57,6 +60,18 @@ def test_a_done_end_stays_asleep_and_never_starts_again(instance: Instance) -> N
         guard.phase("done")
         guard.said("the command ended with code 4")
     assert (instance.place / "runs").read_text() == "once\nonce\n"
+
+
+@pytest.mark.parametrize(("letter", "kept"), [("e", 50), ("\N{PARTY POPPER}", 29), ("\ufffd", 39)])
+def test_the_note_of_an_end_keeps_the_newest_lines_in_60_kb(letter: str, kept: int) -> None:
+    lines = [f"{number:02}" + letter * 498 for number in range(50)]
+    note = WorkEnd(0, was_stopped=False).note("L1", [0], None, lines)
+    assert note["last_lines"] == lines[50 - kept :]
+    store = MemoryStore()
+    notes = BucketNotes(store, "root")
+    assert notes.write("end.json", note, is_new=True)
+    assert len(store.objects["root/end.json"].body) <= 60_000
+    assert (notes.read("end.json") or ({}, ""))[0] == note
 
 
 def test_a_command_that_ends_with_0_because_it_was_told_to_is_not_done(instance: Instance) -> None:

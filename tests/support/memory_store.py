@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
-from agent.guard.object_store import Fetched, Listed, Refused
+from agent.guard.object_store import Fetched, Listed, TooLarge
 
 
 class MemoryStore:
@@ -17,7 +17,7 @@ class MemoryStore:
     def get(self, key: str, most_bytes: int) -> Fetched | None:
         found = self.objects.get(key)
         if found is not None and len(found.body) > most_bytes:
-            raise Refused("too large")
+            raise TooLarge("too large")
         return found
 
     def put(self, key: str, body: bytes, *, tag: str | None = None, is_new: bool = False) -> bool:

@@ -13,7 +13,7 @@ from typing import Callable, Iterable, Iterator, Mapping
 from urllib.parse import urlsplit
 
 from agent.guard.guard_clock import GuardClock
-from agent.guard.object_store import Refused, StoreFailed, Unreachable
+from agent.guard.object_store import Refused, StoreFailed, TooLarge, Unreachable
 from agent.guard.s3 import s3_answers
 from agent.guard.s3.signature import EMPTY_SHA256, SigningKey, encoded_path, encoded_query, signed
 
@@ -93,7 +93,8 @@ class S3Client:
                     most = most_bytes if _is_success(response) else _ERROR_BYTES
                     body = response.read(most + 1)
                     if len(body) > most:
-                        raise Refused(f"an answer has more than {most} bytes")
+                        kind = TooLarge if _is_success(response) else Refused
+                        raise kind(f"an answer has more than {most} bytes")
                     return S3Answer(response.status, _headers(response), body)
             except Unreachable as failure:
                 last = failure
