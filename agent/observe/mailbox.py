@@ -10,6 +10,7 @@ Invariants:
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, TypeVar
 
 import msgspec
@@ -128,10 +129,7 @@ class Mailbox:
             return None
         self._away.discard(target.place)
         beat = beat if beat is not None and beat.lease == target.lease else None
-        before = self.reports.get(target.lease)
-        is_same = before is not None and before.beat == beat
-        changed = before.beat_changed_at if before is not None and is_same else began if beat is not None else None
-        return GuardReport(began, beat, changed, _cleaned(end))
+        return GuardReport(began, beat, _changed_at(self.reports.get(target.lease), beat, began), _cleaned(end))
 
     def _client(self, place: Bucket) -> BucketClient:
         """Return the client of a bucket, made anew when its key has changed."""
@@ -160,6 +158,13 @@ async def _object(client: BucketClient, path: str, kind: type[T]) -> T | None:
     except (BucketTooLarge, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
     return found
+
+
+def _changed_at(before: GuardReport | None, beat: GuardBeat | None, now: datetime) -> datetime | None:
+    """Return when a beat was new: nobody knows how old the first one is that was ever read."""
+    if before is None or beat is None:
+        return None
+    return before.beat_changed_at if before.beat == beat else now
 
 
 def _cleaned(end: GuardEnd | None) -> GuardEnd | None:

@@ -70,6 +70,18 @@ async def test_a_beat_and_an_end_are_read_once_a_minute(server: S3Server) -> Non
     assert over.end == GuardEnd(version=1, lease="00aa", code=0, done=True, last_lines=["bye"])
 
 
+async def test_nobody_knows_how_old_the_first_beat_is_that_was_read(server: S3Server) -> None:
+    await put(server, "beat.json", BEAT)
+    listener = Listener(server.place())
+    first = await listener.heard()
+    await put(server, "beat.json", {**BEAT, "sequence": 5})
+    second = await listener.heard()
+    assert first is not None
+    assert second is not None
+    assert first.beat is not None
+    assert (first.beat_changed_at, second.beat_changed_at) == (None, second.read_at)
+
+
 async def test_what_another_lease_says_is_no_beat_and_its_failure_no_end(server: S3Server) -> None:
     await put(server, "beat.json", BEAT)
     await put(server, "ended-00aa.json", {**END, "done": False, "code": 3})

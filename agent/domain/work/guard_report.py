@@ -54,6 +54,6 @@ class GuardReport:
     beat: GuardBeat | None = None
     """Its own; that of another lease of the slot is none."""
     beat_changed_at: datetime | None = None
-    """When a new beat was first seen, by the daemon's clock."""
+    """When a beat was first seen after another or none, by the daemon's clock; None while nobody has seen a change."""
     end: GuardEnd | None = None
     """The final end of the run's work, or that of this lease where there is no final one."""

@@ -51,7 +51,29 @@ def replace_phase(phase: str) -> GuardBeat:
 @pytest.mark.parametrize("told", [end(3, done=True), end(0, done=False), end(0, signal=9), end(None, signal=9)])
 def test_no_other_word_is_final(told: GuardEnd) -> None:
     assert all(word is not Word.DONE for word, _ in marked(fleet(ENDED, GuardReport(NOW, BEAT, NOW, told))))
-    assert marked(fleet(RUNS, GuardReport(NOW, BEAT, NOW, told))) == []
+    running = marked(fleet(RUNS, GuardReport(NOW, BEAT, NOW, told)))
+    assert [word for word, _ in running] == ([Word.HELD] if told.done else [])
+
+
+@pytest.mark.parametrize("beat", [None, BEAT], ids=["silent", "beating"])
+@pytest.mark.parametrize("held", [RUNS, ENDED], ids=["asleep", "ended"])
+@pytest.mark.parametrize("lease", [RUNS.intent_id, "another"])
+def test_an_end_that_only_the_guard_calls_done_holds_the_slot(held: Lease, beat: GuardBeat | None, lease: str) -> None:
+    report = GuardReport(NOW, beat, NOW, end(3, done=True, lease=lease))
+    why = "its guard calls exit code 3 done, which is not among its done_codes"
+    assert marked(fleet(held, report)) == [(Word.HELD, why)]
+
+
+@pytest.mark.parametrize("state", [LeaseState.STARTING, LeaseState.RUNNING])
+def test_a_failure_before_a_resume_does_not_hold_what_runs_again(state: LeaseState) -> None:
+    since = NOW - timedelta(minutes=2)
+    runs = since if state is LeaseState.RUNNING else None
+    again = replace(RUNS, state=state, state_since=since, run_since=runs, has_run=True, runs=2)
+    for changed in (None, since - timedelta(seconds=1)):
+        stale = GuardReport(NOW, replace_phase("failed"), changed, end(3))
+        assert marked(fleet(again, stale)) == []
+    fresh = GuardReport(NOW, replace_phase("failed"), since, end(3))
+    assert marked(fleet(again, fresh)) == [(Word.HELD, "its command ended with exit code 3: bye")]
 
 
 def test_the_codes_are_the_operators() -> None:

@@ -3,7 +3,8 @@
 Invariants:
 1. Only an end with a done code is final; any other word never ends a workload, it only holds it for a person.
 2. Where the bucket was not read since the container ended nothing is concluded, for `PATIENCE` at most.
-3. Where no guard spoke for a lease, its work ran bare, and its end is judged as that of any other.
+3. A beat from before the present stretch of running says nothing of it.
+4. Where no guard spoke for a lease, its work ran bare, and its end is judged as that of any other.
 """
 
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from enum import Enum
 
 from agent.domain.fleet import Fleet
 from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.guard_report import GuardReport
 from agent.domain.work.workload import Workload
 
 PATIENCE = timedelta(minutes=10)
@@ -49,13 +51,23 @@ def of(fleet: Fleet, held: Lease, work: Workload) -> GuardWord:
     end = report.end
     if end is not None and end.done and end.signal is None and end.code in work.guard.done_codes:
         return GuardWord(Word.DONE, f"{end.sentence}, as its guard reports")
-    is_over = held.state is LeaseState.EXITED or (report.beat is not None and report.beat.phase == "failed")
+    if end is not None and end.done and report.read_at >= held.state_since:
+        # Such a guard sleeps until it is released: nobody else would end it.
+        return GuardWord(Word.FAILED, f"its guard calls {end.sentence} done, which is not among its done_codes")
+    is_over = held.state is LeaseState.EXITED or _has_failed_now(report, held)
     if end is not None and end.lease == held.intent_id and is_over and report.read_at >= held.state_since:
         last = f": {end.last_lines[-1][:MOST_LINE]}" if end.last_lines else ""
         return GuardWord(Word.FAILED, f"its command ended with {end.sentence}{last}")
     if report.read_at < held.state_since:
         return GuardWord(Word.UNKNOWN)
     return GuardWord(Word.WORKS if report.beat is not None else Word.NOTHING)
+
+
+def _has_failed_now(report: GuardReport, held: Lease) -> bool:
+    """Return whether a guard has said in this stretch of running that its command failed; it said so once before."""
+    changed = report.beat_changed_at
+    is_of_now = changed is not None and changed >= (held.run_since or held.state_since)
+    return is_of_now and report.beat is not None and report.beat.phase == "failed"
 
 
 def is_awaited(fleet: Fleet, held: Lease, work: Workload) -> bool:
