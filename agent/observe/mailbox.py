@@ -4,7 +4,8 @@ Invariants:
 1. A cycle waits for buckets at most `PATIENCE_SECONDS`; what is slower is collected in a later one.
 2. At most one reading a lease and `MOST_AT_ONCE` together run; each ends by the bucket client's own deadline.
 3. A bucket that does not answer changes nothing: what it said last stays, with its time; no absence is assumed.
-4. Everything read is bounded, typed and cleaned; what is not of that shape counts as not there.
+4. Everything read is bounded, typed and cleaned; a beat that is not of that shape counts as not there, an end as one
+   that nobody can read.
 """
 
 import asyncio
@@ -32,6 +33,7 @@ EVERY_SECONDS = 60.0
 MOST_AT_ONCE = 16
 MOST_BYTES = 1 << 16
 MOST_LINE = 200
+END = "end.json"
 
 T = TypeVar("T", GuardBeat, GuardEnd)
 Spawn = Callable[[Coroutine[Any, Any, GuardReport | None]], asyncio.Task[GuardReport | None]]
@@ -120,16 +122,14 @@ class Mailbox:
         began = self._clock.now()
         try:
             client = self._client(target.place)
-            beat = await _object(client, f"{target.folder}/beat.json", GuardBeat)
-            end = await _object(client, f"{target.folder}/end.json", GuardEnd)
-            if end is None or not end.done:
-                end = await _object(client, f"{target.folder}/ended-{target.lease}.json", GuardEnd)
+            beat, _ = await _object(client, f"{target.folder}/beat.json", GuardBeat)
+            end, unread = await _end(client, target)
         except Exception as error:  # noqa: BLE001 - a key that is missing or wrong, and whatever a store may do
             self._note_away(target.place, error)
             return None
         self._away.discard(target.place)
         beat = beat if beat is not None and beat.lease == target.lease else None
-        return GuardReport(began, beat, _changed_at(self.reports.get(target.lease), beat, began), _cleaned(end))
+        return GuardReport(began, beat, _changed_at(self.reports.get(target.lease), beat, began), _cleaned(end), unread)
 
     def _client(self, place: Bucket) -> BucketClient:
         """Return the client of a bucket, made anew when its key has changed."""
@@ -146,18 +146,33 @@ class Mailbox:
             log.warning("bucket.away", bucket=str(place), reason=said)
 
 
-async def _object(client: BucketClient, path: str, kind: type[T]) -> T | None:
-    """Return an object of the bucket, or None if there is none of that shape.
+async def _end(client: BucketClient, target: MailboxTarget) -> tuple[GuardEnd | None, str]:
+    """Return the final end of the run or else that of the lease, and the name of one that is there but unreadable.
+
+    Raises:
+        BucketAway: nobody knows what is there.
+    """
+    end, is_unread = await _object(client, f"{target.folder}/{END}", GuardEnd)
+    if is_unread:
+        return None, END
+    if end is not None and end.done:
+        return end, ""
+    name = f"ended-{target.lease}.json"
+    end, is_unread = await _object(client, f"{target.folder}/{name}", GuardEnd)
+    return end, name if is_unread else ""
+
+
+async def _object(client: BucketClient, path: str, kind: type[T]) -> tuple[T | None, bool]:
+    """Return an object of the bucket, None if there is none of that shape, and whether there is one of another.
 
     Raises:
         BucketAway: nobody knows what is there.
     """
     try:
         content = await client.read(path, MOST_BYTES)
-        found = None if content is None else msgspec.json.decode(content, type=kind)
+        return (None, False) if content is None else (msgspec.json.decode(content, type=kind), False)
     except (BucketTooLarge, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
-    return found
+        return None, True
 
 
 def _changed_at(before: GuardReport | None, beat: GuardBeat | None, now: datetime) -> datetime | None:

@@ -129,6 +129,19 @@ async def test_what_is_no_beat_counts_as_not_there(server: S3Server, junk: objec
     assert (found.beat, found.end) == (None, None)
 
 
+@pytest.mark.parametrize("name", ["end.json", "ended-00aa.json"])
+@pytest.mark.parametrize(
+    "junk", [b"", b"{" + b" " * 70_000 + b"}", {**END, "code": 256}], ids=["nothing", "large", "code"]
+)
+async def test_an_end_that_cannot_be_read_is_no_absence(server: S3Server, name: str, junk: object) -> None:
+    silent = await Listener(server.place()).heard()
+    await put(server, name, junk)
+    found = await Listener(server.place()).heard()
+    assert silent is not None
+    assert found is not None
+    assert (silent.unread_end, found.end, found.unread_end) == ("", None, name)
+
+
 async def test_last_lines_come_without_control_characters(server: S3Server) -> None:
     await put(server, "end.json", {**END, "last_lines": ["\x1b[2Jred\u202e", "a" * 400]})
     found = await Listener(server.place()).heard()

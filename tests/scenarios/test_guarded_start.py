@@ -92,16 +92,31 @@ async def test_a_done_code_ends_a_batch_whose_guard_is_asleep_and_nothing_else_d
             lease = await world.until_running()
             root = f"train/{FLEET}/train/0/1"
             beat = {"version": 1, "sequence": 1, "lease": lease.intent_id, "phase": "done"}
-            end = {"version": 1, "lease": lease.intent_id, "code": 3, "done": True, "last_lines": []}
+            end = {"version": 1, "lease": lease.intent_id, "code": 3, "done": False, "last_lines": []}
             await asyncio.to_thread(server.put, f"{root}/beat.json", json.dumps(beat).encode())
             await asyncio.to_thread(server.put, f"{root}/end.json", json.dumps(end).encode())
             for _ in range(3):
                 await world.cycle(minutes=1.5)
             assert world.lease().is_live
-            end["code"] = 0
+            end.update(code=0, done=True)
             await asyncio.to_thread(server.put, f"{root}/end.json", json.dumps(end).encode())
             await world.until(lambda: not world.live(), 10)
             await world.cycle(minutes=30)
             assert [contract.ended is not None for contract in world.contracts()] == [True]
             (event,) = await world.events("workload.done")
             assert event.reason == "train/0 is done by exit code 0, as its guard reports"
+
+
+async def test_a_code_that_only_the_guard_calls_done_pauses_its_instance_for_a_person(tmp_path: Path) -> None:
+    with s3_server.served() as server:
+        batch = guarded(server, kind=WorkloadKind.BATCH)
+        async with rehearsed(tmp_path, workloads=(batch,), credential=lambda _: SECRET) as world:
+            lease = await world.until_running()
+            end = {"version": 1, "lease": lease.intent_id, "code": 3, "done": True, "last_lines": []}
+            path = f"train/{FLEET}/train/0/1/end.json"
+            await asyncio.to_thread(server.put, path, json.dumps(end).encode())
+            await world.until(lambda: not world.lease().is_live, 10)
+            assert [contract.ended for contract in world.contracts()] == [None]
+            (event,) = await world.events("workload.held")
+            assert "its guard calls exit code 3 done, which is not among its done_codes" in event.reason
+            assert not await world.events("workload.done")

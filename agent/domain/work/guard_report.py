@@ -57,3 +57,5 @@ class GuardReport:
     """When a beat was first seen after another or none, by the daemon's clock; None while nobody has seen a change."""
     end: GuardEnd | None = None
     """The final end of the run's work, or that of this lease where there is no final one."""
+    unread_end: str = ""
+    """The name of an end that is there and cannot be read; it is not known what it says."""

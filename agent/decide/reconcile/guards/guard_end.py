@@ -4,7 +4,7 @@ Invariants:
 1. Only an end with a done code is final; any other word never ends a workload, it only holds it for a person.
 2. Where the bucket was not read since the container ended nothing is concluded, for `PATIENCE` at most.
 3. A beat from before the present stretch of running says nothing of it.
-4. Where no guard spoke for a lease, its work ran bare, and its end is judged as that of any other.
+4. Where no guard spoke for a lease and its log says that it runs bare, its end is judged as that of any other.
 """
 
 from dataclasses import dataclass
@@ -54,6 +54,8 @@ def of(fleet: Fleet, held: Lease, work: Workload) -> GuardWord:
     if end is not None and end.done and report.read_at >= held.state_since:
         # Such a guard sleeps until it is released: nobody else would end it.
         return GuardWord(Word.FAILED, f"its guard calls {end.sentence} done, which is not among its done_codes")
+    if report.unread_end and report.read_at >= held.state_since:
+        return GuardWord(Word.FAILED, f"its guard left an end that cannot be read, {report.unread_end} in the bucket")
     is_over = held.state is LeaseState.EXITED or _has_failed_now(report, held)
     if end is not None and end.lease == held.intent_id and is_over and report.read_at >= held.state_since:
         last = f": {end.last_lines[-1][:MOST_LINE]}" if end.last_lines else ""
