@@ -119,7 +119,13 @@ class Prober:
             hours = await self._page(target)
         failure = failing.line(lines) if target.is_over else ""
         refusal = failing.refusal(lines) if target.is_silent else ""
-        return Sighting(target.instance_id, began, is_ready, is_done, said, hours, failure, refusal)
+        is_bare = target.is_silent and self._is_bare(target, lines)
+        return Sighting(target.instance_id, began, is_ready, is_done, said, hours, failure, refusal, is_bare)
+
+    def _is_bare(self, target: Target, lines: tuple[str, ...]) -> bool:
+        """Return whether a log that was read says that no guard runs, or said so before the end that was read now."""
+        known = self._known.get(target.instance_id)
+        return bool(lines) and (failing.is_bare(lines) or (known is not None and known.is_bare))
 
     async def _page(self, target: Target) -> float | None:
         host, _, number = target.progress_place.rpartition(":")

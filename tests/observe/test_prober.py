@@ -199,3 +199,19 @@ async def test_the_last_line_of_the_log_that_tells_counts() -> None:
     logs = Logs("hours done: 1", "hours done: 2.5", "step 12")
     seen = await probing(logs, SteppedClock(NOW)).look([telling(ProgressSign.LOG)])
     assert seen["1"].hours == 2.5
+
+
+async def test_the_line_of_bare_work_is_kept_and_proves_nothing_of_a_log_that_cannot_be_read() -> None:
+    clock = SteppedClock(NOW)
+    market = Logs("gpubid-guard: bare: no python3", "epoch 1")
+    probe = probing(market, clock)
+    silent = Target("1", NOW, Readiness(), is_silent=True)
+    assert (await probe.look([silent]))["1"].is_bare
+    assert not (await probing(market, clock).look([dataclasses.replace(silent, is_silent=False)])).get("1")
+    clock.advance(61)
+    market.lines = ("epoch 9",)
+    assert (await probe.look([silent]))["1"].is_bare
+    clock.advance(61)
+    market.fails = True
+    assert not (await probe.look([silent]))["1"].is_bare
+    assert not (await probing(Logs("epoch 9"), clock).look([silent]))["1"].is_bare

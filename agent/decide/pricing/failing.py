@@ -6,7 +6,7 @@ It is evidence for holding a batch, never for ending one: a line that merely loo
 import re
 from collections.abc import Sequence
 
-from agent.domain.work.guard_prelude import CANNOT_START
+from agent.domain.work.guard_prelude import BARE, CANNOT_START
 
 LAST_LINES = 30
 """A traceback of Python is rarely longer; a failure that was caught is further up."""
@@ -22,6 +22,11 @@ def refusal(lines: Sequence[str]) -> str:
     """Return why a guard could not be had, where that is the last line of a log: nothing runs after it."""
     last = next((told.strip() for told in reversed(lines) if told.strip()), "")
     return last.removeprefix(CANNOT_START)[:MOST_TOLD] if last.startswith(CANNOT_START) else ""
+
+
+def is_bare(lines: Sequence[str]) -> bool:
+    """Return whether a line of a log says that the work runs without the guard."""
+    return any(told.startswith(BARE) for told in lines)
 
 
 def line(lines: Sequence[str]) -> str:

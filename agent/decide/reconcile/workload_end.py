@@ -145,8 +145,8 @@ def _of_end(fleet: Fleet, work: Workload, held: Lease, *, is_fast: bool) -> Iter
         yield hold(fleet, held, slot, "its container ended and its log does not say that it is done")
     elif row is not None and row.has_trouble:
         yield hold(fleet, held, slot, f"its container ended with an error: {row.message}")
-    elif failure := _last_words(fleet, held):
-        yield hold(fleet, held, slot, f"its container ended, and its log says: {failure}")
+    elif doubt := _doubt(fleet, work, held):
+        yield hold(fleet, held, slot, doubt)
     else:
         yield done(fleet, held, "the end of its container")
 
@@ -159,6 +159,15 @@ def _unfinished(fleet: Fleet, work: Workload, held: Lease) -> str:
         guard_end.Word.WORKS: "its container ended, and its guard reported no end: something killed both",
         guard_end.Word.UNKNOWN: "its container ended, and the bucket in which its guard says how cannot be read",
     }.get(told.word, "")
+
+
+def _doubt(fleet: Fleet, work: Workload, held: Lease) -> str:
+    """Return why its log is no word for an ended container that its work is done, or nothing."""
+    if failure := _last_words(fleet, held):
+        return f"its container ended, and its log says: {failure}"
+    if guard_refusal.is_awaited(fleet, held, work) and not _ran_bare(fleet, held):
+        return "its container ended, its guard never spoke, and its log does not say that it ran without one"
+    return ""
 
 
 def _failed_at_once(fleet: Fleet, work: Workload, held: Lease, why: str) -> Marked:
@@ -207,7 +216,8 @@ def is_settling(fleet: Fleet, held: Lease) -> bool:
     view = fleet.markets.get(held.market)
     sighting = view.sightings.get(held.instance_id) if view is not None else None
     is_read = sighting is not None and sighting.at >= held.state_since
-    return _is_told_by_log(work) and not is_read and ended_for < LOG_PATIENCE
+    is_told = _is_told_by_log(work) or guard_refusal.is_awaited(fleet, held, work)
+    return is_told and not is_read and ended_for < LOG_PATIENCE
 
 
 def _last_words(fleet: Fleet, held: Lease) -> str:
@@ -215,6 +225,13 @@ def _last_words(fleet: Fleet, held: Lease) -> str:
     view = fleet.markets.get(held.market)
     sighting = view.sightings.get(held.instance_id) if view is not None else None
     return sighting.failure if sighting is not None and sighting.at >= held.state_since else ""
+
+
+def _ran_bare(fleet: Fleet, held: Lease) -> bool:
+    """Return whether its log, read after its end, says that it ran without the guard."""
+    view = fleet.markets.get(held.market)
+    sighting = view.sightings.get(held.instance_id) if view is not None else None
+    return sighting is not None and sighting.is_bare and sighting.at >= held.state_since
 
 
 def _is_told_by_log(work: Workload) -> bool:

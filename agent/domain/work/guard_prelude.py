@@ -10,6 +10,8 @@ import shlex
 
 CANNOT_START = "gpubid-guard: cannot start: "
 """Begins the last line of a start that failed for want of the guard."""
+BARE = "gpubid-guard: bare: "
+"""Begins the line that says that the work runs without the guard."""
 EXIT_CODE = 78
 """EX_CONFIG of sysexits.h: neither the host nor the work is to blame."""
 PATIENCE_SECONDS = 600
@@ -24,7 +26,7 @@ _TEXT = r"""
 bare() {
   why=$1; shift
   case $GPUBID_GUARD in *'"manifest_exists":true'*) echo "CANNOT_START$why"; exit EXIT_CODE;; esac
-  echo "gpubid-guard: bare: $why"
+  echo "BARE_LINE$why"
   unset GPUBID_BUCKET_KEY_ID GPUBID_BUCKET_SECRET GPUBID_BUCKET_TOKEN GPUBID_GUARD_URL
   exec "$@"
 }
@@ -82,6 +84,7 @@ def text(
     made = (
         _TEXT.replace("EXIT_CODE", str(EXIT_CODE))
         .replace("CANNOT_START", CANNOT_START)
+        .replace("BARE_LINE", BARE)
         .replace("SHORT_TRIES", str(max(short_patience_seconds // pause_seconds, 1)))
     )
     return made.replace("TRIES", str(max(patience_seconds // pause_seconds, 1))).replace("PAUSE", str(pause_seconds))

@@ -39,6 +39,7 @@ class Sighting:
     """The result of a probe of one instance at `at`; `hours` is the reported progress.
 
     `failure` is the line of its log by which it ended in a failure, `refusal` why its guard could not be had.
+    `is_bare` tells that the log, read at `at`, says that the work runs without the guard, or said so before.
     """
 
     instance_id: str
@@ -49,3 +50,4 @@ class Sighting:
     hours: float | None = None
     failure: str = ""
     refusal: str = ""
+    is_bare: bool = False

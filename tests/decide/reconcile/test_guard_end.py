@@ -9,9 +9,11 @@ import pytest
 from agent.decide.reconcile import workload_end
 from agent.decide.reconcile.guards import guard_end
 from agent.domain.fleet import Fleet
+from agent.domain.market.instance import InstanceState
 from agent.domain.record.hold import OperatorHold, Word
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.guard_report import GuardBeat, GuardEnd, GuardReport
+from agent.domain.work.ready_sign import Sighting
 from agent.domain.work.workload import Workload, WorkloadKind
 from tests.support import builders
 
@@ -116,8 +118,32 @@ def test_a_daemon_that_has_just_started_waits_for_its_first_reading() -> None:
     assert marked(msgspec.structs.replace(made, started_at=NOW - timedelta(minutes=1))) == []
 
 
+def logged(held: Lease, *, is_bare: bool, ago: timedelta = timedelta()) -> Fleet:
+    """Build a fleet in which a guard never spoke, and the log was read so long ago."""
+    seen = Sighting(held.instance_id, NOW - ago, is_bare=is_bare)
+    row = builders.instance(state=InstanceState.EXITED)
+    view = builders.view(instances=(row,), sightings={held.instance_id: seen})
+    return msgspec.structs.replace(fleet(held, GuardReport(NOW)), markets={"vast": view})
+
+
+def test_an_end_without_guard_and_without_the_word_of_the_log_is_held() -> None:
+    why = "its container ended, its guard never spoke, and its log does not say that it ran without one"
+    assert marked(logged(ENDED, is_bare=False)) == [(Word.HELD, why)]
+    assert marked(logged(ENDED, is_bare=True, ago=timedelta(minutes=6))) == [(Word.HELD, why)]
+    fresh = replace(ENDED, state_since=NOW - timedelta(minutes=2))
+    assert marked(logged(fresh, is_bare=True, ago=timedelta(minutes=3))) == []
+
+
 def test_work_that_ran_bare_ends_as_any_other() -> None:
-    assert marked(fleet(ENDED, GuardReport(NOW))) == [(Word.DONE, "the end of its container")]
+    assert marked(logged(ENDED, is_bare=True)) == [(Word.DONE, "the end of its container")]
     assert marked(fleet(ENDED, None, builders.workload(kind=WorkloadKind.BATCH))) == [
         (Word.DONE, "the end of its container")
     ]
+
+
+@pytest.mark.parametrize("held", [RUNS, ENDED], ids=["asleep", "ended"])
+@pytest.mark.parametrize("beat", [None, BEAT], ids=["silent", "beating"])
+def test_an_end_that_cannot_be_read_is_held_and_no_absence(held: Lease, beat: GuardBeat | None) -> None:
+    report = GuardReport(NOW, beat, NOW, None, "end.json")
+    why = "its guard left an end that cannot be read, end.json in the bucket"
+    assert marked(fleet(held, report)) == [(Word.HELD, why)]
