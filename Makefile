@@ -23,8 +23,9 @@ MUTANT_SECONDS ?= 1200
 COVERED := agent/domain/*,agent/decide/*,agent/act/*
 LONG := tests/scenarios/test_climates.py
 COVERING := $(addprefix tests/,domain decide strategies act observe scenarios)
-# Twice as many workers as cores: many tests wait for programs that they started, some for a minute.
-IN_CI := --quiet -p no:schemathesis --numprocesses $(shell echo $$(( 2 * $(WORKERS) ))) --dist worksteal -m "not nightly and not guest"
+# Twice as many workers as cores, since many tests wait for programs that they started, and one more: one test waits for
+# five minutes.
+IN_CI := --quiet -p no:schemathesis --numprocesses $(shell echo $$(( 2 * $(WORKERS) + 1 ))) --dist worksteal -m "not nightly and not guest"
 
 .PHONY: help
 help: ## Say what each target does
