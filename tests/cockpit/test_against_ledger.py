@@ -50,6 +50,8 @@ async def test_no_figure_differs_from_the_ledger_at_the_same_instant(tmp_path: P
     assert EventKind.LEASE_INTERRUPTED.value in happened, told
     ran = await programs.gpubid(tmp_path, "ledger", "verify")
     assert ran.code == 0, ran.out + ran.err
+    if CHROMIUM is None:
+        pytest.skip("chromium is not here: feed and top agreed with the ledger, the page was NOT compared")
 
 
 async def _watched(place: Path, storm: Storm, seconds: int) -> Verdicts:
