@@ -92,9 +92,10 @@ def _stuck(fleet: Fleet, held: Lease, in_force: InForce) -> Reason | None:
         return None
     if _is_over(fleet, held):
         return Reason("contract_end", f"its host rented it out until {_end(fleet, held)}: it cannot start again")
-    if not _is_stuck(held, in_force):
-        return None
     why = in_force.why_resting(CooldownKind.FULL, held.lease_id)
+    if not _is_stuck(held, in_force) or why == cooldowns.INVALID_START:
+        # A request that the market takes from nobody any more would else end every stopped lease.
+        return None
     return Reason("host_full", f"it cannot start on its host after {why}: it is released for another one")
 
 
@@ -237,7 +238,7 @@ def cool_off(place: Slot, in_force: InForce) -> Reason | None:
 
 
 def _kept_although_stuck(fleet: Fleet, held: Lease, in_force: InForce) -> Proposal | None:
-    """Return a hold of a slot whose lease cannot start and was not released: its disk may not be lost."""
+    """Return a hold of a slot whose lease cannot start and was not released."""
     if _is_over(fleet, held):
         sentence = (
             f"its host rented it out until {_end(fleet, held)}, so it cannot start again; its disk may not be lost"
@@ -245,7 +246,8 @@ def _kept_although_stuck(fleet: Fleet, held: Lease, in_force: InForce) -> Propos
         return _hold(held.slot, "contract_end", f"{sentence}: copy it, then `gpubid release {held.lease_id}`")
     if _is_stuck(held, in_force):
         why = in_force.why_resting(CooldownKind.FULL, held.lease_id)
-        return _hold(held.slot, "host_full", f"rests after {why}; its disk may not be lost, so it is tried again later")
+        kept = "that may be no fault of its host" if why == cooldowns.INVALID_START else "its disk may not be lost"
+        return _hold(held.slot, "host_full", f"rests after {why}; {kept}, so it is tried again later")
     return None
 
 

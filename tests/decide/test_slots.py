@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from agent.decide import slots
+from agent.decide.moves import rests_after_writes
+from agent.decide.pricing import cooldowns
 from agent.decide.strategy import Proposal, SlotView
 from agent.domain.fleet import Fleet
 from agent.domain.market.tenure import Tenure
@@ -15,7 +17,7 @@ from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.hold import OperatorHold, Word
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import Bills, Lease, LeaseState
-from agent.domain.work.decision import Release
+from agent.domain.work.decision import Reason, Release, Resume
 from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from tests.support import builders
 from tests.support.rests import in_force
@@ -195,6 +197,22 @@ def test_a_disk_with_the_only_checkpoint_outlives_its_contract_until_a_person_en
     assert held_back(answer) == "contract_end"
     assert isinstance(answer, Proposal)
     assert "gpubid release vast-1" in answer.reason.sentence
+
+
+def test_a_start_that_the_market_calls_invalid_is_no_reason_to_release() -> None:
+    """If the market changes the request, that is said of every start: each stopped lease would lose its disk."""
+    stopped = builders.lease(state=LeaseState.PAUSED)
+    for refusal, expected in (("host_full", [("vast-1", "host_full")]), ("invalid_args", [])):
+        resume = Resume(stopped, Reason("resume", "start it again"))
+        resting = tuple(rests_after_writes.after_refusal(resume, refusal, (), NOW))
+        assert released(stopped, cooldowns=resting) == expected
+        fleet = builders.fleet(leases=(stopped,), cooldowns=resting)
+        answer = slots.look(fleet, PLACE, cooldowns.in_force(fleet))
+        assert held_back(answer) == "host_full", "it is not asked for at every poll"
+    assert isinstance(answer, Proposal)
+    assert "no fault of its host" in answer.reason.sentence
+    over = builders.lease(**OVER)
+    assert released(over, cooldowns=resting) == [("vast-1", "contract_end")]
 
 
 @pytest.mark.parametrize(

@@ -28,8 +28,6 @@ RESTS = {
 }
 CANNOT_START = frozenset({"host_full", "no_capacity", TOO_LOW, "not_sold"})
 """Refusals of a start that an immediate second attempt would meet again."""
-INVALID = "invalid_args"
-"""Vast says so of a start that its host will never make, as after the end of its contract."""
 FAILED_STARTS = frozenset({"start_failed", "start_overdue", "not_ready"})
 """Codes of releases that count as a failed start of the host."""
 
@@ -47,13 +45,13 @@ def after_refusal(decision: Decision, reason: str, known: Iterable[Tally], now: 
     if isinstance(decision, Rent):
         return tuple(_of_offer(decision.offer.key, reason, known, now))
     if isinstance(decision, Resume | Rebid) and (reason in CANNOT_START or _is_invalid(decision, reason)):
-        why = f"a start that was refused: {reason}"
+        why = f"{cooldowns.REFUSED_START}{reason}"
         return (Cooldown(CooldownKind.FULL, decision.lease.lease_id, now + cooldowns.HOST_FULL, why),)
     return ()
 
 
 def _is_invalid(decision: Resume | Rebid, reason: str) -> bool:
-    return isinstance(decision, Resume) and reason == INVALID
+    return isinstance(decision, Resume) and reason == cooldowns.INVALID
 
 
 def _of_offer(offer: str, reason: str, known: Iterable[Tally], now: datetime) -> Iterable[Rest]:

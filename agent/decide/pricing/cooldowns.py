@@ -27,6 +27,12 @@ RAN_COUNTS = timedelta(days=1)
 """How long a lease on which a slot ran counts against its moves a day."""
 HOST_FULL = timedelta(minutes=15)
 """After a host had no free GPU for a paused instance: other renters stay for hours, few leave at once. Assumed."""
+REFUSED_START = "a start that was refused: "
+"""The beginning of the ground of a `full` cooldown after a refusal; the market's code follows."""
+INVALID = "invalid_args"
+"""Vast says so of a start that its host will never make, as after the end of its contract."""
+INVALID_START = REFUSED_START + INVALID
+"""The ground after a request that the market did not take: that may be our fault, and no fault of this host."""
 STARTED_KEPT = timedelta(hours=1)
 """After so long without an effect a start that the market confirmed is asked for again."""
 START_PATIENCE = timedelta(minutes=15)
