@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
+from agent.decide.limits import limits
 from agent.decide.operators import operator_holds
 from agent.decide.pricing import cooldowns, useful_hour
 from agent.decide.pricing.cooldowns import InForce
@@ -111,9 +112,12 @@ def _is_stuck(held: Lease, in_force: InForce) -> bool:
 
 
 def _is_over(fleet: Fleet, held: Lease) -> bool:
-    """Return whether a lease is stopped and its contract has ended: the market starts it never again."""
-    ends_at = _ends_at(fleet, held)
-    return held.state is LeaseState.PAUSED and fleet.is_seen(held) and ends_at is not None and ends_at <= fleet.now
+    """Return whether a lease is stopped and its contract has ended, by a clock that its market confirms."""
+    view, ends_at = fleet.markets.get(held.market), _ends_at(fleet, held)
+    if view is None or not view.is_fresh or not view.is_clock_read or limits.is_skewed(view):
+        # A clock that is a day ahead would end each contract of the next day.
+        return False
+    return held.state is LeaseState.PAUSED and ends_at is not None and ends_at <= fleet.now
 
 
 def _ends_at(fleet: Fleet, held: Lease) -> datetime | None:

@@ -67,6 +67,8 @@ class MarketView(msgspec.Struct, frozen=True, dict=True):
     """Whose the key is, where the market tells it."""
     clock_skew_seconds: float = 0.0
     """The market's clock less ours."""
+    is_clock_read: bool = True
+    """Whether the market's clock, if it tells its time, has been read since the start; ours may be days off before."""
     events: tuple[MarketEvent, ...] = ()
     """The market's own record of our instances, as last read."""
     rises: tuple[MarketEvent, ...] = ()

@@ -75,7 +75,8 @@ class Poller:
         self._closed_until: datetime | None = None
         self._events_since: datetime | None = None
         self._records_unread = 0
-        self.view = MarketView(market=market.name, no_spend_because="the account has not been read yet")
+        unread = "the account has not been read yet"
+        self.view = MarketView(market=market.name, no_spend_because=unread, is_clock_read=False)
         self.seen_offers: tuple[Offer, ...] = ()
         self.prober: Prober | None = None
         """Set by the composition root, if instances themselves can be probed."""
@@ -230,6 +231,7 @@ class Poller:
             account_id=account.account_id,
             credit=account.credit,
             clock_skew_seconds=skew,
+            is_clock_read=self.view.is_clock_read or told is not None or account.market_time is None,
             no_spend_because=self._no_spend or why_not,
         )
 

@@ -190,6 +190,17 @@ def test_the_end_of_a_contract_is_that_of_the_present_listing() -> None:
     assert released(builders.lease(**OVER), markets={"vast": builders.view(is_fresh=False)}) == []
 
 
+@pytest.mark.parametrize(
+    "doubt", [{"clock_skew_seconds": -86_400.0}, {"clock_skew_seconds": 61.0}, {"is_clock_read": False}], ids=str
+)
+def test_no_contract_is_over_by_a_clock_that_its_market_does_not_confirm(doubt: dict[str, Any]) -> None:
+    """A day ahead, it would end each contract of the next day, and its disk is lost."""
+    market = {"vast": builders.view(**doubt)}
+    assert released(builders.lease(**OVER), markets=market) == []
+    answer = look(leases=(builders.lease(**OVER),), markets=market)
+    assert isinstance(answer, SlotView)
+
+
 def test_a_disk_with_the_only_checkpoint_outlives_its_contract_until_a_person_ends_it() -> None:
     held = builders.lease(**OVER)
     assert released(held, workloads=(ON_DISK,)) == []

@@ -140,9 +140,14 @@ def unpaid(view: MarketView) -> Strike | None:
     """Return why nothing may be paid for at a market until a person changes something, or None."""
     if view.no_spend_because:
         return Strike("no_spend", view.no_spend_because)
-    if abs(view.clock_skew_seconds) > MOST_SKEW_SECONDS:
+    if is_skewed(view):
         return Strike("clock_skew", f"our clock is {view.clock_skew_seconds:+.0f} s off the market's: set the clock")
     return None
+
+
+def is_skewed(view: MarketView) -> bool:
+    """Return whether our clock and the market's are too far apart for either to be believed."""
+    return abs(view.clock_skew_seconds) > MOST_SKEW_SECONDS
 
 
 def _of_view(view: MarketView | None, decision: Decision, faulty: Iterable[str]) -> Strike | None:
