@@ -1,13 +1,18 @@
 """`make bench`: run every measurement; end with 1 when a bound does not hold."""
 
 import asyncio
+import logging
 import sys
+
+import structlog
 
 from tests.bench import cockpit, daemon, lab, page, planning, rehearsal, reports
 
 
 def main() -> int:
     """Measure one thing after another, so that none disturbs the next."""
+    # A fleet of a thousand slots logs a thousand decisions a cycle, and the figures would be lost among them.
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     verdicts = [
         planning.measure(),
         rehearsal.measure(),
