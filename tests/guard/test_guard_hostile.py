@@ -297,7 +297,7 @@ def made(sequence: int, progress: float | None, lease: str = "L1") -> Manifest:
         ((5, 100.0), (6, None), True),
     ],
 )
-def test_the_pointer_never_goes_back_in_progress(
+def test_the_pointer_stays_at_the_container_with_more_progress(
     there: tuple[int, float | None], ours: tuple[int, float | None], *, moves: bool
 ) -> None:
     notes = BucketNotes(MemoryStore(), "root")
@@ -307,6 +307,26 @@ def test_the_pointer_never_goes_back_in_progress(
     if not moves:
         # What crashed the work gives way all the same.
         assert pointer.advance(notes, made(7, 0.5), [made(*there, lease="other").name])
+
+
+@pytest.mark.parametrize("progress", [99.0, 1e15])
+def test_a_progress_that_falls_keeps_no_pointer_of_the_same_work(progress: float) -> None:
+    notes = BucketNotes(MemoryStore(), "root")
+    restored = made(5, progress, lease="before")
+    assert pointer.advance(notes, restored, [])
+    assert not pointer.advance(notes, made(4, 0.5), [], restored.name)
+    assert pointer.advance(notes, made(6, 0.5), [], restored.name)
+    assert pointer.advance(notes, made(7, 0.25), [], made(6, 0.5).name)
+    # Another container of the slot is further by its progress alone.
+    assert not pointer.advance(notes, made(8, 0.125, lease="other"), [], restored.name)
+
+
+@pytest.mark.parametrize("number", [10**400, -(10**400), 1e308, float("nan"), float("inf"), True, "9"])
+def test_a_number_of_a_pointer_that_is_out_of_bounds_is_none(number: object) -> None:
+    notes = BucketNotes(MemoryStore(), "root")
+    there = made(5, 1.0, lease="other").name
+    notes.write("latest.json", {"version": 1, "manifest": there, "progress": number, "sequence": number})
+    assert pointer.advance(notes, made(1, 1.0), [])
 
 
 @pytest.mark.parametrize("told", [{"manifest": "../../etc"}, {"manifest": 1}, {}, {"manifest": "ckpt/../x.json"}])

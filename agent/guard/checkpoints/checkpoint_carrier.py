@@ -190,7 +190,7 @@ class CheckpointCarrier:
         self._status.phase = guard_status.UPLOADING
         self._status.set(checkpoint_bytes=plan.aside.seen.size_bytes, checkpoint_took_seconds=plan.took_seconds)
         try:
-            made, is_newest = self._upload.carry(plan, self._rejected(), self._keep)
+            made, is_newest = self._upload.carry(plan, self._rejected(), self._disk.facts.get("manifest"), self._keep)
         except DiskFailed:
             self._drop_plan()
             raise

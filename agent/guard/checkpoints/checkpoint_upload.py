@@ -29,11 +29,12 @@ class CheckpointUpload:
         self._run = run
 
     def carry(
-        self, plan: UploadPlan, rejected: Collection[str], keep: Callable[[UploadPlan], None]
+        self, plan: UploadPlan, rejected: Collection[str], known: object, keep: Callable[[UploadPlan], None]
     ) -> tuple[Manifest, bool]:
         """Write what is not there yet; return the manifest, and whether the pointer names it now. Raise StoreFailed.
 
-        `keep` is called with the plan where the disk should learn how far it is.
+        `rejected` and `known` are those of the pointer. `keep` is called with the plan where the disk should learn
+        how far it is.
         """
         begun = self._clock.now()
         folder = f"{FOLDER}/{manifest.checkpoint_id(plan.sequence, self._lease)}"
@@ -50,7 +51,7 @@ class CheckpointUpload:
             raise DiskFailed(f"the list of {len(made.files)} files is too long")
         if not self._notes.write(made.name, made.note(), is_new=True):
             made = self._there(made)
-        return made, pointer.advance(self._notes, made, rejected)
+        return made, pointer.advance(self._notes, made, rejected, known)
 
     def _there(self, made: Manifest) -> Manifest:
         """Return the manifest that is there: the one that a killed guard wrote before it could tell the disk."""

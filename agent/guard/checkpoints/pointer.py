@@ -1,14 +1,19 @@
-"""The pointer at the newest manifest: it names a whole checkpoint always, and never goes back in progress."""
+"""The pointer at the newest manifest: it names a whole checkpoint always.
+
+Two containers of one slot may both carry: of their checkpoints the one with more progress counts. What one container
+makes after another checkpoint of its own, or after the one that it began from, is newer, whatever number it shows.
+"""
 
 from __future__ import annotations
 
 from typing import Any, Collection, Mapping
 
 from agent.guard.bucket_notes import LATEST, BucketNotes
-from agent.guard.checkpoints.manifest import FOLDER, Manifest, id_of
+from agent.guard.checkpoints.manifest import FOLDER, MOST_SEQUENCE, Manifest, checkpoint_id, id_of
 
 VERSION = 1
 _TRIES = 5
+_MOST_PROGRESS = 1e15
 
 
 def read_name(note: Mapping[str, Any]) -> str | None:
@@ -19,10 +24,11 @@ def read_name(note: Mapping[str, Any]) -> str | None:
     return name if id_of(name[len(FOLDER) + 1 :]) is not None else None
 
 
-def advance(notes: BucketNotes, manifest: Manifest, rejected: Collection[str]) -> bool:
+def advance(notes: BucketNotes, manifest: Manifest, rejected: Collection[str], known: object = None) -> bool:
     """Point at a manifest that is whole; return False where the pointer is further.
 
-    A pointer at a manifest in `rejected` crashed the work: what was made after it replaces it.
+    A pointer at a manifest in `rejected` crashed the work: what was made after it replaces it. `known` is the name of
+    the manifest that this container began from, or carried last.
     """
     wanted = {
         "version": VERSION,
@@ -40,22 +46,30 @@ def advance(notes: BucketNotes, manifest: Manifest, rejected: Collection[str]) -
         # An answer that was lost is not a refusal.
         if note == wanted:
             return True
-        if not _is_ahead(manifest, note, rejected):
+        if not _is_ahead(manifest, note, rejected, known):
             return False
         if notes.write(LATEST, wanted, tag=tag):
             return True
     return False
 
 
-def _is_ahead(manifest: Manifest, note: Mapping[str, Any], rejected: Collection[str]) -> bool:
+def _is_ahead(manifest: Manifest, note: Mapping[str, Any], rejected: Collection[str], known: object) -> bool:
     name = read_name(note)
     if name is None or name in rejected:
         return True
-    there, ours = _number(note.get("progress")), manifest.progress
-    if there is not None and ours is not None and there != ours:
+    there, ours = _number(note.get("progress"), -_MOST_PROGRESS, _MOST_PROGRESS), manifest.progress
+    is_past = name == known or _is_of(name, manifest.lease)
+    if not is_past and there is not None and ours is not None and there != ours:
         return ours > there
-    return manifest.sequence > (_number(note.get("sequence")) or 0)
+    return manifest.sequence > (_number(note.get("sequence"), 0, MOST_SEQUENCE) or 0)
 
 
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+def _is_of(name: str, lease: str) -> bool:
+    found = id_of(name[len(FOLDER) + 1 :])
+    return found is not None and found[1] == checkpoint_id(found[0], lease)
+
+
+def _number(value: object, least: float, most: float) -> float | None:
+    """Return a number within its bounds, or None; the bounds go first, no float is as large as some integers."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return float(value) if is_number and least <= value <= most else None  # type: ignore[arg-type,operator]
