@@ -125,7 +125,9 @@ def _float(text: str) -> float | None:
 
 
 def _number(value: object, usual: float, least: float, most: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return usual
+    if isinstance(value, float) and not math.isfinite(value):
         return usual
     return min(max(value, least), most)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from agent.guard import guard_settings
 from agent.guard.bucket_notes import BucketNotes, parsed
 from agent.guard.checkpoints import checkpoint_aside, checkpoint_files, checkpoint_restore, manifest, pointer
 from agent.guard.checkpoints.checkpoint_files import PARTIAL, TooManyFiles
@@ -69,6 +70,10 @@ WRONG: list[dict[str, Any]] = [
     {"progress": 1e308},
     {"progress": float("nan")},
     {"progress": "4"},
+    {"progress": 10**400},
+    {"sequence": 10**400},
+    {"took_seconds": -(10**400)},
+    {"uploaded_seconds": float("inf")},
     {"took_seconds": float("inf")},
     *(
         file(path=path)
@@ -95,6 +100,7 @@ WRONG: list[dict[str, Any]] = [
     file(size_bytes=-1),
     file(size_bytes=1e308),
     file(size_bytes=2**60),
+    file(size_bytes=10**400),
     file(size_bytes=None),
     file(sha256="0" * 63 + "g"),
     file(sha256=None),
@@ -354,6 +360,12 @@ def test_a_pointer_that_another_moves_meanwhile_is_read_again() -> None:
     assert (notes.read("latest.json") or ({}, ""))[0]["manifest"] == rival.name
     store.before_put = overtaken
     assert pointer.advance(notes, made(10, 60.0), []) is True
+
+
+def test_settings_with_a_number_beyond_every_float_are_bounded() -> None:
+    told = {"version": 1, "paths": ["/ckpt"], "lease": "L", "keep": 10**400, "interval_seconds": -(10**400)}
+    settings = guard_settings.read({"GPUBID_GUARD": json.dumps(told)})
+    assert (settings.keep, settings.interval) == (100, guard_settings.LEAST_INTERVAL_SECONDS)
 
 
 def test_a_full_disk_is_said(tmp_path: Path) -> None:

@@ -120,8 +120,8 @@ class CheckpointCarrier:
                     self._carry(self._planned(aside))
                 elif self._plan is not None:
                     self._carry(self._plan)
-            except (StoreFailed, TooManyFiles, OSError) as failure:
-                self._say(f"the last checkpoint is not carried: {failure}")
+            except Exception as failure:  # noqa: BLE001 - the end of the work must be told all the same
+                self._say(f"the last checkpoint is not carried: {_told(failure)}")
 
     def _found_plan(self, home: Path | None) -> UploadPlan | None:
         """Return the upload in which the guard before was killed; without one, clear its folder."""
@@ -140,8 +140,8 @@ class CheckpointCarrier:
             try:
                 with self._lock:
                     self._step()
-            except (StoreFailed, TooManyFiles, OSError) as failure:
-                self._say(f"no checkpoint is carried: {failure}")
+            except Exception as failure:  # noqa: BLE001 - without this thread nothing is carried any more
+                self._say(f"no checkpoint is carried: {_told(failure)}")
                 pause = RETRY_SECONDS
 
     def _step(self) -> None:
@@ -273,3 +273,9 @@ class CheckpointCarrier:
         if sentence not in self._said:
             self._said.add(sentence)
             self._output.say(f"gpubid-guard: {sentence}")
+
+
+def _told(failure: Exception) -> str:
+    """Return what a person is told: of what nobody foresaw its kind too."""
+    is_foreseen = isinstance(failure, (StoreFailed, TooManyFiles, OSError))
+    return str(failure) if is_foreseen else f"{type(failure).__name__}: {failure}"

@@ -10,7 +10,7 @@ from typing import Callable, Collection
 
 from agent.guard.bucket_notes import BucketNotes
 from agent.guard.checkpoints import manifest, pointer
-from agent.guard.checkpoints.manifest import FOLDER, Manifest, ManifestFile
+from agent.guard.checkpoints.manifest import FOLDER, Manifest, ManifestFile, WrongManifest
 from agent.guard.checkpoints.upload_plan import LARGE_BYTES, UploadPlan
 from agent.guard.guard_clock import GuardClock
 from agent.guard.object_store import LARGEST_MANIFEST_BYTES, DiskFailed, Refused
@@ -56,7 +56,10 @@ class CheckpointUpload:
     def _there(self, made: Manifest) -> Manifest:
         """Return the manifest that is there: the one that a killed guard wrote before it could tell the disk."""
         found = self._notes.read(made.name, LARGEST_MANIFEST_BYTES)
-        there = manifest.read(found[0], made.name) if found is not None else made
+        try:
+            there = manifest.read(found[0], made.name) if found is not None else made
+        except WrongManifest as mistake:
+            raise Refused(f"{made.name} is there: {mistake}") from None
         if there.files != made.files:
             raise Refused(f"{made.name} is there, and names other files")
         return there

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from dataclasses import asdict, dataclass
 from typing import Any, Mapping
@@ -128,8 +127,9 @@ def _file(value: object) -> ManifestFile:
 
 def _number(note: Mapping[str, Any], key: str, most: float, least: float = 0) -> float:
     value = note.get(key)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise WrongManifest(f"{key} is no number")
+    # No number is within bounds that is none or has no end; no float is as large as some integers.
     if not least <= value <= most:
         raise WrongManifest(f"{key} is out of bounds")
     return value

@@ -51,7 +51,7 @@ def read(note: object) -> UploadPlan | None:
         return None
     try:
         plan = _plan(note)
-    except (KeyError, TypeError, ValueError, IndexError):
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError):
         return None
     return plan if plan.aside.files and plan.aside.is_unchanged else None
 

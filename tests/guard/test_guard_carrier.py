@@ -1,0 +1,57 @@
+"""The carrier goes on after what nobody foresaw, and believes no forged manifest of its own name."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from agent.guard import guard_settings
+from agent.guard.bucket_notes import BucketNotes
+from agent.guard.checkpoints import checkpoint_aside, checkpoint_files
+from agent.guard.checkpoints.checkpoint_carrier import CheckpointCarrier
+from agent.guard.checkpoints.checkpoint_upload import CheckpointUpload
+from agent.guard.checkpoints.upload_plan import UploadPlan
+from agent.guard.disk_state import DiskState
+from agent.guard.guard_clock import GuardClock
+from agent.guard.guard_output import GuardOutput
+from agent.guard.guard_status import GuardStatus
+from agent.guard.object_store import Refused
+from tests.support.guarded import until
+from tests.support.memory_store import MemoryStore
+
+FORGED = {"version": 1, "sequence": 10**400, "files": [{"path": "0", "size_bytes": 5, "sha256": "0" * 64}]}
+
+
+@pytest.mark.parametrize("failure", [RuntimeError("odd"), OverflowError("large")])
+def test_the_carrier_survives_what_nobody_foresaw(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], failure: Exception
+) -> None:
+    told = {"version": 1, "paths": [str(tmp_path / "one.pt")], "lease": "L1", "ask": "none", "interval_seconds": 5}
+    settings, clock = guard_settings.read({"GPUBID_GUARD": json.dumps(told)}), GuardClock(100.0)
+    status, disk = GuardStatus("L1", None, tmp_path), DiskState(tmp_path / "home", 1)
+    (tmp_path / "home").mkdir()
+    store = MemoryStore()
+    notes = BucketNotes(store, "root")
+
+    def fail(_key: str, _body: bytes) -> None:
+        store.before_put = None
+        raise failure
+
+    store.before_put = fail
+    carrier = CheckpointCarrier(settings, notes, clock, GuardOutput(), status, disk, tmp_path / "home")
+    (tmp_path / "one.pt").write_text("whole")
+    carrier.start(lambda: False, is_restored=False)
+    until(lambda: notes.read("latest.json") is not None, "a pointer")
+    assert f"no checkpoint is carried: {type(failure).__name__}: {failure}" in capfd.readouterr().out
+    carrier.finish(is_clean=True)
+
+
+def test_the_manifest_that_is_there_may_be_forged(tmp_path: Path) -> None:
+    (tmp_path / "one.pt").write_text("whole")
+    seen = checkpoint_files.look([str(tmp_path / "one.pt")], None)
+    assert seen is not None
+    plan = UploadPlan(checkpoint_aside.taken(seen, None, "1"), 3, None, 1.0, 1.0, 1.0)
+    notes = BucketNotes(MemoryStore(), "root")
+    notes.write("ckpt/00000003-L1.json", FORGED)
+    with pytest.raises(Refused, match="sequence is out of bounds"):
+        CheckpointUpload(notes, GuardClock(), "L1", 1).carry(plan, [], None, lambda _plan: None)
