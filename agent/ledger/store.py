@@ -18,7 +18,7 @@ from agent.clock import Clock
 from agent.domain.record.hold import OperatorHold
 from agent.ledger import fill_memory
 from agent.ledger.file import migrate, sidecar, statements
-from agent.ledger.file.connection import Wire
+from agent.ledger.file.connection import Wire, finished
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.memory import Memory, Recollection
 from agent.ledger.reader import Reader
@@ -58,7 +58,7 @@ class Ledger:
         """
         lock = sidecar.Lock(path)
         try:
-            await asyncio.to_thread(migrate.prepare, path)
+            await finished(asyncio.get_running_loop().run_in_executor(None, migrate.prepare, path))
             ledger = cls(path, clock, lock, await Wire(path, "rw").open())
         except BaseException:
             lock.release()

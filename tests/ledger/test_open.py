@@ -2,12 +2,14 @@
 
 # ruff: noqa: ASYNC220, ASYNC221, ASYNC240 - a test may wait for its own files and programs
 
+import asyncio
 import fcntl
 import json
 import os
 import sqlite3
 import subprocess
 import sys
+import threading
 from contextlib import closing
 from pathlib import Path
 
@@ -276,6 +278,33 @@ async def test_reading_before_there_is_a_ledger(path: Path) -> None:
         await reader.open_reader(path)
     assert caught.value.code is Code.MISSING
     assert list(path.parent.iterdir()) == []
+
+
+async def test_a_cancelled_opening_ends_after_its_thread(
+    path: Path, clock: SteppedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the folder of a rehearsal is deleted while the thread still writes into it."""
+    began, may_end, ends = threading.Event(), threading.Event(), []
+
+    def slow(_: Path) -> None:
+        began.set()
+        assert may_end.wait(60)
+        ends.append("thread")
+
+    monkeypatch.setattr(migrate, "prepare", slow)
+    opening = asyncio.create_task(Ledger.open(path, clock=clock))
+    opening.add_done_callback(lambda _: ends.append("opening"))
+    assert await asyncio.to_thread(began.wait, 60)
+    for _ in range(2):
+        opening.cancel()
+        await asyncio.wait({opening}, timeout=0.05)
+    may_end.set()
+    with pytest.raises(asyncio.CancelledError):
+        await opening
+    assert ends == ["thread", "opening"]
+    monkeypatch.undo()
+    # The lock was given back.
+    await (await Ledger.open(path, clock=clock)).close()
 
 
 async def test_an_odd_path_is_no_hindrance(tmp_path: Path, clock: SteppedClock) -> None:

@@ -102,6 +102,23 @@ def in_our_words(error: Exception, path: Path) -> LedgerError:
     )
 
 
+async def finished(future: asyncio.Future[T], then: Callable[[], None] = lambda: None) -> T:
+    """Return the result of a thread's work; nothing stops a thread, so a cancellation is passed on after its end."""
+    cancelled: asyncio.CancelledError | None = None
+    while not future.done():
+        try:
+            await asyncio.shield(future)
+        except asyncio.CancelledError as error:
+            cancelled = error
+        except Exception:  # noqa: BLE001, S110 - raised again by result() below
+            pass
+    if future.exception() is None:
+        then()
+    if cancelled is not None:
+        raise cancelled
+    return future.result()
+
+
 class Wire:
     """A connection that outlives single transactions; `run` may be called from one event loop at a time."""
 
@@ -162,20 +179,7 @@ class Wire:
         self._thread.shutdown()
 
     async def _finish(self, work: Callable[[], T], then: Callable[[], None] = lambda: None) -> T:
-        future = asyncio.get_running_loop().run_in_executor(self._thread, work)
-        cancelled: asyncio.CancelledError | None = None
-        while not future.done():
-            try:
-                await asyncio.shield(future)
-            except asyncio.CancelledError as error:
-                cancelled = error
-            except Exception:  # noqa: BLE001, S110 - raised again by result() below
-                pass
-        if future.exception() is None:
-            then()
-        if cancelled is not None:
-            raise cancelled
-        return future.result()
+        return await finished(asyncio.get_running_loop().run_in_executor(self._thread, work), then)
 
     def _transact(self, work: Callable[[sa.Connection], T]) -> T:
         try:
