@@ -5,6 +5,7 @@ import hashlib
 import os
 import random
 import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -50,35 +51,54 @@ def pointed(notes: BucketNotes) -> Manifest | None:
 
 
 class Killer:
-    """Kills at one request of the guard's, before the store has it or after."""
+    """Kills at one request of the guard's, before the store has it or after.
+
+    The work is killed at a request while it runs. The guard may start it again, so the guard is killed some requests
+    later, unless it ended before.
+    """
 
     def __init__(self, proxy: StoreProxy, draw: random.Random) -> None:
-        self._proxy = proxy
+        self._lock = threading.Lock()
         self._left = draw.randrange(3, 22)
+        self._left_after_work = draw.randrange(3, 22)
         self._is_after = draw.random() < 0.5
-        self._kills_guard = draw.random() < 0.8
+        self._kills_guard = self.is_of_guard = draw.random() < 0.8
         self.mark = f"mark-{draw.random()}"
         self.guard: Guarded | None = None
+        self.dead_work: list[int] = []
         proxy.fault = self._strike
 
     def _strike(self, _method: str, path: str) -> str | None:
-        if "beat.json" in path or "order.json" in path or self.guard is None:
-            return None
-        self._left -= 1
-        if self._left != 0:
-            return None
-        numbers = [self.guard.process.pid] if self._kills_guard else counter.alive(self.mark)
-        for number in numbers:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(number, signal.SIGKILL)
-        # A dead guard's request may have reached the store all the same.
-        return None if self._is_after or not self._kills_guard else CUT
+        with self._lock:
+            if "beat.json" in path or "order.json" in path or self.guard is None:
+                return None
+            # The mark is a word of the guard's command line too.
+            work = set(counter.alive(self.mark)) - {self.guard.process.pid}
+            if not (self._kills_guard or work):
+                return None
+            self._left -= 1
+            if self._left != 0:
+                return None
+            if not self._kills_guard:
+                self.dead_work = [number for number in work if _killed(number)]
+                self._kills_guard, self._left = True, self._left_after_work
+                return None
+            _killed(self.guard.process.pid)
+            # A dead guard's request may have reached the store all the same.
+            return None if self._is_after else CUT
+
+
+def _killed(number: int) -> bool:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(number, signal.SIGKILL)
+        return True
+    return False
 
 
 def killed(folder: Path, server: str, points: int, seed: int) -> None:
     draw = random.Random(seed)
     instance = Instance(folder / "one")
-    reached = 0
+    reached = by_work = 0
     sequence = 0
     with (
         s3_servers.running(server, folder / "store") as store,
@@ -93,6 +113,8 @@ def killed(folder: Path, server: str, points: int, seed: int) -> None:
                 killer.guard = guard
                 guard.ended()
             proxy.settle()
+            assert killer.is_of_guard or killer.dead_work, guard.text()
+            by_work += not killer.is_of_guard
             manifest = pointed(notes)
             if manifest is not None:
                 # Its number may fall: the work goes on from what it saved, and shows where it was when that was taken.
@@ -101,6 +123,7 @@ def killed(folder: Path, server: str, points: int, seed: int) -> None:
                 reached += manifest.sequence > sequence
                 sequence = manifest.sequence
     assert reached > points / 10, "no upload was ever whole"
+    assert 0 < by_work < points, "one of the two was never killed"
 
 
 @pytest.mark.skipif(not s3_servers.HERE["s3rver"], reason="s3rver is not here: `make stores` installs it")
