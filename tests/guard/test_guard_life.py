@@ -1,5 +1,6 @@
 """The guard over a command: its end, its signals, its processes, and what a next start on the same disk knows."""
 
+import itertools
 import json
 import os
 import shlex
@@ -36,7 +37,8 @@ def test_a_failed_end_gives_the_code_of_the_command(instance: Instance, script: 
     with instance.started("sh", "-c", f"echo last words; {script}") as guard:
         assert guard.ended() == code
     assert "last words\n" in guard.text()
-    assert [beat["phase"] for beat in guard.beats()] == ["running", "failed"]
+    # A slow machine may see more than one beat of a phase.
+    assert [phase for phase, _ in itertools.groupby(beat["phase"] for beat in guard.beats())] == ["running", "failed"]
 
 
 @pytest.mark.parametrize(("command", "code"), [(["/nowhere/train"], 127), (["/"], 126)])

@@ -9,17 +9,20 @@ from typing import Any
 import pytest
 
 from agent.config import guard_archive
+from agent.guard.bucket_notes import BucketNotes
+from agent.guard.guard_clock import GuardClock
+from agent.guard.guard_settings import BucketPlace
+from agent.guard.s3.s3_objects import S3Objects
 from tests.support import s3_servers, trainer
 from tests.support.container_scene import Scene, real_market
 from tests.support.guarded import ROOT, Instance
 from tests.support.programs import until
 from tests.support.s3_servers import Store
 
-STEPS = 1_200
 pytestmark = pytest.mark.skipif(not s3_servers.HERE["s3rver"], reason="s3rver is not here: `make stores` installs it")
 
 
-async def rented(scene: Scene, folder: Path, store: Store, lease: str, *, manifest_exists: bool) -> int:
+async def rented(scene: Scene, folder: Path, store: Store, lease: str, steps: int, *, manifest_exists: bool) -> int:
     """Rent a container that runs the trainer under the guard."""
     told = Instance(folder / lease).settings(
         paths=["DISK/ckpt"],
@@ -29,7 +32,7 @@ async def rented(scene: Scene, folder: Path, store: Store, lease: str, *, manife
         manifest_exists=manifest_exists,
         bucket=store.place(ROOT),
     )
-    words = [*trainer.command("DISK/ckpt", STEPS), scene.mark]
+    words = [*trainer.command("DISK/ckpt", steps), scene.mark]
     program = [words[0], "-I", "-S", str(folder / guard_archive.NAME), "--", *words]
     script = (
         'export GPUBID_GUARD="$(printf %s "$TOLD" | sed "s#DISK#$SIM_DISK#g")" GPUBID_GUARD_HOME="$SIM_DISK/guard"\n'
@@ -44,7 +47,7 @@ async def test_work_that_is_lost_again_and_again_ends_with_the_same_number(tmp_p
     (tmp_path / guard_archive.NAME).write_bytes(guard_archive.packed())
     with s3_servers.running("s3rver", tmp_path / "store") as store:
         async with real_market(tmp_path / "disks") as scene:
-            first = await rented(scene, tmp_path, store, "L1", manifest_exists=False)
+            first = await rented(scene, tmp_path, store, "L1", trainer.ENDLESS, manifest_exists=False)
             await carried(scene, first)
             rival = await scene.outbid(first)
             await scene.resumed(first, rival)
@@ -52,8 +55,9 @@ async def test_work_that_is_lost_again_and_again_ends_with_the_same_number(tmp_p
             assert last["restored"] is None
             await scene.market.weather("host_gone", machine_id=(await scene.market.instance(first))["machine_id"])
             assert not scene.disk(first).exists()
-            second = await rented(scene, tmp_path, store, "L2", manifest_exists=True)
-            await scene.printed(second, f"final {trainer.final(STEPS)}")
+            saved = carried_step(store)
+            second = await rented(scene, tmp_path, store, "L2", saved + 300, manifest_exists=True)
+            await scene.printed(second, f"final {trainer.final(saved + 300)}")
 
             async def is_done() -> bool:
                 return any(beat["phase"] == "done" for beat in await beats(scene, second))
@@ -61,12 +65,21 @@ async def test_work_that_is_lost_again_and_again_ends_with_the_same_number(tmp_p
             await until(is_done, "a done end")
             log = await scene.log(second)
             (began,) = [int(line[5:]) for line in log if re.fullmatch(r"from \d+", line)]
-            assert 0 < began < STEPS
+            assert 0 < saved <= began < saved + 300
             # It sleeps, so that nothing of it is started again.
             assert (await scene.market.instance(second))["actual_status"] == "running"
             await scene.resumed(second, await scene.outbid(second))
             await scene.printed(second, "gpubid-guard: the work is done, it does not start again")
             assert not any(line.startswith("from ") for line in await scene.log(second))
+
+
+def carried_step(store: Store) -> int:
+    place = BucketPlace(store.url, "us-east-1", s3_servers.BUCKET, ROOT, s3_servers.KEY_ID, s3_servers.SECRET, "")
+    objects = S3Objects(place, GuardClock())
+    try:
+        return trainer.carried_step(BucketNotes(objects, ROOT))
+    finally:
+        objects.close()
 
 
 async def beats(scene: Scene, contract: int) -> list[dict[str, Any]]:

@@ -54,15 +54,15 @@ def test_a_remote_that_is_not_configured_is_unreachable() -> None:
 
 
 def test_work_goes_on_elsewhere_by_rclone(notes: BucketNotes, tmp_path: Path) -> None:
-    steps = 1_000
     one, two = Instance(tmp_path / "one"), Instance(tmp_path / "two")
     fields = {**SETTINGS, "rclone": f":local:{notes.root}"}
-    with one.started(*trainer.command(one.work, steps), **fields) as guard:
+    with one.started(*trainer.command(one.work), **fields) as guard:
         guard.said('"manifest":"ckpt/')
         guard.process.kill()
         guard.ended()
     found = CheckpointList(notes, "test").newest()
     assert found is not None
+    steps = trainer.carried_step(notes) + 300
     with two.started(*trainer.command(two.work, steps), **fields, lease="L2", manifest_exists=True) as guard:
         guard.phase("done")
         assert "\nfrom 0\n" not in guard.text()

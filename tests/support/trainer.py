@@ -1,7 +1,11 @@
 """A tiny trainer: an integer that depends on every step, saved when asked by SIGUSR1 and at the end."""
 
+import json
 import sys
 from pathlib import Path
+
+from agent.guard.bucket_notes import BucketNotes
+from agent.guard.checkpoints.checkpoint_list import CheckpointList
 
 _CODE = """
 import json, os, signal, sys, time
@@ -36,6 +40,15 @@ ENDLESS = 10**9
 def command(folder: Path | str, steps: int = ENDLESS, pause_seconds: float = 0.01) -> list[str]:
     """Return the trainer's command line."""
     return [sys.executable, "-I", "-S", "-c", _CODE, str(folder), str(steps), str(pause_seconds)]
+
+
+def carried_step(notes: BucketNotes) -> int:
+    """Return the step that the newest checkpoint in a bucket was saved at."""
+    newest = CheckpointList(notes, "test").newest()
+    assert newest is not None
+    found = notes.store.get(notes.key(f"ckpt/{newest.id}/0/state.json"), 10_000)
+    assert found is not None
+    return int(json.loads(found.body)[1])
 
 
 def final(steps: int) -> int:
