@@ -1,4 +1,4 @@
-"""The check of `gpubid doctor` on the buckets of guards: they answer, and each key opens its folder alone."""
+"""The check of `gpubid doctor` on the buckets of guards: they answer, and no key is seen to open more than its folder."""
 
 import secrets
 from dataclasses import replace
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from agent.config.settings import Config
     from agent.domain.work.guard_terms import Bucket
 
+UNSEEN = "its key may not list other folders; whether it opens them was not seen"
 WIDE = "its key opens more than this folder, and every rented host can read that key"
 
 
@@ -48,8 +49,11 @@ async def _checked(name: str, place: "Bucket", secret: str) -> Line:
     try:
         await BucketClient(replace(place, prefix=""), secret).read(missing, 1)
     except BucketError as error:
-        is_refused = error.code == "refused"
-        sentence = f"{place} answers, and its key opens no other folder of the bucket"
-        unseen = f"{place} answers; whether its key opens more could not be seen"
-        return Line(name, Verdict.OK, sentence) if is_refused else Line(name, Verdict.WARN, unseen, "try again")
+        if error.code != "refused":
+            return Line(
+                name, Verdict.WARN, f"{place} answers; whether its key opens more could not be seen", "try again"
+            )
+        # A store says so of a missing object too where the key may open the folder, but not list it.
+        fix = "look at the key's rights at the store: it needs this folder alone"
+        return Line(name, Verdict.WARN, f"{place} answers; {UNSEEN}", fix)
     return Line(name, Verdict.FAIL, f"{place}: {WIDE}", f"make a key for {place} alone")
