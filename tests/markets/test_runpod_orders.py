@@ -13,6 +13,7 @@ from agent.domain.market.tenure import Tenure
 from agent.domain.work.workload import Runtype
 from agent.markets import market_errors
 from agent.markets.port import Login
+from agent.markets.runpod import orders
 from agent.markets.runpod.market import RunPodMarket
 from tests.markets import pods
 from tests.markets.scene import LABEL
@@ -194,3 +195,10 @@ async def test_an_unknown_key_is_told_apart(clock: SteppedClock, says: Says) -> 
                 await order(runpod)
         with pytest.raises(market_errors.Unauthorized):
             await runpod.instances()
+
+
+async def test_a_guard_keeps_its_facts_on_the_volume(clock: SteppedClock) -> None:
+    terms = replace(pods.ASK, environment=(("GPUBID_GUARD", "{}"),))
+    async with pods.runpod_saying(pods.account, clock) as (runpod, wire):
+        await runpod.rent(pods.OFFERED, terms, LABEL)
+    assert wire.seen[0].json["env"] == {"GPUBID_GUARD": "{}", "GPUBID_GUARD_HOME": f"{orders.MOUNT}/.gpubid-guard"}

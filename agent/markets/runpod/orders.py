@@ -73,9 +73,14 @@ def ports(terms: Terms) -> list[str]:
 
 
 def environment(terms: Terms) -> dict[str, str]:
-    """Return the variables; the market's images let in the keys in PUBLIC_KEY."""
+    """Return the variables; the market's images let in the keys in PUBLIC_KEY.
+
+    A guard keeps its facts on the volume: a stop empties the container's own disk.
+    """
     keys = {"PUBLIC_KEY": "\n".join(terms.ssh_keys)} if terms.ssh_keys else {}
-    return keys | dict(terms.environment)
+    own = dict(terms.environment)
+    home = {"GPUBID_GUARD_HOME": f"{MOUNT}/.gpubid-guard"} if "GPUBID_GUARD" in own else {}
+    return keys | home | own
 
 
 def arguments(terms: Terms) -> str:
