@@ -332,10 +332,11 @@ class App:
 
     async def _keep_in_step(self, workloads: Sequence[Workload]) -> None:
         """Move leases, holds and runs to a renamed workload, begin due runs, and record the spec of a new lease."""
-        known = self.ledger.recollection(self.clock.now())
+        now = self.clock.now()
+        known = self.ledger.recollection(now)
         stepped = [(held, reload.in_step(held, workloads)) for held in known.leases]
         renamed = reload.renamed_holds(known.holds, workloads)
-        runs = guard_runs.due(known.guard_runs, workloads, self.clock.now())
+        runs = guard_runs.due(known.guard_runs, workloads, now)
         if not renamed and not runs and all(before is after or before == after for before, after in stepped):
             return
         async with self.ledger.transaction() as tx:
@@ -343,6 +344,8 @@ class App:
                 tx.update_lease(after)
             for run in runs:
                 tx.begin_run(run)
+            for event in guard_runs.news(run for run in runs if run.begun_at == now):
+                tx.append_event(event)
             for old, new in renamed.items():
                 tx.lift_rest(old.place)
                 tx.add_rest(new)

@@ -306,6 +306,9 @@ async def test_a_retry_begins_the_runs_of_its_target_and_ends_what_holds_them(de
     assert meant.sentence == ("retry workload:train: train/0 begins run 2, train/1 begins run 2, without a checkpoint")
     async with desk.ledger.transaction() as tx:
         meant.write(tx, Order("retry", "train"), "ops", NOW)
+    told = await (await desk.ledger.reader()).events(kinds=[EventKind.WORKLOAD_RUN_BEGUN])
+    assert {event.slot for event in told} == {0, 1}
+    assert len(told) == 2
     one = await read(desk, Order("retry", "train/1"), leases=(), workloads=works)
     assert [(str(run.slot), run.run) for run in one.runs] == [("train/1", 3)]
     assert one.lifts == ()

@@ -120,3 +120,15 @@ async def test_a_code_that_only_the_guard_calls_done_pauses_its_instance_for_a_p
             (event,) = await world.events("workload.held")
             assert "its guard calls exit code 3 done, which is not among its done_codes" in event.reason
             assert not await world.events("workload.done")
+
+
+async def test_a_run_that_begins_between_leases_is_told_once_and_a_rename_is_none(tmp_path: Path) -> None:
+    with s3_server.served() as server:
+        first = guarded(server)
+        async with rehearsed(tmp_path, workloads=(first,), credential=lambda _: SECRET) as world:
+            changed = replace(first, image="ubuntu:24.04")
+            for work in (first, changed, changed, replace(changed, name="fit", was="train")):
+                world.clock.advance(1)
+                await world.app._keep_in_step((work,))
+            (event,) = await world.events("workload.run_begun")
+            assert event.reason == "train/0 begins run 2, without the checkpoints of run 1"

@@ -95,6 +95,8 @@ class Meaning:
             record.tell_progress(tx, self.progress)
         for run in self.runs:
             tx.begin_run(run)
+        for event in guard_runs.news(self.runs):
+            tx.append_event(event)
         tx.forget_learned(self.pools, self.hosts)
         tx.append_event(
             Event(

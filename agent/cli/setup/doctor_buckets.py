@@ -1,4 +1,4 @@
-"""The check of `gpubid doctor` on the buckets of guards: they answer, and no key is seen to open more than its folder."""
+"""The check of `gpubid doctor` on the buckets of guards: they answer, and no key is seen to open more."""
 
 import secrets
 from dataclasses import replace

@@ -10,6 +10,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from agent.decide.operators import reload
+from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.guard_run import GuardRun
 from agent.domain.slot import Slot
 from agent.domain.work.workload import Workload
@@ -37,6 +39,16 @@ def due(known: Collection[GuardRun], workloads: Iterable[Workload], now: datetim
 def again(present: GuardRun, now: datetime) -> GuardRun:
     """Return the run after one: a person wants the work done from the beginning."""
     return replace(present, run=present.run + 1, name=present.slot.workload, begun_at=now)
+
+
+def news(begun: Iterable[GuardRun]) -> Iterator[Event]:
+    """Yield an event for each run that is not its slot's first: it leaves kept checkpoints behind."""
+    for run in begun:
+        if run.run > FIRST:
+            place = run.slot
+            why = f"{place} begins run {run.run}, without the checkpoints of run {run.run - 1}"
+            at = run.begun_at
+            yield Event(at, EventKind.WORKLOAD_RUN_BEGUN, at, place.workload, place.index, reason=why)
 
 
 def _renamed(known: Collection[GuardRun], work: Workload) -> Iterator[GuardRun]:

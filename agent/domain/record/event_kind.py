@@ -41,6 +41,7 @@ class EventKind(StrEnum):
     WORKLOAD_DONE = "workload.done"
     WORKLOAD_FAILED_AT_ONCE = "workload.failed_at_once"
     WORKLOAD_HELD = "workload.held"
+    WORKLOAD_RUN_BEGUN = "workload.run_begun"
     PROGRESS_WENT_BACK = "progress.went_back"
     PROTECTION_TRIPPED = "protection.tripped"
     ENDPOINTS_CHANGED = "endpoints.changed"

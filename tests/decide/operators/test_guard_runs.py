@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from agent.decide.operators import guard_runs, reload
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.guard_run import GuardRun
 from agent.domain.work.guard_terms import GuardTerms
 from tests.support import builders
@@ -50,3 +51,13 @@ def test_a_renamed_workload_keeps_its_runs_and_their_folders() -> None:
     ]
     assert guard_runs.due((*known, *kept), (renamed,), LATER) == ()
     assert guard_runs.again(guard_runs.last(kept)[renamed.places[0]], LATER).folder("c0ffee") == "c0ffee/fit/0/3"
+
+
+def test_a_run_above_the_first_is_told() -> None:
+    second = guard_runs.due(FIRST, (replace(WORK, image="ubuntu:24.04"),), LATER)
+    told = list(guard_runs.news((*FIRST, *second)))
+    assert [(event.kind, event.workload, event.slot, event.at) for event in told] == [
+        (EventKind.WORKLOAD_RUN_BEGUN, "train", 0, LATER),
+        (EventKind.WORKLOAD_RUN_BEGUN, "train", 1, LATER),
+    ]
+    assert told[0].reason == "train/0 begins run 2, without the checkpoints of run 1"
