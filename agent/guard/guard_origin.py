@@ -7,6 +7,8 @@ checkpoint, from a checkpoint to the one before. That happens once; what crashes
 from __future__ import annotations
 
 import contextlib
+import itertools
+import os
 import shutil
 import threading
 from pathlib import Path
@@ -83,7 +85,7 @@ class GuardOrigin:
         if self._crashes >= TRIES and not self._stepped_back(stopping):
             return False
         if self._manifest is not None:
-            self._set_aside()
+            self._clear()
             self._is_in_place = False
             self._patiently(self._bring, stopping, is_needed=True)
         return not stopping.is_set()
@@ -151,8 +153,18 @@ class GuardOrigin:
             self._reject("the work crashed on it twice")
         return self._manifest is not None
 
+    def _clear(self) -> None:
+        """Take away what stands below the paths: what a checkpoint just brought is in the bucket, all else is kept."""
+        # A guard that is killed now, or finds no checkpoint, must not take the rest for the work's own.
+        self._disk.keep(started=False)
+        if not self._is_in_place:
+            self._set_aside()
+            return
+        for path in map(Path, self._settings.paths):
+            _remove(path)
+
     def _set_aside(self) -> None:
-        """Move what stands below the paths away; what was moved before goes."""
+        """Move what stands below the paths away, and keep what was moved before."""
         for path in map(Path, self._settings.paths):
             with contextlib.suppress(OSError):
                 _move_away(path)
@@ -181,17 +193,31 @@ def _failure(ask: Callable[[], None]) -> StoreFailed | None:
 
 
 def _move_away(path: Path) -> None:
-    away = path.with_name(path.name + REPLACED)
-    shutil.rmtree(away, ignore_errors=True)
     try:
-        path.rename(away)
+        path.rename(_free(path.with_name(path.name + REPLACED)))
     except FileNotFoundError:
         return
     except OSError:
         # The path may be a mount.
-        inner = path / OWN_FOLDER / REPLACED
-        shutil.rmtree(inner, ignore_errors=True)
+        inner = _free(path / OWN_FOLDER / REPLACED)
         inner.mkdir(parents=True)
         for child in path.iterdir():
             if child.name != OWN_FOLDER:
                 child.rename(inner / child.name)
+
+
+def _free(place: Path) -> Path:
+    """Return a name that nothing has yet: what was moved away before may be the only copy."""
+    names = (place.with_name(f"{place.name}-{number}") for number in itertools.count(2))
+    return next(each for each in itertools.chain([place], names) if not os.path.lexists(each))
+
+
+def _remove(path: Path) -> None:
+    children = [path] if path.is_symlink() or not path.is_dir() else list(path.iterdir())
+    for child in children:
+        if child.is_dir() and not child.is_symlink():
+            if child.name != OWN_FOLDER:
+                shutil.rmtree(child, ignore_errors=True)
+            continue
+        with contextlib.suppress(OSError):
+            child.unlink()
