@@ -16,7 +16,7 @@ from typing import Callable
 
 from agent.guard.bucket_notes import BucketNotes
 from agent.guard.checkpoints import checkpoint_restore
-from agent.guard.checkpoints.checkpoint_files import OWN_FOLDER
+from agent.guard.checkpoints.checkpoint_files import OWN_FOLDER, PARTIAL
 from agent.guard.checkpoints.checkpoint_list import CheckpointList
 from agent.guard.checkpoints.checkpoint_restore import WrongContent
 from agent.guard.checkpoints.manifest import Manifest
@@ -75,6 +75,11 @@ class GuardOrigin:
         is_needed = self._settings.manifest_exists and not self._is_on_disk
         self._patiently(self._look, stopping, is_needed=is_needed)
         if self._manifest is not None:
+            if any(_has_files(Path(path)) for path in self._settings.paths):
+                self._output.say(
+                    f"gpubid-guard: files stand where the checkpoint goes, they are moved to NAME{REPLACED}"
+                )
+                self._set_aside()
             self._patiently(self._bring, stopping, is_needed=True)
 
     def crashed(self, stopping: threading.Event) -> bool:
@@ -210,6 +215,17 @@ def _free(place: Path) -> Path:
     """Return a name that nothing has yet: what was moved away before may be the only copy."""
     names = (place.with_name(f"{place.name}-{number}") for number in itertools.count(2))
     return next(each for each in itertools.chain([place], names) if not os.path.lexists(each))
+
+
+def _has_files(path: Path) -> bool:
+    """Return whether anything stands there but what a restore that was cut off left."""
+    if path.is_symlink() or path.is_file():
+        return True
+    for _, folders, names in os.walk(path):
+        folders[:] = [name for name in folders if name != OWN_FOLDER]
+        if any(not name.endswith(PARTIAL) for name in names):
+            return True
+    return False
 
 
 def _remove(path: Path) -> None:

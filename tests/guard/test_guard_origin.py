@@ -84,3 +84,20 @@ def test_a_disk_that_was_cleared_is_not_taken_for_the_works_own(disk: Disk) -> N
     (disk.work / "state").unlink()
     disk.origin().find(NEVER)
     assert disk.has() == {"work/state": "carried"}
+
+
+def test_a_first_restore_moves_files_away_that_are_there(disk: Disk) -> None:
+    (disk.work / "state").write_text("of a guard whose own folder was lost")
+    (disk.work / "more").write_text("more")
+    disk.origin().find(NEVER)
+    assert disk.has() == {
+        "work/state": "carried",
+        "work.gpubid-replaced/state": "of a guard whose own folder was lost",
+        "work.gpubid-replaced/more": "more",
+    }
+
+
+def test_a_restore_that_was_cut_off_goes_on_in_its_place(disk: Disk) -> None:
+    (disk.work / "state.gpubid-part").write_text("carr")
+    disk.origin().find(NEVER)
+    assert disk.has() == {"work/state": "carried"}
