@@ -1,6 +1,7 @@
 """Figures by name, of few things at a time: bid and floor of each slot, and the hosts, owners and models to avoid.
 
-1. Each cycle writes all of them anew: a slot without a bid and a cooldown that is over have no series.
+1. Each cycle writes all of them anew: a slot without a bid and a cooldown that is over have no series. While a slot
+   moves, bid and floor are those of the lease that was opened last.
 2. Slots are as many as the configuration says. At most `MOST_AVOIDED` cooldowns are named, those that last longest.
 """
 
@@ -9,7 +10,7 @@ from prometheus_client import CollectorRegistry, Gauge
 from agent.domain.fleet import Fleet
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.cooldown import CooldownKind
-from agent.domain.record.lease import LeaseState
+from agent.domain.record.lease import Lease, LeaseState
 from agent.telemetry.plain_text import plain
 
 MOST_AVOIDED = 20
@@ -30,7 +31,8 @@ class NamedFigures:
     def __init__(self, target: CollectorRegistry) -> None:
         """Register them."""
         self.bid = Gauge(
-            "gpubid_slot_bid_dollars_per_hour", "Bid of the running interruptible lease of a slot.",
+            "gpubid_slot_bid_dollars_per_hour",
+            "Bid of the running interruptible lease of a slot; of the last one while it moves.",
             ("workload", "slot", "market"), registry=target,
         )  # fmt: skip
         self.floor = Gauge(
@@ -47,12 +49,19 @@ class NamedFigures:
         """Write them after a cycle."""
         for family in (self.bid, self.floor, self.avoided):
             family.clear()
-        for lease in fleet.leases:
-            if lease.state is LeaseState.RUNNING and lease.tenure is Tenure.INTERRUPTIBLE:
-                place = (lease.slot.workload, str(lease.slot), lease.market)
-                self.bid.labels(*place).set(lease.gpu_rate.dollars)
-                if lease.host_floor is not None:
-                    self.floor.labels(*place).set(lease.host_floor.dollars)
+        for lease in _last_bids(fleet):
+            place = (lease.slot.workload, str(lease.slot), lease.market)
+            self.bid.labels(*place).set(lease.gpu_rate.dollars)
+            if lease.host_floor is not None:
+                self.floor.labels(*place).set(lease.host_floor.dollars)
         in_force = [each for each in fleet.cooldowns if each.kind in AVOIDED and not each.is_over(fleet.now)]
         for each in sorted(in_force, key=lambda each: each.until)[-MOST_AVOIDED:]:
             self.avoided.labels(AVOIDED[each.kind], plain(each.key)[:LONGEST]).set(each.until.timestamp())
+
+
+def _last_bids(fleet: Fleet) -> list[Lease]:
+    """Return of each slot the running interruptible lease that was opened last."""
+    bids = [
+        lease for lease in fleet.leases if lease.state is LeaseState.RUNNING and lease.tenure is Tenure.INTERRUPTIBLE
+    ]
+    return list({lease.slot: lease for lease in sorted(bids, key=lambda lease: lease.opened_at)}.values())

@@ -150,6 +150,26 @@ def test_each_slot_has_its_bid_and_floor_while_it_has_one(
     assert value(registry, "slot_floor_dollars_per_hour", **place) is None
 
 
+@pytest.mark.parametrize("market", ["vast", "runpod"])
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_slot_that_moves_has_bid_and_floor_of_its_new_lease_alone(
+    registry: CollectorRegistry, figures: metrics.Metrics, market: str, order: int
+) -> None:
+    new = dataclasses.replace(
+        LEASE,
+        lease_id="l2",
+        market=market,
+        opened_at=NOW + timedelta(minutes=5),
+        gpu_rate=money.per_hour("0.20"),
+        host_floor=None,
+    )
+    figures.see_fleet(fleet(leases=(LEASE, new)[::order]))
+    place = {"workload": "train", "slot": "train/0", "market": market}
+    assert value(registry, "slot_bid_dollars_per_hour", **place) == pytest.approx(0.20)
+    assert value(registry, "slot_floor_dollars_per_hour", **place) is None, "the floor of the other's host"
+    assert generate_latest(registry).decode().count("gpubid_slot_bid_dollars_per_hour{") == 1
+
+
 def test_what_gets_no_rent_is_named_and_bounded(registry: CollectorRegistry, figures: metrics.Metrics) -> None:
     late = NOW + timedelta(hours=1)
     hosts = [Cooldown(CooldownKind.HOST, f"vast/{n}", NOW + timedelta(minutes=n), "why") for n in range(40)]
