@@ -52,6 +52,7 @@ LEASE = Lease(
     intent_id="i1",
     host_floor=money.per_hour("0.25"),
 )
+NAMED = ("gpubid_slot_bid", "gpubid_slot_floor", "gpubid_avoided_until")
 INTENT = Intent("i2", IntentKind.RENT, IntentState.IN_DOUBT, "vast", Slot("train", 1), NOW, "best_offer")
 INTENT = dataclasses.replace(INTENT, rate=money.per_hour("0.40"), doubted_at=NOW)
 
@@ -289,13 +290,28 @@ def test_a_registry_tells_of_the_process() -> None:
     assert families.registry().get_sample_value("process_resident_memory_bytes")
 
 
-@pytest.mark.parametrize(("markets", "workloads"), [(1, 1), (2, 5), (2, 60)])
+@pytest.mark.parametrize(("markets", "workloads", "slots"), [(1, 1, 1), (1, 1, 500), (2, 5, 3), (2, 60, 20)])
 def test_samples_are_bounded_by_the_configuration_alone(
-    registry: CollectorRegistry, markets: int, workloads: int
+    registry: CollectorRegistry, markets: int, workloads: int, slots: int
 ) -> None:
     mine = metrics.Metrics(registry, [f"m{n}" for n in range(markets)], [f"w{n}" for n in range(workloads)])
     for number in range(1000):
         mine.see_decisions([decision.Hold(SLOT, decision.Reason(f"code_{number}", "why", limit=f"limit_{number}"))])
         mine.observer("m0")("rent", f"outcome_{number}", 0.1)
+    places = [Slot(f"w{number}", index) for number in range(workloads) for index in range(slots)]
+    leases = tuple(dataclasses.replace(LEASE, slot=place, market=f"m{place.index % markets}") for place in places)
+    view = fleet().markets["vast"]
+    late = NOW + timedelta(hours=1)
+    mine.see_fleet(
+        fleet(
+            workloads=tuple(dataclasses.replace(WORK, name=f"w{n}", slots=slots) for n in range(workloads)),
+            markets={f"m{n}": msgspec.structs.replace(view, market=f"m{n}") for n in range(markets)},
+            leases=leases,
+            cooldowns=tuple(Cooldown(CooldownKind.HOST, f"m0/{n}", late, "why") for n in range(1000)),
+        )
+    )
+    named = sum(len(family.samples) for family in registry.collect() if family.name.startswith(NAMED))
+    assert named == 2 * len(places) + 20
     samples = sum(len(family.samples) for family in registry.collect())
-    assert samples <= 1000 + 350 * markets + 40 * workloads + 10 * markets * workloads
+    others = samples - named
+    assert others <= 1000 + 350 * markets + 40 * workloads + 10 * markets * workloads
