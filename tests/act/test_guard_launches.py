@@ -87,3 +87,13 @@ async def test_without_a_bucket_only_the_digest_is_told_and_without_a_guard_noth
     assert (made.run, made.folder, made.url, made.manifest_exists) == (1, "", "", False)
     work = builders.workload()
     assert await launches().launch(work, replace(RENT, guard_run=None), None, is_first=False) is None
+
+
+@pytest.mark.parametrize("content", [b"{}", b"{" + b" " * 70_000 + b"}"], ids=["small", "large"])
+@pytest.mark.parametrize("name", ["end.json", "latest.json"])
+async def test_a_run_that_has_an_end_never_starts_without_the_guard(
+    server: S3Server, name: str, content: bytes
+) -> None:
+    assert not (await launched(server.place(), is_first=True)).manifest_exists
+    await asyncio.to_thread(server.put, f"train/f1/train/0/3/{name}", content)
+    assert (await launched(server.place(), is_first=True)).manifest_exists

@@ -2,7 +2,8 @@
 
 Invariants:
 1. A bucket that is away says nothing: a run that may have a checkpoint starts as one that has.
-2. Nothing here delays a rent by more than the deadline of three requests to the bucket.
+2. A run that has an end, also one that cannot be read, never starts without the guard: its work may be done.
+3. Nothing here delays a rent by more than the deadline of four requests to the bucket.
 """
 
 import hashlib
@@ -13,7 +14,7 @@ import structlog
 
 from agent.act.guarding.guard_launch import GuardLaunch
 from agent.buckets.bucket_client import BucketClient
-from agent.buckets.bucket_errors import BucketError
+from agent.buckets.bucket_errors import BucketError, BucketTooLarge
 from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.intent import Intent
 from agent.domain.work.guard_terms import Bucket
@@ -24,7 +25,7 @@ log = structlog.get_logger("gpubid.guard")
 
 MOST_PROGRAM = 1 << 20
 MOST_POINTER = 1 << 16
-POINTER = "latest.json"
+POINTER, END = "latest.json", "end.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class GuardLaunches:
         try:
             client = BucketClient(place, self._credential(place.credential))
             url = client.presigned(program.path)
-            exists = await client.read(f"{folder}/{POINTER}", MOST_POINTER) is not None
+            exists = await _is_there(client, f"{folder}/{POINTER}") or await _is_there(client, f"{folder}/{END}")
             await self._upload(client, program)
         except (BucketError, ValueError, market_errors.Rejected) as error:
             code = error.code if isinstance(error, BucketError) else "bad_credential"
@@ -87,3 +88,15 @@ class GuardLaunches:
         if there is None or Program(there).sha256 != program.sha256:
             await client.write(program.path, program.content)
         self._uploaded.add(client.place)
+
+
+async def _is_there(client: BucketClient, path: str) -> bool:
+    """Return whether an object is in the bucket, whatever it says.
+
+    Raises:
+        BucketAway: nobody knows.
+    """
+    try:
+        return await client.read(path, MOST_POINTER) is not None
+    except BucketTooLarge:
+        return True
