@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 from pathlib import Path
 from typing import Any, Mapping
@@ -32,6 +33,9 @@ STOPPED = 128 + signal.SIGTERM
 LOOK_SECONDS, LOOK_SECONDS_OF_A_STOP = 1.0, 0.1
 """Seconds between two looks where no signal comes."""
 RETRY_SECONDS = 30.0
+FAILED_SECONDS = 300.0
+"""How long a failed end is told before the guard exits: the daemon reads the bucket once a minute, and some markets
+start an ended container again at once."""
 
 
 class GuardLife:
@@ -202,8 +206,10 @@ class GuardLife:
         self._output.say(f"gpubid-guard: {end.sentence()}")
         if is_done:
             return self._sleep("asleep until the instance is released")
-        self._tell_end(f"ended-{self._settings.lease}.json", note)
+        is_told = self._tell_end(f"ended-{self._settings.lease}.json", note)
         self._beat.beat()
+        if self._notes is not None and not end.was_stopped:
+            self._stay(f"ended-{self._settings.lease}.json", note, self._clock.now() + FAILED_SECONDS, is_told=is_told)
         return end.exit_code
 
     def _tell_end(self, name: str, note: Mapping[str, Any]) -> bool:
@@ -220,19 +226,22 @@ class GuardLife:
         """Stay until a signal asks for the end: an exit would make a market start the work again."""
         self._output.say(f"gpubid-guard: {why}")
         note = self._disk.facts.get("end")
-        is_told, retry = not isinstance(note, dict), 0.0
-        if not is_told:
-            is_told, retry = self._tell_end(END, note or {}), self._clock.now() + RETRY_SECONDS
+        is_told = not isinstance(note, dict) or self._tell_end(END, note)
         # Who hears of the end finds its note.
         self._status.phase = guard_status.DONE
         self._beat.start()
         self._beat.soon()
-        while not self._signals.stopping.is_set():
+        self._stay(END, note or {}, math.inf, is_told=is_told)
+        return 0
+
+    def _stay(self, name: str, note: Mapping[str, Any], until: float, *, is_told: bool) -> None:
+        """Stay until a time or a signal, and tell the end until the bucket has it."""
+        retry = self._clock.now() + RETRY_SECONDS
+        while not self._signals.stopping.is_set() and self._clock.now() < until:
             self._signals.wait(self._clock.real(LOOK_SECONDS))
             self._reaper.reap()
             if not is_told and self._clock.now() >= retry:
-                is_told, retry = self._tell_end(END, note or {}), self._clock.now() + RETRY_SECONDS
-        return 0
+                is_told, retry = self._tell_end(name, note), self._clock.now() + RETRY_SECONDS
 
     def _take_order(self, order: Mapping[str, Any]) -> None:
         if self._carrier is not None:

@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from agent.guard.guard_clock import GuardClock
 from agent.guard.guard_settings import BucketPlace
 from agent.guard.s3.s3_objects import S3Objects
 from tests.support import s3_servers, trainer
-from tests.support.guarded import ROOT, Guarded, Instance, until
+from tests.support.guarded import ROOT, SPEED, Guarded, Instance, until
 from tests.support.s3_servers import Store
 
 SERVERS = [
@@ -168,6 +169,23 @@ def test_an_end_that_cannot_be_read_is_not_taken_for_none(
         assert guard.ended() == 78
         assert failing.refusal(guard.text().splitlines()).startswith("end.json is in the bucket and ")
         assert "began" not in guard.text()
+
+
+@one_store
+def test_a_failed_end_is_told_for_five_minutes_before_the_guard_exits(
+    store: Store, notes: BucketNotes, tmp_path: Path
+) -> None:
+    instance, began = Instance(tmp_path / "one"), time.monotonic()
+    with instance.started("sh", "-c", "exit 7", store=store, **QUICK) as guard:
+        assert guard.ended() == 7
+        assert guard.phase("failed")["manifest"] is None
+    assert time.monotonic() - began >= 300 / SPEED
+    assert (notes.read("ended-L1.json") or ({}, ""))[0]["code"] == 7
+    # Who is told to end does not wait.
+    with instance.started("sh", "-c", "exit 7", store=store, env={"SIM_SPEED": "1"}, **QUICK) as guard:
+        guard.phase("failed")
+        guard.process.send_signal(signal.SIGTERM)
+        assert guard.ended() == 7
 
 
 @one_store
