@@ -18,6 +18,7 @@ def launcher(registry: ProcessRegistry, key_of: Callable[[int], str]) -> Callabl
     """Return the function that starts the real processes of a contract; `key_of` gives the key of its container."""
 
     def launch(contract: Contract) -> None:
+        """Start the first process of a contract's container, with the variables that this market sets."""
         made = registry.made(f"vast-{contract.contract_id}", contract.ports, has_volume=False)
         contract.process = made
         env = {
