@@ -121,7 +121,7 @@ def _is_over(fleet: Fleet, held: Lease) -> bool:
 
 
 def _ends_at(fleet: Fleet, held: Lease) -> datetime | None:
-    """Return when its contract ends, as listed now: a host may extend it, and a lease has that only when metered."""
+    """Return when its contract ends, as listed now: a host may extend it, and a lease has that to the minute."""
     view = fleet.markets.get(held.market)
     row = view.instance(held.instance_id) if view is not None else None
     return row.ends_at if row is not None and row.ends_at is not None else held.ends_at

@@ -45,6 +45,8 @@ from agent.domain.record.lease import Bills, Lease, LeaseState
 
 METER_EVERY = timedelta(minutes=5)
 """The most unmetered cost that a crash may leave to count again from the listing."""
+SAME_END = timedelta(minutes=1)
+"""A host that leaves the market later or earlier than recorded by more counts at once: a move may hang on it."""
 METER_TRAFFIC = money.usd("0.002")
 """Traffic is metered sooner at this cost: an image is pulled within minutes and may cost an hour's rent."""
 
@@ -279,7 +281,8 @@ def _updated(
     bills = _bills(held, row)
     is_due = fleet.now - held.accrued_until >= METER_EVERY or _traffic(held, row) >= METER_TRAFFIC
     is_same_price = row.gpu_rate == held.gpu_rate and row.disk_rate == held.disk_rate
-    if held.state is target and bills is held.bills and is_same_price and not is_due:
+    is_same_end = row.ends_at is None or (held.ends_at is not None and abs(row.ends_at - held.ends_at) <= SAME_END)
+    if held.state is target and bills is held.bills and is_same_price and is_same_end and not is_due:
         return None
     after, charges = _metered(fleet, view, held, row, target, between)
     if target is LeaseState.RUNNING and held.state is not LeaseState.RUNNING:
