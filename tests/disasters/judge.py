@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from agent.app import App
 from agent.config.settings import Config
 from agent.domain.work.workload import Workload
 from tests.disasters.draw import ENDLESS, NO_NUMBER
@@ -52,8 +53,9 @@ class Judge:
         points = (self.known, self.writes, self.releases, self.money, self.stopping, self.slots)
         return tuple(each.judged for each in points)
 
-    def forget(self) -> None:
+    def forget(self, app: App) -> None:
         """See that the process ends."""
+        self.money.die(app)
         self.known.forget()
         self.close()
 

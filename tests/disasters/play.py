@@ -174,8 +174,7 @@ class Player:
         """Stop the daemon as SIGTERM does, for a while."""
         if self._life is not None:
             life, self._life = self._life, None
-            self.judge.forget()
-            self._repeat_kill(life)
+            self._forget(life)
             await life.app.close()
         self._is_down(seconds)
 
@@ -184,16 +183,17 @@ class Player:
         if self._life is None:
             return
         life, self._life = self._life, None
-        self.judge.forget()
-        self._repeat_kill(life)
+        self._forget(life)
         life.process.is_dead = True
         await self._cancel_all()
         with contextlib.suppress(Death):
             await life.app.ledger.close()
         self._is_down(seconds)
 
-    def _repeat_kill(self, life: Life) -> None:
+    def _forget(self, life: Life) -> None:
         """A kill that was never written down ends with the program; whoever was told so gives it again."""
+        self.truth.refresh(self.stage.clock.time())
+        self.judge.forget(life.app)
         if life.app.ledger.owed and self.is_told_unwritten:
             self.end_kill()
             is_keeping = len(life.app.ledger.owed) > 1

@@ -75,6 +75,14 @@ def test_what_ends_under_a_clock_that_is_behind_is_counted_to_the_time_of_that_c
     assert play.play(dataclasses.replace(QUIET, works=works, deeds=deeds)).broken is None
 
 
+def test_so_is_what_a_process_ends_that_dies_before_it_looks_again() -> None:
+    """The next process begins on a clock that is right."""
+    works = (Work("w0", "service", "ondemand", 8),)
+    deeds = (Deed(40, "clock"), Deed(62, "kill_9", amount=0.1), Deed(69, "kill"))
+    dies = Strike("vast", "release", 8, "death_after")
+    assert play.play(dataclasses.replace(QUIET, works=works, strikes=(dies,), deeds=deeds)).broken is None
+
+
 @pytest.mark.long(55)
 @pytest.mark.parametrize("first", range(1, SEEDS, PART))
 def test_two_hundred_seeds_hold(first: int) -> None:

@@ -78,20 +78,7 @@ class Money:
 
     def see(self, sight: Sight) -> None:
         """Take in what changed, and what the bounds grow by now that somebody has looked."""
-        lag = self._lag(sight)
-        for box, turn in self._truth.turns():
-            key = (box.market, box.instance_id)
-            rate = turn.rates.gpu + turn.rates.disk
-            if box.label is not None:
-                # What ends or stops under a clock that is behind is counted to that clock's time.
-                self._below += max(self._rates.get(key, 0.0) - rate, 0.0) * lag / 3600 * SURELY
-            if box.label is not None:
-                # What is gone from a silent host counted as billed before, and does so while it is missing.
-                silent = self._agreed.get(key, 0.0) if box.market == "runpod" and box.thing.is_offline else 0.0
-                rates = (self._rates.get(key, 0.0), rate, silent, self._start_rate(box))
-                self._open[key] = max(self._open.get(key, 0.0), *rates)
-                self._turned[key] = (self._turned.get(key, (turn.at, 0.0))[0], turn.at)
-            self._rates[key] = rate
+        self._turn(self._lag(sight))
         for market, is_fresh in sight.fresh.items():
             if not is_fresh or not sight.saw_truly(market):
                 continue
@@ -113,6 +100,25 @@ class Money:
         self._deny(sight, passed)
         self._over_asked(sight, passed)
         self._see_raises(sight)
+
+    def die(self, app: App) -> None:
+        """See what a process changed that ends before anybody looked: its clock has dated that."""
+        is_believed = self._lagging is app and self._truth.now - self._lagging_since > BELIEVED_SECONDS + 2 * self._poll
+        self._turn(0.0 if is_believed else max(self._truth.now - app.clock.now().timestamp(), 0.0))
+
+    def _turn(self, lag: float) -> None:
+        for box, turn in self._truth.turns():
+            key = (box.market, box.instance_id)
+            rate = turn.rates.gpu + turn.rates.disk
+            if box.label is not None:
+                # What ends or stops under a clock that is behind is counted to that clock's time.
+                self._below += max(self._rates.get(key, 0.0) - rate, 0.0) * lag / 3600 * SURELY
+                # What is gone from a silent host counted as billed before, and does so while it is missing.
+                silent = self._agreed.get(key, 0.0) if box.market == "runpod" and box.thing.is_offline else 0.0
+                rates = (self._rates.get(key, 0.0), rate, silent, self._start_rate(box))
+                self._open[key] = max(self._open.get(key, 0.0), *rates)
+                self._turned[key] = (self._turned.get(key, (turn.at, 0.0))[0], turn.at)
+            self._rates[key] = rate
 
     def _see_raises(self, sight: Sight) -> None:
         for key in self._raised:
