@@ -5,13 +5,13 @@ Invariants:
 """
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from agent.config import problems
 from agent.config.settings import Config
-from agent.domain.market import card_memory, countries
+from agent.domain.market import card_memory, countries, subdivisions
 from agent.domain.market.gpu import GpuModel
 from agent.domain.money import Usd, UsdPerHour
 from agent.domain.work.workload import CheckpointPlace, Workload
@@ -24,6 +24,12 @@ MOST_DISK_GB = 8_000.0
 MB_SLACK = 1.025
 """Cards are sold in gigabytes of 1000 MB and report those of 1024."""
 MB_PER_GB = 1000.0
+_PLACES = {
+    spelling: name
+    for name in sorted(countries.NAMES | subdivisions.NAMES)
+    for spelling in (name.casefold(), f"the {name.casefold()}")
+}
+"""Names of places by their spellings: Vast.ai writes "The Netherlands"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +49,8 @@ class Known:
     prices: Mapping[GpuModel, UsdPerHour] = field(default_factory=dict)
     """Per card and hour, the lowest of floors and asks that were seen."""
     credits: Mapping[str, Usd] = field(default_factory=dict)
+    regions: Collection[str] = ()
+    """As the markets' offers showed them, for example "Texas, US"."""
 
 
 def findings(config: Config, known: Known) -> tuple[Finding, ...]:
@@ -84,7 +92,7 @@ def _workload(work: Workload, config: Config, known: Known) -> Iterator[Finding]
     name = problems.dotted(("workloads", work.name))
     yield from _cards(work, name)
     yield from _price(work, name, config, known)
-    yield from _regions(work, name)
+    yield from _regions(work, name, known.regions)
     yield from _disk(work, name)
     yield from _deadline(work, name, known.now)
     yield from _guard(work, name, config)
@@ -126,18 +134,30 @@ def _unknown_card(key: str, model: GpuModel) -> Iterator[Finding]:
         yield Finding(key, f"gpubid knows no card {problems.shown(model)}", fix)
 
 
-def _regions(work: Workload, name: str) -> Iterator[Finding]:
-    """Find codes that are no country's, and names that are nearly one's; states and data centres pass."""
+def _regions(work: Workload, name: str, seen: Collection[str]) -> Iterator[Finding]:
+    """Find codes of no country, and names that neither gpubid knows nor an offer has shown."""
+    shown = {part.strip().casefold() for region in seen for part in region.split(",")} - {""}
     for region in work.requirements.regions:
-        if len(region) == countries.CODE_LETTERS:
-            if region.upper() not in countries.CODES:
-                sentence = f"{problems.shown(region)} is the code of no country"
-                yield Finding(f"{name}.regions", sentence, 'write an ISO code such as "US", or a name')
-            continue
-        near = difflib.get_close_matches(region.title(), countries.NAMES, n=1, cutoff=0.8)
-        if near and near[0] != region.title():
-            sentence = f"{problems.shown(region)} is the name of no country that gpubid knows"
-            yield Finding(f"{name}.regions", sentence, f'did you mean "{near[0]}"?')
+        parts = [part.strip() for part in region.split(",") if part.strip()]
+        unknown = [part for part in parts if part.casefold() not in shown and not _is_place(part)]
+        if unknown:
+            yield _unknown_place(f"{name}.regions", unknown[0])
+
+
+def _is_place(name: str) -> bool:
+    if len(name) == countries.CODE_LETTERS:
+        return name.upper() in countries.CODES
+    return name.casefold() in _PLACES or subdivisions.DATA_CENTRE.fullmatch(name) is not None
+
+
+def _unknown_place(key: str, name: str) -> Finding:
+    if len(name) == countries.CODE_LETTERS:
+        fix = 'write an ISO code such as "US", or a name'
+        return Finding(key, f"{problems.shown(name)} is the code of no country", fix)
+    near = difflib.get_close_matches(name.casefold(), _PLACES, n=1, cutoff=0.8)
+    fix = f'did you mean "{_PLACES[near[0]]}"?' if near else 'write the codes of countries, such as "US"'
+    sentence = f"gpubid knows no country, state or data centre {problems.shown(name)}, and no offer was seen there"
+    return Finding(key, sentence, fix)
 
 
 def _price(work: Workload, name: str, config: Config, known: Known) -> Iterator[Finding]:

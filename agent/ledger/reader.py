@@ -132,6 +132,10 @@ class Reader:
         found = await self._all(search_history.SLICES, search_history.offer_of)
         return [offer for offer in found if offer is not None]
 
+    async def regions(self) -> set[str]:
+        """Return the regions of every seen slice, as its market writes them."""
+        return set(await self._all(search_history.REGIONS, lambda columns: columns["region"] or ""))
+
     async def price_hours(
         self,
         market: str | None = None,

@@ -3,6 +3,9 @@
 import json
 from pathlib import Path
 
+from agent.clock import SystemClock
+from agent.ledger.store import Ledger
+from tests.support import builders
 from tests.support.configs import GOOD, added
 from tests.support.programs import gpubid
 
@@ -36,3 +39,19 @@ async def test_a_warning_names_the_included_file_that_holds_the_key(tmp_path: Pa
     ran = await gpubid(tmp_path, "check", "--json")
     (warning,) = json.loads(ran.out)["warnings"]
     assert warning.startswith('train.toml:5: workloads.train.gpu: gpubid knows no card "RTX 4909"')
+
+
+async def test_a_region_that_no_offer_was_seen_in_draws_a_warning(tmp_path: Path) -> None:
+    file = added('regions = ["Atlantis", "Bavaria"]') + "[ledger]\npath = 'ledger.sqlite'\n"
+    (tmp_path / "agent.toml").write_text(file)
+    ledger = await Ledger.open(tmp_path / "ledger.sqlite", clock=SystemClock())
+    async with ledger.transaction() as tx:
+        tx.observe_offers([builders.offer(1, region="Bavaria, DE"), builders.offer(2, region="")])
+    await ledger.close()
+    ran = await gpubid(tmp_path, "check", "--strict", "--json")
+    assert ran.code == 1, ran
+    (warning,) = json.loads(ran.out)["warnings"]
+    assert warning.endswith(
+        'workloads.train.regions: gpubid knows no country, state or data centre "Atlantis", and no offer was seen '
+        'there; write the codes of countries, such as "US"'
+    )

@@ -12,6 +12,8 @@ from agent.config.settings import Config
 from agent.domain import money
 from agent.domain.market import card_memory, gpu
 from agent.domain.work.deadline import Deadline
+from agent.simulator.runpod import places as runpod_places
+from agent.simulator.vast import places as vast_places
 from tests.support import builders
 from tests.support.configs import GOOD
 
@@ -50,6 +52,10 @@ def test_a_sound_file_draws_nothing(good: Config) -> None:
         ({"min_vram_mb": 900_000, "gpu_models": ()}, "min_vram_gb", "no card that is accepted has 900 GB"),
         ({"regions": ("UK",)}, "regions", '"UK" is the code of no country'),
         ({"regions": ("Swedn",)}, "regions", 'did you mean "Sweden"?'),
+        ({"regions": ("US", "Atlantis")}, "regions", 'no country, state or data centre "Atlantis"'),
+        ({"regions": ("Europe",)}, "regions", "write the codes of countries"),
+        ({"regions": ("texs, US",)}, "regions", 'did you mean "Texas"?'),
+        ({"regions": ("TX",)}, "regions", '"TX" is the code of no country'),
         ({"disk_gb": 2.0, "image_gb": 9.5}, "disk_gb", "write at least 9.5"),
         ({"disk_gb": 50_000.0}, "disk_gb", "hosts have less"),
         ({"max_price": money.per_hour("99")}, "max_price", "is above max_price_per_instance_hour"),
@@ -73,9 +79,25 @@ def test_one_odd_key_is_found(good: Config, changes: dict[str, Any], key: str, w
     assert words in found
 
 
-@pytest.mark.parametrize("regions", [("US", "se"), ("Sweden",), ("sweden",), ("Texas",), ("EU-RO-1",)])
-def test_what_may_be_a_region_passes(good: Config, regions: tuple[str, ...]) -> None:
-    assert told(changed(good, regions=regions)) == []
+@pytest.mark.parametrize(
+    "region",
+    ["US", "se", "Sweden", "sweden", "South Korea", "The Netherlands", "Texas", "Texas, US", ", US", "EU-RO-1"],
+)
+def test_what_may_be_a_region_passes(good: Config, region: str) -> None:
+    assert told(changed(good, regions=(region,))) == []
+
+
+def test_a_region_that_an_offer_was_seen_in_passes(good: Config) -> None:
+    asks = changed(good, regions=("Bavaria", "bavaria, de"))
+    assert len(told(asks)) == 2
+    assert told(asks, regions={"Bavaria, DE", ", US"}) == []
+    assert len(told(asks, regions={"Saxony, DE"})) == 2
+
+
+def test_every_place_of_the_simulated_markets_passes(good: Config) -> None:
+    places = [place for _, place, _, _ in vast_places.PLACES]
+    centers = [center.center_id for center in runpod_places.DATA_CENTERS]
+    assert told(changed(good, regions=(*places, *centers))) == []
 
 
 def test_cards_that_show_a_little_more_memory_than_they_are_sold_with_pass(good: Config) -> None:

@@ -82,7 +82,7 @@ def _warnings(config: "Config") -> list[str]:
 
 
 def _known(config: "Config") -> lint.Known:
-    """Return what the ledger knows of prices and credit; without a ledger that can be read, the time alone."""
+    """Return what the ledger knows of prices, credit and regions; without a ledger that can be read, the time alone."""
     from agent.clock import SystemClock
     from agent.ledger.ledger_errors import LedgerError
 
@@ -104,6 +104,7 @@ async def _recorded(config: "Config", now: datetime) -> lint.Known:
         hours = await reader.price_hours(since=now - PRICES_OF)
         samples = await reader.prices(since=now - PRICES_OF)
         accounts = (await reader.recollection(now)).credits
+        regions = await reader.regions()
     finally:
         await reader.close()
     spans = ((hour.gpu, hour.gpus, span.least) for hour in hours for span in (hour.ask, hour.floor) if span)
@@ -112,7 +113,8 @@ async def _recorded(config: "Config", now: datetime) -> lint.Known:
     for model, gpus, rate in (*spans, *rates):
         each = rate.scaled(1 / gpus)
         lowest[model] = min(each, lowest.get(model, each))
-    return lint.Known(now, lowest, {name: kept.amount for name, kept in accounts.items() if kept.amount})
+    credits_of = {name: kept.amount for name, kept in accounts.items() if kept.amount}
+    return lint.Known(now, lowest, credits_of, regions)
 
 
 def _against(config: "Config") -> "tuple[Finding, ...]":

@@ -1,4 +1,4 @@
-"""The codes of countries (ISO 3166-1 alpha-2), and the English names of those where GPUs are rented out most."""
+"""The codes of countries (ISO 3166-1 alpha-2) and their short English names."""
 
 CODE_LETTERS = 2
 
@@ -12,11 +12,27 @@ SJ SK SL SM SN SO SR SS ST SV SX SY SZ TC TD TF TG TH TJ TK TL TM TN TO TR TT TV
 VN VU WF WS XK YE YT ZA ZM ZW
 """
 _NAMES = """
-Argentina Australia Austria Belgium Brazil Bulgaria Canada Chile China Croatia Czechia Denmark Estonia Finland France
-Georgia Germany Greece Hungary Iceland India Indonesia Ireland Israel Italy Japan Kazakhstan Latvia Lithuania
-Luxembourg Malaysia Mexico Moldova Netherlands Norway Philippines Poland Portugal Romania Russia Serbia Singapore
-Slovakia Slovenia Spain Sweden Switzerland Taiwan Thailand Turkey Ukraine Vietnam
+Afghanistan; Albania; Algeria; Andorra; Angola; Antigua and Barbuda; Argentina; Armenia; Aruba; Australia; Austria;
+Azerbaijan; Bahamas; Bahrain; Bangladesh; Barbados; Belarus; Belgium; Belize; Benin; Bermuda; Bhutan; Bolivia;
+Bosnia and Herzegovina; Botswana; Brazil; Brunei; Bulgaria; Burkina Faso; Burundi; Cambodia; Cameroon; Canada;
+Cape Verde; Cayman Islands; Central African Republic; Chad; Chile; China; Colombia; Comoros; Congo; Costa Rica;
+Croatia; Cuba; Curacao; Cyprus; Czech Republic; Czechia; Denmark; Djibouti; Dominica; Dominican Republic; Ecuador;
+Egypt; El Salvador; Equatorial Guinea; Eritrea; Estonia; Eswatini; Ethiopia; Faroe Islands; Fiji; Finland; France;
+French Guiana; French Polynesia; Gabon; Gambia; Georgia; Germany; Ghana; Gibraltar; Greece; Greenland; Grenada;
+Guadeloupe; Guam; Guatemala; Guernsey; Guinea; Guinea-Bissau; Guyana; Haiti; Honduras; Hong Kong; Hungary; Iceland;
+India; Indonesia; Iran; Iraq; Ireland; Isle of Man; Israel; Italy; Ivory Coast; Jamaica; Japan; Jersey; Jordan;
+Kazakhstan; Kenya; Kiribati; Kosovo; Kuwait; Kyrgyzstan; Laos; Latvia; Lebanon; Lesotho; Liberia; Libya;
+Liechtenstein; Lithuania; Luxembourg; Macao; Madagascar; Malawi; Malaysia; Maldives; Mali; Malta; Marshall Islands;
+Martinique; Mauritania; Mauritius; Mayotte; Mexico; Micronesia; Moldova; Monaco; Mongolia; Montenegro; Morocco;
+Mozambique; Myanmar; Namibia; Nauru; Nepal; Netherlands; New Caledonia; New Zealand; Nicaragua; Niger; Nigeria;
+North Korea; North Macedonia; Norway; Oman; Pakistan; Palau; Palestine; Panama; Papua New Guinea; Paraguay; Peru;
+Philippines; Poland; Portugal; Puerto Rico; Qatar; Reunion; Romania; Russia; Rwanda; Saint Lucia; Samoa; San Marino;
+Saudi Arabia; Senegal; Serbia; Seychelles; Sierra Leone; Singapore; Slovakia; Slovenia; Solomon Islands; Somalia;
+South Africa; South Korea; South Sudan; Spain; Sri Lanka; Sudan; Suriname; Sweden; Switzerland; Syria; Taiwan;
+Tajikistan; Tanzania; Thailand; Timor-Leste; Togo; Tonga; Trinidad and Tobago; Tunisia; Turkey; Turkmenistan; Tuvalu;
+Uganda; Ukraine; United Arab Emirates; United Kingdom; United States; Uruguay; Uzbekistan; Vanuatu; Vatican City;
+Venezuela; Viet Nam; Vietnam; Yemen; Zambia; Zimbabwe
 """
 
 CODES = frozenset(_CODES.split())
-NAMES = frozenset(_NAMES.split())
+NAMES = frozenset(" ".join(_NAMES.split()).split("; "))

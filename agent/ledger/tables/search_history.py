@@ -23,6 +23,7 @@ _PRICES = frozenset({"market", "host_id", "gpus", "ask", "floor", "seen_at"})
 SEEN = sa.insert(schema.looks).prefix_with("OR REPLACE")
 KNOWN = sa.insert(schema.slices).prefix_with("OR REPLACE")
 SLICES = sa.select(schema.slices)
+REGIONS = sa.select(sa.func.json_extract(schema.slices.c.facts, "$.region").label("region")).distinct()
 PRUNED = (
     sa.delete(schema.looks).where(schema.looks.c.at < sa.bindparam("before")),
     sa.delete(schema.slices).where(schema.slices.c.seen_at < sa.bindparam("before")),
