@@ -14,6 +14,7 @@ from grafana_foundation_sdk.models import common as kinds
 from grafana_foundation_sdk.models.dashboard import (
     DashboardLinkType,
     DataSourceRef,
+    DynamicConfigValue,
     GridPos,
     Threshold,
     ThresholdsMode,
@@ -53,6 +54,8 @@ def board(name: str, questions: Sequence[Question]) -> dashboard.Dashboard:
         made.with_row(dashboard.Row(question.asks).grid_pos(GridPos(h=1, w=WIDTH, x=0, y=top)).id(number))
         number, left = number + 1, 0
         for panel in question.panels:
+            if left + panel.width > WIDTH:
+                top, left = top + HEIGHT, 0
             place = GridPos(h=HEIGHT, w=panel.width, x=left, y=top + 1)
             made.with_panel(drawn(panel).grid_pos(place).id(number))
             number, left = number + 1, left + panel.width
@@ -78,18 +81,53 @@ def drawn(panel: Panel) -> "timeseries.Panel | stat.Panel | table.Panel":
     """Return the builder of one panel, without its place."""
     made = BUILDERS[panel.kind]().title(panel.title).unit(panel.unit).description(panel.tells).datasource(SOURCE)
     made.links([dashboard.DashboardLink("the page").type(DashboardLinkType.LINK).url("${page}").target_blank(True)])
-    if panel.bad_from is not None:
-        doubtful, bad = panel.bad_from
-        steps = [(None, "green"), (doubtful, "orange"), (bad, "red")]
+    if steps := stepped(panel):
         limits = dashboard.ThresholdsConfig().mode(ThresholdsMode.ABSOLUTE)
         made.thresholds(limits.steps([Threshold(value=value, color=color) for value, color in steps]))
-    for letter, (expression, legend) in zip("ABCDEF", panel.queries, strict=False):
+    coloured = compared(panel) or [(*query, "") for query in panel.queries]
+    for letter, (expression, legend, colour) in zip("ABCDEF", coloured, strict=False):
         made.with_target(asked(panel, letter, expression, legend))
+        if colour:
+            made.override_by_query(letter, [DynamicConfigValue(id_val="color", value=fixed(colour))])
     if isinstance(made, timeseries.Panel):
         made.fill_opacity(10).show_points(kinds.VisibilityMode.NEVER)
         legend = common.VizLegendOptions().display_mode(kinds.LegendDisplayMode.LIST)
         made.legend(legend.placement(kinds.LegendPlacement.BOTTOM).show_legend(True))
     return made
+
+
+def stepped(panel: Panel) -> list[tuple[float | None, str]]:
+    """Return from where a figure has which colour; where small ones are bad, 0 says that nobody knows."""
+    if panel.compared_to is None and panel.bad_from is not None:
+        doubtful, bad = panel.bad_from
+        return [(None, "green"), (doubtful, "orange"), (bad, "red")]
+    if panel.bad_below is not None:
+        bad, doubtful = panel.bad_below
+        return [(None, "text"), (1.0, "red"), (bad, "orange"), (doubtful, "green")]
+    return []
+
+
+def compared(panel: Panel) -> list[tuple[str, str, str]]:
+    """Return queries of a figure and of what it is compared to: PromQL, legend, colour; nothing if it is to nothing.
+
+    Grafana's thresholds are numbers, and this limit is a figure. So each colour has a query, and one of them answers.
+    """
+    if panel.compared_to is None or panel.bad_from is None:
+        return []
+    ((figure, legend),), (other, others_legend), (doubtful, bad) = panel.queries, panel.compared_to, panel.bad_from
+    figure, other = f"({figure})", f"({other})"
+    return [
+        (f"{figure} < {doubtful} * {other}", legend, "green"),
+        (f"({figure} >= {doubtful} * {other}) < {bad} * {other}", legend, "orange"),
+        (f"{figure} >= {bad} * {other}", legend, "red"),
+        (f"{figure} unless {other}", legend, "text"),
+        (other, others_legend, "text"),
+    ]
+
+
+def fixed(colour: str) -> dict[str, str]:
+    """Return Grafana's word for one colour, whatever the figure."""
+    return {"mode": "fixed", "fixedColor": colour}
 
 
 def asked(panel: Panel, letter: str, expression: str, legend: str) -> prometheus.Dataquery:

@@ -6,7 +6,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One figure: `queries` are (PromQL, legend); `kind` is graph, number or list; `unit` is Grafana's name of one."""
+    """One figure: `queries` are (PromQL, legend); `kind` is graph, number or list; `unit` is Grafana's name of one.
+
+    `bad_from` says from where the figure is doubtful and bad, `bad_below` below what it is bad and doubtful.
+    A panel with `compared_to`, also (PromQL, legend), has one query: there the limits are shares of that other figure.
+    """
 
     title: str
     unit: str
@@ -15,7 +19,8 @@ class Panel:
     kind: str = "graph"
     width: int = 12
     bad_from: tuple[float, float] | None = None
-    """From where a figure is doubtful, and from where it is bad."""
+    bad_below: tuple[float, float] | None = None
+    compared_to: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +37,7 @@ def quantile(share: float, buckets: str, by: str = "", over: str = "$__rate_inte
     return f"histogram_quantile({share}, sum by ({labels}) (rate({buckets}[{over}])))"
 
 
+DAY_SECONDS = 86_400.0
 WORKLOAD = '{workload=~"$workload"}'
 MARKET = '{market=~"$market"}'
 BOTH = '{workload=~"$workload", market=~"$market"}'
@@ -41,6 +47,8 @@ USEFUL_HOURS_A_DAY = f"sum by (workload) (increase(gpubid_useful_seconds_total{W
 SAVED = f"{WORTH_A_DAY} - {SPENT_A_DAY}"
 PER_USEFUL_HOUR = f"{SPENT_A_DAY} / ({USEFUL_HOURS_A_DAY} > 0)"
 OF_ON_DEMAND = f"sum(({SPENT_A_DAY}) and ({WORTH_A_DAY})) / (sum({WORTH_A_DAY}) > 0)"
+WORTH_AN_HOUR = f"{WORTH_A_DAY} / ({USEFUL_HOURS_A_DAY} > 0)"
+ON_DEMAND_AN_HOUR = f"sum({WORTH_A_DAY}) / (sum(({USEFUL_HOURS_A_DAY}) and ({WORTH_A_DAY})) > 0)"
 LOST = f"increase(gpubid_interruptions_total{BOTH}[$__range])"
 BAD_CALLS = 'sum by (market, outcome) (increase(gpubid_market_requests_total{outcome!="ok"}[$__rate_interval]))'
 CALLS = "sum by (market, operation) (increase(gpubid_market_requests_total[$__rate_interval]))"
@@ -215,43 +223,41 @@ MONEY = (
             Panel(
                 "Today",
                 "currencyUSD",
-                (
-                    ('gpubid_spent_dollars{window="day"}', "spent"),
-                    ('gpubid_budget_dollars{window="day"}', "cap"),
-                ),
-                "Spent in this UTC day, beside max_per_day.",
+                (('gpubid_spent_dollars{window="day"}', "spent"),),
+                "Spent in this UTC day, beside max_per_day: orange from 80 % of it.",
                 "number",
                 6,
+                bad_from=(0.8, 1.0),
+                compared_to=('gpubid_budget_dollars{window="day"}', "cap"),
             ),
             Panel(
                 "This month",
                 "currencyUSD",
-                (
-                    ('gpubid_spent_dollars{window="month"}', "spent"),
-                    ('gpubid_budget_dollars{window="month"}', "cap"),
-                ),
-                "Spent in this UTC month, beside max_per_month.",
+                (('gpubid_spent_dollars{window="month"}', "spent"),),
+                "Spent in this UTC month, beside max_per_month: orange from 80 % of it.",
                 "number",
                 5,
+                bad_from=(0.8, 1.0),
+                compared_to=('gpubid_budget_dollars{window="month"}', "cap"),
             ),
             Panel(
                 "Runway",
                 "s",
                 (("gpubid_credit_lasts_seconds or gpubid_market_available * 0", "{{market}}"),),
-                "How long the credit lasts at the present rate; 0 while nobody can tell.",
+                "How long the credit lasts at the present rate: red under a day; 0 while nobody can tell.",
                 "number",
                 4,
+                bad_below=(DAY_SECONDS, 2 * DAY_SECONDS),
             ),
             Panel(
                 "Dollars per useful hour",
                 "currencyUSD",
-                (
-                    (f"sum({SPENT_A_DAY}) / (sum({USEFUL_HOURS_A_DAY}) > 0)", "paid"),
-                    (f"sum({WORTH_A_DAY}) / (sum({USEFUL_HOURS_A_DAY}) > 0)", "on demand"),
-                ),
-                "All that was paid in the last day over its useful hours, beside their price on demand.",
+                ((f"sum({SPENT_A_DAY}) / (sum({USEFUL_HOURS_A_DAY}) > 0)", "paid"),),
+                "What the last day cost over its useful hours, beside their price on demand: orange from 80 % of it.",
                 "number",
                 5,
+                bad_from=(0.8, 1.0),
+                compared_to=(ON_DEMAND_AN_HOUR, "on demand"),
             ),
             Panel(
                 "Of the on-demand price",
@@ -314,8 +320,8 @@ MONEY = (
             Panel(
                 "Dollars per useful hour",
                 "currencyUSD",
-                ((PER_USEFUL_HOUR, "{{workload}}"),),
-                "All that was paid over the hours that survived to a checkpoint.",
+                ((PER_USEFUL_HOUR, "{{workload}}"), (WORTH_AN_HOUR, "{{workload}} on demand")),
+                "All that was paid over the hours that survived to a checkpoint, beside their price on demand.",
                 width=8,
             ),
             Panel(

@@ -42,6 +42,8 @@ DAY = 86_400.0
 DAYS = 7
 SAMPLE_SECONDS = 1200.0
 PATIENCE_SECONDS = 60.0
+COLOURS = ("green", "orange", "red", "text")
+"""Of a figure under its limit, near it, over it, and without one."""
 
 Key = tuple[str, tuple[tuple[str, str], ...]]
 
@@ -213,7 +215,74 @@ def test_every_panel_is_answered_from_a_week_of_history(prometheus: tuple[str, f
     empty = [
         (name, title) for name, title, expression in panels() if not any(asked(base, at, expression) for at in hours)
     ]
-    assert not empty
+    compared = compared_panels()
+    assert set(empty) <= {("money", panel["title"]) for panel in compared}
+    for at in hours[::6]:
+        for panel in compared:
+            colour, reference = answering(base, at, panel, {})
+            assert (colour in COLOURS, reference) == (True, "reference")
+
+
+def test_every_panel_has_a_place_of_its_own() -> None:
+    for board in boards().values():
+        taken: set[tuple[int, int]] = set()
+        for panel in board["panels"]:
+            place = panel["gridPos"]
+            mine = {(place["x"] + x, place["y"] + y) for x in range(place["w"]) for y in range(place["h"])}
+            assert max(x for x, _ in mine) < 24, panel["title"]
+            assert not mine & taken, panel["title"]
+            taken |= mine
+
+
+def test_each_figure_that_opens_the_money_board_has_its_colours() -> None:
+    first = [panel for panel in boards()["money"]["panels"] if panel["gridPos"]["y"] == 1]
+    compared = {panel["title"] for panel in compared_panels()}
+    assert compared == {"Today", "This month", "Dollars per useful hour"}
+    for panel in first:
+        steps = panel["fieldConfig"]["defaults"].get("thresholds", {}).get("steps", [])
+        assert {"green", "orange", "red"} <= {step["color"] for step in steps} | set(colours(panel).values()), panel
+
+
+@needs_prometheus
+def test_a_figure_has_one_colour_by_its_share_of_what_it_is_compared_to(prometheus: tuple[str, float]) -> None:
+    base, end = prometheus
+    for panel in compared_panels():
+        figure, reference = (panel["targets"][number]["expr"].partition(" unless ")[0] for number in (3, 4))
+        (spent,), (limit,) = asked(base, end, figure), asked(base, end, reference)
+        share = float(spent["value"][1]) / float(limit["value"][1])
+        for wanted, colour in ((0.5, "green"), (0.79, "green"), (0.81, "orange"), (0.99, "orange"), (1.01, "red")):
+            scaled = f"({wanted / share} * {figure})"
+            assert answering(base, end, panel, {figure: scaled}) == [colour, "reference"]
+        assert answering(base, end, panel, {reference: "(vector(1) < 0)"}) == ["text"]
+
+
+def compared_panels() -> list[dict[str, Any]]:
+    """The panels whose limit is a figure: each colour has a query of its own, and the last one asks for the limit."""
+    return [panel for panel in boards()["money"]["panels"] if panel.get("fieldConfig", {}).get("overrides")]
+
+
+def colours(panel: dict[str, Any]) -> dict[str, str]:
+    """The colour of each query of a panel."""
+    found = {}
+    for each in panel["fieldConfig"]["overrides"]:
+        (held,) = each["properties"]
+        assert (each["matcher"]["id"], held["id"]) == ("byFrameRefID", "color")
+        found[each["matcher"]["options"]] = held["value"]["fixedColor"]
+    return found
+
+
+def answering(base: str, at: float, panel: dict[str, Any], replaced: dict[str, str]) -> list[str]:
+    """The colours of the queries that answer, with parts of them replaced; "reference" for the last one."""
+    *shades, reference = panel["targets"]
+    told = []
+    for target in (*shades, reference):
+        expression = target["expr"]
+        for old, new in replaced.items():
+            assert target is reference or old in expression
+            expression = expression.replace(old, new)
+        if asked(base, at, expression):
+            told.append("reference" if target is reference else colours(panel)[target["refId"]])
+    return told
 
 
 @needs_prometheus
