@@ -110,6 +110,10 @@ class Reader:
         named = hosts if host_id is None else (host_id,)
         return await self._all(price_history.history(market, gpu, named, since, until, limit), price_history.sample_of)
 
+    async def last_prices(self, leases: Collection[str], before: dt.datetime) -> list[PriceSample]:
+        """Return the last prices before an instant of the slice of its host that each of these leases holds."""
+        return await self._all(price_history.last_before(leases, before), price_history.sample_of)
+
     async def each_ask(
         self, models: Collection[str], since: dt.datetime, until: dt.datetime, see: Callable[..., None]
     ) -> None:

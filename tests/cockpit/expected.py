@@ -22,8 +22,6 @@ from agent.domain.record.shadow_account import Counted
 from agent.domain.slot import Slot
 from tests.cockpit.ledger_versions import Version
 
-SPAN = timedelta(days=1)
-
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -191,7 +189,7 @@ def _rows(version: Version, leases: Sequence[Lease], config: Config, at: datetim
 def _row(place: Slot, mine: Sequence[Lease], version: Version, config: Config | None, at: datetime) -> Row:
     running = [lease for lease in mine if lease.state is LeaseState.RUNNING]
     lead = (running or mine)[-1] if mine else None
-    seen, ask_ = _sampled(lead, version, at) if lead is not None else (None, None)
+    seen, ask_ = _sampled(lead, version) if lead is not None else (None, None)
     kept, ask = (lead.host_floor, lead.ask) if lead is not None else (None, None)
     bidding = [lease for lease in mine if lease.tenure is Tenure.INTERRUPTIBLE]
     return Row(
@@ -203,16 +201,16 @@ def _row(place: Slot, mine: Sequence[Lease], version: Version, config: Config | 
         floor=kept.micros if seen is None and kept else seen,
         ask=ask.micros if ask_ is None and ask else ask_,
         useful_share=_useful_share(mine, version, config, at) if config is not None else None,
-        trails=[(lease.gpu_rate.micros, *_sampled(lease, version, at)) for lease in bidding],
+        trails=[(lease.gpu_rate.micros, *_sampled(lease, version)) for lease in bidding],
     )
 
 
-def _sampled(lease: Lease, version: Version, at: datetime) -> tuple[int | None, int | None]:
-    """Return floor and ask of the last day's samples of the lease's part of its host."""
+def _sampled(lease: Lease, version: Version) -> tuple[int | None, int | None]:
+    """Return floor and ask of the last samples of the lease's part of its host."""
     mine = [
         each
         for each in sorted(version.prices, key=lambda sample: sample.at)
-        if (each.market, each.host_id, each.gpus) == (lease.market, lease.host_id, lease.gpus) and each.at > at - SPAN
+        if (each.market, each.host_id, each.gpus) == (lease.market, lease.host_id, lease.gpus)
     ]
     floors = [each.floor.micros for each in mine if each.floor is not None]
     asks = [each.ask.micros for each in mine if each.ask is not None]

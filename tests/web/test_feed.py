@@ -275,7 +275,8 @@ async def test_time_that_goes_on_is_no_change_and_a_price_is_one(tmp_path: Path)
 
         await until_saved(page)
         async with page.world.app.ledger.transaction() as tx:
-            tx.update_lease(dataclasses.replace(lease, bid_since=now - dt.timedelta(hours=25)))
+            yesterday = now - dt.timedelta(hours=25)
+            tx.update_lease(dataclasses.replace(lease, opened_at=yesterday, bid_since=yesterday))
         page.feed.changed()
         made = [await page.feed.newest()]
         page.world.clock.advance(30)

@@ -113,6 +113,27 @@ def history(
     return query if until is None else query.where(table.c.at < until)
 
 
+def last_before(leases: Collection[str], before: datetime) -> Query:
+    """Return the query for the last raw sample before an instant of each slice that these leases hold.
+
+    Each is found at once by the table's own order.
+    """
+    of, table = schema.leases, schema.prices
+    older = table.alias("older")
+    newest = (
+        sa.select(sa.func.max(older.c.at))
+        .where(*_is_slice_of(older, of), older.c.at < before)
+        .correlate(of)
+        .scalar_subquery()
+    )
+    held = sa.and_(*_is_slice_of(table, of), table.c.at == newest)
+    return sa.select(table).distinct().select_from(of.join(table, held)).where(of.c.lease_id.in_(leases))
+
+
+def _is_slice_of(prices: sa.FromClause, leases: sa.FromClause) -> list[sa.ColumnElement[bool]]:
+    return [prices.c[name] == leases.c[name] for name in ("market", "host_id", "gpus")]
+
+
 def asks(models: Collection[str], since: datetime, until: datetime) -> Query:
     """Return the query for the asks of models as whole numbers, each host's one after another, the oldest first.
 

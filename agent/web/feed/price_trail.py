@@ -1,4 +1,7 @@
-"""A lease's bid beside floor and ask of its slice of the host: their changes, from two queries for all leases."""
+"""A lease's bid beside floor and ask of its slice of the host: their changes, from four queries for all leases.
+
+1. A trail begins with the prices that held when it begins, at the rent at the earliest, whenever they last changed.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,45 +34,50 @@ class Trail:
 
 
 NOTHING = Trail()
+_UNSETTLED = frozenset({EventKind.INTENT_IN_DOUBT, EventKind.INTENT_REJECTED, EventKind.INTENT_VOID})
+"""The bid of such an order was never seen in force."""
+_TELL_A_BID = (EventKind.LEASE_OPENED, EventKind.LEASE_REBID, EventKind.LEASE_RUNNING, EventKind.LEASE_INTERRUPTED)
 
 
 async def trails(
     leases: Sequence[Lease], reader: Reader, since: datetime, most: int = MOST_POINTS, until: datetime | None = None
 ) -> Mapping[str, Trail]:
-    """Return the trail of each lease since then by its id, oldest first; a lease that just began has one point.
+    """Return the trail of each lease since then by its id, oldest first; of a younger lease, since it was rented.
 
     What is later than `until` is left out; a loss that ended a lease is at its end.
     """
     if not leases:
         return {}
     until = None if until is None else until + timedelta.resolution
-    happened = await reader.events(since=since, until=until, leases=[each.lease_id for each in leases], limit=MOST_ROWS)
-    hosts = sorted({each.host_id for each in leases})
+    ids, hosts = [each.lease_id for each in leases], sorted({each.host_id for each in leases})
+    happened = await reader.events(since=since, until=until, leases=ids, limit=MOST_ROWS)
+    happened += await reader.last_events(ids, _TELL_A_BID, since)
     seen = await reader.prices(hosts=hosts, since=since, until=until, limit=MOST_ROWS)
+    seen += await reader.last_prices(ids, since)
     bids: dict[str, list[Event]] = defaultdict(list)
     for event in happened:
         bids[event.lease_id].append(event)
     samples: dict[Slice, list[PriceSample]] = defaultdict(list)
     for sample in seen:
         samples[sample.market, sample.host_id, sample.gpus].append(sample)
-    return {
-        each.lease_id: trail(each, bids[each.lease_id], samples[each.market, each.host_id, each.gpus], since, most)
-        for each in leases
-    }
+    found = {}
+    for each in leases:
+        mine, start = samples[each.market, each.host_id, each.gpus], max(since, each.opened_at)
+        found[each.lease_id] = _trail(each, bids[each.lease_id], mine, start, most)
+    return found
 
 
-def trail(
-    lease: Lease, happened: Sequence[Event], seen: Iterable[PriceSample], since: datetime, most: int = MOST_POINTS
-) -> Trail:
-    """Return the trail of one lease from its events and the samples of its slice of the host."""
+def _trail(lease: Lease, happened: Sequence[Event], seen: Iterable[PriceSample], since: datetime, most: int) -> Trail:
+    """Return the trail of one lease from its events and the samples of its slice, with those of before `since`."""
     changes: list[tuple[datetime, str, float]] = []
     if lease.tenure is Tenure.INTERRUPTIBLE:
-        changes += [(each.at, "bid", each.bid.dollars) for each in happened if each.bid is not None]
+        settled = (each for each in happened if each.kind not in _UNSETTLED)
+        changes += [(each.at, "bid", each.bid.dollars) for each in settled if each.bid is not None]
         changes.append((lease.bid_since or lease.opened_at, "bid", lease.gpu_rate.dollars))
     for sample in seen:
         found = (("floor", sample.floor), ("ask", sample.ask))
         changes += [(sample.at, name, rate.dollars) for name, rate in found if rate is not None]
-    losses = [each for each in happened if each.kind is EventKind.LEASE_INTERRUPTED]
+    losses = [each for each in happened if each.kind is EventKind.LEASE_INTERRUPTED and each.at >= since]
     return Trail(_thinned(_steps(sorted(changes), since), most), losses)
 
 
