@@ -239,14 +239,15 @@ def _mismatched(
 
 
 def _is_loss(held: Lease, target: LeaseState) -> bool:
-    return held.state in LIVE and target not in LIVE and not held.paused_by_us
+    is_live = held.state in LIVE or held.is_in_run
+    return is_live and target not in LIVE and not held.paused_by_us
 
 
 def _lost(
     fleet: Fleet, view: MarketView, held: Lease, row: Instance, target: LeaseState, between: tuple[datetime, datetime]
 ) -> LeaseChanged:
     why, evidence = cause.of_stop(held, row.state, view, between[0], fleet.now, row.message)
-    was_running = held.state is LeaseState.RUNNING
+    was_running = held.is_in_run
     has_failed = row.state is InstanceState.FAILED and not held.has_run
     failure = workload_end.failure(row) if has_failed else ""
     after, charges = _metered(fleet, view, held, row, target, between)

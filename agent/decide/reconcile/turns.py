@@ -67,9 +67,13 @@ def looks(fleet: Fleet, memory: Memory) -> dict[str, Look]:
 
 
 def wants_record(facts: Iterable[Fact]) -> bool:
-    """Return whether the market's record may date a change: a lease lost while loading may have run before."""
-    changes = (fact for fact in facts if isinstance(fact, LeaseChanged))
-    return any(change.cause is not None or change.before.bills is not change.after.bills for change in changes)
+    """Return whether the market's record may date a change: a lease lost while loading may have run before.
+
+    A missing lease that is listed again may have stopped and started meanwhile.
+    """
+    changes = [fact for fact in facts if isinstance(fact, LeaseChanged)]
+    is_back = any(change.before.state is LeaseState.MISSING and change.after.is_open for change in changes)
+    return is_back or any(change.cause or change.before.bills is not change.after.bills for change in changes)
 
 
 def recorded(held: Lease, events: Iterable[MarketEvent], until: datetime) -> list[meter.Turn]:

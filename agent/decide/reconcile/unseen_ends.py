@@ -20,7 +20,7 @@ from agent.domain.record.lease import Bills, Lease, LeaseState
 
 Change = Callable[[Fleet, MarketView, Lease, Instance, LeaseState, tuple[datetime, datetime]], LeaseChanged | None]
 """Makes the change of a lease to another state; the span is that of the two looks around the change."""
-_FOLLOWED = frozenset({LeaseState.RUNNING, LeaseState.STARTING, LeaseState.PAUSED})
+_FOLLOWED = frozenset({LeaseState.RUNNING, LeaseState.STARTING, LeaseState.PAUSED, LeaseState.MISSING})
 _SHOWN = {
     Bills.GPU_AND_DISK: (InstanceState.RUNNING, LeaseState.RUNNING),
     Bills.DISK: (InstanceState.PAUSED, LeaseState.PAUSED),
@@ -59,7 +59,7 @@ def pairs(held: Lease, view: MarketView, now: datetime) -> list[MarketEvent]:
     """Return the events that stopped a lease and started it again, or the other way round: an even number."""
     if held.state not in _FOLLOWED or held.paused_by_us:
         return []
-    runs = held.state is LeaseState.RUNNING
+    runs = held.is_in_run
     found: list[MarketEvent] = []
     for event in sorted(view.events, key=lambda event: event.at):
         is_ours = event.instance_id == held.instance_id and held.accrued_until < event.at <= now

@@ -219,6 +219,11 @@ class Lease:
         return self.state is LeaseState.PAUSED and self.tenure is Tenure.INTERRUPTIBLE and not self.paused_by_us
 
     @property
+    def is_in_run(self) -> bool:
+        """Whether a stretch of running goes on as far as we know: also one of a lease that the market does not list."""
+        return self.state is LeaseState.RUNNING or (self.state is LeaseState.MISSING and self.run_since is not None)
+
+    @property
     def is_live(self) -> bool:
         """Whether it runs or starts."""
         return self.state in {LeaseState.STARTING, LeaseState.RUNNING}

@@ -72,16 +72,20 @@ def test_what_stopped_ran_again_and_stopped_unseen_was_useful_up_to_its_first_st
 
 @pytest.mark.parametrize("state", [LeaseState.RELEASING, LeaseState.MISSING])
 def test_what_stopped_and_runs_again_unseen_was_useful_up_to_its_stop_and_begins_anew(state: LeaseState) -> None:
-    """Its stop and its return are no news of a lease that is released or was missing; its accounts have both."""
+    """Its stop and its return are no news of a lease that is released; its accounts have both."""
     stops = (("outbid", 600), ("resumed", 840))
     told = [builders.event(kind, event_id=f"e{at}", at=NOW + timedelta(seconds=at)) for kind, at in stops]
     held = builders.lease(state=state, bills=Bills.GPU_AND_DISK, run_since=NOW, ready_since=NOW)
     work = builders.workload(checkpoint=CHECKPOINT)
-    fact = changed(seen(held, ROW, at=64, events=tuple(told), work=work))
-    ran = sum(charge.running_seconds for charge in fact.charges)
-    assert ran == 600 + (64 * 15 - 840)
+    result = seen(held, ROW, at=84, events=tuple(told), work=work)
+    changes = [fact for fact in result.facts if isinstance(fact, LeaseChanged)]
+    news = ["lease.interrupted", "lease.resumed", None] if state is LeaseState.MISSING else [None]
+    assert [change.kind for change in changes] == news
+    charges = [charge for change in changes for charge in change.charges]
+    assert sum(charge.running_seconds for charge in charges) == 600 + (84 * 15 - 840)
     kept = 600 - 60 if state is LeaseState.RELEASING else 0
-    assert sum(charge.useful_seconds for charge in fact.charges) == kept
-    assert (fact.after.run_since, fact.after.ready_since) == (told[1].at, None)
-    useful = sum(charge.phases.useful - charge.phases.spoiled for charge in fact.charges if charge.phases)
-    assert useful == (kept + 64 * 15 - 840 - 60) * 1_000_000
+    assert sum(charge.useful_seconds for charge in charges) == kept
+    after = changes[-1].after
+    assert (after.run_since, after.ready_since) == (told[1].at, None)
+    useful = sum(charge.phases.useful - charge.phases.spoiled for charge in charges if charge.phases)
+    assert useful == (kept + 84 * 15 - 840 - 60) * 1_000_000
