@@ -16,6 +16,7 @@ from agent.decide.facts import Alert, Fact
 from agent.decide.limits import budget_alerts, credit_watch, limits, risk
 from agent.decide.moves import due_endings, stops
 from agent.decide.reconcile import probing, reconcile, turns
+from agent.decide.reconcile.guards import guard_measurements
 from agent.decide.reconcile.pass_memory import Memory
 from agent.decide.strategy import Tuned
 from agent.domain.fleet import Fleet
@@ -185,9 +186,10 @@ class Cycle:
             await self._read(partial(self._mailbox.look, wanted), rules)
 
     def _facts(self, fleet: Fleet, found: reconcile.Reconciliation, rules: Rules) -> tuple[Fact, ...]:
-        """Return what to record: facts, new alerts, and progress."""
+        """Return what to record: facts, new alerts, progress, and what guards measured."""
         risks = tuple(alert for name in sorted(self._risks) for alert in self._risks[name])
-        return (*self._news((*found.facts, *risks, *self._of_money(fleet, rules))), *progress_facts.told(fleet))
+        news = self._news((*found.facts, *risks, *self._of_money(fleet, rules)))
+        return (*news, *progress_facts.told(fleet), *guard_measurements.told(fleet))
 
     async def _record(self, rules: Rules, found: reconcile.Reconciliation, facts: tuple[Fact, ...]) -> None:
         """Record the facts, and stop paying if they show a second daemon."""

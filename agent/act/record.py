@@ -7,11 +7,12 @@ import structlog
 
 from agent.act import decision_log, disown
 from agent.decide import plan
-from agent.decide.accounting import meter
+from agent.decide.accounting import kept_work, meter
 from agent.decide.deadline import availability
 from agent.decide.facts import (
     Alert,
     Fact,
+    GuardMeasured,
     InstanceFound,
     IntentSettled,
     LeaseChanged,
@@ -227,6 +228,8 @@ def _write(tx: Transaction, fleet: Fleet, fact: Fact) -> None:
         _alert(tx, fleet, fact)
     elif isinstance(fact, ProgressTold):
         tell_progress(tx, fact)
+    elif isinstance(fact, GuardMeasured):
+        tx.keep_guard_figures(fact.after)
 
 
 def _changed(tx: Transaction, fleet: Fleet, fact: LeaseChanged) -> None:
@@ -240,7 +243,8 @@ def _changed(tx: Transaction, fleet: Fleet, fact: LeaseChanged) -> None:
     _teach(tx, fleet, fact)
     if fact.cause is not None:
         lost = sum(charge.phases.spoiled for charge in fact.charges if charge.phases is not None)
-        tx.add_loss(after.lease_id, after.state_since, fact.cause, lost)
+        is_measured = kept_work.kept_at(fleet, fact.before) is not None
+        tx.add_loss(after.lease_id, after.state_since, fact.cause, lost, is_measured=is_measured)
     if after.state is LeaseState.RUNNING:
         for start in fleet.tallies:
             if (start.counted, start.of) == (Counted.STARTED, after.lease_id):

@@ -7,6 +7,7 @@ from agent.domain.market.instance import Instance
 from agent.domain.market.interruption import Cause, Evidence
 from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.event_kind import EventKind
+from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.intent import Intent, IntentState
 from agent.domain.record.lease import Lease
 from agent.domain.record.rest import Rest
@@ -94,4 +95,12 @@ class ProgressTold:
     speed: Speed | None = None
 
 
-Fact = LeaseChanged | LeaseDisowned | IntentSettled | InstanceFound | Marked | Alert | ProgressTold
+@dataclass(frozen=True, slots=True)
+class GuardMeasured:
+    """The guard of a lease reported other figures than before."""
+
+    after: GuardFigures
+    before: GuardFigures | None
+
+
+Fact = LeaseChanged | LeaseDisowned | IntentSettled | InstanceFound | Marked | Alert | ProgressTold | GuardMeasured

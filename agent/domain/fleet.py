@@ -23,6 +23,7 @@ from agent.domain.market.tenure import Tenure
 from agent.domain.money import ZERO, Usd
 from agent.domain.record.budget import Scope
 from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.hold import OperatorHold
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
@@ -181,6 +182,8 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
     """What looking taught of interruptible capacity, by workload with a deadline."""
     guard_reports: Mapping[str, GuardReport] = {}
     """What guards last said, by the id of the intent that rented their lease."""
+    guard_figures: Mapping[str, GuardFigures] = {}
+    """What guards measured, by lease id, of the last leases too."""
 
     def workload(self, name: str) -> Workload | None:
         """Return the workload of that name, or None."""

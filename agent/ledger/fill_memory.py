@@ -54,6 +54,8 @@ def recall(link: sa.Connection, now: dt.datetime) -> Memory:
         memory.put_vacated(Slot(row["workload"], row["slot"]), row["ended_at"], row["market"])
     runs = (guard_rows.run_of(row) for row in rows(link, guard_rows.RUNS))
     memory.guard_runs = sorted(runs, key=lambda run: (run.begun_at, run.run))
+    figures = (guard_rows.figures_of(row) for row in rows(link, guard_rows.LAST_FIGURES))
+    memory.guard_figures = {told.lease_id: told for told in sorted(figures, key=lambda told: told.told_at)}
     memory.losses = _losses(link, now)
     _recall_progress(link, now, memory)
     single = meta(link)

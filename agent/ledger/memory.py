@@ -13,6 +13,7 @@ from agent.domain.money import ZERO, Usd
 from agent.domain.record import budget
 from agent.domain.record.budget import Kind, Scope
 from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.hold import OperatorHold
 from agent.domain.record.intent import Intent
@@ -22,6 +23,7 @@ from agent.domain.record.tally import Tally
 from agent.domain.record.told_crossing import ToldCrossing
 from agent.domain.slot import Slot
 from agent.domain.work.deadline import Progress, Speed, Start
+from agent.ledger.tables.guard_rows import MOST_GUARD_FIGURES
 from agent.ledger.tables.price_history import Key, Pair
 from agent.ledger.tables.progress_rows import MOST_STARTS
 from agent.ledger.tables.types import EPOCH
@@ -83,6 +85,8 @@ class Recollection:
     """What is known of pools."""
     guard_runs: tuple[GuardRun, ...] = ()
     """Every run of every slot with a guard, in the order in which they began."""
+    guard_figures: Mapping[str, GuardFigures] = field(default_factory=dict)
+    """What guards measured, by lease id: of the last leases."""
 
     @property
     def rests(self) -> tuple[Rest, ...]:
@@ -118,6 +122,7 @@ class Memory:
     starts: dict[str, Start] = field(default_factory=dict)
     capacity: dict[tuple[str, str], Capacity] = field(default_factory=dict)
     guard_runs: list[GuardRun] = field(default_factory=list)
+    guard_figures: dict[str, GuardFigures] = field(default_factory=dict)
     was_lost: bool = False
     counted_again: set[str] = field(default_factory=set)
     _made: Recollection | None = None
@@ -192,6 +197,14 @@ class Memory:
         while len(self.starts) > MOST_STARTS:
             self.starts.pop(next(iter(self.starts)))
 
+    def put_guard_figures(self, told: GuardFigures) -> None:
+        """Remember what a guard measured, of the leases that told something last."""
+        # Another mapping, because recollections share it; the last to tell is the last to be forgotten.
+        self.guard_figures = {key: one for key, one in self.guard_figures.items() if key != told.lease_id}
+        self.guard_figures[told.lease_id] = told
+        while len(self.guard_figures) > MOST_GUARD_FIGURES:
+            self.guard_figures.pop(next(iter(self.guard_figures)))
+
     def put_capacity(self, changed: Mapping[tuple[str, str], Capacity | None]) -> None:
         """Remember pools, and forget those that are None."""
         merged = {**self.capacity, **changed}
@@ -254,6 +267,7 @@ class Memory:
             credits=dict(self.credits),
             capacity=tuple(self.capacity[key] for key in sorted(self.capacity)),
             guard_runs=tuple(self.guard_runs),
+            guard_figures=self.guard_figures,
         )
 
     def _recent_losses(self, now: dt.datetime) -> list[Loss]:

@@ -21,6 +21,7 @@ from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd
 from agent.domain.record import lease as leases_domain
 from agent.domain.record.event import Event
+from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.intent import Intent, IntentState
 from agent.domain.record.lease import Lease
@@ -177,6 +178,11 @@ class Transaction:
         self._news.guard_runs.append(run)
         self._write(guard_rows.BEGUN, guard_rows.row(run))
 
+    def keep_guard_figures(self, told: GuardFigures) -> None:
+        """Store what the guard of a lease measured, instead of its earlier figures."""
+        self._news.guard_figures.append(told)
+        self._write(guard_rows.MEASURED, guard_rows.figures_row(told))
+
     def add_speed(self, more: Speed) -> None:
         """Add to the measured speed of a workload on a GPU model."""
         known = self._news.speed(more.workload, more.gpu) or Speed(more.workload, more.gpu)
@@ -201,9 +207,9 @@ class Transaction:
         if part.spoiled:
             self._write(phase_rows.SPOILED, phase_rows.move(tenure, part, part.spoiled))
 
-    def add_loss(self, lease_id: str, at: dt.datetime, cause: Cause, lost: int) -> None:
-        """Store the time that an interruption took, in microseconds."""
-        self._write(phase_rows.LOST, phase_rows.loss(lease_id, at, cause, lost))
+    def add_loss(self, lease_id: str, at: dt.datetime, cause: Cause, lost: int, *, is_measured: bool = False) -> None:
+        """Store the time that an interruption took, in microseconds, and whether a guard measured it."""
+        self._write(phase_rows.LOST, phase_rows.loss(lease_id, at, cause, lost, is_measured=is_measured))
 
     def add_estimate(self, line: BillLine) -> None:
         """Store our count of an instance's day; the first count stays."""

@@ -80,6 +80,7 @@ def fleet(
         known_since=instant.known_since,
         typical=instant.typical,
         guard_reports=instant.guard_reports,
+        guard_figures=known.guard_figures,
     )
     seen = availability.by_workload(known.capacity, made) | availability_by_market.by_workload(known.capacity, made)
     return msgspec.structs.replace(made, capacity=seen)

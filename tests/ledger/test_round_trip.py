@@ -14,6 +14,7 @@ from agent.domain.market.host import HostRecord
 from agent.domain.market.price import PriceSample
 from agent.domain.money import Usd
 from agent.domain.record.event import Event
+from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
@@ -92,6 +93,16 @@ def test_rests(link: sa.Connection, rest: Rest) -> None:
 def test_runs(link: sa.Connection, place: Slot, number: int, name: str, digest: str, at: dt.datetime) -> None:
     run = GuardRun(place, number, name, digest, at)
     assert guard_rows.run_of(stored(link, guard_rows.BEGUN, guard_rows.row(run), schema.guard_runs)) == run
+
+
+@given(values.slots, values.ids, values.texts, values.times)
+def test_guard_figures(link: sa.Connection, place: Slot, lease: str, name: str, at: dt.datetime) -> None:
+    for told in (
+        GuardFigures(lease, place, "vast", "h1", 1, 1, at),
+        GuardFigures(lease, place, "vast", "h1", 2, 3, at, -0.5, name, at, 2**53, 1.5, 0.0, 2.5),
+    ):
+        row = guard_rows.figures_row(told)
+        assert guard_rows.figures_of(stored(link, guard_rows.MEASURED, row, schema.guard_figures)) == told
 
 
 @given(values.samples)

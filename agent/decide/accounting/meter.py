@@ -121,11 +121,19 @@ def stretch_seconds(held: Lease, until: datetime, checkpoint: Checkpoint, ready:
     return useful_seconds(max(ran, 0.0), replace(checkpoint, restore=timedelta()), is_lost=is_lost)
 
 
-def stretch_end(held: Lease, at: datetime, work: Workload | None, *, is_lost: bool) -> Charge:
-    """Return the useful time of a stretch of running that ended at `at`, as a charge without money."""
-    promise = work.checkpoint if work else Checkpoint()
-    useful = stretch_seconds(held, at, promise, work.ready if work else Readiness(), is_lost=is_lost)
-    return Charge(held.lease_id, at.date(), useful_seconds=useful)
+def stretch_end(
+    held: Lease, at: datetime, work: Workload | None, *, is_lost: bool, kept_at: datetime | None = None
+) -> Charge:
+    """Return the useful time of a stretch of running that ended at `at`, as a charge without money.
+
+    Of a lost one the work up to `kept_at` is kept, where a guard measured that.
+    """
+    day = at.date()
+    promise, ready = (work.checkpoint, work.ready) if work else (Checkpoint(), Readiness())
+    if is_lost and kept_at is not None:
+        at, is_lost = min(at, kept_at), False
+    useful = stretch_seconds(held, at, promise, ready, is_lost=is_lost)
+    return Charge(held.lease_id, day, useful_seconds=useful)
 
 
 def outstanding(leases: Iterable[Lease], now: datetime) -> money.Usd:

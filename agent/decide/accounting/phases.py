@@ -29,6 +29,8 @@ class Promise:
 
     checkpoint: Checkpoint = Checkpoint()
     ready: Readiness = field(default_factory=Readiness)
+    kept_at: datetime | None = None
+    """When what is kept was made, where a guard measured it: the word of the checkpoint is then not needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +45,9 @@ class Ran:
     is_lost: bool = False
 
 
-def promise(work: Workload | None) -> Promise:
-    """Return the data of a workload; an unknown workload has the usual values."""
-    return Promise() if work is None else Promise(work.checkpoint, work.ready)
+def promise(work: Workload | None, kept_at: datetime | None = None) -> Promise:
+    """Return the data of a workload; an unknown workload has the usual values. `kept_at` was measured."""
+    return Promise(kept_at=kept_at) if work is None else Promise(work.checkpoint, work.ready, kept_at)
 
 
 def split(held: Lease, until: datetime, turns: Sequence[meter.Turn], promised: Promise, ran: Ran) -> tuple[Phases, ...]:
@@ -105,8 +107,10 @@ class _Walk:
         did_run, self._runs = self._runs, False
         if not did_run or not self._ran.is_lost or begin is None or at <= begin:
             return
-        checkpoint = self._promised.checkpoint
-        if checkpoint.place is not CheckpointPlace.NONE and checkpoint.interval > timedelta():
+        checkpoint, kept_at = self._promised.checkpoint, self._promised.kept_at
+        if kept_at is not None:
+            begin = min(max(begin, kept_at), at)
+        elif checkpoint.place is not CheckpointPlace.NONE and checkpoint.interval > timedelta():
             begin += (at - begin) // checkpoint.interval * checkpoint.interval
         for start, end in meter.days(begin, at):
             self._found.append(Phases(self._held.lease_id, start.date(), spoiled=_micros(start, end)))

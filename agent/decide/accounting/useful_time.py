@@ -6,7 +6,7 @@ A stretch that an interruption ends is worth what its charge says; one that we e
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from agent.decide.accounting import meter
+from agent.decide.accounting import kept_work, meter
 from agent.domain.fleet import Fleet
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.ready_sign import Readiness
@@ -65,4 +65,7 @@ def _whole(fleet: Fleet, held: Lease) -> float:
 def _seconds(fleet: Fleet, held: Lease, *, is_lost: bool) -> float:
     work = fleet.workload(held.slot.workload)
     promise, ready = (work.checkpoint, work.ready) if work else (Checkpoint(), Readiness())
+    kept_at = kept_work.kept_at(fleet, held) if is_lost else None
+    if kept_at is not None:
+        return meter.stretch_seconds(held, min(kept_at, fleet.now), promise, ready, is_lost=False)
     return meter.stretch_seconds(held, fleet.now, promise, ready, is_lost=is_lost)

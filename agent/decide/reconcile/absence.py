@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from agent.decide.accounting import meter, phases
+from agent.decide.accounting import kept_work, meter, phases
 from agent.decide.facts import Alert, Fact, LeaseChanged
 from agent.decide.reconcile import agreed_rate, cause, loss_cooldown, ownership, turns
 from agent.decide.reconcile.pass_memory import Absence, Memory
@@ -118,13 +118,13 @@ def _gone(
     ends = turns.to_the_end(held, turns.Look(last_seen, view.events), missed_at)
     stopped_at = meter.first_stop(ends, last_seen)
     is_release = held.state is LeaseState.RELEASING
-    work = fleet.workload(held.slot.workload)
+    work, kept_at = fleet.workload(held.slot.workload), kept_work.kept_at(fleet, held)
     ran = phases.Ran(held.run_since, stopped_at, is_lost=not is_release)
-    split = phases.split(held, missed_at, ends, phases.promise(work), ran)
+    split = phases.split(held, missed_at, ends, phases.promise(work, kept_at), ran)
     charges = meter.accrue(held, missed_at, ends)
     charges = (*charges, *agreed_rate.at_end(held, charges, missed_at), *phases.charges(split))
     if held.run_since is not None:
-        charges = (*charges, meter.stretch_end(held, stopped_at, work, is_lost=not is_release))
+        charges = (*charges, meter.stretch_end(held, stopped_at, work, is_lost=not is_release, kept_at=kept_at))
     after = replace(
         held, state=LeaseState.ENDED, ended_at=now, bills=Bills.NOTHING, accrued_until=missed_at, run_since=None
     )

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from agent.decide.accounting import meter, phases
+from agent.decide.accounting import kept_work, meter, phases
 from agent.decide.facts import Fact, LeaseChanged, LeaseDisowned
 from agent.decide.reconcile import (
     absence,
@@ -334,11 +334,12 @@ def _metered(
     # What stopped and runs again by now, seen by nobody, is another stretch of running.
     has_stopped = any(turn is not Bills.GPU_AND_DISK for _, turn in change.turns)
     goes_on = runs and not has_stopped
+    work, kept_at = fleet.workload(held.slot.workload), kept_work.kept_at(fleet, held)
     since = (held.run_since if goes_on and held.run_since else turned) if runs else None
     if not goes_on and held.run_since is not None:
-        charges.append(meter.stretch_end(held, stopped_at, fleet.workload(held.slot.workload), is_lost=is_lost))
+        charges.append(meter.stretch_end(held, stopped_at, work, is_lost=is_lost, kept_at=kept_at))
     ran = phases.Ran(since, None if runs or held.run_since is None else stopped_at, is_lost=is_lost)
-    promised = phases.promise(fleet.workload(held.slot.workload))
+    promised = phases.promise(work, kept_at)
     charges += phases.charges(phases.split(held, until, change.turns, promised, ran))
     after = replace(
         held,

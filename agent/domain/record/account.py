@@ -54,3 +54,5 @@ class Taken:
     at: datetime
     cause: Cause
     lost: int
+    is_measured: bool = False
+    """Whether a guard measured it; else it follows from the interval that the workload promises."""

@@ -25,6 +25,8 @@ class GuardBeat(msgspec.Struct, frozen=True):
     checkpoint_bytes: Annotated[int, msgspec.Meta(ge=0, le=2**53)] | None = None
     checkpoint_took_seconds: Seconds | None = None
     upload_seconds: Seconds | None = None
+    upload_lag_seconds: Seconds | None = None
+    """From the making of that checkpoint until the bucket had it."""
     restore_seconds: Seconds | None = None
     answered: Name | None = None
     """The last order of the daemon that it has carried out."""

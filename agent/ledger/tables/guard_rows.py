@@ -1,16 +1,23 @@
-"""Runs of slots between the domain and their table."""
+"""Runs of slots, and what guards measured, between the domain and their tables."""
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
 import sqlalchemy as sa
 
+from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.guard_run import GuardRun
 from agent.domain.slot import Slot
 from agent.ledger.tables import schema
 
 RUNS = sa.select(schema.guard_runs)
 BEGUN = sa.insert(schema.guard_runs)
+MOST_GUARD_FIGURES = 512
+"""Leases whose figures are remembered: those of older ones say little about the present work."""
+_FIGURES = schema.guard_figures
+LAST_FIGURES = sa.select(_FIGURES).order_by(_FIGURES.c.told_at.desc()).limit(MOST_GUARD_FIGURES)
+MEASURED = sa.insert(_FIGURES).prefix_with("OR REPLACE")
 
 
 def row(run: GuardRun) -> dict[str, Any]:
@@ -29,3 +36,16 @@ def run_of(columns: Mapping[str, Any]) -> GuardRun:
     """Return the run of a row."""
     place = Slot(columns["workload"], columns["slot"])
     return GuardRun(place, columns["run"], columns["name"], columns["spec_digest"], columns["begun_at"])
+
+
+def figures_row(told: GuardFigures) -> dict[str, Any]:
+    """Return the columns of what a guard measured."""
+    columns = {each.name: getattr(told, each.name) for each in dataclasses.fields(told)}
+    return {**columns, "workload": told.slot.workload, "slot": told.slot.index}
+
+
+def figures_of(columns: Mapping[str, Any]) -> GuardFigures:
+    """Return the figures of a row."""
+    place = Slot(columns["workload"], columns["slot"])
+    rest = {name: value for name, value in columns.items() if name not in {"workload", "slot"}}
+    return GuardFigures(slot=place, **rest)

@@ -65,6 +65,6 @@ def move(tenure: Tenure, part: Phases, micros: int) -> dict[str, Any]:
     return {"this_lease": part.lease_id, "this_day": part.day, "this_tenure": tenure, "micros": micros}
 
 
-def loss(lease_id: str, at: dt.datetime, cause: Cause, lost: int) -> dict[str, Any]:
+def loss(lease_id: str, at: dt.datetime, cause: Cause, lost: int, *, is_measured: bool) -> dict[str, Any]:
     """Return the columns of what an interruption took."""
-    return {"lease_id": lease_id, "at": at, "cause": cause, "lost": lost}
+    return {"lease_id": lease_id, "at": at, "cause": cause, "lost": lost, "is_measured": is_measured}

@@ -19,6 +19,7 @@ from agent.ledger.tables.types import (
     CleanText,
     DayText,
     EnumText,
+    Flag,
     JsonText,
     MicroUsd,
     MicroUsdPerHour,
@@ -29,7 +30,7 @@ from agent.ledger.tables.types import (
 
 FIRST = "0100"
 """The schema of the first release. Earlier ones were never released, and there is no upgrade from them."""
-REVISION = "0102"
+REVISION = "0103"
 """The newest migration. It is here so that opening an up-to-date ledger need not import Alembic."""
 
 METADATA = columns.METADATA
@@ -182,6 +183,8 @@ losses = columns.table(
     [sa.Column("lease_id", sa.Text, primary_key=True), sa.Column("at", UtcMicros, primary_key=True)],
     columns.enum("cause", Cause),
     columns.counts("lost"),
+    # Without a check, as in leases; NULL in rows of before: not measured.
+    [sa.Column("is_measured", Flag)],
     has_rowid=False,
 )
 
@@ -327,6 +330,23 @@ guard_runs = columns.table(
     [sa.Column("slot", sa.Integer, primary_key=True), sa.Column("run", sa.Integer, primary_key=True)],
     columns.text("name", "spec_digest"),
     columns.times("begun_at"),
+    has_rowid=False,
+)
+
+guard_figures = columns.table(
+    "guard_figures",
+    columns.keys("lease_id"),
+    columns.text("workload"),
+    columns.counts("slot"),
+    columns.text("market", "host_id"),
+    columns.counts("run", "stretch"),
+    columns.times("told_at"),
+    [sa.Column("progress", sa.REAL)],
+    columns.text("manifest"),
+    columns.maybe_times("kept_at"),
+    [sa.Column("checkpoint_bytes", sa.Integer), sa.Column("took_seconds", sa.REAL)],
+    [sa.Column("upload_seconds", sa.REAL), sa.Column("restore_seconds", sa.REAL)],
+    columns.not_negative("checkpoint_bytes", "took_seconds", "upload_seconds", "restore_seconds"),
     has_rowid=False,
 )
 

@@ -81,4 +81,4 @@ def taken(since: dt.datetime | None, until: dt.datetime | None) -> Query:
 
 def taken_of(columns: Mapping[str, Any]) -> Taken:
     """Return what a row says that an interruption took."""
-    return Taken(columns["lease_id"], columns["at"], columns["cause"], columns["lost"])
+    return Taken(columns["lease_id"], columns["at"], columns["cause"], columns["lost"], bool(columns["is_measured"]))

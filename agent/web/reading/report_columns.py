@@ -49,6 +49,12 @@ def notes(report: Mapping[str, Any]) -> list[str]:
         against = "the on-demand market of that time" if report["against"] == "on_demand" else report["against"]
         left = f"${total['unpriced_dollars']:.4f} and {total['unknown_hours']:.2f} useful hours"
         found.append(f"{against} has no price for {', '.join(report['unpriced'])}: {left} are compared with nothing")
+    if report.get("measured_interruptions"):
+        count, hours = report["measured_interruptions"], report["measured_lost_hours"]
+        found.append(
+            f"lost work of {count} of {total['interruptions']} interruptions is measured by guards: {hours:.2f} h, "
+            f"{60 * hours / count:.1f} min each; that of the others follows from the checkpoint interval you wrote"
+        )
     together = total["dollars"] + total.get("unpriced_dollars", 0.0) + report["unmetered_dollars"]
     at = f"{datetime.fromisoformat(report['as_of']):%Y-%m-%d %H:%M:%S} UTC"
     since = f"${report['unmetered_dollars']:.4f} more, since the last metering: ${together:.4f} in all"

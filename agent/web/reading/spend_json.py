@@ -1,12 +1,12 @@
 """Reports of spend and savings as JSON: dollars, hours and ratios of sums kept in whole millionths."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from agent.decide.accounting.accounts import PHASES, Sum
 from agent.decide.accounting.savings import Saving
 from agent.domain.money import MICROS
-from agent.domain.record.account import HOUR
+from agent.domain.record.account import HOUR, Taken
 
 
 def spent(key: str, one: Sum) -> dict[str, Any]:
@@ -40,6 +40,12 @@ def saved(key: str, one: Saving) -> dict[str, Any]:
         "unpriced_dollars": one.unpriced / MICROS,
         "unknown_hours": one.unknown / HOUR,
     }
+
+
+def measured(taken: Iterable[Taken]) -> dict[str, Any]:
+    """Return how much work the guards measured to be lost, and in how many interruptions."""
+    known = [one.lost for one in taken if one.is_measured]
+    return {"measured_interruptions": len(known), "measured_lost_hours": sum(known) / HOUR}
 
 
 def report(by: str, rows: list[dict[str, Any]], total: dict[str, Any], **more: Any) -> Mapping[str, Any]:  # noqa: ANN401

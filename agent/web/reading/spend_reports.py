@@ -51,7 +51,8 @@ async def spend(reader: Reader, asked: Asked, now: datetime) -> Mapping[str, Any
     def told() -> Mapping[str, Any]:
         sums = accounts.grouped(asked.by, lines, taken)
         rows = [shown.spent(key, one) for key, one in sums.items()]
-        return shown.report(asked.by, rows, shown.spent("all", accounts.total(sums.values())), **cut, **more)
+        total = shown.spent("all", accounts.total(sums.values()))
+        return shown.report(asked.by, rows, total, **shown.measured(taken), **cut, **more)
 
     return await asyncio.to_thread(told)
 

@@ -1,0 +1,94 @@
+"""What guards measured since it was last written down.
+
+Invariants:
+1. Nothing is believed that our own clock denies: no duration is longer than the lease, no checkpoint larger than its
+   disk, and none is kept before the stretch of running that made it began or after that ended.
+2. Times of a host are only used as durations; a checkpoint is dated by the reading that first showed it.
+3. A beat from before the present stretch of running says nothing of it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from agent.decide.facts import GuardMeasured
+from agent.domain.fleet import Fleet
+from agent.domain.record.guard_figures import GuardFigures
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.guard_report import GuardBeat, GuardReport
+
+_GIGABYTE = 1_000_000_000
+
+
+def told(fleet: Fleet) -> Iterator[GuardMeasured]:
+    """Yield the figures of every lease whose guard reports something new."""
+    for held in fleet.leases:
+        report = fleet.guard_reports.get(held.intent_id)
+        work = fleet.workload(held.slot.workload)
+        if report is None or report.beat is None or held.guard_run is None or held.is_held or work is None:
+            continue
+        before = fleet.guard_figures.get(held.lease_id)
+        if not _is_of_now(held, report, before):
+            continue
+        after = _read(held, report, report.beat, before)
+        if before is None or replace(after, told_at=before.told_at) != before:
+            yield GuardMeasured(after, before)
+
+
+def _is_of_now(held: Lease, report: GuardReport, before: GuardFigures | None) -> bool:
+    """Return whether the beat is of the last stretch of running."""
+    changed = report.beat_changed_at
+    if held.run_since is None:
+        # It stopped: only news of the stretch that was being read already is of that stretch.
+        return before is not None and before.stretch == held.runs and changed is not None and changed > before.told_at
+    return held.runs <= 1 or (changed is not None and changed >= held.run_since)
+
+
+def _read(held: Lease, report: GuardReport, beat: GuardBeat, before: GuardFigures | None) -> GuardFigures:
+    longest = max((report.read_at - held.opened_at).total_seconds(), 0.0)
+    known = before if before is not None and before.stretch == held.runs else None
+    manifest = beat.manifest or (known.manifest if known is not None else "")
+    return GuardFigures(
+        lease_id=held.lease_id,
+        slot=held.slot,
+        market=held.market,
+        host_id=held.host_id,
+        run=held.guard_run or 0,
+        stretch=held.runs,
+        told_at=report.read_at,
+        progress=beat.progress,
+        manifest=manifest,
+        kept_at=_kept_at(held, report, beat, known, manifest),
+        checkpoint_bytes=_size(beat.checkpoint_bytes, held) or (before.checkpoint_bytes if before else None),
+        took_seconds=_first(_span(beat.checkpoint_took_seconds, longest), before.took_seconds if before else None),
+        upload_seconds=_first(_span(beat.upload_seconds, longest), before.upload_seconds if before else None),
+        restore_seconds=_first(_span(beat.restore_seconds, longest), before.restore_seconds if before else None),
+    )
+
+
+def _kept_at(
+    held: Lease, report: GuardReport, beat: GuardBeat, known: GuardFigures | None, manifest: str
+) -> datetime | None:
+    if known is not None and known.manifest == manifest:
+        return known.kept_at
+    if not manifest:
+        return held.run_since
+    if report.beat_changed_at is None:
+        # The first reading of this daemon: how old that checkpoint is nobody knows.
+        return None
+    begun = held.run_since or (known.kept_at if known is not None else None) or held.opened_at
+    lag = min(beat.upload_lag_seconds or 0.0, max((report.read_at - begun).total_seconds(), 0.0))
+    ended = report.read_at if held.state is LeaseState.RUNNING else min(report.read_at, held.state_since)
+    return max(min(report.read_at - timedelta(seconds=lag), ended), begun)
+
+
+def _span(seconds: float | None, longest: float) -> float | None:
+    return seconds if seconds is not None and 0.0 <= seconds <= longest else None
+
+
+def _size(size_bytes: int | None, held: Lease) -> int | None:
+    return size_bytes if size_bytes is not None and 0 < size_bytes <= held.disk_gb * _GIGABYTE else None
+
+
+def _first(new: float | None, old: float | None) -> float | None:
+    return new if new is not None else old
