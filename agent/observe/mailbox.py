@@ -129,7 +129,9 @@ class Mailbox:
             return None
         self._away.discard(target.place)
         beat = beat if beat is not None and beat.lease == target.lease else None
-        return GuardReport(began, beat, _changed_at(self.reports.get(target.lease), beat, began), _cleaned(end), unread)
+        before = self.reports.get(target.lease)
+        changed, seen = _changed_at(before, beat, began), _seen_at(before, beat, began)
+        return GuardReport(began, beat, changed, _cleaned(end), unread, seen)
 
     def _client(self, place: Bucket) -> BucketClient:
         """Return the client of a bucket, made anew when its key has changed."""
@@ -180,6 +182,12 @@ def _changed_at(before: GuardReport | None, beat: GuardBeat | None, now: datetim
     if before is None or beat is None:
         return None
     return before.beat_changed_at if before.beat == beat else now
+
+
+def _seen_at(before: GuardReport | None, beat: GuardBeat | None, now: datetime) -> datetime:
+    """Return since when each reading found this beat, or none."""
+    is_same = before is not None and before.beat == beat
+    return (before.beat_seen_at if before is not None and is_same else None) or now
 
 
 def _cleaned(end: GuardEnd | None) -> GuardEnd | None:

@@ -82,6 +82,18 @@ async def test_nobody_knows_how_old_the_first_beat_is_that_was_read(server: S3Se
     assert (first.beat_changed_at, second.beat_changed_at) == (None, second.read_at)
 
 
+async def test_a_beat_is_dated_by_the_first_reading_that_found_it_also_where_there_is_none(server: S3Server) -> None:
+    listener = Listener(server.place())
+    silent, still = await listener.heard(), await listener.heard()
+    await put(server, "beat.json", BEAT)
+    spoke, same = await listener.heard(), await listener.heard()
+    await put(server, "beat.json", {**BEAT, "sequence": 5})
+    again = await listener.heard()
+    seen = [report and (report.beat_seen_at, report.read_at) for report in (silent, still, spoke, same, again)]
+    reads = [report.read_at for report in (silent, still, spoke, same, again) if report is not None]
+    assert seen == list(zip([reads[0], reads[0], reads[2], reads[2], reads[4]], reads, strict=True))
+
+
 async def test_what_another_lease_says_is_no_beat_and_its_failure_no_end(server: S3Server) -> None:
     await put(server, "beat.json", BEAT)
     await put(server, "ended-00aa.json", {**END, "done": False, "code": 3})

@@ -132,3 +132,17 @@ async def test_a_run_that_begins_between_leases_is_told_once_and_a_rename_is_non
                 await world.app._keep_in_step((work,))
             (event,) = await world.events("workload.run_begun")
             assert event.reason == "train/0 begins run 2, without the checkpoints of run 1"
+
+
+async def test_a_guard_that_falls_silent_is_told_once_and_its_lease_goes_on(tmp_path: Path) -> None:
+    with s3_server.served() as server:
+        async with rehearsed(tmp_path, workloads=(guarded(server),), credential=lambda _: SECRET) as world:
+            lease = await world.until_running()
+            beat = {"version": 1, "sequence": 1, "lease": lease.intent_id, "phase": "running"}
+            await asyncio.to_thread(server.put, f"train/{FLEET}/train/0/1/beat.json", json.dumps(beat).encode())
+            await world.cycle(minutes=14)
+            assert not await world.events("alert.guard_silent")
+            await world.cycle(minutes=10)
+            (told,) = await world.events("alert.guard_silent")
+            assert "the guard of train/0" in told.reason
+            assert world.lease().is_live

@@ -57,6 +57,7 @@ class EventKind(StrEnum):
     ALERT_CREDIT_SHORT = "alert.credit_short"
     ALERT_CREDIT_UNKNOWN = "alert.credit_unknown"
     ALERT_DEADLINE_AT_RISK = "alert.deadline_at_risk"
+    ALERT_GUARD_SILENT = "alert.guard_silent"
     ALERT_IDLE = "alert.idle"
     ALERT_LABEL_LOST = "alert.label_lost"
     ALERT_MARKET_FAULT = "alert.market_fault"

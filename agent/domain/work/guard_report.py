@@ -61,3 +61,5 @@ class GuardReport:
     """The final end of the run's work, or that of this lease where there is no final one."""
     unread_end: str = ""
     """The name of an end that is there and cannot be read; it is not known what it says."""
+    beat_seen_at: datetime | None = None
+    """Since when each reading found this beat, or none, by the daemon's clock; a restart begins anew."""
