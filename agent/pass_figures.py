@@ -7,7 +7,7 @@ from agent.cycle import Pass
 from agent.decide.accounting import meter, useful_time
 from agent.decide.facts import LeaseChanged
 from agent.decide.limits import budget_alerts, credit_watch
-from agent.decide.pricing import requirement_check
+from agent.decide.pricing import measured_checkpoints, requirement_check
 from agent.domain.fleet import Fleet
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.paid_time import Phases
@@ -43,6 +43,10 @@ class Figures:
         self._see_charges(changes)
         self._see_useful(done.fleet, changes)
         self._see_prices(done.fleet)
+        measured = {work.name: measured_checkpoints.of(done.fleet, work) for work in done.fleet.workloads}
+        metrics.named.see_measured(
+            {work: {name: one.figure for name, one in figures.items()} for work, figures in measured.items()}
+        )
         self.see_ledger(app)
         for drift in app.overseer.drifts:
             metrics.see_drift(drift.market, drift.share)

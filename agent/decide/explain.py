@@ -1,13 +1,20 @@
 """A plan as sentences and as JSON: the choice, the next best ones, and why the rest was refused."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
 from agent.decide.moves import checkpointing
 from agent.decide.plan import Plan
-from agent.decide.pricing import cooldowns, host_record, ranking, requirement_check, useful_hour
+from agent.decide.pricing import (
+    cooldowns,
+    host_record,
+    measured_checkpoints,
+    ranking,
+    requirement_check,
+    useful_hour,
+)
 from agent.decide.pricing import funnel as funnels
 from agent.decide.pricing.funnel import Funnel, Relaxed
 from agent.decide.strategy import Candidate, Pricing
@@ -44,6 +51,10 @@ class Explanation:
     """The one requirement whose drop alone lets the most of that sample fit; None where no single one helps."""
     advised: tuple[tuple[str, str, Advice], ...] = ()
     """The interval of checkpoints: (slot, host, advice) of leases and of planned rents."""
+    measured: Mapping[str, measured_checkpoints.Measured] = field(default_factory=dict)
+    """What guards measured of its checkpoints."""
+    used: frozenset[str] = frozenset()
+    """The names of those figures that stand in for the file's."""
 
 
 def explain(fleet: Fleet, made: Plan, work: Workload) -> Explanation:
@@ -54,7 +65,8 @@ def explain(fleet: Fleet, made: Plan, work: Workload) -> Explanation:
     taken = requirement_check.Taken(held, cooldowns.in_force(fleet).cooling)
     hazard = host_record.market_hazard(fleet.hosts.values(), fleet.now)
     hosts = host_record.pooled(fleet.hosts, fleet.now)
-    ranked = ranking.ranking(book, work, _both_ways(work), hosts, taken, fleet.now, hazard)
+    reckoned = measured_checkpoints.believed(fleet, work)
+    ranked = ranking.ranking(book, reckoned, _both_ways(work), hosts, taken, fleet.now, hazard)
     return Explanation(
         workload=work.name,
         decisions=tuple(decision for decision in made.decisions if slot_of(decision).workload == work.name),
@@ -64,12 +76,14 @@ def explain(fleet: Fleet, made: Plan, work: Workload) -> Explanation:
         funnel=funnels.of(fleet, work, taken),
         relaxed=funnels.relaxed(fleet, work, taken),
         advised=tuple(_advised(fleet, made, work)),
+        measured=measured_checkpoints.of(fleet, work),
+        used=measured_checkpoints.used(fleet, work),
     )
 
 
 def _advised(fleet: Fleet, made: Plan, work: Workload) -> Iterator[tuple[str, str, Advice]]:
     for held in (held for place in work.places for held in fleet.leases_of(place)):
-        given = checkpointing.of_lease(fleet, held, work)
+        given = checkpointing.of_lease(fleet, held, measured_checkpoints.believed(fleet, work))
         if given is not None:
             yield str(held.slot), held.host_id, given
     for decision in made.decisions:
@@ -165,6 +179,17 @@ def explanation_json(explained: Explanation) -> dict[str, Any]:
                 "by_age": [{"age_seconds": age, "seconds": seconds} for age, seconds in given.by_age],
             }
             for slot, host, given in explained.advised
+        ],
+        "measured": [
+            {
+                "figure": name,
+                "median": one.figure,
+                "unit": measured_checkpoints.UNITS[name],
+                "leases": one.leases,
+                "hosts": one.hosts,
+                "is_used": name in explained.used,
+            }
+            for name, one in sorted(explained.measured.items())
         ],
     }
 

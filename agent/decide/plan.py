@@ -20,7 +20,16 @@ from agent.decide.deadline import availability, availability_by_market, deadline
 from agent.decide.limits import limits
 from agent.decide.moves import break_before_make, checkpointing, due_endings, rests_after_writes
 from agent.decide.operators import operator_holds, reload
-from agent.decide.pricing import cooldowns, funnel, host_record, ranking, requirement_check, rival_bids, spread
+from agent.decide.pricing import (
+    cooldowns,
+    funnel,
+    host_record,
+    measured_checkpoints,
+    ranking,
+    requirement_check,
+    rival_bids,
+    spread,
+)
 from agent.decide.pricing.cooldowns import InForce
 from agent.decide.reconcile import ownership, workload_end
 from agent.decide.strategy import Candidate, Pricing, Proposal, SlotView, Tuned, View
@@ -101,8 +110,9 @@ def plan(
 
 def _settled(proposal: Proposal, work: Workload, bounds: Bounds, now_standing: limits.Standing) -> Decision:
     """Return the decision about a proposal. Only these steps replace a decision, in this order."""
+    believed = measured_checkpoints.believed(bounds.fleet, work)
     # A refusal of a moment ago, or a place that was just left, is not asked for again.
-    wanted = rests_after_writes.instead(_decision(proposal, work), work, bounds.fleet)
+    wanted = rests_after_writes.instead(_decision(proposal, believed), work, bounds.fleet)
     # A slot that was moved a moment ago is not moved again, and a person's hold outranks the strategy.
     wanted = _willed(_cooled(wanted, bounds.in_force), bounds.in_force)
     # Limits, the proof that an instance is ours, and leases that could not be rented again outrank both.
@@ -110,7 +120,7 @@ def _settled(proposal: Proposal, work: Workload, bounds: Bounds, now_standing: l
     # If no budget allows the old and the new lease together, the old one goes first.
     decision = break_before_make.instead(decision, proposal, wanted, work, bounds.fleet, bounds.caps)
     if isinstance(decision, Pause) and proposal.candidate is not None:
-        rent = _cooled(_rent(proposal.slot, proposal.candidate, work, proposal.reason), bounds.in_force)
+        rent = _cooled(_rent(proposal.slot, proposal.candidate, believed, proposal.reason), bounds.in_force)
         rent = _allowed(_willed(rent, bounds.in_force), bounds, now_standing.after(decision))
         # Cancelling a start for a move that may not be made would leave the slot with neither.
         decision = rent if isinstance(rent, Hold) else decision
@@ -231,6 +241,7 @@ def _ranked(fleet: Fleet, work: Workload, pricing: Pricing, ground: Ground) -> I
 
 def _search(fleet: Fleet, work: Workload, pricing: Pricing, ground: Ground) -> Iterable[Candidate]:
     """Return the candidates of its markets; the set of used hosts only grows, so earlier results stay in order."""
+    work = measured_checkpoints.believed(fleet, work)
     book = ground.books.of(work)
     asked = ranking.question(work, pricing)
     if asked not in ground.searches:

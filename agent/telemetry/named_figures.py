@@ -5,6 +5,8 @@
 2. Slots are as many as the configuration says. At most `MOST_AVOIDED` cooldowns are named, those that last longest.
 """
 
+from collections.abc import Mapping
+
 from prometheus_client import CollectorRegistry, Gauge
 
 from agent.domain.fleet import Fleet
@@ -14,6 +16,7 @@ from agent.domain.record.lease import Lease, LeaseState
 from agent.telemetry.plain_text import plain
 
 MOST_AVOIDED = 20
+SIZE = "checkpoint_bytes"
 LONGEST = 80
 """Characters of a name: a market writes hosts and owners."""
 AVOIDED = {
@@ -44,6 +47,27 @@ class NamedFigures:
             f"Until when a host, owner, model or market gets no rent; the {MOST_AVOIDED} that last longest.",
             ("kind", "target"), registry=target,
         )  # fmt: skip
+
+        self.measured = Gauge(
+            "gpubid_measured_checkpoint_seconds",
+            "Median over hosts of what guards measured: seconds to make a checkpoint, to upload it and to restore it.",
+            ("workload", "figure"), registry=target,
+        )  # fmt: skip
+        self.measured_size = Gauge(
+            "gpubid_measured_checkpoint_bytes", "Median over hosts of the size of a checkpoint, as guards measured it.",
+            ("workload",), registry=target,
+        )  # fmt: skip
+
+    def see_measured(self, found: Mapping[str, Mapping[str, float]]) -> None:
+        """Write by workload what guards measured; what nobody measured has no series."""
+        self.measured.clear()
+        self.measured_size.clear()
+        for workload, figures in found.items():
+            for name, figure in figures.items():
+                if name == SIZE:
+                    self.measured_size.labels(workload).set(figure)
+                else:
+                    self.measured.labels(workload, name.removesuffix("_seconds")).set(figure)
 
     def see(self, fleet: Fleet) -> None:
         """Write them after a cycle."""

@@ -187,6 +187,18 @@ def test_what_gets_no_rent_is_named_and_bounded(registry: CollectorRegistry, fig
     assert "gpubid_avoided_until_timestamp_seconds{" not in generate_latest(registry).decode()
 
 
+def test_what_guards_measured_has_a_series_a_figure_and_none_where_nothing_was(
+    registry: CollectorRegistry, figures: metrics.Metrics
+) -> None:
+    figures.named.see_measured({"train": {"restore_seconds": 31.0, "checkpoint_bytes": 5e9}, "other": {}})
+    assert value(registry, "measured_checkpoint_seconds", workload="train", figure="restore") == 31
+    assert value(registry, "measured_checkpoint_bytes", workload="train") == 5e9
+    assert generate_latest(registry).decode().count("gpubid_measured_checkpoint_seconds{") == 1
+    figures.named.see_measured({})
+    assert "gpubid_measured_checkpoint_seconds{" not in generate_latest(registry).decode()
+    assert value(registry, "measured_checkpoint_bytes", workload="train") is None
+
+
 def test_what_is_gone_is_shown_as_gone(registry: CollectorRegistry, figures: metrics.Metrics) -> None:
     figures.see_fleet(fleet())
     down = MarketView(market="vast", is_fresh=False, listed_at=NOW)

@@ -127,16 +127,30 @@ def _print_now(one: dict[str, Any]) -> None:
             session.show(_options(made["options"]))
     if one["candidates"]:
         session.show(_candidates(one["candidates"]))
+    _print_checkpoints(one)
+    for refused in one["refused"][:MOST_REFUSED]:
+        session.say(f"  refused {refused['code']}: host {refused['host']} {refused['sentence']}")
+    if len(one["refused"]) > MOST_REFUSED:
+        session.say(f"  {len(one['refused']) - MOST_REFUSED} more refused; --json names them all")
+
+
+def _print_checkpoints(one: dict[str, Any]) -> None:
     for row in one["checkpoints"]:
         by_age = ", ".join(f"{each['seconds']} s from {each['age_seconds'] / 60:.0f} min on" for each in row["by_age"])
         session.say(
             f"  checkpoints of {row['slot']} on host {row['host']}: every {row['seconds']} s at "
             f"{row['losses_per_hour']:.3f} losses an hour; by its age {by_age}"
         )
-    for refused in one["refused"][:MOST_REFUSED]:
-        session.say(f"  refused {refused['code']}: host {refused['host']} {refused['sentence']}")
-    if len(one["refused"]) > MOST_REFUSED:
-        session.say(f"  {len(one['refused']) - MOST_REFUSED} more refused; --json names them all")
+    if one["measured"]:
+        session.say(f"  measured by guards: {', '.join(map(_measured, one['measured']))}")
+
+
+def _measured(row: dict[str, Any]) -> str:
+    """Return one measured figure with its observations, and whether it is used in place of the file's."""
+    figure = f"{row['median'] / 1e9:.2f} GB" if row["unit"] == "B" else f"{row['median']:.1f} s"
+    name = {"took_seconds": "checkpoint", "upload_seconds": "upload", "restore_seconds": "restore"}.get(row["figure"])
+    used = ", used" if row["is_used"] else ""
+    return f"{name or 'size'} {figure} (median of {row['leases']} leases on {row['hosts']} hosts{used})"
 
 
 def _why_not(found: dict[str, Any]) -> str:

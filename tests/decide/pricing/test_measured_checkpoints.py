@@ -1,0 +1,108 @@
+"""Measured checkpoint figures: no host alone decides them, and none makes us pay more than the file's would."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.decide import explain, plan
+from agent.decide.limits.limits import Limits
+from agent.decide.pricing import measured_checkpoints, useful_hour
+from agent.domain.fleet import Fleet
+from agent.domain.market.tenure import Tenure
+from agent.domain.record.guard_figures import GuardFigures
+from agent.domain.work.decision import Rent
+from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
+from strategies.patient import Patient, PatientParams
+from tests.support import builders
+
+PROMISE = Checkpoint(restore=timedelta(minutes=20), takes=timedelta(seconds=60), place=CheckpointPlace.REMOTE)
+WORK = builders.guarded(checkpoint=PROMISE)
+TUNED = {"patient": builders.tuned(Patient(), PatientParams())}
+
+
+def told(number: int, restore: float | None = None, took: float | None = None, host: str = "") -> GuardFigures:
+    place = builders.TRAIN_0
+    figures = GuardFigures(f"vast-{number}", place, "vast", host or f"h{number}", 1, 1, builders.NOW)
+    return replace(figures, restore_seconds=restore, took_seconds=took)
+
+
+def fleet(found: Sequence[GuardFigures], work: Workload = WORK) -> Fleet:
+    offers = [builders.offer(number, floor=builders.per_hour(f"0.2{number}")) for number in range(4)]
+    figures = {each.lease_id: each for each in found}
+    return builders.fleet(workloads=(work,), guard_figures=figures, markets={"vast": builders.view(offers=offers)})
+
+
+def believed(*found: GuardFigures, work: Workload = WORK) -> Checkpoint:
+    return measured_checkpoints.believed(fleet(found, work), work).checkpoint
+
+
+def test_one_host_has_one_voice_and_three_are_needed() -> None:
+    alone = [told(number, restore=1.0, took=1.0, host="liar") for number in range(50)]
+    assert believed(*alone) == PROMISE
+    honest = [told(60, restore=300.0), told(61, restore=320.0)]
+    assert believed(*honest) == PROMISE
+    found = measured_checkpoints.of(fleet([*alone, *honest]), WORK)["restore_seconds"]
+    assert (found.figure, found.leases, found.hosts) == (300.0, 52, 3)
+    assert believed(*alone, *honest).restore == timedelta(seconds=300)
+
+
+@given(st.lists(st.floats(1200, 1e9), min_size=3, max_size=5))
+def test_a_restore_longer_than_the_files_changes_no_byte_of_a_plan(claims: list[float]) -> None:
+    lies = [told(number, restore=claim) for number, claim in enumerate(claims)]
+    made, honest = (plan.plan(fleet(found), TUNED, Limits()) for found in (lies, []))
+    assert made == honest
+
+
+@given(st.floats(0, 1200), st.floats(0, 1200), st.floats(0.01, 2), st.floats(0.5, 0.999))
+def test_a_shorter_restore_never_makes_a_dearer_way_the_better_one(
+    one: float, two: float, loss_rate: float, reliability: float
+) -> None:
+    offer = builders.offer(1, reliability=reliability)
+    ways = [
+        useful_hour.Way(Tenure.INTERRUPTIBLE, builders.per_hour("0.20"), 1.0),
+        useful_hour.Way(Tenure.INTERRUPTIBLE, builders.per_hour("0.24"), 0.5),
+        useful_hour.Way(Tenure.ON_DEMAND, builders.per_hour("0.40")),
+    ]
+
+    def best(restore: float) -> int:
+        work = replace(WORK, checkpoint=replace(PROMISE, restore=timedelta(seconds=restore)))
+        reckon = useful_hour.reckoner(offer, work, None, loss_rate)
+        return min(ways, key=lambda way: reckon(way).per_useful).rate.micros
+
+    assert best(min(one, two)) <= best(max(one, two))
+
+
+@given(st.lists(st.floats(0, 1e9), min_size=3, max_size=5))
+def test_the_time_of_a_checkpoint_moves_the_interval_by_a_factor_of_two_at_most(claims: list[float]) -> None:
+    found = [told(number, took=claim) for number, claim in enumerate(claims)]
+    takes = believed(*found).takes
+    assert takes is not None
+    assert timedelta(seconds=15) <= takes <= timedelta(seconds=240)
+    made, plain = (plan.plan(fleet(figures), TUNED, Limits()) for figures in (found, []))
+    (rent,), (usual,) = made.decisions, plain.decisions
+    assert isinstance(rent, Rent)
+    assert isinstance(usual, Rent)
+    assert rent.advice is not None
+    assert usual.advice is not None
+    assert 0.45 <= rent.advice.interval / usual.advice.interval <= 2.05
+    assert (rent.bid, rent.offer, rent.rate) == (usual.bid, usual.offer, usual.rate)
+
+
+def test_without_takes_in_the_file_or_without_a_guard_nothing_moves() -> None:
+    found = [told(number, took=5.0, restore=5.0) for number in range(3)]
+    plain = replace(WORK, checkpoint=replace(PROMISE, takes=None))
+    assert believed(*found, work=plain) == replace(PROMISE, takes=None, restore=timedelta(seconds=5))
+    bare = builders.workload(checkpoint=PROMISE)
+    assert believed(*found, work=bare) == PROMISE
+
+
+def test_explain_shows_each_figure_with_its_observations_and_whether_it_is_used() -> None:
+    seen = fleet([told(number, restore=30.0 + number, took=60.0) for number in range(3)])
+    rows = explain.explanation_json(explain.explain(seen, plan.plan(seen, TUNED, Limits()), WORK))["measured"]
+    assert rows == [
+        {"figure": "restore_seconds", "median": 31.0, "unit": "s", "leases": 3, "hosts": 3, "is_used": True},
+        {"figure": "took_seconds", "median": 60.0, "unit": "s", "leases": 3, "hosts": 3, "is_used": False},
+    ]
