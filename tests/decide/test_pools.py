@@ -1,5 +1,6 @@
 """Pools of hosts, several markets, and GPUs that are charged from the rent on."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -67,7 +68,8 @@ def test_a_rent_that_landed_elsewhere_in_its_pool_is_what_was_asked_for() -> Non
 
 
 def test_loading_is_charged_where_the_market_does_and_runs_for_nobody() -> None:
-    held = builders.lease(state=LeaseState.STARTING, bills=Bills.DISK, run_since=None, has_run=False)
+    starting = builders.lease(state=LeaseState.STARTING, bills=Bills.DISK, run_since=None, has_run=False)
+    held = replace(starting, read_back_at=builders.NOW)
     for bills_while_loading, bills in ((True, Bills.GPU_AND_DISK), (False, None)):
         row = builders.instance(state=InstanceState.LOADING, bills_while_loading=bills_while_loading)
         fleet = builders.fleet(leases=(held,), markets={"vast": builders.view(instances=(row,))})

@@ -235,7 +235,7 @@ async def _rise(deed: Deed, player: "Player") -> None:
     rise = next(each for each in rises if each.contract is box.thing)
 
     def accept() -> None:
-        player.judge.money.hear_rise(box)
+        player.judge.hear_rise(box)
         landlord.answer(rise.rise_id, is_accepted=True)
 
     if deed.pick % 2:

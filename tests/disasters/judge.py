@@ -81,6 +81,11 @@ class Judge:
         self.faults.hear(now, strike)
         self.money.hear(strike)
 
+    def hear_rise(self, box: Box) -> None:
+        """See that a person accepts at the market what a host asks for more, before the market acts on it."""
+        self.money.hear_rise(box)
+        self.releases.hear_rise(box)
+
     def look_blindly(self, cycle: int) -> Broken | None:
         """Judge what can be judged while no daemon runs."""
         return next(self.writes.judge(cycle), None)

@@ -1,12 +1,15 @@
 """Rule 16: every create is read back (tenure, price, host, disk); a mismatch is released at once."""
 
+from pathlib import Path
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.domain.record.intent import IntentKind
+from agent.domain.record.lease import LeaseState
 from agent.simulator.market_model import Contract
 from tests.support.losses import seeds
-from tests.support.world import Rehearsed, play
+from tests.support.world import Rehearsed, play, rehearsed, work
 
 factors = st.sampled_from([0.5, 1.0, 1.0 + 1e-9, 1.01, 1.5, 10.0])
 
@@ -58,3 +61,23 @@ def _spoil(world: Rehearsed, contract: Contract, price: float | None, disk: floa
             if each.machine_id != contract.slice.machine_id and each.num_gpus == contract.slice.num_gpus
         )
         world.show_elsewhere(contract, elsewhere.machine_id)
+
+
+async def test_what_was_listed_as_ordered_may_cost_more_later(tmp_path: Path) -> None:
+    """A person accepts a rise of the host while no daemon runs: a start that was read back before is no mismatch."""
+    async with rehearsed(tmp_path, workloads=(work(strategy="ondemand"),)) as world:
+        await world.until(lambda: any(lease.read_back_at for lease in world.leases()))
+        held, contract = world.lease(), world.contract()
+        assert held.state is LeaseState.STARTING, "it runs already: the story tells nothing"
+        await world.close()
+        landlord = world.market.landlord
+        (rise,) = landlord.raise_price(contract.slice.machine_id, 1.6)
+        landlord.answer(rise.rise_id, is_accepted=True)
+        world.clock.advance(600)
+        world.market.advance_to(world.clock.time())
+        await world.open()
+        await world.cycle(minutes=5)
+        assert [lease.lease_id for lease in world.leases()] == [held.lease_id]
+        assert world.lease().gpu_rate > held.gpu_rate.scaled(1.5)
+        assert contract.ended is None
+        assert -0.01 <= await world.spend() - world.market.charged_total() <= 0.02

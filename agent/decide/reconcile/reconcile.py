@@ -174,8 +174,13 @@ def _present(
     if fact is None:
         # A rise is believed together with the fact that meters it.
         is_kept = rated.lease == held or rated.rise is not None
-        return (None if is_kept else LeaseChanged(held, rated.lease, None)), suspicion
-    return _with_rise(fact, rated.rise), suspicion
+        fact = None if is_kept else LeaseChanged(held, rated.lease, None)
+    else:
+        fact = _with_rise(fact, rated.rise)
+    if suspicion is None and _is_fresh_rent(fleet, held):
+        fact = fact or LeaseChanged(held, held, None)
+        fact = replace(fact, after=replace(fact.after, read_back_at=listed_at))
+    return fact, suspicion
 
 
 def _with_rise(fact: LeaseChanged | None, rise: agreed_rate.Rise | None) -> LeaseChanged | None:
@@ -216,9 +221,12 @@ def _unread(
 
 
 def _is_fresh_rent(fleet: Fleet, held: Lease) -> bool:
-    """Return whether a lease can still be read back: not after it ran or was rebid, since its order is then unknown."""
+    """Return whether a lease is still to be read back: not after it ran or was rebid, since its order is then unknown.
+
+    What was once listed as ordered was ordered so: a price that is higher later has risen (rule 21).
+    """
     is_rebid = any(intent.lease_id == held.lease_id and intent.kind is IntentKind.REBID for intent in fleet.intents)
-    is_starting = held.state is LeaseState.STARTING and not held.has_run
+    is_starting = held.state is LeaseState.STARTING and not held.has_run and held.read_back_at is None
     return is_starting and not (held.has_failed or held.interrupted_by or is_rebid)
 
 

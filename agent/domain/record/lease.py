@@ -157,6 +157,8 @@ class Lease:
     """When a person said that it is ours whatever its label says."""
     guard_run: int | None = None
     """The run of its slot that its guard was started for, where it has one."""
+    read_back_at: datetime | None = None
+    """When a complete listing first showed it on the terms of its order: what differs later has changed since."""
 
     @property
     def agreed(self) -> UsdPerHour:

@@ -28,6 +28,7 @@ class Releases:
         self._ran: dict[tuple[str, str], float] = {}
         self._lies: list[tuple[float, str]] = []
         self._unwritten_at = -LATELY_SECONDS
+        self._dearer: set[tuple[str, str]] = set()
         self._now = 0.0
         self.judged = 0
 
@@ -53,6 +54,11 @@ class Releases:
             self._lies.append((now, strike.market))
         if strike.market == "ledger":
             self._unwritten_at = now
+
+    def hear_rise(self, box: Box) -> None:
+        """See that a person accepts a higher price of what no written look has read back yet (rule 16)."""
+        if self._unwritten_at >= box.thing.created:
+            self._dearer.add((box.market, box.instance_id))
 
     def see(self, now: float) -> None:
         """Remember what runs: a release that was decided on stays one, whatever becomes of the other lease."""
@@ -80,7 +86,9 @@ class Releases:
             return "" if is_ordered or is_unwritten else "no reason is recorded"
         if code.startswith("mismatch"):
             lies = sum(market == box.market and at >= box.thing.created for at, market in self._lies)
-            return "" if lies >= LIES_TO_BELIEVE else f"recorded is {code!r}, and it is what was rented"
+            # It costs more indeed, and a ledger that took nothing does not know that it was rented at less.
+            is_dearer = code.startswith("mismatch: it costs") and (box.market, box.instance_id) in self._dearer
+            return "" if is_dearer or lies >= LIES_TO_BELIEVE else f"recorded is {code!r}, and it is what was rented"
         if code in {"moved", "not_needed", "move_lost", "spare_not_worth"} and not runs_elsewhere:
             # Where a cap forbids two at once, what its host ends within minutes makes room for the next.
             is_last = code == "moved" and getattr(box.thing, "end_time", math.inf) - self._now < LAST_SECONDS
