@@ -361,7 +361,8 @@ class WorkloadTable(Table):
             raise refused("conflict", f'a command runs with runtype = "args", not "{self.runtype}"; use onstart for it')
         if self.ssh_keys and (self.command or self.runtype == "args"):
             raise refused("conflict", "ssh_keys need a shell; use onstart in place of command, or take them out")
-        refuse_misfit(self.deadline, self.kind, self.slots, self.ports)
+        has_bucket = self.guard is not None and self.guard.bucket is not None
+        refuse_misfit(self.deadline, self.kind, self.slots, self.ports, has_bucket=has_bucket)
         has_command = bool(self.command or self.onstart or self.onstart_file)
         variables = self.env.keys() | self.env_from.keys()
         guard_table.refuse_misfit(self.guard, self.kind, has_command=has_command, variables=variables)

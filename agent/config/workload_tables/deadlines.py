@@ -35,14 +35,16 @@ class DeadlineTable(BaseModel):
     """GPU model on which the hours are counted; without this key, the model that runs."""
     restart: Annotated[Span, Field(examples=["20m"])] | None = None
     """The most time that an interruption costs; without this key, a checkpoint interval and a restore."""
-    progress: Literal["order", "log", "http"] = "order"
-    """How the hours done are reported: by `gpubid progress`, in a line of the log, or on a page."""
+    progress: Literal["order", "log", "http", "guard"] = "order"
+    """How the hours done are reported: by `gpubid progress`, in a line of the log, on a page, or by the guard."""
     progress_line: Annotated[Line, Field(min_length=1, max_length=256, examples=["hours done: {hours}"])] | None = None
     """Text of the line, with {hours} in place of the number, for progress = "log"."""
     progress_port: Annotated[Whole, Field(ge=1, le=65_535, examples=[8000])] | None = None
     """Port of the container, for progress = "http"; `ports` must contain it."""
     progress_path: Annotated[Line, Field(pattern=URL_PATH, max_length=256)] = "/progress"
     """Path of a page with the number, alone or as {"hours": 1.5}."""
+    progress_total: Annotated[Number, Field(gt=0, le=1e15, examples=[20_000])] | None = None
+    """The number that the work writes for its guard when all is done, for progress = "guard"; by default `hours`."""
 
     @model_validator(mode="after")
     def _tells_where(self) -> Self:
@@ -53,6 +55,10 @@ class DeadlineTable(BaseModel):
         if line is not None and (line.count(deadline.PLACE) != 1 or not line.partition(deadline.PLACE)[0].strip()):
             sentence = 'must hold text and then {hours} once; write for example progress_line = "hours done: {hours}"'
             raise refused("bad_line", sentence)
+        if self.progress_total is not None and self.progress != "guard":
+            raise refused(
+                "conflict", 'progress_total is for progress = "guard"; remove it, or write progress = "guard"'
+            )
         if self.progress == "http" and self.progress_port is None:
             sentence = 'progress = "http" needs the port; write for example progress_port = 8000'
             raise refused("missing_key", sentence)
@@ -69,10 +75,13 @@ class DeadlineTable(BaseModel):
             line=self.progress_line or "",
             port=self.progress_port or 0,
             path=self.progress_path,
+            total=self.progress_total or 0.0,
         )
 
 
-def refuse_misfit(table: DeadlineTable | None, kind: str, slots: int, ports: tuple[int, ...]) -> None:
+def refuse_misfit(
+    table: DeadlineTable | None, kind: str, slots: int, ports: tuple[int, ...], *, has_bucket: bool
+) -> None:
     """Refuse a deadline that its workload cannot have.
 
     Raises:
@@ -86,6 +95,8 @@ def refuse_misfit(table: DeadlineTable | None, kind: str, slots: int, ports: tup
         raise refused(
             "conflict", "a deadline counts the work of one slot; write slots = 1, with one workload for each part"
         )
+    if table.progress == "guard" and not has_bucket:
+        raise refused("missing_key", 'progress = "guard" needs a guard with a bucket; write a guard table, or "log"')
     port = table.progress_port
     if port is not None and port not in ports:
         raise refused("bad_port", f"progress_port {port} is not open; write ports = [{port}]")

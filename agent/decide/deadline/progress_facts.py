@@ -3,6 +3,7 @@
 Invariants:
 1. Only what was told is written: nothing is extrapolated.
 2. Less than before is believed, since work may have been lost, and never without an event.
+3. A guard's word never says that all is done, and never how fast a GPU is.
 """
 
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from datetime import timedelta
 from agent.decide.facts import ProgressTold
 from agent.domain.fleet import Fleet
 from agent.domain.record.lease import Lease, LeaseState
-from agent.domain.work.deadline import Progress, Speed, is_hours
+from agent.domain.work.deadline import Deadline, Progress, ProgressSign, Speed, is_hours
 from agent.domain.work.workload import Workload
 
 LEAST_SPAN = timedelta(minutes=1)
@@ -38,6 +39,9 @@ def told(fleet: Fleet) -> Iterator[ProgressTold]:
 
 def _reported(fleet: Fleet, work: Workload, before: Progress) -> Iterator[ProgressTold]:
     held = _teller(fleet, work)
+    if held is not None and work.deadline is not None and work.deadline.sign is ProgressSign.GUARD:
+        yield from _measured_by_guard(fleet, held, before, work.deadline)
+        return
     view = fleet.markets.get(held.market) if held is not None else None
     sighting = view.sightings.get(held.instance_id) if view is not None and held is not None else None
     if held is None or sighting is None or sighting.hours is None or not is_hours(sighting.hours):
@@ -47,6 +51,21 @@ def _reported(fleet: Fleet, work: Workload, before: Progress) -> Iterator[Progre
     source = work.deadline.sign.value if work.deadline is not None else ""
     after = Progress(work.name, sighting.hours, sighting.at, before.since, source, held.lease_id)
     yield ProgressTold(after, before, _measured(held, before, after))
+
+
+def _measured_by_guard(fleet: Fleet, held: Lease, before: Progress, wanted: Deadline) -> Iterator[ProgressTold]:
+    """Yield what the guard of a lease read in this stretch of running.
+
+    It measures no speed: a host that says that nothing is done is worth what one is that says nothing.
+    """
+    figures = fleet.guard_figures.get(held.lease_id)
+    if figures is None or figures.progress is None or figures.stretch != held.runs:
+        return
+    hours = wanted.hours_of(figures.progress)
+    if figures.told_at > before.told_at and hours != before.hours:
+        yield ProgressTold(
+            Progress(before.workload, hours, figures.told_at, before.since, wanted.sign.value, held.lease_id), before
+        )
 
 
 def _teller(fleet: Fleet, work: Workload) -> Lease | None:

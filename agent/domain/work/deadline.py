@@ -14,6 +14,8 @@ from agent.domain.market.gpu import GpuModel
 PLACE = "{hours}"
 """The place of the number in `line`."""
 MOST_HOURS = 1e6
+MOST_TOLD_SHARE = 0.99
+"""More than this share of the work is not believed done on the word of a host: work would stop, or not start again."""
 _NUMBER = r"\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)(?![0-9.])"
 
 
@@ -23,6 +25,8 @@ class ProgressSign(Enum):
     ORDER = "order"
     LOG = "log"
     HTTP = "http"
+    GUARD = "guard"
+    """By the number that its guard reads, which counts up to `total`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +46,18 @@ class Deadline:
     line: str = ""
     port: int = 0
     path: str = "/"
+    total: float = 0.0
+    """The guard's number when all is done; 0: it counts hours."""
 
     @property
     def is_asked(self) -> bool:
         """Whether the progress must be read from the log or a page."""
-        return self.sign is not ProgressSign.ORDER
+        return self.sign in {ProgressSign.LOG, ProgressSign.HTTP}
+
+    def hours_of(self, progress: float) -> float:
+        """Return the hours that a guard's number stands for: never all of them, since only an end says that."""
+        share = progress / (self.total or self.hours)
+        return min(max(share, 0.0), MOST_TOLD_SHARE) * self.hours
 
     def hours_in(self, line: str) -> float | None:
         """Return the hours in a log line, or None."""

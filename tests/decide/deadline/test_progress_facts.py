@@ -1,6 +1,7 @@
 """Progress is told, not guessed: what is new, what is believed, and what two reports measure."""
 
 import math
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -8,14 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.decide import plan
 from agent.decide.deadline import progress_facts
 from agent.decide.facts import ProgressTold
+from agent.decide.limits.limits import Limits
 from agent.decide.reconcile import probing
 from agent.domain.fleet import Fleet
+from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.deadline import Deadline, Progress, ProgressSign
+from agent.domain.work.decision import Hold, Pause, Release, Rent
 from agent.domain.work.ready_sign import Sighting
 from agent.domain.work.workload import Workload
+from strategies.deadline import Deadline as Deadlined
+from strategies.deadline import DeadlineParams
 from tests.support import builders
 
 NOW = builders.NOW
@@ -130,3 +137,60 @@ def test_a_line_tells_hours_or_nothing(line: str, hours: float | None) -> None:
 def test_no_log_and_no_line_upsets_it(log: str, text: str) -> None:
     told = Deadline(1.0, NOW, sign=ProgressSign.LOG, line=f"x{text}{{hours}}").hours_in(log)
     assert told is None or (math.isfinite(told) and told >= 0)
+
+
+GUARDED = Deadline(48.0, NOW + timedelta(days=3), sign=ProgressSign.GUARD, total=1000.0)
+
+
+def guarded(progress: float | None, before: Progress, stretch: int = 1, **changes: Any) -> list[ProgressTold]:
+    """Return what follows from a guard's number that was read now."""
+    of = builders.guarded(deadline=GUARDED)
+    held = builders.lease(guard_run=1, runs=1, **changes)
+    figures = GuardFigures(held.lease_id, held.slot, "vast", "h1", 1, stretch, NOW, progress)
+    known = {before.workload: before}
+    made = builders.fleet(workloads=(of,), leases=(held,), guard_figures={held.lease_id: figures}, progress=known)
+    return list(progress_facts.told(made))
+
+
+def test_a_guards_number_counts_up_to_the_total_of_the_file_and_measures_no_speed() -> None:
+    (fact,) = guarded(250.0, known(2.0, minutes=30))
+    assert (fact.after.hours, fact.after.source, fact.after.told_at, fact.speed) == (12.0, "guard", NOW, None)
+    assert guarded(None, known(2.0, minutes=30)) == []
+    assert guarded(250.0, known(2.0, minutes=0)) == []
+    assert guarded(250.0, known(2.0, minutes=30), stretch=0) == []
+
+
+@given(st.floats(-1e15, 1e15))
+def test_no_number_of_a_guard_says_that_the_work_is_done_or_less_than_not_begun(number: float) -> None:
+    for fact in guarded(number, known(2.0, minutes=30)):
+        assert 0.0 <= fact.after.hours <= 0.99 * GUARDED.hours
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_a_guard_that_lies_that_all_is_done_stops_no_work(held: bool) -> None:
+    (fact,) = guarded(1e15, known(2.0, minutes=30))
+    soon = GUARDED if held else replace(GUARDED, by=NOW + timedelta(minutes=40))
+    of = builders.guarded(deadline=soon, strategy="deadline")
+    made = builders.fleet(
+        workloads=(of,),
+        leases=(builders.lease(guard_run=1, runs=1),) if held else (),
+        progress={"train": fact.after},
+        markets={"vast": builders.view(offers=[builders.offer(7)])},
+    )
+    tuned = {"deadline": builders.tuned(Deadlined(), DeadlineParams())}
+    decisions = plan.plan(made, tuned, Limits()).decisions
+    assert not [each for each in decisions if isinstance(each, Release | Pause)]
+    assert [type(each) for each in decisions] == ([Hold] if held else [Rent])
+
+
+def test_a_guard_that_lies_that_nothing_is_done_costs_no_more_than_one_that_says_nothing() -> None:
+    of = builders.guarded(deadline=GUARDED, strategy="deadline")
+    silent = Progress("train", 0.0, builders.ago(hours=3), builders.ago(hours=3), "start")
+    lied = Progress("train", GUARDED.hours_of(-1e15), NOW, silent.since, "guard", "vast-1")
+    tuned = {"deadline": builders.tuned(Deadlined(), DeadlineParams())}
+    markets = {"vast": builders.view(offers=[builders.offer(number) for number in range(4)])}
+    plans = [
+        plan.plan(builders.fleet(workloads=(of,), progress={"train": told}, markets=markets), tuned, Limits())
+        for told in (silent, lied)
+    ]
+    assert plans[0].decisions == plans[1].decisions
