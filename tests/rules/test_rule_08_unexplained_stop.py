@@ -56,3 +56,22 @@ def test_a_service_goes_on_once_a_cool_off(seed: int, fate: str, times: int) -> 
         await world.until_running(minutes=120)
 
     play(story, seed=seed, workloads=(work(kind=WorkloadKind.SERVICE),))
+
+
+@given(seed=seeds)
+def test_a_batch_that_is_stopped_at_every_start_is_held_by_its_limit(seed: int) -> None:
+    """It has not run, so no stop is its end; but each further host would load its image again."""
+
+    async def story(world: Rehearsed) -> None:
+        began = world.clock.time()
+        while world.clock.time() - began < 3 * 3600:
+            await world.cycle()
+            for contract in world.live():
+                if contract.holds_gpu:
+                    befall(world, contract.contract_id, "stop")
+        rented = [order for order in world.orders if order.kind is IntentKind.RENT]
+        assert len(rented) == 3, f"{len(rented)} rents in three hours"
+        assert await world.events("workload.held")
+        assert not [each for each in world.live() if each.holds_gpu]
+
+    play(story, seed=seed, workloads=(work(kind=WorkloadKind.BATCH, max_failed_starts=3),))

@@ -49,7 +49,7 @@ HOST_TROUBLE = frozenset({Cause.HOST_OFFLINE, Cause.OUTBID, Cause.DISPLACED, Cau
 DENIAL = "no_such_instance"
 LOSSES = frozenset({EventKind.LEASE_INTERRUPTED, EventKind.LEASE_GONE})
 OF_A_SERVICE = LOSSES | {EventKind.LEASE_START_LOST}
-"""A batch is not held for a start that was stopped: it has not run, so that is not its end."""
+"""A batch is not held for a start that was stopped: it has not run, so that is not its end. It is a failed start."""
 
 
 def marks(fleet: Fleet, facts: Iterable[Fact]) -> tuple[Marked, ...]:
@@ -86,6 +86,9 @@ def _of_change(fleet: Fleet, change: LeaseChanged) -> Iterator[Marked]:
             yield _failed_at_once(fleet, work, change.after, "the image could not be pulled")
     elif change.cause is not None and change.kind in (OF_A_SERVICE if work.kind is WorkloadKind.SERVICE else LOSSES):
         yield from _of_loss(fleet, work, change)
+    elif change.kind is EventKind.LEASE_START_LOST and change.cause in NO_EVIDENCE:
+        why = change.evidence.sentence if change.evidence else change.cause.value
+        yield Marked(failed_start(work.name, change.after.lease_id, fleet.now, why), work.name, None, None)
 
 
 def failed_start(workload: str, lease_id: str, now: datetime, why: str) -> Tally:

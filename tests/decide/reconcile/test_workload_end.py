@@ -75,13 +75,15 @@ def test_a_service_has_one_move_a_cool_off() -> None:
 
 
 @pytest.mark.parametrize("rule", ["floor", "none"])
-def test_a_start_that_somebody_stops_is_one_move_of_a_service_and_holds_no_batch(rule: str) -> None:
+def test_a_start_that_somebody_stops_is_one_move_of_a_service_and_one_failed_start_of_a_batch(rule: str) -> None:
     stopped = lost(Cause.EXTERNAL_STOP if rule == "floor" else Cause.UNKNOWN, rule, "lease.start_lost", run_since=None)
     assert scopes(builders.fleet(), stopped) == [("moved", "train/0")]
     again = builders.fleet(tallies=(tally("moved", "train/0"),))
     assert scopes(again, stopped) == [(CooldownKind.COOL_OFF, "train/0")]
     assert scopes(again, lost(Cause.OUTBID, "inbox", "lease.start_lost", run_since=None)) == []
-    assert scopes(builders.fleet(workloads=(BATCH,)), stopped) == []
+    assert scopes(builders.fleet(workloads=(BATCH,)), stopped) == [("failed_start", f"{BATCH.name}@vast-1")]
+    outbid = lost(Cause.OUTBID, "inbox", "lease.start_lost", run_since=None)
+    assert scopes(builders.fleet(workloads=(BATCH,)), outbid) == []
 
 
 def ended(minutes: float = 2, **view: Any) -> Any:
