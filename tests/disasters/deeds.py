@@ -158,7 +158,7 @@ def _world(player: "Player", box: Box):  # type: ignore[no-untyped-def]  # noqa:
 
 
 def _mine(player: "Player") -> list[Box]:
-    return [box for box in player.truth.live if box.label is not None]
+    return [box for box in player.truth.live if box.label is not None and box.is_live]
 
 
 async def _host_gone(deed: Deed, player: "Player") -> None:

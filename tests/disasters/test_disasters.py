@@ -60,6 +60,12 @@ def test_own_releases_that_nobody_answered_make_no_fault_of_the_market() -> None
     assert (broken.point, "our own releases ended them all" in broken.sentence) == (6, True)
 
 
+def test_fate_strikes_nothing_that_the_deed_before_has_ended() -> None:
+    works = (Work("w0", "service", "ondemand", 1),)
+    deeds = tuple(Deed(40, name) for name in ("host_gone", "rise", "maintenance", "near_end", "prepay"))
+    assert play.play(dataclasses.replace(QUIET, works=works, deeds=deeds)).broken is None
+
+
 def test_what_its_host_ends_before_the_ledger_has_a_lease_of_it_is_not_counted() -> None:
     """The answer to a rent is lost, and the host is gone before the market lists anything again."""
     strikes = (Strike("vast", "listing", 2, "http_500", times=150), Strike("vast", "rent", 1, "lost_after"))
