@@ -16,6 +16,7 @@ from agent import schedule
 from agent.act import began_anew, endpoints, frame_recorder, rent_terms
 from agent.act.executor import Executor
 from agent.act.guarding.guard_launches import GuardLaunches
+from agent.act.guarding.guard_orders import GuardOrders
 from agent.act.journal import Journal
 from agent.act.market_accounts import Accounts
 from agent.act.orders import halting, operator_orders, order_preview, ordered_endings
@@ -101,13 +102,16 @@ class App:
         for poller, settings in zip(self.pollers, config.markets, strict=True):
             market, may_be_local = poller.market, settings.is_on_this_machine
             poller.prober = Prober(market, outside.clock, asyncio.create_task, may_be_local=may_be_local)
-        self._mailbox = Mailbox(outside.clock, asyncio.create_task, outside.credential)
+        heard = (outside.clock, asyncio.create_task, outside.credential)
+        self._mailbox, self._orders = Mailbox(*heard), GuardOrders(*heard)
         self.overseer = Overseer(ledger, self.pollers, clock)
         self._executor = Executor(journal)
         room = config.recording_bytes
         self._recorder = frame_recorder.Recorder(frame_recorder.folder_of(config.ledger), room) if room else None
         self._cycle = Cycle(
-            Parts(ledger, self.pollers, self._executor, outside.clock, None if is_dry else self._mailbox),
+            Parts(
+                ledger, self.pollers, self._executor, outside.clock, *(() if is_dry else (self._mailbox, self._orders))
+            ),
             self.stop_writing,
             is_dry=is_dry,
             witness=self._recorder.see if self._recorder is not None and not is_dry else lambda *_: None,
@@ -313,6 +317,7 @@ class App:
             if poller.prober is not None:
                 await poller.prober.close()
         await self._mailbox.close()
+        await self._orders.close()
         for market in self.markets.values():
             await market.close()
         await self.ledger.close()

@@ -9,6 +9,8 @@ from functools import partial
 
 from agent.act import protect, record, shadow_ledgers, sweep
 from agent.act.executor import Executor
+from agent.act.guarding import guard_orders
+from agent.act.guarding.guard_orders import GuardOrders
 from agent.clock import Clock
 from agent.decide import needs, plan
 from agent.decide.deadline import progress_facts
@@ -87,6 +89,7 @@ class Parts:
     executor: Executor
     clock: Clock
     mailbox: Mailbox | None = None
+    orders: GuardOrders | None = None
 
 
 class Cycle:
@@ -110,6 +113,7 @@ class Cycle:
         self._executor = parts.executor
         self._clock = parts.clock
         self._mailbox = parts.mailbox
+        self._orders = parts.orders
         self._stop_writing = stop_writing
         self._is_dry = is_dry
         self._witness = witness
@@ -160,6 +164,7 @@ class Cycle:
             fleet = plan.unpaid(fleet, unpaid) if unpaid else fleet
             planned = await self._plan(fleet, rules, found)
             news = await self._record_plan(planned)
+            self._ask_guards(planned, rules)
             done = await self._act(planned.decisions, fleet, rules)
             self._refused = tuple(intent for intent in done if intent.state is IntentState.REJECTED)
             beside = () if self._is_dry else await self._shadows.look(fleet, rules.tuned, rules.caps)
@@ -225,6 +230,18 @@ class Cycle:
         offers = [row for poller in self._pollers for row in poller.seen_offers]
         return await record.record_plan(self._ledger, planned, offers)
 
+    def _ask_guards(self, planned: plan.Plan, rules: Rules) -> None:
+        """Let guards hear which of them makes a last checkpoint; a plan that is not recorded asks nobody."""
+        if (
+            self._orders is not None
+            and not self._is_stopped
+            and any(work.guard is not None for work in rules.workloads)
+        ):
+            now = self._ledger.recollection(self._clock.now())
+            targets = mailbox.targets(now, rules.workloads, self._ledger.fleet_id)
+            folders = {each.lease: guard_orders.Folder(each.place, each.folder) for each in targets}
+            self._orders.see(guard_orders.wanted(planned, now.leases), folders)
+
     async def _end_only(self, rules: Rules, found: reconcile.Reconciliation, last_seen: Mapping[str, datetime]) -> None:
         """Release and pause what must end although the ledger cannot be written; it is reported again when it can."""
         self._said = set()
@@ -238,6 +255,8 @@ class Cycle:
         fleet = plan.unpaid(await self._fleet(rules), "the ledger cannot be written")
         planned = await self._plan(fleet, rules, found)
         ending = [decision for decision in planned.decisions if isinstance(decision, Release | Pause)]
+        # Nobody could tell later that these were asked, so they do not wait.
+        ending += [asked.ending for asked in planned.asked]
         await self._act(ending, fleet, rules)
 
     async def _read(self, step: Callable[[], Awaitable[object]], rules: Rules) -> None:

@@ -1,6 +1,7 @@
 """Records the facts of one cycle in one transaction, each with its cause, evidence and money."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 
 import structlog
@@ -107,6 +108,10 @@ async def record_plan(ledger: Ledger, made: plan.Plan, seen: Iterable[Offer]) ->
             )
             if tx.record_decision(row):
                 news.append(decision)
+        leases = {held.lease_id: held for held in ledger.recollection(made.now).leases} if made.asked else {}
+        for asked in made.asked:
+            if asked.lease.lease_id in leases:
+                tx.update_lease(replace(leases[asked.lease.lease_id], checkpoint_asked_at=asked.since))
         tx.observe_prices(_sample(offer) for offer in found)
         tx.observe_offers(found)
     decision_log.tell(news)

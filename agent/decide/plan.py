@@ -18,7 +18,7 @@ import msgspec
 from agent.decide import slots
 from agent.decide.deadline import availability, availability_by_market, deadline_progress
 from agent.decide.limits import limits
-from agent.decide.moves import break_before_make, checkpointing, due_endings, rests_after_writes
+from agent.decide.moves import break_before_make, checkpointing, due_endings, last_checkpoint, rests_after_writes
 from agent.decide.operators import operator_holds, reload
 from agent.decide.pricing import (
     cooldowns,
@@ -49,12 +49,16 @@ NOTHING_FITS = frozenset({"no_offer", "no_view", WAITS, "waits_for_fallback"})
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Decisions in the order in which they are carried out; `tuned` is the strategy of each workload."""
+    """Decisions in the order in which they are carried out; `tuned` is the strategy of each workload.
+
+    `asked` are the endings that wait for a last checkpoint; a hold is among the decisions in place of each.
+    """
 
     now: datetime
     decisions: tuple[Decision, ...]
     standing: limits.Standing
     tuned: Mapping[str, Tuned]
+    asked: tuple[last_checkpoint.Asked, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,19 +97,19 @@ def plan(
     now_standing = limits.standing(fleet)
     first = due_endings.orders(fleet, now_standing, caps)
     leaving = {slot_of(decision) for decision in first}
-    decisions: list[Decision] = list(first)
+    decisions, asked = last_checkpoint.settled(first, fleet)
     for work in fleet.workloads:
         for proposal in _proposals(fleet, work, tuned[work.strategy], ground):
             if proposal.slot in leaving:
                 continue
-            decision = _settled(proposal, work, bounds, now_standing)
+            decision, waits = last_checkpoint.instead(_settled(proposal, work, bounds, now_standing), fleet)
+            asked += [waits] if waits is not None else []
             now_standing = _after(now_standing, decision, work)
             if isinstance(decision, Rent):
                 ground.used_hosts.add(decision.offer.host)
             decisions.append(decision)
-    return Plan(
-        fleet.now, tuple(decisions), now_standing, {work.name: tuned[work.strategy] for work in fleet.workloads}
-    )
+    chosen = {work.name: tuned[work.strategy] for work in fleet.workloads}
+    return Plan(fleet.now, tuple(decisions), now_standing, chosen, tuple(asked))
 
 
 def _settled(proposal: Proposal, work: Workload, bounds: Bounds, now_standing: limits.Standing) -> Decision:

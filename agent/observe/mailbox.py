@@ -11,7 +11,7 @@ Invariants:
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 import msgspec
@@ -30,6 +30,10 @@ log = structlog.get_logger("gpubid.mailbox")
 
 PATIENCE_SECONDS = 0.5
 EVERY_SECONDS = 60.0
+AWAITED_EVERY_SECONDS = 1.0
+"""A guard that was asked for a checkpoint is listened to in every cycle: its lease bills until it has answered."""
+AWAITED_FOR = timedelta(minutes=15)
+"""Longer than any `final_within`."""
 MOST_AT_ONCE = 16
 MOST_BYTES = 1 << 16
 MOST_LINE = 200
@@ -43,12 +47,16 @@ Reports = Mapping[str, GuardReport]
 
 @dataclass(frozen=True, slots=True)
 class MailboxTarget:
-    """One lease whose guard is listened to; `is_urgent` where its end is waited for."""
+    """One lease whose guard is listened to; `is_urgent` where its end is waited for.
+
+    `asked_at` is when it was last asked for a checkpoint.
+    """
 
     lease: str
     place: Bucket
     folder: str
     is_urgent: bool
+    asked_at: datetime | None = None
 
 
 def targets(known: Recollection, workloads: Iterable[Workload], fleet_id: str) -> tuple[MailboxTarget, ...]:
@@ -62,7 +70,8 @@ def targets(known: Recollection, workloads: Iterable[Workload], fleet_id: str) -
         run = runs.get((held.slot, held.guard_run or 0))
         if place is not None and run is not None and held.has_run and not held.is_held:
             folder = run.folder(fleet_id)
-            found.append(MailboxTarget(held.intent_id, place, folder, is_urgent=held.interrupted_by is not None))
+            is_urgent, asked_at = held.interrupted_by is not None, held.checkpoint_asked_at
+            found.append(MailboxTarget(held.intent_id, place, folder, is_urgent, asked_at))
     return tuple(found)
 
 
@@ -103,6 +112,8 @@ class Mailbox:
             return False
         last = self._asked.get(target.lease)
         every = EVERY_SECONDS / 4 if target.is_urgent else EVERY_SECONDS
+        if target.asked_at is not None and self._clock.now() - target.asked_at < AWAITED_FOR:
+            every = AWAITED_EVERY_SECONDS
         return last is None or self._clock.monotonic() - last >= every
 
     def _collect(self, wanted: set[str]) -> None:

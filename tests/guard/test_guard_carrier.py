@@ -55,3 +55,22 @@ def test_the_manifest_that_is_there_may_be_forged(tmp_path: Path) -> None:
     notes.write("ckpt/00000003-L1.json", FORGED)
     with pytest.raises(Refused, match="sequence is out of bounds"):
         CheckpointUpload(notes, GuardClock(), "L1", 1).carry(plan, [], None, lambda _plan: None)
+
+
+def test_an_order_for_another_container_of_the_slot_is_none(tmp_path: Path) -> None:
+    told = {"version": 1, "paths": [str(tmp_path)], "lease": "L1", "ask": "none", "interval_seconds": 0}
+    settings, clock = guard_settings.read({"GPUBID_GUARD": json.dumps(told)}), GuardClock(1.0)
+    status, disk = GuardStatus("L1", None, tmp_path), DiskState(tmp_path / "home", 1)
+    notes = BucketNotes(MemoryStore(), "root")
+    carrier = CheckpointCarrier(settings, notes, clock, GuardOutput(), status, disk, None)
+    later = clock.now() + 1e6
+
+    def wants(order: str | None, lease: str | None, *, is_quiet: bool) -> bool:
+        named = {} if lease is None else {"lease": lease}
+        carrier.take_order({"version": 1, "checkpoint": order, "quiet": is_quiet, **named})
+        return carrier._is_wanted(later)
+
+    assert wants("order-1", "L2", is_quiet=True), "the interval of this one goes on"
+    assert not wants(None, "L1", is_quiet=True)
+    assert not wants(None, None, is_quiet=True)
+    assert wants("order-1", "L1", is_quiet=True)

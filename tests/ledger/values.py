@@ -156,6 +156,7 @@ def leases(draw: st.DrawFn) -> Lease:
         ssh_address=draw(texts),
         ports=draw(texts),
         guard_run=draw(maybe(st.integers(1, 10_000))),
+        checkpoint_asked_at=draw(maybe(times)),
     )
 
 

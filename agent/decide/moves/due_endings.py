@@ -28,14 +28,14 @@ def orders(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> list
 
 def may_go(order: Pause | Release) -> bool:
     """Return whether an order may be written to its lease: it is ours, or a person or a cap ends it."""
-    return not ownership.why_untouched(order.lease, is_ordered=_is_of_person(order) or _is_of_cap(order))
+    return not ownership.why_untouched(order.lease, is_ordered=is_of_person(order) or is_of_cap(order))
 
 
 def last_orders(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> list[Pause | Release]:
     """Return the orders that go although nothing else may be written: a person's kill and release, a cap's pauses."""
     found: dict[str, Pause | Release] = {}
     for order in _all(fleet, standing, caps):
-        is_due = _is_of_person(order) or (isinstance(order, Pause) and _is_of_cap(order))
+        is_due = is_of_person(order) or (isinstance(order, Pause) and is_of_cap(order))
         if is_due and order.lease.is_proven:
             found.setdefault(order.lease.lease_id, order)
     return list(found.values())
@@ -47,11 +47,13 @@ def _all(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> Iterat
     yield from hard_caps.endings(fleet, standing, caps)
 
 
-def _is_of_person(order: Pause | Release) -> bool:
+def is_of_person(order: Pause | Release) -> bool:
+    """Return whether a person ends a lease, or its work is done."""
     return _code(order) in {"ordered", *(operator_holds.PAST[word] for word in (Word.PAUSE, Word.DONE, Word.KILL))}
 
 
-def _is_of_cap(order: Pause | Release) -> bool:
+def is_of_cap(order: Pause | Release) -> bool:
+    """Return whether a hard cap ends a lease."""
     return _code(order) in {"over_budget", "over_rate"}
 
 

@@ -159,6 +159,8 @@ class Lease:
     """The run of its slot that its guard was started for, where it has one."""
     read_back_at: datetime | None = None
     """When a complete listing first showed it on the terms of its order: what differs later has changed since."""
+    checkpoint_asked_at: datetime | None = None
+    """When its guard was last asked for a checkpoint before an ending of our own."""
 
     @property
     def agreed(self) -> UsdPerHour:

@@ -86,10 +86,14 @@ class CheckpointCarrier:
             threading.Thread(target=self._run, daemon=True, name="carrier").start()
 
     def take_order(self, order: Mapping[str, Any]) -> None:
-        """Take what the daemon wants: a checkpoint by an id, and whether none is to be made beside it."""
-        self._is_quiet = order.get("quiet") is True
+        """Take what the daemon wants: a checkpoint by an id, and whether none is to be made beside it.
+
+        Two containers of one slot find one order: that of another lease is none.
+        """
+        is_ours = order.get("lease") in (None, self._settings.lease)
+        self._is_quiet = is_ours and order.get("quiet") is True
         wanted = order.get("checkpoint")
-        if isinstance(wanted, str) and 0 < len(wanted) <= _LONGEST_ID and wanted != self._order:
+        if is_ours and isinstance(wanted, str) and 0 < len(wanted) <= _LONGEST_ID and wanted != self._order:
             self._order = wanted
             self._asked_wall = None
             self._woken.set()

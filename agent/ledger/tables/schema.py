@@ -30,7 +30,7 @@ from agent.ledger.tables.types import (
 
 FIRST = "0100"
 """The schema of the first release. Earlier ones were never released, and there is no upgrade from them."""
-REVISION = "0104"
+REVISION = "0105"
 """The newest migration. It is here so that opening an up-to-date ledger need not import Alembic."""
 
 METADATA = columns.METADATA
@@ -81,7 +81,7 @@ leases = columns.table(
     [sa.Column("doubted_listings", sa.Integer, nullable=False, server_default=sa.text("0"))],
     columns.maybe_times("proven_at", "estranged_since", "vouched_at", "agreed_until"),
     [sa.Column("guard_run", sa.Integer)],
-    columns.maybe_times("read_back_at"),
+    columns.maybe_times("read_back_at", "checkpoint_asked_at"),
     [
         sa.CheckConstraint("(state = 'ended') = (ended_at IS NOT NULL)", name="ended"),
     ],

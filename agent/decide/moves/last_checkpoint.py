@@ -1,0 +1,128 @@
+"""A last checkpoint before an ending of our own: the guard is asked for one, and the ending waits for it, briefly.
+
+Invariants:
+1. An ending waits at most the workload's `final_within` and the poll in which that time ends.
+2. What a person or a hard cap ends does not wait, nor does a lease whose guard is not known to be at work.
+3. A stretch of running is asked once an hour. The ledger has when, so that a restart neither forgets it nor asks again.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from agent.decide.moves import due_endings
+from agent.domain.fleet import Fleet
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.slot import Slot
+from agent.domain.work.decision import Decision, Hold, Pause, Reason, Release, slot_of
+from agent.domain.work.guard_report import GuardReport
+
+CODE = "last_checkpoint"
+ASK_AGAIN = timedelta(hours=1)
+"""The same stretch of running is asked no sooner again: its ending was given up, or its market refuses it."""
+BEATS_WITHIN = timedelta(minutes=3)
+"""A guard beats each minute: one that has said nothing new for longer is not waited for."""
+ABLE = frozenset({"running", "uploading"})
+"""The phases in which the work can make a checkpoint."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """An ending that waits until its lease's guard has carried a checkpoint that it was asked for at `since`."""
+
+    ending: Pause | Release
+    since: datetime
+
+    @property
+    def lease(self) -> Lease:
+        """The lease that ends."""
+        return self.ending.lease
+
+    @property
+    def order(self) -> str:
+        """The id of the order, which its guard repeats once it has carried it out."""
+        return order_of(self.lease, self.since)
+
+
+def order_of(held: Lease, since: datetime) -> str:
+    """Return the id of the order for a checkpoint that a lease was given at a time."""
+    return f"{held.intent_id}-{int(since.timestamp())}"
+
+
+def settled(endings: Iterable[Pause | Release], fleet: Fleet) -> tuple[list[Decision], list[Asked]]:
+    """Return the endings, some replaced by holds, and what these wait for; a slot asks one of its leases at a time."""
+    decisions: list[Decision] = []
+    waiting: dict[Slot, Asked] = {}
+    for ending in endings:
+        decision, asked = instead(ending, fleet)
+        if asked is not None and asked.lease.slot not in waiting:
+            waiting[asked.lease.slot] = asked
+            decisions.append(decision)
+        else:
+            decisions.append(ending if asked is not None else decision)
+    return decisions, list(waiting.values())
+
+
+def instead(decision: Decision, fleet: Fleet) -> tuple[Decision, Asked | None]:
+    """Return a decision with None, or the hold in place of an ending and what it waits for."""
+    work = fleet.workload(slot_of(decision).workload)
+    if not isinstance(decision, Pause | Release) or work is None or work.guard is None or work.guard.bucket is None:
+        return decision, None
+    held = decision.lease
+    if held.state is not LeaseState.RUNNING or held.guard_run is None or held.has_failed:
+        return decision, None
+    if due_endings.is_of_person(decision) or due_endings.is_of_cap(decision):
+        return decision, None
+    since = asked_at(fleet, held)
+    if since is None:
+        can_answer = _can_answer(fleet, held)
+        return _waiting(Asked(decision, fleet.now), work.guard.final_within) if can_answer else (decision, None)
+    if _has_answered(fleet, held, since):
+        return _said(decision, "its guard has carried a last checkpoint"), None
+    if timedelta() <= fleet.now - since < work.guard.final_within:
+        return _waiting(Asked(decision, since), work.guard.final_within)
+    return _said(decision, f"its guard carried no checkpoint that was asked for at {since:%H:%M:%S} UTC"), None
+
+
+def asked_at(fleet: Fleet, held: Lease) -> datetime | None:
+    """Return when the present stretch of running of a lease was asked for a last checkpoint, or None."""
+    since, began = held.checkpoint_asked_at, held.run_since or held.state_since
+    return since if since is not None and since >= began and fleet.now - since < ASK_AGAIN else None
+
+
+def _waiting(asked: Asked, final_within: timedelta) -> tuple[Decision, Asked]:
+    until = asked.since + final_within
+    sentence = (
+        f"its guard was asked at {asked.since:%H:%M:%S} UTC for a last checkpoint, and has until {until:%H:%M:%S} "
+        f"and the next poll; then {type(asked.ending).__name__.lower()}: {asked.ending.reason.sentence}"
+    )
+    return Hold(asked.lease.slot, Reason(CODE, sentence, asked.ending.reason.options)), asked
+
+
+def _said(ending: Pause | Release, what: str) -> Decision:
+    return replace(ending, reason=replace(ending.reason, sentence=f"{ending.reason.sentence}; {what}"))
+
+
+def _has_answered(fleet: Fleet, held: Lease, since: datetime) -> bool:
+    report = fleet.guard_reports.get(held.intent_id)
+    return report is not None and report.beat is not None and report.beat.answered == order_of(held, since)
+
+
+def _can_answer(fleet: Fleet, held: Lease) -> bool:
+    """Return whether a lease's guard is known to be at work: its bucket answered lately, and it has spoken lately."""
+    report = fleet.guard_reports.get(held.intent_id)
+    if report is None or fleet.now - report.read_at > BEATS_WITHIN:
+        return False
+    if report.beat is None:
+        # Two containers of one slot write one beat: the other may have spoken last.
+        return any(other.lease_id != held.lease_id and _speaks(fleet, other) for other in fleet.leases_of(held.slot))
+    return report.beat.phase in ABLE and _is_lively(report)
+
+
+def _speaks(fleet: Fleet, held: Lease) -> bool:
+    report = fleet.guard_reports.get(held.intent_id)
+    return report is not None and report.beat is not None and _is_lively(report)
+
+
+def _is_lively(report: GuardReport) -> bool:
+    return report.beat_seen_at is None or report.read_at - report.beat_seen_at <= BEATS_WITHIN

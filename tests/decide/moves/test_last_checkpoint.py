@@ -1,0 +1,174 @@
+"""A last checkpoint before our own ending: who is asked, how long it is waited for, and what does not wait."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from agent.decide import plan
+from agent.decide.moves import last_checkpoint
+from agent.decide.operators import operator_holds
+from agent.domain.fleet import Fleet
+from agent.domain.record import hold
+from agent.domain.record.hold import OperatorHold, Word
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.decision import Hold, Pause, Reason, Release
+from agent.domain.work.guard_report import GuardBeat, GuardReport
+from agent.domain.work.workload import Workload
+from tests.support import builders
+from tests.support.scene import strategies
+
+NOW = builders.NOW
+WORK = builders.guarded()
+WITHIN = WORK.guard.final_within if WORK.guard is not None else timedelta()
+RUNS = builders.lease(guard_run=1)
+BEAT = GuardBeat(version=1, sequence=7, lease=RUNS.intent_id, phase="running")
+MOVED = Reason("moved", "the workload runs on another host")
+
+
+def reported(
+    beat: GuardBeat | None = BEAT, ago: timedelta = timedelta(), since: timedelta = timedelta()
+) -> GuardReport:
+    return GuardReport(NOW - ago, beat, beat_seen_at=NOW - ago - since)
+
+
+def fleet(*leases: Lease, work: Workload = WORK, reports: Mapping[str, GuardReport] | None = None) -> Fleet:
+    told = {held.intent_id: reported() for held in leases[:1]} | dict(reports or {})
+    return builders.fleet(workloads=(work,), leases=leases, guard_reports=told)
+
+
+def waits(ending: Pause | Release, made: Fleet) -> bool:
+    decision, asked = last_checkpoint.instead(ending, made)
+    assert isinstance(decision, Hold) is (asked is not None)
+    return asked is not None
+
+
+def asked(ago: timedelta = timedelta(), held: Lease = RUNS) -> Lease:
+    return replace(held, checkpoint_asked_at=NOW - ago)
+
+
+@pytest.mark.parametrize("kind", [Pause, Release])
+def test_an_ending_of_ours_asks_first_and_says_until_when(kind: type[Pause] | type[Release]) -> None:
+    decision, waiting = last_checkpoint.instead(kind(RUNS, MOVED), fleet(RUNS))
+    assert isinstance(decision, Hold)
+    assert waiting is not None
+    assert (decision.reason.code, waiting.since, waiting.ending.reason) == ("last_checkpoint", NOW, MOVED)
+    assert (
+        "asked at 12:00:00 UTC for a last checkpoint, and has until 12:00:08 and the next poll"
+        in decision.reason.sentence
+    )
+    assert waiting.order == f"{RUNS.intent_id}-{int(NOW.timestamp())}"
+
+
+def test_it_waits_for_final_within_and_asks_the_same_again_meanwhile() -> None:
+    for span, is_waiting in ((timedelta(), True), (WITHIN - timedelta(microseconds=1), True), (WITHIN, False)):
+        held = asked(span)
+        decision, waiting = last_checkpoint.instead(Release(held, MOVED), fleet(held))
+        assert (waiting is not None) is is_waiting
+        if waiting is not None:
+            assert waiting.since == held.checkpoint_asked_at
+        else:
+            assert isinstance(decision, Release)
+            assert decision.reason.code == "moved"
+            assert "carried no checkpoint that was asked for at 11:59:52 UTC" in decision.reason.sentence
+
+
+def test_the_answer_to_this_order_ends_the_wait_and_no_other_does() -> None:
+    held = asked(timedelta(seconds=5))
+    order = f"{held.intent_id}-{int(NOW.timestamp()) - 5}"
+    right, wrong = (msgspec.structs.replace(BEAT, answered=told) for told in (order, f"{order}0"))
+    done, _ = last_checkpoint.instead(Release(held, MOVED), fleet(held, reports={held.intent_id: reported(right)}))
+    assert isinstance(done, Release)
+    assert done.reason.sentence.endswith("; its guard has carried a last checkpoint")
+    assert waits(Release(held, MOVED), fleet(held, reports={held.intent_id: reported(wrong)}))
+
+
+def test_a_bucket_that_goes_away_after_the_question_changes_nothing_of_the_time() -> None:
+    held = asked(timedelta(seconds=5))
+    none = msgspec.structs.replace(fleet(held), guard_reports={})
+    assert waits(Release(held, MOVED), none)
+    assert not waits(Release(held, MOVED), msgspec.structs.replace(none, now=NOW + timedelta(seconds=3)))
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        None,
+        reported(None),
+        reported(ago=timedelta(minutes=4)),
+        reported(since=timedelta(minutes=4)),
+        *(reported(msgspec.structs.replace(BEAT, phase=phase)) for phase in ("restoring", "ending", "done", "failed")),
+    ],
+    ids=["unread", "never spoke", "bucket away", "silent", "restoring", "ending", "done", "failed"],
+)
+def test_a_guard_that_is_not_known_to_be_at_work_is_not_waited_for(report: GuardReport | None) -> None:
+    made = fleet(RUNS, reports={} if report is None else {RUNS.intent_id: report})
+    if report is None:
+        made = msgspec.structs.replace(made, guard_reports={})
+    assert not waits(Release(RUNS, MOVED), made)
+
+
+@pytest.mark.parametrize("code", ["ordered", "paused", "done", "killed", "over_budget", "over_rate"])
+def test_what_a_person_or_a_hard_cap_ends_does_not_wait(code: str) -> None:
+    assert not waits(Pause(RUNS, Reason(code, "now")), fleet(RUNS))
+    assert waits(Pause(RUNS, Reason("held", "now")), fleet(RUNS))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        *({"state": state} for state in LeaseState if state is not LeaseState.RUNNING),
+        {"guard_run": None},
+        {"has_failed": True},
+    ],
+    ids=str,
+)
+def test_only_a_running_lease_with_a_guard_is_asked(changes: dict[str, Any]) -> None:
+    held = replace(RUNS, **changes)
+    assert not waits(Release(held, MOVED), fleet(held))
+    assert not waits(Release(RUNS, MOVED), fleet(RUNS, work=builders.workload()))
+
+
+def test_a_stretch_of_running_is_asked_once_an_hour_and_the_next_one_anew() -> None:
+    again = asked(last_checkpoint.ASK_AGAIN - timedelta(seconds=1), replace(RUNS, run_since=NOW - timedelta(hours=5)))
+    assert not waits(Release(again, MOVED), fleet(again))
+    resumed = replace(again, run_since=NOW - timedelta(minutes=1))
+    assert waits(Release(resumed, MOVED), fleet(resumed))
+    late = replace(again, checkpoint_asked_at=NOW - last_checkpoint.ASK_AGAIN)
+    assert waits(Release(late, MOVED), fleet(late))
+
+
+def test_a_clock_that_was_set_back_lengthens_no_wait() -> None:
+    ahead = asked(timedelta(minutes=-30))
+    assert not waits(Release(ahead, MOVED), fleet(ahead))
+
+
+def test_of_two_containers_of_one_slot_one_is_asked_and_the_other_ends() -> None:
+    second = builders.lease(2, guard_run=1)
+    beat = msgspec.structs.replace(BEAT, lease=second.intent_id)
+    both = fleet(RUNS, second, reports={second.intent_id: reported(beat)})
+    decisions, waiting = last_checkpoint.settled([Release(RUNS, MOVED), Release(second, MOVED)], both)
+    assert [each.lease for each in waiting] == [RUNS]
+    assert [type(each) for each in decisions] == [Hold, Release]
+
+
+def test_the_old_half_of_a_move_is_asked_although_the_new_half_spoke_last() -> None:
+    second = builders.lease(2, guard_run=1)
+    beat = msgspec.structs.replace(BEAT, lease=second.intent_id)
+    both = fleet(RUNS, second, reports={RUNS.intent_id: reported(None), second.intent_id: reported(beat)})
+    assert waits(Release(RUNS, MOVED), both)
+    silent = {RUNS.intent_id: reported(None), second.intent_id: reported(beat, since=timedelta(minutes=4))}
+    assert not waits(Release(RUNS, MOVED), fleet(RUNS, second, reports=silent))
+
+
+def test_a_plan_has_the_hold_and_what_it_waits_for_and_frees_no_room_meanwhile() -> None:
+    held = OperatorHold(Word.HELD, hold.of_slot(RUNS.slot), NOW, "look")
+    made = msgspec.structs.replace(fleet(RUNS), holds=(held,))
+    assert [type(each) for each in operator_holds.orders(made, hold.in_force(made.holds, NOW))] == [Pause]
+    planned = plan.plan(made, strategies(), builders.NO_LIMITS)
+    assert [type(each) for each in planned.decisions] == [Hold]
+    assert [(each.lease, type(each.ending)) for each in planned.asked] == [(RUNS, Pause)]
+    assert planned.standing.rate == plan.plan(fleet(RUNS), strategies(), builders.NO_LIMITS).standing.rate
