@@ -7,6 +7,7 @@ import gc
 import os
 import sys
 import time
+import traceback
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from tests.disasters.sight import Broken
 from tests.disasters.story import Story
 
 QUIET = 50
+POINTS = 6
 COLLECT_EVERY = 50_000
 """New objects between two collections: a cycle makes thousands, and nearly all of them go by themselves."""
 MOST_TOLD = 5
@@ -42,7 +44,7 @@ def ready() -> None:
 def lived(seed: int, folder: Path | None = None) -> Verdict:
     """Play the story of a seed."""
     quietly()
-    return play.play(draw.story(seed), folder)
+    return _played(draw.story(seed), folder)
 
 
 def smallest(seed: int, broken: Broken) -> tuple[Story, Broken]:
@@ -51,14 +53,23 @@ def smallest(seed: int, broken: Broken) -> tuple[Story, Broken]:
     found = [broken]
 
     def fails(story: Story) -> bool:
-        again = play.play(story).broken
+        again = _played(story).broken
         if again is None or again.point != broken.point:
             return False
         found.append(again)
         return True
 
     story = shrink.shrunk(draw.story(seed), fails)
-    return story, play.play(story).broken or broken
+    return story, _played(story).broken or broken
+
+
+def _played(story: Story, folder: Path | None = None) -> Verdict:
+    """Play a story; one that ends by a defect of the engine is a finding of its seed, and the others go on."""
+    try:
+        return play.play(story, folder)
+    except Exception:  # noqa: BLE001 - whatever it is, it must not end a run of ten thousand
+        lines = traceback.format_exc().strip().splitlines()
+        return Verdict(Broken(0, 0, f"the story ended by a defect of the engine: {lines[-1]}"), (0,) * POINTS, 1, "")
 
 
 def told(seed: int, broken: Broken) -> str:

@@ -89,6 +89,20 @@ def test_so_is_what_a_process_ends_that_dies_before_it_looks_again() -> None:
     assert play.play(dataclasses.replace(QUIET, works=works, strikes=(dies,), deeds=deeds)).broken is None
 
 
+def test_a_defect_of_the_engine_is_told_with_its_seed_and_ends_no_other(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = dataclasses.replace(QUIET, deeds=(Deed(3, "no such deed"),))
+    monkeypatch.setattr(draw, "story", lambda seed: QUIET if seed % 2 else broken)
+    monkeypatch.setattr(sys, "argv", ["disasters", "--seeds", "2", "--first", "2", "--processes", "1", "--shrink", "0"])
+    assert disasters.main() == 1
+    told = capsys.readouterr().out
+    assert "seed 2: point 0" in told
+    assert "KeyError: 'no such deed'" in told
+    assert "2 seeds" in told
+    assert "1 failed" in told
+
+
 @pytest.mark.long(55)
 @pytest.mark.parametrize("first", range(1, SEEDS, PART))
 def test_two_hundred_seeds_hold(first: int) -> None:
