@@ -235,6 +235,8 @@ def _write(tx: Transaction, fleet: Fleet, fact: Fact) -> None:
         tell_progress(tx, fact)
     elif isinstance(fact, GuardMeasured):
         tx.keep_guard_figures(fact.after)
+        if fact.notice is not None:
+            tx.add_notice(fact.notice)
 
 
 def _changed(tx: Transaction, fleet: Fleet, fact: LeaseChanged) -> None:

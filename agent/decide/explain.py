@@ -19,6 +19,7 @@ from agent.decide.pricing import funnel as funnels
 from agent.decide.pricing.funnel import Funnel, Relaxed
 from agent.decide.strategy import Candidate, Pricing
 from agent.domain.fleet import Fleet
+from agent.domain.market import market_notice
 from agent.domain.market.host import HostKey
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
@@ -55,6 +56,8 @@ class Explanation:
     """What guards measured of its checkpoints."""
     used: frozenset[str] = frozenset()
     """The names of those figures that stand in for the file's."""
+    notice: tuple[str, ...] = ()
+    """What is known of the notice that each of its markets gives, where it has a guard."""
 
 
 def explain(fleet: Fleet, made: Plan, work: Workload) -> Explanation:
@@ -78,6 +81,11 @@ def explain(fleet: Fleet, made: Plan, work: Workload) -> Explanation:
         advised=tuple(_advised(fleet, made, work)),
         measured=measured_checkpoints.of(fleet, work),
         used=measured_checkpoints.used(fleet, work),
+        notice=tuple(
+            market_notice.of(name, fleet.guard_notices).sentence
+            for name in sorted(fleet.markets)
+            if work.guard is not None and work.may_use(name)
+        ),
     )
 
 
@@ -180,6 +188,7 @@ def explanation_json(explained: Explanation) -> dict[str, Any]:
             }
             for slot, host, given in explained.advised
         ],
+        "notice": list(explained.notice),
         "measured": [
             {
                 "figure": name,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from agent.decide.accounting.meter import Charge
 from agent.domain.market.instance import Instance
 from agent.domain.market.interruption import Cause, Evidence
+from agent.domain.market.market_notice import NoticeGiven
 from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.guard_figures import GuardFigures
@@ -101,6 +102,8 @@ class GuardMeasured:
 
     after: GuardFigures
     before: GuardFigures | None
+    notice: NoticeGiven | None = None
+    """What the loss before this stretch of running gave, the first time that it is told."""
 
 
 Fact = LeaseChanged | LeaseDisowned | IntentSettled | InstanceFound | Marked | Alert | ProgressTold | GuardMeasured

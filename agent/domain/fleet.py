@@ -18,6 +18,7 @@ from agent.domain.market.host import HostKey, HostRecord
 from agent.domain.market.instance import Instance
 from agent.domain.market.interruption import Loss, MarketEvent
 from agent.domain.market.label import Label
+from agent.domain.market.market_notice import NoticeGiven
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import ZERO, Usd
@@ -184,6 +185,8 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
     """What guards last said, by the id of the intent that rented their lease."""
     guard_figures: Mapping[str, GuardFigures] = {}
     """What guards measured, by lease id, of the last leases too."""
+    guard_notices: tuple[NoticeGiven, ...] = ()
+    """The notices that losses to markets gave."""
 
     def workload(self, name: str) -> Workload | None:
         """Return the workload of that name, or None."""

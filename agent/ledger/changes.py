@@ -9,6 +9,7 @@ from agent.domain.market.capacity import Capacity
 from agent.domain.market.credit import Credit
 from agent.domain.market.host import HostRecord
 from agent.domain.market.interruption import Loss
+from agent.domain.market.market_notice import NoticeGiven
 from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.intent import Intent
@@ -43,6 +44,7 @@ class Changes:
     counted_again: set[str] = field(default_factory=set)
     guard_runs: list[GuardRun] = field(default_factory=list)
     guard_figures: list[GuardFigures] = field(default_factory=list)
+    guard_notices: list[NoticeGiven] = field(default_factory=list)
     settles_loss: bool = False
 
     def lease(self, lease_id: str) -> Lease | None:
@@ -114,6 +116,7 @@ class Changes:
         memory.guard_runs += self.guard_runs
         for told in self.guard_figures:
             memory.put_guard_figures(told)
+        memory.put_notices(self.guard_notices)
         memory.counted_again |= self.counted_again
         memory.was_lost = memory.was_lost and not self.settles_loss
         memory.forget_made()

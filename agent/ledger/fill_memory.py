@@ -56,6 +56,8 @@ def recall(link: sa.Connection, now: dt.datetime) -> Memory:
     memory.guard_runs = sorted(runs, key=lambda run: (run.begun_at, run.run))
     figures = (guard_rows.figures_of(row) for row in rows(link, guard_rows.LAST_FIGURES))
     memory.guard_figures = {told.lease_id: told for told in sorted(figures, key=lambda told: told.told_at)}
+    given = (guard_rows.notice_of(row) for row in rows(link, guard_rows.LAST_NOTICES))
+    memory.guard_notices = tuple(sorted(given, key=lambda notice: notice.told_at))
     memory.losses = _losses(link, now)
     _recall_progress(link, now, memory)
     single = meta(link)

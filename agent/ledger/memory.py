@@ -9,6 +9,7 @@ from agent.domain.market.capacity import Capacity
 from agent.domain.market.credit import Credit
 from agent.domain.market.host import HostRecord
 from agent.domain.market.interruption import Loss
+from agent.domain.market.market_notice import NoticeGiven
 from agent.domain.money import ZERO, Usd
 from agent.domain.record import budget
 from agent.domain.record.budget import Kind, Scope
@@ -23,7 +24,7 @@ from agent.domain.record.tally import Tally
 from agent.domain.record.told_crossing import ToldCrossing
 from agent.domain.slot import Slot
 from agent.domain.work.deadline import Progress, Speed, Start
-from agent.ledger.tables.guard_rows import MOST_GUARD_FIGURES
+from agent.ledger.tables.guard_rows import MOST_GUARD_FIGURES, MOST_NOTICES
 from agent.ledger.tables.price_history import Key, Pair
 from agent.ledger.tables.progress_rows import MOST_STARTS
 from agent.ledger.tables.types import EPOCH
@@ -87,6 +88,8 @@ class Recollection:
     """Every run of every slot with a guard, in the order in which they began."""
     guard_figures: Mapping[str, GuardFigures] = field(default_factory=dict)
     """What guards measured, by lease id: of the last leases."""
+    guard_notices: tuple[NoticeGiven, ...] = ()
+    """The notices that losses gave, the last ones."""
 
     @property
     def rests(self) -> tuple[Rest, ...]:
@@ -123,6 +126,7 @@ class Memory:
     capacity: dict[tuple[str, str], Capacity] = field(default_factory=dict)
     guard_runs: list[GuardRun] = field(default_factory=list)
     guard_figures: dict[str, GuardFigures] = field(default_factory=dict)
+    guard_notices: tuple[NoticeGiven, ...] = ()
     was_lost: bool = False
     counted_again: set[str] = field(default_factory=set)
     _made: Recollection | None = None
@@ -205,6 +209,10 @@ class Memory:
         while len(self.guard_figures) > MOST_GUARD_FIGURES:
             self.guard_figures.pop(next(iter(self.guard_figures)))
 
+    def put_notices(self, given: Iterable[NoticeGiven]) -> None:
+        """Remember what losses gave, the last ones."""
+        self.guard_notices = (*self.guard_notices, *given)[-MOST_NOTICES:]
+
     def put_capacity(self, changed: Mapping[tuple[str, str], Capacity | None]) -> None:
         """Remember pools, and forget those that are None."""
         merged = {**self.capacity, **changed}
@@ -268,6 +276,7 @@ class Memory:
             capacity=tuple(self.capacity[key] for key in sorted(self.capacity)),
             guard_runs=tuple(self.guard_runs),
             guard_figures=self.guard_figures,
+            guard_notices=self.guard_notices,
         )
 
     def _recent_losses(self, now: dt.datetime) -> list[Loss]:

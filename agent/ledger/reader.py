@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from agent.domain.market.capacity import Capacity
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.host import HostRecord
+from agent.domain.market.market_notice import NoticeGiven
 from agent.domain.market.offer import Offer
 from agent.domain.market.price import PriceHour, PriceSample
 from agent.domain.money import Usd
@@ -29,6 +30,7 @@ from agent.ledger.memory import Recollection
 from agent.ledger.tables import (
     decisions,
     event_rows,
+    guard_rows,
     host_rows,
     intent_rows,
     lease_rows,
@@ -220,6 +222,10 @@ class Reader:
     async def has_worked(self, run: GuardRun) -> bool:
         """Return whether there was ever a lease of a run."""
         return bool(await self._all(lease_rows.of_run(run), lease_rows.lease_of))
+
+    async def notices(self) -> list[NoticeGiven]:
+        """Return the notices that losses to markets gave, the last told first."""
+        return await self._all(guard_rows.LAST_NOTICES, guard_rows.notice_of)
 
     async def hosts(self) -> list[HostRecord]:
         """Return our record of every host."""

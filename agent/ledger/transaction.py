@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from agent.domain.market.capacity import Capacity
 from agent.domain.market.credit import Credit
 from agent.domain.market.interruption import Cause
+from agent.domain.market.market_notice import NoticeGiven
 from agent.domain.market.offer import Offer
 from agent.domain.market.price import PriceSample
 from agent.domain.market.tenure import Tenure
@@ -182,6 +183,11 @@ class Transaction:
         """Store what the guard of a lease measured, instead of its earlier figures."""
         self._news.guard_figures.append(told)
         self._write(guard_rows.MEASURED, guard_rows.figures_row(told))
+
+    def add_notice(self, given: NoticeGiven) -> None:
+        """Store the notice that a loss to a market gave."""
+        self._news.guard_notices.append(given)
+        self._write(guard_rows.NOTICED, dataclasses.asdict(given))
 
     def add_speed(self, more: Speed) -> None:
         """Add to the measured speed of a workload on a GPU model."""

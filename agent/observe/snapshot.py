@@ -81,6 +81,7 @@ def fleet(
         typical=instant.typical,
         guard_reports=instant.guard_reports,
         guard_figures=known.guard_figures,
+        guard_notices=known.guard_notices,
     )
     seen = availability.by_workload(known.capacity, made) | availability_by_market.by_workload(known.capacity, made)
     return msgspec.structs.replace(made, capacity=seen)

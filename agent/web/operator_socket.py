@@ -235,7 +235,9 @@ class OperatorSocket:
 
     async def _learned(self, _: web.Request) -> web.Response:
         reader = await self._orders.ledger.reader()
-        shown = learned_json.learned(await reader.hosts(), await reader.capacity(), self._orders.clock.now())
+        shown = learned_json.learned(
+            await reader.hosts(), await reader.capacity(), self._orders.clock.now(), await reader.notices()
+        )
         return web.json_response(shown)
 
     async def _reported(self, request: web.Request) -> web.Response:

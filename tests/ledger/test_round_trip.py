@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from hypothesis import given
 
 from agent.domain.market.host import HostRecord
+from agent.domain.market.market_notice import NoticeGiven
 from agent.domain.market.price import PriceSample
 from agent.domain.money import Usd
 from agent.domain.record.event import Event
@@ -103,6 +104,15 @@ def test_guard_figures(link: sa.Connection, place: Slot, lease: str, name: str, 
     ):
         row = guard_rows.figures_row(told)
         assert guard_rows.figures_of(stored(link, guard_rows.MEASURED, row, schema.guard_figures)) == told
+
+
+@given(values.ids, values.times, values.times)
+def test_notices(link: sa.Connection, lease: str, lost: dt.datetime, told: dt.datetime) -> None:
+    given_ = NoticeGiven(lease, lost, "vast", sigterm_seen=True, seconds=9.5, told_at=told)
+    assert (
+        guard_rows.notice_of(stored(link, guard_rows.NOTICED, dataclasses.asdict(given_), schema.guard_notices))
+        == given_
+    )
 
 
 @given(values.samples)

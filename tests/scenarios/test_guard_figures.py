@@ -56,3 +56,35 @@ async def test_measured_figures_reach_the_ledger_and_an_interruption_counts_by_t
             report = await spend_reports.answer(reader, "/spend", {"by": "day"}, world.clock.now())
             told = next(note for note in report_columns.notes(report) if "measured" in note)
             assert told.startswith("lost work of 1 of 1 interruptions is measured by guards: 0.")
+
+
+async def test_an_outbid_instance_that_comes_back_tells_what_notice_it_got(tmp_path: Path) -> None:
+    with s3_server.served() as server:
+        # Its disk may be the only copy, so it waits for the same host.
+        terms = GuardTerms(("/w",), bucket=server.place())
+        on_disk = Checkpoint(place=CheckpointPlace.DISK)
+        guarded = work(command="python train.py", guard=terms, checkpoint=on_disk, may_lose_disk=False)
+        async with rehearsed(tmp_path, workloads=(guarded,), credential=lambda _: SECRET) as world:
+            lease = await world.until_running()
+            await say(server, lease, 1)
+            await world.cycle(minutes=3)
+            machine = world.contract().slice.machine_id
+            rival = world.rival(machine, bid=lease.gpu_rate.dollars * 50)
+            await world.until(lambda: any(held.interrupted_by for held in world.leases()), 5)
+            await world.cycle(minutes=2)
+            world.market.remove_rival(rival)
+            await world.until(lambda: world.lease().runs == 2, 60)
+            await say(server, lease, 2, notice={"sigterm_seen": True, "seconds": 9.5})
+            await world.cycle(minutes=3)
+            await say(server, lease, 3, notice={"sigterm_seen": True, "seconds": 9.5}, progress=1)
+            await world.cycle(minutes=3)
+            await world.restart()
+            (given,) = world.app.ledger.recollection(world.clock.now()).guard_notices
+            assert (given.lease_id, given.market, given.sigterm_seen, given.seconds) == (
+                lease.lease_id,
+                "vast",
+                True,
+                9.5,
+            )
+            reader = await world.app.ledger.reader()
+            assert await reader.notices() == [given]

@@ -143,6 +143,8 @@ def _print_checkpoints(one: dict[str, Any]) -> None:
         )
     if one["measured"]:
         session.say(f"  measured by guards: {', '.join(map(_measured, one['measured']))}")
+    for sentence in one["notice"]:
+        session.say(f"  {sentence}")
 
 
 def _measured(row: dict[str, Any]) -> str:

@@ -62,7 +62,7 @@ async def _learned(_: "Config", reader: "Reader") -> dict[str, Any]:
     from agent.clock import SystemClock
     from agent.web.reading import learned_json as views
 
-    return views.learned(await reader.hosts(), await reader.capacity(), SystemClock().now())
+    return views.learned(await reader.hosts(), await reader.capacity(), SystemClock().now(), await reader.notices())
 
 
 def _export(shown: dict[str, Any], file: Path) -> None:
@@ -88,6 +88,7 @@ def _show(market: dict[str, Any]) -> None:
         f"{market['market']}: {market['losses_per_hour']:.3f} losses to the market an hour, "
         f"after {market['interruptible_hours']:.1f} interruptible hours"
     )
+    session.say(market["notice"]["sentence"])
     if market["pools"]:
         _show_pools(market["pools"])
     if market["hosts"]:

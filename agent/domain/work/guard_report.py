@@ -11,6 +11,13 @@ Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 Name = Annotated[str, msgspec.Meta(max_length=256)]
 
 
+class GuardNotice(msgspec.Struct, frozen=True):
+    """What the guard before got of the end of its stretch: whether a signal came, and the seconds until silence."""
+
+    sigterm_seen: bool
+    seconds: Seconds
+
+
 class GuardBeat(msgspec.Struct, frozen=True):
     """The guard's sign of life: what it does now, and what it measured. Times are durations on the host."""
 
@@ -28,6 +35,8 @@ class GuardBeat(msgspec.Struct, frozen=True):
     upload_lag_seconds: Seconds | None = None
     """From the making of that checkpoint until the bucket had it."""
     restore_seconds: Seconds | None = None
+    notice: GuardNotice | None = None
+    """While the work runs: of the last stop of its instance; None where no guard ran before on its disk."""
     answered: Name | None = None
     """The last order of the daemon that it has carried out."""
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from agent.domain.market.market_notice import NoticeGiven
 from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.guard_run import GuardRun
 from agent.domain.slot import Slot
@@ -15,6 +16,10 @@ RUNS = sa.select(schema.guard_runs)
 BEGUN = sa.insert(schema.guard_runs)
 MOST_GUARD_FIGURES = 512
 """Leases whose figures are remembered: those of older ones say little about the present work."""
+MOST_NOTICES = 1_000
+_NOTICES = schema.guard_notices
+LAST_NOTICES = sa.select(_NOTICES).order_by(_NOTICES.c.told_at.desc()).limit(MOST_NOTICES)
+NOTICED = sa.insert(_NOTICES).prefix_with("OR IGNORE")
 _FIGURES = schema.guard_figures
 LAST_FIGURES = sa.select(_FIGURES).order_by(_FIGURES.c.told_at.desc()).limit(MOST_GUARD_FIGURES)
 MEASURED = sa.insert(_FIGURES).prefix_with("OR REPLACE")
@@ -49,3 +54,8 @@ def figures_of(columns: Mapping[str, Any]) -> GuardFigures:
     place = Slot(columns["workload"], columns["slot"])
     rest = {name: value for name, value in columns.items() if name not in {"workload", "slot"}}
     return GuardFigures(slot=place, **rest)
+
+
+def notice_of(columns: Mapping[str, Any]) -> NoticeGiven:
+    """Return the notice of a row."""
+    return NoticeGiven(**columns)

@@ -351,6 +351,16 @@ guard_figures = columns.table(
     has_rowid=False,
 )
 
+guard_notices = columns.table(
+    "guard_notices",
+    [sa.Column("lease_id", CleanText, primary_key=True), sa.Column("lost_at", UtcMicros, primary_key=True)],
+    columns.text("market"),
+    columns.flag("sigterm_seen"),
+    columns.reals("seconds"),
+    columns.times("told_at"),
+    has_rowid=False,
+)
+
 looks = columns.table(
     "looks",
     [sa.Column("market", CleanText, primary_key=True), sa.Column("at", UtcMicros, primary_key=True)],

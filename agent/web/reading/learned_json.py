@@ -6,14 +6,18 @@ from typing import Any
 
 from agent.decide.deadline import availability, availability_by_market, hazards, regimes
 from agent.decide.pricing import host_record, rival_bids, useful_hour
+from agent.domain.market import market_notice
 from agent.domain.market.capacity import Capacity, Counts
 from agent.domain.market.host import HALF_LIFE, HostRecord, decayed
+from agent.domain.market.market_notice import NoticeGiven
 from agent.domain.market.outbids import STEPS
 
 
-def learned(records: Iterable[HostRecord], pools: Iterable[Capacity], now: datetime) -> dict[str, Any]:
-    """Return rates an hour, chances and speeds, with their exposure; counts are decayed to `now`."""
-    known, hosts = list(pools), list(records)
+def learned(
+    records: Iterable[HostRecord], pools: Iterable[Capacity], now: datetime, given: Iterable[NoticeGiven] = ()
+) -> dict[str, Any]:
+    """Return rates an hour, chances, speeds and notices, with their exposure; counts of hosts are decayed to `now`."""
+    known, hosts, notices = list(pools), list(records), list(given)
     markets: dict[str, list[HostRecord]] = {each.market: [] for each in known}
     for record in hosts:
         markets.setdefault(record.market, []).append(record)
@@ -23,9 +27,21 @@ def learned(records: Iterable[HostRecord], pools: Iterable[Capacity], now: datet
         "hazards": availability.version(hazards.SHIPPED),
         "rivals": _rivals(host_record.total(hosts, now)),
         "markets": [
-            _market(name, mine, now) | {"pools": [_pool(each) for each in known if each.market == name]}
+            _market(name, mine, now)
+            | {"pools": [_pool(each) for each in known if each.market == name], "notice": notice(name, notices)}
             for name, mine in sorted(markets.items())
         ],
+    }
+
+
+def notice(market: str, given: Iterable[NoticeGiven]) -> dict[str, Any]:
+    """Return what losses to a market gave, once there are enough to say so."""
+    found = market_notice.of(market, given)
+    return {
+        "losses": found.losses,
+        "signalled_share": found.signalled / found.losses if found.is_known else None,
+        "seconds": found.seconds if found.is_known else None,
+        "sentence": found.sentence,
     }
 
 

@@ -15,9 +15,13 @@ from agent.decide.accounting import kept_work, meter
 from agent.decide.facts import GuardMeasured
 from agent.decide.reconcile.guards import guard_measurements
 from agent.domain.fleet import Fleet
+from agent.domain.market import market_notice
+from agent.domain.market.interruption import Cause, Loss
+from agent.domain.market.market_notice import NoticeGiven
 from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.lease import Lease, LeaseState
-from agent.domain.work.guard_report import GuardBeat, GuardReport
+from agent.domain.work.guard_report import GuardBeat, GuardNotice, GuardReport
+from agent.web.reading import learned_json
 from tests.support import builders
 
 NOW = builders.NOW
@@ -142,3 +146,49 @@ def test_the_fact_names_what_was_known_before() -> None:
     (fact,) = guard_measurements.told(fleet(beat(sequence=2, progress=2.0), known={RUNS.lease_id: before}))
     assert isinstance(fact, GuardMeasured)
     assert fact.before == before
+
+
+LOST_AT = NOW - timedelta(minutes=20)
+SIGTERM = GuardNotice(sigterm_seen=True, seconds=9.5)
+
+
+def noticed(beat_: GuardBeat, cause: Cause | None = Cause.OUTBID, stretch: int = 1, **known: Any) -> NoticeGiven | None:
+    """Return the notice that follows from a beat after a lease came back from a loss."""
+    again = replace(RUNS, runs=2, run_since=NOW - timedelta(minutes=2), state_since=NOW - timedelta(minutes=2))
+    figures_ = GuardFigures(again.lease_id, again.slot, "vast", again.host_id, 1, stretch, LOST_AT, **known)
+    losses = () if cause is None else (Loss(LOST_AT, again.slot, "vast", again.host_id, cause),)
+    made = msgspec.structs.replace(fleet(beat_, again, {again.lease_id: figures_}), losses=losses)
+    facts = list(guard_measurements.told(made))
+    assert len(facts) <= 1
+    return facts[0].notice if facts else None
+
+
+@pytest.mark.parametrize("told", [SIGTERM, GuardNotice(sigterm_seen=False, seconds=0.0)])
+def test_a_notice_belongs_to_the_loss_before_and_is_told_once(told: GuardNotice) -> None:
+    found = noticed(beat(notice=told))
+    assert found == NoticeGiven(RUNS.lease_id, LOST_AT, "vast", told.sigterm_seen, told.seconds, NOW)
+    assert noticed(beat(notice=told), stretch=2) is None, "this stretch has told its notice"
+    assert noticed(beat(notice=told), stretch=0) is None, "nobody heard the guard of the stretch that was lost"
+
+
+def test_a_stop_that_was_no_act_of_the_market_gives_no_notice() -> None:
+    for cause in (None, Cause.HOST_OFFLINE, Cause.EXTERNAL_STOP, Cause.UNKNOWN):
+        assert noticed(beat(notice=SIGTERM), cause) is None
+    assert noticed(beat(notice=SIGTERM, phase="ending")) is None
+    assert noticed(beat()) is None
+
+
+def test_an_hour_of_notice_is_a_lie() -> None:
+    assert noticed(beat(notice=GuardNotice(sigterm_seen=True, seconds=1e9))) is None
+
+
+def test_until_ten_are_there_nothing_is_said_of_a_market() -> None:
+    given_ = [NoticeGiven(f"l{number}", NOW, "vast", number % 2 == 0, float(number), NOW) for number in range(10)]
+    unknown = market_notice.of("vast", given_[:9])
+    assert (unknown.is_known, unknown.sentence) == (False, "notice before a loss to vast: unknown (9 of 10 measured)")
+    known = market_notice.of("vast", given_)
+    assert known.sentence == "notice before a loss to vast: SIGTERM in 50% of 10, then 4.0 s (median)"
+    assert not market_notice.of("runpod", given_).is_known
+    shown = learned_json.notice("vast", given_[:9])
+    assert (shown["signalled_share"], shown["seconds"]) == (None, None)
+    assert learned_json.notice("vast", given_)["seconds"] == 4.0

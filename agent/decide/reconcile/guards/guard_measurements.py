@@ -13,11 +13,18 @@ from datetime import datetime, timedelta
 
 from agent.decide.facts import GuardMeasured
 from agent.domain.fleet import Fleet
+from agent.domain.market.interruption import Cause
+from agent.domain.market.market_notice import NoticeGiven
 from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.guard_report import GuardBeat, GuardReport
 
 _GIGABYTE = 1_000_000_000
+TAKEN = frozenset({Cause.OUTBID, Cause.DISPLACED})
+"""Losses that are the market's own act."""
+ONE_READING = timedelta(minutes=2)
+MOST_NOTICE_SECONDS = 3600.0
+"""No market gives an hour: who says so lies."""
 
 
 def told(fleet: Fleet) -> Iterator[GuardMeasured]:
@@ -32,7 +39,27 @@ def told(fleet: Fleet) -> Iterator[GuardMeasured]:
             continue
         after = _read(held, report, report.beat, before)
         if before is None or replace(after, told_at=before.told_at) != before:
-            yield GuardMeasured(after, before)
+            yield GuardMeasured(after, before, _notice(fleet, held, report.beat, before, report.read_at))
+
+
+def _notice(
+    fleet: Fleet, held: Lease, beat: GuardBeat, before: GuardFigures | None, now: datetime
+) -> NoticeGiven | None:
+    """Return the notice that the end of the stretch before gave, if that end was a loss to the market.
+
+    A stretch whose guard was never heard may have ended by our own hand.
+    """
+    told = beat.notice
+    if told is None or before is None or before.stretch != held.runs - 1 or beat.phase in {"ending", "done", "failed"}:
+        return None
+    mine = [loss for loss in fleet.losses if (loss.slot, loss.host) == (held.slot, held.host)]
+    last = mine[-1] if mine else None
+    # What was read of the stretch after this loss shows that another end followed it.
+    if last is None or last.cause not in TAKEN or before.told_at > last.at + ONE_READING:
+        return None
+    if told.seconds > MOST_NOTICE_SECONDS:
+        return None
+    return NoticeGiven(held.lease_id, last.at, held.market, told.sigterm_seen, told.seconds, now)
 
 
 def _is_of_now(held: Lease, report: GuardReport, before: GuardFigures | None) -> bool:
