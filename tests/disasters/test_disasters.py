@@ -1,14 +1,17 @@
 """The engine itself: the same seed is the same story, its parts can fail, and two hundred seeds hold."""
 
 import dataclasses
+import datetime as dt
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 import structlog
 
+from agent.decide.reconcile import agreed_rate
 from tests.disasters import __main__ as disasters
 from tests.disasters import draw, play, regressions, shrink, tell
 from tests.disasters.story import Deed, Story, Strike, Work
@@ -58,6 +61,22 @@ def test_own_releases_that_nobody_answered_make_no_fault_of_the_market() -> None
         broken = play.play(story).broken
     assert broken is not None
     assert (broken.point, "our own releases ended them all" in broken.sentence) == (6, True)
+
+
+def test_a_false_price_in_both_answers_counts_once_it_is_to_be_believed_and_not_before() -> None:
+    """Fifteen minutes of listings and a look by id agree on a thousand times the price (rule 21)."""
+    works = (Work("w0", "service", "ondemand", 1),)
+
+    def lie(listings: int) -> Story:
+        looks = Strike("vast", "look", 2, "price", 99, 1000.0)
+        strikes = (Strike("vast", "listing", 40, "price", listings, 1000.0), looks)
+        return dataclasses.replace(QUIET, works=works, strikes=strikes)
+
+    assert play.play(lie(listings=45)).broken is None
+    with mock.patch.object(agreed_rate, "PATIENCE", dt.timedelta()):
+        broken = play.play(lie(listings=20)).broken
+    assert broken is not None
+    assert broken.point == 4
 
 
 def test_fate_strikes_nothing_that_the_deed_before_has_ended() -> None:

@@ -17,6 +17,7 @@ from agent.domain.record.lease import LeaseState
 from agent.ledger.file import ledger_check
 from agent.ledger.tables.spend_rows import MONTH_SEED
 from tests.disasters.orders import Order
+from tests.disasters.points.false_rises import FalseRises
 from tests.disasters.readings import Readings
 from tests.disasters.sight import Broken, Sight
 from tests.disasters.story import Strike
@@ -65,6 +66,7 @@ class Money:
         """When another daemon last set the bid of an instance, or a person accepted a rise, and the price before."""
         self._raise_seen: dict[tuple[str, str], tuple[float, int]] = {}
         """When a listing first showed that, and how many did."""
+        self._false_rises = FalseRises(truth, poll)
         self._denied: dict[str, float] = {}
         self._unwritten_at = 0.0
         self._ended_by_others: set[tuple[str, str]] = set()
@@ -99,6 +101,7 @@ class Money:
         self._dark(passed)
         self._deny(sight, passed)
         self._over_asked(sight, passed)
+        self._above += self._false_rises.grow(sight, passed) * SURELY
         self._see_raises(sight)
 
     def die(self, app: App) -> None:
@@ -153,6 +156,7 @@ class Money:
         """See that a market said of what is there that it is not, or that the ledger took nothing."""
         if strike.market == "ledger":
             self._unwritten_at = self._truth.now
+        self._false_rises.hear(strike, self._looked.get(strike.market, self._began))
         if strike.fault == "gone":
             rates = sum(rate for key, rate in self._rates.items() if key[0] == strike.market)
             self._denied[strike.market] = max(self._denied.get(strike.market, 0.0), rates)
