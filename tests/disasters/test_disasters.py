@@ -79,6 +79,18 @@ def test_a_false_price_in_both_answers_counts_once_it_is_to_be_believed_and_not_
     assert broken.point == 4
 
 
+def test_what_rose_while_nobody_looked_may_have_run_at_the_new_price_until_the_next_look() -> None:
+    """The credit ends what runs, its host's rise is accepted all the same, and no record dates the stop."""
+    deeds = (
+        Deed(37, "kill_9", amount=0.8),
+        Deed(42, "no_credit", amount=0.98),
+        Deed(42, "rise", pick=1, amount=0.21),
+        Deed(60, "sleep", amount=0.8),
+    )
+    works = (Work("w0", "service", "ondemand", 1),)
+    assert play.play(dataclasses.replace(QUIET, works=works, deeds=deeds)).broken is None
+
+
 def test_fate_strikes_nothing_that_the_deed_before_has_ended() -> None:
     works = (Work("w0", "service", "ondemand", 1),)
     deeds = tuple(Deed(40, name) for name in ("host_gone", "rise", "maintenance", "near_end", "prepay"))

@@ -81,6 +81,7 @@ class Money:
     def see(self, sight: Sight) -> None:
         """Take in what changed, and what the bounds grow by now that somebody has looked."""
         self._turn(self._lag(sight))
+        self._see_dearer()
         for market, is_fresh in sight.fresh.items():
             if not is_fresh or not sight.saw_truly(market):
                 continue
@@ -122,6 +123,13 @@ class Money:
                 self._open[key] = max(self._open.get(key, 0.0), *rates)
                 self._turned[key] = (self._turned.get(key, (turn.at, 0.0))[0], turn.at)
             self._rates[key] = rate
+
+    def _see_dearer(self) -> None:
+        """What rose in a stretch that nobody saw may have run all of it at the new price: both bounds hold at once."""
+        for key in self._raised.keys() & self._open.keys():
+            box = self._truth.boxes[key]
+            disk = self._truth.rate(box) - self._truth.gpu_rate(box)
+            self._open[key] = max(self._open[key], _agreed(box) + disk)
 
     def _see_raises(self, sight: Sight) -> None:
         for key in self._raised:
