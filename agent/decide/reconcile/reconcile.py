@@ -31,7 +31,7 @@ from agent.decide.reconcile import (
     unseen_ends,
     workload_end,
 )
-from agent.decide.reconcile.guards import guard_refusal, guard_silence
+from agent.decide.reconcile.guards import guard_refusal, guard_silence, unfinished_uploads
 from agent.decide.reconcile.pass_memory import Memory, Suspicion
 from agent.domain import money
 from agent.domain.fleet import Fleet, MarketView
@@ -89,6 +89,7 @@ def reconcile(fleet: Fleet, memory: Memory) -> Reconciliation:
     alerts = (
         *readiness.idle_alerts(fleet),
         *guard_silence.alerts(fleet),
+        *unfinished_uploads.alerts(fleet),
         *market_alerts.price_rises(fleet),
         *agreed_rate.alerts(fleet),
         *market_alerts.not_sold(fleet),

@@ -61,6 +61,7 @@ class EventKind(StrEnum):
     ALERT_IDLE = "alert.idle"
     ALERT_LABEL_LOST = "alert.label_lost"
     ALERT_MARKET_FAULT = "alert.market_fault"
+    ALERT_NEVER_FINISHES = "alert.never_finishes"
     ALERT_NOT_SOLD = "alert.not_sold"
     ALERT_PRICE_RISE = "alert.price_rise"
     ALERT_RATE_DOUBTED = "alert.rate_doubted"
