@@ -15,6 +15,7 @@ from datetime import datetime
 import structlog
 
 from agent.act import crashpoint, intents, proof, rent_terms
+from agent.act.guarding import finished_run
 from agent.act.guarding.guard_launch import GuardLaunch
 from agent.act.guarding.guard_launches import GuardLaunches
 from agent.act.record import add_charges
@@ -93,6 +94,9 @@ class Journal:
     async def _carry_out(self, decision: Decision, work: Workload | None, unproven: str) -> Intent | None:
         intent = self._intent(decision, work)
         await self._prepare(intent, decision, work)
+        if intent.intent_id in self._launches and self._launches[intent.intent_id].finished:
+            await self._found_finished(intent)
+            return None
         refused = ""
         try:
             await self._record(intent, decision)
@@ -170,6 +174,12 @@ class Journal:
         launch = await self._guards.launch(work, intent, run, is_first=is_first)
         if launch is not None:
             self._launches[intent.intent_id] = launch
+
+    async def _found_finished(self, intent: Intent) -> None:
+        """Record that the slot of a rent is done, instead of the rent."""
+        why = self._launches.pop(intent.intent_id).finished
+        async with self._ledger.transaction() as tx:
+            finished_run.note(tx, intent.slot, why, intent.recorded_at)
 
     async def _record(self, intent: Intent, decision: Decision) -> None:
         async with self._ledger.transaction() as tx:

@@ -71,19 +71,23 @@ class GuardLife:
             self._origin = GuardOrigin(*shared)
         self._stop_until: float | None = None
         self._is_stop_forwarded = False
+        self._is_end_unread = False
 
     def run(self) -> int:
         """Live to the end; return the exit code."""
         try:
             if self._disk.facts.get("done") is True or self._has_ended_elsewhere():
                 return self._sleep("the work is done, it does not start again")
-            end = self._begun()
+            self._begin()
+            if self._is_end_unread and self._has_ended_elsewhere():
+                return self._sleep("the work is done, it does not start again")
+            end = self._lived()
         except CannotBegin as why:
             return self._refused(why)
         return STOPPED if end is None else self._ended(end)
 
-    def _begun(self) -> WorkEnd | None:
-        """Bring what the work begins from, and run it; None where a stop came before."""
+    def _begin(self) -> None:
+        """Bring what the work begins from, which may wait for the bucket."""
         self._status.set(notice=self._disk.taken_notice())
         self._disk.keep(lease=self._settings.lease, ended=False)
         if self._carrier is not None:
@@ -93,7 +97,6 @@ class GuardLife:
         self._beat.start()
         if self._origin is not None:
             self._origin.find(self._signals.stopping)
-        return self._lived()
 
     def _refused(self, why: CannotBegin) -> int:
         """Say why nothing starts; return the exit code."""
@@ -104,16 +107,18 @@ class GuardLife:
         return CANNOT_START
 
     def _has_ended_elsewhere(self) -> bool:
-        """Return whether the bucket says that the work is done; where it is away, the daemon would have said so.
+        """Return whether the bucket says that the work is done; one that is away is asked again later.
 
         A note that is there and cannot be read may say that it is: CannotBegin.
         """
+        self._is_end_unread = False
         try:
             found = self._notes.read(END, LARGEST_MANIFEST_BYTES) if self._notes is not None else None
         except TooLarge as failure:
             raise CannotBegin(f"{END} is in the bucket and cannot be read: {failure}") from None
         except StoreFailed as failure:
             self._output.say(f"gpubid-guard: the bucket is away: {failure}")
+            self._is_end_unread = True
             return False
         if found is not None and not found[0]:
             raise CannotBegin(f"{END} is in the bucket and is no note of this guard's")

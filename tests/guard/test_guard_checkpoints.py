@@ -18,7 +18,7 @@ from agent.guard.checkpoints.manifest import Manifest
 from agent.guard.guard_clock import GuardClock
 from agent.guard.guard_settings import BucketPlace
 from agent.guard.s3.s3_objects import S3Objects
-from tests.support import s3_servers, trainer
+from tests.support import s3_servers, store_proxy, trainer
 from tests.support.guarded import ROOT, SPEED, Guarded, Instance, until
 from tests.support.s3_servers import Store
 
@@ -169,6 +169,27 @@ def test_an_end_that_cannot_be_read_is_not_taken_for_none(
         assert guard.ended() == 78
         assert failing.refusal(guard.text().splitlines()).startswith("end.json is in the bucket and ")
         assert "began" not in guard.text()
+
+
+@one_store
+def test_an_end_that_could_not_be_read_at_first_is_read_before_the_work_starts(
+    store: Store, notes: BucketNotes, tmp_path: Path
+) -> None:
+    notes.write("end.json", {"version": 1, "lease": "L0", "code": 0, "signal": None, "done": True, "last_lines": []})
+    instance = Instance(tmp_path / "one")
+    log = instance.place / "log-1"
+    with store_proxy.before(store) as proxy:
+
+        def fault(_method: str, path: str) -> int | None:
+            return 503 if "end.json" in path and "the bucket is away" not in log.read_text() else None
+
+        proxy.fault = fault
+        bucket = store.place(ROOT, endpoint=proxy.url)
+        with instance.started("echo", "began", store=store, env={"SIM_SPEED": "1000"}, bucket=bucket) as guard:
+            guard.said("the bucket is away")
+            guard.phase("done")
+            assert "the work is done, it does not start again" in guard.text()
+            assert "began" not in guard.text()
 
 
 @one_store

@@ -146,3 +146,22 @@ async def test_a_guard_that_falls_silent_is_told_once_and_its_lease_goes_on(tmp_
             (told,) = await world.events("alert.guard_silent")
             assert "the guard of train/0" in told.reason
             assert world.lease().is_live
+
+
+@pytest.mark.parametrize("is_done", [True, False])
+async def test_nothing_is_rented_for_a_run_that_the_bucket_says_is_done(tmp_path: Path, *, is_done: bool) -> None:
+    with s3_server.served() as server:
+        end = {"version": 1, "lease": "gone", "code": 0 if is_done else 3, "done": True, "last_lines": []}
+        await asyncio.to_thread(server.put, f"train/{FLEET}/train/0/1/end.json", json.dumps(end).encode())
+        batch = guarded(server, kind=WorkloadKind.BATCH)
+        async with rehearsed(tmp_path, workloads=(batch,), credential=lambda _: SECRET) as world:
+            await world.cycle(minutes=10)
+            assert len(world.contracts()) == (0 if is_done else 1)
+            done = await world.events("workload.done")
+            assert [event.reason for event in done] == [
+                "train/0 is done by exit code 0, as its guard reports; nothing was rented for it"
+            ][: len(done)]
+            assert bool(done) is is_done
+            await world.restart()
+            await world.cycle(minutes=10)
+            assert len(world.contracts()) == (0 if is_done else 1)

@@ -28,6 +28,8 @@ class GuardLaunch:
     url: str
     """Where the program is fetched from; empty without a bucket."""
     sha256: str
+    finished: str = ""
+    """How the work of the run is done already; then nothing is rented for it."""
 
 
 def environment(

@@ -3,6 +3,7 @@
 Invariants:
 1. A bucket that is away says nothing: a run that may have a checkpoint starts as one that has.
 2. A run that has an end, also one that cannot be read, never starts without the guard: its work may be done.
+   Nothing is rented for a batch whose end has a done code.
 3. Nothing here delays a rent by more than the deadline of four requests to the bucket.
 """
 
@@ -10,15 +11,18 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import msgspec
 import structlog
 
 from agent.act.guarding.guard_launch import GuardLaunch
 from agent.buckets.bucket_client import BucketClient
 from agent.buckets.bucket_errors import BucketError, BucketTooLarge
+from agent.decide.reconcile.guards import guard_end
 from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.intent import Intent
+from agent.domain.work.guard_report import GuardEnd
 from agent.domain.work.guard_terms import Bucket
-from agent.domain.work.workload import Workload
+from agent.domain.work.workload import Workload, WorkloadKind
 from agent.markets import market_errors
 
 log = structlog.get_logger("gpubid.guard")
@@ -69,16 +73,21 @@ class GuardLaunches:
         place = work.guard.bucket
         if place is None or run is None:
             return GuardLaunch(intent.intent_id, 1, "", manifest_exists=False, url="", sha256=program.sha256)
-        folder, exists, url = run.folder(self._fleet_id), not is_first, ""
+        folder, exists, url, finished = run.folder(self._fleet_id), not is_first, "", ""
         try:
             client = BucketClient(place, self._credential(place.credential))
             url = client.presigned(program.path)
-            exists = await _is_there(client, f"{folder}/{POINTER}") or await _is_there(client, f"{folder}/{END}")
+            end = await _found(client, f"{folder}/{END}")
+            finished = _finished(end, work)
+            exists = end is not None or await _found(client, f"{folder}/{POINTER}") is not None
             await self._upload(client, program)
         except (BucketError, ValueError, market_errors.Rejected) as error:
             code = error.code if isinstance(error, BucketError) else "bad_credential"
             log.warning("guard.unprepared", workload=work.name, slot=str(intent.slot), code=code, bucket=str(place))
-        return GuardLaunch(intent.intent_id, run.run, folder, manifest_exists=exists, url=url, sha256=program.sha256)
+        digest = program.sha256
+        return GuardLaunch(
+            intent.intent_id, run.run, folder, manifest_exists=exists, url=url, sha256=digest, finished=finished
+        )
 
     async def _upload(self, client: BucketClient, program: Program) -> None:
         """Bring the program to the bucket unless it is there; what has its name and is another file is replaced."""
@@ -90,13 +99,23 @@ class GuardLaunches:
         self._uploaded.add(client.place)
 
 
-async def _is_there(client: BucketClient, path: str) -> bool:
-    """Return whether an object is in the bucket, whatever it says.
+def _finished(end: bytes | None, work: Workload) -> str:
+    """Return how the work of a batch is done by its end in the bucket; nothing where it is not, or is unreadable."""
+    if not end or work.kind is not WorkloadKind.BATCH:
+        return ""
+    try:
+        return guard_end.finished(msgspec.json.decode(end, type=GuardEnd), work)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return ""
+
+
+async def _found(client: BucketClient, path: str) -> bytes | None:
+    """Return an object of the bucket, empty where it is larger than any of ours, or None where there is none.
 
     Raises:
         BucketAway: nobody knows.
     """
     try:
-        return await client.read(path, MOST_POINTER) is not None
+        return await client.read(path, MOST_POINTER)
     except BucketTooLarge:
-        return True
+        return b""

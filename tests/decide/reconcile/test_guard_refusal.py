@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from agent.decide import slots
@@ -20,7 +21,7 @@ from agent.domain.record.event_kind import EventKind
 from agent.domain.record.hold import OperatorHold, Word
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.decision import Release
-from agent.domain.work.guard_report import GuardBeat, GuardReport
+from agent.domain.work.guard_report import GuardBeat, GuardEnd, GuardReport
 from agent.domain.work.ready_sign import Sighting
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, WorkloadKind
 from tests.support import builders
@@ -69,6 +70,25 @@ def test_a_guard_that_ever_spoke_and_a_disk_with_work_are_not_given_up() -> None
     on_disk = replace(WORK, checkpoint=Checkpoint(place=CheckpointPlace.DISK))
     assert changes(fleet(replace(ENDED, runs=2), workloads=(on_disk,))) == []
     assert len(changes(fleet(workloads=(on_disk,)))) == 1
+
+
+def test_a_guard_that_refuses_while_its_bucket_answers_is_believed_and_a_command_that_failed_is_none() -> None:
+    failed = msgspec.structs.replace(BEAT, phase="failed")
+    refused = {ENDED.intent_id: GuardReport(NOW, failed)}
+    (change,) = changes(fleet(guard_reports=refused))
+    assert change.after.end_reason == f"guard_refused: {WHY}"
+    assert changes(fleet(guard_reports=refused, refusal="")) == []
+    end = GuardEnd(version=1, lease=ENDED.intent_id, code=1)
+    assert changes(fleet(guard_reports={ENDED.intent_id: GuardReport(NOW, failed, end=end)})) == []
+    assert changes(fleet(guard_reports={ENDED.intent_id: GuardReport(NOW, failed, unread_end="end.json")})) == []
+
+
+def test_what_failed_before_a_resume_refuses_no_later_start() -> None:
+    failed = msgspec.structs.replace(BEAT, phase="failed")
+    again = replace(ENDED, runs=2)
+    stale, fresh = NOW - timedelta(minutes=15), NOW - timedelta(minutes=5)
+    for changed, count in ((None, 0), (stale, 0), (fresh, 1)):
+        assert len(changes(fleet(again, guard_reports={again.intent_id: GuardReport(NOW, failed, changed)}))) == count
 
 
 def test_an_old_line_and_a_lease_without_a_guard_are_no_refusal() -> None:

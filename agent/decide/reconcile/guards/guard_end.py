@@ -13,7 +13,7 @@ from enum import Enum
 
 from agent.domain.fleet import Fleet
 from agent.domain.record.lease import Lease, LeaseState
-from agent.domain.work.guard_report import GuardReport
+from agent.domain.work.guard_report import GuardEnd, GuardReport
 from agent.domain.work.workload import Workload
 
 PATIENCE = timedelta(minutes=10)
@@ -49,8 +49,8 @@ def of(fleet: Fleet, held: Lease, work: Workload) -> GuardWord:
     if report is None:
         return GuardWord(Word.UNKNOWN)
     end = report.end
-    if end is not None and end.done and end.signal is None and end.code in work.guard.done_codes:
-        return GuardWord(Word.DONE, f"{end.sentence}, as its guard reports")
+    if done := finished(end, work):
+        return GuardWord(Word.DONE, done)
     if end is not None and end.done and report.read_at >= held.state_since:
         # Such a guard sleeps until it is released: nobody else would end it.
         return GuardWord(Word.FAILED, f"its guard calls {end.sentence} done, which is not among its done_codes")
@@ -63,6 +63,13 @@ def of(fleet: Fleet, held: Lease, work: Workload) -> GuardWord:
     if report.read_at < held.state_since:
         return GuardWord(Word.UNKNOWN)
     return GuardWord(Word.WORKS if report.beat is not None else Word.NOTHING)
+
+
+def finished(end: GuardEnd | None, work: Workload) -> str:
+    """Return how the work of a run is done by its end in the bucket, or nothing where it is not."""
+    codes = work.guard.done_codes if work.guard is not None else ()
+    is_done = end is not None and end.done and end.signal is None and end.code in codes
+    return f"{end.sentence}, as its guard reports" if end is not None and is_done else ""
 
 
 def _has_failed_now(report: GuardReport, held: Lease) -> bool:

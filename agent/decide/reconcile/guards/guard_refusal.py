@@ -3,7 +3,8 @@
 Invariants:
 1. Such a start says nothing of its host: it is tried on another one, and no record of the host counts it.
 2. After `MOST` of them the workload is held: its bucket or its image is the reason, and each try costs money.
-3. A lease whose guard ever spoke is not given up for a line of its log.
+3. A lease whose guard spoke is not given up for a line of its log, unless it said last in this stretch of running that
+   it failed, and left no end of its command: so ends a guard that refuses to start while its bucket answers.
 """
 
 from collections.abc import Iterable
@@ -15,6 +16,7 @@ from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.record.rest import Rest
 from agent.domain.record.tally import Counted, Tally
+from agent.domain.work.guard_report import GuardReport
 from agent.domain.work.workload import CheckpointPlace, Workload
 
 GUARD_REFUSED = "guard_refused"
@@ -23,9 +25,17 @@ MOST = 2
 
 
 def is_awaited(fleet: Fleet, held: Lease, work: Workload) -> bool:
-    """Return whether a guard should speak for a lease and never has: then its log says why, if anything does."""
+    """Return whether the log may say why a lease's guard did not start: it never spoke, or failed without an end."""
     report = fleet.guard_reports.get(held.intent_id)
-    return work.guard is not None and held.guard_run is not None and (report is None or report.beat is None)
+    if work.guard is None or held.guard_run is None:
+        return False
+    return report is None or report.beat is None or _failed_to_start(report, held)
+
+
+def _failed_to_start(report: GuardReport, held: Lease) -> bool:
+    changed, has_end = report.beat_changed_at, report.end is not None or report.unread_end
+    is_of_now = held.runs <= 1 or (changed is not None and changed >= (held.run_since or held.state_since))
+    return report.beat is not None and report.beat.phase == "failed" and is_of_now and not has_end
 
 
 def seen(fleet: Fleet, view: MarketView, held: Lease, so_far: LeaseChanged | None) -> LeaseChanged | None:

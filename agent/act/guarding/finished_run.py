@@ -1,0 +1,19 @@
+"""A run that was finished before anything was rented for it again: its slot is done."""
+
+from datetime import datetime
+
+from agent.domain.record import hold
+from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
+from agent.domain.record.hold import OperatorHold, Word
+from agent.domain.slot import Slot
+from agent.ledger.transaction import Transaction
+
+
+def note(tx: Transaction, place: Slot, why: str, now: datetime) -> None:
+    """Record that a slot is done, by what its guard left in the bucket."""
+    done = OperatorHold(Word.DONE, hold.of_slot(place), now, why)
+    tx.add_rest(done)
+    said = f"{place} is done by {why}; nothing was rented for it"
+    kind = EventKind.WORKLOAD_DONE
+    tx.append_event(Event(now, kind, now, place.workload, place.index, reason_code=done.place[0], reason=said))
