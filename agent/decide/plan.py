@@ -206,9 +206,11 @@ def _finds_nothing(proposal: Proposal) -> bool:
 
 def _explained(proposal: Proposal, found: funnel.Funnel | None) -> Proposal:
     """Return a proposal that found nothing with the number of sampled offers that each requirement leaves."""
-    if found is None or found.fits or not _finds_nothing(proposal):
+    if found is None or not _finds_nothing(proposal):
         return proposal
-    sentence = f"{proposal.reason.sentence}: {found.sentence}"
+    # The sample may be older than the searches, and a strategy may pay less: on demand, a share of the price.
+    but = "; by now it is gone, or the strategy pays less for it" if found.fits else ""
+    sentence = f"{proposal.reason.sentence}: {found.sentence}{but}"
     return replace(proposal, reason=replace(proposal.reason, sentence=sentence))
 
 

@@ -51,7 +51,7 @@ def _nothing(slot: SlotView, grounds: Grounds, ask: Candidate | None) -> Proposa
     if not grounds.view.has_offers:
         return Proposal(slot.slot, None, Reason("no_view", "no search in the last two minutes found an offer"))
     if ask is None:
-        within = "" if grounds.params.may_crowd else " within the shares of owners and markets"
+        within = "" if grounds.params.may_crowd else " and the shares of owners and markets"
         return Proposal(slot.slot, None, Reason("no_offer", f"no offer fits within the price{within}"))
     sentence = f"no bid fits; falls back to on-demand after {grounds.params.fallback_after} without a lease"
     return Proposal(slot.slot, None, Reason("waits_for_fallback", sentence))

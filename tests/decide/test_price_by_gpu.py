@@ -190,6 +190,22 @@ def test_explain_and_the_funnel_count_by_the_price_of_the_model() -> None:
     assert made.relaxed.key == "max_price"
 
 
+@pytest.mark.parametrize(
+    ("ask", "but"),
+    [("0.80", "; by now it is gone, or the strategy pays less for it"), ("1.20", "")],
+)
+def test_a_slot_stays_empty_beside_an_offer_that_the_strategy_pays_less_for(ask: str, but: str) -> None:
+    """On demand it pays a share of the price: a bare "no offer fits" beside the funnel's offer contradicted it."""
+    rows = (builders.offer(1, floor=None, ask=builders.per_hour(ask)),)
+    view = msgspec.structs.replace(builders.view(offers=rows), sample=rows, sampled_at=builders.NOW)
+    fleet = builders.fleet(workloads=(work(),), markets={"vast": view})
+    (made,) = plan.plan(fleet, TUNED, Limits()).decisions
+    found = funnel.of(fleet, work(), requirement_check.Taken())
+    assert found is not None
+    assert found.fits == (1 if but else 0)
+    assert made.reason.sentence == f"no offer fits within the price: {found.sentence}{but}"
+
+
 def test_a_lease_is_raised_up_to_the_price_of_its_model() -> None:
     lost = builders.lease(
         state=LeaseState.PAUSED, gpu=FAST, interrupted_by=Cause.OUTBID, state_since=builders.ago(minutes=30),
