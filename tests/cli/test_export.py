@@ -48,6 +48,10 @@ def test_nothing_is_overwritten(place: Path) -> None:
     said = export("--to", "all", code=2)
     assert "all/leases.csv exists; name another folder, or remove it" in said
     assert [file.name for file in (place / "all").iterdir()] == ["leases.csv"]
+    export("--to", "all", "--table", "spend", "--table", "events")
+    said = export("--to", "all", code=2)
+    assert "all/events.csv and 2 other files to be written exist; name another folder, or remove them" in said
+    assert said.count("name another") == 1
     assert (place / "all" / "leases.csv").read_bytes() == before
 
 

@@ -1,5 +1,6 @@
 """`gpubid ledger export`: every table as CSV or Parquet, for a spreadsheet or a notebook."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -35,7 +36,7 @@ def export(
     place = last_good.place(config)
     existing = [file for name in names if (file := to / f"{name}{suffix}").exists()]
     if existing:
-        exits.stop(exits.BAD_INPUT, [f"{file} exists; name another folder, or remove it" for file in existing])
+        exits.stop(exits.BAD_INPUT, [_in_the_way(existing)])
 
     async def written(reader: "Reader") -> "list[Exported]":
         _make(to)
@@ -54,6 +55,15 @@ def _make(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
         exits.stop(exits.FAILED, [f"{folder} cannot be made ({error.strerror}); name another folder"])
+
+
+def _in_the_way(files: Sequence[Path]) -> str:
+    """Return what to do about files that are there already."""
+    first, *others = files
+    if not others:
+        return f"{first} exists; name another folder, or remove it"
+    more = f"{len(others)} other file{'s' if len(others) > 1 else ''}"
+    return f"{first} and {more} to be written exist; name another folder, or remove them"
 
 
 def _names(asked: "list[str] | tuple[()]") -> list[str]:
