@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent import config
+from agent.config.problems import ConfigError
 from agent.domain.market import gpu
 from agent.domain.work.deadline import Deadline, ProgressSign
 from agent.domain.work.ready_sign import ReadySign
@@ -46,6 +47,26 @@ def test_a_deadline_becomes_what_it_says(tmp_path: Path) -> None:
         path="/progress",
     )
     assert work.is_probed
+
+
+@pytest.mark.parametrize(
+    ("written", "by"),
+    [
+        ('"2027-01-31T18:00Z"', dt.datetime(2027, 1, 31, 18, tzinfo=dt.UTC)),
+        ('"2027-01-31T18:00+01:00"', dt.datetime(2027, 1, 31, 17, tzinfo=dt.UTC)),
+        ('"2027-01-31"', dt.datetime(2027, 1, 31, tzinfo=dt.UTC)),
+    ],
+)
+def test_a_deadline_takes_the_times_that_verbs_take(tmp_path: Path, written: str, by: dt.datetime) -> None:
+    work = loaded(tmp_path, 'kind = "batch"', f"deadline = {{ hours = 4, by = {written} }}")
+    assert work.deadline is not None
+    assert work.deadline.by == by
+
+
+@pytest.mark.parametrize("written", ["2027-01-31T18:00:00", '"tomorrow"', '"2h"', "7"])
+def test_another_deadline_is_refused_with_one_to_write(tmp_path: Path, written: str) -> None:
+    with pytest.raises(ConfigError, match='write for example by = "2027-01-31T18:00Z"'):
+        loaded(tmp_path, 'kind = "batch"', f"deadline = {{ hours = 4, by = {written} }}")
 
 
 @pytest.mark.parametrize("lines", [(), ('kind = "batch"', "deadline = { hours = 4, by = 2027-01-31T18:00:00Z }")])

@@ -5,14 +5,17 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
+from agent.config import time_words
 from agent.config.kinds import URL_PATH, Line, Number, Span, Whole, refused
 from agent.domain.market import gpu
 from agent.domain.work import deadline
 
 
 def _by(value: object) -> object:
+    if isinstance(value, str):
+        value = time_words.absolute(value)
     if not isinstance(value, datetime) or value.tzinfo is None:
-        raise refused("bad_time", "must be a time with its zone; write for example by = 2027-01-31T18:00:00Z")
+        raise refused("bad_time", 'must be a time with its zone; write for example by = "2027-01-31T18:00Z"')
     return value
 
 
