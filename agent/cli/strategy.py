@@ -107,7 +107,8 @@ def _found(config: Path, name: str) -> "Tuned":
         return own_strategies.of_path(name)
     _, tuned = session.read(config)
     if name not in tuned:
-        exits.stop(exits.BAD_INPUT, [f"there is no strategy {name!r}; known: {', '.join(sorted(tuned))}"])
+        known = ", ".join(sorted(tuned))
+        exits.stop(exits.BAD_INPUT, [f"there is no strategy {name!r}; known: {known}; {own_strategies.IN_A_FOLDER}"])
     return tuned[name]
 
 

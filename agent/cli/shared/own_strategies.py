@@ -23,6 +23,10 @@ ConfigOption = Annotated[
 ]
 NAMED = "write its path, such as strategies/bold.toml, or its stem with --directory DIR or --config FILE"
 """How an own file is named."""
+IN_A_FOLDER = (
+    "write the path of an own file, such as strategies/bold.toml, or name its folder in [strategies] directory"
+)
+"""How an own file is named to a verb that reads the configuration in any case."""
 
 
 def is_path(name: str) -> bool:
