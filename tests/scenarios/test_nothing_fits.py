@@ -4,8 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+import sqlalchemy as sa
+
 from agent.domain import money
 from agent.domain.market.offer import Offer
+from agent.ledger.tables import decisions, schema
 from agent.markets import pace
 from agent.markets.port import OfferQuery
 from agent.observe import wide_sample
@@ -27,6 +30,13 @@ def reason(world: Rehearsed) -> str:
     return decision.reason.sentence
 
 
+async def recorded(world: Rehearsed) -> list[str]:
+    """Return the sentences of the decisions in the ledger, the oldest first."""
+    reader = await world.app.ledger.reader()
+    query = sa.select(schema.decisions).order_by(schema.decisions.c.decision_id)
+    return [made.reason.sentence for made in await reader._all(query, decisions.decision_of)]
+
+
 def test_an_empty_slot_tells_why_once_an_hour_of_a_wide_question() -> None:
     async def story(world: Rehearsed) -> None:
         await world.cycle()
@@ -35,13 +45,17 @@ def test_an_empty_slot_tells_why_once_an_hour_of_a_wide_question() -> None:
         assert "0 at $0.0001/h or less; the cheapest that fits otherwise costs $0." in reason(world)
         first = sampled(world)
         assert first is not None
+        assert await recorded(world) == [reason(world)]
         await world.cycle(minutes=50)
         assert sampled(world) == first
+        assert len(await recorded(world)) == 1
         await world.cycle(minutes=20)
         await world.cycle()
         second = sampled(world)
         assert second is not None
         assert second >= first + timedelta(hours=1)
+        # `fleet` and the page show what is recorded: each sample is.
+        assert (await recorded(world))[1:] == [reason(world)]
 
     play(story, seed=1, workloads=(CHEAP,))
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -20,6 +21,8 @@ KEPT_DAYS = 30
 """Older decisions are deleted; intents keep the orders, and events their results, for good."""
 
 MADE = sa.insert(schema.decisions)
+_SAMPLE = re.compile(r"\d+ offers sampled at \d\d:\d\d UTC")
+"""The sample that the sentence of an empty slot counts, as agent/decide/pricing/funnel.py writes it."""
 _PLAIN = ("at", "kind", "lease_id", "offer_id", "bid", "rate", "strategy", "strategy_file", "params_digest")
 
 
@@ -41,8 +44,19 @@ class RecordedDecision:
 
     @property
     def gist(self) -> tuple[object, ...]:
-        """What must differ for a new row: figures in the sentence change every cycle."""
-        return (self.kind, self.reason.code, self.lease_id, self.offer_id, self.bid, self.rate, self.params_digest)
+        """What must differ for a new row: figures in the sentence change every cycle, its sample once an hour."""
+        sample = _SAMPLE.search(self.reason.sentence)
+        told = sample[0] if sample is not None else ""
+        return (
+            self.kind,
+            self.reason.code,
+            self.lease_id,
+            self.offer_id,
+            self.bid,
+            self.rate,
+            self.params_digest,
+            told,
+        )
 
 
 def recorded(
