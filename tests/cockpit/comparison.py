@@ -1,25 +1,32 @@
 """What differs between a cockpit and the ledger: of a document of the feed, of the page, and of the screen of `top`.
 
 Of the feed every figure is compared to the micro-dollar. The page rounds, so the ledger's figure is rounded in the same
-way. `top` dates itself to the second: what grows with time may be any value of that second. Left out are the reasons of
-decisions, which are sentences, and on `top` the useful share, which may be a minute older than the screen says.
+way. `top` dates itself to the second: what grows with time may be any value of that second. The useful share on `top`
+may be a minute older than the screen says. The reason of a decision is that of the ledger where it was recorded in the
+same cycle; of every other sentence each dollar figure must be one that the ledger had within a minute.
 """
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from agent.domain.money import MICROS
 from agent.domain.record.budget import Kind, Window
 from agent.domain.record.event import Event
+from agent.markets.text import clean
 from tests.cockpit.expected import Expected, Row
+from tests.cockpit.recent import Recent
 
 Shown = Mapping[str, Any]
 NEAR = 1e-9
+LONGEST = 600
+REASON = re.compile(r"[a-z]+, [a-z_]+: ")
+"""The line of `top` that has the selected slot's decision."""
 
 
-def of_document(shown: Shown, ledger: Expected) -> list[str]:
+def of_document(shown: Shown, ledger: Expected, recent: Recent) -> list[str]:
     """Return what differs in a whole document of the feed."""
     pairs = {
         "running": (shown["running"], ledger.running),
@@ -31,7 +38,35 @@ def of_document(shown: Shown, ledger: Expected) -> list[str]:
     found = [*of_money(shown["money"], ledger), *_unequal(pairs)]
     for row, of in zip(shown["slots"], ledger.rows, strict=False):
         found += [f"{of.slot} {each}" for each in _of_slot(row, of)]
-    return found
+        found += _of_decision(of.slot, row["decision"], recent) if of.is_configured else []
+    sentences = [
+        *(row["sentence"] for row in (*shown["alerts"], *shown["notes"])),
+        *(row["why"] for row in shown["slots"]),
+    ]
+    return found + of_sentences(sentences, recent)
+
+
+def of_sentences(sentences: Iterable[str], recent: Recent) -> list[str]:
+    """Return the dollar figures of sentences that the ledger did not have."""
+    return [f"sentence: {each} in {text!r} is not the ledger's" for text in sentences for each in recent.unknown(text)]
+
+
+def _of_decision(slot: str, shown: Shown | None, recent: Recent) -> list[str]:
+    """Return what differs from the slot's last decision that was recorded by then; it is recorded when it changes."""
+    if shown is None:
+        return []
+    at = datetime.fromisoformat(shown["at"])
+    before = [each for each in recent.decisions if str(each.slot) == slot and each.at <= at]
+    if not before:
+        return []
+    last = [each for each in before if each.at == before[0].at]
+    alike = [each for each in last if (each.kind, each.reason.code) == (shown["kind"], shown["code"])]
+    if not alike and recent.is_whole:
+        return [f"{slot} decision: shown {dict(shown)}, ledger {[(each.kind, each.reason.code) for each in last]}"]
+    reasons = [clean(each.reason.sentence, LONGEST) for each in alike if each.at == at]
+    if reasons and shown["sentence"] not in reasons:
+        return [f"{slot} reason: shown {shown['sentence']!r}, ledger {reasons}"]
+    return of_sentences([shown["sentence"]], recent)
 
 
 def of_money(shown: Shown, ledger: Expected) -> list[str]:
@@ -64,6 +99,11 @@ def of_money(shown: Shown, ledger: Expected) -> list[str]:
     pairs |= {name: (_micros(shown[name]), ledger.caps[window]) for window, name in names.items()}
     used = {row["window"]: _micros(row["used_dollars"]) for row in shown["caps"] if row["scope"] == Kind.ACCOUNT.value}
     pairs["committed"] = (used, {window.value: ledger.committed[window] for window in ledger.committed})
+    pairs["credit in words"] = (
+        {row["market"]: row["sentence"] for row in shown["credit"]},
+        dict(ledger.credit_sentences),
+    )
+    pairs["end of the runway"] = shown["runway_ends"], ledger.runway_ends
     found = _unequal(pairs)
     return (
         found
@@ -97,7 +137,7 @@ def _of_slot(shown: Shown, row: Row) -> list[str]:
     )
 
 
-def of_page(shown: Shown, ledger: Expected) -> list[str]:
+def of_page(shown: Shown, ledger: Expected, recent: Recent) -> list[str]:
     """Return what differs on the page, as agent/web/templates/board.html rounds it."""
     runway = "" if ledger.runway_hours is None else _hours(ledger.runway_hours)
     pairs: dict[str, tuple[object, object]] = {
@@ -105,7 +145,7 @@ def of_page(shown: Shown, ledger: Expected) -> list[str]:
         "today": (shown["today"], f"{_dollars(ledger.today, 2)}{_of(ledger.caps[Window.DAY])}"),
         "month": (shown["month"], f"{_dollars(ledger.month, 2)}{_of(ledger.caps[Window.MONTH])}"),
         "an hour": (shown["hour"], f"{_dollars(ledger.micros_per_hour, 3)}{_of(ledger.caps[Window.HOUR])}"),
-        "runway": (shown["runway"], runway),
+        "runway": (shown["runway"], runway and f"at this rate {ledger.runway_ends} lasts {runway}"),
         "workloads": (
             [tuple(row) for row in shown["workloads"]],
             [
@@ -121,7 +161,7 @@ def of_page(shown: Shown, ledger: Expected) -> list[str]:
         ),
         "slots": ([_row_on_page(row) for row in shown["slots"]], [_row_of(row) for row in ledger.rows]),
     }
-    return _unequal(pairs)
+    return _unequal(pairs) + of_sentences(shown["sentences"], recent)
 
 
 def _row_on_page(shown: Shown) -> tuple[object, ...]:
@@ -138,14 +178,15 @@ def _row_of(row: Row) -> tuple[object, ...]:
     return name, row.state, where, gpus, pays, [list(each) for each in row.trails]
 
 
-def of_top(screen: Sequence[str], first: Expected, last: Expected) -> list[str]:
+def of_top(screen: Sequence[str], first: Expected, last: Expected, recent: Recent) -> list[str]:
     """Return what differs on the screen of `top`, whose second begins at `first` and ends at `last`."""
     text = "\n".join(screen)
     found = _in_head(screen[0], first)
     found += _in_money(text, first, last)
     for row in first.rows:
-        found += _in_row(screen, row)
+        found += _in_row(screen, row, recent)
     found += _in_detail(text, first)
+    found += of_sentences((line for line in screen if line.startswith("! ") or REASON.match(line)), recent)
     return found + _in_events(screen, first.events)
 
 
@@ -170,21 +211,36 @@ def _in_money(text: str, first: Expected, last: Expected) -> Iterator[str] | lis
         "an hour": (shown[5], f"{first.micros_per_hour / MICROS:.4f}"),
     }
     runways = [each.runway_hours for each in (first, last)]
-    told = re.search(r"runway (\S+) ", shown[6])
-    spans = ["" if each is None else _short(each) for each in runways]
+    told = re.search(r"runway (\S+ \(.*?\))", shown[6])
+    ends = (first.runway_ends, last.runway_ends)
+    spans = ["" if each is None else f"{_short(each)} ({end})" for each, end in zip(runways, ends, strict=True)]
     if (told[1] if told else "") not in spans:
         found.append(f"runway: shown {told and told[1]!r}, ledger {spans}")
     return found + _unequal(pairs)
 
 
-def _in_row(screen: Sequence[str], row: Row) -> list[str]:
+def _in_row(screen: Sequence[str], row: Row, recent: Recent) -> list[str]:
     name = row.slot if row.is_configured else f"{row.slot}?"
     lead = row.lead
     where = f"{lead.market}/{lead.host_id}" if lead else "-"
     bid = "-" if row.bid is None else f"{row.bid / MICROS:.4f}"
     wanted = [name, row.state, where, f"{row.micros_per_hour / MICROS:.4f}", bid]
-    shown = [line.split()[:5] for line in screen if line.split()[:1] == [name]]
-    return [] if wanted in shown else [f"{name}: shown {shown}, ledger {wanted}"]
+    lines = [line for line in screen if line.split()[:1] == [name]]
+    mine = [line for line in lines if line.split()[:5] == wanted]
+    if not mine:
+        return [f"{name}: shown {lines}, ledger {wanted}"]
+    # Of leases that fill no slot, several have the name of one.
+    shown = {_useful(screen, line) for line in mine}
+    if any(recent.may_show(name, each) for each in shown):
+        return []
+    return [f"{name} useful: shown {shown}, ledger {sorted(recent.shares.get(name, ()), key=str)}"]
+
+
+def _useful(screen: Sequence[str], line: str) -> str:
+    """Return what stands below the head `useful`."""
+    head = next((each for each in screen if each.split()[:1] == ["slot"]), "")
+    begins, ends = head.find("useful"), head.find("next")
+    return line[begins:ends].strip() if 0 <= begins < ends else ""
 
 
 def _in_detail(text: str, ledger: Expected) -> list[str]:
@@ -206,20 +262,24 @@ def _in_events(screen: Sequence[str], events: Sequence[Event]) -> list[str]:
     for each in events[: len(shown)]:
         amount = f"${each.amount.dollars:.4f}" if each.amount is not None else ""
         slot = f"{each.workload}/{each.slot}" if each.slot is not None else ""
-        parts = (f"{each.at:%H:%M:%S}", amount, str(each.kind), slot)
+        where = "/".join(part for part in (each.market, each.host_id) if part)
+        cause = each.cause.value if each.cause is not None else ""
+        why = clean(each.evidence or each.reason, LONGEST)
+        parts = (f"{each.at:%H:%M:%S}", amount, str(each.kind), slot, where, cause, why)
         wanted.append(" ".join(part for part in parts if part))
     if not shown and events:
         return ["no event is shown"]
+    # A line that is too long ends with an ellipsis.
     return [
-        f"event: shown {line!r}, ledger {begin!r}"
-        for line, begin in zip(shown, wanted, strict=True)
-        if not line.startswith(begin)
+        f"event: shown {line!r}, ledger {whole!r}"
+        for line, whole in zip(shown, wanted, strict=True)
+        if line.rstrip() != whole.rstrip() and not whole.startswith(line.rstrip().removesuffix("…") or "-")
     ]
 
 
 def _event(row: Shown) -> tuple[object, ...]:
     names = ("id", "kind", "slot", "lease", "market", "host", "cause")
-    return *(row[name] for name in names), _instant(row["at"]), _micros(row["bid"]), _micros(row["dollars"])
+    return *(row[name] for name in names), _instant(row["at"]), _micros(row["bid"]), _micros(row["dollars"]), row["why"]
 
 
 def _event_of(each: Event) -> tuple[object, ...]:
@@ -234,6 +294,7 @@ def _event_of(each: Event) -> tuple[object, ...]:
         _instant(each.at.isoformat()),
         each.bid.micros if each.bid is not None else None,
         each.amount.micros if each.amount is not None else None,
+        clean(each.evidence or each.reason, LONGEST),
     )
 
 

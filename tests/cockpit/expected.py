@@ -13,7 +13,7 @@ from agent.config.settings import Config
 from agent.decide.accounting import phases
 from agent.decide.limits import committed_spend
 from agent.domain.market.tenure import Tenure
-from agent.domain.money import MICROS
+from agent.domain.money import MICROS, Usd, UsdPerHour
 from agent.domain.record.account import HOUR
 from agent.domain.record.budget import EVERYTHING, Window
 from agent.domain.record.event import Event
@@ -83,7 +83,9 @@ class Expected:
     committed: Mapping[Window, int]
     caps: Mapping[Window, int | None]
     runway_hours: float | None
+    runway_ends: str
     credit: Mapping[str, int | None]
+    credit_sentences: Mapping[str, str]
     works: Mapping[str, Work]
     rows: Sequence[Row]
     events: Sequence[Event]
@@ -116,6 +118,7 @@ def expected(version: Version, at: datetime, config: Config) -> Expected:
         Window.DAY: standing.today.micros,
         Window.MONTH: standing.month.micros,
     }
+    hours, ends = _runway(committed, caps, credit, known.leases, at)
     return Expected(
         at=at,
         today=known.total.today.micros + owed,
@@ -123,8 +126,10 @@ def expected(version: Version, at: datetime, config: Config) -> Expected:
         micros_per_hour=rate,
         committed=committed,
         caps=caps,
-        runway_hours=_runway(committed, caps, credit, known.leases, at),
+        runway_hours=hours,
+        runway_ends=ends,
         credit=credit,
+        credit_sentences={name: _credit_sentence(name, amount, known.leases) for name, amount in credit.items()},
         works=_works(version, known.leases, at),
         rows=_rows(version, known.leases, config, at),
         events=version.events,
@@ -149,20 +154,37 @@ def _runway(
     credit: Mapping[str, int | None],
     leases: Sequence[Lease],
     at: datetime,
-) -> float | None:
-    rate, ends = sum(_rate(lease) for lease in leases), []
+) -> tuple[float | None, str]:
+    rate, ends = sum(_rate(lease) for lease in leases), list[tuple[float, str]]()
     midnight = at.replace(hour=0, minute=0, second=0, microsecond=0)
     first = (midnight.replace(day=1) + timedelta(days=32)).replace(day=1)
     for window, end in ((Window.DAY, midnight + timedelta(days=1)), (Window.MONTH, first)):
         cap = caps[window]
         if cap is not None and rate:
             hours = max(cap - committed[window], 0) / rate
-            ends += [hours] if hours <= (end - at).total_seconds() / 3600 else []
+            ends += (
+                [(hours, f"the cap {window.value.replace('_', ' ')}")]
+                if hours <= (end - at).total_seconds() / 3600
+                else []
+            )
     for market, amount in credit.items():
         there = sum(_rate(lease) for lease in leases if lease.market == market)
         if amount is not None and there:
-            ends.append(max(amount, 0) / there)
-    return min(ends, default=None)
+            ends.append((max(amount, 0) / there, f"the credit of {market}"))
+    return min(ends, default=(None, ""))
+
+
+def _credit_sentence(market: str, amount: int | None, leases: Sequence[Lease]) -> str:
+    """Return how long the credit of a market lasts, in the words of the feed."""
+    rate = sum(_rate(lease) for lease in leases if lease.market == market)
+    if amount is None:
+        return f"the credit of {market} is unknown"
+    if not rate:
+        return f"credit of {market} is {Usd(amount)}, and nothing bills there now"
+    minutes = int(max(amount, 0) / rate * 60)
+    hours = f"{minutes // 60} h" if minutes < 72 * 60 else f"{minutes // 1440} days"
+    span = f"{minutes} min" if minutes < 120 else hours
+    return f"credit of {market}, {Usd(amount)}, lasts {span} at the present rate of {UsdPerHour(rate)}"
 
 
 def _works(version: Version, leases: Sequence[Lease], at: datetime) -> dict[str, Work]:
@@ -215,6 +237,15 @@ def _sampled(lease: Lease, version: Version) -> tuple[int | None, int | None]:
     floors = [each.floor.micros for each in mine if each.floor is not None]
     asks = [each.ask.micros for each in mine if each.ask is not None]
     return floors[-1] if floors else None, asks[-1] if asks else None
+
+
+def shares(version: Version, config: Config, at: datetime) -> dict[str, float | None]:
+    """Return the useful share of each configured slot, and None for each lease that fills none."""
+    leases = version.memory.recollection(at).leases
+    places = [place for work in config.workloads for place in work.places]
+    filled = {place: [lease for lease in leases if lease.slot == place and not lease.is_held] for place in places}
+    loose = {f"{lease.slot}?": None for lease in leases if lease.is_held or lease.slot not in filled}
+    return {str(place): _useful_share(mine, version, config, at) for place, mine in filled.items()} | loose
 
 
 def _useful_share(mine: Sequence[Lease], version: Version, config: Config, at: datetime) -> float | None:

@@ -26,7 +26,8 @@ from agent.domain.record.shadow_account import Counted
 from agent.ledger import fill_memory
 from agent.ledger.file import connection
 from agent.ledger.memory import Memory
-from agent.ledger.tables import event_rows, price_history, spend_lines
+from agent.ledger.tables import decisions, event_rows, price_history, schema, spend_lines
+from agent.ledger.tables.decisions import RecordedDecision
 
 LOOK_SECONDS = 0.003
 DAY = dt.timedelta(days=1)
@@ -36,6 +37,7 @@ HEADER = struct.Struct("=48s48s")
 COUNT = struct.Struct("=8xI")
 EVENTS = 30
 MOST_PRICES = 2_000
+MOST_DECISIONS = 60
 SLACK_SECONDS = 0.2
 """The daemon carries its clock on from the machine's by monotonic seconds: the two may differ by so much. Assumed."""
 
@@ -54,6 +56,7 @@ class Version:
     lines: Sequence[Line]
     events: Sequence[Event]
     prices: Sequence[PriceSample]
+    decisions: Sequence[RecordedDecision]
     until: float = field(default=float("inf"))
 
 
@@ -85,6 +88,14 @@ class LedgerVersions:
         found = [each for each in tuple(self._versions) if each.since <= end and begin <= each.until]
         numbers = [each.number for each in found]
         return found, all(after == before + 1 for before, after in itertools.pairwise(numbers))
+
+    def samples(self) -> list[PriceSample]:
+        """Return all prices of the present version, the oldest first."""
+        engine = connection.engine(self._path, "ro")
+        with engine.connect() as link, link.begin():
+            found = connection.rows(link, sa.select(schema.prices).order_by(schema.prices.c.at))
+        engine.dispose()
+        return [price_history.sample_of(row) for row in found]
 
     def _run(self) -> None:
         try:
@@ -139,6 +150,8 @@ def _read(link: sa.Connection, now: dt.datetime, since: float) -> Version:
     memory = fill_memory.recall(link, now)
     hosts = sorted({lease.host_id for lease in memory.leases.values()})
     prices = price_history.history(None, None, hosts, now - DAY, None, MOST_PRICES)
+    made = sa.select(schema.decisions).order_by(schema.decisions.c.decision_id.desc()).limit(MOST_DECISIONS)
+    last = rows(decisions.last_per_slot())
     # The version may still hold after midnight.
     days = (now.date(), now.date() + DAY)
     return Version(
@@ -146,9 +159,10 @@ def _read(link: sa.Connection, now: dt.datetime, since: float) -> Version:
         since,
         memory,
         {day: _sums(rows(spend_lines.sums(day, day))) for day in days},
-        [spend_lines.line_of(row) for row in rows(spend_lines.lines(now.date(), None))],
+        [spend_lines.line_of(row) for row in rows(spend_lines.lines(now.date().replace(day=1), None))],
         [event_rows.event_of(row) for row in rows(event_rows.between(None, None, None, (), EVENTS))],
         [price_history.sample_of(row) for row in rows(prices)],
+        [decisions.decision_of(row) for row in (*rows(made), *last)],
     )
 
 

@@ -37,7 +37,7 @@ gpu = ["RTX 4090", "RTX 3090"]
 slots = 3
 max_price = 1.0
 strategy = "patient"
-checkpoint = {{ at = "remote" }}
+checkpoint = {{ at = "remote", interval = "1m", restore_seconds = 5 }}
 [workloads.serve]
 image = "alpine:latest"
 image_gb = 0.01
@@ -45,7 +45,7 @@ disk_gb = 10
 slots = 1
 max_price = 1.0
 strategy = "ondemand"
-checkpoint = {{ at = "remote" }}
+checkpoint = {{ at = "remote", interval = "1m", restore_seconds = 5 }}
 """
 MARKET = ("--climate", "bidding_war", "--hosts", "200")
 PAUSES = (5.0, 12.0)

@@ -47,6 +47,8 @@ async def test_no_figure_differs_from_the_ledger_at_the_same_instant(tmp_path: P
     assert verdicts.judged["feed"] >= seconds / 20, told
     assert verdicts.judged["top"] >= seconds / 30, told
     assert CHROMIUM is None or verdicts.judged["page"] >= seconds / 60, told
+    assert verdicts.judged["savings"] >= LIVES[seconds], told
+    assert CHROMIUM is None or verdicts.judged["card"] >= LIVES[seconds], told
     assert EventKind.LEASE_INTERRUPTED.value in happened, told
     ran = await programs.gpubid(tmp_path, "ledger", "verify")
     assert ran.code == 0, ran.out + ran.err

@@ -20,6 +20,7 @@ from playwright.async_api import Page, async_playwright
 from agent.cli.watch.feed_client import FeedClient, Message
 from tests.cockpit import comparison
 from tests.cockpit.expected import Expected
+from tests.cockpit.recent import Recent
 from tests.cockpit.verdicts import Verdicts
 from tests.support import launch, programs
 from tests.support.terminal_screen import TerminalScreen
@@ -53,7 +54,11 @@ PAGE = """() => {
     today: text(cards["Today"].querySelector(".big")),
     month: text(cards["This month"].querySelector(".big")),
     hour: text(cards["Per hour"].querySelector(".big")),
-    runway: text(cards["Per hour"].querySelector(".quiet")).replace(/^.* lasts /, ""),
+    runway: text(cards["Per hour"].querySelector(".quiet")),
+    saved: [...cards["Saved this month"].querySelectorAll("p")].map(text),
+    savedAt: [...cards["Saved this month"].querySelectorAll("time")].map(e => e.getAttribute("datetime")),
+    sentences: ["Alerts", "To know", "Slots", "The last plan"].flatMap(name =>
+      [...document.querySelectorAll(`[aria-label="${name}"] :is(li, .why)`)].map(text)),
     workloads: rows("Money by workload").map(row => [...row.children].map(text)),
     slots: rows("Slots").map(row => ({
       slot: text(row.querySelector("th")), state: text(cell(row, "State")), where: parts(cell(row, "Where")),
@@ -72,11 +77,12 @@ async def watch_feed(socket: Path, verdicts: Verdicts) -> None:
             if message.event != "gone":
                 at = datetime.fromisoformat(message.body["as_of"])
                 judging.create_task(verdicts.judge("feed", at, at, [partial(_of_message, message)]))
+                judging.create_task(verdicts.judge_savings(message.body["money"]["savings"]))
 
 
-def _of_message(message: Message, ledger: Expected, _: Expected) -> list[str]:
+def _of_message(message: Message, ledger: Expected, _: Expected, recent: Recent) -> list[str]:
     if message.event == "fleet":
-        return comparison.of_document(message.body, ledger)
+        return comparison.of_document(message.body, ledger, recent)
     return comparison.of_money(message.body["money"], ledger)
 
 
@@ -166,7 +172,8 @@ async def watch_page(tab: Page, verdicts: Verdicts) -> None:
                 last = shown["at"]
                 at = datetime.fromisoformat(last)
                 judging.create_task(verdicts.judge("page", at, at, [partial(_of_page, shown)]))
+                judging.create_task(verdicts.judge_card(shown["saved"], shown["savedAt"]))
 
 
-def _of_page(shown: Mapping[str, Any], ledger: Expected, _: Expected) -> list[str]:
-    return comparison.of_page(shown, ledger)
+def _of_page(shown: Mapping[str, Any], ledger: Expected, _: Expected, recent: Recent) -> list[str]:
+    return comparison.of_page(shown, ledger, recent)
