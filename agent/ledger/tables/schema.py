@@ -30,7 +30,7 @@ from agent.ledger.tables.types import (
 
 FIRST = "0100"
 """The schema of the first release. Earlier ones were never released, and there is no upgrade from them."""
-REVISION = "0105"
+REVISION = "0106"
 """The newest migration. It is here so that opening an up-to-date ledger need not import Alembic."""
 
 METADATA = columns.METADATA
