@@ -30,6 +30,7 @@ from agent.domain.record.event_kind import EventKind, LoggedKind
 from agent.domain.record.intent import Intent, IntentKind, IntentState
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.record.rest import Rest
+from agent.domain.work import kept_terms
 from agent.domain.work.decision import KIND, Decision, Hold, Pause, Rebid, Release, Rent, Resume
 from agent.domain.work.ready_sign import Readiness
 from agent.domain.work.workload import Checkpoint, Workload
@@ -294,7 +295,7 @@ class Journal:
                 lease_id=outcome.lease.lease_id,
             )
             if isinstance(decision, Rent):
-                tx.open_lease(outcome.lease)
+                tx.open_lease(kept_terms.recorded(outcome.lease, work))
                 _add_rests(tx, [rests_after_writes.after_rent(decision.slot, now)])
             elif not isinstance(decision, Hold) and decision.lease.is_open:
                 tx.update_lease(outcome.lease)

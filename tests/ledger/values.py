@@ -107,6 +107,16 @@ slots = st.builds(Slot, ids, st.integers(0, 10_000))
 maybe: Callable[[st.SearchStrategy[Any]], st.SearchStrategy[Any]] = lambda strategy: st.none() | strategy  # noqa: E731
 
 
+of_guard = st.fixed_dictionaries(
+    {
+        "guard_run": maybe(st.integers(1, 10_000)),
+        "checkpoint_asked_at": maybe(times),
+        "guard_terms": maybe(texts),
+    }
+)
+"""What a lease has only of its guard."""
+
+
 @st.composite
 def leases(draw: st.DrawFn) -> Lease:
     """Draw any lease that may stand in the ledger."""
@@ -155,8 +165,7 @@ def leases(draw: st.DrawFn) -> Lease:
         idle_since=draw(maybe(times)),
         ssh_address=draw(texts),
         ports=draw(texts),
-        guard_run=draw(maybe(st.integers(1, 10_000))),
-        checkpoint_asked_at=draw(maybe(times)),
+        **draw(of_guard),
     )
 
 

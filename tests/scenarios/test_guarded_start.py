@@ -165,3 +165,17 @@ async def test_nothing_is_rented_for_a_run_that_the_bucket_says_is_done(tmp_path
             await world.restart()
             await world.cycle(minutes=10)
             assert len(world.contracts()) == (0 if is_done else 1)
+
+
+async def test_a_restart_with_an_edited_file_is_refused_by_the_terms_of_the_rent(tmp_path: Path) -> None:
+    with s3_server.served() as server:
+        batch = guarded(server, kind=WorkloadKind.BATCH)
+        async with rehearsed(tmp_path, workloads=(batch,), credential=lambda _: SECRET) as world:
+            lease = await world.until_running()
+            await world.restart()
+            assert world.app.findings(world.config, is_start=True) == ()
+            assert batch.guard is not None
+            edited = replace(batch, guard=replace(batch.guard, done_codes=(3,)))
+            (found,) = world.app.findings(replace(world.config, workloads=(edited,)), is_start=True)
+            assert (found.code, found.is_refusal) == ("fewer_done_codes", True)
+            assert f"the guard of {lease.lease_id} keeps the settings of its rent" in found.sentence

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from agent.domain.work.guard_terms import Bucket
-from agent.domain.work.workload import Workload, WorkloadKind
+from agent.domain.record.lease import Lease
+from agent.domain.work import kept_terms
+from agent.domain.work.workload import Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,21 +16,23 @@ class GuardChange:
     sentence: str
 
 
-def of(before: Workload | None, after: Workload) -> GuardChange | None:
-    """Return the first such change, or None; without the workload before, only a guard that is gone is seen."""
-    if after.guard is None or after.guard.bucket is None:
+def of(held: Lease, before: Workload | None, after: Workload) -> GuardChange | None:
+    """Return the first such change, or None.
+
+    The terms that the lease was rented with count; where nobody recorded them, those of the workload `before`. Without
+    either only a guard that is gone is seen.
+    """
+    new = kept_terms.of(after)
+    if new is None:
         return GuardChange("guard", "guard_gone", "has no bucket any more in which its guard reports")
-    if before is None or before.guard is None:
+    old = kept_terms.read(held) or (kept_terms.of(before) if before is not None else None)
+    if old is None:
         return None
-    if before.kind is WorkloadKind.BATCH and after.kind is not WorkloadKind.BATCH:
+    if old.is_batch and not new.is_batch:
         return GuardChange("kind", "guard_kind", "is no batch any more, so that no exit code would end it")
-    if before.guard.bucket is not None and _folder(before.guard.bucket) != _folder(after.guard.bucket):
-        return GuardChange("guard.bucket", "guard_moved", f"is another folder than {before.guard.bucket}")
-    gone = sorted(set(before.guard.done_codes) - set(after.guard.done_codes))
+    if old.place != new.place:
+        return GuardChange("guard.bucket", "guard_moved", f"is another folder than {old.spoken}")
+    gone = sorted(set(old.done_codes) - set(new.done_codes))
     if gone:
         return GuardChange("guard.done_codes", "fewer_done_codes", f"{gone[0]} is no done code any more")
     return None
-
-
-def _folder(place: Bucket) -> tuple[str, str, str]:
-    return place.endpoint, place.name, place.prefix

@@ -20,6 +20,7 @@ from agent.domain.record.hold import OperatorHold
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.slot import Slot
+from agent.domain.work import kept_terms
 from agent.domain.work.only_copy import may_leave
 from agent.domain.work.workload import OnChange, Workload
 
@@ -105,8 +106,10 @@ def _unheard(after: After, kept: list[Lease], before: Mapping[str, Workload]) ->
     for held in kept:
         name = held.slot.workload
         work = names.get(name) or names.get(new_names.get(name, ""))
-        change = guard_changes.of(before.get(name), work) if work is not None and held.guard_run is not None else None
-        if work is not None and change is not None:
+        if work is None or held.guard_run is None:
+            continue
+        change = guard_changes.of(held, before.get(name), work)
+        if change is not None:
             sentence = f"{change.sentence}, but the guard of {held.lease_id} keeps the settings of its rent"
             fix = f"`gpubid release {held.slot}` first"
             yield Finding(f"workloads.{work.name}.{change.key}", change.code, f"{sentence}; {fix}")
@@ -200,7 +203,7 @@ def moves(held: Lease, work: Workload) -> bool:
 
 
 def in_step(held: Lease, workloads: Iterable[Workload]) -> Lease:
-    """Return a lease under the present name of its workload, with the digest of its spec if it had none."""
+    """Return a lease under the present name of its workload; the spec's digest and the guard's terms are added."""
     names = {work.name: work for work in workloads}
     name = held.slot.workload
     if name not in names:
@@ -208,6 +211,7 @@ def in_step(held: Lease, workloads: Iterable[Workload]) -> Lease:
     work = names.get(name)
     if work is None:
         return held
+    held = kept_terms.recorded(held, work)
     if held.slot.workload == name and held.spec_digest:
         return held
     return replace(held, slot=Slot(name, held.slot.index), spec_digest=held.spec_digest or spec_digest(work))

@@ -161,6 +161,8 @@ class Lease:
     """When a complete listing first showed it on the terms of its order: what differs later has changed since."""
     checkpoint_asked_at: datetime | None = None
     """When its guard was last asked for a checkpoint before an ending of our own."""
+    guard_terms: str | None = None
+    """The terms that its guard was told at the rent, as JSON (`kept_terms.py` of the domain)."""
 
     @property
     def agreed(self) -> UsdPerHour:

@@ -30,7 +30,7 @@ from agent.ledger.tables.types import (
 
 FIRST = "0100"
 """The schema of the first release. Earlier ones were never released, and there is no upgrade from them."""
-REVISION = "0106"
+REVISION = "0107"
 """The newest migration. It is here so that opening an up-to-date ledger need not import Alembic."""
 
 METADATA = columns.METADATA
@@ -82,6 +82,7 @@ leases = columns.table(
     columns.maybe_times("proven_at", "estranged_since", "vouched_at", "agreed_until"),
     [sa.Column("guard_run", sa.Integer)],
     columns.maybe_times("read_back_at", "checkpoint_asked_at"),
+    [sa.Column("guard_terms", sa.Text)],
     [
         sa.CheckConstraint("(state = 'ended') = (ended_at IS NOT NULL)", name="ended"),
     ],

@@ -10,6 +10,7 @@ from agent.decide.operators import reload
 from agent.decide.operators.reload import After
 from agent.domain.fleet import Spend
 from agent.domain.record.lease import LeaseState
+from agent.domain.work import kept_terms
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, OnChange, Workload, WorkloadKind
 from tests.support.builders import NOW, guarded, lease, per_hour, requirements, slot, usd, workload
 from tests.support.rests import held as hold
@@ -206,3 +207,23 @@ def test_a_guard_that_is_gone_is_seen_without_the_files_before() -> None:
     assert [found.code for found in reload.orphaning(bare, (held,))] == ["guard_gone"]
     assert guard_codes(dataclasses.replace(GUARDED, guard=None), held, before=()) == ["guard_gone"]
     assert guard_codes(with_guard(done_codes=(3,)), held, before=()) == []
+
+
+@pytest.mark.parametrize(("work", "code"), UNHEARD)
+def test_a_restart_sees_the_same_by_the_terms_that_the_lease_was_rented_with(work: Workload, code: str) -> None:
+    held = kept_terms.recorded(lease(guard_run=1), GUARDED)
+    assert [found.code for found in reload.orphaning(after(work), (held,))] == [code]
+    assert guard_codes(work, held, before=()) == [code]
+    assert guard_codes(work, held, before=(work,)) == [code], "the files before may be edited ones too"
+    assert guard_codes(GUARDED, held, before=(work,)) == []
+    unread = dataclasses.replace(held, guard_terms='{"of": "a later release"}')
+    assert guard_codes(work, unread, before=()) == (["guard_gone"] if code == "guard_gone" else [])
+
+
+def test_terms_are_recorded_once_and_only_where_a_guard_reports() -> None:
+    held = kept_terms.recorded(lease(guard_run=1), GUARDED)
+    assert kept_terms.read(held) == kept_terms.of(GUARDED)
+    assert kept_terms.recorded(held, with_guard(done_codes=(3,))) == held
+    for bare in (lease(), kept_terms.recorded(lease(guard_run=1), with_guard(bucket=None))):
+        assert kept_terms.recorded(bare, workload()).guard_terms is None
+    assert reload.in_step(dataclasses.replace(held, guard_terms=None, spec_digest="known"), (GUARDED,)).guard_terms

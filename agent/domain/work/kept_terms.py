@@ -1,0 +1,54 @@
+"""The terms of a guard that its container keeps from its rent: the ledger has them as text beside the lease."""
+
+from dataclasses import replace
+
+import msgspec
+
+from agent.domain.record.lease import Lease
+from agent.domain.work.guard_terms import Bucket
+from agent.domain.work.workload import Workload, WorkloadKind
+
+
+class KeptTerms(msgspec.Struct, frozen=True):
+    """What the daemon must judge a guard's words by, as the guard itself was told."""
+
+    is_batch: bool
+    endpoint: str
+    bucket: str
+    prefix: str
+    done_codes: tuple[int, ...]
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """The folder in which the guard reports."""
+        return self.endpoint, self.bucket, self.prefix
+
+    @property
+    def spoken(self) -> str:
+        """That folder, in words."""
+        return str(Bucket(self.endpoint, "", self.bucket, self.prefix, ""))
+
+
+def of(work: Workload) -> KeptTerms | None:
+    """Return the terms that a container of a workload is rented with; None for one without a guard that reports."""
+    place = work.guard.bucket if work.guard is not None else None
+    if work.guard is None or place is None:
+        return None
+    is_batch = work.kind is WorkloadKind.BATCH
+    return KeptTerms(is_batch, place.endpoint, place.name, place.prefix, work.guard.done_codes)
+
+
+def recorded(held: Lease, work: Workload | None) -> Lease:
+    """Return a lease with the terms that its guard was told, where it has none yet."""
+    terms = of(work) if work is not None and held.guard_run is not None else None
+    if terms is None or held.guard_terms is not None:
+        return held
+    return replace(held, guard_terms=msgspec.json.encode(terms).decode())
+
+
+def read(held: Lease) -> KeptTerms | None:
+    """Return the terms that a lease's guard was told; None where nobody recorded them, or a later release did."""
+    try:
+        return None if held.guard_terms is None else msgspec.json.decode(held.guard_terms, type=KeptTerms)
+    except msgspec.MsgspecError:
+        return None

@@ -1,0 +1,15 @@
+-- A ledger of schema 0106: the one before, led there by the migrations; what it has more.
+CREATE TABLE guard_notices (
+    lease_id TEXT NOT NULL,
+    lost_at INTEGER NOT NULL,
+    market TEXT NOT NULL,
+    sigterm_seen INTEGER NOT NULL,
+    seconds REAL NOT NULL,
+    told_at INTEGER NOT NULL,
+    CONSTRAINT pk_guard_notices PRIMARY KEY (lease_id, lost_at),
+    CONSTRAINT ck_guard_notices_sigterm_seen CHECK (sigterm_seen IN (0, 1)),
+    CONSTRAINT ck_guard_notices_seconds CHECK (seconds >= 0)
+) WITHOUT ROWID, STRICT
+;
+DELETE FROM alembic_version;
+INSERT INTO alembic_version VALUES('0106');
