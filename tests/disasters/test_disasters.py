@@ -91,6 +91,14 @@ def test_what_rose_while_nobody_looked_may_have_run_at_the_new_price_until_the_n
     assert play.play(dataclasses.replace(QUIET, works=works, deeds=deeds)).broken is None
 
 
+def test_what_is_missing_when_the_machine_falls_asleep_is_counted_until_a_kill_ends_it() -> None:
+    """Two vanish at once, which is doubted for an hour; then no listing is taken for hours before the kill."""
+    works = (Work("w0", "service", "ondemand", 1), Work("w1", "batch", "deadline", 1))
+    deeds = (Deed(44, "host_gone", 3), Deed(100, "sleep", amount=0.96), Deed(100, "kill"))
+    story = Story(81025, ("runpod",), works, 45.0, 0.0, 0, deeds=deeds)
+    assert play.play(story).broken is None
+
+
 def test_fate_strikes_nothing_that_the_deed_before_has_ended() -> None:
     works = (Work("w0", "service", "ondemand", 1),)
     deeds = tuple(Deed(40, name) for name in ("host_gone", "rise", "maintenance", "near_end", "prepay"))

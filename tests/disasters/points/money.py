@@ -58,6 +58,8 @@ class Money:
         self._open: dict[tuple[str, str], float] = {}
         self._turned: dict[tuple[str, str], tuple[float, float]] = {}
         """When each open instance first and last turned since it was seen."""
+        self._fading: dict[tuple[str, str], tuple[float, float]] = {}
+        """Until when each instance that is no more may still be missing, and what it costs an hour until then."""
         self._agreed: dict[tuple[str, str], float] = {}
         self._doubted: dict[tuple[str, str], float] = {}
         self._priced_falsely: dict[str, float] = {}
@@ -86,9 +88,12 @@ class Money:
             if not is_fresh or not sight.saw_truly(market):
                 continue
             since, listed = self._looked.get(market, self._began), sight.listed(market)
+            self._fade(market, since, sight.now)
             for key in [key for key in self._open if key[0] == market and self._turned[key][0] <= listed]:
-                blind = sight.now - since + self._patience(self._truth.boxes[key])
-                self._above += self._open[key] * blind / 3600 * SURELY
+                patience = self._patience(self._truth.boxes[key])
+                self._above += self._open[key] * (sight.now - since + patience) / 3600 * SURELY
+                if patience > FAULT_SECONDS:
+                    self._fading[key] = (sight.now + patience, self._open[key])
                 # A cycle may read for minutes after its listing: what turned since then nobody has seen yet.
                 _, last = self._turned.pop(key)
                 if last <= listed:
@@ -123,6 +128,14 @@ class Money:
                 self._open[key] = max(self._open.get(key, 0.0), *rates)
                 self._turned[key] = (self._turned.get(key, (turn.at, 0.0))[0], turn.at)
             self._rates[key] = rate
+
+    def _fade(self, market: str, since: float, now: float) -> None:
+        """What is missing is given up in a listing alone: a dark stretch adds to what an order ends after it."""
+        dark = now - since - 2 * self._poll
+        for key, (until, rate) in self._fading.items():
+            if key[0] == market and dark > 0 and since < until:
+                self._above += rate * dark / 3600 * SURELY
+                self._fading[key] = (until + dark, rate)
 
     def _see_dearer(self) -> None:
         """What rose in a stretch that nobody saw may have run all of it at the new price: both bounds hold at once."""
