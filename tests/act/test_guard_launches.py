@@ -1,6 +1,7 @@
 """What a bucket says before a guard starts, over a real S3 server: the program there, and whether a checkpoint is."""
 
 import asyncio
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from agent.act.guarding.guard_launch import GuardLaunch
 from agent.act.guarding.guard_launches import GuardLaunches, Program
 from agent.domain.record.guard_run import GuardRun
 from agent.domain.work.guard_terms import Bucket, GuardTerms
+from agent.domain.work.workload import Workload
 from agent.markets import market_errors
 from tests.support import builders, s3_server
 from tests.support.s3_server import SECRET, S3Server
@@ -42,7 +44,7 @@ async def test_the_program_is_uploaded_once_under_its_digest_and_signed_for(serv
     through = launches()
     for _ in range(2):
         made = await launched(server.place(), is_first=True, through=through)
-    assert server.names() == [f"train/guard/{PROGRAM.sha256}.pyz"]
+    assert server.names() == ["train/claim.json", f"train/guard/{PROGRAM.sha256}.pyz"]
     assert f"/runs/train/guard/{PROGRAM.sha256}.pyz?X-Amz-Algorithm=" in made.url
     assert (made.lease, made.run, made.folder) == (RENT.intent_id, 3, "f1/train/0/3")
     assert (made.manifest_exists, made.sha256) == (False, PROGRAM.sha256)
@@ -97,3 +99,25 @@ async def test_a_run_that_has_an_end_never_starts_without_the_guard(
     assert not (await launched(server.place(), is_first=True)).manifest_exists
     await asyncio.to_thread(server.put, f"train/f1/train/0/3/{name}", content)
     assert (await launched(server.place(), is_first=True)).manifest_exists
+
+
+async def test_the_first_rent_claims_the_folder_and_leaves_the_claim_of_another(server: S3Server) -> None:
+    place = server.place()
+    work = builders.workload(guard=GuardTerms(("/w",), bucket=place))
+
+    async def claimed(by: Workload, fleet_id: str = "f1") -> tuple[dict[str, object], list[str]]:
+        through = GuardLaunches(fleet_id, lambda: PROGRAM.content, {"train_bucket": SECRET}.__getitem__)
+        with capture_logs() as logged:
+            assert await through.launch(by, RENT, RUN, is_first=True) is not None
+        content = await asyncio.to_thread(server.get, "train/claim.json")
+        return json.loads(content), [each["event"] for each in logged]
+
+    mine = {"version": 1, "fleet": "f1", "workload": "train"}
+    assert await claimed(work) == (mine, [])
+    assert await claimed(work) == (mine, [])
+    assert await claimed(work, "f2") == (mine, ["guard.folder_claimed"])
+    assert await claimed(replace(work, name="other")) == (mine, ["guard.folder_claimed"])
+    assert await claimed(replace(work, name="fit", was="train")) == ({**mine, "workload": "fit"}, [])
+    await asyncio.to_thread(server.put, "train/claim.json", b"[")
+    with pytest.raises(json.JSONDecodeError):
+        await claimed(work)

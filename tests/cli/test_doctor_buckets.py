@@ -1,5 +1,6 @@
 """`gpubid doctor` on a guard's bucket: whether it answers, and whether its key opens more than one folder."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -10,6 +11,8 @@ from aiohttp import web
 from agent import config
 from agent.cli.setup import doctor_buckets
 from agent.cli.setup.doctor_checks import Line, Verdict
+from agent.ledger.file import sidecar
+from tests.support import s3_server
 from tests.support.configs import STRATEGIES, added
 
 KEY = "AKIA1:s3cretOfTheBucket"
@@ -83,3 +86,31 @@ async def test_a_store_that_is_away_and_a_key_that_is_none_fail(
 async def test_a_missing_credential_has_no_second_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TRAIN_BUCKET")
     assert await checked(tmp_path, "http://127.0.0.1:9") == []
+
+
+@pytest.mark.parametrize(
+    ("claim", "said"),
+    [
+        (None, ""),
+        (b'{"version":1,"fleet":"f1ee7f1ee7f1","workload":"train"}', ""),
+        (b'{"version":1,"fleet":"000000000000","workload":"train"}', "fleet 000000000000, workload train"),
+        (b'{"version":1,"fleet":"f1ee7f1ee7f1","workload":"other"}', "fleet f1ee7f1ee7f1, workload other"),
+        (b"[", "nobody can read whose it is"),
+    ],
+    ids=["none", "ours", "another fleet", "another workload", "unreadable"],
+)
+async def test_a_folder_that_another_fleet_or_workload_has_claimed_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, claim: bytes | None, said: str
+) -> None:
+    # The ledger of this configuration is named without its folder.
+    monkeypatch.chdir(tmp_path)
+    with s3_server.served() as server:
+        if claim is not None:
+            await asyncio.to_thread(server.put, "train/claim.json", claim)
+        (before,) = await checked(tmp_path, server.url)
+        ledger = config.load(tmp_path / "agent.toml", strategies=STRATEGIES).ledger
+        sidecar.write_fleet_id(ledger, "f1ee7f1ee7f1")
+        same, *found = await checked(tmp_path, server.url)
+    assert (before.name, same) == ("bucket train", before)
+    assert [line.verdict for line in found] == ([Verdict.FAIL] if said else [])
+    assert all(said in line.sentence and "claim.json" in line.fix for line in found)

@@ -4,7 +4,7 @@ Invariants:
 1. A bucket that is away says nothing: a run that may have a checkpoint starts as one that has.
 2. A run that has an end, also one that cannot be read, never starts without the guard: its work may be done.
    Nothing is rented for a batch whose end has a done code.
-3. Nothing here delays a rent by more than the deadline of four requests to the bucket.
+3. Nothing here delays a rent by more than the deadline of six requests to the bucket.
 """
 
 import hashlib
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import msgspec
 import structlog
 
+from agent.act.guarding import folder_claims
 from agent.act.guarding.guard_launch import GuardLaunch
 from agent.buckets.bucket_client import BucketClient
 from agent.buckets.bucket_errors import BucketError, BucketTooLarge
@@ -59,6 +60,7 @@ class GuardLaunches:
         self._credential = credential
         self._program: Program | None = None
         self._uploaded: set[Bucket] = set()
+        self._claimed: set[tuple[Bucket, str]] = set()
 
     async def launch(
         self, work: Workload, intent: Intent, run: GuardRun | None, *, is_first: bool
@@ -81,6 +83,9 @@ class GuardLaunches:
             finished = _finished(end, work)
             exists = end is not None or await _found(client, f"{folder}/{POINTER}") is not None
             await self._upload(client, program)
+            if (place, work.name) not in self._claimed:
+                await folder_claims.claim(client, self._fleet_id, work)
+                self._claimed.add((place, work.name))
         except (BucketError, ValueError, market_errors.Rejected) as error:
             code = error.code if isinstance(error, BucketError) else "bad_credential"
             log.warning("guard.unprepared", workload=work.name, slot=str(intent.slot), code=code, bucket=str(place))

@@ -10,7 +10,9 @@ from agent.cli.shared import session
 if TYPE_CHECKING:
     from agent.config.settings import Config
     from agent.domain.work.guard_terms import Bucket
+    from agent.domain.work.workload import Workload
 
+MOST_CLAIM = 1 << 12
 UNSEEN = "its key may not list other folders; whether it opens them was not seen"
 WIDE = "its key opens more than this folder, and every rented host can read that key"
 
@@ -19,16 +21,50 @@ async def buckets(config: "Config") -> list[Line]:
     """Return a line for the bucket of each workload's guard; a missing credential has a line of its own already."""
     from agent.systemd import CredentialError
 
-    lines = []
+    lines, fleet_id = [], _fleet_id(config)
     for work in config.workloads:
         place = work.guard.bucket if work.guard is not None else None
         if place is None:
             continue
         try:
-            lines.append(await _checked(f"bucket {work.name}", place, session.named(place.credential)))
+            secret = session.named(place.credential)
+            lines.append(await _checked(f"bucket {work.name}", place, secret))
+            if fleet_id:
+                lines += await _claims(work, place, secret, fleet_id)
         except CredentialError:
             continue
     return lines
+
+
+def _fleet_id(config: "Config") -> str:
+    """Return the fleet's id, or nothing where there is none yet or it cannot be read."""
+    from agent.ledger.file import sidecar
+    from agent.ledger.ledger_errors import LedgerError
+
+    try:
+        return sidecar.read_fleet_id(config.ledger) or ""
+    except (LedgerError, OSError):
+        return ""
+
+
+async def _claims(work: "Workload", place: "Bucket", secret: str, fleet_id: str) -> list[Line]:
+    """Return a failure where the folder belongs to another fleet or workload, by the claim in it."""
+    from agent.buckets.bucket_client import BucketClient
+    from agent.buckets.bucket_errors import BucketError
+    from agent.domain.work import folder_claim
+
+    try:
+        found = await BucketClient(place, secret).read(folder_claim.NAME, MOST_CLAIM)
+    except (BucketError, ValueError):
+        # The line of the bucket itself says so.
+        return []
+    claim = folder_claim.read(found)
+    if found is None or (claim is not None and claim.is_of(fleet_id, work)):
+        return []
+    whose = "nobody can read whose it is" if claim is None else f"fleet {claim.fleet}, workload {claim.workload}"
+    sentence = f"{place} is claimed already ({whose}): each could overwrite the other's checkpoints"
+    fix = f"write another folder into bucket; if the claim is out of date, delete {place}/{folder_claim.NAME}"
+    return [Line(f"folder {work.name}", Verdict.FAIL, sentence, fix)]
 
 
 async def _checked(name: str, place: "Bucket", secret: str) -> Line:

@@ -1,0 +1,32 @@
+"""Claims the folders of guards for their workloads, and tells of a folder that another one has claimed."""
+
+import structlog
+
+from agent.buckets.bucket_client import BucketClient
+from agent.buckets.bucket_errors import BucketTaken
+from agent.domain.work import folder_claim
+from agent.domain.work.workload import Workload
+
+log = structlog.get_logger("gpubid.guard")
+
+MOST_BYTES = 1 << 12
+
+
+async def claim(client: BucketClient, fleet_id: str, work: Workload) -> None:
+    """Claim a folder that nobody has claimed; another one's claim is left, and told in the log.
+
+    Raises:
+        BucketAway: nobody knows whose it is.
+        BucketTooLarge: what is there is no claim.
+    """
+    mine, found = folder_claim.of(fleet_id, work), await client.read(folder_claim.NAME, MOST_BYTES)
+    theirs = folder_claim.read(found)
+    if found is None:
+        try:
+            await client.write(folder_claim.NAME, folder_claim.written(mine), is_new=True)
+        except BucketTaken:
+            log.warning("guard.folder_claimed", bucket=str(client.place), workload=work.name)
+    elif theirs is None or not theirs.is_of(fleet_id, work):
+        log.warning("guard.folder_claimed", bucket=str(client.place), workload=work.name)
+    elif theirs != mine:
+        await client.write(folder_claim.NAME, folder_claim.written(mine))
