@@ -301,7 +301,8 @@ class Journal:
                 tx.update_lease(outcome.lease)
                 add_charges(tx, outcome.lease, outcome.charges, now)
                 _let_rest(tx, decision, now)
-            tx.append_event(_event(outcome.kind, intent, decision, outcome.lease.host_id, now))
+            happened = _event(outcome.kind, intent, decision, outcome.lease.host_id, now)
+            tx.append_event(replace(happened, lease_id=outcome.lease.lease_id))  # the intent of a rent names none
         crashpoint.reached("resolved", intent.kind.value)
         return replace(intent, state=IntentState.CONFIRMED, resolved_at=now, lease_id=outcome.lease.lease_id)
 
@@ -326,9 +327,8 @@ class Journal:
             if isinstance(decision, Rent) and leftover_id:
                 left = outcomes.rented(intent, decision, leftover_id, now, is_leftover=True)
                 tx.open_lease(left.lease)
-                tx.append_event(
-                    _event(left.kind, intent, decision, intent.host_id, now, "a refused bid left it behind")
-                )
+                happened = _event(left.kind, intent, decision, intent.host_id, now, "a refused bid left it behind")
+                tx.append_event(replace(happened, lease_id=left.lease.lease_id))
         crashpoint.reached("resolved", intent.kind.value)
         return replace(intent, state=IntentState.REJECTED, resolved_at=now, outcome=reason)
 

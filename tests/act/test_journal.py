@@ -63,6 +63,8 @@ async def test_a_bid_under_the_floor_is_rejected_and_what_it_left_is_to_be_relea
     left = desk.lease()
     assert (left.state, left.instance_id) == (LeaseState.RELEASING, intent.instance_id)
     assert await desk.kinds() == ["intent.rejected", "lease.leftover"]
+    (told,) = await (await desk.ledger.reader()).events(leases=[left.lease_id])
+    assert told.kind == "lease.leftover"
     assert desk.rests()[f"offer:{decision.offer.key}"] == "a bid that was too low"
 
 

@@ -59,6 +59,7 @@ async def test_a_lease_tells_its_whole_story_and_a_stranger_is_not_found(tmp_pat
         missing, _ = await page.get("/lease/nobody")
     assert (status, missing) == (200, 404)
     assert lease.host_id in text
+    assert "lease.opened" in text
     assert "lease.running" in text
     assert '>rent</td><td data-label="Outcome">confirmed</td>' in text
     assert lease.intent_id in text
