@@ -269,6 +269,8 @@ def _in_events(screen: Sequence[str], events: Sequence[Event]) -> list[str]:
         wanted.append(" ".join(part for part in parts if part))
     if not shown and events:
         return ["no event is shown"]
+    if len(wanted) < len(shown):
+        return [f"events: shown {len(shown)}, ledger {len(wanted)}"]
     # A line that is too long ends with an ellipsis.
     return [
         f"event: shown {line!r}, ledger {whole!r}"
