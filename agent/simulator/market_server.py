@@ -64,7 +64,7 @@ class Simulator:
         self.runpod_api = RunpodApi(self.runpod, clock)
         if processes is not None:
             world.containers.run_processes(container_start.launcher(processes, self.gate.instance_key))
-            self.pods.containers.run_processes(pod_start.launcher(processes))
+            self.pods.containers.run_processes(pod_start.launcher(processes, self.runpod.pod_key))
         self.control = Control(self.surface, self.runpod, clock, self.api.calls, self.runpod_api.calls)
         self.vast_url = ""
         self.runpod_url = ""

@@ -9,7 +9,7 @@ import pytest
 
 from agent.simulator import call_gate
 from agent.simulator.climate import Climate
-from tests.support.market import START, Market, running_market
+from tests.support.market import START, Market, running_market, states
 
 BID_SEARCH = {"rentable": {"eq": True}, "type": "bid", "num_gpus": {"gte": "1"}}
 
@@ -196,6 +196,21 @@ async def test_a_container_may_end_itself_and_nobody_else(market: Market) -> Non
     own_key = answer["instance_api_key"]
     assert (await market.call("DELETE", f"/instances/{other}/", {}, key=own_key)).status == 401
     assert (await market.call("DELETE", f"/instances/{answer['new_contract']}/", {}, key=own_key)).status == 200
+
+
+async def test_a_stop_by_the_containers_own_key_looks_like_one_by_hand(market: Market) -> None:
+    offers = [row for row in await market.offers() if row["gpu_frac"] == 1.0][:2]
+    own, other = [await market.rented(row["id"], row["min_bid"] * 1.1) for row in offers]
+    for made in (own, other):
+        await market.running(made)
+    keys = {own: market.simulator.gate.instance_key(own), other: call_gate.DEFAULT_KEY}
+    for made, key in keys.items():
+        answer = await market.call("PUT", f"/instances/{made}/", {"state": "stopped"}, key=key)
+        assert (answer.status, answer.body["success"]) == (200, True)
+    records = [await market.instance(made) for made in (own, other)]
+    assert states(records[0]) == states(records[1]) == ("exited", "stopped", "stopped", "stopped")
+    said = [record["status_msg"] for record in records]
+    assert said[0] == said[1]
 
 
 async def test_the_date_is_the_simulated_one(market: Market) -> None:

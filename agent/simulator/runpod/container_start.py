@@ -14,8 +14,8 @@ from agent.simulator.runpod.model import Pod
 _ADDRESS = "127.0.0.1"
 
 
-def launcher(registry: ProcessRegistry) -> Callable[[Pod], None]:
-    """Return the function that starts the real processes of a pod."""
+def launcher(registry: ProcessRegistry, key_of: Callable[[str], str]) -> Callable[[Pod], None]:
+    """Return the function that starts the real processes of a pod; `key_of` gives the key of its container."""
 
     def launch(pod: Pod) -> None:
         made = registry.made(f"runpod-{pod.pod_id}", pod.ports, has_volume=pod.volume_gb > 0)
@@ -23,6 +23,7 @@ def launcher(registry: ProcessRegistry) -> Callable[[Pod], None]:
         env = {
             **pod.env,
             "RUNPOD_POD_ID": pod.pod_id,
+            "RUNPOD_API_KEY": key_of(pod.pod_id),
             "RUNPOD_POD_HOSTNAME": f"{pod.pod_id}-{pod.host.machine_id:08x}",
             "RUNPOD_DC_ID": pod.host.center_id or "",
             "RUNPOD_GPU_COUNT": str(pod.gpu_count),

@@ -131,13 +131,14 @@ async def test_a_start_command_of_the_first_rest_api_keeps_its_words(tmp_path: P
         assert said.read_text() == "two words\n"
 
 
-async def test_the_pod_knows_its_id_and_no_key(tmp_path: Path) -> None:
+async def test_the_pod_knows_its_id_and_its_own_key_alone(tmp_path: Path) -> None:
     code = "import json, os, time; print(json.dumps(dict(os.environ)), flush=True); time.sleep(600)"
     async with real_pods(tmp_path) as scene:
         made = await scene.started(counter.python(code), env={"EPOCHS": "3"}, ports=["8080/tcp"], mounts=VOLUME)
         env = json.loads(await scene.first_line(made))
         pod = await scene.pods.show(made)
         assert (env["RUNPOD_POD_ID"], env["EPOCHS"], env["SIM_SPEED"]) == (made, "3", "30")
+        assert env["RUNPOD_API_KEY"] == scene.pods.simulator.runpod.pod_key(made)
         assert (env["HOME"], env["SIM_DISK"]) == (str(scene.container(made)), str(scene.volume(made)))
         assert [port["public"] for port in pod["runtime"]["ports"]] == [int(env["RUNPOD_TCP_PORT_8080"])]
         assert scene.pods.simulator.runpod.key not in env.values()

@@ -20,7 +20,7 @@ from agent.simulator import http_wire
 from agent.simulator.api_calls import TEXT, Reply
 from agent.simulator.faults import Fault
 from agent.simulator.http_wire import Answer, Asked, Cut
-from agent.simulator.runpod.http import calls, graphql_api, logs, rest, rest_v1
+from agent.simulator.runpod.http import calls, graphql_api, logs, pod_scope, rest, rest_v1
 from agent.simulator.runpod.http.calls import Call
 from agent.simulator.runpod.http.surface import Surface
 from agent.simulator.runpod.model import Pod, Refused
@@ -66,15 +66,24 @@ class RunpodApi:
     def _answer(self, call: Call) -> Reply | Pod:
         """Answer a call; a pod stands for the stream of its log."""
         surface = self._surface
-        # Only GraphQL answers who has no key, and only its catalogue; a wrong key it refuses like the others.
-        if call.key != surface.key and (call.key is not None or call.path != "/graphql"):
-            return calls.problem(401, "The bearer token is missing or invalid.")
+        if (refused := self._challenge(call)) is not None:
+            return refused
         if (refused := surface.limits.pace(call.now)) is not None:
             return refused
         reply = self._routed(call)
         if isinstance(reply, Reply):
             reply.headers = {**surface.limits.headers(call.now), **(reply.headers or {})}
         return reply
+
+    def _challenge(self, call: Call) -> Reply | None:
+        """Answer a call that its key does not open."""
+        # Only GraphQL answers who has no key, and only its catalogue; a wrong key it refuses like the others.
+        if call.key == self._surface.key or (call.key is None and call.path == "/graphql"):
+            return None
+        pod_id = pod_scope.owner(self._surface, call.key)
+        if pod_id is None:
+            return calls.problem(401, "The bearer token is missing or invalid.")
+        return None if pod_scope.allows(call, pod_id) else calls.problem(403, "This key is for one pod.")
 
     def _routed(self, call: Call) -> Reply | Pod:
         if call.path == "/graphql":

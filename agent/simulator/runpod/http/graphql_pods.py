@@ -1,5 +1,6 @@
 """GraphQL's orders about pods, and its answers about the account."""
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -17,31 +18,19 @@ Input = Mapping[str, Any]
 
 
 def fields(surface: Surface, call: Call) -> dict[str, Callable[..., Any]]:
-    """Return the resolvers; without a key there is no account and nothing may be done."""
+    """Return the resolvers; without a key there is no account and nothing may be done.
 
-    def shown(act: Callable[[Input], str]) -> Callable[..., Any]:
+    The key of a pod may show, start, stop and end that pod.
+    """
+
+    def shown(act: Callable[[Input], str], *, is_for_its_pod: bool = False) -> Callable[..., Any]:
         """Make a resolver that does something to a pod and shows it."""
 
         def resolve(_: object, **given: Any) -> dict[str, Any]:  # noqa: ANN401 - what the query says
-            _require(surface, call)
+            _require(surface, call, given["input"]["podId"] if is_for_its_pod else None)
             return pod_view.view(surface, surface.pod(call, act(given.get("input") or {})), call)
 
         return resolve
-
-    def pod(_: object, **given: Any) -> dict[str, Any] | None:  # noqa: ANN401 - what the query says
-        _require(surface, call)
-        try:
-            return pod_view.view(surface, surface.pod(call, (given.get("input") or {}).get("podId", "")), call)
-        except Refused:
-            return None
-
-    def terminate(_: object, **given: Any) -> None:  # noqa: ANN401 - what the query says
-        _require(surface, call)
-        try:
-            surface.pod(call, given["input"]["podId"])
-        except Refused as refused:
-            raise Refused(refused.code, "pod not found to terminate") from refused
-        surface.world.terminate(given["input"]["podId"])
 
     def settings(_: object, **given: Any) -> dict[str, Any] | None:  # noqa: ANN401 - what the query says
         _require(surface, call)
@@ -51,31 +40,55 @@ def fields(surface: Surface, call: Call) -> dict[str, Callable[..., Any]]:
     world = surface.world
     return {
         "myself": lambda _: _myself(surface, call),
-        "pod": pod,
+        "pod": functools.partial(_pod, surface, call),
         "podFindAndDeployOnDemand": shown(lambda given: surface.rent(call, _terms(world, given, _gpu(given))).pod_id),
         "podRentInterruptable": shown(
             lambda given: surface.rent(call, _terms(world, given, _gpu(given)), float(given["bidPerGpu"])).pod_id
         ),
         "deployCpuPod": shown(lambda given: surface.rent(call, _cpu_terms(world, given)).pod_id),
         "podBidResume": shown(
-            lambda given: world.resume(given["podId"], float(given["bidPerGpu"]), given["gpuCount"]).pod_id
+            lambda given: world.resume(given["podId"], float(given["bidPerGpu"]), given["gpuCount"]).pod_id,
+            is_for_its_pod=True,
         ),
-        "podResume": shown(lambda given: world.resume(given["podId"], gpu_count=given.get("gpuCount")).pod_id),
-        "podStop": shown(lambda given: world.stop(given["podId"]).pod_id),
+        "podResume": shown(
+            lambda given: world.resume(given["podId"], gpu_count=given.get("gpuCount")).pod_id, is_for_its_pod=True
+        ),
+        "podStop": shown(lambda given: world.stop(given["podId"]).pod_id, is_for_its_pod=True),
         "podEditJob": shown(lambda given: _edit(surface, call, given)),
-        "podTerminate": terminate,
+        "podTerminate": functools.partial(_terminate, surface, call),
         "updateUserSettings": settings,
     }
 
 
-def _require(surface: Surface, call: Call) -> None:
-    if call.key != surface.key:
+def _pod(surface: Surface, call: Call, _: object, **given: Any) -> dict[str, Any] | None:  # noqa: ANN401 - as asked
+    pod_id = (given.get("input") or {}).get("podId", "")
+    _require(surface, call, pod_id)
+    try:
+        return pod_view.view(surface, surface.pod(call, pod_id), call)
+    except Refused:
+        return None
+
+
+def _terminate(surface: Surface, call: Call, _: object, **given: Any) -> None:  # noqa: ANN401 - as asked
+    pod_id = given["input"]["podId"]
+    _require(surface, call, pod_id)
+    try:
+        surface.pod(call, pod_id)
+    except Refused as refused:
+        raise Refused(refused.code, "pod not found to terminate") from refused
+    surface.world.terminate(pod_id)
+
+
+def _require(surface: Surface, call: Call, pod_id: str | None = None) -> None:
+    """Raise Refused unless the key is the account's, or that of the pod that the question is about."""
+    if call.key != surface.key and (pod_id is None or call.key != surface.pod_key(pod_id)):
         raise Refused(Refused.BAD_INPUT, "Unauthorized")
 
 
 def _myself(surface: Surface, call: Call) -> dict[str, Any] | None:
-    if call.key != surface.key:
+    if call.key is None:
         return None
+    _require(surface, call)
     world = surface.world
     gpus, disks = world.fleet.gpu_rate(), world.fleet.disk_rate()
     return {

@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+import hashlib
 from collections.abc import Callable, Hashable
 from typing import Any
 
@@ -42,6 +43,10 @@ class Surface:
         self.doors.attend(self.world.live_contracts(), self.world.now)
         self._moved.set()
         self._moved = asyncio.Event()
+
+    def pod_key(self, pod_id: str) -> str:
+        """Return the key with which the container of a pod may show, start, stop or end that pod."""
+        return hashlib.sha256(f"{self.key}/{pod_id}".encode()).hexdigest()
 
     async def moved(self) -> None:
         """Wait until the market moves again."""
