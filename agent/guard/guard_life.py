@@ -15,6 +15,7 @@ from typing import Any, Mapping
 from agent.guard import guard_settings, guard_status
 from agent.guard.bucket_notes import END, BucketNotes
 from agent.guard.checkpoints.checkpoint_carrier import CheckpointCarrier
+from agent.guard.deadman.deadman_watch import DeadmanWatch
 from agent.guard.disk_state import DiskState
 from agent.guard.guard_beat import GuardBeat
 from agent.guard.guard_clock import GuardClock
@@ -65,16 +66,22 @@ class GuardLife:
         self._beat = GuardBeat(clock, output, self._status, notes, self._take_order)
         self._carrier: CheckpointCarrier | None = None
         self._origin: GuardOrigin | None = None
+        self._deadman: DeadmanWatch | None = None
         if notes is not None:
             shared = (settings, notes, clock, output, self._status, self._disk)
             self._carrier = CheckpointCarrier(*shared, place)
             self._origin = GuardOrigin(*shared)
+            self._deadman = DeadmanWatch(*shared, self._carrier)
         self._stop_until: float | None = None
         self._is_stop_forwarded = False
         self._is_end_unread = False
 
     def run(self) -> int:
         """Live to the end; return the exit code."""
+        if self._deadman is not None:
+            self._deadman.start(self._signals.stopping)
+        elif self._settings.deadman is not None:
+            self._output.say("gpubid-guard: dead man's switch: without a bucket it never fires")
         try:
             if self._disk.facts.get("done") is True or self._has_ended_elsewhere():
                 return self._sleep("the work is done, it does not start again")

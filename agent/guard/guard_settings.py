@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from typing import Any, Mapping
+from urllib.parse import urlsplit
 
 VERSION = 1
 DONE, ASK_SIGUSR1, ASK_NONE = 0, "SIGUSR1", "none"
@@ -16,6 +18,12 @@ SPEED_VARIABLE, PROGRESS_VARIABLE = "SIM_SPEED", "GPUBID_PROGRESS"
 LEAST_INTERVAL_SECONDS, USUAL_INTERVAL_SECONDS, MOST_SECONDS = 5.0, 900.0, 7 * 86_400.0
 MOST_PATHS, MOST_KEPT, MOST_CODES, MOST_TEXT = 100, 100, 256, 4_096
 CODES = range(256)
+VAST, RUNPOD = "vast", "runpod"
+MARKET_VARIABLES = {VAST: ("CONTAINER_ID", "CONTAINER_API_KEY"), RUNPOD: ("RUNPOD_POD_ID", "RUNPOD_API_KEY")}
+"""Where each market tells a container its own id, and a key for this instance alone. The work sees both, as ever."""
+LEAST_SILENT_SECONDS, MOST_SILENT_SECONDS = 3_600.0, 30 * 86_400.0
+_INSTANCE, _KEY = re.compile(r"[A-Za-z0-9_-]{1,100}"), re.compile(r"[!-~]{1,4096}")
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 class UnusableSettings(Exception):
@@ -36,6 +44,27 @@ class BucketPlace:
 
 
 @dataclass(frozen=True)
+class DeadmanSettings:
+    """The dead man's switch: the daemon's longest silence in seconds, and how the market is asked to stop us.
+
+    `api` is the address of the market without a slash at its end. `instance` and `key` are empty where the market did
+    not tell them.
+    """
+
+    after_seconds: float
+    destroys: bool
+    market: str
+    api: str
+    instance: str
+    key: str = field(repr=False)
+
+    @property
+    def has_key(self) -> bool:
+        """Return whether the market can be asked at all."""
+        return bool(self.instance and self.key)
+
+
+@dataclass(frozen=True)
 class GuardSettings:
     """Everything that the guard is told. Durations are in seconds."""
 
@@ -52,6 +81,7 @@ class GuardSettings:
     lease: str
     run: int
     manifest_exists: bool
+    deadman: DeadmanSettings | None
 
     def interval_at(self, age_seconds: float) -> float:
         """Return the seconds between two checkpoints at an age of the lease."""
@@ -81,6 +111,7 @@ def read(environment: Mapping[str, str]) -> GuardSettings:
         lease=_needed(told, "lease"),
         run=int(_number(told.get("run"), 1, 1, 2**31)),
         manifest_exists=told.get("manifest_exists") is True,
+        deadman=_deadman(told.get("deadman"), environment),
     )
 
 
@@ -168,3 +199,37 @@ def _bucket(value: object, environment: Mapping[str, str]) -> BucketPlace | None
     texts = {key: _needed(value, key) for key in ("endpoint", "name", "root")}
     region = _text(value, "region") or "us-east-1"
     return BucketPlace(texts["endpoint"], region, texts["name"], texts["root"].strip("/"), key_id, secret, token)
+
+
+def _deadman(value: object, environment: Mapping[str, str]) -> DeadmanSettings | None:
+    if value is None:
+        return None
+    if not isinstance(value, dict) or value.get("market") not in (VAST, RUNPOD):
+        raise UnusableSettings(f"deadman must name a market, {VAST} or {RUNPOD}")
+    # A time that nobody gave would stop paid work at a moment that nobody chose.
+    after = _number(value.get("after_seconds"), 0.0, LEAST_SILENT_SECONDS, MOST_SILENT_SECONDS)
+    if not after:
+        raise UnusableSettings("deadman has no after_seconds")
+    instance, key = (environment.get(name, "") for name in MARKET_VARIABLES[value["market"]])
+    return DeadmanSettings(
+        after_seconds=after,
+        destroys=value.get("destroy") is True,
+        market=value["market"],
+        api=_api(_needed(value, "api")),
+        instance=instance if _INSTANCE.fullmatch(instance) else "",
+        key=key if _KEY.fullmatch(key) else "",
+    )
+
+
+def _api(text: str) -> str:
+    """Return the address of a market. A key goes there: https, but on this machine itself."""
+    try:
+        address = urlsplit(text)
+        is_usable = bool(address.hostname) and (address.port is None or address.port > 0)
+    except ValueError:
+        raise UnusableSettings("the market's api is no address") from None
+    is_safe = address.scheme == "https" or (address.scheme == "http" and address.hostname in _LOOPBACK)
+    is_plain = address.username is None and not address.query and not address.fragment and text.isprintable()
+    if not is_usable or not is_safe or not is_plain or " " in text:
+        raise UnusableSettings("the market's api is no https address")
+    return text.rstrip("/")

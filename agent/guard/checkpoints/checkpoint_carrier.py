@@ -8,7 +8,7 @@ from typing import Any, Callable, Mapping
 
 from agent.guard import guard_status
 from agent.guard.bucket_notes import BucketNotes
-from agent.guard.checkpoints import checkpoint_aside, upload_plan
+from agent.guard.checkpoints import checkpoint_aside, checkpoint_files, upload_plan
 from agent.guard.checkpoints.checkpoint_aside import AsideCheckpoint
 from agent.guard.checkpoints.checkpoint_files import TooManyFiles
 from agent.guard.checkpoints.checkpoint_list import CheckpointList
@@ -59,6 +59,7 @@ class CheckpointCarrier:
         self._begun = self._due = clock.now()
         self._asked_wall: float | None = None
         self._asked = 0.0
+        self._last_asked: float | None = None
         self._order: str | None = None
         self._asked_for: str | None = None
         self._is_quiet = False
@@ -105,6 +106,33 @@ class CheckpointCarrier:
         # An upload that goes on now keeps nobody from making the last checkpoint meanwhile.
         self._ask_work(self._clock.now())
         self._woken.set()
+
+    def carry_last(self) -> None:
+        """Have a checkpoint made and carried now, whatever else is ordered: the instance may be given up."""
+        self._last_asked = self._clock.now()
+        self._asked_wall = None
+        self._woken.set()
+
+    @property
+    def is_carrying(self) -> bool:
+        """Return whether there is work whose checkpoints are carried."""
+        return self._is_started and not self._is_finished
+
+    @property
+    def has_carried_last(self) -> bool:
+        """Return whether the checkpoint of `carry_last` is in the bucket, or there is none to wait for."""
+        if self._is_finished:
+            return not self._lock.locked()
+        return not self._is_started or self._last_asked is None
+
+    @property
+    def has_all(self) -> bool:
+        """Return whether the bucket has everything that stands below the paths. Call it while no work runs."""
+        try:
+            seen = checkpoint_files.look(self._settings.paths, self._settings.complete)
+        except TooManyFiles:
+            return False
+        return seen is None or seen.mark == self._disk.facts.get("mark")
 
     @property
     def has_ended(self) -> bool:
@@ -164,11 +192,11 @@ class CheckpointCarrier:
             self._carry(self._planned(aside))
         elif aside is not None:
             aside.drop()
-        elif self._is_ending and not self._watch.is_pending and self._is_deaf:
-            self._is_idle = True
+        elif not self._watch.is_pending and self._is_deaf:
+            self._is_idle, self._last_asked = self._is_ending, None
 
     def _is_wanted(self, now: float) -> bool:
-        if self._has_leftover:
+        if self._has_leftover or self._last_asked is not None:
             return True
         is_ordered = self._order is not None and self._order != self._disk.facts.get("answered")
         return is_ordered or self._is_ending or (now >= self._due and not self._is_quiet)
@@ -233,6 +261,8 @@ class CheckpointCarrier:
         is_last = self._is_deaf or self._asked_wall is None or seen.newest_seconds >= self._asked_wall
         answered = plan.order or self._disk.facts.get("answered")
         interval = self._settings.interval_at(now - self._begun)
+        if self._last_asked is not None and plan.boot_seconds >= self._last_asked and not self._has_leftover:
+            self._last_asked = None
         self._due, self._has_leftover = now + interval, False
         if is_last and not self._is_ending:
             self._asked_wall = None

@@ -30,6 +30,13 @@ class CheckpointList:
         name = pointer.read_name(found[0])
         return (self.read(name) if name is not None else None) or self.before(None)
 
+    def pointed(self) -> Manifest | None:
+        """Return the manifest that the pointer names where every file of it is there with its size, else None."""
+        found = self._notes.read(LATEST)
+        name = pointer.read_name(found[0]) if found is not None else None
+        named = self.read(name) if name is not None else None
+        return named if named is not None and _is_whole(named, self._rows()) else None
+
     def before(self, later: Manifest | None) -> Manifest | None:
         """Return the newest manifest that is older than one, or the newest of all."""
         rows = self._rows()

@@ -1,0 +1,107 @@
+"""Asks the market to stop or to end this instance, by the key that the market gave to the container.
+
+Vast.ai documents what its key may do. That a pod's own key may ask for this at RunPod is not known: it was never tried.
+
+No message has the key in it, nor a word of the market or of a library: either might repeat it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import socket
+import ssl
+import threading
+from dataclasses import dataclass
+from typing import Mapping, Sequence
+from urllib.parse import SplitResult, urlsplit
+
+from agent.guard.guard_settings import VAST, DeadmanSettings
+
+TIMEOUT_SECONDS, MOST_SECONDS = 30.0, 60.0
+"""How long each step of the connection may take, and all of them."""
+MOST_BYTES = 64 * 1024
+_SUCCESSES = range(200, 300)
+
+
+class MarketFailed(Exception):
+    """The market did not take the request. The message is one sentence."""
+
+
+@dataclass(frozen=True)
+class StopRequest:
+    """A request: method, the path below the market's address, and the JSON that is sent."""
+
+    method: str
+    path: str
+    body: Mapping[str, str]
+
+
+def request_of(settings: DeadmanSettings, *, destroys: bool) -> StopRequest:
+    """Return the market's own request for a stop, or for the end of the instance and its disk."""
+    if settings.market == VAST:
+        path = f"/api/v0/instances/{settings.instance}/"
+        return StopRequest("DELETE", path, {}) if destroys else StopRequest("PUT", path, {"state": "stopped"})
+    action = "terminate" if destroys else "stop"
+    return StopRequest("POST", f"/v2/pods/{settings.instance}/action", {"action": action})
+
+
+def send(settings: DeadmanSettings, *, destroys: bool) -> None:
+    """Ask once; raise MarketFailed unless the market says yes. A redirect is no yes, and is not followed."""
+    status, body = _answer(settings, request_of(settings, destroys=destroys))
+    if status not in _SUCCESSES:
+        raise MarketFailed(f"the market answered {status}")
+    if _is_soft_refusal(body):
+        raise MarketFailed(f"the market answered {status}, and that it did not do it")
+
+
+def _answer(settings: DeadmanSettings, request: StopRequest) -> tuple[int, bytes]:
+    address = urlsplit(settings.api)
+    headers = {
+        "authorization": f"Bearer {settings.key}",
+        "accept": "application/json",
+        "content-type": "application/json",
+        "user-agent": "gpubid-guard",
+    }
+    body = json.dumps(request.body).encode()
+    connection = _connection(address)
+    # The connection lets go of its socket when it has read the headers of a last answer.
+    sockets: list[socket.socket] = []
+    bound = threading.Timer(MOST_SECONDS, _cut, [sockets])
+    bound.daemon = True
+    bound.start()
+    try:
+        connection.connect()
+        sockets.append(connection.sock)
+        connection.request(request.method, address.path + request.path, body, headers)
+        response = connection.getresponse()
+        return response.status, response.read(MOST_BYTES)
+    except Exception as failure:  # noqa: BLE001 - whatever it is may have the key in its words
+        raise MarketFailed(f"the market does not answer ({type(failure).__name__})") from None
+    finally:
+        bound.cancel()
+        connection.close()
+
+
+def _connection(address: SplitResult) -> http.client.HTTPConnection:
+    host = address.hostname or ""
+    if address.scheme != "https":
+        return http.client.HTTPConnection(host, address.port, timeout=TIMEOUT_SECONDS)
+    context = ssl.create_default_context()
+    return http.client.HTTPSConnection(host, address.port, timeout=TIMEOUT_SECONDS, context=context)
+
+
+def _cut(sockets: Sequence[socket.socket]) -> None:
+    """End a conversation: who waits for its next byte waits no more."""
+    for each in sockets:
+        with contextlib.suppress(OSError):
+            each.shutdown(socket.SHUT_RDWR)
+
+
+def _is_soft_refusal(body: bytes) -> bool:
+    try:
+        told = json.loads(body)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(told, dict) and told.get("success") is False
