@@ -227,6 +227,38 @@ def test_an_order_is_answered_when_its_checkpoint_is_in_the_bucket(
 
 
 @one_store
+def test_in_a_move_only_the_old_half_takes_its_order_and_the_pointers_progress_never_falls(
+    store: Store, notes: BucketNotes, tmp_path: Path
+) -> None:
+    old, new = Instance(tmp_path / "old"), Instance(tmp_path / "new")
+    never = {**QUICK, "interval_seconds": 86_400}
+
+    def order(number: int, checkpoint: str, lease: str) -> None:
+        note = {"version": 1, "written_sequence": number, "checkpoint": checkpoint, "quiet": True, "lease": lease}
+        notes.write("order.json", note)
+
+    def progress() -> float:
+        return float((notes.read("latest.json") or ({}, ""))[0].get("progress") or 0)
+
+    with old.started(*trainer.command(old.work), store=store, **never) as first:
+        order(1, "first", "L1")
+        until(lambda: answered(first, "first"), "a checkpoint to move with", first.text)
+        begun = progress()
+        more = {**never, "lease": "L2", "manifest_exists": True}
+        with new.started(*trainer.command(new.work), store=store, **more) as second:
+            second.phase("running")
+            order(2, "last", "L1")
+            until(lambda: answered(first, "last"), "the last checkpoint of the old half", first.text)
+            last = progress()
+            first.process.kill()
+            order(3, "next", "L2")
+            until(lambda: answered(second, "next"), "a checkpoint of the new half", second.text)
+            assert not answered(second, "first")
+            assert not answered(second, "last")
+            assert begun < last <= progress()
+
+
+@one_store
 def test_checkpoints_beyond_the_kept_ones_go_with_their_files(store: Store, notes: BucketNotes, tmp_path: Path) -> None:
     instance = Instance(tmp_path / "one")
     with instance.started(*trainer.command(instance.work), store=store, **QUICK) as guard:
