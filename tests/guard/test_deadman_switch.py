@@ -143,6 +143,7 @@ def test_a_torn_count_is_none(left: Any) -> None:
         b'{"version":1}',
         b'{"version":1,"written":true}',
         b'{"version":1,"written":-1}',
+        b'{"version":1,"written":8589934593}',
         b'{"version":1,"written":1e308}',
         b'{"version":1,"written":"5"}',
         b'{"version":1,"written":1' + b"0" * 300 + b"}",

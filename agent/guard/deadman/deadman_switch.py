@@ -12,7 +12,8 @@ from typing import Any, Mapping
 
 LONGEST_GAP_SECONDS = 60.0
 MOST_ABSENT_SECONDS = 30 * 86_400.0
-MOST_WRITTEN = 2**53
+MOST_WRITTEN = 2**33
+"""The daemon believes no higher number in the note of a switch that fired."""
 _MOST_SILENT_SECONDS = 1e12
 _LONGEST_TAG = 200
 
