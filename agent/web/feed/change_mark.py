@@ -59,4 +59,4 @@ def _slot(slot: Slot) -> Slot:
     """Return a slot without instants and sentences; the points of its trail leave with time, but for the last."""
     decision = slot.decision and msgspec.structs.replace(slot.decision, at=EPOCH, sentence="")
     prices = [msgspec.structs.replace(each, at=EPOCH) for each in slot.prices[-1:]]
-    return msgspec.structs.replace(slot, prices=prices, useful_share=None, decision=decision, why="")
+    return msgspec.structs.replace(slot, prices=prices, useful_share=None, decision=decision, why="", measured=None)

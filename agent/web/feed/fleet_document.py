@@ -25,6 +25,7 @@ from agent.domain.record import hold
 from agent.domain.record.account import Line
 from agent.domain.record.budget import EVERYTHING, Window
 from agent.domain.record.event import Event
+from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.record.shadow_account import Counted
 from agent.domain.slot import Slot
@@ -173,7 +174,8 @@ async def _slots(places: Sequence[Slot], of: Sources, reader: Reader) -> list[re
         said = views.slot(place, holds, [last] if last else [], mine)
         decision = planned.get(str(place)) or (_recorded(last) if last else None)
         row = _row(str(place), mine, trails, _useful_share(mine, lines, works.get(place.workload), of.now), decision)
-        found.append(_with(row, state=said["state"], why=_sentence(said["why"]), is_configured=True))
+        measured = _measured(of.known.guard_figures.get(row.lease or ""))
+        found.append(_with(row, state=said["state"], why=_sentence(said["why"]), is_configured=True, measured=measured))
     return found + [_row(str(each.slot), [each], trails, None, None) for each in having.loose]
 
 
@@ -207,6 +209,22 @@ def _row(
         useful_share=share,
         decision=decision,
         why="",
+        measured=None,
+    )
+
+
+def _measured(told: GuardFigures | None) -> read_model.Measured | None:
+    if told is None:
+        return None
+    size = told.checkpoint_bytes
+    return read_model.Measured(
+        told_at=told.told_at,
+        progress=told.progress,
+        kept_at=told.kept_at,
+        checkpoint_gb=round(size / 1e9, 6) if size is not None else None,
+        took_seconds=told.took_seconds,
+        upload_seconds=told.upload_seconds,
+        restore_seconds=told.restore_seconds,
     )
 
 

@@ -48,13 +48,29 @@ class Decision(msgspec.Struct, frozen=True):
     limit: str | None
 
 
+class Measured(msgspec.Struct, frozen=True):
+    """What the guard of a lease measured last; a host may lie in it. `progress` is in the work's own unit.
+
+    `kept_at` is when the last checkpoint in the bucket was taken, or the stretch of running began without one.
+    """
+
+    told_at: Instant
+    progress: float | None
+    kept_at: Instant | None
+    checkpoint_gb: float | None
+    took_seconds: float | None
+    upload_seconds: float | None
+    restore_seconds: float | None
+
+
 class Slot(msgspec.Struct, frozen=True):
     """A slot with its last lease; without a lease its state is `empty`.
 
     `dollars_per_hour` is what every lease of the slot bills now. `bid` is null on demand; `floor` and `ask` are the
     last that were seen. `prices` are the changes of the last day, oldest first. `useful_share` is the part of the paid
     time of its present leases today that was useful. `decision` is the last one about it. `why` says why it does not
-    run. `is_configured` is false for a lease that fills no slot: it bills all the same.
+    run. `is_configured` is false for a lease that fills no slot: it bills all the same. `measured` is null without a
+    guard that reports to a bucket.
     """
 
     slot: str
@@ -75,6 +91,7 @@ class Slot(msgspec.Struct, frozen=True):
     useful_share: float | None
     decision: Decision | None
     why: str
+    measured: Measured | None
 
 
 class Cap(msgspec.Struct, frozen=True):
