@@ -187,8 +187,17 @@ class Cycle:
                 await self._read(partial(poller.sight, probing.targets(fleet, poller.market.name)), rules)
         if self._mailbox is not None and any(work.guard is not None for work in rules.workloads):
             now = self._ledger.recollection(self._clock.now())
-            wanted = mailbox.targets(now, rules.workloads, self._ledger.fleet_id)
+            views = [poller.view for poller in self._pollers]
+            wanted = mailbox.targets(now, rules.workloads, self._ledger.fleet_id, views)
             await self._read(partial(self._mailbox.look, wanted), rules)
+            await self._keep_measured(rules)
+
+    async def _keep_measured(self, rules: Rules) -> None:
+        """Record what guards measured, before a loss that this pass finds is counted by it."""
+        fleet = await self._fleet(rules)
+        # What cannot be recorded now is among the facts of this pass, and fails there.
+        with contextlib.suppress(LedgerError):
+            await record.record(self._ledger, fleet, guard_measurements.told(fleet))
 
     def _facts(self, fleet: Fleet, found: reconcile.Reconciliation, rules: Rules) -> tuple[Fact, ...]:
         """Return what to record: facts, new alerts, progress, and what guards measured."""

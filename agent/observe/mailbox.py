@@ -20,6 +20,9 @@ import structlog
 from agent.buckets.bucket_client import BucketClient
 from agent.buckets.bucket_errors import BucketAway, BucketTooLarge
 from agent.clock import Clock
+from agent.domain.fleet import MarketView
+from agent.domain.market.instance import InstanceState
+from agent.domain.record.lease import LeaseState
 from agent.domain.work.guard_report import GuardBeat, GuardEnd, GuardReport
 from agent.domain.work.guard_terms import Bucket
 from agent.domain.work.workload import Workload
@@ -59,8 +62,15 @@ class MailboxTarget:
     asked_at: datetime | None = None
 
 
-def targets(known: Recollection, workloads: Iterable[Workload], fleet_id: str) -> tuple[MailboxTarget, ...]:
-    """Return the leases that may have a guard at work, or had one a moment ago."""
+def targets(
+    known: Recollection, workloads: Iterable[Workload], fleet_id: str, views: Iterable[MarketView] = ()
+) -> tuple[MailboxTarget, ...]:
+    """Return the leases that may have a guard at work, or had one a moment ago.
+
+    One that ran and is not listed as running now is urgent: its last checkpoint says what a loss took.
+    """
+    rows = {(view.market, row.instance_id): row for view in views if view.is_fresh for row in view.instances}
+    stopped = {at for at, row in rows.items() if row.state is not InstanceState.RUNNING}
     works = {work.name: work for work in workloads}
     runs = {(run.slot, run.run): run for run in known.guard_runs}
     found = []
@@ -70,8 +80,9 @@ def targets(known: Recollection, workloads: Iterable[Workload], fleet_id: str) -
         run = runs.get((held.slot, held.guard_run or 0))
         if place is not None and run is not None and held.has_run and not held.is_held:
             folder = run.folder(fleet_id)
-            is_urgent, asked_at = held.interrupted_by is not None, held.checkpoint_asked_at
-            found.append(MailboxTarget(held.intent_id, place, folder, is_urgent, asked_at))
+            has_just_stopped = held.state is LeaseState.RUNNING and (held.market, held.instance_id) in stopped
+            is_urgent = held.interrupted_by is not None or has_just_stopped
+            found.append(MailboxTarget(held.intent_id, place, folder, is_urgent, held.checkpoint_asked_at))
     return tuple(found)
 
 

@@ -58,6 +58,24 @@ async def test_measured_figures_reach_the_ledger_and_an_interruption_counts_by_t
             assert told.startswith("lost work of 1 of 1 interruptions is measured by guards: 0.")
 
 
+async def test_a_checkpoint_that_came_just_before_the_loss_is_counted_as_kept(tmp_path: Path) -> None:
+    with s3_server.served() as server:
+        promise = Checkpoint(interval=timedelta(hours=2), restore=timedelta(), place=CheckpointPlace.REMOTE)
+        guarded = work(command="python train.py", guard=GuardTerms(("/w",), bucket=server.place()), checkpoint=promise)
+        async with rehearsed(tmp_path, workloads=(guarded,), credential=lambda _: SECRET) as world:
+            lease = await world.until_running()
+            await say(server, lease, 1)
+            await world.cycle(minutes=30)
+            world.clock.advance(20)
+            await say(server, lease, 2, manifest="ckpt/00000001-a.json", upload_lag_seconds=5)
+            world.rival(world.contract().slice.machine_id, bid=lease.gpu_rate.dollars * 3)
+            await world.until(lambda: any(held.interrupted_by for held in world.leases()), 5)
+            reader = await world.app.ledger.reader()
+            (taken,) = await reader.taken(None, None)
+            assert taken.is_measured
+            assert timedelta(microseconds=taken.lost) < timedelta(minutes=1)
+
+
 async def test_an_outbid_instance_that_comes_back_tells_what_notice_it_got(tmp_path: Path) -> None:
     with s3_server.served() as server:
         # Its disk may be the only copy, so it waits for the same host.
