@@ -21,7 +21,6 @@ from agent.domain import money
 from agent.domain.market.price import PriceSample
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
-from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.work.order import Order
 from agent.web.feed import feed_routes, fleet_document, live_feed, openapi
 from agent.web.reading import spend_reports
@@ -155,25 +154,6 @@ async def test_the_useful_share_grows_while_it_runs_before_the_ledger_meters_it(
             page.world.clock.advance(1_800)
             shares.append((await fleet(page))["slots"][0]["useful_share"])
     assert 0 < shares[0] < shares[1] < 1
-
-
-async def test_what_a_guard_measured_is_in_its_slot_and_null_without_a_guard(tmp_path: Path) -> None:
-    async with served(tmp_path) as page:
-        assert (await fleet(page))["slots"][0]["measured"] is None
-        held, now = page.world.lease(), page.world.clock.now()
-        async with page.world.app.ledger.transaction() as tx:
-            told = GuardFigures(held.lease_id, held.slot, "vast", held.host_id, 1, 1, now, 7.5, kept_at=now)
-            tx.keep_guard_figures(dataclasses.replace(told, checkpoint_bytes=1_500_000_000, upload_seconds=12.5))
-        shown = (await fleet(page))["slots"][0]["measured"]
-    at = shown.pop("told_at")
-    assert dt.datetime.fromisoformat(at) == dt.datetime.fromisoformat(shown.pop("kept_at")) == now
-    assert shown == {
-        "progress": 7.5,
-        "checkpoint_gb": 1.5,
-        "took_seconds": None,
-        "upload_seconds": 12.5,
-        "restore_seconds": None,
-    }
 
 
 async def test_times_are_in_utc_and_age_is_told(tmp_path: Path) -> None:
