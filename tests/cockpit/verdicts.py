@@ -15,7 +15,7 @@ from tests.cockpit.recent import Recent, RecentVersions
 
 SETTLED_SECONDS = 0.5
 """After this time the versions of an instant have been read."""
-READING = timedelta(seconds=2)
+READING = timedelta(seconds=10)
 """Savings are read within this time after their date. Assumed."""
 CYCLE = timedelta(seconds=30)
 """A price is in the ledger within this time after it was seen. Assumed."""
