@@ -143,7 +143,10 @@ def turned(
     What was starting and `is_stopped` now may have run: where the record could not be read it counts as having run.
     """
     found = _started_unrecorded(held, between[0], recorded(held, view.events, until))
-    if is_stopped and not found and not view.is_record_read and _is_starting(held):
+    # No record tells of what stops for want of credit.
+    is_untold = not view.is_record_read or (view.credit is not None and view.credit.micros <= 0)
+    may_have_run = _is_starting(held) or (held.bills is Bills.NOTHING and bills is Bills.DISK)
+    if is_stopped and not found and is_untold and may_have_run:
         found = [(max(between[0], held.accrued_until), Bills.GPU_AND_DISK)]
     before = found[-1][1] if found else held.bills
     if before is bills:

@@ -5,7 +5,9 @@ from datetime import timedelta
 import pytest
 
 from agent.decide.facts import LeaseChanged
+from agent.domain import money
 from agent.domain.market.instance import InstanceState
+from agent.domain.market.interruption import Cause
 from agent.domain.record.lease import Bills, LeaseState
 from tests.support import builders
 from tests.support.listings import (
@@ -89,3 +91,13 @@ def test_what_stopped_and_runs_again_unseen_was_useful_up_to_its_stop_and_begins
     assert (after.run_since, after.ready_since) == (told[1].at, None)
     useful = sum(charge.phases.useful - charge.phases.spoiled for charge in charges if charge.phases)
     assert useful == (kept + 84 * 15 - 840 - 60) * 1_000_000
+
+
+@pytest.mark.parametrize(("credit", "ran"), [(-1, 20 * 15), (1, 0)])
+def test_a_silent_host_may_have_run_it_again_before_the_credit_ended_it(credit: int, ran: float) -> None:
+    """No record tells of a stop for want of credit; what else stops it is told, with the time of its start."""
+    held = builders.lease(state=LeaseState.OFFLINE, bills=Bills.NOTHING, interrupted_by=Cause.HOST_OFFLINE)
+    paused = builders.instance(state=InstanceState.PAUSED)
+    fact = changed(seen(held, paused, at=20, credit=money.usd(credit), is_record_read=True))
+    since = (NOW - held.accrued_until).total_seconds() if ran else 0.0
+    assert sum(charge.running_seconds for charge in fact.charges) == ran + since
