@@ -17,6 +17,7 @@ from agent.act import began_anew, endpoints, frame_recorder, rent_terms
 from agent.act.executor import Executor
 from agent.act.guarding.guard_launches import GuardLaunches
 from agent.act.guarding.guard_orders import GuardOrders
+from agent.act.guarding.signs_of_life import SignsOfLife
 from agent.act.journal import Journal
 from agent.act.market_accounts import Accounts
 from agent.act.orders import halting, operator_orders, order_preview, ordered_endings
@@ -93,7 +94,8 @@ class App:
         self._turn = asyncio.Lock()
         self._endpoints: Mapping[Slot, str] = {}
         self._beside: set[asyncio.Task[None]] = set()
-        guards = GuardLaunches(ledger.fleet_id, guard_archive.packed, outside.credential)
+        apis = {settings.name: outside.urls.get(settings.name, settings.url) for settings in config.markets}
+        guards = GuardLaunches(ledger.fleet_id, guard_archive.packed, outside.credential, apis)
         journal = Journal(ledger, self.markets, outside.clock, outside.new_id, self._denial, outside.credential, guards)
         self.pollers = [
             Poller(self.markets[settings.name], clock, _no_spend(settings), self._account_check(settings.name))
@@ -104,14 +106,15 @@ class App:
             poller.prober = Prober(market, outside.clock, asyncio.create_task, may_be_local=may_be_local)
         heard = (outside.clock, asyncio.create_task, outside.credential)
         self._mailbox, self._orders = Mailbox(*heard), GuardOrders(*heard)
+        self.signs = SignsOfLife(ledger, *heard)
+        self._is_dry = is_dry
         self.overseer = Overseer(ledger, self.pollers, clock)
         self._executor = Executor(journal)
         room = config.recording_bytes
         self._recorder = frame_recorder.Recorder(frame_recorder.folder_of(config.ledger), room) if room else None
+        mailbox, orders = (None, None) if is_dry else (self._mailbox, self._orders)
         self._cycle = Cycle(
-            Parts(
-                ledger, self.pollers, self._executor, outside.clock, *(() if is_dry else (self._mailbox, self._orders))
-            ),
+            Parts(ledger, self.pollers, self._executor, outside.clock, mailbox, orders, self.signs.alerts),
             self.stop_writing,
             is_dry=is_dry,
             witness=self._recorder.see if self._recorder is not None and not is_dry else lambda *_: None,
@@ -172,6 +175,8 @@ class App:
                 return None
             finally:
                 self.overseer.look()
+                if not self._is_dry:
+                    self.signs.look(rules.workloads)
             self.seen = done
             await self._note_endpoints(done)
             return done
@@ -206,7 +211,8 @@ class App:
             order_preview.refuse_changed(order, grounds)
             log.info(EventKind.OPERATOR_ORDERED, verb=order.verb, target=order.target, who=who)
             done = await self._carry_out(meant.decisions, who, lambda tx: meant.write(tx, order, who, now))
-        return meant.sentence, done
+        told = f"; {await self.signs.spread(self.rules.workloads)}" if meant.absence is not None else ""
+        return meant.sentence + told, done
 
     async def _stop_everything(self, order: Order, who: str) -> tuple[str, list[Intent]]:
         """Stop all spending, or end such a stop.
@@ -318,6 +324,7 @@ class App:
                 await poller.prober.close()
         await self._mailbox.close()
         await self._orders.close()
+        await self.signs.close()
         for market in self.markets.values():
             await market.close()
         await self.ledger.close()

@@ -90,6 +90,8 @@ class Parts:
     clock: Clock
     mailbox: Mailbox | None = None
     orders: GuardOrders | None = None
+    unsigned: Callable[[], Sequence[Alert]] = tuple
+    """Alerts of signs of life that could not be written."""
 
 
 class Cycle:
@@ -114,6 +116,7 @@ class Cycle:
         self._clock = parts.clock
         self._mailbox = parts.mailbox
         self._orders = parts.orders
+        self._unsigned = parts.unsigned
         self._stop_writing = stop_writing
         self._is_dry = is_dry
         self._witness = witness
@@ -202,7 +205,7 @@ class Cycle:
     def _facts(self, fleet: Fleet, found: reconcile.Reconciliation, rules: Rules) -> tuple[Fact, ...]:
         """Return what to record: facts, new alerts, progress, and what guards measured."""
         risks = tuple(alert for name in sorted(self._risks) for alert in self._risks[name])
-        news = self._news((*found.facts, *risks, *self._of_money(fleet, rules)))
+        news = self._news((*found.facts, *risks, *self._unsigned(), *self._of_money(fleet, rules)))
         return (*news, *progress_facts.told(fleet), *guard_measurements.told(fleet))
 
     async def _record(self, rules: Rules, found: reconcile.Reconciliation, facts: tuple[Fact, ...]) -> None:

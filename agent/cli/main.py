@@ -31,6 +31,7 @@ VERBS = {
         orders.done,
         orders.progress,
         orders.retry,
+        orders.absent,
         kill.kill,
     ),
     MONEY: (spend.spend, spend.savings, estimate.estimate),

@@ -17,6 +17,7 @@ from agent.domain.record.lease import Lease
 from agent.domain.record.rest import Rest
 from agent.domain.slot import Slot
 from agent.domain.work.deadline import Progress, Speed, Start
+from agent.domain.work.sign_of_life import Absence
 from agent.ledger.memory import Memory
 from agent.ledger.tables.price_history import Key, Pair
 from agent.ledger.tables.spend_rows import SpendEntry
@@ -46,6 +47,7 @@ class Changes:
     guard_figures: list[GuardFigures] = field(default_factory=list)
     guard_notices: list[NoticeGiven] = field(default_factory=list)
     settles_loss: bool = False
+    absence: Absence | None = None
 
     def lease(self, lease_id: str) -> Lease | None:
         """Return an open lease."""
@@ -119,4 +121,6 @@ class Changes:
         memory.put_notices(self.guard_notices)
         memory.counted_again |= self.counted_again
         memory.was_lost = memory.was_lost and not self.settles_loss
+        if self.absence is not None:
+            memory.absent_until = self.absence.until
         memory.forget_made()

@@ -90,6 +90,8 @@ class Recollection:
     """What guards measured, by lease id: of the last leases."""
     guard_notices: tuple[NoticeGiven, ...] = ()
     """The notices that losses gave, the last ones."""
+    absent_until: dt.datetime | None = None
+    """Until when a person said that the daemon will be away; None: nobody did."""
 
     @property
     def rests(self) -> tuple[Rest, ...]:
@@ -128,6 +130,7 @@ class Memory:
     guard_figures: dict[str, GuardFigures] = field(default_factory=dict)
     guard_notices: tuple[NoticeGiven, ...] = ()
     was_lost: bool = False
+    absent_until: dt.datetime | None = None
     counted_again: set[str] = field(default_factory=set)
     _made: Recollection | None = None
     _made_from: dt.datetime = EPOCH
@@ -277,6 +280,7 @@ class Memory:
             guard_runs=tuple(self.guard_runs),
             guard_figures=self.guard_figures,
             guard_notices=self.guard_notices,
+            absent_until=self.absent_until,
         )
 
     def _recent_losses(self, now: dt.datetime) -> list[Loss]:

@@ -30,6 +30,7 @@ from agent.domain.record.paid_time import Phases
 from agent.domain.record.rest import Rest, outlasts
 from agent.domain.record.shadow_account import ShadowAccount, ShadowDecision
 from agent.domain.work.deadline import Progress, Speed
+from agent.domain.work.sign_of_life import Absence
 from agent.ledger.changes import Changes
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.memory import Memory
@@ -65,6 +66,7 @@ UNTOLD = "untold"
 WAS_LOST = "was_lost"
 """While it stands, what the markets charged before this ledger is unknown, but for those that are counted again."""
 COUNTED_AGAIN = "counted_again/"
+ABSENT_UNTIL = "absent_until"
 
 
 class Transaction:
@@ -308,6 +310,14 @@ class Transaction:
         if known is None or known.amount != credit.amount:
             self._news.credits[market] = credit
             self._write(_META_STORED, {"key": credits_.KEY + market, "value": credits_.text(credit)})
+
+    def keep_absence(self, absence: Absence) -> None:
+        """Store until when the daemon will be away, or that it is not away."""
+        self._news.absence = absence
+        if absence.until is None:
+            self._write(_META_FORGOTTEN, {"this_key": ABSENT_UNTIL})
+        else:
+            self._write(_META_STORED, {"key": ABSENT_UNTIL, "value": absence.until.isoformat()})
 
     def keep_shadow(self, account: ShadowAccount, made: Iterable[ShadowDecision] = ()) -> None:
         """Store a shadow's figures, instead of the earlier ones, and its new decisions."""

@@ -1,7 +1,8 @@
 """Reads what guards leave in their buckets: their beats, and how the work ended.
 
 Invariants:
-1. A cycle waits for buckets at most `PATIENCE_SECONDS`; what is slower is collected in a later one.
+1. A cycle waits for buckets at most `PATIENCE_SECONDS`, once a lease `FIRST_PATIENCE_SECONDS`; what is slower is
+   collected in a later one.
 2. At most one reading a lease and `MOST_AT_ONCE` together run; each ends by the bucket client's own deadline.
 3. A bucket that does not answer changes nothing: what it said last stays, with its time; no absence is assumed.
 4. Everything read is bounded, typed and cleaned; a beat that is not of that shape counts as not there, an end as one
@@ -23,7 +24,7 @@ from agent.clock import Clock
 from agent.domain.fleet import MarketView
 from agent.domain.market.instance import InstanceState
 from agent.domain.record.lease import LeaseState
-from agent.domain.work.guard_report import GuardBeat, GuardEnd, GuardReport
+from agent.domain.work.guard_report import GuardBeat, GuardEnd, GuardReport, GuardSwitch
 from agent.domain.work.guard_terms import Bucket
 from agent.domain.work.workload import Workload
 from agent.ledger.memory import Recollection
@@ -32,6 +33,8 @@ from agent.markets import text
 log = structlog.get_logger("gpubid.mailbox")
 
 PATIENCE_SECONDS = 0.5
+FIRST_PATIENCE_SECONDS = 5.0
+"""For the first word on a lease with a switch: without it a stop looks like that of a person, and a batch is held."""
 EVERY_SECONDS = 60.0
 AWAITED_EVERY_SECONDS = 1.0
 """A guard that was asked for a checkpoint is listened to in every cycle: its lease bills until it has answered."""
@@ -42,7 +45,7 @@ MOST_BYTES = 1 << 16
 MOST_LINE = 200
 END = "end.json"
 
-T = TypeVar("T", GuardBeat, GuardEnd)
+T = TypeVar("T", GuardBeat, GuardEnd, GuardSwitch)
 Spawn = Callable[[Coroutine[Any, Any, GuardReport | None]], asyncio.Task[GuardReport | None]]
 Reports = Mapping[str, GuardReport]
 """By the id of the intent that rented the lease."""
@@ -60,6 +63,8 @@ class MailboxTarget:
     folder: str
     is_urgent: bool
     asked_at: datetime | None = None
+    has_switch: bool = False
+    """Whether its guard may have ended it for want of a sign of life."""
 
 
 def targets(
@@ -82,7 +87,8 @@ def targets(
             folder = run.folder(fleet_id)
             has_just_stopped = held.state is LeaseState.RUNNING and (held.market, held.instance_id) in stopped
             is_urgent = held.interrupted_by is not None or has_just_stopped
-            found.append(MailboxTarget(held.intent_id, place, folder, is_urgent, held.checkpoint_asked_at))
+            asked_at, has_switch = held.checkpoint_asked_at, work is not None and work.has_switch
+            found.append(MailboxTarget(held.intent_id, place, folder, is_urgent, asked_at, has_switch))
     return tuple(found)
 
 
@@ -103,12 +109,14 @@ class Mailbox:
 
     async def look(self, wanted: Sequence[MailboxTarget]) -> None:
         """Start the readings that are due, wait a moment, and keep the last reports of these leases."""
+        is_first = any(each.has_switch and each.lease not in self._asked for each in wanted)
         for target in wanted:
             if self._is_due(target) and len(self._running) < MOST_AT_ONCE:
                 self._asked[target.lease] = self._clock.monotonic()
                 self._running[target.lease] = self._spawn(self._read(target))
         if self._running:
-            await asyncio.wait(self._running.values(), timeout=PATIENCE_SECONDS)
+            patience = FIRST_PATIENCE_SECONDS if is_first else PATIENCE_SECONDS
+            await asyncio.wait(self._running.values(), timeout=patience)
         self._collect({target.lease for target in wanted})
 
     async def close(self) -> None:
@@ -146,6 +154,7 @@ class Mailbox:
             client = self._client(target.place)
             beat, _ = await _object(client, f"{target.folder}/beat.json", GuardBeat)
             end, unread = await _end(client, target)
+            switch = await _switch(client, target)
         except Exception as error:  # noqa: BLE001 - a key that is missing or wrong, and whatever a store may do
             self._note_away(target.place, error)
             return None
@@ -153,7 +162,7 @@ class Mailbox:
         beat = beat if beat is not None and beat.lease == target.lease else None
         before = self.reports.get(target.lease)
         changed, seen = _changed_at(before, beat, began), _seen_at(before, beat, began)
-        return GuardReport(began, beat, changed, _cleaned(end), unread, seen)
+        return GuardReport(began, beat, changed, _cleaned(end), unread, seen, switch)
 
     def _client(self, place: Bucket) -> BucketClient:
         """Return the client of a bucket, made anew when its key has changed."""
@@ -184,6 +193,17 @@ async def _end(client: BucketClient, target: MailboxTarget) -> tuple[GuardEnd | 
     name = f"ended-{target.lease}.json"
     end, is_unread = await _object(client, f"{target.folder}/{name}", GuardEnd)
     return end, name if is_unread else ""
+
+
+async def _switch(client: BucketClient, target: MailboxTarget) -> GuardSwitch | None:
+    """Return the note of a dead man's switch that fired.
+
+    Raises:
+        BucketAway: nobody knows what is there.
+    """
+    if not target.has_switch:
+        return None
+    return (await _object(client, f"{target.folder}/deadman-{target.lease}.json", GuardSwitch))[0]
 
 
 async def _object(client: BucketClient, path: str, kind: type[T]) -> tuple[T | None, bool]:

@@ -3,6 +3,7 @@
 import json
 import shlex
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -118,6 +119,16 @@ def test_a_guard_starts_the_command_and_gets_the_buckets_key_in_variables_alone(
         "GPUBID_BUCKET_SECRET": "s3cret:with/colon",
     }
     assert not any(secret in repr(made) for secret in ("AKIA1", "s3cret"))
+
+
+def test_a_switch_is_told_after_how_long_and_whom_to_ask() -> None:
+    terms = builders.guarded().guard
+    assert terms is not None
+    work = builders.guarded(guard=replace(terms, deadman=timedelta(hours=6), destroy=True))
+    launch = replace(LAUNCH, market="vast", api="https://console.vast.ai")
+    made = rent_terms.of(RENT, work, KEYS.__getitem__, launch)
+    told = json.loads(dict(made.environment)["GPUBID_GUARD"])["deadman"]
+    assert told == {"after_seconds": 21600, "destroy": True, "market": "vast", "api": "https://console.vast.ai"}
 
 
 def test_a_guard_starts_a_script_and_asks_as_often_as_is_advised() -> None:

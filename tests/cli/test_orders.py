@@ -90,6 +90,9 @@ async def _is_empty(market: programs.Market) -> bool:
         (("unlock", "host:9"), "is not locked"),
         (("adopt", "train"), "held are: none"),
         (("lock", "train", "--for", "soon"), "is not a duration"),
+        (("absent", "--until", "soon"), "is not a duration"),
+        (("absent",), "write either --until TIME, for example --until 12h, or --end"),
+        (("absent", "--until", "2h", "--end"), "write either --until TIME"),
     ],
 )
 async def test_an_order_that_fits_nothing_ends_with_2(tmp_path: Path, verb: tuple[str, ...], says: str) -> None:

@@ -1,6 +1,7 @@
 """A guard's table: what it becomes, which folders of a bucket two workloads may not share, and what is odd about it."""
 
 import datetime as dt
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -49,6 +50,32 @@ def test_a_service_is_done_by_no_code_and_a_store_of_ones_own_needs_no_region(tm
     assert work.guard is not None
     assert work.guard.done_codes == ()
     assert work.guard.bucket == Bucket("https://r2.example.com", "us-east-1", "abc", "", "train_bucket")
+
+
+def test_a_dead_mans_switch_is_off_unless_it_is_asked_for(tmp_path: Path) -> None:
+    def switch(*more: str) -> tuple[dt.timedelta | None, bool, bool]:
+        (work,) = loaded(tmp_path, COMMAND, "[workloads.train.guard]", *bucket("abc", *more)).workloads
+        assert work.guard is not None
+        return work.guard.deadman, work.guard.destroy, work.has_switch
+
+    assert switch() == switch('deadman = "never"') == (None, False, False)
+    assert switch('deadman = "6h"') == (dt.timedelta(hours=6), False, True)
+    assert switch('deadman = "1h30m"', "destroy = true") == (dt.timedelta(minutes=90), True, True)
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        (bucket("abc", 'deadman = "59m"'), 'must be from 1h to 30d, or "never"'),
+        (bucket("abc", 'deadman = "31d"'), 'must be from 1h to 30d, or "never"'),
+        (bucket("abc", 'deadman = "soon"'), 'must be a duration in quotes, not "soon"'),
+        (bucket("abc", "destroy = true"), 'write for example deadman = "6h"'),
+        (('paths = ["/w"]', 'deadman = "6h"'), "deadman needs a bucket"),
+    ],
+)
+def test_a_switch_that_cannot_work_is_refused(tmp_path: Path, lines: tuple[str, ...], says: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(says)):
+        loaded(tmp_path, COMMAND, "[workloads.train.guard]", *lines)
 
 
 def test_without_the_table_there_is_no_guard(tmp_path: Path) -> None:

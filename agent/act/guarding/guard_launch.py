@@ -2,8 +2,10 @@
 
 import json
 from dataclasses import dataclass
+from datetime import timedelta
 
 from agent.domain.work import guard_prelude
+from agent.domain.work.guard_terms import GuardTerms
 from agent.domain.work.workload import Workload
 
 GUARD = "GPUBID_GUARD"
@@ -30,6 +32,9 @@ class GuardLaunch:
     sha256: str
     finished: str = ""
     """How the work of the run is done already; then nothing is rented for it."""
+    market: str = ""
+    api: str = ""
+    """The base address of that market's API, to which a dead man's switch sends its one request."""
 
 
 def environment(
@@ -67,7 +72,9 @@ def _told(launch: GuardLaunch, work: Workload, interval_seconds: int) -> dict[st
         if place is None
         else {"endpoint": place.endpoint, "region": place.region, "name": place.name, "root": root}
     )
+    told = {} if terms.deadman is None or place is None else {"deadman": _switch(launch, terms.deadman, terms)}
     return {
+        **told,
         "version": VERSION,
         "paths": terms.paths,
         "complete": terms.complete or None,
@@ -81,4 +88,13 @@ def _told(launch: GuardLaunch, work: Workload, interval_seconds: int) -> dict[st
         "lease": launch.lease,
         "run": launch.run,
         "manifest_exists": launch.manifest_exists,
+    }
+
+
+def _switch(launch: GuardLaunch, after: timedelta, terms: GuardTerms) -> dict[str, object]:
+    return {
+        "after_seconds": int(after.total_seconds()),
+        "destroy": terms.destroy,
+        "market": launch.market,
+        "api": launch.api,
     }

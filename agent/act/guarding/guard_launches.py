@@ -8,8 +8,9 @@ Invariants:
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import msgspec
 import structlog
@@ -53,9 +54,16 @@ class Program:
 class GuardLaunches:
     """Prepares the starts of guards; keeps which buckets have the program."""
 
-    def __init__(self, fleet_id: str, program: Callable[[], bytes], credential: Callable[[str], str]) -> None:
-        """Take the fleet's id, what makes the program, and what gives a credential by its name."""
+    def __init__(
+        self,
+        fleet_id: str,
+        program: Callable[[], bytes],
+        credential: Callable[[str], str],
+        apis: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """Take the fleet's id, what makes the program, what gives a credential by its name, and the markets' APIs."""
         self._fleet_id = fleet_id
+        self._apis = apis
         self._make = program
         self._credential = credential
         self._program: Program | None = None
@@ -75,6 +83,7 @@ class GuardLaunches:
         place = work.guard.bucket
         if place is None or run is None:
             return GuardLaunch(intent.intent_id, 1, "", manifest_exists=False, url="", sha256=program.sha256)
+        api = self._apis.get(intent.market, "")
         folder, exists, url, finished = run.folder(self._fleet_id), not is_first, "", ""
         try:
             client = BucketClient(place, self._credential(place.credential))
@@ -89,9 +98,16 @@ class GuardLaunches:
         except (BucketError, ValueError, market_errors.Rejected) as error:
             code = error.code if isinstance(error, BucketError) else "bad_credential"
             log.warning("guard.unprepared", workload=work.name, slot=str(intent.slot), code=code, bucket=str(place))
-        digest = program.sha256
         return GuardLaunch(
-            intent.intent_id, run.run, folder, manifest_exists=exists, url=url, sha256=digest, finished=finished
+            intent.intent_id,
+            run.run,
+            folder,
+            manifest_exists=exists,
+            url=url,
+            sha256=program.sha256,
+            market=intent.market,
+            api=api,
+            finished=finished,
         )
 
     async def _upload(self, client: BucketClient, program: Program) -> None:

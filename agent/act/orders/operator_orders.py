@@ -27,6 +27,7 @@ from agent.domain.slot import Slot
 from agent.domain.work.deadline import Progress, is_hours
 from agent.domain.work.decision import Pause, Reason, Release
 from agent.domain.work.order import VERBS, Order
+from agent.domain.work.sign_of_life import Absence
 from agent.domain.work.workload import Workload
 from agent.ledger.memory import Recollection
 from agent.ledger.transaction import Transaction
@@ -79,6 +80,7 @@ class Meaning:
     decisions: tuple[Release | Pause, ...] = ()
     progress: ProgressTold | None = None
     runs: tuple[GuardRun, ...] = ()
+    absence: Absence | None = None
     pools: tuple[tuple[str, str], ...] = ()
     hosts: tuple[tuple[str, str], ...] = ()
 
@@ -97,6 +99,8 @@ class Meaning:
             tx.begin_run(run)
         for event in guard_runs.news(self.runs):
             tx.append_event(event)
+        if self.absence is not None:
+            tx.keep_absence(self.absence)
         tx.forget_learned(self.pools, self.hosts)
         tx.append_event(
             Event(
@@ -357,11 +361,20 @@ def _resumed(order: Order, grounds: Grounds) -> Meaning:
     return _lifted(order, grounds, _LIFTED_BY_RESUME)
 
 
+def _absent(order: Order, grounds: Grounds) -> Meaning:
+    """Record until when the daemon will be away, so that no dead man's switch fires before."""
+    if order.span is None:
+        return Meaning(None, "the daemon is not away any more", absence=Absence(None))
+    until = grounds.now + order.span
+    return Meaning(None, f"the daemon may be away until {until:%Y-%m-%d %H:%M} UTC", absence=Absence(until))
+
+
 _OWN: Mapping[str, Callable[[Order, Grounds], Meaning]] = {
     "resume": _resumed,
     "unlock": _unlocked,
     "progress": _progressed,
     "reset": _reset,
     "retry": _retried,
+    "absent": _absent,
 }
 """Verbs whose targets are of other kinds."""

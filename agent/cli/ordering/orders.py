@@ -1,4 +1,4 @@
-"""Orders of a person: drain, pause, resume, release, adopt, lock, unlock, done, progress."""
+"""Orders of a person: drain, pause, resume, release, adopt, lock, unlock, done, progress, retry, absent."""
 
 from datetime import timedelta
 from typing import Annotated
@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from agent.cli.ordering import confirmation, giving, kill
-from agent.cli.shared import completion, instants, session
+from agent.cli.shared import completion, exits, instants, session
 from agent.domain.record.hold import EVERYTHING
 from agent.domain.work.order import Order
 
@@ -142,6 +142,22 @@ def retry(
 ) -> None:
     """Do the work again from the beginning: slots start without a checkpoint, and a hold or `done` of theirs ends."""
     giving.give([Order("retry", target)], config, as_json=as_json)
+
+
+def absent(
+    config: session.ConfigOption = session.DEFAULT_CONFIG,
+    until: Annotated[
+        str,
+        typer.Option("--until", metavar="TIME", help="How long it will be away (90m, 2h), or until when (a day)."),
+    ] = "",
+    is_over: Annotated[bool, typer.Option("--end", help="The daemon is not away any more.")] = False,
+    as_json: session.JsonOption = False,
+) -> None:
+    """Let no dead man's switch fire before a time: the daemon will be away on purpose, and what runs goes on."""
+    if bool(until) is is_over:
+        exits.stop(exits.BAD_INPUT, ["write either --until TIME, for example --until 12h, or --end"])
+    span = instants.ahead("--until", until) if until else None
+    giving.give([Order("absent", str(EVERYTHING), span)], config, as_json=as_json)
 
 
 def _span(text: str) -> timedelta | None:

@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterator, Mapping
 from datetime import timedelta
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from agent.config.kinds import ONE_WORD, Line, Span, Whole, credential_name, refused, web_address
 from agent.config.settings import Config
 from agent.config.toml_table import Table
-from agent.domain.work import guard_prelude
+from agent.domain.work import guard_prelude, sign_of_life
 from agent.domain.work.guard_terms import Ask, Bucket, GuardTerms
 
 _BUCKET = re.compile(r"s3://(?P<name>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?P<prefix>(/[A-Za-z0-9_=-][A-Za-z0-9._=-]*)*)/?")
@@ -36,6 +36,20 @@ def _final(value: timedelta) -> timedelta:
     if value > _LONGEST_FINAL:
         raise refused("out_of_range", "must be at most 10m: the market may end the instance much sooner")
     return value
+
+
+def _deadman(value: timedelta | None) -> timedelta | None:
+    if value is not None and not sign_of_life.SHORTEST <= value <= sign_of_life.LONGEST:
+        raise refused("out_of_range", 'must be from 1h to 30d, or "never"; write for example deadman = "6h"')
+    return value
+
+
+_Deadman = Annotated[
+    Span | None,
+    BeforeValidator(lambda value: None if value == "never" else value),
+    AfterValidator(_deadman),
+    WithJsonSchema({"type": "string", "pattern": r"^(never|(\d+d)?(\d+h)?(\d+m)?(\d+s)?)$", "minLength": 2}),
+]
 
 
 class GuardTable(Table):
@@ -69,11 +83,20 @@ class GuardTable(Table):
     ) = None
     """Exit codes that say that a batch is done; by default 0."""
 
+    deadman: Annotated[_Deadman, Field(examples=["6h"])] = None
+    """After so long without a sign of life of the daemon the guard stops the instance; by default, "never"."""
+    destroy: bool = False
+    """Whether the dead man's switch releases the instance, if its last checkpoint is whole in the bucket."""
+
     @model_validator(mode="after")
     def _names_a_whole_bucket(self) -> Self:
         beside = [key for key in ("endpoint", "region", "credential") if getattr(self, key) is not None]
         if self.bucket is None and beside:
             raise refused("conflict", f'{beside[0]} is for a bucket; write for example bucket = "s3://my-runs/train"')
+        if self.bucket is None and self.deadman is not None:
+            raise refused("missing_key", "deadman needs a bucket: the guard hears of the daemon through it")
+        if self.deadman is None and self.destroy:
+            raise refused("conflict", 'destroy is for the dead man\'s switch; write for example deadman = "6h"')
         if self.bucket is not None and self.credential is None:
             raise refused("missing_key", 'a bucket needs its key; write for example credential = "train_bucket"')
         if self.bucket is not None and self.endpoint is None and self.region is None:
@@ -89,6 +112,8 @@ class GuardTable(Table):
             bucket=self._place(),
             keep=self.keep,
             final_within=self.final_within,
+            deadman=self.deadman,
+            destroy=self.destroy,
             done_codes=(self.done_codes if self.done_codes is not None else (0,)) if is_batch else (),
         )
 

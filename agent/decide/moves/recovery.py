@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 from agent.decide.pricing import bidding, useful_hour
 from agent.decide.pricing.offer_terms import speed
 from agent.decide.pricing.rival_bids import ASSUMED, Rivals
+from agent.decide.reconcile.guards import guard_switch
 from agent.decide.reconcile.workload_end import COOL_OFF
 from agent.decide.strategy import Candidate, Proposal, SlotView
 from agent.domain.market.host import is_pool
@@ -119,7 +120,7 @@ def cooling_off(slot: SlotView, now: datetime) -> Proposal | None:
     held = slot.lease
     if held is None or slot.down is None or held.interrupted_by not in OWN_HANDS:
         return None
-    if now - slot.down.since >= COOL_OFF:
+    if now - slot.down.since >= COOL_OFF or held.end_reason == guard_switch.SWITCHED:
         return None
     sentence = (
         f"{OWN_HANDS[held.interrupted_by]}: it stays so for {COOL_OFF.total_seconds() / 60:.0f} minutes; "

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from agent.decide.accounting import kept_work, meter, phases
 from agent.decide.facts import Alert, Fact, LeaseChanged
 from agent.decide.reconcile import agreed_rate, cause, loss_cooldown, ownership, turns
+from agent.decide.reconcile.guards import guard_switch
 from agent.decide.reconcile.pass_memory import Absence, Memory
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.record.event_kind import EventKind
@@ -33,7 +34,9 @@ def find(
     facts: list[Fact] = []
     absences: dict[str, Absence] = {}
     lacking = list(lacking)
-    vanished = [lease for lease in lacking if _may_vanish(lease) and lease.lease_id not in memory.absences]
+    # What its own guard destroyed is no sign of a fault, however many those are.
+    sudden = (lease for lease in lacking if guard_switch.of(fleet, lease) is None)
+    vanished = [lease for lease in sudden if _may_vanish(lease) and lease.lease_id not in memory.absences]
     is_fault = len(vanished) > 1
     for lease in lacking:
         known = memory.absences.get(lease.lease_id)
@@ -130,7 +133,7 @@ def _gone(
     )
     if is_release:
         return LeaseChanged(held, after, EventKind.LEASE_RELEASED, charges)
-    why, evidence = cause.of_absence(held, now)
+    why, evidence = guard_switch.of(fleet, held) or cause.of_absence(held, now)
     after = replace(after, state_since=now, interrupted_by=why, end_reason=why.value)
     kind = EventKind.LEASE_INTERRUPTED if held.run_since is not None else EventKind.LEASE_GONE
     return LeaseChanged(held, after, kind, charges, why, evidence, loss_cooldown.rest(held, why, now, has_failed=False))

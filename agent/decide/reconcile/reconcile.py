@@ -31,7 +31,7 @@ from agent.decide.reconcile import (
     unseen_ends,
     workload_end,
 )
-from agent.decide.reconcile.guards import guard_refusal, guard_silence, unfinished_uploads
+from agent.decide.reconcile.guards import guard_refusal, guard_silence, guard_switch, unfinished_uploads
 from agent.decide.reconcile.pass_memory import Memory, Suspicion
 from agent.domain import money
 from agent.domain.fleet import Fleet, MarketView
@@ -45,6 +45,8 @@ from agent.domain.record.lease import Bills, Lease, LeaseState
 
 METER_EVERY = timedelta(minutes=5)
 """The most unmetered cost that a crash may leave to count again from the listing."""
+PASSING = frozenset({workload_end.FAST_EXIT, guard_switch.SWITCHED})
+"""End reasons of leases that may run again, and are over when they do."""
 SAME_END = timedelta(minutes=1)
 """A host that leaves the market later or earlier than recorded by more counts at once: a move may hang on it."""
 METER_TRAFFIC = money.usd("0.002")
@@ -256,7 +258,8 @@ def _is_loss(held: Lease, target: LeaseState) -> bool:
 def _lost(
     fleet: Fleet, view: MarketView, held: Lease, row: Instance, target: LeaseState, between: tuple[datetime, datetime]
 ) -> LeaseChanged:
-    why, evidence = cause.of_stop(held, row.state, view, between[0], fleet.now, row.message)
+    switched = guard_switch.of(fleet, held) if row.state is InstanceState.PAUSED else None
+    why, evidence = switched or cause.of_stop(held, row.state, view, between[0], fleet.now, row.message)
     was_running = held.is_in_run
     has_failed = row.state is InstanceState.FAILED and not held.has_run
     failure = workload_end.failure(row) if has_failed else ""
@@ -266,7 +269,7 @@ def _lost(
         interrupted_by=why,
         rival_floor=evidence.floor if why is Cause.OUTBID else held.rival_floor,
         has_failed=has_failed,
-        end_reason=failure or held.end_reason,
+        end_reason=failure or (guard_switch.SWITCHED if switched else held.end_reason),
         is_held=held.is_held,
     )
     kind = (
@@ -298,7 +301,7 @@ def _updated(
     after, charges = _metered(fleet, view, held, row, target, between)
     if target is LeaseState.RUNNING and held.state is not LeaseState.RUNNING:
         after = replace(after, interrupted_by=None, paused_by_us=False, has_run=True, runs=held.runs + 1)
-        after = replace(after, end_reason="" if held.end_reason == workload_end.FAST_EXIT else held.end_reason)
+        after = replace(after, end_reason="" if held.end_reason in PASSING else held.end_reason)
     return LeaseChanged(held, after, kind, charges)
 
 

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from agent.decide.facts import Fact, LeaseChanged, Marked
 from agent.decide.pricing import cooldowns
 from agent.decide.reconcile import probing
-from agent.decide.reconcile.guards import guard_end, guard_refusal
+from agent.decide.reconcile.guards import guard_end, guard_refusal, guard_switch
 from agent.domain.fleet import Fleet
 from agent.domain.market.host import HostKey
 from agent.domain.market.instance import Instance
@@ -108,6 +108,8 @@ def _of_loss(fleet: Fleet, work: Workload, change: LeaseChanged) -> Iterator[Mar
 
 
 def _is_unexplained(change: LeaseChanged) -> bool:
+    if change.evidence is not None and change.evidence.rule == guard_switch.SWITCHED:
+        return False
     if change.cause in NO_EVIDENCE:
         return True
     is_denied = change.evidence is not None and change.evidence.rule == DENIAL

@@ -67,6 +67,7 @@ class EventKind(StrEnum):
     ALERT_RATE_DOUBTED = "alert.rate_doubted"
     ALERT_RATE_WARNED = "alert.rate_warned"
     ALERT_SECOND_DAEMON = "alert.second_daemon"
+    ALERT_SIGN_UNWRITTEN = "alert.sign_unwritten"
     ALERT_UNLABELLED_INSTANCE = "alert.unlabelled_instance"
     ALERT_WRONG_INSTANCE = "alert.wrong_instance"
 

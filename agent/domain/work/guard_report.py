@@ -57,6 +57,18 @@ class GuardEnd(msgspec.Struct, frozen=True):
         return f"killed by signal {self.signal}" if self.signal is not None else f"exit code {self.code}"
 
 
+class GuardSwitch(msgspec.Struct, frozen=True):
+    """The note of a dead man's switch that fires: what it counted, before it asks the market to end the instance."""
+
+    version: Literal[1]
+    lease: Name
+    silent_seconds: Seconds
+    written: Annotated[int, msgspec.Meta(ge=0, le=2**33)] | None = None
+    """The last number that it read in a sign of life: seconds since 1970 by the daemon's clock; None: it read none."""
+    manifest: Name | None = None
+    destroys: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class GuardReport:
     """Everything that was read of one lease's guard; `read_at` is when the bucket last told all of it."""
@@ -72,3 +84,5 @@ class GuardReport:
     """The name of an end that is there and cannot be read; it is not known what it says."""
     beat_seen_at: datetime | None = None
     """Since when each reading found this beat, or none, by the daemon's clock; a restart begins anew."""
+    switch: GuardSwitch | None = None
+    """The note of this lease's dead man's switch, where it ever fired."""

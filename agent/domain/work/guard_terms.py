@@ -62,3 +62,12 @@ class GuardTerms:
     """The most that a last checkpoint may take once the work is told to stop."""
     done_codes: tuple[int, ...] = (0,)
     """Exit codes that say that the work is done; none for a service."""
+    deadman: timedelta | None = None
+    """After how long a silence of the daemon the guard stops its instance; None: never."""
+    destroy: bool = False
+    """Whether such a stop destroys the instance, where its last checkpoint was verified."""
+
+    @property
+    def has_switch(self) -> bool:
+        """Whether a guard stops its instance once the daemon is silent: it hears of it through the bucket."""
+        return self.deadman is not None and self.bucket is not None

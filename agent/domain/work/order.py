@@ -5,7 +5,21 @@ from datetime import timedelta
 
 from agent.domain.record.hold import EVERYTHING, Word
 
-VERBS = ("drain", "pause", "resume", "release", "adopt", "lock", "unlock", "done", "kill", "progress", "reset", "retry")
+VERBS = (
+    "drain",
+    "pause",
+    "resume",
+    "release",
+    "adopt",
+    "lock",
+    "unlock",
+    "done",
+    "kill",
+    "progress",
+    "reset",
+    "retry",
+    "absent",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,180 @@
+"""A guard that ended its instance while no daemon ran: the cause is found, no host is blamed, the slot is filled again.
+
+The bucket is a real S3 server; the guard's own side is told by what it writes there, and tested where it lives.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.domain.market.interruption import Cause
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.guard_terms import GuardTerms
+from agent.domain.work.order import Order
+from agent.domain.work.workload import WorkloadKind
+from agent.guard.deadman import deadman_switch
+from agent.guard.deadman.deadman_switch import DeadmanSwitch
+from tests.support import s3_server
+from tests.support.s3_server import SECRET, S3Server
+from tests.support.world import FLEET, Rehearsed, rehearsed, work
+
+FOLDER = f"train/{FLEET}/train/0/1"
+AFTER = timedelta(hours=6)
+AWAY_SECONDS = 7 * 3600.0
+
+
+@pytest.fixture
+def server() -> Iterator[S3Server]:
+    with s3_server.served() as running:
+        yield running
+
+
+@asynccontextmanager
+async def switched(
+    folder: Path, server: S3Server, key: list[str], after: timedelta | None = AFTER
+) -> AsyncIterator[Rehearsed]:
+    """Run a world whose workload has a switch; what stands last in `key` is the bucket's key."""
+    terms = GuardTerms(("/w",), bucket=server.place(), deadman=after)
+    guarded = work(kind=WorkloadKind.BATCH, command="python train.py", guard=terms)
+    async with rehearsed(folder, workloads=(guarded,), credential=lambda _: key[-1]) as world:
+        yield world
+
+
+async def sign(world: Rehearsed, server: S3Server) -> dict[str, Any]:
+    """Return the present sign of life; the writing that is under way is waited for."""
+    await world.app.signs.spread(world.app.rules.workloads)
+    return dict(json.loads(await asyncio.to_thread(server.get, f"{FOLDER}/alive.json")))
+
+
+async def fire(world: Rehearsed, server: S3Server, held: Lease, **changes: Any) -> None:
+    """Let the daemon be away, and the guard end its instance meanwhile."""
+    written = (await sign(world, server))["written"]
+    await world.close()
+    world.clock.advance(AWAY_SECONDS)
+    world.market.advance_to(world.clock.time())
+    (world.market.destroy if changes.get("destroys") else world.market.stop)(int(held.instance_id))
+    note = {"version": 1, "lease": held.intent_id, "silent_seconds": AFTER.total_seconds(), "written": written}
+    body = json.dumps({**note, "manifest": None, "destroys": False, **changes}).encode()
+    await asyncio.to_thread(server.put, f"{FOLDER}/deadman-{held.intent_id}.json", body)
+    await world.open()
+
+
+async def test_what_a_switch_stopped_runs_again_once_the_daemon_is_back(tmp_path: Path, server: S3Server) -> None:
+    async with switched(tmp_path, server, [SECRET]) as world:
+        lease = await world.until_running()
+        await fire(world, server, lease)
+        await world.cycle(minutes=5)
+        assert (world.lease().lease_id, world.lease().state) == (lease.lease_id, LeaseState.RUNNING)
+        (lost,) = await world.events("lease.interrupted")
+        assert (lost.cause, lost.rule) == (Cause.EXTERNAL_STOP, "deadman")
+        assert "its guard ended it after 6.0 h without a sign of life" in lost.evidence
+        assert not await world.events("workload.held")
+        assert world.lease().end_reason == ""
+
+
+async def test_what_a_switch_destroyed_is_filled_again_and_no_host_is_blamed(tmp_path: Path, server: S3Server) -> None:
+    async with switched(tmp_path, server, [SECRET]) as world:
+        lease = await world.until_running()
+        await fire(world, server, lease, destroys=True)
+        await world.cycle(minutes=6)
+        await world.until_running()
+        assert world.lease().lease_id != lease.lease_id
+        (lost,) = await world.events("lease.interrupted")
+        assert (lost.cause, lost.rule) == (Cause.EXTERNAL_STOP, "deadman")
+        assert not await world.events("workload.held", "alert.market_fault")
+        assert not [rest for rest in world.app.ledger.recollection(world.clock.now()).cooldowns if "host" in str(rest)]
+
+
+@pytest.mark.parametrize(
+    "changes", [{"written": None}, {"lease": "another"}, {"written": 1_000_000_000}, {"version": 2}], ids=str
+)
+async def test_a_note_that_is_not_of_this_stretch_explains_no_stop(
+    tmp_path: Path, server: S3Server, changes: dict[str, Any]
+) -> None:
+    async with switched(tmp_path, server, [SECRET]) as world:
+        lease = await world.until_running()
+        await fire(world, server, lease, **changes)
+        await world.cycle(minutes=5)
+        assert await world.events("workload.held")
+
+
+async def test_signs_are_written_while_the_daemon_lives_and_say_how_long_it_is_away(
+    tmp_path: Path, server: S3Server
+) -> None:
+    async with switched(tmp_path, server, [SECRET]) as world:
+        await world.until_running()
+        first = await sign(world, server)
+        assert first["absent_seconds"] == 0
+        await world.cycle(minutes=12)
+        second = await sign(world, server)
+        assert second["written"] > first["written"]
+        told, _ = await world.app.say(Order("absent", "fleet:all", timedelta(hours=20)), "ops")
+        assert told.endswith("; 1 of 1 dead man's switch(es) can read it in their buckets")
+        assert (await sign(world, server))["absent_seconds"] == 20 * 3600
+        ((slot, at),) = world.app.signs.fires()
+        assert str(slot) == "train/0"
+        assert at - world.clock.now() == timedelta(hours=20)
+        await world.restart(after_seconds=3600)
+        await world.cycle()
+        assert 18 * 3600 < (await sign(world, server))["absent_seconds"] < 19 * 3600 + 1
+        await world.app.say(Order("absent", "fleet:all"), "ops")
+        assert (await sign(world, server))["absent_seconds"] == 0
+        ((_, at),) = world.app.signs.fires()
+        assert at - world.clock.now() == AFTER
+
+
+async def test_a_sign_that_cannot_be_written_is_told_after_a_quarter_of_the_time(
+    tmp_path: Path, server: S3Server
+) -> None:
+    key = [SECRET]
+    async with switched(tmp_path, server, key) as world:
+        await world.until_running()
+        await sign(world, server)
+        key.append("no key at all")
+        await world.cycle(minutes=80)
+        assert not await world.events("alert.sign_unwritten")
+        await world.cycle(minutes=20)
+        (told,) = await world.events("alert.sign_unwritten")
+        assert "the guard of train/0 has had no sign of life for 9" in told.reason
+        assert "after 6 h without one it ends the instance" in told.reason
+        key.append(SECRET)
+        await world.cycle(minutes=2)
+        await sign(world, server)
+        assert world.app.signs.alerts() == ()
+
+
+async def test_a_container_whose_file_has_no_switch_any_more_reads_signs_all_the_same(
+    tmp_path: Path, server: S3Server
+) -> None:
+    async with switched(tmp_path, server, [SECRET], None) as world:
+        await world.until_running()
+        first = await sign(world, server)
+        await world.cycle(minutes=12)
+        assert (await sign(world, server))["written"] > first["written"]
+        assert world.app.signs.fires() == ()
+        told, _ = await world.app.say(Order("absent", "fleet:all", timedelta(hours=1)), "ops")
+        assert told.endswith("; 0 of 0 dead man's switch(es) can read it in their buckets")
+
+
+async def test_the_guards_own_switch_reads_what_the_daemon_writes(tmp_path: Path, server: S3Server) -> None:
+    async with switched(tmp_path, server, [SECRET]) as world:
+        await world.until_running()
+        counted = DeadmanSwitch(AFTER.total_seconds())
+
+        async def listen(now: float, tag: str) -> None:
+            counted.answered(now, deadman_switch.read_sign(await sign(world, server), tag))
+
+        await listen(0.0, "a")
+        for minute in range(1, 361):
+            counted.answered(60.0 * minute, None)
+        assert counted.is_due
+        await world.cycle(minutes=12)
+        await listen(60.0 * 361, "b")
+        assert not counted.is_due
+        assert counted.written == (await sign(world, server))["written"]
