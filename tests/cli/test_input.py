@@ -24,7 +24,7 @@ BAD: list[tuple[str, int, str]] = [
     ("ledger events --limit 0", 2, "--limit"),
     ("ledger prices --limit many", 2, "--limit"),
     ("strategy show nope", 2, "there is no strategy 'nope'; known: deadline, hedged, ondemand, patient"),
-    ("strategy show nope", 2, "write the path of an own file, such as strategies/bold.toml, or name its folder in"),
+    ("strategy show own", 2, "write the path of an own file, such as strategies/bold.toml, or name its folder in"),
     ("strategy diff patient nope", 2, "there is no strategy 'nope'"),
     ("explain nope", 2, "there is no workload 'nope'; known: train"),
     ("explain train/9", 2, "there is no workload 'train/9'; known: train"),
