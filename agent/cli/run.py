@@ -127,8 +127,8 @@ def _tell_billing(app: "App") -> None:
     _tell(f"stopped; {len(leases)} lease(s) go on billing {rate}, up to {app.most_rate()} if paused leases start:")
     for lease in leases:
         _tell(f"  {lease.slot} {lease.lease_id} {lease.state.value}: {lease.billing_rate}")
-    for slot, at in app.signs.fires():
-        _tell(f"  {slot}: its guard stops it at {at:%Y-%m-%d %H:%M} UTC or soon after, unless a daemon runs again")
+    for slot, at, ending in app.signs.fires():
+        _tell(f"  {slot}: its guard {ending} it at {at:%Y-%m-%d %H:%M} UTC or soon after, unless a daemon runs again")
     _tell("`gpubid run` continues with them; `gpubid kill` ends them")
 
 

@@ -117,15 +117,15 @@ async def test_signs_are_written_while_the_daemon_lives_and_say_how_long_it_is_a
         told, _ = await world.app.say(Order("absent", "fleet:all", timedelta(hours=20)), "ops")
         assert told.endswith("; 1 of 1 dead man's switch(es) can read it in their buckets")
         assert (await sign(world, server))["absent_seconds"] == 20 * 3600
-        ((slot, at),) = world.app.signs.fires()
-        assert str(slot) == "train/0"
+        ((slot, at, ending),) = world.app.signs.fires()
+        assert (str(slot), ending) == ("train/0", "stops")
         assert at - world.clock.now() == timedelta(hours=20)
         await world.restart(after_seconds=3600)
         await world.cycle()
         assert 18 * 3600 < (await sign(world, server))["absent_seconds"] < 19 * 3600 + 1
         await world.app.say(Order("absent", "fleet:all"), "ops")
         assert (await sign(world, server))["absent_seconds"] == 0
-        ((_, at),) = world.app.signs.fires()
+        ((_, at, _),) = world.app.signs.fires()
         assert at - world.clock.now() == AFTER
 
 

@@ -44,6 +44,8 @@ class Switch:
     place: Bucket
     folder: str
     after: timedelta | None
+    ending: str = "stops"
+    """What the guard then does to its instance, in a word."""
 
     @property
     def key(self) -> tuple[Bucket, str]:
@@ -74,7 +76,8 @@ def switches(known: Recollection, workloads: Iterable[Workload], fleet_id: str) 
         terms = work.guard if work is not None else None
         if terms is None or terms.bucket is None or run is None or not held.is_open:
             continue
-        switch = Switch(held.slot, terms.bucket, run.folder(fleet_id), terms.deadman)
+        ending = "releases" if terms.destroy else "stops"
+        switch = Switch(held.slot, terms.bucket, run.folder(fleet_id), terms.deadman, ending)
         found[switch.key] = switch
     return tuple(found.values())
 
@@ -115,12 +118,12 @@ class SignsOfLife:
         reached = [each for each in waiting if self._known[each.key].absent_until == absent_until]
         return f"{len(reached)} of {len(waiting)} dead man's switch(es) can read it in their buckets"
 
-    def fires(self) -> tuple[tuple[Slot, datetime], ...]:
-        """Return each switch with the soonest moment at which it fires if the daemon ends now."""
+    def fires(self) -> tuple[tuple[Slot, datetime, str], ...]:
+        """Return each switch, the soonest moment at which it fires if the daemon ends now, and what it does then."""
         now = self._clock.now()
         absent_until = self._ledger.recollection(now).absent_until
         found = [
-            (each.slot, sign_of_life.fires_at(self._known[each.key].at or now, each.after, absent_until))
+            (each.slot, sign_of_life.fires_at(self._known[each.key].at or now, each.after, absent_until), each.ending)
             for each in self._switches
             if each.after is not None
         ]

@@ -86,8 +86,8 @@ def _of_change(fleet: Fleet, change: LeaseChanged) -> Iterator[Marked]:
             yield _failed_at_once(fleet, work, change.after, "the image could not be pulled")
     elif change.cause is not None and change.kind in (OF_A_SERVICE if work.kind is WorkloadKind.SERVICE else LOSSES):
         yield from _of_loss(fleet, work, change)
-    elif change.kind is EventKind.LEASE_START_LOST and change.cause in NO_EVIDENCE:
-        why = change.evidence.sentence if change.evidence else change.cause.value
+    elif change.kind is EventKind.LEASE_START_LOST and _is_unexplained(change):
+        why = change.evidence.sentence if change.evidence else str(change.cause)
         yield Marked(failed_start(work.name, change.after.lease_id, fleet.now, why), work.name, None, None)
 
 

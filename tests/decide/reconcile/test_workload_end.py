@@ -11,6 +11,7 @@ from agent.decide import slots
 from agent.decide.facts import LeaseChanged
 from agent.decide.pricing import cooldowns, spread
 from agent.decide.reconcile import probing, readiness, reconcile, workload_end
+from agent.decide.reconcile.guards import guard_switch
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.market.host import OwnerKey
 from agent.domain.market.instance import InstanceState
@@ -84,6 +85,11 @@ def test_a_start_that_somebody_stops_is_one_move_of_a_service_and_one_failed_sta
     assert scopes(builders.fleet(workloads=(BATCH,)), stopped) == [("failed_start", f"{BATCH.name}@vast-1")]
     outbid = lost(Cause.OUTBID, "inbox", "lease.start_lost", run_since=None)
     assert scopes(builders.fleet(workloads=(BATCH,)), outbid) == []
+
+
+def test_a_start_that_its_own_guard_stopped_counts_for_nothing() -> None:
+    stopped = lost(Cause.EXTERNAL_STOP, guard_switch.SWITCHED, "lease.start_lost", run_since=None)
+    assert scopes(builders.fleet(), stopped) == scopes(builders.fleet(workloads=(BATCH,)), stopped) == []
 
 
 def ended(minutes: float = 2, **view: Any) -> Any:
