@@ -18,6 +18,8 @@ from grafana_foundation_sdk.models.dashboard import (
     GridPos,
     Threshold,
     ThresholdsMode,
+    ValueMap,
+    ValueMappingResult,
     VariableOption,
     VariableRefresh,
 )
@@ -28,6 +30,7 @@ HERE = Path(__file__).parent
 SOURCE = DataSourceRef(type_val="prometheus", uid="${source}")
 WIDTH = 24
 HEIGHT = 8
+NO_ESTIMATE = -1
 BUILDERS = {"graph": timeseries.Panel, "number": stat.Panel, "list": table.Panel}
 
 
@@ -84,6 +87,8 @@ def drawn(panel: Panel) -> "timeseries.Panel | stat.Panel | table.Panel":
     if steps := stepped(panel):
         limits = dashboard.ThresholdsConfig().mode(ThresholdsMode.ABSOLUTE)
         made.thresholds(limits.steps([Threshold(value=value, color=color) for value, color in steps]))
+    if panel.bad_below is not None:
+        made.mappings([ValueMap({str(NO_ESTIMATE): ValueMappingResult(text="no estimate", index=0)})])
     coloured = compared(panel) or [(*query, "") for query in panel.queries]
     for letter, (expression, legend, colour) in zip("ABCDEF", coloured, strict=False):
         made.with_target(asked(panel, letter, expression, legend))
@@ -97,13 +102,13 @@ def drawn(panel: Panel) -> "timeseries.Panel | stat.Panel | table.Panel":
 
 
 def stepped(panel: Panel) -> list[tuple[float | None, str]]:
-    """Return from where a figure has which colour; where small ones are bad, 0 says that nobody knows."""
+    """Return from where a figure has which colour; where small ones are bad, a negative one is no estimate."""
     if panel.compared_to is None and panel.bad_from is not None:
         doubtful, bad = panel.bad_from
         return [(None, "green"), (doubtful, "orange"), (bad, "red")]
     if panel.bad_below is not None:
         bad, doubtful = panel.bad_below
-        return [(None, "text"), (1.0, "red"), (bad, "orange"), (doubtful, "green")]
+        return [(None, "text"), (0.0, "red"), (bad, "orange"), (doubtful, "green")]
     return []
 
 

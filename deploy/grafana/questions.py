@@ -8,7 +8,8 @@ from dataclasses import dataclass
 class Panel:
     """One figure: `queries` are (PromQL, legend); `kind` is graph, number or list; `unit` is Grafana's name of one.
 
-    `bad_from` says from where the figure is doubtful and bad, `bad_below` below what it is bad and doubtful.
+    `bad_from` says from where the figure is doubtful and bad, `bad_below` below which value it is bad and doubtful.
+    A panel with `bad_below` shows -1 as "no estimate".
     A panel with `compared_to`, also (PromQL, legend), has one query: there the limits are shares of that other figure.
     """
 
@@ -49,6 +50,8 @@ PER_USEFUL_HOUR = f"{SPENT_A_DAY} / ({USEFUL_HOURS_A_DAY} > 0)"
 OF_ON_DEMAND = f"sum(({SPENT_A_DAY}) and ({WORTH_A_DAY})) / (sum({WORTH_A_DAY}) > 0)"
 WORTH_AN_HOUR = f"{WORTH_A_DAY} / ({USEFUL_HOURS_A_DAY} > 0)"
 ON_DEMAND_AN_HOUR = f"sum({WORTH_A_DAY}) / (sum(({USEFUL_HOURS_A_DAY}) and ({WORTH_A_DAY})) > 0)"
+OF_PRICED = f"sum(({SPENT_A_DAY}) and ({WORTH_A_DAY})) / (sum(({USEFUL_HOURS_A_DAY}) and ({WORTH_A_DAY})) > 0)"
+OF_ALL = f"sum({SPENT_A_DAY}) / (sum({USEFUL_HOURS_A_DAY}) > 0)"
 LOST = f"increase(gpubid_interruptions_total{BOTH}[$__range])"
 BAD_CALLS = 'sum by (market, outcome) (increase(gpubid_market_requests_total{outcome!="ok"}[$__rate_interval]))'
 CALLS = "sum by (market, operation) (increase(gpubid_market_requests_total[$__rate_interval]))"
@@ -228,7 +231,7 @@ MONEY = (
                 "number",
                 6,
                 bad_from=(0.8, 1.0),
-                compared_to=('gpubid_budget_dollars{window="day"}', "cap"),
+                compared_to=('gpubid_budget_dollars{window="day"} > 0', "cap"),
             ),
             Panel(
                 "This month",
@@ -238,13 +241,14 @@ MONEY = (
                 "number",
                 5,
                 bad_from=(0.8, 1.0),
-                compared_to=('gpubid_budget_dollars{window="month"}', "cap"),
+                compared_to=('gpubid_budget_dollars{window="month"} > 0', "cap"),
             ),
             Panel(
                 "Runway",
                 "s",
-                (("gpubid_credit_lasts_seconds or gpubid_market_available * 0", "{{market}}"),),
-                "How long the credit lasts at the present rate: red under a day; 0 while nobody can tell.",
+                (("gpubid_credit_lasts_seconds or gpubid_market_available * 0 - 1", "{{market}}"),),
+                "How long the credit lasts at the present rate: red under a day, also at 0, where it is used up. "
+                "No estimate while nothing bills or the credit is unknown.",
                 "number",
                 4,
                 bad_below=(DAY_SECONDS, 2 * DAY_SECONDS),
@@ -252,8 +256,9 @@ MONEY = (
             Panel(
                 "Dollars per useful hour",
                 "currencyUSD",
-                ((f"sum({SPENT_A_DAY}) / (sum({USEFUL_HOURS_A_DAY}) > 0)", "paid"),),
-                "What the last day cost over its useful hours, beside their price on demand: orange from 80 % of it.",
+                ((f"{OF_PRICED} or ({OF_ALL} and absent({ON_DEMAND_AN_HOUR}))", "paid"),),
+                "What the last day cost over its useful hours, beside their price on demand: orange from 80 % of it. "
+                "Of the workloads with an on-demand price; of all workloads, without a colour, where none has one.",
                 "number",
                 5,
                 bad_from=(0.8, 1.0),
