@@ -75,11 +75,11 @@ class Judge:
             self.vanished_at = self._truth.now
             self.faults.share(self._truth.now)
 
-    def hear(self, now: float, strike: Strike) -> None:
-        """See what went wrong with an answer or a commit."""
+    def hear(self, now: float, strike: Strike, order: Order | None) -> None:
+        """See what went wrong with the answer to an order, or with a commit."""
         self.releases.hear(now, strike)
         self.faults.hear(now, strike)
-        self.money.hear(strike)
+        self.money.hear(strike, order)
 
     def hear_rise(self, box: Box) -> None:
         """See that a person accepts at the market what a host asks for more, before the market acts on it."""

@@ -103,7 +103,7 @@ class Player:
     def struck(self, strike: Strike, order: Order | None) -> None:
         """See that something went wrong."""
         self._struck.append(strike)
-        self.judge.hear(self.stage.clock.time(), strike)
+        self.judge.hear(self.stage.clock.time(), strike, order)
         self._calls.update(f"{self.stage.clock.time():.3f} {strike.fault}".encode())
         if order is not None and order.place == "listing" and strike.fault in {"empty", "missing_row", "stale", "id"}:
             self.note_vanishing()

@@ -4,7 +4,7 @@ import dataclasses
 import datetime as dt
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from unittest import mock
 
@@ -12,6 +12,9 @@ import pytest
 import structlog
 
 from agent.decide.reconcile import agreed_rate
+from agent.domain.fleet import Fleet, MarketView
+from agent.domain.market.instance import Instance
+from agent.domain.record.lease import Lease
 from tests.disasters import __main__ as disasters
 from tests.disasters import draw, play, regressions, shrink, tell
 from tests.disasters.story import Deed, Story, Strike, Work
@@ -75,6 +78,28 @@ def test_a_false_price_in_both_answers_counts_once_it_is_to_be_believed_and_not_
     assert play.play(lie(listings=45)).broken is None
     with mock.patch.object(agreed_rate, "PATIENCE", dt.timedelta()):
         broken = play.play(lie(listings=20)).broken
+    assert broken is not None
+    assert broken.point == 4
+
+
+def test_a_false_price_that_a_look_confirmed_of_one_instance_is_no_bound_of_another() -> None:
+    """Both are listed at a thousand times their price; only one is asked for by its id, and both are believed."""
+    works = (Work("w0", "service", "ondemand", 1), Work("w1", "service", "ondemand", 1))
+    lies = (Strike("vast", "listing", 40, "price", 45, 1000.0), Strike("vast", "look", 3, "price", 99, 1000.0))
+    story = dataclasses.replace(QUIET, works=works, strikes=lies)
+    asked = agreed_rate.unconfirmed
+
+    def one(fleet: Fleet, view: MarketView, leases: Iterable[Lease]) -> frozenset[str]:
+        return frozenset(sorted(asked(fleet, view, leases))[: 0 if view.looked_up else 1])
+
+    def accepted(fleet: Fleet, view: MarketView, held: Lease, row: Instance) -> bool:
+        is_listed_enough = agreed_rate._is_listed_enough(fleet, held, row)
+        return bool(view.looked_up) and not agreed_rate._is_plausible(held, row) and is_listed_enough
+
+    with mock.patch.object(agreed_rate, "unconfirmed", one):
+        assert play.play(story).broken is None
+        with mock.patch.object(agreed_rate, "_is_accepted", accepted):
+            broken = play.play(story).broken
     assert broken is not None
     assert broken.point == 4
 

@@ -1,72 +1,92 @@
-"""Point 4: what a rise adds that is none, where listing and look by id tell it alike until it is believed (rule 21).
+"""Point 4: what a rise adds that is none, where listings and a look by id tell it alike until it is believed (rule 21).
 
-ARCHITECTURE.md bounds a rise that is believed: the difference times the GPU time since the last look at the old price.
-True or not, it is believed by the same two answers, and lasts until its fall is believed as any fall.
+ARCHITECTURE.md bounds a rise that is believed, for each lease: the difference times the GPU time since the last look at
+the old price. True or not, it is believed by the same answers, and lasts until its fall is believed as any fall.
 """
 
 import dataclasses
+from collections.abc import Iterator
 
+from tests.disasters.orders import Order
 from tests.disasters.sight import Sight
 from tests.disasters.story import Strike
-from tests.disasters.truth import Truth
+from tests.disasters.truth import Box, Truth
 
 DOUBTED_SECONDS = 900.0
 DOUBTED_LISTINGS = 3
-"""How long, and in how many listings after the first, a rise or a fall of so much is doubted."""
+"""How long, and in how many listings, a rise or a fall of so much is doubted."""
 PLAUSIBLE = 1.5
 """A rate of up to so many times the agreed one counts at once."""
 
 
 @dataclasses.dataclass(slots=True)
 class Lie:
-    """A factor by which a market's listings tell prices too high, one after the other."""
+    """A factor by which listings tell the price of one instance too high, one after the other."""
 
     factor: float
     since: float
-    counted: dict[tuple[str, str], float]
-    """The dollars of GPU time that each instance was charged, up to which the bound has grown."""
+    counted: float
+    """The dollars of GPU time that the instance was charged, up to which the bound has grown."""
+    listings: int = 0
     is_believed: bool = False
     contradicted: float = 0.0
     """Seconds of true listings since it was believed."""
 
+    def hear(self, factor: float, now: float) -> None:
+        """See it in one more listing; another price is doubted anew, and owed from the same last true look on."""
+        if factor != self.factor and not self.is_believed:
+            self.factor, self.since, self.listings = factor, now, 0
+        self.listings += factor == self.factor
+
+    def confirm(self, factor: float, now: float) -> None:
+        """See it in a look by id."""
+        is_listed_enough = self.listings >= DOUBTED_LISTINGS and now - self.since >= DOUBTED_SECONDS
+        self.is_believed |= factor == self.factor and is_listed_enough
+
 
 class FalseRises:
-    """Knows which lies about prices may have been believed, and what each adds."""
+    """Knows for each instance which lie about its price may have been believed, and what that adds."""
 
     def __init__(self, truth: Truth, poll: float) -> None:
         self._truth = truth
         self._doubted = DOUBTED_SECONDS + DOUBTED_LISTINGS * poll
-        self._lies: dict[str, Lie] = {}
+        self._lies: dict[tuple[str, str], Lie] = {}
 
-    def hear(self, strike: Strike, looked: float) -> None:
-        """See that a market tells a price falsely; `looked` is when it last listed the truth."""
-        if strike.fault != "price" or strike.amount <= PLAUSIBLE:
+    def hear(self, strike: Strike, order: Order | None, looked: float) -> None:
+        """See that a market tells prices falsely; `looked` is when it last listed the truth."""
+        if order is None or strike.fault != "price" or strike.amount <= PLAUSIBLE:
             return
-        lie = self._lies.get(strike.market)
-        if strike.place == "listing" and lie is None:
-            self._lies[strike.market] = Lie(strike.amount, self._truth.now, self._charged(strike.market, looked))
-        elif strike.place == "look" and lie is not None and strike.amount == lie.factor:
-            lie.is_believed |= self._truth.now - lie.since >= DOUBTED_SECONDS
+        if order.place == "listing":
+            self._truth.settle()
+            for key, box in self._listed(strike.market):
+                charged = self._charged(box, looked)
+                lie = self._lies.setdefault(key, Lie(strike.amount, self._truth.now, charged))
+                lie.hear(strike.amount, self._truth.now)
+        elif order.place == "look" and (order.market, order.target) in self._lies:
+            self._lies[order.market, order.target].confirm(strike.amount, self._truth.now)
 
     def grow(self, sight: Sight, passed: float) -> float:
         """Return the dollars by which the bound of what is counted too high has grown."""
+        self._truth.settle()
         grown = 0.0
-        for market, lie in list(self._lies.items()):
+        for key, lie in list(self._lies.items()):
+            is_true = sight.saw_truly(key[0])
             if lie.is_believed:
-                charged = self._charged(market, sight.now)
-                more = sum(dollars - lie.counted.get(key, 0.0) for key, dollars in charged.items())
-                grown += (lie.factor - 1.0) * more
+                charged = self._charged(self._truth.boxes[key], sight.now)
+                grown += (lie.factor - 1.0) * (charged - lie.counted)
                 lie.counted = charged
-                lie.contradicted += passed if sight.saw_truly(market) else 0.0
-            if lie.contradicted > self._doubted or (sight.saw_truly(market) and not lie.is_believed):
-                del self._lies[market]
+                lie.contradicted += passed if is_true else 0.0
+            if lie.contradicted > self._doubted or (is_true and not lie.is_believed):
+                del self._lies[key]
         return grown
 
-    def _charged(self, market: str, at: float) -> dict[tuple[str, str], float]:
-        """Return what the GPUs of each of our instances were charged up to a time, or less."""
-        self._truth.settle()
+    def _listed(self, market: str) -> Iterator[tuple[tuple[str, str], Box]]:
+        """Yield what a listing shows of ours: its lie is in every row."""
+        for box in self._truth.live:
+            if box.market == market and box.label is not None:
+                yield (market, box.instance_id), box
+
+    def _charged(self, box: Box, at: float) -> float:
+        """Return what the GPUs of an instance were charged up to a time, or less; the till must be settled."""
         hours = max(self._truth.now - at, 0.0) / 3600
-        ours = (box for box in self._truth.boxes.values() if box.market == market and box.label is not None)
-        return {
-            (market, box.instance_id): box.thing.charged["gpu"] - hours * self._truth.full_rate(box) for box in ours
-        }
+        return max(float(box.thing.charged["gpu"]) - hours * self._truth.full_rate(box), 0.0)

@@ -173,11 +173,11 @@ class Money:
             else:
                 self._agreed[key] = max(self._agreed.get(key, 0.0), self._rates.get(key, 0.0))
 
-    def hear(self, strike: Strike) -> None:
+    def hear(self, strike: Strike, order: Order | None) -> None:
         """See that a market said of what is there that it is not, or that the ledger took nothing."""
         if strike.market == "ledger":
             self._unwritten_at = self._truth.now
-        self._false_rises.hear(strike, self._looked.get(strike.market, self._began))
+        self._false_rises.hear(strike, order, self._looked.get(strike.market, self._began))
         if strike.fault == "gone":
             rates = sum(rate for key, rate in self._rates.items() if key[0] == strike.market)
             self._denied[strike.market] = max(self._denied.get(strike.market, 0.0), rates)
