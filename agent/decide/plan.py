@@ -97,7 +97,7 @@ def plan(
     now_standing = limits.standing(fleet)
     first = due_endings.orders(fleet, now_standing, caps)
     leaving = {slot_of(decision) for decision in first}
-    decisions, asked = last_checkpoint.settled(first, fleet)
+    decisions, asked = last_checkpoint.settled(first, fleet, due_endings.at_once(fleet, now_standing, caps))
     for work in fleet.workloads:
         for proposal in _proposals(fleet, work, tuned[work.strategy], ground):
             if proposal.slot in leaving:

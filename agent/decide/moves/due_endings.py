@@ -26,6 +26,12 @@ def orders(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> list
     return list(found.values())
 
 
+def at_once(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> frozenset[str]:
+    """Return the ids of leases that a person or a hard cap ends, whatever else ends them as well."""
+    ended = (each for each in _all(fleet, standing, caps) if is_of_person(each) or is_of_cap(each))
+    return frozenset(each.lease.lease_id for each in ended)
+
+
 def may_go(order: Pause | Release) -> bool:
     """Return whether an order may be written to its lease: it is ours, or a person or a cap ends it."""
     return not ownership.why_untouched(order.lease, is_ordered=is_of_person(order) or is_of_cap(order))

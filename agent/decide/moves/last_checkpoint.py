@@ -6,7 +6,7 @@ Invariants:
 3. A stretch of running is asked once an hour. The ledger has when, so that a restart neither forgets it nor asks again.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -49,12 +49,17 @@ def order_of(held: Lease, since: datetime) -> str:
     return f"{held.intent_id}-{int(since.timestamp())}"
 
 
-def settled(endings: Iterable[Pause | Release], fleet: Fleet) -> tuple[list[Decision], list[Asked]]:
-    """Return the endings, some replaced by holds, and what these wait for; a slot asks one of its leases at a time."""
+def settled(
+    endings: Iterable[Pause | Release], fleet: Fleet, at_once: Collection[str] = ()
+) -> tuple[list[Decision], list[Asked]]:
+    """Return the endings, some replaced by holds, and what these wait for; a slot asks one of its leases at a time.
+
+    `at_once` are the leases that a person or a hard cap ends: a release of theirs for another reason does not wait.
+    """
     decisions: list[Decision] = []
     waiting: dict[Slot, Asked] = {}
     for ending in endings:
-        decision, asked = instead(ending, fleet)
+        decision, asked = (ending, None) if ending.lease.lease_id in at_once else instead(ending, fleet)
         if asked is not None and asked.lease.slot not in waiting:
             waiting[asked.lease.slot] = asked
             decisions.append(decision)

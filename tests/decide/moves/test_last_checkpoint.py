@@ -172,3 +172,23 @@ def test_a_plan_has_the_hold_and_what_it_waits_for_and_frees_no_room_meanwhile()
     assert [type(each) for each in planned.decisions] == [Hold]
     assert [(each.lease, type(each.ending)) for each in planned.asked] == [(RUNS, Pause)]
     assert planned.standing.rate == plan.plan(fleet(RUNS), strategies(), builders.NO_LIMITS).standing.rate
+
+
+def moved() -> Fleet:
+    """Return a slot whose new lease is ready: the old one, whose guard speaks, is released for that."""
+    new = builders.lease(2, guard_run=1, opened_at=NOW - timedelta(minutes=9))
+    old = replace(RUNS, opened_at=NOW - timedelta(hours=2))
+    view = builders.view(instances=(builders.instance(), builders.instance(2)))
+    return msgspec.structs.replace(fleet(old, new), markets={"vast": view})
+
+
+def test_the_old_half_of_a_move_that_a_person_or_a_cap_ends_too_does_not_wait() -> None:
+    planned = plan.plan(moved(), strategies(), builders.NO_LIMITS)
+    assert [(type(each.ending), each.ending.reason.code) for each in planned.asked] == [(Release, "moved")]
+    killed = OperatorHold(Word.KILL, hold.of_slot(RUNS.slot), NOW, "ops")
+    ended = plan.plan(msgspec.structs.replace(moved(), holds=(killed,)), strategies(), builders.NO_LIMITS)
+    assert ended.asked == ()
+    assert {each.lease.lease_id for each in ended.decisions if isinstance(each, Release)} == {"vast-1", "vast-2"}
+    capped = plan.plan(moved(), strategies(), replace(builders.NO_LIMITS, per_hour=builders.per_hour("0.0001")))
+    assert capped.asked == ()
+    assert not [each for each in capped.decisions if isinstance(each, Hold) and each.reason.code == "last_checkpoint"]
