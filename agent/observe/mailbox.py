@@ -34,7 +34,8 @@ log = structlog.get_logger("gpubid.mailbox")
 
 PATIENCE_SECONDS = 0.5
 FIRST_PATIENCE_SECONDS = 5.0
-"""For the first word on a lease with a switch: without it a stop looks like that of a person, and a batch is held."""
+"""For the first word on a lease: without the note of a dead man's switch its stop looks like that of a person, and a
+batch is held. The file may have no switch any more where the container has one."""
 EVERY_SECONDS = 60.0
 AWAITED_EVERY_SECONDS = 1.0
 """A guard that was asked for a checkpoint is listened to in every cycle: its lease bills until it has answered."""
@@ -63,8 +64,6 @@ class MailboxTarget:
     folder: str
     is_urgent: bool
     asked_at: datetime | None = None
-    has_switch: bool = False
-    """Whether its guard may have ended it for want of a sign of life."""
 
 
 def targets(
@@ -87,8 +86,7 @@ def targets(
             folder = run.folder(fleet_id)
             has_just_stopped = held.state is LeaseState.RUNNING and (held.market, held.instance_id) in stopped
             is_urgent = held.interrupted_by is not None or has_just_stopped
-            asked_at, has_switch = held.checkpoint_asked_at, work is not None and work.has_switch
-            found.append(MailboxTarget(held.intent_id, place, folder, is_urgent, asked_at, has_switch))
+            found.append(MailboxTarget(held.intent_id, place, folder, is_urgent, held.checkpoint_asked_at))
     return tuple(found)
 
 
@@ -109,7 +107,7 @@ class Mailbox:
 
     async def look(self, wanted: Sequence[MailboxTarget]) -> None:
         """Start the readings that are due, wait a moment, and keep the last reports of these leases."""
-        is_first = any(each.has_switch and each.lease not in self._asked for each in wanted)
+        is_first = any(each.lease not in self._asked for each in wanted)
         for target in wanted:
             if self._is_due(target) and len(self._running) < MOST_AT_ONCE:
                 self._asked[target.lease] = self._clock.monotonic()
@@ -201,8 +199,6 @@ async def _switch(client: BucketClient, target: MailboxTarget) -> GuardSwitch | 
     Raises:
         BucketAway: nobody knows what is there.
     """
-    if not target.has_switch:
-        return None
     return (await _object(client, f"{target.folder}/deadman-{target.lease}.json", GuardSwitch))[0]
 
 

@@ -53,14 +53,14 @@ def test_a_service_is_done_by_no_code_and_a_store_of_ones_own_needs_no_region(tm
 
 
 def test_a_dead_mans_switch_is_off_unless_it_is_asked_for(tmp_path: Path) -> None:
-    def switch(*more: str) -> tuple[dt.timedelta | None, bool, bool]:
+    def switch(*more: str) -> tuple[dt.timedelta | None, bool]:
         (work,) = loaded(tmp_path, COMMAND, "[workloads.train.guard]", *bucket("abc", *more)).workloads
         assert work.guard is not None
-        return work.guard.deadman, work.guard.destroy, work.has_switch
+        return work.guard.deadman, work.guard.destroy
 
-    assert switch() == switch('deadman = "never"') == (None, False, False)
-    assert switch('deadman = "6h"') == (dt.timedelta(hours=6), False, True)
-    assert switch('deadman = "1h30m"', "destroy = true") == (dt.timedelta(minutes=90), True, True)
+    assert switch() == switch('deadman = "never"') == (None, False)
+    assert switch('deadman = "6h"') == (dt.timedelta(hours=6), False)
+    assert switch('deadman = "1h30m"', "destroy = true") == (dt.timedelta(minutes=90), True)
 
 
 @pytest.mark.parametrize(

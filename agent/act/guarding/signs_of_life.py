@@ -21,6 +21,8 @@ from agent.buckets.bucket_errors import BucketError
 from agent.clock import Clock
 from agent.decide.facts import Alert
 from agent.decide.operators import unsigned
+from agent.domain.record.guard_run import GuardRun
+from agent.domain.record.lease import Lease
 from agent.domain.slot import Slot
 from agent.domain.work import sign_of_life
 from agent.domain.work.guard_terms import Bucket
@@ -57,8 +59,11 @@ class Switch:
 class _Written:
     """The signs that one folder had: when the first was due, and when the last was confirmed."""
 
-    due_at: datetime
+    due_at: float
+    """When the first sign was due, in seconds of the monotonic clock: a wall clock may be set back."""
     at: datetime | None = None
+    written_at: float | None = None
+    """When the last one was confirmed, in seconds of the monotonic clock."""
     absent_until: datetime | None = None
     """The absence that it told."""
     tried_at: float = float("-inf")
@@ -66,20 +71,31 @@ class _Written:
 
 
 def switches(known: Recollection, workloads: Iterable[Workload], fleet_id: str) -> tuple[Switch, ...]:
-    """Return the switches of the open leases."""
+    """Return the switches of the open leases.
+
+    Of an adopted lease nobody knows whose folder its container reads: each slot's of its workload gets signs.
+    """
     works = {work.name: work for work in workloads}
-    runs = {(run.slot, run.run): run for run in known.guard_runs}
     found = {}
     for held in known.leases:
         work = works.get(held.slot.workload)
-        run = runs.get((held.slot, held.guard_run or 0))
         terms = work.guard if work is not None else None
-        if terms is None or terms.bucket is None or run is None or not held.is_open:
+        if terms is None or terms.bucket is None or not held.is_open:
             continue
         ending = "releases" if terms.destroy else "stops"
-        switch = Switch(held.slot, terms.bucket, run.folder(fleet_id), terms.deadman, ending)
-        found[switch.key] = switch
+        for run in _runs(known.guard_runs, held):
+            switch = Switch(held.slot, terms.bucket, run.folder(fleet_id), terms.deadman, ending)
+            found[switch.key] = switch
     return tuple(found.values())
+
+
+def _runs(runs: Iterable[GuardRun], held: Lease) -> list[GuardRun]:
+    """Return the runs whose folders the container of a lease may read."""
+    mine = [run for run in runs if run.slot.workload == held.slot.workload]
+    if held.guard_run is not None:
+        return [run for run in mine if (run.slot, run.run) == (held.slot, held.guard_run)]
+    # A later run began after its container.
+    return list({run.slot: run for run in mine if run.run == 1 or run.begun_at <= held.opened_at}.values())
 
 
 class SignsOfLife:
@@ -103,7 +119,7 @@ class SignsOfLife:
         self._running = {key: task for key, task in self._running.items() if not task.done()}
         self._known = {key: written for key, written in self._known.items() if key in keys or key in self._running}
         for key in keys:
-            written = self._known.setdefault(key, _Written(self._clock.now()))
+            written = self._known.setdefault(key, _Written(self._clock.monotonic()))
             if len(self._running) < MOST_AT_ONCE and self._is_due(key, written, known.absent_until):
                 written.tried_at = self._clock.monotonic()
                 self._running[key] = self._spawn(self._write(*key, written, known.absent_until))
@@ -131,11 +147,12 @@ class SignsOfLife:
 
     def alerts(self) -> tuple[Alert, ...]:
         """Return an alert for each switch without a sign for at least a quarter of its time."""
-        now = self._clock.now()
+        now = self._clock.monotonic()
         found = []
         for each in self._switches:
             written = self._known[each.key]
-            silent_for = now - (written.at or written.due_at)
+            since = written.due_at if written.written_at is None else written.written_at
+            silent_for = timedelta(seconds=now - since)
             if each.after is not None and silent_for >= each.after / 4:
                 found.append(unsigned.alert(each.slot, str(each.place), each.after, silent_for))
         return tuple(found)
@@ -150,7 +167,8 @@ class SignsOfLife:
     def _is_due(self, key: tuple[Bucket, str], written: _Written, absent_until: datetime | None) -> bool:
         if key in self._running:
             return False
-        is_fresh = written.at is not None and self._clock.now() - written.at < sign_of_life.EVERY
+        age = None if written.written_at is None else self._clock.monotonic() - written.written_at
+        is_fresh = age is not None and age < sign_of_life.EVERY.total_seconds()
         if is_fresh and written.absent_until == absent_until:
             return False
         return is_fresh or self._clock.monotonic() - written.tried_at >= AGAIN_SECONDS
@@ -165,4 +183,4 @@ class SignsOfLife:
             said = str(error) if isinstance(error, BucketError) else type(error).__name__
             log.warning("sign.unwritten", bucket=str(place), reason=said)
         else:
-            written.at, written.absent_until = now, absent_until
+            written.at, written.written_at, written.absent_until = now, self._clock.monotonic(), absent_until

@@ -24,6 +24,7 @@ from agent.domain.record.rest import Rest
 from agent.domain.record.tally import OF_THE_WORKLOAD, Counted
 from agent.domain.record.told_crossing import ToldCrossing
 from agent.domain.slot import Slot
+from agent.domain.work import sign_of_life
 from agent.domain.work.deadline import Progress, is_hours
 from agent.domain.work.decision import Pause, Reason, Release
 from agent.domain.work.order import VERBS, Order
@@ -365,6 +366,10 @@ def _absent(order: Order, grounds: Grounds) -> Meaning:
     """Record until when the daemon will be away, so that no dead man's switch fires before."""
     if order.span is None:
         return Meaning(None, "the daemon is not away any more", absence=Absence(None))
+    if order.span > sign_of_life.LONGEST:
+        raise OrderError(
+            "out_of_range", "guards wait for 30 days at most; write a shorter time, for example --until 30d"
+        )
     until = grounds.now + order.span
     return Meaning(None, f"the daemon may be away until {until:%Y-%m-%d %H:%M} UTC", absence=Absence(until))
 

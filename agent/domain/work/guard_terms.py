@@ -66,8 +66,3 @@ class GuardTerms:
     """After how long a silence of the daemon the guard stops its instance; None: never."""
     destroy: bool = False
     """Whether such a stop destroys the instance, where its last checkpoint was verified."""
-
-    @property
-    def has_switch(self) -> bool:
-        """Whether a guard stops its instance once the daemon is silent: it hears of it through the bucket."""
-        return self.deadman is not None and self.bucket is not None

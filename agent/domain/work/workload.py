@@ -223,11 +223,6 @@ class Workload:
         return self.ready.is_asked or self.kind is WorkloadKind.BATCH or tells or self.guard is not None
 
     @property
-    def has_switch(self) -> bool:
-        """Whether its guard stops the instance where the daemon is silent for too long."""
-        return self.guard is not None and self.guard.has_switch
-
-    @property
     def moved_gb(self) -> float:
         """Gigabytes that a new host fetches: image, dataset, and a checkpoint that is kept elsewhere."""
         kept = self.checkpoint.size_gb if self.checkpoint.place is CheckpointPlace.REMOTE else 0.0
