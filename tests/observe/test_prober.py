@@ -3,7 +3,7 @@
 import asyncio
 import dataclasses
 import datetime as dt
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -12,7 +12,7 @@ import pytest
 from agent.clock import SteppedClock
 from agent.decide.reconcile.probing import Target
 from agent.domain.work.deadline import Deadline, ProgressSign
-from agent.domain.work.ready_sign import Readiness, ReadySign
+from agent.domain.work.ready_sign import Readiness, ReadySign, Sighting
 from agent.markets import market_errors
 from agent.observe import prober
 
@@ -85,6 +85,14 @@ async def answering(answer: bytes, *, is_silent: bool = False) -> AsyncIterator[
         server.close()
 
 
+async def seen_of(probe: prober.Prober, wanted: Target) -> Mapping[str, Sighting]:
+    """Return what is seen of a target, however long the machine takes to answer."""
+    async with asyncio.timeout(30):
+        while not (seen := await probe.look([wanted])):
+            """Each look waits for a while."""
+    return seen
+
+
 @pytest.mark.parametrize(
     ("answer", "is_ready"),
     [
@@ -99,16 +107,16 @@ async def answering(answer: bytes, *, is_silent: bool = False) -> AsyncIterator[
 )
 async def test_a_page_is_ready_with_a_2xx_only(answer: bytes, is_ready: bool) -> None:
     async with answering(answer) as place:
-        seen = await probing(Logs(), SteppedClock(NOW)).look([target(place=place)])
+        seen = await seen_of(probing(Logs(), SteppedClock(NOW)), target(place=place))
     assert seen["1"].is_ready is is_ready
     assert bool(seen["1"].said) is not is_ready
 
 
 async def test_a_port_is_ready_when_it_answers_and_closed_when_not() -> None:
     async with answering(b"") as place:
-        seen = await probing(Logs(), SteppedClock(NOW)).look([target(ReadySign.PORT, place)])
+        seen = await seen_of(probing(Logs(), SteppedClock(NOW)), target(ReadySign.PORT, place))
         assert seen["1"].is_ready
-    seen = await probing(Logs(), SteppedClock(NOW)).look([target(ReadySign.PORT, place)])
+    seen = await seen_of(probing(Logs(), SteppedClock(NOW)), target(ReadySign.PORT, place))
     assert not seen["1"].is_ready
     assert "does not answer" in seen["1"].said
 
@@ -173,13 +181,13 @@ def telling(sign: ProgressSign, place: str = "") -> Target:
 )
 async def test_a_page_tells_hours_or_nothing(body: bytes, hours: float | None) -> None:
     async with answering(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n" + body) as place:
-        seen = await probing(Logs(), SteppedClock(NOW)).look([telling(ProgressSign.HTTP, place)])
+        seen = await seen_of(probing(Logs(), SteppedClock(NOW)), telling(ProgressSign.HTTP, place))
     assert seen["1"].hours == hours
 
 
 async def test_a_page_that_refuses_tells_nothing() -> None:
     async with answering(b"HTTP/1.1 500 No\r\n\r\n7") as place:
-        seen = await probing(Logs(), SteppedClock(NOW)).look([telling(ProgressSign.HTTP, place)])
+        seen = await seen_of(probing(Logs(), SteppedClock(NOW)), telling(ProgressSign.HTTP, place))
     assert seen["1"].hours is None
 
 
