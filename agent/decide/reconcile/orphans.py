@@ -143,8 +143,7 @@ def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> 
     agreed = _agreed(fleet, row, slot, intent, past)
     # A sure difference ends it at once; it counts as listed unless the rate is absurd.
     is_on_other_terms = is_sure and intent is not None and intent.tenure not in {None, row.tenure}
-    most = agreed_rate.QUICK_RISE if is_sure else agreed_rate.MOST_RISE
-    is_believed = is_on_other_terms or ((is_sure or not differs) and row.gpu_rate <= agreed.scaled(most))
+    is_believed = is_on_other_terms or ((is_sure or not differs) and _is_likely(row, agreed, is_sure=is_sure))
     since = min(max(ended.accrued_until, created) if ended else created, fleet.now)
     suffix = f"-{fleet.now.timestamp():.0f}" if ended else ""
     made = Lease(
@@ -173,6 +172,7 @@ def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> 
         host_floor=row.floor,
         ends_at=row.ends_at,
         has_run=past.has_run if past else False,
+        runs=int(row.state is InstanceState.RUNNING),
         run_since=since if row.state is InstanceState.RUNNING else None,
         traffic_down_gb=past.traffic_down_gb if past else 0.0,
         traffic_up_gb=past.traffic_up_gb if past else 0.0,
@@ -180,6 +180,11 @@ def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> 
         end_reason=readback.PREFIX + differs if is_sure else "",
     )
     return _as_asked(made, intent) if intent is not None and differs and not is_sure else made
+
+
+def _is_likely(row: Instance, agreed: UsdPerHour, *, is_sure: bool) -> bool:
+    """Return whether a row's rate is no absurd rise over what was agreed."""
+    return row.gpu_rate <= agreed.scaled(agreed_rate.QUICK_RISE if is_sure else agreed_rate.MOST_RISE)
 
 
 def _of_this(ended: Lease | None, created: datetime) -> Lease | None:

@@ -300,8 +300,11 @@ def _updated(
         return None
     after, charges = _metered(fleet, view, held, row, target, between)
     if target is LeaseState.RUNNING and held.state is not LeaseState.RUNNING:
-        after = replace(after, interrupted_by=None, paused_by_us=False, has_run=True, runs=held.runs + 1)
+        after = replace(after, interrupted_by=None, paused_by_us=False, has_run=True)
         after = replace(after, end_reason="" if held.end_reason in PASSING else held.end_reason)
+    if after.run_since not in {None, held.run_since}:
+        # One that was only not listed for a while is still in the same stretch, with the same checkpoints.
+        after = replace(after, runs=held.runs + 1)
     return LeaseChanged(held, after, kind, charges)
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.decide.accounting import kept_work, meter
-from agent.decide.facts import GuardMeasured
+from agent.decide.facts import GuardMeasured, LeaseChanged
 from agent.decide.reconcile.guards import guard_measurements
 from agent.domain.fleet import Fleet
 from agent.domain.market import market_notice
@@ -22,7 +22,7 @@ from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.guard_report import GuardBeat, GuardNotice, GuardReport
 from agent.web.reading import learned_json
-from tests.support import builders
+from tests.support import builders, listings
 
 NOW = builders.NOW
 WORK = builders.guarded()
@@ -79,6 +79,26 @@ def test_a_beat_of_before_a_resume_says_nothing() -> None:
     for changed in (None, NOW - timedelta(minutes=3)):
         assert not list(guard_measurements.told(fleet(beat(manifest=FIRST), again, changed=changed)))
     assert figures(beat(sequence=9), again).kept_at == again.run_since
+
+
+@pytest.mark.parametrize("is_stopped", [False, True])
+def test_what_was_not_listed_once_keeps_its_stretch_and_the_age_of_its_checkpoint(*, is_stopped: bool) -> None:
+    taken, back = NOW - timedelta(minutes=50), NOW + listings.POLL
+    known = figures(beat(manifest=FIRST, upload_lag_seconds=3000.0, progress=1.0))
+    assert known.kept_at == taken
+    gone = replace(RUNS, state=LeaseState.MISSING, state_since=NOW)
+    stops = [("outbid", 5), ("resumed", 10)] if is_stopped else []
+    events = tuple(
+        builders.event(kind, event_id=kind, at=NOW + timedelta(seconds=seconds)) for kind, seconds in stops
+    )
+    result = listings.seen(gone, listings.ROW, at=1, events=events)
+    after = [fact.after for fact in result.facts if isinstance(fact, LeaseChanged)][-1]
+    assert (after.state, after.runs) == (LeaseState.RUNNING, 2 if is_stopped else 1)
+    again = beat(sequence=2, manifest=FIRST, upload_lag_seconds=5.0, progress=2.0)
+    found = figures(again, after, {RUNS.lease_id: known}, at=back, changed=back)
+    assert (found.kept_at == taken) is not is_stopped
+    assert kept_work.kept_at(fleet(None, known={RUNS.lease_id: found}), after) == found.kept_at
+    assert (found.progress, found.stretch) == (2.0, after.runs)
 
 
 def test_what_a_paused_lease_wrote_last_is_still_of_its_last_stretch() -> None:

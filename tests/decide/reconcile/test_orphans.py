@@ -260,9 +260,9 @@ def test_what_goes_on_keeps_its_traffic_its_past_and_the_rent_behind_it() -> Non
 
 def test_the_lease_of_a_row_bills_what_the_row_shows() -> None:
     runs = orphans.lease_of(world(), ROW, builders.slot(), None)
-    assert (runs.bills, runs.run_since) == (Bills.GPU_AND_DISK, ROW.created_at)
+    assert (runs.bills, runs.run_since, runs.runs) == (Bills.GPU_AND_DISK, ROW.created_at, 1)
     rests = orphans.lease_of(world(), builders.instance(7, state=InstanceState.PAUSED), builders.slot(), None)
-    assert (rests.bills, rests.run_since) == (Bills.DISK, None)
+    assert (rests.bills, rests.run_since, rests.runs) == (Bills.DISK, None, 0)
 
 
 @pytest.mark.parametrize(
