@@ -54,7 +54,8 @@ def recall(link: sa.Connection, now: dt.datetime) -> Memory:
         memory.put_vacated(Slot(row["workload"], row["slot"]), row["ended_at"], row["market"])
     runs = (guard_rows.run_of(row) for row in rows(link, guard_rows.RUNS))
     memory.guard_runs = sorted(runs, key=lambda run: (run.begun_at, run.run))
-    figures = (guard_rows.figures_of(row) for row in rows(link, guard_rows.LAST_FIGURES))
+    told_by = (guard_rows.LAST_FIGURES, guard_rows.OPEN_FIGURES)
+    figures = (guard_rows.figures_of(row) for query in told_by for row in rows(link, query))
     memory.guard_figures = {told.lease_id: told for told in sorted(figures, key=lambda told: told.told_at)}
     given = (guard_rows.notice_of(row) for row in rows(link, guard_rows.LAST_NOTICES))
     memory.guard_notices = tuple(sorted(given, key=lambda notice: notice.told_at))

@@ -205,12 +205,13 @@ class Memory:
             self.starts.pop(next(iter(self.starts)))
 
     def put_guard_figures(self, told: GuardFigures) -> None:
-        """Remember what a guard measured, of the leases that told something last."""
+        """Remember what a guard measured: of every open lease, and of the ended ones that told something last."""
         # Another mapping, because recollections share it; the last to tell is the last to be forgotten.
         self.guard_figures = {key: one for key, one in self.guard_figures.items() if key != told.lease_id}
         self.guard_figures[told.lease_id] = told
-        while len(self.guard_figures) > MOST_GUARD_FIGURES:
-            self.guard_figures.pop(next(iter(self.guard_figures)))
+        # An open lease whose figures were forgotten would be measured anew in every pass (rule 17).
+        for lease_id in [key for key in self.guard_figures if key not in self.leases][:-MOST_GUARD_FIGURES]:
+            del self.guard_figures[lease_id]
 
     def put_notices(self, given: Iterable[NoticeGiven]) -> None:
         """Remember what losses gave, the last ones."""

@@ -19,6 +19,7 @@ from agent.domain.money import Usd
 from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
+from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.hold import EVERYTHING, OperatorHold, Word, of_market, place_of
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import LeaseState
@@ -26,6 +27,7 @@ from agent.domain.slot import Slot
 from agent.domain.work.deadline import Progress, Speed
 from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.store import Ledger
+from agent.ledger.tables import guard_rows
 from agent.ledger.tables.host_rows import Exposure
 from agent.ledger.tables.spend_rows import SpendEntry
 from agent.ledger.transaction import Transaction
@@ -219,4 +221,30 @@ async def test_a_slot_remembers_the_market_of_the_last_lease_that_ran_there(path
     ledger = await Ledger.open(path, clock=clock)
     assert ledger.recollection().left == {place: "runpod"}
     assert ledger.recollection().vacated == {place: NOW + dt.timedelta(hours=3)}
+    await ledger.close()
+
+
+async def test_figures_of_open_leases_are_never_forgotten_for_those_of_ended_ones(path: Path) -> None:
+    def told(number: int) -> GuardFigures:
+        at = NOW + dt.timedelta(seconds=number)
+        return GuardFigures(f"lease-{number}", Slot("w", number), "vast", "h", 1, 1, at)
+
+    clock = SteppedClock(NOW)
+    ledger = await Ledger.open(path, clock=clock)
+    most = guard_rows.MOST_GUARD_FIGURES
+    held = [lease(number, lease_id=f"lease-{number}", slot=Slot("w", number)) for number in range(most + 5)]
+    async with ledger.transaction() as tx:
+        for each in held:
+            tx.open_lease(each)
+        for number in range(2 * most + 10):
+            tx.keep_guard_figures(told(number))
+    kept = {f"lease-{number}" for number in [*range(most + 5), *range(most + 10, 2 * most + 10)]}
+    assert set(ledger.recollection().guard_figures) == kept
+    await ledger.close()
+    ledger = await Ledger.open(path, clock=clock)
+    assert set(ledger.recollection().guard_figures) == kept
+    async with ledger.transaction() as tx:
+        tx.update_lease(dataclasses.replace(held[0], state=LeaseState.ENDED, ended_at=NOW))
+        tx.keep_guard_figures(told(1))
+    assert set(ledger.recollection().guard_figures) == kept - {"lease-0"}
     await ledger.close()

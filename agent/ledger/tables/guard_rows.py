@@ -9,19 +9,22 @@ import sqlalchemy as sa
 from agent.domain.market.market_notice import NoticeGiven
 from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.guard_run import GuardRun
+from agent.domain.record.lease import LeaseState
 from agent.domain.slot import Slot
 from agent.ledger.tables import schema
 
 RUNS = sa.select(schema.guard_runs)
 BEGUN = sa.insert(schema.guard_runs)
 MOST_GUARD_FIGURES = 512
-"""Leases whose figures are remembered: those of older ones say little about the present work."""
+"""Ended leases whose figures are remembered: those of older ones say little about the present work."""
 MOST_NOTICES = 1_000
 _NOTICES = schema.guard_notices
 LAST_NOTICES = sa.select(_NOTICES).order_by(_NOTICES.c.told_at.desc()).limit(MOST_NOTICES)
 NOTICED = sa.insert(_NOTICES).prefix_with("OR IGNORE")
 _FIGURES = schema.guard_figures
-LAST_FIGURES = sa.select(_FIGURES).order_by(_FIGURES.c.told_at.desc()).limit(MOST_GUARD_FIGURES)
+_ENDED = ~sa.exists().where(schema.leases.c.lease_id == _FIGURES.c.lease_id, schema.leases.c.state != LeaseState.ENDED)
+LAST_FIGURES = sa.select(_FIGURES).where(_ENDED).order_by(_FIGURES.c.told_at.desc()).limit(MOST_GUARD_FIGURES)
+OPEN_FIGURES = sa.select(_FIGURES).where(~_ENDED)
 MEASURED = sa.insert(_FIGURES).prefix_with("OR REPLACE")
 
 

@@ -88,9 +88,7 @@ def test_what_was_not_listed_once_keeps_its_stretch_and_the_age_of_its_checkpoin
     assert known.kept_at == taken
     gone = replace(RUNS, state=LeaseState.MISSING, state_since=NOW)
     stops = [("outbid", 5), ("resumed", 10)] if is_stopped else []
-    events = tuple(
-        builders.event(kind, event_id=kind, at=NOW + timedelta(seconds=seconds)) for kind, seconds in stops
-    )
+    events = tuple(builders.event(kind, event_id=kind, at=NOW + timedelta(seconds=seconds)) for kind, seconds in stops)
     result = listings.seen(gone, listings.ROW, at=1, events=events)
     after = [fact.after for fact in result.facts if isinstance(fact, LeaseChanged)][-1]
     assert (after.state, after.runs) == (LeaseState.RUNNING, 2 if is_stopped else 1)
