@@ -68,7 +68,8 @@ def explain(fleet: Fleet, made: Plan, work: Workload) -> Explanation:
     taken = requirement_check.Taken(held, cooldowns.in_force(fleet).cooling)
     hazard = host_record.market_hazard(fleet.hosts.values(), fleet.now)
     hosts = host_record.pooled(fleet.hosts, fleet.now)
-    reckoned = measured_checkpoints.believed(fleet, work)
+    measured = measured_checkpoints.of(fleet, work)
+    reckoned = measured_checkpoints.believed(work, measured)
     ranked = ranking.ranking(book, reckoned, _both_ways(work), hosts, taken, fleet.now, hazard)
     return Explanation(
         workload=work.name,
@@ -78,9 +79,9 @@ def explain(fleet: Fleet, made: Plan, work: Workload) -> Explanation:
         offers=len(book.offers),
         funnel=funnels.of(fleet, work, taken),
         relaxed=funnels.relaxed(fleet, work, taken),
-        advised=tuple(_advised(fleet, made, work)),
-        measured=measured_checkpoints.of(fleet, work),
-        used=measured_checkpoints.used(fleet, work),
+        advised=tuple(_advised(fleet, made, work, reckoned)),
+        measured=measured,
+        used=measured_checkpoints.used(reckoned, work),
         notice=tuple(
             market_notice.of(name, fleet.guard_notices).sentence
             for name in sorted(fleet.markets)
@@ -89,9 +90,9 @@ def explain(fleet: Fleet, made: Plan, work: Workload) -> Explanation:
     )
 
 
-def _advised(fleet: Fleet, made: Plan, work: Workload) -> Iterator[tuple[str, str, Advice]]:
+def _advised(fleet: Fleet, made: Plan, work: Workload, reckoned: Workload) -> Iterator[tuple[str, str, Advice]]:
     for held in (held for place in work.places for held in fleet.leases_of(place)):
-        given = checkpointing.of_lease(fleet, held, measured_checkpoints.believed(fleet, work))
+        given = checkpointing.of_lease(fleet, held, reckoned)
         if given is not None:
             yield str(held.slot), held.host_id, given
     for decision in made.decisions:

@@ -63,7 +63,10 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """Shared by all workloads of one plan: arranged offers, hosts in use, cooldowns, and searches begun."""
+    """Shared by all workloads of one plan: arranged offers, hosts in use, cooldowns, and searches begun.
+
+    `believed` are the workloads as their prices are reckoned, by name.
+    """
 
     books: requirement_check.Library
     used_hosts: set[HostKey]
@@ -72,17 +75,19 @@ class Ground:
     hosts: Mapping[HostKey, HostRecord]
     everything: HostRecord
     rivals: rival_bids.Rivals
+    believed: Mapping[str, Workload]
     searches: dict[Hashable, ranking.Replay] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The checks of a decision: the fleet, committed spend, markets at fault, and cooldowns."""
+    """The checks of a decision: the fleet, committed spend, markets at fault, cooldowns, and workloads as reckoned."""
 
     fleet: Fleet
     caps: limits.Limits
     faulty: frozenset[str]
     in_force: InForce
+    believed: Mapping[str, Workload]
 
 
 def plan(
@@ -93,7 +98,7 @@ def plan(
 ) -> Plan:
     """Return what to do now. `tuned` maps a workload's `strategy` to its code and numbers."""
     ground = _ground(fleet)
-    bounds = Bounds(fleet, caps, faulty, ground.in_force)
+    bounds = Bounds(fleet, caps, faulty, ground.in_force, ground.believed)
     now_standing = limits.standing(fleet)
     first = due_endings.orders(fleet, now_standing, caps)
     leaving = {slot_of(decision) for decision in first}
@@ -114,7 +119,7 @@ def plan(
 
 def _settled(proposal: Proposal, work: Workload, bounds: Bounds, now_standing: limits.Standing) -> Decision:
     """Return the decision about a proposal. Only these steps replace a decision, in this order."""
-    believed = measured_checkpoints.believed(bounds.fleet, work)
+    believed = bounds.believed[work.name]
     # A refusal of a moment ago, or a place that was just left, is not asked for again.
     wanted = rests_after_writes.instead(_decision(proposal, believed), work, bounds.fleet)
     # A slot that was moved a moment ago is not moved again, and a person's hold outranks the strategy.
@@ -159,6 +164,7 @@ def _ground(fleet: Fleet) -> Ground:
         hosts=host_record.pooled(records, fleet.now),
         everything=everything,
         rivals=rival_bids.learned(everything),
+        believed=measured_checkpoints.all_believed(fleet),
     )
 
 
@@ -247,7 +253,7 @@ def _ranked(fleet: Fleet, work: Workload, pricing: Pricing, ground: Ground) -> I
 
 def _search(fleet: Fleet, work: Workload, pricing: Pricing, ground: Ground) -> Iterable[Candidate]:
     """Return the candidates of its markets; the set of used hosts only grows, so earlier results stay in order."""
-    work = measured_checkpoints.believed(fleet, work)
+    work = ground.believed[work.name]
     book = ground.books.of(work)
     asked = ranking.question(work, pricing)
     if asked not in ground.searches:

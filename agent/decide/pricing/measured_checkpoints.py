@@ -12,12 +12,13 @@ Invariants:
 """
 
 import statistics
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from agent.domain.fleet import Fleet
 from agent.domain.market.host import HostKey
+from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.work.workload import Workload
 
 FEWEST_HOSTS = 3
@@ -42,23 +43,15 @@ class Measured:
 
 def of(fleet: Fleet, work: Workload) -> Mapping[str, Measured]:
     """Return what was measured of a workload, by the names in `UNITS`; what nobody measured is not in it."""
-    found: dict[str, dict[HostKey, list[float]]] = {}
-    for told in fleet.guard_figures.values():
-        if told.slot.workload not in {work.name, work.was}:
-            continue
-        for name in UNITS:
-            figure = getattr(told, name)
-            if figure is not None:
-                by_host = found.setdefault(name, {})
-                by_host.setdefault(HostKey(told.market, told.host_id), []).append(float(figure))
-    return {name: _median(by_host) for name, by_host in found.items()}
+    names = {work.name, work.was}
+    return _medians(told for told in fleet.guard_figures.values() if told.slot.workload in names)
 
 
-def believed(fleet: Fleet, work: Workload) -> Workload:
+def believed(work: Workload, measured: Mapping[str, Measured]) -> Workload:
     """Return a workload with the checkpoint figures that its prices and its advice are reckoned by."""
     if work.guard is None:
         return work
-    measured, promise = of(fleet, work), work.checkpoint
+    promise = work.checkpoint
     restore, took = measured.get("restore_seconds"), measured.get("took_seconds")
     if restore is not None and restore.is_believed:
         promise = replace(promise, restore=min(promise.restore, timedelta(seconds=restore.figure)))
@@ -68,11 +61,35 @@ def believed(fleet: Fleet, work: Workload) -> Workload:
     return work if promise == work.checkpoint else replace(work, checkpoint=promise)
 
 
-def used(fleet: Fleet, work: Workload) -> frozenset[str]:
+def all_believed(fleet: Fleet) -> Mapping[str, Workload]:
+    """Return every workload as `believed` has it, by its name: one pass over the figures of all leases."""
+    by_name: dict[str, list[GuardFigures]] = {}
+    if any(work.guard is not None for work in fleet.workloads):
+        for told in fleet.guard_figures.values():
+            by_name.setdefault(told.slot.workload, []).append(told)
+    found = {}
+    for work in fleet.workloads:
+        mine = [told for name in {work.name, work.was} for told in by_name.get(name, ())]
+        found[work.name] = believed(work, _medians(mine) if work.guard is not None else {})
+    return found
+
+
+def used(reckoned: Workload, work: Workload) -> frozenset[str]:
     """Return the names of the measured figures that change what is reckoned."""
-    now, promise = believed(fleet, work).checkpoint, work.checkpoint
+    now, promise = reckoned.checkpoint, work.checkpoint
     changed = {"restore_seconds": now.restore != promise.restore, "took_seconds": now.takes != promise.takes}
     return frozenset(name for name, is_changed in changed.items() if is_changed)
+
+
+def _medians(told: Iterable[GuardFigures]) -> Mapping[str, Measured]:
+    found: dict[str, dict[HostKey, list[float]]] = {}
+    for each in told:
+        for name in UNITS:
+            figure = getattr(each, name)
+            if figure is not None:
+                by_host = found.setdefault(name, {})
+                by_host.setdefault(HostKey(each.market, each.host_id), []).append(float(figure))
+    return {name: _median(by_host) for name, by_host in found.items()}
 
 
 def _median(by_host: Mapping[HostKey, list[float]]) -> Measured:

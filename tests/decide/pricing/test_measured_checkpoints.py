@@ -1,9 +1,12 @@
 """Measured checkpoint figures: no host alone decides them, and none makes us pay more than the file's would."""
 
-from collections.abc import Sequence
+from collections import UserDict
+from collections.abc import Sequence, ValuesView
 from dataclasses import replace
 from datetime import timedelta
 
+import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,7 +39,10 @@ def fleet(found: Sequence[GuardFigures], work: Workload = WORK) -> Fleet:
 
 
 def believed(*found: GuardFigures, work: Workload = WORK) -> Checkpoint:
-    return measured_checkpoints.believed(fleet(found, work), work).checkpoint
+    seen = fleet(found, work)
+    checkpoint = measured_checkpoints.believed(work, measured_checkpoints.of(seen, work)).checkpoint
+    assert measured_checkpoints.all_believed(seen)[work.name].checkpoint == checkpoint
+    return checkpoint
 
 
 def test_one_host_has_one_voice_and_three_are_needed() -> None:
@@ -97,6 +103,37 @@ def test_without_takes_in_the_file_or_without_a_guard_nothing_moves() -> None:
     assert believed(*found, work=plain) == replace(PROMISE, takes=None, restore=timedelta(seconds=5))
     bare = builders.workload(checkpoint=PROMISE)
     assert believed(*found, work=bare) == PROMISE
+
+
+def test_a_renamed_workload_has_its_figures_of_before_and_another_has_none() -> None:
+    found = [told(number, restore=30.0 + number) for number in range(3)]
+    renamed, other = replace(WORK, name="fit", was="train"), replace(WORK, name="other")
+    seen = msgspec.structs.replace(fleet(found), workloads=(renamed, other))
+    by_name = measured_checkpoints.all_believed(seen)
+    assert by_name["fit"].checkpoint.restore == timedelta(seconds=31)
+    assert by_name["other"] == other
+
+
+class Walked(UserDict[str, GuardFigures]):
+    """Figures that count how often somebody walks over all of them."""
+
+    walks = 0
+
+    def values(self) -> ValuesView[GuardFigures]:
+        self.walks += 1
+        return super().values()
+
+
+@pytest.mark.parametrize("slots", [1, 8])
+def test_one_plan_walks_over_the_figures_once_however_many_slots_there_are(slots: int) -> None:
+    work = replace(WORK, slots=slots)
+    figures = Walked({each.lease_id: each for each in (told(number, restore=30.0) for number in range(3))})
+    seen = msgspec.structs.replace(fleet([], work), guard_figures=figures)
+    made = plan.plan(seen, TUNED, Limits())
+    assert len(made.decisions) == slots
+    assert figures.walks == 1
+    explain.explain(seen, made, work)
+    assert figures.walks == 2
 
 
 def test_explain_shows_each_figure_with_its_observations_and_whether_it_is_used() -> None:
