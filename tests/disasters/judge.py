@@ -70,6 +70,7 @@ class Judge:
             self.money.hear_other(order)
         else:
             self.releases.leaves(order)
+            self.money.hear_own(order)
         if is_second and order.kind == "release":
             # What another daemon ends has vanished from the listings of ours.
             self.vanished_at = self._truth.now

@@ -11,7 +11,8 @@ from unittest import mock
 import pytest
 import structlog
 
-from agent.decide.reconcile import agreed_rate
+from agent.decide.facts import LeaseChanged
+from agent.decide.reconcile import absence, agreed_rate
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance
 from agent.domain.record.lease import Lease
@@ -122,6 +123,25 @@ def test_what_is_missing_when_the_machine_falls_asleep_is_counted_until_a_kill_e
     deeds = (Deed(44, "host_gone", 3), Deed(100, "sleep", amount=0.96), Deed(100, "kill"))
     story = Story(81025, ("runpod",), works, 45.0, 0.0, 0, deeds=deeds)
     assert play.play(story).broken is None
+
+
+def test_what_is_missing_when_the_machine_falls_asleep_is_counted_no_longer_where_no_order_ends_it() -> None:
+    """Two vanish at once; listings alone give them up after hours of sleep, as of the first that lacked them."""
+    works = (Work("w0", "service", "ondemand", 1), Work("w1", "batch", "deadline", 1))
+    deeds = (Deed(44, "host_gone", 3), Deed(100, "sleep", amount=0.96))
+    story = Story(81025, ("runpod",), works, 45.0, 0.0, 0, deeds=deeds)
+    assert play.play(story).broken is None
+    gone = absence._gone
+
+    def as_of_now(
+        fleet: Fleet, view: MarketView, held: Lease, between: tuple[dt.datetime, dt.datetime], now: dt.datetime
+    ) -> LeaseChanged:
+        return gone(fleet, view, held, (between[0], now), now)
+
+    with mock.patch.object(absence, "_gone", as_of_now):
+        broken = play.play(story).broken
+    assert broken is not None
+    assert broken.point == 4
 
 
 def test_fate_strikes_nothing_that_the_deed_before_has_ended() -> None:

@@ -17,6 +17,7 @@ from agent.domain.record.lease import LeaseState
 from agent.ledger.file import ledger_check
 from agent.ledger.tables.spend_rows import MONTH_SEED
 from tests.disasters.orders import Order
+from tests.disasters.points.fading import Fading
 from tests.disasters.points.false_rises import FalseRises
 from tests.disasters.readings import Readings
 from tests.disasters.sight import Broken, Sight
@@ -58,8 +59,7 @@ class Money:
         self._open: dict[tuple[str, str], float] = {}
         self._turned: dict[tuple[str, str], tuple[float, float]] = {}
         """When each open instance first and last turned since it was seen."""
-        self._fading: dict[tuple[str, str], tuple[float, float]] = {}
-        """Until when each instance that is no more may still be missing, and what it costs an hour until then."""
+        self._fading = Fading(poll, GONE_SECONDS + 2 * poll)
         self._agreed: dict[tuple[str, str], float] = {}
         self._doubted: dict[tuple[str, str], float] = {}
         self._priced_falsely: dict[str, float] = {}
@@ -88,12 +88,11 @@ class Money:
             if not is_fresh or not sight.saw_truly(market):
                 continue
             since, listed = self._looked.get(market, self._began), sight.listed(market)
-            self._fade(market, since, sight.now)
             for key in [key for key in self._open if key[0] == market and self._turned[key][0] <= listed]:
                 patience = self._patience(self._truth.boxes[key])
                 self._above += self._open[key] * (sight.now - since + patience) / 3600 * SURELY
                 if patience > FAULT_SECONDS:
-                    self._fading[key] = (sight.now + patience, self._open[key])
+                    self._fading.begin(key, sight.now + patience, self._open[key])
                 # A cycle may read for minutes after its listing: what turned since then nobody has seen yet.
                 _, last = self._turned.pop(key)
                 if last <= listed:
@@ -107,13 +106,14 @@ class Money:
         self._dark(passed)
         self._deny(sight, passed)
         self._over_asked(sight, passed)
-        self._above += self._false_rises.grow(sight, passed) * SURELY
+        self._above += (self._false_rises.grow(sight, passed) + self._fading.grow(sight, passed)) * SURELY
         self._see_raises(sight)
 
     def die(self, app: App) -> None:
         """See what a process changed that ends before anybody looked: its clock has dated that."""
         is_believed = self._lagging is app and self._truth.now - self._lagging_since > BELIEVED_SECONDS + 2 * self._poll
         self._turn(0.0 if is_believed else max(self._truth.now - app.clock.now().timestamp(), 0.0))
+        self._fading.forget()
 
     def _turn(self, lag: float) -> None:
         for box, turn in self._truth.turns():
@@ -128,14 +128,6 @@ class Money:
                 self._open[key] = max(self._open.get(key, 0.0), *rates)
                 self._turned[key] = (self._turned.get(key, (turn.at, 0.0))[0], turn.at)
             self._rates[key] = rate
-
-    def _fade(self, market: str, since: float, now: float) -> None:
-        """What is missing is given up in a listing alone: a dark stretch adds to what an order ends after it."""
-        dark = now - since - 2 * self._poll
-        for key, (until, rate) in self._fading.items():
-            if key[0] == market and dark > 0 and since < until:
-                self._above += rate * dark / 3600 * SURELY
-                self._fading[key] = (until + dark, rate)
 
     def _see_dearer(self) -> None:
         """What rose in a stretch that nobody saw may have run all of it at the new price: both bounds hold at once."""
@@ -175,12 +167,18 @@ class Money:
 
     def hear(self, strike: Strike, order: Order | None) -> None:
         """See that a market said of what is there that it is not, or that the ledger took nothing."""
+        if order is not None:
+            self._fading.hear(order)
         if strike.market == "ledger":
             self._unwritten_at = self._truth.now
         self._false_rises.hear(strike, order, self._looked.get(strike.market, self._began))
         if strike.fault == "gone":
             rates = sum(rate for key, rate in self._rates.items() if key[0] == strike.market)
             self._denied[strike.market] = max(self._denied.get(strike.market, 0.0), rates)
+
+    def hear_own(self, order: Order) -> None:
+        """See an order of the daemon that is judged, before the market acts on it."""
+        self._fading.hear(order)
 
     def hear_other(self, order: Order) -> None:
         """See another daemon's order before the market acts on it: a bid that none of ours set is doubted (rule 21)."""
