@@ -20,7 +20,6 @@ from agent.domain.record.hold import OperatorHold
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.slot import Slot
-from agent.domain.work import kept_terms
 from agent.domain.work.only_copy import may_leave
 from agent.domain.work.workload import OnChange, Workload
 
@@ -203,7 +202,10 @@ def moves(held: Lease, work: Workload) -> bool:
 
 
 def in_step(held: Lease, workloads: Iterable[Workload]) -> Lease:
-    """Return a lease under the present name of its workload; the spec's digest and the guard's terms are added."""
+    """Return a lease under the present name of its workload; the spec's digest is added.
+
+    The terms of its guard are not: the present files may be others than those that it was rented by.
+    """
     names = {work.name: work for work in workloads}
     name = held.slot.workload
     if name not in names:
@@ -211,7 +213,6 @@ def in_step(held: Lease, workloads: Iterable[Workload]) -> Lease:
     work = names.get(name)
     if work is None:
         return held
-    held = kept_terms.recorded(held, work)
     if held.slot.workload == name and held.spec_digest:
         return held
     return replace(held, slot=Slot(name, held.slot.index), spec_digest=held.spec_digest or spec_digest(work))

@@ -39,7 +39,7 @@ def of(work: Workload) -> KeptTerms | None:
 
 
 def recorded(held: Lease, work: Workload | None) -> Lease:
-    """Return a lease with the terms that its guard was told, where it has none yet."""
+    """Return the lease of a rent with the terms that its guard was told: those of the workload as it was rented for."""
     terms = of(work) if work is not None and held.guard_run is not None else None
     if terms is None or held.guard_terms is not None:
         return held

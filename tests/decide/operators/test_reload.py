@@ -226,4 +226,13 @@ def test_terms_are_recorded_once_and_only_where_a_guard_reports() -> None:
     assert kept_terms.recorded(held, with_guard(done_codes=(3,))) == held
     for bare in (lease(), kept_terms.recorded(lease(guard_run=1), with_guard(bucket=None))):
         assert kept_terms.recorded(bare, workload()).guard_terms is None
-    assert reload.in_step(dataclasses.replace(held, guard_terms=None, spec_digest="known"), (GUARDED,)).guard_terms
+
+
+def test_terms_that_nobody_recorded_at_the_rent_stay_unknown_and_the_file_of_the_rent_is_taken_back() -> None:
+    older, edited = lease(guard_run=1, spec_digest="known"), with_guard(done_codes=(3,))
+    stepped = reload.in_step(older, (edited,))
+    assert stepped == older
+    assert reload.in_step(lease(guard_run=1), (edited,)).guard_terms is None
+    assert guard_codes(GUARDED, stepped, before=()) == []
+    assert guard_codes(GUARDED, stepped, before=(GUARDED,)) == []
+    assert guard_codes(edited, stepped, before=(GUARDED,)) == ["fewer_done_codes"]
