@@ -28,10 +28,12 @@ def last(known: Iterable[GuardRun]) -> Mapping[Slot, GuardRun]:
     return found
 
 
-def due(known: Collection[GuardRun], workloads: Iterable[Workload], now: datetime) -> tuple[GuardRun, ...]:
+def due(known: Collection[GuardRun], workloads: Collection[Workload], now: datetime) -> tuple[GuardRun, ...]:
     """Return the runs to record: those of a workload's old name under its new one, and those that begin."""
     asked = [work for work in workloads if work.guard is not None and work.guard.bucket is not None]
-    renamed = [run for work in asked for run in _renamed(known, work)]
+    # A workload of that name today is another one, with runs of its own.
+    names = {work.name for work in workloads}
+    renamed = [run for work in asked if work.was not in names for run in _renamed(known, work)]
     present = last((*known, *renamed))
     return (*renamed, *(run for work in asked for run in _begun(present, work, now)))
 
@@ -52,10 +54,12 @@ def news(begun: Iterable[GuardRun]) -> Iterator[Event]:
 
 
 def _renamed(known: Collection[GuardRun], work: Workload) -> Iterator[GuardRun]:
-    if not work.was or any(run.slot.workload == work.name for run in known):
+    """Yield the old name's runs under the new one; a name that had runs before takes over those that came after."""
+    if not work.was:
         return
+    highest = {run.slot.index: run.run for run in last(run for run in known if run.slot.workload == work.name).values()}
     for run in known:
-        if run.slot.workload == work.was:
+        if run.slot.workload == work.was and run.run > highest.get(run.slot.index, 0):
             yield replace(run, slot=Slot(work.name, run.slot.index))
 
 

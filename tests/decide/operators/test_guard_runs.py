@@ -61,3 +61,24 @@ def test_a_run_above_the_first_is_told() -> None:
         (EventKind.WORKLOAD_RUN_BEGUN, "train", 1, LATER),
     ]
     assert told[0].reason == "train/0 begins run 2, without the checkpoints of run 1"
+
+
+def test_a_workload_that_gets_its_old_name_back_takes_over_the_runs_since() -> None:
+    there = replace(WORK, name="fit", was="train")
+    known = (*FIRST, *guard_runs.due(FIRST, (there,), LATER))
+    begun = guard_runs.due(known, (replace(there, image="ubuntu:24.04"),), LATER)
+    assert [(str(run.slot), run.run) for run in begun] == [("fit/0", 2), ("fit/1", 2)]
+    back = replace(WORK, was="fit", image="ubuntu:24.04")
+    kept = guard_runs.due((*known, *begun), (back,), LATER)
+    assert [(str(run.slot), run.folder("c0ffee")) for run in kept] == [
+        ("train/0", "c0ffee/fit/0/2"),
+        ("train/1", "c0ffee/fit/1/2"),
+    ]
+    assert guard_runs.due((*known, *begun, *kept), (back,), LATER) == ()
+
+
+def test_another_workload_of_the_old_name_keeps_its_runs() -> None:
+    there = replace(WORK, name="fit", was="train")
+    own = guard_runs.again(FIRST[0], LATER)
+    known = (*FIRST, *guard_runs.due(FIRST, (there,), LATER), own)
+    assert guard_runs.due(known, (there, WORK), LATER) == ()
