@@ -100,6 +100,7 @@ class Judge:
         self._watch_cap(sight, config)
         self.money.see(sight)
         self.releases.see(sight.now)
+        self.releases.look(sight)
         return next(self._broken(sight, config, can_run), None)
 
     def last_word(self, cycle: int, ledger: Path) -> Broken | None:

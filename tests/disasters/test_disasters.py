@@ -12,12 +12,13 @@ import pytest
 import structlog
 
 from agent.decide.facts import LeaseChanged
-from agent.decide.reconcile import absence, agreed_rate
+from agent.decide.reconcile import absence, agreed_rate, reconcile
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance
 from agent.domain.record.lease import Lease
 from tests.disasters import __main__ as disasters
 from tests.disasters import draw, play, regressions, shrink, tell
+from tests.disasters.sight import Broken
 from tests.disasters.story import Deed, Story, Strike, Work
 
 SEEDS, PART = 200, 50
@@ -142,6 +143,27 @@ def test_what_is_missing_when_the_machine_falls_asleep_is_counted_no_longer_wher
         broken = play.play(story).broken
     assert broken is not None
     assert broken.point == 4
+
+
+def test_what_costs_more_is_excused_only_where_no_whole_cycle_wrote_its_terms_down() -> None:
+    """A host's rise is accepted while nobody looks at a rent that loads; it runs when the program is back (rule 16)."""
+    deeds = (Deed(6, "rise", pick=1, amount=0.06), Deed(7, "kill_9", amount=0.2))
+    works = (Work("w0", "service", "ondemand", 1),)
+    is_fresh_rent = reconcile._is_fresh_rent
+
+    def broken(fault: Strike) -> Broken | None:
+        return play.play(dataclasses.replace(QUIET, works=works, strikes=(fault,), deeds=deeds)).broken
+
+    def forgetful(fleet: Fleet, held: Lease) -> bool:
+        return is_fresh_rent(fleet, dataclasses.replace(held, read_back_at=None))
+
+    once = Strike("ledger", "commit", 12, "full")
+    assert broken(dataclasses.replace(once, number=10, times=12)) is None
+    assert broken(once) is None
+    with mock.patch.object(reconcile, "_is_fresh_rent", forgetful):
+        found = broken(once)
+    assert found is not None
+    assert (found.point, "mismatch: it costs" in found.sentence) == (3, True)
 
 
 def test_fate_strikes_nothing_that_the_deed_before_has_ended() -> None:

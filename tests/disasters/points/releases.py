@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator
 
 from tests.disasters.orders import Order
-from tests.disasters.sight import Broken
+from tests.disasters.sight import Broken, Sight
 from tests.disasters.story import Strike
 from tests.disasters.truth import Box, Truth
 
@@ -13,6 +13,8 @@ LAST_SECONDS = 660.0
 """So long before its host leaves the market a lease may be released first: ten minutes, and what a cycle takes."""
 LIES_TO_BELIEVE = 2
 """So many answers that agree are believed: what the market tells so often nobody could find out to be untrue."""
+READ_BACK = 2
+"""In the first such cycle a lease may only have become one."""
 TERMS = frozenset({"host", "price"})
 """Lies about what a rent is read back by."""
 
@@ -28,6 +30,8 @@ class Releases:
         self._ran: dict[tuple[str, str], float] = {}
         self._lies: list[tuple[float, str]] = []
         self._unwritten_at = -LATELY_SECONDS
+        self._shown: dict[tuple[str, str], int] = {}
+        """In how many whole cycles each healthy lease was listed truly; `READ_BACK` of them wrote its terms down."""
         self._dearer: set[tuple[str, str]] = set()
         self._now = 0.0
         self.judged = 0
@@ -57,8 +61,20 @@ class Releases:
 
     def hear_rise(self, box: Box) -> None:
         """See that a person accepts a higher price of what no written look has read back yet (rule 16)."""
-        if self._unwritten_at >= box.thing.created:
-            self._dearer.add((box.market, box.instance_id))
+        key = (box.market, box.instance_id)
+        if self._unwritten_at >= box.thing.created and self._shown.get(key, 0) < READ_BACK:
+            self._dearer.add(key)
+
+    def look(self, sight: Sight) -> None:
+        """Take in whose terms a cycle has read back and written down: one that no fault of the ledger has struck."""
+        if sight.is_shared or any(strike.market == "ledger" for strike in sight.struck):
+            return
+        for lease in sight.leases:
+            key = (lease.market, lease.instance_id)
+            box = self._truth.boxes.get(key)
+            is_healthy = box is not None and box.is_live and box.thing.holds_gpu and not box.thing.is_offline
+            if is_healthy and lease.is_proven and sight.saw_truly(lease.market):
+                self._shown[key] = self._shown.get(key, 0) + 1
 
     def see(self, now: float) -> None:
         """Remember what runs: a release that was decided on stays one, whatever becomes of the other lease."""
