@@ -44,20 +44,22 @@ def go_back(
     to stay within the horizon; a move has a price of its own besides, twice where on-demand is left for a bid that may
     need a way back. The gain must be `least_gain` of staying's cost. `market_loss_rate` is what an interruptible lease
     is lost at where it is. `is_by_speed` counts the work on a slower card as less too, not only on a faster as more.
+    The new place is priced by the file's restore: a shorter one that hosts claim brings about no move.
     """
     held = slot.lease
     if held is None or best is None or not only_copy.may_leave(held, work) or not _may_better(slot, held, best):
         return None
-    hours = useful_hour.stay(best.reckoning.hazard, horizon_hours)[0]
+    there = best.reckoning.by(work.checkpoint)
+    hours = useful_hour.stay(there.hazard, horizon_hours)[0]
     rate = _per_useful_hour(held, work, market_loss_rate, horizon_hours)
     stay = hours * rate
     redone = (work.checkpoint.restore + work.checkpoint.interval / 2) / _HOUR
-    once = rate * (best.reckoning.loading_hours + redone) + best.reckoning.traffic_dollars
+    once = rate * (there.loading_hours + redone) + there.traffic_dollars
     moves = 2 if _is_bid(best) and held.tenure is Tenure.ON_DEMAND else 1
     once += moves * MOVE_WORTH_HOURS * work.price_of(held.gpu).dollars
     scale = held.dlperf / best.offer.dlperf if held.dlperf and best.offer.dlperf else 1.0
     scale = scale if is_by_speed else min(scale, 1.0)
-    move = (hours * best.reckoning.per_useful_hour + once) * scale
+    move = (hours * there.per_useful_hour + once) * scale
     if stay - move <= least_gain * stay:
         return None
     options = (Option("stay", stay, (Term("per hour", held.gpu_rate.dollars, "$/h"),)), Option("move", move))

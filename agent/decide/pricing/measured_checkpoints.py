@@ -7,8 +7,9 @@ Invariants:
    makes an interruption cheaper, so that lower bids and less lasting hosts become worth their price.
 2. The time of a checkpoint only moves the interval that the guard is told, and by no more than a factor of
    sqrt(`MOST_TIMES`): Young's interval grows with the root of that time. Without `takes` in the file nothing moves.
-3. Reserves of deadlines, raises and moves after a loss, and committed spend are reckoned by the file alone: there a
-   lower figure would let us pay more or come too late, and a higher one would pay for on-demand too early.
+3. Reserves of deadlines, raises and moves after a loss, voluntary moves, and committed spend are reckoned by the file
+   alone: there a lower figure would let us pay more or come too late, and a higher one would pay for on-demand too
+   early.
 """
 
 import statistics

@@ -108,6 +108,14 @@ class Reckoning(msgspec.Struct, frozen=True):
         """Expected DLPerf-hours of useful work per dollar."""
         return 1.0 / self.per_useful
 
+    def by(self, checkpoint: workload.Checkpoint) -> "Reckoning":
+        """Return the same stay with the restore of `checkpoint`, where that is longer than its own."""
+        if checkpoint.restore / _HOUR <= self.restore_hours:
+            return self
+        hours = self.restore_hours + self.lost_hours + self.useful_hours
+        restore, lost, useful = _parts(hours, self.hazard * hours, *_spans(checkpoint))
+        return msgspec.structs.replace(self, restore_hours=restore, lost_hours=lost, useful_hours=useful)
+
     def terms(self) -> tuple[Term, ...]:
         """Return every figure with its name and unit, for explanations."""
         return (
@@ -221,9 +229,7 @@ def reckoner(
     tries = 1.0 / start_success(record)
     # The restore that the workload promises includes the checkpoint's download, but not a dataset's.
     loading = loading_hours(work.image_gb + work.dataset_gb, candidate.inet_down_mbps, record) * tries
-    checkpoint = work.checkpoint
-    longest_restore = checkpoint.restore / _HOUR
-    unsaved = HORIZON_HOURS if checkpoint.place is workload.CheckpointPlace.NONE else checkpoint.interval / _HOUR
+    longest_restore, unsaved = _spans(work.checkpoint)
     traffic = work.moved_gb * tries * candidate.traffic_down_micros_per_gb / money.MICROS
     disk, idle = candidate.disk_rate(work.disk_gb).dollars, work.price_of(candidate.gpu).dollars * loading
     dlperf = max(candidate.dlperf, LEAST_DLPERF)
@@ -234,9 +240,7 @@ def reckoner(
             hours, loss = lasting(own_hazard, contest.scaled(max(way.hazard_scale, _NO_HAZARD)), HORIZON_HOURS)
         else:
             hours, loss = stay(own_hazard, HORIZON_HOURS)
-        restore = min(longest_restore, 0.9 * hours)
-        # At most half of the possible useful time: without checkpoints the whole stay is at stake.
-        lost = loss * min(unsaved, hours - restore) / 2
+        restore, lost, useful = _parts(hours, loss, longest_restore, unsaved)
         return Reckoning(
             gpu_dollars=way.rate.micros / money.MICROS * hours,
             disk_dollars=disk * (hours + loading),
@@ -245,12 +249,26 @@ def reckoner(
             loading_hours=loading,
             restore_hours=restore,
             lost_hours=lost,
-            useful_hours=max(hours - restore - lost, 1e-6),
+            useful_hours=useful,
             hazard=loss / hours,
             dlperf=dlperf,
         )
 
     return reckoned
+
+
+def _spans(checkpoint: workload.Checkpoint) -> tuple[float, float]:
+    """Return the hours of a restore, and of work that is at stake at the end of a stay."""
+    is_none = checkpoint.place is workload.CheckpointPlace.NONE
+    return checkpoint.restore / _HOUR, HORIZON_HOURS if is_none else checkpoint.interval / _HOUR
+
+
+def _parts(hours: float, loss: float, longest_restore: float, unsaved: float) -> tuple[float, float, float]:
+    """Return the hours of a stay that are (restored, lost, useful); `loss` is the probability that it ends in one."""
+    restore = min(longest_restore, 0.9 * hours)
+    # At most half of the possible useful time: without checkpoints the whole stay is at stake.
+    lost = loss * min(unsaved, hours - restore) / 2
+    return restore, lost, max(hours - restore - lost, 1e-6)
 
 
 def least_per_dlperf(candidate: offer.Offer) -> float:

@@ -81,6 +81,26 @@ def test_a_shorter_restore_never_makes_a_dearer_way_the_better_one(
     assert best(min(one, two)) <= best(max(one, two))
 
 
+def moves(cents: int, claims: Sequence[GuardFigures]) -> bool:
+    """Return whether a healthy on-demand lease at $0.40 is left for a bid of about so many cents."""
+    work = replace(WORK, checkpoint=replace(PROMISE, restore=timedelta(hours=1)))
+    since, dear = builders.ago(hours=20), builders.per_hour("0.40")
+    held = builders.lease(9, host_id="h9", tenure=Tenure.ON_DEMAND, gpu_rate=dear, state_since=since, run_since=since)
+    row = builders.instance(9, host_id="h9", tenure=Tenure.ON_DEMAND, gpu_rate=dear)
+    offers = [builders.offer(number, floor=builders.per_hour(f"0.{cents:02}"), ask=dear) for number in range(1, 4)]
+    market = builders.view(offers=offers, instances=(row,))
+    seen = msgspec.structs.replace(fleet(claims, work), leases=(held,), markets={"vast": market})
+    (decision,) = plan.plan(seen, TUNED, Limits()).decisions
+    return isinstance(decision, Rent)
+
+
+def test_a_shorter_restore_that_hosts_claim_brings_about_no_voluntary_move() -> None:
+    lies = [told(number, restore=0.0) for number in range(3)]
+    honest = [cents for cents in range(5, 40) if moves(cents, [])]
+    assert honest, "a cheap enough bid is worth a move"
+    assert [cents for cents in range(5, 40) if moves(cents, lies)] == honest
+
+
 @given(st.lists(st.floats(0, 1e9), min_size=3, max_size=5))
 def test_the_time_of_a_checkpoint_moves_the_interval_by_a_factor_of_two_at_most(claims: list[float]) -> None:
     found = [told(number, took=claim) for number, claim in enumerate(claims)]

@@ -225,6 +225,19 @@ def test_a_reckoning_is_sound(offer: Offer, work: Workload, record: HostRecord |
     assert found.per_useful > 0
 
 
+@given(offers, workloads, records, st.floats(0, 5), st.floats(0, 30), st.sampled_from(Tenure))
+def test_a_reckoning_by_another_restore_is_that_of_the_workload_with_it(
+    offer: Offer, work: Workload, record: HostRecord | None, loss: float, claimed: float, tenure: Tenure
+) -> None:
+    way = Way(tenure, builders.per_hour("0.3"))
+    shorter = replace(work.checkpoint, restore=min(timedelta(hours=claimed), work.checkpoint.restore))
+    truly = reckon(offer, way, work, record, loss)
+    found = reckon(offer, way, replace(work, checkpoint=shorter), record, loss)
+    assert found.by(shorter).per_useful == pytest.approx(found.per_useful, rel=1e-9)
+    assert found.by(work.checkpoint).per_useful == pytest.approx(truly.per_useful, rel=1e-9)
+    assert truly.by(shorter).per_useful == pytest.approx(truly.per_useful, rel=1e-9), "a shorter one is never taken"
+
+
 @given(offers, workloads, st.floats(0, 3), st.floats(0.001, 2))
 def test_the_cost_rises_with_price_and_hazard(offer: Offer, work: Workload, loss: float, more: float) -> None:
     assert reckoned(offer, "0.30", work, loss) > reckoned(offer, "0.22", work, loss)
