@@ -4,15 +4,17 @@ import dataclasses
 import datetime as dt
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
 import structlog
 
+from agent.decide.accounting.meter import Charge
 from agent.decide.facts import LeaseChanged
-from agent.decide.reconcile import absence, agreed_rate, reconcile
+from agent.decide.reconcile import absence, agreed_rate, outcomes, reconcile
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance
 from agent.domain.record.lease import Lease
@@ -115,7 +117,17 @@ def test_what_rose_while_nobody_looked_may_have_run_at_the_new_price_until_the_n
         Deed(60, "sleep", amount=0.8),
     )
     works = (Work("w0", "service", "ondemand", 1),)
-    assert play.play(dataclasses.replace(QUIET, works=works, deeds=deeds)).broken is None
+    story = dataclasses.replace(QUIET, works=works, deeds=deeds)
+    assert play.play(story).broken is None
+    owed = agreed_rate.Rise.owed
+
+    def twice(self: agreed_rate.Rise, charges: Sequence[Charge], until: dt.datetime) -> tuple[Charge, ...]:
+        return (*owed(self, charges, until), *owed(self, charges, until))
+
+    with mock.patch.object(agreed_rate.Rise, "owed", twice):
+        broken = play.play(story).broken
+    assert broken is not None
+    assert broken.point == 4
 
 
 def test_what_is_missing_when_the_machine_falls_asleep_is_counted_until_a_kill_ends_it() -> None:
@@ -184,7 +196,11 @@ def test_what_ends_under_a_clock_that_is_behind_is_counted_to_the_time_of_that_c
     works = (Work("w0", "service", "ondemand", 8),)
     # Longer than it is behind, or what is on record would prove it wrong at once.
     deeds = (Deed(40, "clock"), Deed(42, "kill_9", amount=0.1), Deed(50, "kill_workload"))
-    assert play.play(dataclasses.replace(QUIET, works=works, deeds=deeds)).broken is None
+    story = dataclasses.replace(QUIET, works=works, deeds=deeds)
+    assert play.play(story).broken is None
+    broken = _broken_where_our_ends_are_dated_early(story)
+    assert broken is not None
+    assert broken.point == 4
 
 
 def test_so_is_what_a_process_ends_that_dies_before_it_looks_again() -> None:
@@ -192,7 +208,22 @@ def test_so_is_what_a_process_ends_that_dies_before_it_looks_again() -> None:
     works = (Work("w0", "service", "ondemand", 8),)
     deeds = (Deed(40, "clock"), Deed(62, "kill_9", amount=0.1), Deed(69, "kill"))
     dies = Strike("vast", "release", 8, "death_after")
-    assert play.play(dataclasses.replace(QUIET, works=works, strikes=(dies,), deeds=deeds)).broken is None
+    story = dataclasses.replace(QUIET, works=works, strikes=(dies,), deeds=deeds)
+    assert play.play(story).broken is None
+    broken = _broken_where_our_ends_are_dated_early(story)
+    assert broken is not None
+    assert broken.point == 4
+
+
+def _broken_where_our_ends_are_dated_early(story: Story) -> Broken | None:
+    """Play it where what we end counts up to five minutes before its end: more than the clock is behind."""
+    accrued = outcomes._accrued
+
+    def early(held: Lease, now: dt.datetime, *rest: Any) -> tuple[Charge, ...]:
+        return accrued(held, max(held.accrued_until, now - dt.timedelta(minutes=5)), *rest)
+
+    with mock.patch.object(outcomes, "_accrued", early):
+        return play.play(story).broken
 
 
 def test_a_defect_of_the_engine_is_told_with_its_seed_and_ends_no_other(
