@@ -138,10 +138,13 @@ def test_what_is_missing_when_the_machine_falls_asleep_is_counted_until_a_kill_e
     assert play.play(story).broken is None
 
 
-def test_what_is_missing_when_the_machine_falls_asleep_is_counted_no_longer_where_no_order_ends_it() -> None:
-    """Two vanish at once; listings alone give them up after hours of sleep, as of the first that lacked them."""
-    works = (Work("w0", "service", "ondemand", 1), Work("w1", "batch", "deadline", 1))
-    deeds = (Deed(44, "host_gone", 3), Deed(100, "sleep", amount=0.96))
+@pytest.mark.parametrize("vanished", [1, 2])
+def test_what_is_missing_when_the_machine_falls_asleep_is_counted_no_longer_where_no_order_ends_it(
+    vanished: int,
+) -> None:
+    """Two vanish at once, or one; after hours of sleep listings give them up, as of the first that lacked them."""
+    works = (Work("w0", "service", "ondemand", 1), Work("w1", "batch", "deadline", 1))[:vanished]
+    deeds = (Deed(44, "host_gone", 3), Deed(100 if vanished == 2 else 46, "sleep", amount=0.96))
     story = Story(81025, ("runpod",), works, 45.0, 0.0, 0, deeds=deeds)
     assert play.play(story).broken is None
     gone = absence._gone

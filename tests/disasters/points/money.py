@@ -89,8 +89,10 @@ class Money:
                 continue
             since, listed = self._looked.get(market, self._began), sight.listed(market)
             for key in [key for key in self._open if key[0] == market and self._turned[key][0] <= listed]:
-                patience = self._patience(self._truth.boxes[key])
-                self._above += self._open[key] * (sight.now - since + patience) / 3600 * SURELY
+                box = self._truth.boxes[key]
+                patience = self._patience(box)
+                blind = sight.now - max(since, box.thing.created)
+                self._above += self._open[key] * (blind + patience) / 3600 * SURELY
                 if patience > FAULT_SECONDS:
                     self._fading.begin(key, sight.now + patience, self._open[key])
                 # A cycle may read for minutes after its listing: what turned since then nobody has seen yet.
