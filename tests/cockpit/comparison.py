@@ -3,7 +3,8 @@
 Of the feed every figure is compared to the micro-dollar. The page rounds, so the ledger's figure is rounded in the same
 way. `top` dates itself to the second: what grows with time may be any value of that second. The useful share on `top`
 may be a minute older than the screen says. The reason of a decision is that of the ledger where it was recorded in the
-same cycle; of every other sentence each dollar figure must be one that the ledger had within a minute.
+same cycle. The rate that a sentence on a slot gives for its lease is one that a lease of this slot had within a minute.
+Each dollar figure of another sentence is one that anything in the ledger had within a minute.
 """
 
 import math
@@ -23,7 +24,7 @@ Shown = Mapping[str, Any]
 NEAR = 1e-9
 LONGEST = 600
 REASON = re.compile(r"[a-z]+, [a-z_]+: ")
-"""The line of `top` that has the selected slot's decision."""
+"""The line of `top` that has the selected slot's decision; the first slot is selected."""
 
 
 def of_document(shown: Shown, ledger: Expected, recent: Recent) -> list[str]:
@@ -39,6 +40,7 @@ def of_document(shown: Shown, ledger: Expected, recent: Recent) -> list[str]:
     for row, of in zip(shown["slots"], ledger.rows, strict=False):
         found += [f"{of.slot} {each}" for each in _of_slot(row, of)]
         found += _of_decision(of.slot, row["decision"], recent) if of.is_configured else []
+        found += of_lease(of.slot, row["why"], recent) if of.is_configured else []
     sentences = [
         *(row["sentence"] for row in (*shown["alerts"], *shown["notes"])),
         *(row["why"] for row in shown["slots"]),
@@ -49,6 +51,11 @@ def of_document(shown: Shown, ledger: Expected, recent: Recent) -> list[str]:
 def of_sentences(sentences: Iterable[str], recent: Recent) -> list[str]:
     """Return the dollar figures of sentences that the ledger did not have."""
     return [f"sentence: {each} in {text!r} is not the ledger's" for text in sentences for each in recent.unknown(text)]
+
+
+def of_lease(slot: str, text: str, recent: Recent) -> list[str]:
+    """Return the rate of a sentence on a slot that no lease of this slot had."""
+    return [f"{slot} sentence: {each} in {text!r} is no lease's" for each in recent.not_of_lease(slot, text)]
 
 
 def _of_decision(slot: str, shown: Shown | None, recent: Recent) -> list[str]:
@@ -161,7 +168,8 @@ def of_page(shown: Shown, ledger: Expected, recent: Recent) -> list[str]:
         ),
         "slots": ([_row_on_page(row) for row in shown["slots"]], [_row_of(row) for row in ledger.rows]),
     }
-    return _unequal(pairs) + of_sentences(shown["sentences"], recent)
+    found = _unequal(pairs) + of_sentences(shown["sentences"], recent)
+    return found + [each for row in shown["slots"] for each in of_lease(row["slot"], row["why"], recent)]
 
 
 def _row_on_page(shown: Shown) -> tuple[object, ...]:
@@ -186,7 +194,9 @@ def of_top(screen: Sequence[str], first: Expected, last: Expected, recent: Recen
     for row in first.rows:
         found += _in_row(screen, row, recent)
     found += _in_detail(text, first)
-    found += of_sentences((line for line in screen if line.startswith("! ") or REASON.match(line)), recent)
+    reasons = [line for line in screen if REASON.match(line)]
+    found += of_sentences((*(line for line in screen if line.startswith("! ")), *reasons), recent)
+    found += [each for line in reasons for each in of_lease(first.rows[0].slot, line, recent)]
     return found + _in_events(screen, first.events)
 
 

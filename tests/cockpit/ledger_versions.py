@@ -12,10 +12,10 @@ import struct
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import sqlalchemy as sa
 
@@ -57,7 +57,25 @@ class Version:
     events: Sequence[Event]
     prices: Sequence[PriceSample]
     decisions: Sequence[RecordedDecision]
+    newest_price: dt.datetime | None = None
+    """When the newest of all its prices was seen."""
     until: float = field(default=float("inf"))
+
+
+class Span(NamedTuple):
+    """The versions that were read of a span of time; `is_covered` where the reader watched for the whole of it."""
+
+    versions: Sequence[Version]
+    is_covered: bool
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether none of its versions was missed."""
+        return self.is_covered and not any(self.gaps())
+
+    def gaps(self) -> Iterator[tuple[Version, Version]]:
+        """Yield each two versions between which one or more came and went unread."""
+        yield from (pair for pair in itertools.pairwise(self.versions) if pair[1].number != pair[0].number + 1)
 
 
 class LedgerVersions:
@@ -69,6 +87,7 @@ class LedgerVersions:
         self._trouble: BaseException | None = None
         self._path = path
         self._versions: deque[Version] = deque()
+        self._watched_until = 0.0
         self._ends = threading.Event()
         self._thread = threading.Thread(target=self._run, name="ledger-versions", daemon=True)
 
@@ -82,12 +101,16 @@ class LedgerVersions:
         if self._trouble is not None:
             raise self._trouble
 
-    def at(self, first: dt.datetime, last: dt.datetime) -> tuple[list[Version], bool]:
-        """Return the versions that may have held between two instants, and whether none of them was missed."""
+    def at(self, first: dt.datetime, last: dt.datetime) -> Span:
+        """Return the versions that may have held between two instants."""
         begin, end = first.timestamp() - SLACK_SECONDS, last.timestamp() + SLACK_SECONDS
+        is_past = self.is_past(last)
         found = [each for each in tuple(self._versions) if each.since <= end and begin <= each.until]
-        numbers = [each.number for each in found]
-        return found, all(after == before + 1 for before, after in itertools.pairwise(numbers))
+        return Span(found, is_past and bool(found) and found[0].since <= begin)
+
+    def is_past(self, last: dt.datetime) -> bool:
+        """Return whether the versions up to an instant have been read."""
+        return last.timestamp() + SLACK_SECONDS <= self._watched_until
 
     def samples(self) -> list[PriceSample]:
         """Return all prices of the present version, the oldest first."""
@@ -119,15 +142,15 @@ class LedgerVersions:
             if number is None:
                 continue
             if last is not None and number == last.number:
-                looked = before
+                looked = self._watched_until = before
                 continue
             if last is not None:
                 last.until = min(last.until, time.time())
             version = self._version(link, shared, looked)
             if version is not None:
-                looked = before
                 self.read += 1
                 self._versions.append(version)
+                looked = self._watched_until = before
                 while self._versions[0].until < before - KEPT_SECONDS:
                     self._versions.popleft()
 
@@ -152,6 +175,7 @@ def _read(link: sa.Connection, now: dt.datetime, since: float) -> Version:
     prices = price_history.history(None, None, hosts, now - DAY, None, MOST_PRICES)
     made = sa.select(schema.decisions).order_by(schema.decisions.c.decision_id.desc()).limit(MOST_DECISIONS)
     last = rows(decisions.last_per_slot())
+    (newest,) = rows(sa.select(sa.func.max(schema.prices.c.at).label("at")))
     # The version may still hold after midnight.
     days = (now.date(), now.date() + DAY)
     return Version(
@@ -163,6 +187,7 @@ def _read(link: sa.Connection, now: dt.datetime, since: float) -> Version:
         [event_rows.event_of(row) for row in rows(event_rows.between(None, None, None, (), EVENTS))],
         [price_history.sample_of(row) for row in rows(prices)],
         [decisions.decision_of(row) for row in (*rows(made), *last)],
+        newest["at"],
     )
 
 

@@ -16,11 +16,13 @@ from agent.domain.record.budget import EVERYTHING, Window
 from agent.domain.record.lease import Lease
 from agent.ledger.tables.decisions import RecordedDecision
 from tests.cockpit import expected
-from tests.cockpit.ledger_versions import Version
+from tests.cockpit.ledger_versions import Span, Version
 
 SPAN = timedelta(seconds=62)
 DOLLARS = re.compile(r"\$(\d+\.\d+)")
 NOT_KEPT = re.compile(r"expected|useful hour|sampled at|asks for a new price| lists \S+ \(|our leases explain")
+OF_LEASE = re.compile(r"(?:starting|running|wait for it to resume) at \$(\d+\.\d+)/h", re.IGNORECASE)
+"""What a sentence on a slot says that its lease pays for the GPUs."""
 Share = float | None
 
 
@@ -33,6 +35,12 @@ class Recent:
     decisions: Sequence[RecordedDecision]
     is_whole: bool
     """Whether every version of the minute was read; else nothing can be denied."""
+    at: datetime
+    rates: Mapping[str, Sequence[int]]
+    """What the leases of a slot paid for their GPUs, in rising micro-dollars; not of a slot where they may have paid
+    something else in a version that was not read."""
+    rated: set[tuple[datetime, str]]
+    """Instants and slots of which a rate was compared with these."""
 
     def unknown(self, text: str) -> list[str]:
         """Return the dollar figures of a text that no figure of the ledger comes to, rounded as they are.
@@ -41,12 +49,15 @@ class Recent:
         """
         if not self.is_whole or NOT_KEPT.search(text):
             return []
-        return [each for each in DOLLARS.findall(text) if not self._knows(each)]
+        return [each for each in DOLLARS.findall(text) if not _has(self.amounts, each)]
 
-    def _knows(self, figure: str) -> bool:
-        half = 0.5 / 10 ** len(figure.partition(".")[2]) + 1e-9
-        place = bisect_left(self.amounts, (float(figure) - half) * MICROS)
-        return place < len(self.amounts) and self.amounts[place] <= (float(figure) + half) * MICROS
+    def not_of_lease(self, slot: str, text: str) -> list[str]:
+        """Return the rate that a sentence on a slot gives for its lease, where no lease of the slot had that rate."""
+        shown = OF_LEASE.search(text)
+        if shown is None or slot not in self.rates:
+            return []
+        self.rated.add((self.at, slot))
+        return [] if _has(self.rates[slot], shown[1]) else [shown[1]]
 
     def may_show(self, slot: str, shown: str) -> bool:
         """Return whether whole per cents, or "-", may be the useful share of a slot."""
@@ -60,15 +71,24 @@ class Recent:
         return cents is not None and bool(known) and min(known) - 1 <= int(cents[1]) <= max(known) + 1
 
 
+def _has(amounts: Sequence[int], figure: str) -> bool:
+    """Return whether one of these rising micro-dollars is a figure, rounded as it is."""
+    half = 0.5 / 10 ** len(figure.partition(".")[2]) + 1e-9
+    place = bisect_left(amounts, (float(figure) - half) * MICROS)
+    return place < len(amounts) and amounts[place] <= (float(figure) + half) * MICROS
+
+
 @dataclass(slots=True)
 class RecentVersions:
     """Reads versions once, since each lies within the last minute of many screens."""
 
     config: Config
+    rated: set[tuple[datetime, str]] = field(default_factory=set)
     _known: dict[tuple[int, float], tuple[frozenset[int], Mapping[str, frozenset[Share]]]] = field(default_factory=dict)
 
-    def of(self, versions: Sequence[Version], are_all: bool, last: datetime) -> Recent:
-        """Return what these versions come to, the last of them up to `last`."""
+    def of(self, span: Span, last: datetime) -> Recent:
+        """Return what the versions of a span come to, the last of them up to `last`."""
+        versions = span.versions
         amounts: set[int] = set()
         shares: dict[str, set[Share]] = {}
         for version in versions:
@@ -78,7 +98,7 @@ class RecentVersions:
                 shares.setdefault(slot, set()).update(found)
         decided = versions[-1].decisions if versions else ()
         each = {slot: frozenset(found) for slot, found in shares.items()}
-        return Recent(sorted(amounts), each, decided, is_whole=are_all)
+        return Recent(sorted(amounts), each, decided, span.is_whole, last, _rates(span), self.rated)
 
     def _of_one(self, version: Version, last: datetime) -> tuple[frozenset[int], Mapping[str, frozenset[Share]]]:
         is_over = version.until < last.timestamp()
@@ -94,6 +114,29 @@ class RecentVersions:
         if is_over:
             self._known[key] = found
         return found
+
+
+def _rates(span: Span) -> dict[str, list[int]]:
+    """Return the GPU rates of the leases of each slot, if no unread version can have had another one.
+
+    A slot whose leases paid the same before and after an unread version paid the same in it: such versions last for
+    milliseconds, and a rate changes by an order or with a lease.
+    """
+    if not span.is_covered:
+        return {}
+    found: dict[str, set[int]] = {}
+    for version in span.versions:
+        for slot, rates in _paid(version).items():
+            found.setdefault(slot, set()).update(rates)
+    unsure = {slot for one, other in span.gaps() for slot in found if _paid(one).get(slot) != _paid(other).get(slot)}
+    return {slot: sorted(rates) for slot, rates in found.items() if slot not in unsure}
+
+
+def _paid(version: Version) -> dict[str, set[int]]:
+    found: dict[str, set[int]] = {}
+    for lease in version.memory.leases.values():
+        found.setdefault(str(lease.slot), set()).add(lease.gpu_rate.micros)
+    return found
 
 
 def _end_of(version: Version, last: datetime) -> datetime:

@@ -4,7 +4,7 @@ import asyncio
 import dataclasses
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from agent.config.settings import Config
@@ -13,14 +13,11 @@ from tests.cockpit.expected import Expected, expected
 from tests.cockpit.ledger_versions import LedgerVersions
 from tests.cockpit.recent import Recent, RecentVersions
 
-SETTLED_SECONDS = 0.5
-"""After this time the versions of an instant have been read."""
-READING = timedelta(seconds=10)
-"""Savings are read within this time after their date. Assumed."""
-CYCLE = timedelta(seconds=30)
-"""A price is in the ledger within this time after it was seen. Assumed."""
+LOOK_SECONDS = 0.1
+PATIENCE_SECONDS = 30.0
+"""What is not read by then is unjudged; versions are kept longer than this and the minute before."""
 CARD_SECONDS = 10.0
-"""The feed has the savings that the page shows within this time."""
+"""A card is unjudged if the feed has not told its savings by then."""
 Comparison = Callable[[Expected, Expected, Recent], list[str]]
 """Returns what differs from the ledger at the first and the last instant of a span, and in the minute before."""
 
@@ -34,11 +31,13 @@ class Verdicts:
     judged: Counter[str] = dataclasses.field(default_factory=Counter)
     unjudged: Counter[str] = dataclasses.field(default_factory=Counter)
     wrong: list[str] = dataclasses.field(default_factory=list)
+    rated: set[tuple[datetime, str]] = dataclasses.field(default_factory=set)
+    """The instants and slots of which a sentence's rate was compared with the leases of that slot."""
     _recent: RecentVersions = dataclasses.field(init=False)
     _savings: dict[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._recent = RecentVersions(self.config)
+        self._recent = RecentVersions(self.config, self.rated)
 
     async def judge(
         self, who: str, first: datetime, last: datetime, comparisons: Sequence[Comparison], *, is_whole: bool = True
@@ -48,40 +47,55 @@ class Verdicts:
         Several comparisons are of the same figures, drawn in several steps; where they may never have been whole,
         `is_whole` is false. A version that came and went unread might be the one that was shown.
         """
-        await asyncio.sleep(SETTLED_SECONDS)
-        versions, are_all = self.versions.at(first, last)
+        await self._read_up_to(last)
+        span = self.versions.at(first, last)
         found: list[list[str]] = []
-        minute = self._recent.of(*self.versions.at(first - recent.SPAN, last), last)
-        for version in versions:
+        minute = self._recent.of(self.versions.at(first - recent.SPAN, last), last)
+        for version in span.versions:
             ledger = expected(version, first, self.config), expected(version, last, self.config)
             found += [compare(*ledger, minute) for compare in comparisons]
             if not all(found):
                 self.judged[who] += 1
                 return
-        if not found or not are_all or not is_whole:
+        if not found or not span.is_whole or not is_whole:
             self.unjudged[who] += 1
             return
         self.judged[who] += 1
         self.wrong.append(f"{who} of {first.isoformat()}: " + "; ".join(min((len(each), each) for each in found)[1]))
 
-    async def judge_savings(self, shown: Mapping[str, Any] | None) -> None:
-        """Judge the savings of a message by their own date: the first of each date by the ledger, the others by it."""
+    async def _read_up_to(self, last: datetime) -> None:
+        """Wait until the versions up to an instant have been read, but not for ever."""
+        for _ in range(round(PATIENCE_SECONDS / LOOK_SECONDS)):
+            if self.versions.is_past(last):
+                return
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def judge_savings(self, shown: Mapping[str, Any] | None, came: datetime) -> None:
+        """Judge the savings of a message by their own date: the first of each date by the ledger, the others by it.
+
+        They were read of the ledger between their date and the instant at which their first message `came`.
+        """
         if shown is None:
             return
         first = self._savings.setdefault(shown["as_of"], shown)
         if first is not shown:
             self.wrong += [] if first == shown else [f"savings: shown {dict(shown)}, before {dict(first)}"]
             return
-        await asyncio.sleep(SETTLED_SECONDS + READING.total_seconds())
+        await self._read_up_to(came)
         at = datetime.fromisoformat(shown["as_of"])
+        span = self.versions.at(at, came)
         samples = await asyncio.to_thread(self.versions.samples)
-        # Neither the version nor the last prices that it read are told.
-        cuts = {at, *(each.at for each in samples if at - CYCLE <= each.at <= at + READING)}
-        asks = [savings.Asks.up_to(cut, samples) for cut in sorted(cuts)]
-        lines = [version.lines for version in self.versions.at(at, at + READING)[0]]
+        # Which version it read is not told, and lines and prices may be of two.
+        cuts = sorted({each.newest_price for each in span.versions if each.newest_price is not None})
+        asks = [savings.Asks.up_to(cut, samples) for cut in cuts] or [savings.Asks({})]
         figures = {key: value for key, value in shown.items() if key not in {"as_of", "since"}}
+        lines = [each.lines for each in span.versions]
+        is_right = any(savings.saved(mine, each, at) == figures for mine in lines for each in asks)
+        if not is_right and not span.is_whole:
+            self.unjudged["savings"] += 1
+            return
         self.judged["savings"] += 1
-        if not any(savings.saved(mine, each, at) == figures for mine in lines for each in asks):
+        if not is_right:
             wanted = [savings.saved(mine, asks[-1], at) for mine in lines[-1:]]
             self.wrong.append(f"savings of {at.isoformat()}: shown {figures}, ledger {wanted}")
         month = datetime(at.year, at.month, 1, tzinfo=UTC)

@@ -63,7 +63,7 @@ PAGE = """() => {
     slots: rows("Slots").map(row => ({
       slot: text(row.querySelector("th")), state: text(cell(row, "State")), where: parts(cell(row, "Where")),
       gpu: parts(cell(row, "GPU")).map(part => part.replace("\\u00d7", "x")), pays: parts(cell(row, "Pays per hour")),
-      prices: [...row.querySelectorAll(".chart")].map(trail),
+      prices: [...row.querySelectorAll(".chart")].map(trail), why: text(cell(row, "Why")),
     })),
   };
 }"""
@@ -77,7 +77,7 @@ async def watch_feed(socket: Path, verdicts: Verdicts) -> None:
             if message.event != "gone":
                 at = datetime.fromisoformat(message.body["as_of"])
                 judging.create_task(verdicts.judge("feed", at, at, [partial(_of_message, message)]))
-                judging.create_task(verdicts.judge_savings(message.body["money"]["savings"]))
+                judging.create_task(verdicts.judge_savings(message.body["money"]["savings"], datetime.now(UTC)))
 
 
 def _of_message(message: Message, ledger: Expected, _: Expected, recent: Recent) -> list[str]:
