@@ -49,9 +49,10 @@ class Decision(msgspec.Struct, frozen=True):
 
 
 class Measured(msgspec.Struct, frozen=True):
-    """What the guard of a lease measured last; a host may lie in it. `progress` is in the work's own unit.
+    """What the guard of a lease measured last; the host could falsify these figures.
 
-    `kept_at` is when the last checkpoint in the bucket was taken, or the stretch of running began without one.
+    `progress` is in the work's own unit. `kept_at` is when the last checkpoint in the bucket was taken, or the stretch
+    of running began without one.
     """
 
     told_at: Instant
