@@ -63,14 +63,48 @@ def test_an_order_for_another_container_of_the_slot_is_none(tmp_path: Path) -> N
     status, disk = GuardStatus("L1", None, tmp_path), DiskState(tmp_path / "home", 1)
     notes = BucketNotes(MemoryStore(), "root")
     carrier = CheckpointCarrier(settings, notes, clock, GuardOutput(), status, disk, None)
-    later = clock.now() + 1e6
+    carrier._due = clock.now()
 
     def wants(order: str | None, lease: str | None, *, is_quiet: bool) -> bool:
         named = {} if lease is None else {"lease": lease}
         carrier.take_order({"version": 1, "checkpoint": order, "quiet": is_quiet, **named})
-        return carrier._is_wanted(later)
+        return carrier._is_wanted(clock.now())
 
     assert wants("order-1", "L2", is_quiet=True), "the interval of this one goes on"
     assert not wants(None, "L1", is_quiet=True)
     assert not wants(None, None, is_quiet=True)
     assert wants("order-1", "L1", is_quiet=True)
+
+
+class StillClock(GuardClock):
+    """A clock that stands until it is moved."""
+
+    seconds = 1_000.0
+
+    def now(self) -> float:
+        return self.seconds
+
+
+def test_an_order_keeps_the_interval_back_for_half_an_hour_and_one_written_anew_for_as_long_again(
+    tmp_path: Path,
+) -> None:
+    told = {"version": 1, "paths": [str(tmp_path)], "lease": "L1", "ask": "none", "interval_seconds": 0}
+    settings, clock = guard_settings.read({"GPUBID_GUARD": json.dumps(told)}), StillClock()
+    status, disk = GuardStatus("L1", None, tmp_path), DiskState(tmp_path / "home", 1)
+    (tmp_path / "home").mkdir()
+    carrier = CheckpointCarrier(settings, BucketNotes(MemoryStore(), "root"), clock, GuardOutput(), status, disk, None)
+    disk.keep(answered="order-1")
+
+    def wants(written: int, passed: float) -> bool:
+        clock.seconds += passed
+        carrier.take_order(
+            {"version": 1, "written_sequence": written, "checkpoint": "order-1", "quiet": True, "lease": "L1"}
+        )
+        return carrier._is_wanted(clock.now())
+
+    assert not wants(1, 0.0)
+    assert not wants(1, 1_799.0)
+    assert wants(1, 1.0), "the daemon that wrote it may be gone"
+    assert wants(1, 86_400.0), "each look finds the same order"
+    assert not wants(2, 0.0)
+    assert wants(2, 1_800.0)

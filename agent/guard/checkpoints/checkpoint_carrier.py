@@ -28,6 +28,8 @@ PATIENCE_SECONDS = 600.0
 """How long an asked program has to begin with a checkpoint, before one that it made earlier is taken."""
 ASK_AGAIN_SECONDS, RETRY_SECONDS = 10.0, 30.0
 """A program may install its handler late."""
+QUIET_SECONDS = 1_800.0
+"""An order keeps the interval back no longer: the daemon that wrote it may be gone."""
 _LONGEST_ID = 200
 
 
@@ -62,7 +64,8 @@ class CheckpointCarrier:
         self._last_asked: float | None = None
         self._order: str | None = None
         self._asked_for: str | None = None
-        self._is_quiet = False
+        self._quiet_until: float | None = None
+        self._quiet_by: tuple[object, ...] | None = None
         self._is_ending = self._is_idle = False
         self._has_leftover = False
         self._is_deaf = settings.ask != ASK_SIGUSR1
@@ -92,12 +95,19 @@ class CheckpointCarrier:
         Two containers of one slot find one order: that of another lease is none.
         """
         is_ours = order.get("lease") in (None, self._settings.lease)
-        self._is_quiet = is_ours and order.get("quiet") is True
         wanted = order.get("checkpoint")
+        self._keep_quiet(order if is_ours and order.get("quiet") is True else None)
         if is_ours and isinstance(wanted, str) and 0 < len(wanted) <= _LONGEST_ID and wanted != self._order:
             self._order = wanted
             self._asked_wall = None
             self._woken.set()
+
+    def _keep_quiet(self, order: Mapping[str, Any] | None) -> None:
+        """Make none by the interval for `QUIET_SECONDS` from the first look at an order, and from each that is new."""
+        by = None if order is None else (order.get("written_sequence"), order.get("checkpoint"))
+        if by != self._quiet_by:
+            self._quiet_until = None if by is None else self._clock.now() + QUIET_SECONDS
+            self._quiet_by = by
 
     def end_soon(self) -> None:
         """Ask for a last checkpoint: the instance is about to be stopped."""
@@ -199,7 +209,8 @@ class CheckpointCarrier:
         if self._has_leftover or self._last_asked is not None:
             return True
         is_ordered = self._order is not None and self._order != self._disk.facts.get("answered")
-        return is_ordered or self._is_ending or (now >= self._due and not self._is_quiet)
+        is_quiet = self._quiet_until is not None and now < self._quiet_until
+        return is_ordered or self._is_ending or (now >= self._due and not is_quiet)
 
     def _ask_work(self, now: float) -> None:
         self._asked, self._asked_wall, self._asked_for = now, self._clock.wall(), self._order
