@@ -18,6 +18,7 @@ def launcher(registry: ProcessRegistry, key_of: Callable[[str], str]) -> Callabl
     """Return the function that starts the real processes of a pod; `key_of` gives the key of its container."""
 
     def launch(pod: Pod) -> None:
+        """Make the pod's disk and ports, and start its command with the variables that RunPod sets."""
         made = registry.made(f"runpod-{pod.pod_id}", pod.ports, has_volume=pod.volume_gb > 0)
         pod.process = made
         env = {
