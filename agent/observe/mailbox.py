@@ -106,16 +106,27 @@ class Mailbox:
         """The last reports; another mapping whenever one of them changed."""
 
     async def look(self, wanted: Sequence[MailboxTarget]) -> None:
-        """Start the readings that are due, wait a moment, and keep the last reports of these leases."""
-        is_first = any(each.lease not in self._asked for each in wanted)
+        """Start the readings that are due, wait a moment, and keep the last reports of these leases.
+
+        After a start all are read for the first time: as many rounds as the first patience has time for.
+        """
+        leases = {target.lease for target in wanted}
+        patience = PATIENCE_SECONDS if leases <= self._asked.keys() else FIRST_PATIENCE_SECONDS
+        now = asyncio.get_running_loop().time
+        until = now() + patience
+        while True:
+            self._begin(wanted)
+            if self._running:
+                await asyncio.wait(self._running.values(), timeout=max(until - now(), 0.0))
+            self._collect(leases)
+            if now() >= until or leases <= self._asked.keys():
+                return
+
+    def _begin(self, wanted: Iterable[MailboxTarget]) -> None:
         for target in wanted:
             if self._is_due(target) and len(self._running) < MOST_AT_ONCE:
                 self._asked[target.lease] = self._clock.monotonic()
                 self._running[target.lease] = self._spawn(self._read(target))
-        if self._running:
-            patience = FIRST_PATIENCE_SECONDS if is_first else PATIENCE_SECONDS
-            await asyncio.wait(self._running.values(), timeout=patience)
-        self._collect({target.lease for target in wanted})
 
     async def close(self) -> None:
         """End every reading."""

@@ -185,6 +185,21 @@ async def test_at_most_so_many_are_read_at_once() -> None:
     await box.close()
 
 
+async def test_after_a_start_more_leases_than_are_read_at_once_are_all_read_in_the_first_look(
+    server: S3Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mailbox, "FIRST_PATIENCE_SECONDS", 60.0)  # For a machine with much else to do.
+    leases = [f"{number:02x}" for number in range(mailbox.MOST_AT_ONCE + 4)]
+    note = {"version": 1, "silent_seconds": 21_600, "written": 1}
+    for lease in leases:
+        await put(server, f"deadman-{lease}.json", {**note, "lease": lease})
+    box = Mailbox(SteppedClock(builders.NOW), asyncio.create_task, lambda _: SECRET)
+    await box.look([MailboxTarget(lease, server.place(), FOLDER, is_urgent=False) for lease in leases])
+    await asyncio.gather(*box._running.values())
+    await box.look([MailboxTarget(lease, server.place(), FOLDER, is_urgent=False) for lease in leases])
+    assert sorted(lease for lease, report in box.reports.items() if report.switch) == leases
+
+
 def _hung(work: object, started: list[object]) -> asyncio.Task[GuardReport | None]:
     async def hang() -> GuardReport | None:
         await asyncio.sleep(3600)
