@@ -126,9 +126,12 @@ class SignsOfLife:
 
     async def spread(self, workloads: Iterable[Workload]) -> str:
         """Write what changed, wait for it, and return in words whom it reached."""
-        self.look(workloads)
-        if self._running:
-            await asyncio.wait(self._running.values())
+        known = tuple(workloads)
+        # What was being written already has the word from before.
+        for _ in range(2):
+            self.look(known)
+            if self._running:
+                await asyncio.wait(self._running.values())
         absent_until = self._ledger.recollection(self._clock.now()).absent_until
         waiting = [each for each in self._switches if each.after is not None]
         reached = [each for each in waiting if self._known[each.key].absent_until == absent_until]
