@@ -118,6 +118,8 @@ async def test_the_first_rent_claims_the_folder_and_leaves_the_claim_of_another(
     assert await claimed(work, "f2") == (mine, ["guard.folder_claimed"])
     assert await claimed(replace(work, name="other")) == (mine, ["guard.folder_claimed"])
     assert await claimed(replace(work, name="fit", was="train")) == ({**mine, "workload": "fit"}, [])
+    await asyncio.to_thread(server.put, "train/claim.json", b"{}".ljust(10_000))
+    assert await claimed(work) == ({}, ["guard.folder_claimed"])
     await asyncio.to_thread(server.put, "train/claim.json", b"[")
     with pytest.raises(json.JSONDecodeError):
         await claimed(work)

@@ -96,8 +96,9 @@ async def test_a_missing_credential_has_no_second_line(tmp_path: Path, monkeypat
         (b'{"version":1,"fleet":"000000000000","workload":"train"}', "fleet 000000000000, workload train"),
         (b'{"version":1,"fleet":"f1ee7f1ee7f1","workload":"other"}', "fleet f1ee7f1ee7f1, workload other"),
         (b"[", "nobody can read whose it is"),
+        (b" " * 10_000, "nobody can read whose it is"),
     ],
-    ids=["none", "ours", "another fleet", "another workload", "unreadable"],
+    ids=["none", "ours", "another fleet", "another workload", "unreadable", "oversized"],
 )
 async def test_a_folder_that_another_fleet_or_workload_has_claimed_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, claim: bytes | None, said: str

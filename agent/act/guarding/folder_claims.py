@@ -3,7 +3,7 @@
 import structlog
 
 from agent.buckets.bucket_client import BucketClient
-from agent.buckets.bucket_errors import BucketTaken
+from agent.buckets.bucket_errors import BucketTaken, BucketTooLarge
 from agent.domain.work import folder_claim
 from agent.domain.work.workload import Workload
 
@@ -17,9 +17,12 @@ async def claim(client: BucketClient, fleet_id: str, work: Workload) -> None:
 
     Raises:
         BucketAway: nobody knows whose it is.
-        BucketTooLarge: what is there is no claim.
     """
-    mine, found = folder_claim.of(fleet_id, work), await client.read(folder_claim.NAME, MOST_BYTES)
+    mine = folder_claim.of(fleet_id, work)
+    try:
+        found = await client.read(folder_claim.NAME, MOST_BYTES)
+    except BucketTooLarge:
+        found = b""  # Something is there, and it is no claim of ours.
     theirs = folder_claim.read(found)
     if found is None:
         try:

@@ -50,11 +50,13 @@ def _fleet_id(config: "Config") -> str:
 async def _claims(work: "Workload", place: "Bucket", secret: str, fleet_id: str) -> list[Line]:
     """Return a failure where the folder belongs to another fleet or workload, by the claim in it."""
     from agent.buckets.bucket_client import BucketClient
-    from agent.buckets.bucket_errors import BucketError
+    from agent.buckets.bucket_errors import BucketError, BucketTooLarge
     from agent.domain.work import folder_claim
 
     try:
         found = await BucketClient(place, secret).read(folder_claim.NAME, MOST_CLAIM)
+    except BucketTooLarge:
+        found = b""
     except (BucketError, ValueError):
         # The line of the bucket itself says so.
         return []
