@@ -26,11 +26,13 @@ from agent.domain.record.budget import Scope
 from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.hold import OperatorHold
+from agent.domain.record.host_check import HostCheck
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
 from agent.domain.record.tally import Tally
 from agent.domain.record.told_crossing import ToldCrossing
 from agent.domain.slot import Slot
+from agent.domain.work.carried_checkpoint import CheckpointProof
 from agent.domain.work.deadline import Progress, Speed, Start
 from agent.domain.work.guard_report import GuardReport
 from agent.domain.work.ready_sign import Sighting
@@ -183,10 +185,16 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
     """What looking taught of interruptible capacity, by workload with a deadline."""
     guard_reports: Mapping[str, GuardReport] = {}
     """What guards last said, by the id of the intent that rented their lease."""
+    orders_written: Mapping[str, datetime] = {}
+    """When each order to a guard was sent that its bucket took, by the order's id; unknown before this run's start."""
+    checkpoint_proofs: Mapping[str, CheckpointProof] = {}
+    """What comparisons of paused leases' checkpoints with their buckets last showed, by the id of the rent's intent."""
     guard_figures: Mapping[str, GuardFigures] = {}
     """What guards measured, by lease id, of the last leases too."""
     guard_notices: tuple[NoticeGiven, ...] = ()
     """The notices that losses to markets gave."""
+    host_checks: Mapping[str, HostCheck] = {}
+    """What guards measured of their hosts, by lease id, of the last leases too."""
 
     def workload(self, name: str) -> Workload | None:
         """Return the workload of that name, or None."""

@@ -12,6 +12,7 @@ from agent.domain.market.interruption import Loss
 from agent.domain.market.market_notice import NoticeGiven
 from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.guard_run import GuardRun
+from agent.domain.record.host_check import HostCheck
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
 from agent.domain.record.rest import Rest
@@ -46,6 +47,7 @@ class Changes:
     guard_runs: list[GuardRun] = field(default_factory=list)
     guard_figures: list[GuardFigures] = field(default_factory=list)
     guard_notices: list[NoticeGiven] = field(default_factory=list)
+    host_checks: list[HostCheck] = field(default_factory=list)
     settles_loss: bool = False
     absence: Absence | None = None
 
@@ -119,6 +121,7 @@ class Changes:
         for told in self.guard_figures:
             memory.put_guard_figures(told)
         memory.put_notices(self.guard_notices)
+        memory.put_host_checks(self.host_checks)
         memory.counted_again |= self.counted_again
         memory.was_lost = memory.was_lost and not self.settles_loss
         if self.absence is not None:

@@ -28,6 +28,8 @@ from agent.ledger.transaction import ABSENT_UNTIL, ACCOUNT, COUNTED_AGAIN, WAS_L
 
 MOST_LOSSES = 10_000
 
+_CHECKS = (guard_rows.LAST_CHECKS, guard_rows.OPEN_CHECKS)
+
 
 def recall(link: sa.Connection, now: dt.datetime) -> Memory:
     """Return the memory from the tables; spend from the first of last month on, as clocks may be set back.
@@ -59,6 +61,8 @@ def recall(link: sa.Connection, now: dt.datetime) -> Memory:
     memory.guard_figures = {told.lease_id: told for told in sorted(figures, key=lambda told: told.told_at)}
     given = (guard_rows.notice_of(row) for row in rows(link, guard_rows.LAST_NOTICES))
     memory.guard_notices = tuple(sorted(given, key=lambda notice: notice.told_at))
+    checks = (guard_rows.check_of(row) for query in _CHECKS for row in rows(link, query))
+    memory.host_checks = {each.lease_id: each for each in sorted(checks, key=lambda each: each.checked_at)}
     memory.losses = _losses(link, now)
     _recall_progress(link, now, memory)
     single = meta(link)

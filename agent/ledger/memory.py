@@ -17,6 +17,7 @@ from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.hold import OperatorHold
+from agent.domain.record.host_check import HostCheck
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
 from agent.domain.record.rest import Rest
@@ -24,7 +25,7 @@ from agent.domain.record.tally import Tally
 from agent.domain.record.told_crossing import ToldCrossing
 from agent.domain.slot import Slot
 from agent.domain.work.deadline import Progress, Speed, Start
-from agent.ledger.tables.guard_rows import MOST_GUARD_FIGURES, MOST_NOTICES
+from agent.ledger.tables.guard_rows import MOST_CHECKS, MOST_GUARD_FIGURES, MOST_NOTICES
 from agent.ledger.tables.price_history import Key, Pair
 from agent.ledger.tables.progress_rows import MOST_STARTS
 from agent.ledger.tables.types import EPOCH
@@ -90,6 +91,8 @@ class Recollection:
     """What guards measured, by lease id: of the last leases."""
     guard_notices: tuple[NoticeGiven, ...] = ()
     """The notices that losses gave, the last ones."""
+    host_checks: Mapping[str, HostCheck] = field(default_factory=dict)
+    """What guards measured of their hosts, by lease id: of the last leases."""
     absent_until: dt.datetime | None = None
     """Until when a person said that the daemon will be away; None: nobody did."""
 
@@ -129,6 +132,7 @@ class Memory:
     guard_runs: list[GuardRun] = field(default_factory=list)
     guard_figures: dict[str, GuardFigures] = field(default_factory=dict)
     guard_notices: tuple[NoticeGiven, ...] = ()
+    host_checks: dict[str, HostCheck] = field(default_factory=dict)
     was_lost: bool = False
     absent_until: dt.datetime | None = None
     counted_again: set[str] = field(default_factory=set)
@@ -217,6 +221,15 @@ class Memory:
         """Remember what losses gave, the last ones."""
         self.guard_notices = (*self.guard_notices, *given)[-MOST_NOTICES:]
 
+    def put_host_checks(self, told: Iterable[HostCheck]) -> None:
+        """Remember checks: of every open lease, and of the ended ones that were checked last."""
+        new = {each.lease_id: each for each in told}
+        if not new:
+            return
+        kept = {key: one for key, one in self.host_checks.items() if key not in new} | new
+        surplus = [key for key in kept if key not in self.leases][:-MOST_CHECKS]
+        self.host_checks = {key: one for key, one in kept.items() if key not in surplus}
+
     def put_capacity(self, changed: Mapping[tuple[str, str], Capacity | None]) -> None:
         """Remember pools, and forget those that are None."""
         merged = {**self.capacity, **changed}
@@ -281,6 +294,7 @@ class Memory:
             guard_runs=tuple(self.guard_runs),
             guard_figures=self.guard_figures,
             guard_notices=self.guard_notices,
+            host_checks=self.host_checks,
             absent_until=self.absent_until,
         )
 

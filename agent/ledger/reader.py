@@ -18,6 +18,7 @@ from agent.domain.money import Usd
 from agent.domain.record.account import Line, Taken
 from agent.domain.record.event import Event
 from agent.domain.record.guard_run import GuardRun
+from agent.domain.record.host_check import HostCheck
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
 from agent.domain.record.shadow_account import Counted, ShadowAccount, ShadowDecision
@@ -226,6 +227,11 @@ class Reader:
     async def notices(self) -> list[NoticeGiven]:
         """Return the notices that losses to markets gave, the last told first."""
         return await self._all(guard_rows.LAST_NOTICES, guard_rows.notice_of)
+
+    async def host_checks(self) -> list[HostCheck]:
+        """Return what guards measured of their hosts: on every open lease, and on the ended ones checked last."""
+        ended = await self._all(guard_rows.LAST_CHECKS, guard_rows.check_of)
+        return ended + await self._all(guard_rows.OPEN_CHECKS, guard_rows.check_of)
 
     async def hosts(self) -> list[HostRecord]:
         """Return our record of every host."""

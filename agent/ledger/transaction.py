@@ -24,6 +24,7 @@ from agent.domain.record import lease as leases_domain
 from agent.domain.record.event import Event
 from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.guard_run import GuardRun
+from agent.domain.record.host_check import HostCheck
 from agent.domain.record.intent import Intent, IntentState
 from agent.domain.record.lease import Lease
 from agent.domain.record.paid_time import Phases
@@ -186,6 +187,11 @@ class Transaction:
         self._news.guard_figures.append(told)
         self._write(guard_rows.MEASURED, guard_rows.figures_row(told))
 
+    def keep_host_check(self, told: HostCheck) -> None:
+        """Store what a guard measured of the host of a lease, instead of its earlier check."""
+        self._news.host_checks.append(told)
+        self._write(guard_rows.CHECKED, dataclasses.asdict(told))
+
     def add_notice(self, given: NoticeGiven) -> None:
         """Store the notice that a loss to a market gave."""
         self._news.guard_notices.append(given)
@@ -236,7 +242,7 @@ class Transaction:
             self._write(rest_rows.STORED, rest_rows.row(rest))
 
     def lift_rest(self, place: tuple[str, str]) -> None:
-        """End what rests at a place, by scope and key, at once: a person said so."""
+        """End what rests at a place, by scope and key, at once: a person said so, or its ground is gone."""
         self._news.rests[place] = None
         self._write(rest_rows.LIFTED, rest_rows.named(place))
 

@@ -39,7 +39,9 @@ def test_every_earlier_schema_is_kept() -> None:
 def test_it_is_led_to_the_present_schema(dump: Path, present: Mapping[str, str], tmp_path: Path) -> None:
     path = tmp_path / "ledger.sqlite"
     keep_ledgers.make(dump.stem, path)
+    rests = "SELECT * FROM cooldowns ORDER BY scope, key"
     with closing(sqlite3.connect(path)) as raw:
+        resting = raw.execute(rests).fetchall()
         before = {
             "leases": raw.execute("SELECT count(*) FROM leases").fetchone()[0],
             "events": raw.execute("SELECT count(*) FROM events").fetchone()[0],
@@ -51,6 +53,9 @@ def test_it_is_led_to_the_present_schema(dump: Path, present: Mapping[str, str],
     assert found.revision == schema.REVISION
     assert {table: found.counted[table] for table in before} == before
     assert before["leases"] > 0
+    assert resting
+    with closing(sqlite3.connect(path)) as raw:
+        assert raw.execute(rests).fetchall() == resting
     assert definitions(path) == present, "a migration that a release ran was edited: write another one"
     assert migrate.stored_revision(path.with_name(f"{path.name}.schema-{dump.stem}.sqlite")) == dump.stem
 

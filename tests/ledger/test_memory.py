@@ -21,6 +21,7 @@ from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.hold import EVERYTHING, OperatorHold, Word, of_market, place_of
+from agent.domain.record.host_check import HostCheck
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import LeaseState
 from agent.domain.slot import Slot
@@ -247,4 +248,25 @@ async def test_figures_of_open_leases_are_never_forgotten_for_those_of_ended_one
         tx.update_lease(dataclasses.replace(held[0], state=LeaseState.ENDED, ended_at=NOW))
         tx.keep_guard_figures(told(1))
     assert set(ledger.recollection().guard_figures) == kept - {"lease-0"}
+    await ledger.close()
+
+
+async def test_checks_of_open_leases_and_the_last_of_ended_ones_are_remembered(path: Path) -> None:
+    def told(number: int) -> HostCheck:
+        at = NOW + dt.timedelta(seconds=number)
+        return HostCheck(f"lease-{number}", "vast", f"h{number}", "", GpuModel("RTX 4090"), 1, 80.0, at, 100.0)
+
+    ledger = await Ledger.open(path, clock=SteppedClock(NOW))
+    most = guard_rows.MOST_CHECKS
+    async with ledger.transaction() as tx:
+        tx.open_lease(lease(0, lease_id="lease-0", slot=Slot("w", 0)))
+        for number in range(most + 5):
+            tx.keep_host_check(told(number))
+    kept = {f"lease-{number}" for number in [0, *range(5, most + 5)]}
+    assert set(ledger.recollection().host_checks) == kept
+    await ledger.close()
+    ledger = await Ledger.open(path, clock=SteppedClock(NOW))
+    assert set(ledger.recollection().host_checks) == kept
+    reader = await ledger.reader()
+    assert {each.lease_id for each in await reader.host_checks()} == kept
     await ledger.close()

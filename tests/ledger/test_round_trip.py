@@ -10,6 +10,7 @@ import pytest
 import sqlalchemy as sa
 from hypothesis import given
 
+from agent.domain.market.gpu import GpuModel
 from agent.domain.market.host import HostRecord
 from agent.domain.market.market_notice import NoticeGiven
 from agent.domain.market.price import PriceSample
@@ -17,6 +18,7 @@ from agent.domain.money import Usd
 from agent.domain.record.event import Event
 from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.guard_run import GuardRun
+from agent.domain.record.host_check import HostCheck
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
 from agent.domain.record.rest import Rest
@@ -104,6 +106,17 @@ def test_guard_figures(link: sa.Connection, place: Slot, lease: str, name: str, 
     ):
         row = guard_rows.figures_row(told)
         assert guard_rows.figures_of(stored(link, guard_rows.MEASURED, row, schema.guard_figures)) == told
+
+
+@given(values.ids, values.texts, values.times)
+def test_host_checks(link: sa.Connection, lease: str, owner: str, at: dt.datetime) -> None:
+    model = GpuModel("RTX 4090")
+    for told in (
+        HostCheck(lease, "vast", "h1", owner, model, 2, 160.0, at),
+        HostCheck(lease, "vast", "h1", owner, model, 1, 0.0, at, 150.5, 24.0, 22.0, 900.0, 0.75),
+    ):
+        row = dataclasses.asdict(told)
+        assert guard_rows.check_of(stored(link, guard_rows.CHECKED, row, schema.host_checks)) == told
 
 
 @given(values.ids, values.times, values.times)

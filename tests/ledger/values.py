@@ -111,7 +111,10 @@ of_guard = st.fixed_dictionaries(
     {
         "guard_run": maybe(st.integers(1, 10_000)),
         "checkpoint_asked_at": maybe(times),
+        "checkpoint_taken_at": maybe(times),
+        "checkpoint_verified_at": maybe(times),
         "guard_terms": maybe(texts),
+        "vram_mb": maybe(st.integers(0, 10**6)),
     }
 )
 """What a lease has only of its guard."""

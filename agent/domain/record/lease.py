@@ -163,6 +163,13 @@ class Lease:
     """When its guard was last asked for a checkpoint before an ending of our own."""
     guard_terms: str | None = None
     """The terms that its guard was told at the rent, as JSON (`kept_terms.py` of the domain)."""
+    checkpoint_taken_at: datetime | None = None
+    """When the last checkpoint on its paused disk was taken; None where nobody knows."""
+    checkpoint_verified_at: datetime | None = None
+    """When the bucket was last found to have that checkpoint or a later one whole; it counts for the present pause."""
+
+    vram_mb: int | None = None
+    """The memory of one GPU that its offer promised; None: nobody recorded it."""
 
     @property
     def agreed(self) -> UsdPerHour:

@@ -22,14 +22,16 @@ class Counted(StrEnum):
     """The one move that a slot of a service has had in this cool-off."""
     UNDERBID = "underbid"
     """Bids on an offer that were refused as too low: its quote may stay stale for hours."""
+    UNTAKEN = "untaken"
+    """Orders of a kind for a lease that its market does not take, since the first of them."""
 
 
 OF_THE_WORKLOAD = frozenset({Counted.FAST_EXIT, Counted.FAILED_START})
 """What counts against a workload; what was counted is forgotten when an operator lets the workload go on."""
 
 
-AT_A_PLACE = frozenset({Counted.RAN, Counted.FAST_EXIT, Counted.FAILED_START})
-"""What counts once for each host or lease on which it happened."""
+AT_A_PLACE = frozenset({Counted.RAN, Counted.FAST_EXIT, Counted.FAILED_START, Counted.UNTAKEN})
+"""What counts by itself for each host or lease on which it happened, or for each kind of order."""
 AT = "@"
 """Stands in a key between what it counts for, which has none, and where it happened."""
 
@@ -47,11 +49,16 @@ class Tally(Expiring):
     ground: str
     """What happened."""
     where: str = ""
-    """The lease or host on which it happened, where it counts once for each of them."""
+    """The lease or host on which it happened, or the kind of order, where it counts for each of them by itself."""
     count: int = 1
     """How often it happened."""
 
     @property
     def place(self) -> tuple[str, str]:
         """Scope and key: what happened again at one place is counted there."""
-        return self.counted.value, f"{self.of}{AT}{self.where}" if self.where else self.of
+        return place_of(self.counted, self.of, self.where)
+
+
+def place_of(counted: Counted, of: str, where: str = "") -> tuple[str, str]:
+    """Return scope and key of a tally."""
+    return counted.value, f"{of}{AT}{where}" if where else of

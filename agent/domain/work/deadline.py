@@ -59,6 +59,10 @@ class Deadline:
         share = progress / (self.total or self.hours)
         return min(max(share, 0.0), MOST_TOLD_SHARE) * self.hours
 
+    def number_of(self, hours: float) -> float:
+        """Return the guard's number that stands for so many hours."""
+        return hours / self.hours * (self.total or self.hours)
+
     def hours_in(self, line: str) -> float | None:
         """Return the hours in a log line, or None."""
         found = _pattern(self.line).search(line)
@@ -82,7 +86,8 @@ def is_hours(hours: float) -> bool:
 class Progress:
     """The last report of a workload: `hours` done, its `source`, and since when the workload is known.
 
-    `lease_id` is the lease whose log or page told it, empty where a person did.
+    `lease_id` is the lease whose log or page told it, empty where a person did. `number` is what stands for it in the
+    work's own unit, where its guard told it.
     """
 
     workload: str
@@ -91,6 +96,7 @@ class Progress:
     since: datetime
     source: str = ""
     lease_id: str = ""
+    number: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from agent.domain.work.acceptance_report import AcceptanceReport
+
 Fraction = Annotated[float, msgspec.Meta(ge=-1e15, le=1e15)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 Name = Annotated[str, msgspec.Meta(max_length=256)]
@@ -86,3 +88,5 @@ class GuardReport:
     """Since when each reading found this beat, or none, by the daemon's clock; a restart begins anew."""
     switch: GuardSwitch | None = None
     """The note of this lease's dead man's switch, where it ever fired."""
+    acceptance: AcceptanceReport | None = None
+    """What its check of the host found at the last start, where it was told to check."""

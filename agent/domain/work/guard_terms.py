@@ -15,6 +15,17 @@ class Ask(Enum):
     """Not at all: the work writes checkpoints by itself."""
 
 
+class Accept(Enum):
+    """What follows from the check of a host at each start."""
+
+    OFF = "off"
+    """Nothing is checked."""
+    TELL = "tell"
+    """It is reported, and the lease goes on."""
+    REJECT = "reject"
+    """A host that is not what was rented counts as a failed start."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bucket:
     """A folder of an S3 bucket; `prefix` has no slash at its ends and may be empty."""
@@ -64,5 +75,12 @@ class GuardTerms:
     """Exit codes that say that the work is done; none for a service."""
     deadman: timedelta | None = None
     """After how long a silence of the daemon the guard stops its instance; None: never."""
+    release_disk: bool = True
+    """Whether a paused disk may be released once the bucket is found to have its last checkpoint."""
     destroy: bool = False
     """Whether such a stop destroys the instance, where its last checkpoint was verified."""
+    accept: Accept = Accept.OFF
+    accept_floor: float | None = None
+    """The least share of the median speed of its model that a host must reach; None: any speed will do."""
+    accept_script: str = ""
+    """The operator's own check of a host, a shell command; empty: none."""

@@ -1,6 +1,7 @@
 """The terms of a guard that its container keeps from its rent: the ledger has them as text beside the lease."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import msgspec
 
@@ -17,6 +18,23 @@ class KeptTerms(msgspec.Struct, frozen=True):
     bucket: str
     prefix: str
     done_codes: tuple[int, ...]
+    deadman_seconds: int | msgspec.UnsetType | None = msgspec.UNSET
+    """After how long a silence of the daemon its dead man's switch fires; None: never; unset: nobody recorded it."""
+    destroys: bool = False
+    """Whether that switch releases the instance, where its last checkpoint was verified."""
+    paths: tuple[str, ...] | None = None
+    """The paths that it carries, in the order in which its manifests number them; None: nobody recorded them."""
+
+    @property
+    def deadman(self) -> timedelta | None:
+        """After how long a silence of the daemon its dead man's switch fires; None: never, or nobody recorded it."""
+        seconds = self.deadman_seconds
+        return None if seconds is None or isinstance(seconds, msgspec.UnsetType) else timedelta(seconds=seconds)
+
+    @property
+    def is_switch_recorded(self) -> bool:
+        """Whether the rent recorded its dead man's switch, or that it has none."""
+        return self.deadman_seconds is not msgspec.UNSET
 
     @property
     def place(self) -> tuple[str, str, str]:
@@ -34,8 +52,10 @@ def of(work: Workload) -> KeptTerms | None:
     place = work.guard.bucket if work.guard is not None else None
     if work.guard is None or place is None:
         return None
-    is_batch = work.kind is WorkloadKind.BATCH
-    return KeptTerms(is_batch, place.endpoint, place.name, place.prefix, work.guard.done_codes)
+    is_batch, after = work.kind is WorkloadKind.BATCH, work.guard.deadman
+    seconds = None if after is None else int(after.total_seconds())
+    told = work.guard.done_codes, seconds, work.guard.destroy, work.guard.paths
+    return KeptTerms(is_batch, place.endpoint, place.name, place.prefix, *told)
 
 
 def recorded(held: Lease, work: Workload | None) -> Lease:

@@ -1,9 +1,52 @@
 """Whether a lease's disk may be lost, or may hold the only copy of a checkpoint (rule 11)."""
 
-from agent.domain.record.lease import Lease
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work import kept_terms
+from agent.domain.work.guard_terms import Bucket
 from agent.domain.work.workload import CheckpointPlace, Workload
 
 
 def may_leave(held: Lease, work: Workload) -> bool:
     """Return whether the lease's disk may be lost: it never ran, keeps no checkpoints, or the workload allows it."""
     return not held.has_run or work.checkpoint.place is not CheckpointPlace.DISK or work.may_lose_disk
+
+
+def may_leave_at_a_price(held: Lease, work: Workload) -> bool:
+    """Return whether a strategy that prices the work since its last checkpoint may give a lease's disk up."""
+    return may_leave(held, work) or is_carried(held, work)
+
+
+def is_carried(held: Lease, work: Workload) -> bool:
+    """Return whether the last checkpoint on a paused disk was found whole in the bucket since it was paused."""
+    verified = held.checkpoint_verified_at
+    return bucket_of(held, work) is not None and verified is not None and verified >= held.state_since
+
+
+def bucket_of(held: Lease, work: Workload) -> Bucket | None:
+    """Return the bucket that may have the checkpoint of a paused disk; None where its word could not free the disk."""
+    if work.guard is None or not _may_be_freed(held, work) or other_paths(held, work):
+        return None
+    return work.guard.bucket
+
+
+def other_paths(held: Lease, work: Workload) -> str:
+    """Return why a bucket may lack a path that the workload keeps on a paused disk, or nothing."""
+    if work.guard is None or not _may_be_freed(held, work):
+        return ""
+    terms = kept_terms.read(held)
+    if terms is None or terms.paths is None:
+        return "nobody recorded which paths its guard was told to carry"
+    if terms.paths != work.guard.paths:
+        return f"its guard carries {_listed(terms.paths)}, and paths is {_listed(work.guard.paths)} today"
+    return ""
+
+
+def _may_be_freed(held: Lease, work: Workload) -> bool:
+    guard = work.guard
+    if guard is None or not guard.release_disk or held.guard_run is None or not held.has_run or held.is_held:
+        return False
+    return held.state is LeaseState.PAUSED and work.checkpoint.place is CheckpointPlace.DISK
+
+
+def _listed(paths: tuple[str, ...]) -> str:
+    return ", ".join(paths) or "nothing"

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from agent.domain.market.market_notice import NoticeGiven
 from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.guard_run import GuardRun
+from agent.domain.record.host_check import HostCheck
 from agent.domain.record.lease import LeaseState
 from agent.domain.slot import Slot
 from agent.ledger.tables import schema
@@ -26,6 +27,13 @@ _ENDED = ~sa.exists().where(schema.leases.c.lease_id == _FIGURES.c.lease_id, sch
 LAST_FIGURES = sa.select(_FIGURES).where(_ENDED).order_by(_FIGURES.c.told_at.desc()).limit(MOST_GUARD_FIGURES)
 OPEN_FIGURES = sa.select(_FIGURES).where(~_ENDED)
 MEASURED = sa.insert(_FIGURES).prefix_with("OR REPLACE")
+MOST_CHECKS = 512
+"""Hosts change hands and cards: older ones say little about those that are offered now."""
+_CHECKS = schema.host_checks
+_OPEN = sa.exists().where(schema.leases.c.lease_id == _CHECKS.c.lease_id, schema.leases.c.state != LeaseState.ENDED)
+LAST_CHECKS = sa.select(_CHECKS).where(~_OPEN).order_by(_CHECKS.c.checked_at.desc()).limit(MOST_CHECKS)
+OPEN_CHECKS = sa.select(_CHECKS).where(_OPEN)
+CHECKED = sa.insert(_CHECKS).prefix_with("OR REPLACE")
 
 
 def row(run: GuardRun) -> dict[str, Any]:
@@ -62,3 +70,8 @@ def figures_of(columns: Mapping[str, Any]) -> GuardFigures:
 def notice_of(columns: Mapping[str, Any]) -> NoticeGiven:
     """Return the notice of a row."""
     return NoticeGiven(**columns)
+
+
+def check_of(columns: Mapping[str, Any]) -> HostCheck:
+    """Return the check of a row."""
+    return HostCheck(**columns)

@@ -30,7 +30,7 @@ from agent.ledger.tables.types import (
 
 FIRST = "0100"
 """The schema of the first release. Earlier ones were never released, and there is no upgrade from them."""
-REVISION = "0107"
+REVISION = "0112"
 """The newest migration. It is here so that opening an up-to-date ledger need not import Alembic."""
 
 METADATA = columns.METADATA
@@ -83,6 +83,8 @@ leases = columns.table(
     [sa.Column("guard_run", sa.Integer)],
     columns.maybe_times("read_back_at", "checkpoint_asked_at"),
     [sa.Column("guard_terms", sa.Text)],
+    columns.maybe_times("checkpoint_taken_at", "checkpoint_verified_at"),
+    [sa.Column("vram_mb", sa.Integer)],
     [
         sa.CheckConstraint("(state = 'ended') = (ended_at IS NOT NULL)", name="ended"),
     ],
@@ -278,6 +280,7 @@ progress = columns.table(
     columns.reals("hours"),
     columns.times("told_at", "since"),
     columns.text("source", "lease_id"),
+    [sa.Column("number", sa.REAL)],
     has_rowid=False,
 )
 
@@ -359,6 +362,19 @@ guard_notices = columns.table(
     columns.flag("sigterm_seen"),
     columns.reals("seconds"),
     columns.times("told_at"),
+    has_rowid=False,
+)
+
+host_checks = columns.table(
+    "host_checks",
+    columns.keys("lease_id"),
+    columns.text("market", "host_id", "owner_id", "gpu"),
+    columns.counts("gpus"),
+    columns.reals("dlperf"),
+    columns.times("checked_at"),
+    [sa.Column("matmul_tflops", sa.REAL), sa.Column("copy_to_gpu_gbps", sa.REAL)],
+    [sa.Column("copy_from_gpu_gbps", sa.REAL), sa.Column("disk_write_mbps", sa.REAL)],
+    [sa.Column("power_share", sa.REAL)],
     has_rowid=False,
 )
 

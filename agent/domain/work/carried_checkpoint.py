@@ -1,0 +1,153 @@
+"""A checkpoint as the bucket describes it: what a guard would restore, and whether the store really has it.
+
+All of it may be written by a host, so each field has bounds. The guard has its own reading of the same notes.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Literal, TypeVar
+
+import msgspec
+
+from agent.domain.work.guard_report import Fraction, Name, Seconds
+
+FOLDER = "ckpt"
+POINTER = "latest.json"
+MOST_FILES = 20_000
+MOST_PATHS_BYTES = 255
+_NAME = re.compile(rf"{FOLDER}/(?P<id>(?P<sequence>[0-9]{{8}})-[A-Za-z0-9._-]{{1,100}})\.json")
+_INSTANT = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """An object of a listing. `tag` is the store's own checksum of it, nothing where it tells none."""
+
+    name: str
+    size_bytes: int
+    tag: str
+
+
+class CheckpointPointer(msgspec.Struct, frozen=True):
+    """The note that names the newest checkpoint of a run."""
+
+    version: Literal[1]
+    manifest: Name
+
+
+class CarriedFile(msgspec.Struct, frozen=True):
+    """A file of a checkpoint, and the tag that a store which tags by MD5 must give it; nothing: nobody reckoned it."""
+
+    path: Annotated[str, msgspec.Meta(max_length=1_000)]
+    size_bytes: Annotated[int, msgspec.Meta(ge=0, le=2**50)]
+    sha256: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+    etag: Annotated[str, msgspec.Meta(pattern=r"\A([0-9a-f]{32}(-[0-9]{1,5})?)?\Z")] = ""
+
+
+class CarriedCheckpoint(msgspec.Struct, frozen=True):
+    """A manifest: the files of a checkpoint, written after all of them. Times are the host's own."""
+
+    version: Literal[1]
+    sequence: Annotated[int, msgspec.Meta(ge=0, lt=10**8)]
+    lease: Annotated[str, msgspec.Meta(max_length=1_000)]
+    run: Annotated[int, msgspec.Meta(ge=0, le=2**31)]
+    taken_wall_seconds: _INSTANT
+    taken_boot_seconds: _INSTANT
+    took_seconds: Seconds
+    uploaded_seconds: Seconds
+    files: Annotated[list[CarriedFile], msgspec.Meta(min_length=1, max_length=MOST_FILES)]
+    progress: Fraction | None = None
+
+    @property
+    def name(self) -> str:
+        """The name that it must have below the run's folder."""
+        return f"{FOLDER}/{self.sequence:08d}-{re.sub(r'[^A-Za-z0-9._-]', '_', self.lease)[:100]}.json"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointProof:
+    """What a comparison of a run's newest checkpoint with its bucket showed; `refusal` says why it proves nothing."""
+
+    read_at: datetime
+    """When the comparison began."""
+    manifest: str = ""
+    sequence: int = 0
+    refusal: str = ""
+
+
+def sequence_of(name: str) -> int | None:
+    """Return the number in a manifest's name; None for another name."""
+    found = _NAME.fullmatch(name)
+    return int(found["sequence"]) if found is not None else None
+
+
+def folder_of(name: str) -> str:
+    """Return where the files of a manifest are."""
+    return name.removesuffix(".json")
+
+
+def read(content: bytes | None, kind: type[T]) -> T | None:
+    """Return the note of an object; None where there is none of that shape."""
+    try:
+        return None if content is None else msgspec.json.decode(content, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def refusal(made: CarriedCheckpoint, name: str, run: int, paths: int, stored: Mapping[str, StoredObject]) -> str:
+    """Return why a checkpoint named `name` is not whole in the store, or nothing.
+
+    `stored` are the objects in its folder, by their names there; `paths` is how many paths the guard carries.
+    """
+    if made.name != name or made.run != run:
+        return f"{name} says that it is {made.name} of run {made.run}"
+    names = [file.path for file in made.files]
+    unsafe = next((path for path in names if not _is_safe(path, paths)), None)
+    if unsafe is not None:
+        return f"{name} has a path that no guard would restore"
+    if len(set(names)) != len(names):
+        return f"{name} names a file twice"
+    if stored.keys() != set(names):
+        return f"the bucket has {len(stored)} files of {name}, which names {len(names)}, or they have other names"
+    for number, file in enumerate(made.files, start=1):
+        why = _differs(file, stored[file.path])
+        if why:
+            return f"file {number} of {name} {why}"
+    return ""
+
+
+def went_back(made: CarriedCheckpoint, earlier: Mapping[str, CarriedCheckpoint]) -> str:
+    """Return which of the checkpoints before it has more progress, or nothing."""
+    for name, before in earlier.items():
+        if before.progress is not None and (made.progress is None or made.progress < before.progress):
+            return f"{made.name} has less progress than {name} before it"
+    return ""
+
+
+def _differs(file: CarriedFile, there: StoredObject) -> str:
+    if file.size_bytes != there.size_bytes:
+        return f"has {there.size_bytes} bytes in the bucket, not {file.size_bytes}"
+    if not file.etag:
+        return "has no checksum of the store's kind in the manifest"
+    if file.etag != there.tag:
+        return (
+            "has another checksum in the store than in the manifest; a store that encrypts with keys of a KMS, and one "
+            "that does not tag by MD5, never gives the one that is expected"
+        )
+    return ""
+
+
+def _is_safe(path: str, paths: int) -> bool:
+    parts = path.split("/")
+    return (
+        re.fullmatch(r"[0-9]{1,3}", parts[0]) is not None
+        and int(parts[0]) < paths
+        and all(
+            part not in {"", ".", ".."} and len(part.encode(errors="replace")) <= MOST_PATHS_BYTES for part in parts
+        )
+        and path.isprintable()
+        and "\\" not in path
+    )
