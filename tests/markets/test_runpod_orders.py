@@ -202,3 +202,34 @@ async def test_a_guard_keeps_its_facts_on_the_volume(clock: SteppedClock) -> Non
     async with pods.runpod_saying(pods.account, clock) as (runpod, wire):
         await runpod.rent(pods.OFFERED, terms, LABEL)
     assert wire.seen[0].json["env"] == {"GPUBID_GUARD": "{}", "GPUBID_GUARD_HOME": f"{orders.MOUNT}/.gpubid-guard"}
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        pods.problem(404, "Route DELETE:/v2/pods/x not found"),
+        pods.problem(404, "pod not found"),
+        pods.problem(403, "forbidden"),
+        Says({}, 405),
+        Says(b"<html>", 502),
+        Says(drop=True),
+    ],
+    ids=["no such route", "no such pod", "forbidden", "not allowed", "page", "lost"],
+)
+async def test_the_other_route_of_a_release_takes_no_proof_back(clock: SteppedClock, second: Says) -> None:
+    """A 404 of a market without that route passed for a release that is done, and the pod went on billing."""
+    answers = in_turn(pods.problem(422, "no such action"), second)
+    async with pods.runpod_saying(answers, clock) as (runpod, wire):
+        with pytest.raises(market_errors.Rejected) as raised:
+            await runpod.release(pods.POD)
+    assert raised.value.reason == "invalid_args"
+    assert [seen.method for seen in wire.seen] == ["POST", "DELETE"]
+
+
+async def test_the_other_route_ends_a_pod_and_may_be_throttled(clock: SteppedClock) -> None:
+    refused = pods.problem(422, "no such action")
+    async with pods.runpod_saying(in_turn(refused, Says(b"", 204)), clock) as (runpod, _):
+        await runpod.release(pods.POD)
+    async with pods.runpod_saying(in_turn(refused, pods.problem(429, "slow down")), clock) as (runpod, _):
+        with pytest.raises(market_errors.Throttled):
+            await runpod.release(pods.POD)

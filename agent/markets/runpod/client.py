@@ -64,6 +64,11 @@ class RunPodClient:
             Route.ACTION, f"/v2/pods/{_part(pod_id)}/action", {"action": action}, is_urgent=is_urgent
         )
 
+    async def remove(self, pod_id: str) -> bytes:
+        """End a pod by the other route that does so."""
+        path = f"/v2/pods/{_part(pod_id)}"
+        return await self._sent(Route.ACTION, transport.Call("v2", "DELETE", path, is_urgent=True))
+
     async def bill(self, since: datetime, until: datetime) -> bytes:
         """Return the bill by pod and day."""
         question = {"startTime": _stamp(since), "endTime": _stamp(until), "bucketSize": "day"}
@@ -110,7 +115,9 @@ class RunPodClient:
         return reply
 
     async def _write(self, route: Route, path: str, body: Mapping[str, Any], *, is_urgent: bool = False) -> bytes:
-        call = transport.Call("v2", "POST", path, msgspec.json.encode(body), is_urgent)
+        return await self._sent(route, transport.Call("v2", "POST", path, msgspec.json.encode(body), is_urgent))
+
+    async def _sent(self, route: Route, call: transport.Call) -> bytes:
         reply = await self._link.write(call)
         self._refuse_throttled("v2", reply, call.door)
         return refusals.check_write(route, reply)

@@ -61,7 +61,7 @@ class Pod(msgspec.Struct):
     def change(self) -> tuple[MarketEventKind, datetime] | None:
         """The last change and its time, in our words, or None if it is unreadable."""
         phrase, _, stamp = (self.lastStatusChange or "").partition(":")
-        at = _moment(stamp)
+        at = moment(stamp)
         kind = next((ours for words, ours in _KINDS if phrase.strip().casefold().startswith(words)), None)
         return (kind, at) if kind is not None and at is not None else None
 
@@ -114,11 +114,12 @@ def event(market: str, row: Instance, told: Pod) -> MarketEvent | None:
 
 
 @functools.lru_cache(1024)
-def _moment(stamp: str) -> datetime | None:
+def moment(stamp: str) -> datetime | None:
+    """Return an instant as JavaScript writes it, or None."""
     found = _DATE.search(stamp[:100])
     if found is None:
         return None
     try:
         return datetime.strptime(f"{found[1]} {found[2]}", "%b %d %Y %H:%M:%S %z").astimezone(UTC)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None

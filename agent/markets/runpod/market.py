@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
+import structlog
 
 from agent import clock as clocks
 from agent.domain.market.instance import Instance, InstanceState
@@ -23,7 +24,23 @@ from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
 from agent.markets import hints, http_exchange, labels, loose, market_errors, pace, transport
 from agent.markets.port import Account, Capability, Charge, OfferQuery, Terms
-from agent.markets.runpod import bids, bill, client, graph, history, listing, logs, names, orders, parse, search, states
+from agent.markets.runpod import (
+    bids,
+    bill,
+    client,
+    graph,
+    history,
+    listing,
+    logs,
+    maintenance,
+    names,
+    orders,
+    parse,
+    search,
+    states,
+)
+
+log = structlog.get_logger("gpubid.runpod")
 
 SILENCE_SECONDS = 180.0
 """The market asks a host for its report with a timeout of about two seconds, so a few missing ones say nothing."""
@@ -35,6 +52,8 @@ NOT_THERE_SECONDS = 900.0
 """For this long every answer must say that there is no GraphQL; a proxy may say it too. Assumed."""
 LAG = timedelta(minutes=2)
 """How long after a rent two surfaces of the market may disagree. Assumed."""
+UNTAKEN = frozenset({"invalid_args", "refused", "route_gone"})
+"""Refusals of an action that say nothing about the pod: another route may still end it."""
 _EXITED = "EXITED"
 
 
@@ -52,6 +71,7 @@ class RunPodMarket:
         self._client = endpoints
         self._clock = clock
         self._bids = bids.Bids(endpoints, clock)
+        self._maintenance = maintenance.Maintenance(endpoints, clock, self.name)
         self._prices: dict[tuple[str, str], UsdPerHour] = {}
         self._heard_at: dict[str, float] = {}
         self._has_run: set[str] = set()
@@ -148,11 +168,30 @@ class RunPodMarket:
     async def release(self, instance_id: str) -> None:
         """End for good; also returns if the market says that there is no such pod."""
         try:
-            await self._client.act(instance_id, "terminate", is_urgent=True)
+            await self._end(instance_id)
         except market_errors.NotFound:
             return
         except market_errors.Unreachable as error:
             raise market_errors.Ambiguous(str(error)) from None
+
+    async def _end(self, instance_id: str) -> None:
+        """End a pod by its action; where the market takes no such action any more, by the other route.
+
+        The first answer was a refusal for that pod. What the other route answers proves no more, also not a 404: a
+        market without that route says the same. The next listing shows what it did.
+        """
+        try:
+            await self._client.act(instance_id, "terminate", is_urgent=True)
+        except market_errors.Rejected as refusal:
+            if refusal.reason not in UNTAKEN:
+                raise
+            try:
+                await self._client.remove(instance_id)
+            except (market_errors.Throttled, market_errors.Unreachable):
+                raise
+            except market_errors.MarketError as error:
+                log.warning("release.other_route", instance=instance_id, code=error.code, reason=str(error)[:200])
+                raise refusal from None
 
     async def account(self) -> Account:
         """Return the account. Only GraphQL reports its id and credit; both are unknown without GraphQL."""
@@ -171,10 +210,11 @@ class RunPodMarket:
         return bill.charges(await self._client.bill(since, until))
 
     async def events(self, since: datetime) -> Sequence[MarketEvent]:
-        """Return the last change of each pod while GraphQL reports it; REST v2 does not say why a pod stopped."""
+        """Return the last change of each pod and announced maintenance, while GraphQL reports them."""
         told = self._told or {}
         pairs = ((row, told.get(pod_id)) for pod_id, row in self._rows.items())
         found = [history.event(self.name, row, pod) for row, pod in pairs if pod is not None]
+        found += await self._maintenance.events() if told else ()
         return sorted((one for one in found if one is not None and one.at >= since), key=lambda one: one.at)
 
     async def logs(self, instance_id: str, lines: int) -> Sequence[str]:

@@ -1,0 +1,90 @@
+"""Maintenance that hosts announce: GraphQL shows it with the machine of a pod.
+
+Invariant: it is asked for apart from the account, whose question a field that the market drops would take along.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+import structlog
+
+from agent import clock as clocks
+from agent.domain.market.interruption import MarketEvent, MarketEventKind
+from agent.markets import loose, market_errors
+from agent.markets.runpod import client, graph, history
+
+log = structlog.get_logger("gpubid.maintenance")
+
+QUESTION = """
+query maintenance {
+  myself { pods { id machine { maintenanceStart maintenanceEnd } } }
+}"""
+ASK_EVERY = timedelta(minutes=10)
+"""It is planned hours ahead."""
+ASK_AGAIN = timedelta(hours=6)
+"""After a refusal: the market may no longer have the fields."""
+
+
+class _Machine(msgspec.Struct):
+    maintenanceStart: str | None = None  # noqa: N815 - the vendor's spelling
+    maintenanceEnd: str | None = None  # noqa: N815 - as above
+
+
+class _Pod(msgspec.Struct):
+    id: str
+    machine: _Machine | None = None
+
+
+class _Myself(msgspec.Struct):
+    pods: list[_Pod] | None = None
+
+
+class Maintenance:
+    """The announcements of one account, each dated when it was first seen."""
+
+    def __init__(self, endpoints: client.RunPodClient, clock: clocks.Clock, market: str) -> None:
+        """Ask nothing yet."""
+        self._client, self._clock, self._market = endpoints, clock, market
+        self._due = float("-inf")
+        self._told: dict[str, MarketEvent] = {}
+
+    async def events(self) -> list[MarketEvent]:
+        """Return what is announced and not over; nothing where the market does not answer."""
+        if self._clock.monotonic() >= self._due:
+            # Before the question: whatever its answer does, the next reading of the record does not ask again.
+            self._due = self._clock.monotonic() + ASK_EVERY.total_seconds()
+            try:
+                data, _ = await self._client.ask_graph(QUESTION, {})
+                self._told = self._read(data)
+            except graph.Retired:
+                self._told, self._due = {}, self._clock.monotonic() + ASK_AGAIN.total_seconds()
+            except market_errors.MarketError as error:
+                log.warning("maintenance.unread", market=self._market, code=error.code)
+        return list(self._told.values())
+
+    def _read(self, data: Mapping[str, Any]) -> dict[str, MarketEvent]:
+        now, found = self._clock.now(), {}
+        for pod in loose.row(data.get("myself") or {}, _Myself, "The account").pods or ():
+            begins = moment((pod.machine.maintenanceStart if pod.machine else None) or "")
+            ends = moment((pod.machine.maintenanceEnd if pod.machine else None) or "")
+            if begins is None or (ends or begins) <= now:
+                continue
+            key = f"{pod.id}@maintenance-{begins.timestamp():.0f}"
+            made = MarketEvent(key, self._market, MarketEventKind.MAINTENANCE, pod.id, now)
+            found[key] = self._told.get(key, made)
+        return found
+
+
+def moment(stamp: str) -> datetime | None:
+    """Return an instant in either of the ways in which GraphQL writes one, or None."""
+    try:
+        read = datetime.fromisoformat(stamp[:40])
+    except ValueError:
+        return history.moment(stamp)
+    try:
+        return read.astimezone(UTC) if read.tzinfo is not None else read.replace(tzinfo=UTC)
+    except OverflowError:
+        # The first hours of the year 1 east of Greenwich, the last of 9999 west of it.
+        return None
