@@ -7,22 +7,27 @@ Invariants:
 """
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from datetime import timedelta
-from typing import Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import obstore
 from obstore import exceptions
 from obstore.store import S3Store
 
 from agent.buckets.bucket_errors import BucketAway, BucketTaken, BucketTooLarge
+from agent.domain.work.carried_checkpoint import StoredObject
 from agent.domain.work.guard_terms import Bucket
+
+if TYPE_CHECKING:
+    from obstore import ListStream, ObjectMeta
 
 T = TypeVar("T")
 DEADLINE_SECONDS = 10.0
 PRESIGNED_FOR = timedelta(days=7)
 """The longest that SigV4 allows."""
 SEPARATOR = ":"
+PAGE = 1_000
 NO_SUCH_OBJECT = "<Code>NoSuchKey</Code>"
 _REFUSED = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError)
 
@@ -81,6 +86,22 @@ class BucketClient:
         mode: Literal["create", "overwrite"] = "create" if is_new else "overwrite"
         await self._done(self._store.put_async(path, content, mode=mode, use_multipart=False), path)
 
+    async def listed(self, folder: str, most: int) -> AsyncIterator[StoredObject]:
+        """Yield the objects below a folder, a page at a time; each page has the deadline of a call.
+
+        Raises:
+            BucketAway: nobody knows what is there.
+            BucketTooLarge: there are more than `most`.
+        """
+        pages = self._store.list(folder, chunk_size=PAGE)
+        count = 0
+        while page := await self._done(_next_page(pages), folder):
+            count += len(page)
+            if count > most:
+                raise BucketTooLarge("too_many", f"{folder} in {self.place} has more than {most} objects")
+            for row in page:
+                yield StoredObject(row["path"], row["size"], (row["e_tag"] or "").strip('"'))
+
     def presigned(self, path: str) -> str:
         """Return an address under which anybody may fetch an object for `PRESIGNED_FOR`."""
         return obstore.sign(self._store, "GET", path, PRESIGNED_FOR)
@@ -111,3 +132,11 @@ class BucketClient:
             # The bucket itself may be missing, and a forged answer may be no HTTP at all.
             sentence = f"{self.place} at {self.place.endpoint} does not answer ({type(error).__name__})"
             raise BucketAway("away", sentence) from None
+
+
+async def _next_page(pages: "ListStream[Sequence[ObjectMeta]]") -> Sequence["ObjectMeta"]:
+    """Return the next objects of a listing; none at its end."""
+    try:
+        return await anext(pages)
+    except StopAsyncIteration:
+        return ()

@@ -8,9 +8,14 @@ from typing import Any, Mapping
 from agent.guard.object_store import LARGEST_MANIFEST_BYTES, LARGEST_NOTE_BYTES, ObjectStore, Refused
 
 VERSION = 1
-BEAT, END, LATEST, ORDER = "beat.json", "end.json", "latest.json", "order.json"
+END, LATEST, ORDER = "end.json", "latest.json", "order.json"
 UNKNOWN_CONDITION_CODES = frozenset({400, 501})
 """How stores answer to a conditional write that they do not know."""
+
+
+def beat_name(lease: str) -> str:
+    """Return the name of a container's beat: two containers of one slot share a mailbox while it moves."""
+    return f"beat-{lease}.json"
 
 
 class BucketNotes:

@@ -6,7 +6,8 @@ import json
 import threading
 from typing import Any, Callable, Mapping
 
-from agent.guard.bucket_notes import BEAT, ORDER, BucketNotes
+from agent.guard import bucket_notes
+from agent.guard.bucket_notes import ORDER, BucketNotes
 from agent.guard.guard_clock import GuardClock
 from agent.guard.guard_output import GuardOutput
 from agent.guard.guard_status import GuardStatus
@@ -81,7 +82,7 @@ class GuardBeat:
 
     def _tell(self, said: Mapping[str, Any]) -> None:
         if self._notes is not None:
-            self._notes.write(BEAT, said)
+            self._notes.write(bucket_notes.beat_name(said["lease"]), said)
 
     def _look(self) -> None:
         found = self._notes.read(ORDER) if self._notes is not None else None

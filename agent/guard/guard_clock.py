@@ -12,6 +12,11 @@ import time
 LEAST_SPEED, MOST_SPEED = 1.0, 1000.0
 
 
+def uptime() -> float:
+    """Return real seconds since the host's boot: programs that are waited for run in no other time."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
 class GuardClock:
     """Tells time by the boot clock, which goes on over all processes of one host."""
 
@@ -21,7 +26,7 @@ class GuardClock:
 
     def now(self) -> float:
         """Return seconds since the host's boot."""
-        return time.clock_gettime(time.CLOCK_BOOTTIME) * self.speed
+        return uptime() * self.speed
 
     def wall(self) -> float:
         """Return the host's own idea of seconds since 1970: told to others, never compared with theirs."""

@@ -12,7 +12,9 @@ import signal
 from pathlib import Path
 from typing import Any, Mapping
 
-from agent.guard import guard_settings, guard_status
+from agent.guard import guard_settings, guard_status, low_priority
+from agent.guard.acceptance.acceptance_check import AcceptanceCheck
+from agent.guard.acceptance.host_figures import HostFigures
 from agent.guard.bucket_notes import END, BucketNotes
 from agent.guard.checkpoints.checkpoint_carrier import CheckpointCarrier
 from agent.guard.deadman.deadman_watch import DeadmanWatch
@@ -64,6 +66,8 @@ class GuardLife:
         self._disk = DiskState(place, settings.run)
         self._status = GuardStatus(settings.lease, progress, place or Path("/"))
         self._beat = GuardBeat(clock, output, self._status, notes, self._take_order)
+        host = HostFigures(command.environment, place, reaper, self._signals.stopping)
+        self._check = AcceptanceCheck(settings, host, output, clock, notes, self._signals.stopping)
         self._carrier: CheckpointCarrier | None = None
         self._origin: GuardOrigin | None = None
         self._deadman: DeadmanWatch | None = None
@@ -99,9 +103,11 @@ class GuardLife:
         self._disk.keep(lease=self._settings.lease, ended=False)
         if self._carrier is not None:
             self._carrier.told = self._beat.soon
+            self._carrier.take_priority = lambda: low_priority.take(self._reaper)
         else:
             self._status.phase = guard_status.RUNNING
         self._beat.start()
+        self._check.run()
         if self._origin is not None:
             self._origin.find(self._signals.stopping)
 

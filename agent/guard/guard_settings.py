@@ -22,6 +22,7 @@ VAST, RUNPOD = "vast", "runpod"
 MARKET_VARIABLES = {VAST: ("CONTAINER_ID", "CONTAINER_API_KEY"), RUNPOD: ("RUNPOD_POD_ID", "RUNPOD_API_KEY")}
 """Where each market tells a container its own id, and a key for this instance alone. The work sees both, as ever."""
 LEAST_SILENT_SECONDS, MOST_SILENT_SECONDS = 3_600.0, 30 * 86_400.0
+MOST_CHECK_SECONDS = 60.0
 _INSTANCE, _KEY = re.compile(r"[A-Za-z0-9_-]{1,100}"), re.compile(r"[!-~]{1,4096}")
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
@@ -65,6 +66,14 @@ class DeadmanSettings:
 
 
 @dataclass(frozen=True)
+class AcceptanceSettings:
+    """The check of the host at a start: the most that it may take in seconds, and the operator's own command."""
+
+    seconds: float
+    script: str | None
+
+
+@dataclass(frozen=True)
 class GuardSettings:
     """Everything that the guard is told. Durations are in seconds."""
 
@@ -82,6 +91,7 @@ class GuardSettings:
     run: int
     manifest_exists: bool
     deadman: DeadmanSettings | None
+    acceptance: AcceptanceSettings | None
 
     def interval_at(self, age_seconds: float) -> float:
         """Return the seconds between two checkpoints at an age of the lease."""
@@ -112,6 +122,7 @@ def read(environment: Mapping[str, str]) -> GuardSettings:
         run=int(_number(told.get("run"), 1, 1, 2**31)),
         manifest_exists=told.get("manifest_exists") is True,
         deadman=_deadman(told.get("deadman"), environment),
+        acceptance=_acceptance(told.get("acceptance")),
     )
 
 
@@ -219,6 +230,13 @@ def _deadman(value: object, environment: Mapping[str, str]) -> DeadmanSettings |
         instance=instance if _INSTANCE.fullmatch(instance) else "",
         key=key if _KEY.fullmatch(key) else "",
     )
+
+
+def _acceptance(value: object) -> AcceptanceSettings | None:
+    if not isinstance(value, dict):
+        return None
+    seconds = _number(value.get("seconds"), MOST_CHECK_SECONDS, 1.0, MOST_CHECK_SECONDS)
+    return AcceptanceSettings(seconds, _text(value, "script"))
 
 
 def _api(text: str) -> str:

@@ -44,6 +44,17 @@ class Fetched:
 
 
 @dataclass(frozen=True)
+class Uploaded:
+    """A file that was written: its SHA-256, and the tag that its content has in a store that tags by MD5, or nothing.
+
+    The tag of an object in one part is its MD5; in N parts the MD5 of their MD5s, and "-N".
+    """
+
+    sha256: str
+    tag: str = ""
+
+
+@dataclass(frozen=True)
 class Listed:
     """An object of a listing: its key, its size, and for how many seconds it has been there by the store's clock."""
 
@@ -61,8 +72,8 @@ class ObjectStore(Protocol):
     def put(self, key: str, body: bytes, *, tag: str | None = None, is_new: bool = False) -> bool:
         """Write a small object; return False where it is not the version `tag`, or `is_new` and there is one."""
 
-    def upload(self, key: str, file: Path) -> str:
-        """Write a file, and return its SHA-256. Parts that are there from an earlier try are kept."""
+    def upload(self, key: str, file: Path) -> Uploaded:
+        """Write a file. Parts that are there from an earlier try are kept."""
 
     def download(self, key: str, file: Path, size_bytes: int) -> str:
         """Read an object of a known size into a new file, and return its SHA-256."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Callable, Sequence
 
 from agent.guard.guard_clock import GuardClock
-from agent.guard.object_store import DiskFailed, Fetched, Listed, Refused, TooLarge, Unreachable
+from agent.guard.object_store import DiskFailed, Fetched, Listed, Refused, TooLarge, Unreachable, Uploaded
 from agent.guard.reaper import Reaper
 
 PROGRAM = "rclone"
@@ -50,11 +50,11 @@ class RcloneStore:
         self._do(["rcat", self._place(key)], body)
         return True
 
-    def upload(self, key: str, file: Path) -> str:
-        """Write a file, and return its SHA-256."""
+    def upload(self, key: str, file: Path) -> Uploaded:
+        """Write a file. Nobody knows how the remote tags it."""
         sha256 = _sha256(file)
         self._do(["copyto", "--no-traverse", str(file), self._place(key)])
-        return sha256
+        return Uploaded(sha256)
 
     def download(self, key: str, file: Path, size_bytes: int) -> str:
         """Read an object of a known size into a file, and return its SHA-256. A larger one is not read."""

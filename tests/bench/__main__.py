@@ -6,7 +6,7 @@ import sys
 
 import structlog
 
-from tests.bench import cockpit, daemon, lab, page, planning, rehearsal, reports
+from tests.bench import cockpit, daemon, guard_upload, lab, page, planning, rehearsal, reports
 
 
 def main() -> int:
@@ -21,6 +21,7 @@ def main() -> int:
         asyncio.run(reports.measure()),
         asyncio.run(daemon.measure()),
         asyncio.run(cockpit.measure()),
+        guard_upload.measure(),
     ]
     return 0 if all(verdicts) else 1
 

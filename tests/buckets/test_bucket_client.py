@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import hashlib
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 
@@ -115,3 +116,40 @@ def test_a_credential_that_is_no_key_is_not_repeated(text: str) -> None:
     with pytest.raises(ValueError, match="KEY_ID:SECRET") as caught:
         bucket_client.key_of(text)
     assert not text or text.strip(":") not in str(caught.value).replace("KEY_ID:SECRET", "")
+
+
+async def test_a_folder_is_listed_with_sizes_and_the_store_s_own_checksums(server: S3Server) -> None:
+    client = BucketClient(server.place("deep/train"), SECRET)
+    for name in ("run/ckpt/a/1", "run/ckpt/a b&c", "run/ckpt-2", "run/other"):
+        await client.write(name, b"{}")
+    tag = hashlib.md5(b"{}").hexdigest()  # noqa: S324 - the store's own
+    found = [(row.name, row.size_bytes, row.tag) async for row in client.listed("run/ckpt", 10)]
+    assert sorted(found) == [("run/ckpt/a b&c", 2, tag), ("run/ckpt/a/1", 2, tag)]
+    assert [row async for row in client.listed("nothing", 10)] == []
+
+
+async def test_more_objects_than_are_wanted_are_not_listed(server: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bucket_client, "PAGE", 2)
+    client = BucketClient(server.place(), SECRET)
+    for number in range(5):
+        await client.write(f"run/{number}", b"")
+    assert len([row async for row in client.listed("run", 5)]) == 5
+    with pytest.raises(BucketTooLarge, match="more than 4 objects"):
+        [row async for row in client.listed("run", 4)]
+
+
+@pytest.mark.parametrize("name", ["run/../../x", "run//x", "run/."])
+async def test_a_key_that_is_no_path_makes_a_folder_unknown(server: S3Server, name: str) -> None:
+    client = BucketClient(server.place(), SECRET)
+    await client.write("run/a", b"")
+    server.put_raw(f"train/{name}", b"x")
+    with pytest.raises(BucketAway):
+        [row async for row in client.listed("run", 10)]
+
+
+async def test_a_folder_of_a_bucket_that_does_not_answer_is_unknown() -> None:
+    busy = b"HTTP/1.1 503 Slow Down\r\nContent-Length: 17\r\n\r\ns3cretOfTheBucket"
+    async with answering(busy) as url:
+        with pytest.raises(BucketAway) as caught:
+            [row async for row in BucketClient(S3Server(url).place(), SECRET).listed("run", 10)]
+    assert not any(part in str(caught.value) for part in SECRET.split(":"))

@@ -1,6 +1,8 @@
 """The carrier goes on after what nobody foresaw, and believes no forged manifest of its own name."""
 
 import json
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -74,6 +76,47 @@ def test_an_order_for_another_container_of_the_slot_is_none(tmp_path: Path) -> N
     assert not wants(None, "L1", is_quiet=True)
     assert not wants(None, None, is_quiet=True)
     assert wants("order-1", "L1", is_quiet=True)
+
+
+def test_a_disk_whose_times_are_of_whole_seconds_keeps_nobody_from_being_asked_again(tmp_path: Path) -> None:
+    told = {"version": 1, "paths": [str(tmp_path / "one.pt")], "lease": "L1", "interval_seconds": 5, "keep": 100}
+    settings, clock = guard_settings.read({"GPUBID_GUARD": json.dumps(told)}), GuardClock(100.0)
+    status, disk = GuardStatus("L1", None, tmp_path), DiskState(tmp_path / "home", 1)
+    (tmp_path / "home").mkdir()
+    store = MemoryStore()
+    asked: list[float] = []
+
+    def ask() -> bool:
+        """Answer at once, as a program with a small state does; the disk rounds the time of the file down."""
+        asked.append(time.time())
+        (tmp_path / "one.pt").write_text("x" * len(asked))
+        os.utime(tmp_path / "one.pt", (int(asked[-1]) - 1, int(asked[-1]) - 1))
+        return True
+
+    carrier = CheckpointCarrier(settings, BucketNotes(store, "root"), clock, GuardOutput(), status, disk, None)
+    carrier.start(ask, is_restored=False)
+    until(lambda: sum(key.endswith("-L1.json") for key in store.objects) >= 3, "three checkpoints", lambda: str(asked))
+    carrier.finish(is_clean=True)
+    assert asked[2] - asked[0] < 5.0, "each was taken for the one that was asked for: patience is six seconds here"
+
+
+def test_a_program_that_lets_a_signal_pass_is_asked_again(tmp_path: Path) -> None:
+    told = {"version": 1, "paths": [str(tmp_path / "one.pt")], "lease": "L1", "interval_seconds": 5}
+    settings, clock = guard_settings.read({"GPUBID_GUARD": json.dumps(told)}), GuardClock(1_000.0)
+    status, disk = GuardStatus("L1", None, tmp_path), DiskState(tmp_path / "home", 1)
+    asked: list[int] = []
+
+    def ask() -> bool:
+        asked.append(1)
+        return True
+
+    notes = BucketNotes(MemoryStore(), "root")
+    carrier = CheckpointCarrier(settings, notes, clock, GuardOutput(), status, disk, None)
+    (tmp_path / "one.pt").write_text("before the first signal")
+    carrier.start(ask, is_restored=False)
+    until(lambda: len(asked) >= 3, "three signals")
+    assert notes.read("latest.json") is not None
+    carrier.finish(is_clean=True)
 
 
 class StillClock(GuardClock):

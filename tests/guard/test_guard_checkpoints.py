@@ -3,7 +3,9 @@
 import hashlib
 import json
 import re
+import shutil
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -115,6 +117,29 @@ ONE = SERVERS[:1]
 one_store = pytest.mark.parametrize("store", ONE, indirect=True)
 
 
+def priorities(process: int) -> list[str]:
+    """Return how the disk serves each thread of a process, the first one's first."""
+    others = {int(each.name) for each in Path(f"/proc/{process}/task").iterdir()} - {process}
+    threads = [process, *others]  # Where the machine's numbers began anew, a thread has a lower one than its process.
+    ask = ["ionice", "-p"]
+    told = [subprocess.run([*ask, str(each)], check=False, capture_output=True, text=True) for each in threads]
+    return [each.stdout.strip() for each in told if each.returncode == 0]
+
+
+@one_store
+@pytest.mark.skipif(shutil.which("ionice") is None, reason="ionice is not here")
+def test_the_disk_serves_the_work_before_an_upload(store: Store, tmp_path: Path) -> None:
+    instance = Instance(tmp_path / "one")
+    padding = {"PADDING": str(20 * 1024 * 1024)}
+    with store_proxy.before(store) as proxy:
+        proxy.slow_seconds = 2.0
+        slow = Store(store.name, proxy.url)
+        with instance.started(*trainer.command(instance.work), store=slow, env=padding, **QUICK) as guard:
+            number = guard.process.pid
+            until(lambda: priorities(number).count("best-effort: prio 7") > 2, "the parts' threads", guard.text)
+            assert "prio 7" not in priorities(number)[0], "that of the work's own output, and its signals"
+
+
 @one_store
 def test_a_kept_disk_goes_on_without_a_restore(store: Store, notes: BucketNotes, tmp_path: Path) -> None:
     instance = Instance(tmp_path / "one")
@@ -222,7 +247,9 @@ def test_an_order_is_answered_when_its_checkpoint_is_in_the_bucket(
         notes.write("order.json", {"version": 1, "written_sequence": 2, "checkpoint": "order-1", "quiet": True})
         answers = until(lambda: answered(guard, "order-1"), "an answer", guard.text)
         assert answers[0]["manifest"] != first
-        until(lambda: (notes.read("beat.json") or ({}, ""))[0].get("answered") == "order-1", "the answer in the bucket")
+        until(
+            lambda: (notes.read("beat-L1.json") or ({}, ""))[0].get("answered") == "order-1", "the answer in the bucket"
+        )
         assert newest(notes).name == answers[0]["manifest"]
 
 
@@ -240,6 +267,9 @@ def test_in_a_move_only_the_old_half_takes_its_order_and_the_pointers_progress_n
     def progress() -> float:
         return float((notes.read("latest.json") or ({}, ""))[0].get("progress") or 0)
 
+    def told(lease: str) -> object:
+        return (notes.read(f"beat-{lease}.json") or ({}, ""))[0].get("answered")
+
     with old.started(*trainer.command(old.work), store=store, **never) as first:
         order(1, "first", "L1")
         until(lambda: answered(first, "first"), "a checkpoint to move with", first.text)
@@ -250,12 +280,15 @@ def test_in_a_move_only_the_old_half_takes_its_order_and_the_pointers_progress_n
             order(2, "last", "L1")
             until(lambda: answered(first, "last"), "the last checkpoint of the old half", first.text)
             last = progress()
+            until(lambda: told("L1") == "last", "its answer in the bucket, beside the beats of the new half")
             first.process.kill()
             order(3, "next", "L2")
             until(lambda: answered(second, "next"), "a checkpoint of the new half", second.text)
             assert not answered(second, "first")
             assert not answered(second, "last")
             assert begun < last <= progress()
+            until(lambda: told("L2") == "next", "the answer of the new half in the bucket")
+            assert told("L1") == "last"
 
 
 @one_store

@@ -104,6 +104,9 @@ WRONG: list[dict[str, Any]] = [
     file(size_bytes=None),
     file(sha256="0" * 63 + "g"),
     file(sha256=None),
+    file(etag="0" * 31 + "g"),
+    file(etag="0" * 32 + "-"),
+    file(etag=None),
 ]
 
 

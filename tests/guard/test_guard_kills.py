@@ -70,7 +70,7 @@ class Killer:
 
     def _strike(self, _method: str, path: str) -> str | None:
         with self._lock:
-            if "beat.json" in path or "order.json" in path or self.guard is None:
+            if "/beat-" in path or "order.json" in path or self.guard is None:
                 return None
             # The mark is a word of the guard's command line too.
             work = set(counter.alive(self.mark)) - {self.guard.process.pid}

@@ -37,7 +37,8 @@ def test_objects_come_back_as_they_were(notes: BucketNotes, tmp_path: Path) -> N
     file, back = tmp_path / "file", tmp_path / "back"
     file.write_bytes(b"content" * 1000)
     sha256 = hashlib.sha256(file.read_bytes()).hexdigest()
-    assert store.upload(notes.key("ckpt/1/0"), file) == sha256
+    done = store.upload(notes.key("ckpt/1/0"), file)
+    assert (done.sha256, done.tag) == (sha256, "")
     assert store.download(notes.key("ckpt/1/0"), back, 7000) == sha256
     with pytest.raises(Refused, match="6999 bytes"):
         store.download(notes.key("ckpt/1/0"), back, 6999)

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
-from agent.guard.object_store import Fetched, Listed, TooLarge
+from agent.guard.object_store import Fetched, Listed, TooLarge, Uploaded
 
 
 class MemoryStore:
@@ -29,9 +29,9 @@ class MemoryStore:
         self.objects[key] = Fetched(body, hashlib.sha256(body).hexdigest())
         return True
 
-    def upload(self, key: str, file: Path) -> str:
+    def upload(self, key: str, file: Path) -> Uploaded:
         self.put(key, file.read_bytes())
-        return hashlib.sha256(file.read_bytes()).hexdigest()
+        return Uploaded(hashlib.sha256(file.read_bytes()).hexdigest())
 
     def download(self, key: str, file: Path, size_bytes: int) -> str:
         file.write_bytes(self.objects[key].body[:size_bytes])

@@ -30,6 +30,10 @@ class S3Server:
         """Write an object as somebody else would."""
         asyncio.run(self._store().put_async(path, content))
 
+    def put_raw(self, path: str, content: bytes) -> None:
+        """Put an object whose key need be no path, as no client of ours could."""
+        get_backend("s3")["123456789012"]["aws"].put_object(self.bucket, path, content)
+
     def get(self, path: str) -> bytes:
         """Return an object."""
         return bytes(asyncio.run(self._store().get_async(path)).bytes())

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.guard.checkpoints.checkpoint_files import OWN_FOLDER, SeenCheckpoint, SeenFile
+from agent.guard.checkpoints.checkpoint_restore import SPARE_BYTES
 from agent.guard.object_store import DiskFailed
 
 
@@ -90,5 +91,10 @@ def _copied(file: SeenFile, home: Path | None, name: str, number: int, folders: 
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         if place not in folders:
             folders.append(place)
+        if shutil.disk_usage(place).free < file.size_bytes + SPARE_BYTES:
+            return None
         return Path(shutil.copy2(file.path, place / str(number)))
+    # Half a copy would take the work's room until the upload is over.
+    with contextlib.suppress(OSError):
+        (place / str(number)).unlink()
     return None

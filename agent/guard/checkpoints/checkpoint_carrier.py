@@ -61,6 +61,7 @@ class CheckpointCarrier:
         self._begun = self._due = clock.now()
         self._asked_wall: float | None = None
         self._asked = 0.0
+        self._asked_mark = ""
         self._last_asked: float | None = None
         self._order: str | None = None
         self._asked_for: str | None = None
@@ -73,6 +74,7 @@ class CheckpointCarrier:
         self._said: set[str] = set()
         self._plan = self._found_plan(home)
         self.told: Callable[[], None] = lambda: None
+        self.take_priority: Callable[[], None] = lambda: None
 
     def start(self, ask: Callable[[], bool], *, is_restored: bool) -> None:
         """Carry what a start of the work makes; `ask` asks it for a checkpoint and returns whether anybody listens."""
@@ -174,6 +176,7 @@ class CheckpointCarrier:
         return plan
 
     def _run(self) -> None:
+        self.take_priority()
         pause = LOOK_SECONDS
         while True:
             self._clock.wait(self._woken, LOOK_SECONDS_AT_THE_END if self._is_ending else pause)
@@ -204,6 +207,12 @@ class CheckpointCarrier:
             aside.drop()
         elif not self._watch.is_pending and self._is_deaf:
             self._is_idle, self._last_asked = self._is_ending, None
+        self._forget_unanswered(now)
+
+    def _forget_unanswered(self, now: float) -> None:
+        """Let the work be asked again where it made nothing for long: it may have let a signal pass."""
+        if now - self._asked >= PATIENCE_SECONDS and not self._watch.is_pending:
+            self._asked_wall = None
 
     def _is_wanted(self, now: float) -> bool:
         if self._has_leftover or self._last_asked is not None:
@@ -213,6 +222,8 @@ class CheckpointCarrier:
         return is_ordered or self._is_ending or (now >= self._due and not is_quiet)
 
     def _ask_work(self, now: float) -> None:
+        # What comes after is told by what changes: the times of files may be a second, or a tick, too old.
+        self._asked_mark = self._watch.mark
         self._asked, self._asked_wall, self._asked_for = now, self._clock.wall(), self._order
         if self._settings.ask == ASK_SIGUSR1:
             self._is_deaf = not self._ask()
@@ -222,8 +233,8 @@ class CheckpointCarrier:
     def _is_new(self, aside: AsideCheckpoint, now: float) -> bool:
         """Return whether a checkpoint is the one that was asked for, or it is time to take another."""
         patience = self._settings.final_within / 2 if self._is_ending else PATIENCE_SECONDS
-        is_after = self._asked_wall is not None and aside.seen.newest_seconds >= self._asked_wall
-        return self._has_leftover or self._is_deaf or is_after or now - self._asked >= patience
+        is_answer = self._asked_wall is not None and aside.seen.mark != self._asked_mark
+        return self._has_leftover or self._is_deaf or is_answer or now - self._asked >= patience
 
     def _carry(self, plan: UploadPlan) -> None:
         """Bring a checkpoint to the bucket. Where the store fails it is tried again; a changed one is dropped."""
@@ -269,7 +280,7 @@ class CheckpointCarrier:
     def _carried(self, made: Manifest, plan: UploadPlan) -> None:
         now, seen = self._clock.now(), plan.aside.seen
         self._watch.carried(seen)
-        is_last = self._is_deaf or self._asked_wall is None or seen.newest_seconds >= self._asked_wall
+        is_last = self._is_deaf or self._asked_wall is None or seen.mark != self._asked_mark
         answered = plan.order or self._disk.facts.get("answered")
         interval = self._settings.interval_at(now - self._begun)
         if self._last_asked is not None and plan.boot_seconds >= self._last_asked and not self._has_leftover:

@@ -41,7 +41,8 @@ class CheckpointUpload:
         for file in plan.aside.files:
             if file.seen.name not in plan.digests:
                 key = self._notes.key(f"{folder}/{file.seen.name}")
-                plan.digests[file.seen.name] = self._notes.store.upload(key, file.kept)
+                done = self._notes.store.upload(key, file.kept)
+                plan.digests[file.seen.name], plan.tags[file.seen.name] = done.sha256, done.tag
                 if file.seen.size_bytes >= LARGE_BYTES:
                     keep(plan)
         if not plan.aside.is_unchanged:
@@ -60,7 +61,8 @@ class CheckpointUpload:
             there = manifest.read(found[0], made.name) if found is not None else made
         except WrongManifest as mistake:
             raise Refused(f"{made.name} is there: {mistake}") from None
-        if there.files != made.files:
+        # A guard of an earlier release wrote no tags.
+        if _untagged(there) != _untagged(made):
             raise Refused(f"{made.name} is there, and names other files")
         return there
 
@@ -75,5 +77,9 @@ class CheckpointUpload:
             round(plan.boot_seconds, 3),
             round(max(plan.took_seconds, 0.0), 3),
             round(uploaded_seconds, 3),
-            tuple(ManifestFile(name, size, plan.digests[name]) for name, size in names),
+            tuple(ManifestFile(name, size, plan.digests[name], plan.tags.get(name, "")) for name, size in names),
         )
+
+
+def _untagged(manifest: Manifest) -> list[tuple[str, int, str]]:
+    return [(file.path, file.size_bytes, file.sha256) for file in manifest.files]

@@ -7,7 +7,7 @@ from typing import Sequence
 
 from agent.guard.checkpoints import checkpoint_aside, checkpoint_files
 from agent.guard.checkpoints.checkpoint_aside import AsideCheckpoint
-from agent.guard.checkpoints.checkpoint_files import SeenCheckpoint
+from agent.guard.checkpoints.checkpoint_files import SeenCheckpoint, TooManyFiles
 from agent.guard.guard_clock import GuardClock
 from agent.guard.object_store import DiskFailed
 
@@ -38,6 +38,15 @@ class CheckpointWatch:
     def carried(self, seen: SeenCheckpoint) -> None:
         """Know that this one is in the bucket."""
         self._carried = seen
+
+    @property
+    def mark(self) -> str:
+        """Return the mark of what stands there now; nothing where there is none, or it cannot be looked at."""
+        try:
+            seen = self._look()
+        except (TooManyFiles, OSError):
+            return ""
+        return seen.mark if seen is not None else ""
 
     @property
     def has_carried(self) -> bool:

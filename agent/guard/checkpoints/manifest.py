@@ -14,6 +14,7 @@ FOLDER = "ckpt"
 MOST_SEQUENCE, MOST_FILE_BYTES = 10**8 - 1, 2**50
 _LONGEST_NAME, _LONGEST_PART = 1_000, 255
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_ETAG = re.compile(r"([0-9a-f]{32}(-[0-9]{1,5})?)?")
 _ID = re.compile(r"(\d{8})-([A-Za-z0-9._-]{1,100})")
 
 
@@ -23,11 +24,15 @@ class WrongManifest(Exception):
 
 @dataclass(frozen=True)
 class ManifestFile:
-    """A file: its name as in checkpoint_files, and what must be in it."""
+    """A file: its name as in checkpoint_files, and what must be in it.
+
+    `etag` is the store's tag of that content, where the store tags by MD5; nothing where it is not known.
+    """
 
     path: str
     size_bytes: int
     sha256: str
+    etag: str = ""
 
 
 @dataclass(frozen=True)
@@ -122,7 +127,10 @@ def _file(value: object) -> ManifestFile:
         raise WrongManifest(f"the path {str(path)[:100]!r} may lead elsewhere")
     if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
         raise WrongManifest(f"{path} has no digest")
-    return ManifestFile(path, int(_number(value, "size_bytes", MOST_FILE_BYTES)), digest)
+    etag = value.get("etag", "")
+    if not isinstance(etag, str) or not _ETAG.fullmatch(etag):
+        raise WrongManifest(f"{path} has no tag of a store")
+    return ManifestFile(path, int(_number(value, "size_bytes", MOST_FILE_BYTES)), digest, etag)
 
 
 def _number(note: Mapping[str, Any], key: str, most: float, least: float = 0) -> float:

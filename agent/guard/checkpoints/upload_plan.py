@@ -29,6 +29,8 @@ class UploadPlan:
     """The order that it answers."""
     digests: dict[str, str] = field(default_factory=dict)
     """SHA-256 by the name of a file that is there."""
+    tags: dict[str, str] = field(default_factory=dict)
+    """The store's tags of these files, as far as they are known."""
 
     def note(self) -> dict[str, Any] | None:
         """Return it as the disk keeps it, or None where it is too long."""
@@ -42,6 +44,7 @@ class UploadPlan:
             "files": [[*map(str, astuple(file.seen)), str(file.kept)] for file in self.aside.files],
             "folders": [str(folder) for folder in self.aside.folders],
             "digests": self.digests,
+            "tags": self.tags,
         }
 
 
@@ -51,7 +54,7 @@ def read(note: object) -> UploadPlan | None:
         return None
     try:
         plan = _plan(note)
-    except (KeyError, TypeError, ValueError, IndexError, OverflowError):
+    except (AttributeError, KeyError, TypeError, ValueError, IndexError, OverflowError):
         return None
     return plan if plan.aside.files and plan.aside.is_unchanged else None
 
@@ -63,7 +66,8 @@ def _plan(note: Mapping[str, Any]) -> UploadPlan:
     wall, boot, took = (float(value) for value in note["times"])
     progress, order = note["progress"], note["order"]
     digests = {str(name): str(digest) for name, digest in note["digests"].items()}
-    return UploadPlan(aside, int(note["sequence"]), progress, wall, boot, took, order, digests)
+    tags = {str(name): str(tag) for name, tag in note.get("tags", {}).items()}
+    return UploadPlan(aside, int(note["sequence"]), progress, wall, boot, took, order, digests, tags)
 
 
 def _file(row: Any) -> AsideFile:  # noqa: ANN401 - any JSON

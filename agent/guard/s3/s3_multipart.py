@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Callable, Iterator
 from xml.sax.saxutils import escape
 
-from agent.guard.object_store import DiskFailed, Refused, StoreFailed
+from agent.guard.object_store import DiskFailed, Refused, StoreFailed, Uploaded
 from agent.guard.s3 import s3_answers
 from agent.guard.s3.s3_answers import FoundPart, FoundUpload
 from agent.guard.s3.s3_client import FORBIDDEN, NOT_FOUND, NOT_IMPLEMENTED, S3Client, S3Request
@@ -65,14 +65,16 @@ class S3Multipart:
         """Send by a client."""
         self._client = client
 
-    def upload(self, key: str, file: Path, size_bytes: int) -> str:
-        """Write a file as an object; return its SHA-256."""
+    def upload(self, key: str, file: Path, size_bytes: int) -> Uploaded:
+        """Write a file as an object."""
         upload_id, there = self._begun(key)
         whole = hashlib.sha256()
         tags: dict[int, str] = {}
+        md5s: list[str] = []
         with ThreadPoolExecutor(AT_ONCE, "part") as pool:
             waiting: set[Future[tuple[int, str]]] = set()
-            for part in _parts(file, size_bytes, whole, has_md5=bool(there)):
+            for part in _parts(file, size_bytes, whole):
+                md5s.append(part.md5)
                 old = there.get(part.number)
                 if old is not None and part.md5 and (old.tag, old.size_bytes) == (part.md5, part.size_bytes):
                     tags[part.number] = old.tag
@@ -83,7 +85,7 @@ class S3Multipart:
                     tags.update(each.result() for each in done)
             tags.update(each.result() for each in waiting)
         self._complete(key, upload_id, tags)
-        return whole.hexdigest()
+        return Uploaded(whole.hexdigest(), _tag(md5s))
 
     def abort_stale(self, prefix: str, is_stale: Callable[[str, float], bool]) -> None:
         """Drop unfinished uploads of which `is_stale` says so by key and age in seconds."""
@@ -158,25 +160,35 @@ class S3Multipart:
             raise StoreFailed(f"the upload could not be completed: {code} {message}")
 
 
-def _parts(file: Path, size_bytes: int, whole: hashlib._Hash, *, has_md5: bool) -> Iterator[FilePart]:
+def new_md5() -> hashlib._Hash | None:
+    """Return a new MD5, the store's own tag of content, or None where Python has none."""
+    try:
+        return hashlib.new("md5")  # noqa: S324 - nothing is kept secret by it
+    except ValueError:
+        return None
+
+
+def _tag(md5s: list[str]) -> str:
+    """Return the tag of an object by the MD5s of its parts; nothing where Python has none."""
+    md5 = new_md5()
+    if md5 is None:
+        return ""
+    md5.update(b"".join(map(bytes.fromhex, md5s)))
+    return f"{md5.hexdigest()}-{len(md5s)}"
+
+
+def _parts(file: Path, size_bytes: int, whole: hashlib._Hash) -> Iterator[FilePart]:
     """Read a file part by part; each is added to the digest of the whole."""
     each_size = part_size(size_bytes)
     for number, begin in enumerate(range(0, size_bytes, each_size), start=1):
         size = min(each_size, size_bytes - begin)
-        own, md5 = hashlib.sha256(), _md5() if has_md5 else None
+        own, md5 = hashlib.sha256(), new_md5()
         for piece in pieces(file, begin, size):
             whole.update(piece)
             own.update(piece)
             if md5 is not None:
                 md5.update(piece)
         yield FilePart(number, begin, size, own.hexdigest(), md5.hexdigest() if md5 is not None else "")
-
-
-def _md5() -> hashlib._Hash | None:
-    try:
-        return hashlib.new("md5")  # noqa: S324 - the store's own tag of a part
-    except ValueError:
-        return None
 
 
 def _text(body: bytes) -> str:

@@ -10,10 +10,10 @@ from typing import BinaryIO, Callable
 
 from agent.guard.guard_clock import GuardClock
 from agent.guard.guard_settings import BucketPlace
-from agent.guard.object_store import DiskFailed, Fetched, Listed, Refused, Unreachable
+from agent.guard.object_store import DiskFailed, Fetched, Listed, Refused, Unreachable, Uploaded
 from agent.guard.s3 import s3_answers
 from agent.guard.s3.s3_client import CHANGED, CONFLICT, NOT_FOUND, PARTIAL, TRIES, S3Client, S3Request
-from agent.guard.s3.s3_multipart import PIECE, SMALLEST_PART, S3Multipart, pieces
+from agent.guard.s3.s3_multipart import PIECE, SMALLEST_PART, S3Multipart, new_md5, pieces
 from agent.guard.s3.signature import SigningKey
 
 
@@ -48,17 +48,19 @@ class S3Objects:
         answer = self._client.ask(request, accepts=(CHANGED, CONFLICT, NOT_FOUND) if headers else ())
         return answer.status not in {CHANGED, CONFLICT, NOT_FOUND}
 
-    def upload(self, key: str, file: Path) -> str:
-        """Write a file, and return its SHA-256. Parts that are there from an earlier try are kept."""
+    def upload(self, key: str, file: Path) -> Uploaded:
+        """Write a file. Parts that are there from an earlier try are kept."""
         size = _size(file)
         if size > SMALLEST_PART:
             return self._multipart.upload(key, file, size)
-        digest = hashlib.sha256()
+        digest, md5 = hashlib.sha256(), new_md5()
         for piece in pieces(file, 0, size):
             digest.update(piece)
+            if md5 is not None:
+                md5.update(piece)
         sha256 = digest.hexdigest()
         self._client.ask(S3Request("PUT", key, body=lambda: pieces(file, 0, size), size=size, sha256=sha256))
-        return sha256
+        return Uploaded(sha256, md5.hexdigest() if md5 is not None else "")
 
     def download(self, key: str, file: Path, size_bytes: int) -> str:
         """Read an object of a known size into a file, from where it ends on; return its SHA-256."""
