@@ -8,11 +8,11 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
-from agent.config.kinds import ONE_WORD, Line, Span, Whole, credential_name, refused, web_address
+from agent.config.kinds import ONE_WORD, Line, Number, Span, Whole, credential_name, refused, web_address
 from agent.config.settings import Config
 from agent.config.toml_table import Table
 from agent.domain.work import guard_prelude, sign_of_life
-from agent.domain.work.guard_terms import Ask, Bucket, GuardTerms
+from agent.domain.work.guard_terms import Accept, Ask, Bucket, GuardTerms
 
 _BUCKET = re.compile(r"s3://(?P<name>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?P<prefix>(/[A-Za-z0-9_=-][A-Za-z0-9._=-]*)*)/?")
 _OWN_VARIABLES = re.compile(r"GPUBID_(GUARD|BUCKET|PROGRESS)(_.*)?")
@@ -85,8 +85,18 @@ class GuardTable(Table):
 
     deadman: Annotated[_Deadman, Field(examples=["6h"])] = None
     """After so long without a sign of life of the daemon the guard stops the instance; by default, "never"."""
+    release_disk: bool = True
+    """Whether a paused disk may be released once gpubid finds its last checkpoint whole in the bucket."""
     destroy: bool = False
     """Whether the dead man's switch releases the instance, if its last checkpoint is whole in the bucket."""
+
+    accept: Literal["off", "tell", "reject"] = "off"
+    """What follows if a host is not what was rented: "tell" reports it, "reject" tries another host."""
+
+    accept_floor: Annotated[Number, Field(gt=0, lt=1, examples=[0.7])] | None = None
+    """The least share of the median measured speed of its GPU model, once hosts of three owners are known."""
+    accept_script: Annotated[Line, Field(min_length=1, max_length=1_024, examples=["python3 check.py"])] | None = None
+    """A command of your own in the container; exit code 0 accepts the host."""
 
     @model_validator(mode="after")
     def _names_a_whole_bucket(self) -> Self:
@@ -95,12 +105,23 @@ class GuardTable(Table):
             raise refused("conflict", f'{beside[0]} is for a bucket; write for example bucket = "s3://my-runs/train"')
         if self.bucket is None and self.deadman is not None:
             raise refused("missing_key", "deadman needs a bucket: the guard hears of the daemon through it")
+        if self.bucket is None and "release_disk" in self.model_fields_set:
+            raise refused("conflict", 'release_disk is for a bucket; write for example bucket = "s3://my-runs/train"')
         if self.deadman is None and self.destroy:
             raise refused("conflict", 'destroy is for the dead man\'s switch; write for example deadman = "6h"')
         if self.bucket is not None and self.credential is None:
             raise refused("missing_key", 'a bucket needs its key; write for example credential = "train_bucket"')
         if self.bucket is not None and self.endpoint is None and self.region is None:
             raise refused("missing_key", 'write the region of the bucket, for example region = "eu-central-1"')
+        return self
+
+    @model_validator(mode="after")
+    def _checks_a_host_for_somebody(self) -> Self:
+        if self.bucket is None and self.accept != "off":
+            raise refused("missing_key", "accept needs a bucket: the daemon reads there what the guard found")
+        beside = [key for key in ("accept_script", "accept_floor") if getattr(self, key) is not None]
+        if self.accept == "off" and beside:
+            raise refused("conflict", f'{beside[0]} is for the check of a host; write for example accept = "reject"')
         return self
 
     def terms(self, *, is_batch: bool) -> GuardTerms:
@@ -114,6 +135,10 @@ class GuardTable(Table):
             final_within=self.final_within,
             deadman=self.deadman,
             destroy=self.destroy,
+            accept=Accept(self.accept),
+            accept_floor=self.accept_floor,
+            accept_script=self.accept_script or "",
+            release_disk=self.release_disk,
             done_codes=(self.done_codes if self.done_codes is not None else (0,)) if is_batch else (),
         )
 
