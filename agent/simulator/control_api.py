@@ -9,7 +9,7 @@
 | DELETE /rivals/R | | {"id": R}; 404 if there is none |
 | POST /mode | {"mode": NAME}: what RunPod sells from now on; the names are listed in runpod_modes.py | {"mode": NAME} |
 | POST /rises | {"machine_id": M, "factor": 1.5}: a host of Vast asks more, of renters on demand too | {"ids": [R]} |
-| POST /maintenance | {"machine_id": M, "after": S, "seconds": S}: a host of Vast plans to be silent | {"begins": T} |
+| POST /maintenance | {"machine_id": M, "after": S, "seconds": S}: a host plans to be silent | {"begins": T} |
 | POST /webhooks | {"name": "hooks.example.com", "url": "http://127.0.0.1:PORT"}: deliveries to webhooks of that name
   go there | the same |
 | POST /weather | {"fault": NAME, "market": "vast", "runpod" or "*",
@@ -151,7 +151,9 @@ class Control:
     def _plan_maintenance(self, fields: dict[str, Any]) -> dict[str, Any]:
         _only(fields, "machine_id", "after", "seconds")
         after, seconds = (_number(fields, name, least=0.0) for name in ("after", "seconds"))
-        self._surface.world.landlord.plan_maintenance(_whole(fields, "machine_id", least=0), after, seconds)
+        machine_id = _whole(fields, "machine_id", least=0)
+        world = self._surface.world.landlord if machine_id < FIRST_MACHINE else self._runpod.world
+        world.plan_maintenance(machine_id, after, seconds)
         return {"begins": self._surface.world.now + after}
 
     def _lead_webhooks(self, fields: dict[str, Any]) -> dict[str, Any]:

@@ -22,12 +22,14 @@
 | host_gone | world | hosts vanish with their contracts | `machine_id` (the hosts we rent on) |
 | stuck_loading | world | image pulls hang | `contract_id` (all) |
 | pull_failure | world | image pulls fail | `contract_id` (all) |
+| gpu_lie | world | `nvidia-smi` of real processes that start lies | `gpu`, `gpus`, `errors`, `machine_id` (all) |
 | interruption_notice | world | real processes that are outbid get SIGTERM first | `notice` seconds until SIGKILL (10) |
 | no_credit | world | the account's credit becomes `credit`; the difference comes back at the end | `credit` (0) |
 | sold_out | creates | RunPod alone: no instance is available, whatever the catalogue lists | |
 | wrong_account | calls | the key belongs to somebody else | |
 | revoked_key | calls | the key is no longer known | |
 | session_expired | before | refused as an ended session, without a code: Vast 404 in JSON, RunPod 401 in plain text | |
+| invalid_request | before | refused as a request that the market does not take: Vast 400 `invalid_args`, RunPod 422 | |
 | clock_skew | replies | the Date header is off | `skew` seconds (120) |
 | field_lie | replies | one field of the answer is wrong | `field`, `how`, `value`, `instance`: see field_lies.py |
 | label_edit | world | a person edits labels until the end | `label` ("a person's"), `contract_id` (all) |
@@ -48,7 +50,16 @@ from typing import Any
 from agent.simulator import field_lies
 
 WORLD_FAULTS = frozenset(
-    {"host_offline", "host_gone", "stuck_loading", "pull_failure", "no_credit", "label_edit", "interruption_notice"}
+    {
+        "host_offline",
+        "host_gone",
+        "stuck_loading",
+        "pull_failure",
+        "no_credit",
+        "label_edit",
+        "interruption_notice",
+        "gpu_lie",
+    }
 )
 FIELD_LIE = "field_lie"
 
@@ -85,11 +96,13 @@ PARAMETERS: Mapping[str, Mapping[str, str]] = {
     "stuck_loading": {"contract_id": _NUMBER},
     "pull_failure": {"contract_id": _NUMBER},
     "interruption_notice": {"notice": _NUMBER},
+    "gpu_lie": {"machine_id": _NUMBER, "gpu": _WORD, "gpus": _NUMBER, "errors": _NUMBER},
     "no_credit": {"credit": _NUMBER},
     "sold_out": {},
     "wrong_account": {},
     "revoked_key": {},
     "session_expired": {},
+    "invalid_request": {},
     "clock_skew": {"skew": _NUMBER},
     FIELD_LIE: {"field": _WORD, "how": _WORD, "value": _SCALAR, "instance": _EITHER},
     "label_edit": {"contract_id": _NUMBER, "label": _WORD},

@@ -63,8 +63,10 @@ class Simulator:
         self.runpod = RunpodSurface(self.pods, pod_weather, limits, self.gate.key)
         self.runpod_api = RunpodApi(self.runpod, clock)
         if processes is not None:
-            world.containers.run_processes(container_start.launcher(processes, self.gate.instance_key))
-            self.pods.containers.run_processes(pod_start.launcher(processes, self.runpod.pod_key))
+            lies, key_of = world.containers.gpu_lies, self.gate.instance_key
+            world.containers.run_processes(container_start.launcher(processes, key_of, lies))
+            pod_lies, pod_key = self.pods.containers.gpu_lies, self.runpod.pod_key
+            self.pods.containers.run_processes(pod_start.launcher(processes, pod_key, pod_lies))
         self.control = Control(self.surface, self.runpod, clock, self.api.calls, self.runpod_api.calls)
         self.vast_url = ""
         self.runpod_url = ""

@@ -29,6 +29,7 @@ class _Host(Protocol):
 
 class _Containers(Protocol):
     notice_seconds: float
+    gpu_lies: dict[int, Mapping[str, Any]]
 
 
 class Land(Protocol):
@@ -200,6 +201,8 @@ class Weather:
             self._edit_labels(blow, contract_id)
         elif fault.name == "interruption_notice":
             self._world.containers.notice_seconds = fault.number("notice", 10.0)
+        elif fault.name == "gpu_lie":
+            self._world.containers.gpu_lies[blow.fault_id] = fault.extra
         else:
             self._strike_hosts(blow)
 
@@ -235,6 +238,7 @@ class Weather:
 
     def _end(self, blow: Blow) -> None:
         name = blow.fault.name
+        self._world.containers.gpu_lies.pop(blow.fault_id, None)
         if name == "no_credit":
             self._world.set_credit(self._world.credit + blow.credit)
         elif name == "host_offline":

@@ -8,8 +8,8 @@
 
 import math
 import random
-from collections.abc import Callable
-from typing import Generic, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, TypeVar
 
 from agent.simulator import recorded_figures
 from agent.simulator.climate import Climate
@@ -50,6 +50,7 @@ class Containers(Generic[R]):
         self._sticking: dict[int | None, float] = {}
         self._launch: Callable[[R], None] | None = None
         self._launched: dict[int, R] = {}
+        self.gpu_lies: dict[int, Mapping[str, Any]] = {}  # what drivers of real processes show, by fault
         self.notice_seconds = 0.0  # between SIGTERM and SIGKILL of real processes that are evicted
 
     def run_processes(self, launch: Callable[[R], None]) -> None:

@@ -5,13 +5,13 @@ A climate with `processes = true` runs the tenant's command on this machine, as 
 """
 
 import contextlib
-import os
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from agent.simulator.processes import simulated_gpus
 from agent.simulator.processes.container_process import ContainerProcess, Start
 from agent.simulator.simulated_clock import Clock
 
@@ -49,6 +49,7 @@ class ProcessRegistry:
             folder = Path(tempfile.mkdtemp(prefix="gpubid-simulated-", dir=below))
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder = folder.resolve()
+        self._programs = self.folder / ".programs"
         self._made: dict[str, ContainerProcess] = {}
 
     def made(self, name: str, ports: Iterable[int], *, has_volume: bool) -> ContainerProcess:
@@ -62,10 +63,11 @@ class ProcessRegistry:
     def start(self, process: ContainerProcess, start: Start, *, port_names: Iterable[str]) -> None:
         """Run a container; `port_names` are the vendor's variables for a port, with {} for its number.
 
-        It has PATH of our environment, then what the tenant and the market set, and then what the simulator tells:
-        SIM_SPEED, SIM_DISK, SIM_PORT_n.
+        It has PATH of our environment with the simulated `nvidia-smi` before it, then what the tenant and the market
+        set, and then what the simulator tells: SIM_SPEED, SIM_DISK, SIM_PORT_n.
         """
         process.kill()
+        simulated_gpus.put_driver(self._programs)
         if sum(each.is_alive for each in self._made.values()) >= self._most_running:
             process.refuse(f"the simulator runs at most {self._most_running} containers at once: this one does not run")
             return
@@ -79,7 +81,7 @@ class ProcessRegistry:
                 for name in ("SIM_PORT_{}", *port_names)
             },
         }
-        env = {"PATH": os.environ.get("PATH", os.defpath), **_usable(start.env), **told}
+        env = {"PATH": simulated_gpus.path_with(self._programs), **_usable(start.env), **told}
         process.start(Start(start.command, start.script, env))
 
     def close(self) -> None:
@@ -92,6 +94,7 @@ class ProcessRegistry:
             with contextlib.suppress(subprocess.TimeoutExpired, OSError):
                 process.remove()
         self._made.clear()
+        shutil.rmtree(self._programs, ignore_errors=True)
         if self._is_ours:
             shutil.rmtree(self.folder, ignore_errors=True)
 

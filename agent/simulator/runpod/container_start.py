@@ -5,17 +5,25 @@ command finds the programs of this machine. A pod without arguments would run th
 """
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
+from agent.simulator.processes import simulated_gpus
 from agent.simulator.processes.container_process import Start
 from agent.simulator.processes.process_registry import ProcessRegistry
+from agent.simulator.processes.simulated_gpus import SimulatedGpus
 from agent.simulator.runpod.model import Pod
 
 _ADDRESS = "127.0.0.1"
 
 
-def launcher(registry: ProcessRegistry, key_of: Callable[[str], str]) -> Callable[[Pod], None]:
-    """Return the function that starts the real processes of a pod; `key_of` gives the key of its container."""
+def launcher(
+    registry: ProcessRegistry, key_of: Callable[[str], str], lies: Mapping[int, Mapping[str, Any]]
+) -> Callable[[Pod], None]:
+    """Return the function that starts the real processes of a pod; `key_of` gives the key of its container.
+
+    `lies` are those that the weather tells of GPUs, the newest last.
+    """
 
     def launch(pod: Pod) -> None:
         """Make the pod's disk and ports, and start its command with the variables that RunPod sets."""
@@ -29,10 +37,17 @@ def launcher(registry: ProcessRegistry, key_of: Callable[[str], str]) -> Callabl
             "RUNPOD_DC_ID": pod.host.center_id or "",
             "RUNPOD_GPU_COUNT": str(pod.gpu_count),
             "RUNPOD_PUBLIC_IP": _ADDRESS,
+            simulated_gpus.VARIABLE: _gpus(pod, lies).told,
         }
         registry.start(made, Start(_words(pod.args), env=env), port_names=["RUNPOD_TCP_PORT_{}"])
 
     return launch
+
+
+def _gpus(pod: Pod, lies: Mapping[int, Mapping[str, Any]]) -> SimulatedGpus:
+    """Return the GPUs that the driver of a pod's container shows. The market names each model as drivers do."""
+    truth = SimulatedGpus(pod.host.gpu.type_id, pod.gpu_count, 1024 * pod.host.gpu.memory_gb)
+    return simulated_gpus.shown(truth, pod.host.machine_id, lies.values())
 
 
 def _words(arguments: str) -> list[str]:

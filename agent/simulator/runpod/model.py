@@ -62,6 +62,8 @@ class Host:
     has_public_ip: bool
     offline_until: float | None = None
     is_gone: bool = False
+    maintenance: tuple[float, float] | None = None
+    """When it will be silent on purpose, from and until."""
 
     @property
     def is_online(self) -> bool:

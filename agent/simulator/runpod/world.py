@@ -11,7 +11,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from agent.simulator import demand, runpod_modes
-from agent.simulator.climate import Climate
+from agent.simulator.climate import Climate, Strike
 from agent.simulator.event_queue import Timeline
 from agent.simulator.instances import images
 from agent.simulator.market_model import Charge, Refusal
@@ -271,6 +271,12 @@ class World:
         if until is not None:
             self._timeline.put(until, lambda: self._speak_again(host, until))
 
+    def plan_maintenance(self, machine_id: int, after: float, seconds: float) -> None:
+        """Let a host be silent for so many seconds, after so many in which its pods show when."""
+        host, begin = self._host(machine_id), self.now + after
+        host.maintenance = (begin, begin + seconds) if after else None
+        self._timeline.put(begin, lambda: self.set_host_offline(machine_id, begin + seconds))
+
     def set_host_online(self, machine_id: int) -> None:
         """Let a silent host answer again."""
         host = self._host(machine_id)
@@ -323,10 +329,9 @@ class World:
         return self._account.choice(able) if able else None
 
     def _host(self, machine_id: int) -> Host:
-        host = self.hosts.get(machine_id)
-        if host is None:
+        if machine_id not in self.hosts:
             raise Refusal(Refusal.NO_SUCH_HOST, f"There is no host {machine_id}.")
-        return host
+        return self.hosts[machine_id]
 
     def _numbered(self, contract_id: int | None) -> Pod | None:
         if contract_id is None:
@@ -341,18 +346,14 @@ class World:
         for host in self.hosts.values():
             self._plan_outage(host, random.Random(f"{host.token}/outages"))
         for strike in self.climate.strikes:
-            self._timeline.put(
-                self.start_time + strike.at_seconds,
-                lambda strike=strike: self._strike(strike.fault, strike.seconds, strike.aim, rng),  # type: ignore[misc]
-            )
+            begins = self.start_time + strike.at_seconds
+            self._timeline.put(begins, lambda strike=strike: self._strike(strike, rng))  # type: ignore[misc]
         for turn in self.climate.turns:
             mode = runpod_modes.parse(turn.mode)
             self._timeline.put(self.start_time + turn.at_seconds, lambda mode=mode: self.set_mode(mode))  # type: ignore[misc]
         for deposit in self.climate.deposits:
-            self._timeline.put(
-                self.start_time + deposit.at_seconds,
-                lambda dollars=deposit.dollars: self.fleet.till.grant(dollars),  # type: ignore[misc]
-            )
+            comes, dollars = self.start_time + deposit.at_seconds, deposit.dollars
+            self._timeline.put(comes, lambda dollars=dollars: self.fleet.till.grant(dollars))  # type: ignore[misc]
 
     def _plan_outage(self, host: Host, rng: random.Random) -> None:
         gap = demand.gap(rng, demand.outages_per_hour(assumed_figures.RELIABILITY[host.cloud.value], self.climate))
@@ -372,13 +373,13 @@ class World:
         if host.offline_until == until and not host.is_gone:
             self.set_host_online(host.machine_id)
 
-    def _strike(self, fault: str, seconds: float, aim: str, rng: random.Random) -> None:
+    def _strike(self, strike: Strike, rng: random.Random) -> None:
         held = sorted({pod.host.machine_id for pod in self.live_contracts() if pod.holds_gpu})
-        machine_id = rng.choice(held if held and aim == "held" else list(self.hosts))
-        if fault == "host_gone":
+        machine_id = rng.choice(held if held and strike.aim == "held" else list(self.hosts))
+        if strike.fault == "host_gone":
             self.set_host_gone(machine_id)
         else:
-            self.set_host_offline(machine_id, self.now + seconds)
+            self.plan_maintenance(machine_id, strike.notice_seconds * (strike.fault == "maintenance"), strike.seconds)
 
 
 def _fits(host: Host, terms: Terms) -> bool:

@@ -142,6 +142,7 @@ async def test_the_child_has_the_tenants_variables_and_the_markets_and_nothing_o
         # Python in an empty environment makes its locale known to what it starts.
         env.pop("LC_CTYPE", None)
         assert env.pop("PATH")
+        assert json.loads(env.pop("SIM_GPUS"))["count"] == 1
         gate = scene.market.simulator.gate
         assert env == {
             "EPOCHS": "3",

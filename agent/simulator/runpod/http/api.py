@@ -144,13 +144,19 @@ def _decode(body: bytes) -> tuple[Any, bool]:
         return None, True
 
 
-def _before(surface: Surface, struck: Mapping[str, Fault]) -> Reply | None:
-    if not struck:
-        return None
+def _refusal(struck: Mapping[str, Fault]) -> Reply | None:
     if "html_403" in struck:
         return Reply(_FORBIDDEN_PAGE, 403, "text/html")
     if "session_expired" in struck:
         return Reply(b"Unauthorized", 401, TEXT)
+    return calls.problem(422, "Request validation failed.") if "invalid_request" in struck else None
+
+
+def _before(surface: Surface, struck: Mapping[str, Fault]) -> Reply | None:
+    if not struck:
+        return None
+    if (refusal := _refusal(struck)) is not None:
+        return refusal
     if (fault := struck.get("server_error_before")) is not None:
         return _server_error(fault)
     if "throttle_text" in struck:

@@ -8,7 +8,7 @@ from agent.simulator.market_model import Container
 from agent.simulator.runpod import assumed_figures
 from agent.simulator.runpod.http.calls import Call
 from agent.simulator.runpod.http.surface import Surface
-from agent.simulator.runpod.model import Pod
+from agent.simulator.runpod.model import Host, Pod
 from agent.simulator.runpod.models import CPU, Cloud
 
 
@@ -80,7 +80,17 @@ def _machine(surface: Surface, pod: Pod) -> dict[str, Any]:
         "maxDownloadSpeedMbps": int(host.inet_down),
         "vcpuTotal": host.vcpu_per_gpu * host.gpu_count,
         "memoryTotal": host.ram_gb_per_gpu * host.gpu_count,
+        **_maintenance(surface, host),
     }
+
+
+def _maintenance(surface: Surface, host: Host) -> dict[str, Any]:
+    """Return when a host will be silent on purpose, until that is over. How the market writes times is assumed."""
+    begins, ends = host.maintenance or (0.0, 0.0)
+    if ends <= surface.world.now:
+        return {"maintenanceStart": None, "maintenanceEnd": None, "maintenanceNote": None}
+    note = "Scheduled maintenance"
+    return {"maintenanceStart": _stamp(begins), "maintenanceEnd": _stamp(ends), "maintenanceNote": note}
 
 
 def _runtime(surface: Surface, pod: Pod) -> dict[str, Any] | None:

@@ -252,6 +252,8 @@ def _before(call: Call) -> Reply | None:
         return Reply(_FORBIDDEN_PAGE, 403, "text/html")
     if "session_expired" in struck:
         return refusals.session_expired()
+    if "invalid_request" in struck:
+        return api_calls.refuse(400, "invalid_args", "error 400/3467: Invalid args")
     if "search_quota" in struck and call.route in call_gate.SEARCH_ROUTES:
         return call_gate.quota_exceeded(call.now)
     if (fault := struck.get("server_error_before")) is not None:
