@@ -1,6 +1,12 @@
-"""Rule 11: a paused disk that may hold the only checkpoint is released only when the workload says it may be lost."""
+"""Rule 11: a paused disk that may hold the only checkpoint is released only when the workload says it may be lost.
+
+Or when its guard's bucket was found to have that checkpoint, whole.
+"""
 
 import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -8,10 +14,15 @@ from hypothesis import strategies as st
 
 from agent.decide.limits.limits import Limits
 from agent.domain import money
-from agent.domain.work.workload import Checkpoint, CheckpointPlace
+from agent.domain.record.lease import LeaseState
+from agent.domain.work.guard_terms import GuardTerms
+from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
 from agent.simulator.market_model import Contract
+from tests.support import s3_server
+from tests.support.carried import PlayedGuard
 from tests.support.losses import seeds
-from tests.support.world import Rehearsed, play, work
+from tests.support.s3_server import SECRET, S3Server
+from tests.support.world import FLEET, Rehearsed, play, rehearsed, work
 
 fates = st.lists(
     st.sampled_from(["outbid", "displaced", "exit", "broke", "restart", "cap", "wait"]), min_size=2, max_size=5
@@ -49,3 +60,114 @@ def test_what_ran_on_a_disk_is_never_released_by_us(seed: int, slots: int, story
 
     disk = work(slots=slots, checkpoint=Checkpoint(place=CheckpointPlace.DISK))
     play(told, seed=seed, workloads=(disk,))
+
+
+FAULTS = {
+    "none but kept by the file": PlayedGuard.keep_still,
+    "no pointer": lambda guard: guard.put("latest.json", b"{}"),
+    "a file is missing": lambda guard: guard.carry(3, is_whole=False),
+    "a size lies": lambda guard: guard.carry(2, files=_file(guard, size_bytes=8)),
+    "a checksum lies": lambda guard: guard.carry(2, files=_file(guard, etag="0" * 32)),
+    "no checksum": lambda guard: guard.carry(2, files=_file(guard, etag="")),
+    "a path leads out": lambda guard: guard.carry(2, files=_file(guard, path="0/../model.pt")),
+    "content replaced": lambda guard: guard.put(f"ckpt/00000002-{guard.lease}/0/model.pt", b"WEIGHTS"),
+    "another run": lambda guard: guard.carry(2, run=9),
+    "progress goes back": lambda guard: guard.carry(3, progress=0.5),
+    "pointer goes back": lambda guard: guard.point(1),
+    "a note of another lease": lambda guard: guard.carry(2, lease="another"),
+    "reported a later one": lambda guard: guard.beat(manifest=guard.name(4)),
+    "reported none": lambda guard: guard.beat(manifest=None),
+}
+"""What a host, a store or a torn upload may leave in place of the last checkpoint."""
+GUARDED: dict[str, Any] = {"command": "python train.py", "checkpoint": Checkpoint(place=CheckpointPlace.DISK)}
+
+
+def _file(guard: PlayedGuard, **changes: object) -> list[dict[str, object]]:
+    (file,) = guard.manifest(2)["files"]
+    return [{**file, **changes}]
+
+
+def guarded(server: S3Server, **changes: Any) -> Workload:
+    return work(guard=GuardTerms(("/w",), bucket=server.place(), **changes), **GUARDED)
+
+
+async def heard(world: Rehearsed, guard: PlayedGuard) -> None:
+    """Wait until the daemon has read the last beat."""
+
+    def is_heard() -> bool:
+        report = world.app._guard_reader.reports.get(guard.lease)
+        return report is not None and report.beat is not None and report.beat.sequence == guard.beats
+
+    await world.until(is_heard, 120)
+
+
+async def displaced(world: Rehearsed, server: S3Server, fault: Callable[[PlayedGuard], None] | None) -> Contract:
+    """Run until a guard has carried two checkpoints, do what a fault does, and take the instance away for good."""
+    lease = await world.until_running()
+    guard = PlayedGuard(server, f"train/{FLEET}/train/0/1", lease.intent_id)
+    guard.beat()
+    await heard(world, guard)
+    for sequence in (1, 2):
+        guard.carry(sequence)
+        guard.beat(manifest=None if fault is FAULTS["reported none"] else guard.name(sequence))
+        await heard(world, guard)
+        await world.cycle(minutes=3)
+    if fault is not None:
+        fault(guard)
+        await heard(world, guard)
+    contract = world.contract()
+    world.rival(contract.slice.machine_id)
+    return contract
+
+
+@pytest.mark.long(30)
+@given(seed=seeds, fault=st.sampled_from(sorted(FAULTS)), is_restarted=st.booleans())
+def test_a_guarded_disk_stays_where_the_bucket_does_not_have_its_checkpoint(
+    seed: int, fault: str, *, is_restarted: bool
+) -> None:
+    async def told(world: Rehearsed) -> None:
+        contract = await displaced(world, server, FAULTS[fault])
+        await world.cycle(minutes=20)
+        if is_restarted:
+            await world.restart(after_seconds=300)
+        await world.cycle(minutes=30)
+        assert contract.ended is None, "the only copy is gone"
+        assert contract.first_started is not None
+        assert world.lease().state is LeaseState.PAUSED
+
+    with s3_server.served() as server:
+        train = guarded(server, release_disk=fault != "none but kept by the file")
+        play(told, seed=seed, workloads=(train,), credential=lambda _: SECRET)
+
+
+async def test_a_guarded_disk_goes_once_the_bucket_has_its_checkpoint(tmp_path: Path) -> None:
+    with s3_server.served() as server:
+        async with rehearsed(tmp_path, workloads=(guarded(server),), credential=lambda _: SECRET) as world:
+            contract = await displaced(world, server, None)
+            await world.until(lambda: contract.ended is not None and len(world.leases()) == 1, 60)
+            (lease,) = world.leases()
+            assert (lease.state, lease.host_id) == (LeaseState.RUNNING, str(world.contract().slice.machine_id))
+            said = [decision.reason.sentence for plan in world.plans for decision in plan.decisions]
+            assert any("its disk may go: the bucket has its checkpoint of" in sentence for sentence in said)
+            assert any("and its bucket has not been compared" in sentence for sentence in said)
+            lost_work = [
+                term.figure
+                for plan in world.plans
+                for decision in plan.decisions
+                for option in decision.reason.options
+                for term in option.terms
+                if option.name == "move" and term.name == "lost work"
+            ]
+            assert lost_work
+            assert contract.bid is not None
+            assert all(0 < dollars < contract.bid * 10 / 60 for dollars in lost_work), "the work since is priced"
+
+
+async def test_a_bucket_that_is_away_keeps_the_disk(tmp_path: Path) -> None:
+    with s3_server.served() as server:
+        async with rehearsed(tmp_path, workloads=(guarded(server),), credential=lambda _: SECRET) as world:
+            world.app._audit._secret = lambda _: "refused"
+            contract = await displaced(world, server, None)
+            await world.cycle(minutes=30)
+            assert contract.ended is None
+            assert world.lease().checkpoint_verified_at is None

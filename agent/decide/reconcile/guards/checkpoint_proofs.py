@@ -1,0 +1,101 @@
+"""Whether the bucket has the last checkpoint of a paused disk: what a comparison showed, held against the guard's word.
+
+Invariants:
+1. Only the daemon's own comparison, begun after the lease was paused, verifies a disk. A host's word alone never does.
+2. A verification counts for `COUNTS_FOR`, also while the bucket is away, and until a comparison denies it.
+3. The ledger has it, and each cycle derives it again (rule 19).
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+
+from agent.decide.facts import LeaseChanged
+from agent.domain.fleet import Fleet
+from agent.domain.record.guard_figures import GuardFigures
+from agent.domain.record.lease import Lease
+from agent.domain.work import carried_checkpoint, only_copy
+from agent.domain.work.carried_checkpoint import CheckpointProof
+
+COUNTS_FOR = timedelta(hours=1)
+"""A bucket may forget what it has: its own rules, or a hand, may empty it."""
+WRITTEN_AGAIN = COUNTS_FOR / 2
+"""A verification that is younger is not written down anew: nothing would change by it."""
+
+
+def changes(fleet: Fleet) -> Iterator[LeaseChanged]:
+    """Yield the leases whose disk is newly verified, or no longer."""
+    for held in fleet.leases:
+        after = _judged(fleet, held)
+        if after != held:
+            yield LeaseChanged(held, after, None)
+
+
+def why_not(fleet: Fleet, held: Lease) -> str:
+    """Return why the bucket's checkpoint does not free a paused disk; nothing if it does, or has no say in it."""
+    work = fleet.workload(held.slot.workload)
+    if work is None or work.guard is None or work.guard.bucket is None or only_copy.is_carried(held, work):
+        return ""
+    if not work.guard.release_disk:
+        return "release_disk = false keeps it whatever its bucket has"
+    if only_copy.bucket_of(held, work) is None:
+        return only_copy.other_paths(held, work)
+    proof = _proof(fleet, held)
+    untold = _untold(held, fleet.guard_figures.get(held.lease_id))
+    if proof is None:
+        return untold or "its bucket has not been compared with its last checkpoint yet, or does not answer"
+    return _refusal(fleet, held, proof)
+
+
+def _judged(fleet: Fleet, held: Lease) -> Lease:
+    work, verified = fleet.workload(held.slot.workload), held.checkpoint_verified_at
+    if work is None or only_copy.bucket_of(held, work) is None:
+        return _unverified(held)
+    proof = _proof(fleet, held)
+    if proof is None:
+        is_over = verified is not None and not _is_within(fleet.now - verified, COUNTS_FOR)
+        return _unverified(held) if is_over else held
+    if _refusal(fleet, held, proof):
+        return _unverified(held)
+    is_written = verified is not None and timedelta() <= proof.read_at - verified < WRITTEN_AGAIN
+    if is_written and only_copy.is_carried(held, work):
+        return held
+    figures = fleet.guard_figures.get(held.lease_id)
+    taken = figures.kept_at if figures is not None else None
+    return replace(held, checkpoint_taken_at=taken, checkpoint_verified_at=proof.read_at)
+
+
+def _unverified(held: Lease) -> Lease:
+    return replace(held, checkpoint_taken_at=None, checkpoint_verified_at=None)
+
+
+def _proof(fleet: Fleet, held: Lease) -> CheckpointProof | None:
+    """Return the comparison that counts: of this pause, and not too old."""
+    proof = fleet.checkpoint_proofs.get(held.intent_id)
+    if proof is None or proof.read_at < held.state_since:
+        return None
+    return proof if _is_within(fleet.now - proof.read_at, COUNTS_FOR) else None
+
+
+def _is_within(age: timedelta, most: timedelta) -> bool:
+    """Return whether something is so fresh; a clock that was ahead has dated what is of the future."""
+    return timedelta() <= age <= most
+
+
+def _refusal(fleet: Fleet, held: Lease, proof: CheckpointProof) -> str:
+    figures = fleet.guard_figures.get(held.lease_id)
+    untold = _untold(held, figures)
+    if untold or proof.refusal:
+        return untold or proof.refusal
+    reported = figures.manifest if figures is not None else ""
+    if proof.sequence < (carried_checkpoint.sequence_of(reported) or 0):
+        return f"the bucket's newest is {proof.manifest}, before {reported}, which its guard reported"
+    return ""
+
+
+def _untold(held: Lease, figures: GuardFigures | None) -> str:
+    """Return that the guard reported no checkpoint of the stretch that ended, or nothing."""
+    is_told = figures is not None and figures.stretch == held.runs and figures.run == held.guard_run
+    if figures is not None and is_told and carried_checkpoint.sequence_of(figures.manifest) is not None:
+        return ""
+    return "its guard reported no checkpoint in its last stretch of running"
