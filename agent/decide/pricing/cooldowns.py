@@ -33,6 +33,14 @@ INVALID = "invalid_args"
 """Vast says so of a start that its host will never make, as after the end of its contract."""
 INVALID_START = REFUSED_START + INVALID
 """The ground after a request that the market did not take: that may be our fault, and no fault of this host."""
+UNTAKEN = frozenset({INVALID, "refused", "forbidden", "route_gone"})
+"""Refusals of the request itself: the same request again meets the same answer."""
+UNTAKEN_KEPT = timedelta(minutes=30)
+"""How long after the last such refusal those for one lease are counted together."""
+RAISE, LOWER = "raise", "lower"
+"""The kinds of orders to change a bid; the kind of any other order is its own name, as `resume`."""
+UNTAKEN_MOST = 3
+"""After so many a start is believed never to succeed where it is."""
 STARTED_KEPT = timedelta(hours=1)
 """After so long without an effect a start that the market confirmed is asked for again."""
 START_PATIENCE = timedelta(minutes=15)
@@ -49,6 +57,11 @@ _PLACES = {
 def after_refusals(count: int) -> timedelta:
     """Return the cooldown of an offer that refused this many bids as too low."""
     return min(UNDERBID * int(UNDERBID_GROWS ** min(count - 1, 8)), UNDERBID_MOST)
+
+
+def is_resting(refused: Tally, now: datetime) -> bool:
+    """Return whether an order of a kind was refused as no request that the market takes, less than `HOST_FULL` ago."""
+    return now < refused.until - UNTAKEN_KEPT + HOST_FULL
 
 
 @dataclass(frozen=True, slots=True)

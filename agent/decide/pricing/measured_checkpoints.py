@@ -1,6 +1,8 @@
 """What guards measured of a workload's checkpoints, and how far that stands in for the figures of the file.
 
-A host may lie in every figure, so one host has one voice: the median over hosts of the median of each host's leases.
+A host may lie in every figure, and one owner may have many, so an owner has one voice: the figure is the median over
+owners of the median of their hosts, and a host's is the median of its leases. Where the owner is unknown, the host has
+the voice.
 
 Invariants:
 1. No measured figure makes us pay more. A restore that took longer than the file says changes nothing; a shorter one
@@ -18,34 +20,43 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from agent.domain.fleet import Fleet
-from agent.domain.market.host import HostKey
+from agent.domain.market.host import HostKey, HostRecord, OwnerKey
 from agent.domain.record.guard_figures import GuardFigures
+from agent.domain.record.lease import Lease
 from agent.domain.work.workload import Workload
 
-FEWEST_HOSTS = 3
-"""Fewer hosts decide nothing: of three, one that lies does not set the median."""
+FEWEST_VOICES = 3
+"""Fewer decide nothing: of three, one that lies does not set the median."""
 MOST_TIMES = 4.0
+Owners = Mapping[HostKey, OwnerKey]
 UNITS = {"took_seconds": "s", "upload_seconds": "s", "restore_seconds": "s", "checkpoint_bytes": "B"}
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The median of one figure, from so many leases on so many hosts."""
+    """The median of one figure, from so many leases on so many hosts of so many owners."""
 
     figure: float
     leases: int
     hosts: int
+    voices: int
+    """The owners of these hosts; a host without a known one counts for itself."""
 
     @property
     def is_believed(self) -> bool:
-        """Whether enough hosts told it."""
-        return self.hosts >= FEWEST_HOSTS
+        """Whether hosts of enough owners told it."""
+        return self.voices >= FEWEST_VOICES
 
 
 def of(fleet: Fleet, work: Workload) -> Mapping[str, Measured]:
     """Return what was measured of a workload, by the names in `UNITS`; what nobody measured is not in it."""
+    return of_figures(fleet.guard_figures.values(), work, _owners(fleet) if work.guard is not None else {})
+
+
+def of_figures(told: Iterable[GuardFigures], work: Workload, owners: Owners) -> Mapping[str, Measured]:
+    """Return the same from the figures of any leases, on hosts of these owners."""
     names = {work.name, work.was}
-    return _medians(told for told in fleet.guard_figures.values() if told.slot.workload in names)
+    return _medians((each for each in told if each.slot.workload in names), owners)
 
 
 def believed(work: Workload, measured: Mapping[str, Measured]) -> Workload:
@@ -68,10 +79,10 @@ def all_believed(fleet: Fleet) -> Mapping[str, Workload]:
     if any(work.guard is not None for work in fleet.workloads):
         for told in fleet.guard_figures.values():
             by_name.setdefault(told.slot.workload, []).append(told)
-    found = {}
+    found, owners = {}, _owners(fleet) if by_name else {}
     for work in fleet.workloads:
         mine = [told for name in {work.name, work.was} for told in by_name.get(name, ())]
-        found[work.name] = believed(work, _medians(mine) if work.guard is not None else {})
+        found[work.name] = believed(work, _medians(mine, owners) if work.guard is not None else {})
     return found
 
 
@@ -82,7 +93,18 @@ def used(reckoned: Workload, work: Workload) -> frozenset[str]:
     return frozenset(name for name, is_changed in changed.items() if is_changed)
 
 
-def _medians(told: Iterable[GuardFigures]) -> Mapping[str, Measured]:
+def _owners(fleet: Fleet) -> Owners:
+    return owners_of(fleet.hosts.values(), fleet.leases)
+
+
+def owners_of(hosts: Iterable[HostRecord], leases: Iterable[Lease]) -> Owners:
+    """Return the owners of hosts, as far as they are known."""
+    recorded = {record.key: record.owner for record in hosts}
+    rented = {held.host: held.owner for held in leases}
+    return {host: owner for host, owner in (*recorded.items(), *rented.items()) if owner.is_known}
+
+
+def _medians(told: Iterable[GuardFigures], owners: Owners) -> Mapping[str, Measured]:
     found: dict[str, dict[HostKey, list[float]]] = {}
     for each in told:
         for name in UNITS:
@@ -90,9 +112,14 @@ def _medians(told: Iterable[GuardFigures]) -> Mapping[str, Measured]:
             if figure is not None:
                 by_host = found.setdefault(name, {})
                 by_host.setdefault(HostKey(each.market, each.host_id), []).append(float(figure))
-    return {name: _median(by_host) for name, by_host in found.items()}
+    return {name: _median(by_host, owners) for name, by_host in found.items()}
 
 
-def _median(by_host: Mapping[HostKey, list[float]]) -> Measured:
-    figure = statistics.median(statistics.median(figures) for figures in by_host.values())
-    return Measured(figure, sum(map(len, by_host.values())), len(by_host))
+def _median(by_host: Mapping[HostKey, list[float]], owners: Owners) -> Measured:
+    voices: dict[str, list[float]] = {}
+    for host, figures in by_host.items():
+        # A market may number a host as it numbers an owner.
+        voice = f"owner {owners[host]}" if host in owners else f"host {host}"
+        voices.setdefault(voice, []).append(statistics.median(figures))
+    figure = statistics.median(statistics.median(hosts) for hosts in voices.values())
+    return Measured(figure, sum(map(len, by_host.values())), len(by_host), len(voices))

@@ -1,21 +1,31 @@
 """Offers that fit a workload, best first: a lazy search that ends once no other offer can be better."""
 
 import heapq
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from datetime import datetime
 
+import msgspec
+
 from agent.decide.pricing import host_record, protections, requirement_check, useful_hour
+from agent.decide.pricing.measured_speed import UNMEASURED, Speeds
 from agent.decide.strategy import Candidate, Pricing
 from agent.domain.market import offer
 from agent.domain.market.host import HostKey, HostRecord
 from agent.domain.work import workload
 
 
+class Judged(msgspec.Struct, frozen=True):
+    """What each host is judged by: our record of it, and what is left of its DLPerf by what was measured."""
+
+    hosts: Mapping[HostKey, HostRecord]
+    speeds: Speeds = UNMEASURED
+
+
 def ranking(
     book: requirement_check.Book,
     work: workload.Workload,
     pricing: Pricing,
-    hosts: Mapping[HostKey, HostRecord],
+    judged: Judged,
     taken: requirement_check.Taken,
     now: datetime,
     market_loss_rate: float,
@@ -23,8 +33,8 @@ def ranking(
     """Yield candidates in rising dollars per useful DLPerf-hour; ties go to the smaller offer id.
 
     Offers come in rising order of a lower bound of that cost, so a candidate is yielded once its true cost is below the
-    bound of the next offer: the search reads a few rows of a market of thousands. `hosts` is what each host is judged
-    by.
+    bound of the next offer: the search reads a few rows of a market of thousands. A measured speed
+    never makes an offer better than its bound.
     """
     found: list[tuple[float, str, int, Candidate]] = []
     fits = requirement_check.fitting(work, now)
@@ -34,7 +44,10 @@ def ranking(
         if not fits(candidate) or not requirement_check.is_free(candidate, taken):
             continue
         ways = [way for way in pricing(candidate) if not protections.is_barred(candidate, way.tenure, taken.cooling)]
-        best = _best_way(candidate, work, ways, host_record.of_offer(hosts, candidate), market_loss_rate)
+        speed = min(judged.speeds.get((candidate.host, candidate.gpu), 1.0), 1.0) if judged.speeds else 1.0
+        record = host_record.of_offer(judged.hosts, candidate)
+        reckon = useful_hour.reckoner(candidate, work, record, market_loss_rate, speed)
+        best = _best_way(candidate, ways, reckon)
         if best is not None:
             heapq.heappush(found, (best.reckoning.per_useful, candidate.offer_id, place, best))
     while found:
@@ -78,12 +91,9 @@ class Replay:
 
 def _best_way(
     candidate: offer.Offer,
-    work: workload.Workload,
     ways: Iterable[useful_hour.Way],
-    record: HostRecord | None,
-    market_loss_rate: float,
+    reckon: Callable[[useful_hour.Way], useful_hour.Reckoning],
 ) -> Candidate | None:
-    reckon = useful_hour.reckoner(candidate, work, record, market_loss_rate)
     reckoned = [(way, reckon(way)) for way in ways]
     best = min(reckoned, key=lambda found: found[1].per_useful, default=None)
     return None if best is None else Candidate(candidate, *best)

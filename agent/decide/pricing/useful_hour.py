@@ -87,6 +87,8 @@ class Reckoning(msgspec.Struct, frozen=True):
     useful_hours: float
     hazard: float
     dlperf: float
+    speed: float = 1.0
+    """What is left of the DLPerf that the market promises, by what was measured."""
 
     @property
     def dollars(self) -> float:
@@ -129,6 +131,7 @@ class Reckoning(msgspec.Struct, frozen=True):
             Term("useful", self.useful_hours, "h"),
             Term("interruptions", self.hazard, "/h"),
             Term("per useful hour", self.per_useful_hour, "$/h"),
+            *((Term("measured speed", self.speed, "of its DLPerf"),) if self.speed < 1.0 else ()),
             Term("score", self.score, "DLPerf h/$"),
         )
 
@@ -217,12 +220,16 @@ def loading_hours(image_gb: float, inet_down_mbps: float, record: HostRecord | N
 
 
 def reckoner(
-    candidate: offer.Offer, work: workload.Workload, record: HostRecord | None, market_loss_rate: float
+    candidate: offer.Offer,
+    work: workload.Workload,
+    record: HostRecord | None,
+    market_loss_rate: float,
+    speed: float = 1.0,
 ) -> Callable[[Way], Reckoning]:
     """Return the expected cost and yield of a stay on `candidate`, by the way in which it is held.
 
     Time spent loading is charged at the workload's own price for the model: the operator said an hour is worth that
-    much. What all ways share is reckoned once.
+    much. What all ways share is reckoned once. `speed` is what is left of its DLPerf by what was measured, at most 1.
     """
     own_hazard = host_hazard(candidate.reliability, record)
     contest = contested(record, market_loss_rate)
@@ -232,7 +239,7 @@ def reckoner(
     longest_restore, unsaved = _spans(work.checkpoint)
     traffic = work.moved_gb * tries * candidate.traffic_down_micros_per_gb / money.MICROS
     disk, idle = candidate.disk_rate(work.disk_gb).dollars, work.price_of(candidate.gpu).dollars * loading
-    dlperf = max(candidate.dlperf, LEAST_DLPERF)
+    dlperf = max(candidate.dlperf * speed, LEAST_DLPERF)
 
     def reckoned(way: Way) -> Reckoning:
         """Return the expected cost and yield of a stay held this way."""
@@ -252,6 +259,7 @@ def reckoner(
             useful_hours=useful,
             hazard=loss / hours,
             dlperf=dlperf,
+            speed=speed,
         )
 
     return reckoned

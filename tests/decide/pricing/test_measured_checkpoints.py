@@ -14,6 +14,7 @@ from agent.decide import explain, plan
 from agent.decide.limits.limits import Limits
 from agent.decide.pricing import measured_checkpoints, useful_hour
 from agent.domain.fleet import Fleet
+from agent.domain.market.host import HostRecord
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.work.decision import Rent
@@ -53,6 +54,30 @@ def test_one_host_has_one_voice_and_three_are_needed() -> None:
     found = measured_checkpoints.of(fleet([*alone, *honest]), WORK)["restore_seconds"]
     assert (found.figure, found.leases, found.hosts) == (300.0, 52, 3)
     assert believed(*alone, *honest).restore == timedelta(seconds=300)
+
+
+@pytest.mark.parametrize("place", ["hosts", "leases"])
+def test_many_hosts_of_one_owner_have_one_voice(place: str) -> None:
+    liars = [told(number, restore=0.0, host=f"liar-{number}") for number in range(3)]
+    honest = [told(60, restore=300.0), told(61, restore=320.0)]
+
+    def heard(*found: GuardFigures) -> tuple[float, int, int, bool]:
+        owned = [("vast", f"liar-{number}", "crowd") for number in range(3)]
+        hosts = [HostRecord(market, host, owner) for market, host, owner in owned] if place == "hosts" else []
+        leases = [builders.lease(70 + number, host_id=owned[number][1], owner_id="crowd") for number in range(3)]
+        seen = msgspec.structs.replace(
+            fleet(found), hosts={each.key: each for each in hosts}, leases=tuple(leases if place == "leases" else ())
+        )
+        figure = measured_checkpoints.of(seen, WORK)["restore_seconds"]
+        by_name = measured_checkpoints.all_believed(seen)["train"].checkpoint.restore
+        assert (by_name != PROMISE.restore) is figure.is_believed
+        return figure.figure, figure.hosts, figure.voices, figure.is_believed
+
+    assert heard(*liars) == (0.0, 3, 1, False)
+    assert heard(*liars, *honest) == (300.0, 5, 3, True)
+    assert heard(*liars, replace(honest[0], host_id="crowd"))[1:] == (4, 2, False)
+    # Owners of other markets with the same id are others.
+    assert heard(*(replace(each, market="runpod") for each in liars)) == (0.0, 3, 3, True)
 
 
 @given(st.lists(st.floats(1200, 1e9), min_size=3, max_size=5))

@@ -106,5 +106,5 @@ def test_what_rests_is_not_rented(cooling: dict[str, str], tenures: list[Tenure]
         return [Way(Tenure.INTERRUPTIBLE, row.floor), Way(Tenure.ON_DEMAND, row.ask)]
 
     taken = Taken(cooling=in_force(cooling).cooling)
-    found = ranking.ranking(Book([builders.offer()]), builders.workload(), both, {}, taken, NOW, 0.1)
+    found = ranking.ranking(Book([builders.offer()]), builders.workload(), both, ranking.Judged({}), taken, NOW, 0.1)
     assert [candidate.way.tenure for candidate in found] == tenures

@@ -1,0 +1,124 @@
+"""How fast hosts really are, against what we measured on others with the same model; DLPerf is the prior.
+
+A check measures products of matrices. What such a figure is worth in DLPerf differs between models, so a host's speed
+for each DLPerf that its market promises is compared with the median of all hosts with its model: the lower one over
+owners, of the median of their hosts, of the median of a host's checks. What is far above a third of the owners is left
+out of it.
+
+Invariants:
+1. A measured speed only ever lowers what a DLPerf promises, so a host that claims to be fast is worth its DLPerf
+   times 1, as without the check. The search for offers relies on that.
+2. No host is worth less than `LEAST` of its DLPerf for it, and none before hosts of `FEWEST_VOICES` owners told theirs.
+   Only more than half of the owners together can raise the median, and with it what we pay for their hosts.
+3. The promise counts as `PRIOR_CHECKS` checks that found just what was promised: one bad check is not the whole truth.
+"""
+
+import statistics
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from agent.domain.market.gpu import GpuModel
+from agent.domain.market.host import HostKey
+from agent.domain.record import host_check
+from agent.domain.record.host_check import HostCheck
+
+FEWEST_VOICES = 3
+PRIOR_CHECKS = 1.0
+"""Assumed."""
+LEAST = 0.5
+"""Assumed: a host that is slower still is for `accept_floor` to refuse."""
+MOST_ABOVE = 3.0
+"""Times the figure that a third of the owners are below: cards of one model do not differ by more. Assumed."""
+LEAST_TFLOPS, MOST_TFLOPS = 0.01, 100_000.0
+LEAST_DLPERF, MOST_DLPERF = 0.01, 1_000_000.0
+"""What is outside is no figure of a GPU: a forged one must not leave nothing to divide by."""
+Speeds = Mapping[tuple[HostKey, GpuModel], float]
+"""What is left of the DLPerf of a host with a model: above 0, at most 1. A host that is not in it keeps all."""
+UNMEASURED: Speeds = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Typical:
+    """The lower median of one figure over owners, and of how many owners it is."""
+
+    figure: float
+    voices: int
+
+    @property
+    def is_known(self) -> bool:
+        """Whether hosts of enough owners told it."""
+        return self.voices >= FEWEST_VOICES
+
+
+def speeds(checks: Iterable[HostCheck]) -> Speeds:
+    """Return what is left of the promise of each measured host, of models that enough owners told of."""
+    by_model: dict[tuple[str, GpuModel], list[HostCheck]] = {}
+    for check in checks:
+        if _promised(check) is not None:
+            by_model.setdefault((check.market, check.gpu), []).append(check)
+    found: dict[tuple[HostKey, GpuModel], float] = {}
+    for (_, model), mine in by_model.items():
+        typical = _typical(mine, _promised)
+        if typical is None or not typical.is_known:
+            continue
+        for host, told in _by_host(mine, _promised).items():
+            share = statistics.median(told) / typical.figure
+            found[host, model] = min(max(_weighed(share, len(told)), LEAST), 1.0)
+    return found
+
+
+def typical(checks: Iterable[HostCheck], model: GpuModel, other_than: HostKey, owner_id: str = "") -> Typical | None:
+    """Return the lower median speed of one GPU of a model, in tera-operations a second, by all owners but a host's."""
+    mine = host_check.voice(other_than, owner_id)
+    others = (each for each in checks if each.gpu == model and each.host != other_than and each.voice != mine)
+    return _typical(others, _tflops)
+
+
+def by_host(checks: Iterable[HostCheck]) -> Mapping[tuple[HostKey, GpuModel], list[float]]:
+    """Return the measured speeds of each host with a model, in tera-operations a second."""
+    found: dict[tuple[HostKey, GpuModel], list[float]] = {}
+    for check in checks:
+        told = _tflops(check)
+        if told is not None:
+            found.setdefault((check.host, check.gpu), []).append(told)
+    return found
+
+
+def _weighed(share: float, checks: int) -> float:
+    return (PRIOR_CHECKS + checks * share) / (PRIOR_CHECKS + checks)
+
+
+def _tflops(check: HostCheck) -> float | None:
+    told = check.matmul_tflops
+    return told if told is not None and LEAST_TFLOPS <= told <= MOST_TFLOPS else None
+
+
+def _promised(check: HostCheck) -> float | None:
+    """Return the measured speed for each DLPerf of one GPU that was promised."""
+    told = _tflops(check)
+    is_promised = check.gpus > 0 and LEAST_DLPERF <= check.dlperf <= MOST_DLPERF
+    return told * check.gpus / check.dlperf if told is not None and is_promised else None
+
+
+def _by_host(checks: Iterable[HostCheck], figure: Callable[[HostCheck], float | None]) -> Mapping[HostKey, list[float]]:
+    found: dict[HostKey, list[float]] = {}
+    for check in checks:
+        told = figure(check)
+        if told is not None:
+            found.setdefault(check.host, []).append(told)
+    return found
+
+
+def _typical(checks: Iterable[HostCheck], figure: Callable[[HostCheck], float | None]) -> Typical | None:
+    known = list(checks)
+    owners = {check.host: check.voice for check in known}
+    voices: dict[str, list[float]] = {}
+    for host, told in _by_host(known, figure).items():
+        voices.setdefault(owners[host], []).append(statistics.median(told))
+    if not voices:
+        return None
+    figures = sorted(statistics.median(hosts) for hosts in voices.values())
+    most = MOST_ABOVE * figures[len(figures) // 3]
+    believed = [each for each in figures if each <= most]
+    return Typical(statistics.median_low(believed), len(figures))

@@ -1,0 +1,36 @@
+"""Hosts that a workload's `accept_floor` would refuse again: by their kept checks, before a rent."""
+
+import statistics
+from collections.abc import Iterable, Mapping
+
+from agent.decide.pricing import measured_speed
+from agent.domain.fleet import Fleet
+from agent.domain.market.gpu import GpuModel
+from agent.domain.market.host import HostKey
+from agent.domain.market.offer import Offer
+from agent.domain.work.guard_terms import Accept
+from agent.domain.work.workload import Workload
+
+SlowHosts = Mapping[tuple[HostKey, GpuModel], str]
+"""How slow each host with a model was, as a sentence."""
+
+
+def of(fleet: Fleet, work: Workload, offers: Iterable[Offer]) -> SlowHosts:
+    """Return those hosts among the offers that are below the floor of a workload that rejects for it."""
+    terms = work.guard
+    if terms is None or terms.accept is not Accept.REJECT or terms.accept_floor is None or not fleet.host_checks:
+        return {}
+    # A pool has a host of its own behind each rent.
+    owners = {(offer.host, offer.gpu): offer.owner_id for offer in offers if not offer.host.is_pool}
+    found: dict[tuple[HostKey, GpuModel], str] = {}
+    for (host, model), told in measured_speed.by_host(fleet.host_checks.values()).items():
+        owner_id = owners.get((host, model))
+        if owner_id is None:
+            continue
+        usual = measured_speed.typical(fleet.host_checks.values(), model, host, owner_id)
+        share = statistics.median(told) / usual.figure if usual is not None and usual.is_known else 1.0
+        if share < terms.accept_floor:
+            found[host, model] = (
+                f"measured at {share:.0%} of the median {model}; accept_floor is {terms.accept_floor:g}"
+            )
+    return found

@@ -1,0 +1,113 @@
+"""Hosts that are not what was rented, by the check of the guard at the start: a failed start, or an alert.
+
+Invariants:
+1. What nobody knows is never held against a host: only a figure that was read and contradicts the rent.
+2. A lease is given up for it in its first stretch of running and its first minutes alone, before it holds work. Work
+   that is done counts, whatever the host is.
+3. A host that lies here is believed only against itself: nothing that it says makes us pay more.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+
+from agent.decide.facts import Alert, LeaseChanged
+from agent.decide.pricing import cooldowns, measured_speed
+from agent.domain.fleet import Fleet
+from agent.domain.market import gpu_identity
+from agent.domain.record import cooldown
+from agent.domain.record.event_kind import EventKind
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.acceptance_report import AcceptanceReport
+from agent.domain.work.guard_terms import Accept, GuardTerms
+from agent.domain.work.workload import Workload
+
+LATEST = timedelta(minutes=15)
+"""After this much running a lease is kept for what it holds. The check itself takes a minute, a reading another."""
+REJECTED = "not_as_rented: "
+"""The beginning of such a lease's end reason: to the rest it is a start that failed."""
+LEAST_MEMORY = 0.9
+"""Of the memory that was offered, or else of what the workload wants. Error correction takes some of it. Assumed."""
+
+
+def seen(fleet: Fleet, held: Lease, so_far: LeaseChanged | None) -> LeaseChanged | None:
+    """Return the change to a failed start where the host is not what was rented; else what was found so far."""
+    now = so_far.after if so_far is not None else held
+    if now.has_failed or (so_far is not None and so_far.kind is not None) or not _may_reject(fleet, now):
+        return so_far
+    why = _found(fleet, now)
+    if not why:
+        return so_far
+    after = replace(now, has_failed=True, end_reason=f"{REJECTED}{why}")
+    rest = cooldown.of_host(held.host, fleet.now + cooldowns.START_FAILED, "a host that is not what was rented")
+    charges = so_far.charges if so_far is not None else ()
+    return LeaseChanged(held, after, EventKind.LEASE_NOT_READY, charges, cooldown=rest)
+
+
+def alerts(fleet: Fleet) -> Iterator[Alert]:
+    """Yield an alert for each lease that goes on although its host is not what was rented."""
+    for held in fleet.leases:
+        if held.has_failed or held.is_held or held.state is not LeaseState.RUNNING or _may_reject(fleet, held):
+            continue
+        if why := _found(fleet, held):
+            sentence = f"{held.slot} on host {held.host_id} is not what was rented, as its guard says: {why}"
+            yield Alert(EventKind.ALERT_NOT_AS_RENTED, held.lease_id, sentence)
+
+
+def difference(report: AcceptanceReport, held: Lease, work: Workload) -> str:
+    """Return how the host of a lease contradicts what was rented, or an empty text."""
+    if report.gpu_count is not None and report.gpu_count < held.gpus:
+        return f"{report.gpu_count} of {held.gpus} GPUs are there"
+    other = next((gpu.name for gpu in report.gpus if gpu.name and not gpu_identity.may_be_same(held.gpu, gpu.name)), "")
+    if other:
+        return f"its GPU is {other} and not {held.gpu}"
+    wanted = held.vram_mb or work.requirements.min_vram_mb or 0
+    memory = min((gpu.memory_mb for gpu in report.gpus if gpu.memory_mb is not None), default=None)
+    if memory is not None and memory < LEAST_MEMORY * wanted:
+        return f"a GPU has {memory:.0f} MB of memory instead of {wanted}"
+    errors = sum(gpu.uncorrected_errors or 0 for gpu in report.gpus)
+    if errors:
+        return f"{errors} uncorrected errors of GPU memory"
+    return _not_working(report, work)
+
+
+def _not_working(report: AcceptanceReport, work: Workload) -> str:
+    """Return what does not work on a host, or an empty text."""
+    if report.cuda_starts is False:
+        return f"CUDA does not start: {report.cuda_error or 'it gives no reason'}"
+    script = report.script
+    if script is None or script.code == 0 or work.guard is None or not work.guard.accept_script:
+        return ""
+    end = "did not end in time" if script.code is None else f"ended with exit code {script.code}"
+    return f"accept_script {end}" + (f": {script.last_line}" if script.last_line else "")
+
+
+def _found(fleet: Fleet, held: Lease) -> str:
+    """Return what contradicts the rent of a lease, by the check of its guard; nothing where none is wanted."""
+    work, report = fleet.workload(held.slot.workload), fleet.guard_reports.get(held.intent_id)
+    if work is None or work.guard is None or work.guard.accept is Accept.OFF or report is None:
+        return ""
+    is_done = report.end is not None and report.end.done
+    if report.acceptance is None or is_done:
+        return ""
+    return difference(report.acceptance, held, work) or _too_slow(fleet, report.acceptance, held, work.guard)
+
+
+def _too_slow(fleet: Fleet, report: AcceptanceReport, held: Lease, terms: GuardTerms) -> str:
+    """Return how a host is slower than the workload accepts, or an empty text; where few hosts are known, none is."""
+    if terms.accept_floor is None or not report.matmul_tflops:
+        return ""
+    usual = measured_speed.typical(fleet.host_checks.values(), held.gpu, held.host, held.owner_id)
+    if usual is None or not usual.is_known or report.matmul_tflops >= terms.accept_floor * usual.figure:
+        return ""
+    share = f"{report.matmul_tflops / usual.figure:.0%} of the median of {usual.voices} other owners' {held.gpu}"
+    return f"a GPU multiplies at {report.matmul_tflops:.1f} TFLOPS, {share}; accept_floor is {terms.accept_floor:g}"
+
+
+def _may_reject(fleet: Fleet, held: Lease) -> bool:
+    """Return whether a lease is given up for what its host is: it is wanted, and there is no work on it yet."""
+    work = fleet.workload(held.slot.workload)
+    is_wanted = work is not None and work.guard is not None and work.guard.accept is Accept.REJECT
+    # One that has ended may have run for hours.
+    is_new = held.runs <= 1 and fleet.now - (held.run_since or held.opened_at) <= LATEST
+    return is_wanted and is_new and not held.is_held and held.state in {LeaseState.RUNNING, LeaseState.EXITED}

@@ -1,0 +1,50 @@
+"""What guards measured of their hosts since it was last written down.
+
+Invariants:
+1. A host that is not what was rented teaches nothing about the model that it was rented as.
+2. A check is written once, and again where a later start of the same lease finds other figures.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from agent.decide.facts import HostChecked
+from agent.decide.reconcile.guards import acceptance_verdict
+from agent.domain.fleet import Fleet
+from agent.domain.record.host_check import HostCheck
+from agent.domain.record.lease import Lease
+from agent.domain.work.acceptance_report import AcceptanceReport
+from agent.domain.work.guard_report import GuardReport
+
+
+def told(fleet: Fleet) -> Iterator[HostChecked]:
+    """Yield the check of every lease whose guard reports other figures than are known."""
+    for held in fleet.leases:
+        report, work = fleet.guard_reports.get(held.intent_id), fleet.workload(held.slot.workload)
+        if report is None or report.acceptance is None or work is None or held.is_held or held.guard_run is None:
+            continue
+        if acceptance_verdict.difference(report.acceptance, held, work):
+            continue
+        before, after = fleet.host_checks.get(held.lease_id), _read(held, report, report.acceptance)
+        if before is None or replace(after, checked_at=before.checked_at) != before:
+            yield HostChecked(after)
+
+
+def _read(held: Lease, report: GuardReport, found: AcceptanceReport) -> HostCheck:
+    limits = [(gpu.power_limit_watts, gpu.power_default_watts) for gpu in found.gpus]
+    shares = [limit / usual for limit, usual in limits if limit is not None and usual is not None and usual >= 1.0]
+    return HostCheck(
+        lease_id=held.lease_id,
+        market=held.market,
+        host_id=held.host_id,
+        owner_id=held.owner_id,
+        gpu=held.gpu,
+        gpus=held.gpus,
+        dlperf=held.dlperf,
+        checked_at=report.read_at,
+        matmul_tflops=found.matmul_tflops,
+        copy_to_gpu_gbps=found.copy_to_gpu_gbps,
+        copy_from_gpu_gbps=found.copy_from_gpu_gbps,
+        disk_write_mbps=found.disk_write_mbps,
+        power_share=min(shares, default=None),
+    )

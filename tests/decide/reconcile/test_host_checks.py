@@ -1,0 +1,67 @@
+"""What is written down of a check: once, only of hosts that are what was rented."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from agent.decide.reconcile.guards import host_checks
+from agent.domain.fleet import Fleet
+from agent.domain.record.host_check import HostCheck
+from agent.domain.work.acceptance_report import AcceptanceReport, GpuReport
+from agent.domain.work.guard_report import GuardReport
+from agent.domain.work.guard_terms import Accept
+from tests.support import builders
+
+NOW = builders.NOW
+HELD = builders.lease(guard_run=1, run_since=NOW - timedelta(minutes=2), has_run=True, runs=1)
+GPUS = (
+    GpuReport(power_limit_watts=300.0, power_default_watts=450.0),
+    GpuReport(power_limit_watts=450.0),
+    GpuReport(power_limit_watts=450.0, power_default_watts=5e-324),
+)
+REPORT = AcceptanceReport(
+    version=1, lease=HELD.intent_id, gpus=GPUS, matmul_tflops=150.0, copy_to_gpu_gbps=24.0, disk_write_mbps=900.0
+)
+
+
+def fleet(report: AcceptanceReport | None = REPORT, *known: HostCheck, **changes: Any) -> Fleet:
+    made = builders.guarded()
+    assert made.guard is not None
+    work = replace(made, guard=replace(made.guard, accept=Accept.TELL))
+    values = {"workloads": (work,), "leases": (HELD,), "host_checks": {each.lease_id: each for each in known}}
+    reports = {HELD.intent_id: GuardReport(NOW, acceptance=report)}
+    return builders.fleet(**{**values, "guard_reports": reports, **changes})
+
+
+def test_the_figures_are_kept_beside_what_the_market_promised() -> None:
+    (fact,) = host_checks.told(fleet())
+    check = fact.after
+    assert (check.lease_id, check.host, check.gpu, check.gpus) == (HELD.lease_id, HELD.host, HELD.gpu, HELD.gpus)
+    assert (check.dlperf, check.owner_id, check.checked_at) == (HELD.dlperf, HELD.owner_id, NOW)
+    assert (check.matmul_tflops, check.copy_to_gpu_gbps, check.copy_from_gpu_gbps) == (150.0, 24.0, None)
+    assert check.disk_write_mbps == 900.0
+    assert check.power_share == pytest.approx(2 / 3)
+
+
+def test_a_check_is_written_once_and_again_where_a_later_start_finds_another() -> None:
+    (fact,) = host_checks.told(fleet())
+    known = replace(fact.after, checked_at=NOW - timedelta(hours=1))
+    assert list(host_checks.told(fleet(REPORT, known))) == []
+    (later,) = host_checks.told(fleet(AcceptanceReport(version=1, lease="", matmul_tflops=90.0), known))
+    assert later.after.matmul_tflops == 90.0
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        fleet(None),
+        fleet(AcceptanceReport(version=1, lease="", gpu_count=0, matmul_tflops=150.0)),
+        fleet(leases=(replace(HELD, is_held=True),)),
+        fleet(leases=(replace(HELD, guard_run=None),)),
+    ],
+    ids=["nothing", "another host", "held", "no guard"],
+)
+def test_what_is_no_check_of_what_was_rented_teaches_nothing(made: Fleet) -> None:
+    assert list(host_checks.told(made)) == []
