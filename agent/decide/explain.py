@@ -1,6 +1,6 @@
 """A plan as sentences and as JSON: the choice, the next best ones, and why the rest was refused."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -11,8 +11,10 @@ from agent.decide.pricing import (
     cooldowns,
     host_record,
     measured_checkpoints,
+    measured_speed,
     ranking,
     requirement_check,
+    slow_hosts,
     useful_hour,
 )
 from agent.decide.pricing import funnel as funnels
@@ -56,6 +58,8 @@ class Explanation:
     """What guards measured of its checkpoints."""
     used: frozenset[str] = frozenset()
     """The names of those figures that stand in for the file's."""
+    speeds: tuple[tuple[HostKey, float], ...] = ()
+    """What is left of the DLPerf of hosts that were measured, among those that offer something now."""
     notice: tuple[str, ...] = ()
     """What is known of the notice that each of its markets gives, where it has a guard."""
 
@@ -70,24 +74,35 @@ def explain(fleet: Fleet, made: Plan, work: Workload) -> Explanation:
     hosts = host_record.pooled(fleet.hosts, fleet.now)
     measured = measured_checkpoints.of(fleet, work)
     reckoned = measured_checkpoints.believed(work, measured)
-    ranked = ranking.ranking(book, reckoned, _both_ways(work), hosts, taken, fleet.now, hazard)
+    speeds = measured_speed.speeds(fleet.host_checks.values())
+    judged = ranking.Judged(hosts, speeds)
+    found = ranking.ranking(book, reckoned, _both_ways(work), judged, taken, fleet.now, hazard)
+    slow = slow_hosts.of(fleet, work, book.offers)
+    ranked = (each for each in found if (each.offer.host, each.offer.gpu) not in slow)
     return Explanation(
         workload=work.name,
         decisions=tuple(decision for decision in made.decisions if slot_of(decision).workload == work.name),
         candidates=tuple(islice(_on_distinct_hosts(ranked), 1 + NEXT_BEST)),
-        refused=_refused(book, work, fleet, taken),
+        refused=_refused(book, work, fleet, taken, slow),
         offers=len(book.offers),
         funnel=funnels.of(fleet, work, taken),
         relaxed=funnels.relaxed(fleet, work, taken),
         advised=tuple(_advised(fleet, made, work, reckoned)),
         measured=measured,
         used=measured_checkpoints.used(reckoned, work),
+        speeds=_offered(speeds, book.offers),
         notice=tuple(
             market_notice.of(name, fleet.guard_notices).sentence
             for name in sorted(fleet.markets)
             if work.guard is not None and work.may_use(name)
         ),
     )
+
+
+def _offered(speeds: measured_speed.Speeds, offers: Iterable[Offer]) -> tuple[tuple[HostKey, float], ...]:
+    """Return what is left of the DLPerf of those hosts that offer something, in their order."""
+    keys = {(offer.host, offer.gpu) for offer in offers}
+    return tuple(sorted((host, share) for (host, gpu), share in speeds.items() if (host, gpu) in keys))
 
 
 def _advised(fleet: Fleet, made: Plan, work: Workload, reckoned: Workload) -> Iterator[tuple[str, str, Advice]]:
@@ -120,7 +135,11 @@ def _both_ways(work: Workload) -> Pricing:
 
 
 def _refused(
-    book: requirement_check.Book, work: Workload, fleet: Fleet, taken: requirement_check.Taken
+    book: requirement_check.Book,
+    work: Workload,
+    fleet: Fleet,
+    taken: requirement_check.Taken,
+    slow: slow_hosts.SlowHosts,
 ) -> tuple[Refused, ...]:
     refused: list[Refused] = []
     ways = _both_ways(work)
@@ -131,6 +150,8 @@ def _refused(
                 f"floor {candidate.floor} and ask {candidate.ask} are above {work.price_of(candidate.gpu)} with disk"
             )
             why = requirement_check.Refusal("price", sentence)
+        if why is None and (candidate.host, candidate.gpu) in slow:
+            why = requirement_check.Refusal("accept_floor", slow[candidate.host, candidate.gpu])
         if why is not None:
             refused.append(Refused(candidate, why))
     return tuple(refused)
@@ -190,6 +211,7 @@ def explanation_json(explained: Explanation) -> dict[str, Any]:
             for slot, host, given in explained.advised
         ],
         "notice": list(explained.notice),
+        "speeds": [{"host": str(host), "share_of_dlperf": share} for host, share in explained.speeds],
         "measured": [
             {
                 "figure": name,

@@ -9,6 +9,7 @@ from agent.domain.market.market_notice import NoticeGiven
 from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.guard_figures import GuardFigures
+from agent.domain.record.host_check import HostCheck
 from agent.domain.record.intent import Intent, IntentState
 from agent.domain.record.lease import Lease
 from agent.domain.record.rest import Rest
@@ -106,4 +107,12 @@ class GuardMeasured:
     """What the loss before this stretch of running gave, the first time that it is told."""
 
 
-Fact = LeaseChanged | LeaseDisowned | IntentSettled | InstanceFound | Marked | Alert | ProgressTold | GuardMeasured
+@dataclass(frozen=True, slots=True)
+class HostChecked:
+    """The guard of a lease measured its host, or found other figures than before."""
+
+    after: HostCheck
+
+
+OfGuard = GuardMeasured | HostChecked
+Fact = LeaseChanged | LeaseDisowned | IntentSettled | InstanceFound | Marked | Alert | ProgressTold | OfGuard

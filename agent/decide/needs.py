@@ -1,17 +1,22 @@
 """The workloads that need offers now: only a slot without a running lease is a reason to use search rows."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from agent.decide import slots
 from agent.decide.deadline import deadline_progress as tasks
+from agent.decide.limits import limits
+from agent.decide.limits.limits import Limits
 from agent.decide.moves import recovery
 from agent.decide.operators import operator_holds, reload
-from agent.domain.fleet import Fleet
+from agent.decide.pricing import cooldowns, protections
+from agent.decide.pricing.cooldowns import InForce
+from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.host import HostKey
 from agent.domain.market.tenure import Tenure
-from agent.domain.record import hold
-from agent.domain.record.hold import EVERYTHING, Holds, Word
+from agent.domain.record.cooldown import CooldownKind
+from agent.domain.record.hold import EVERYTHING, Word
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.workload import Workload
 
@@ -21,6 +26,8 @@ PRESSED_EVERY = 120.0
 """Seconds between searches then: as long as an offer may be used."""
 DEAR_SHARE = 0.5
 """For a lease at or above this share of the slot's worth, better offers are searched more often. By rehearsals."""
+LIMITS = "limits"
+RESTING = (CooldownKind.MARKET, CooldownKind.REJECTED, CooldownKind.STORM, CooldownKind.STARTS)
 DOWN = frozenset({LeaseState.PAUSED, LeaseState.OFFLINE, LeaseState.RELEASING})
 
 
@@ -29,21 +36,53 @@ class Need:
     """A workload that has to choose.
 
     `key` changes when there is a new choice to make; `held_hosts` are those of its paused leases, whose own price
-    decides whether to stay.
+    decides whether to stay. `bars` are, for each market, what forbids rents there now, whatever it offers.
     """
 
     workload: Workload
     key: tuple[str, ...]
     held_hosts: tuple[HostKey, ...]
+    bars: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def bars_at(self, market: str) -> tuple[str, ...]:
+        """Return the bars at one market: where one of them ends, offers are searched at once."""
+        return self.bars.get(market, ())
 
 
-def needs(fleet: Fleet) -> tuple[Need, ...]:
+def needs(fleet: Fleet, caps: Limits | None = None, faulty: frozenset[str] = frozenset()) -> tuple[Need, ...]:
     """Return the workloads with a choice to make, in the order of the configuration."""
-    holds = hold.in_force(fleet.holds, fleet.now)
-    if (Word.KILL, EVERYTHING) in holds:
+    in_force = cooldowns.in_force(fleet)
+    if (Word.KILL, EVERYTHING) in in_force.holds:
         return ()
-    found = (_need(fleet, work, holds) for work in fleet.workloads)
-    return tuple(need for need in found if need is not None)
+    found = [need for work in fleet.workloads if (need := _need(fleet, work, in_force)) is not None]
+    if not found:
+        return ()
+    now_standing, most = limits.standing(fleet), caps or Limits()
+
+    def bars(need: Need, view: MarketView) -> tuple[str, ...]:
+        is_forbidden = limits.forbids_all(view, need.workload, now_standing, most, faulty)
+        rests = (*_cool_offs(need, in_force), *_rests(need.workload, view.market, in_force))
+        return (*rests, *([LIMITS] if is_forbidden else []))
+
+    views = fleet.markets.items()
+    return tuple(replace(need, bars={name: bars(need, view) for name, view in views}) for need in found)
+
+
+def _cool_offs(need: Need, in_force: InForce) -> Iterator[str]:
+    """Yield the cool-offs of the slots that choose; they hold at every market."""
+    for place in need.workload.places:
+        if f"{place}" in need.key and slots.cool_off(place, in_force) is not None:
+            yield f"{CooldownKind.COOL_OFF.value} {place}"
+
+
+def _rests(work: Workload, market: str, in_force: InForce) -> Iterator[str]:
+    """Yield what rests of a market: the whole of it, or models that a workload accepts."""
+    models = work.requirements.gpu_models
+    mine = {market, *(protections.of_model(market, model) for model in models)}
+    for kind in RESTING:
+        for key in sorted(in_force.cooling.get(kind, {})):
+            if key in mine or (not models and key.startswith(f"{market}/")):
+                yield f"{kind.value} {key}"
 
 
 def dear(fleet: Fleet) -> frozenset[str]:
@@ -63,11 +102,11 @@ def _is_dear(lease: Lease, work: Workload | None) -> bool:
     return work is not None and lease.gpu_rate + lease.disk_rate >= work.price_of(lease.gpu).scaled(DEAR_SHARE)
 
 
-def _need(fleet: Fleet, work: Workload, holds: Holds) -> Need | None:
+def _need(fleet: Fleet, work: Workload, in_force: InForce) -> Need | None:
     key: list[str] = []
     hosts: list[HostKey] = []
     for place in work.places:
-        if operator_holds.standstill(fleet, place, holds) is not None:
+        if operator_holds.standstill(fleet, place, in_force.holds) is not None:
             continue
         leases = fleet.leases_of(place)
         is_pressed = _is_pressed(fleet, work, leases)

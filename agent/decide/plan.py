@@ -25,9 +25,11 @@ from agent.decide.pricing import (
     funnel,
     host_record,
     measured_checkpoints,
+    measured_speed,
     ranking,
     requirement_check,
     rival_bids,
+    slow_hosts,
     spread,
 )
 from agent.decide.pricing.cooldowns import InForce
@@ -38,6 +40,7 @@ from agent.domain.fleet import Fleet
 from agent.domain.market.host import HostKey, HostRecord, decayed
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.intent import IntentKind
+from agent.domain.record.lease import Lease
 from agent.domain.slot import Slot
 from agent.domain.work import usefulness
 from agent.domain.work.decision import WAITS, Decision, Hold, Pause, Reason, Rebid, Release, Rent, Resume, slot_of
@@ -51,7 +54,8 @@ NOTHING_FITS = frozenset({"no_offer", "no_view", WAITS, "waits_for_fallback"})
 class Plan:
     """Decisions in the order in which they are carried out; `tuned` is the strategy of each workload.
 
-    `asked` are the endings that wait for a last checkpoint; a hold is among the decisions in place of each.
+    `asked` are the endings that wait for a last checkpoint; a hold is among the decisions in place of each. `given_up`
+    are leases that were asked for one before, and that nothing ends any more.
     """
 
     now: datetime
@@ -59,6 +63,7 @@ class Plan:
     standing: limits.Standing
     tuned: Mapping[str, Tuned]
     asked: tuple[last_checkpoint.Asked, ...] = ()
+    given_up: tuple[Lease, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +81,9 @@ class Ground:
     everything: HostRecord
     rivals: rival_bids.Rivals
     believed: Mapping[str, Workload]
+    speeds: measured_speed.Speeds
+    slow: Mapping[str, slow_hosts.SlowHosts]
+    """The hosts below the floor of each workload, by its name."""
     searches: dict[Hashable, ranking.Replay] = field(default_factory=dict)
 
 
@@ -114,7 +122,8 @@ def plan(
                 ground.used_hosts.add(decision.offer.host)
             decisions.append(decision)
     chosen = {work.name: tuned[work.strategy] for work in fleet.workloads}
-    return Plan(fleet.now, tuple(decisions), now_standing, chosen, tuple(asked))
+    given_up = last_checkpoint.given_up(fleet, decisions, asked)
+    return Plan(fleet.now, tuple(decisions), now_standing, chosen, tuple(asked), given_up)
 
 
 def _settled(proposal: Proposal, work: Workload, bounds: Bounds, now_standing: limits.Standing) -> Decision:
@@ -142,7 +151,12 @@ def _after(now_standing: limits.Standing, decision: Decision, work: Workload) ->
 
 
 def unpaid(fleet: Fleet, why: str) -> Fleet:
-    """Return a fleet whose markets may not be paid anything: its plan releases nothing that would be rented again."""
+    """Return a fleet whose markets may not be paid anything, if there is a reason.
+
+    Its plan releases nothing that would be rented again.
+    """
+    if not why:
+        return fleet
     views = {
         name: msgspec.structs.replace(view, no_spend_because=view.no_spend_because or why)
         for name, view in fleet.markets.items()
@@ -156,8 +170,9 @@ def _ground(fleet: Fleet) -> Ground:
     in_doubt = {intent.host for intent in fleet.intents if intent.is_open and intent.host_id}
     records = {key: decayed(record, fleet.now) for key, record in fleet.hosts.items()}
     everything = host_record.total(records.values(), fleet.now)
+    books = requirement_check.Library({name: view.offers for name, view in fleet.markets.items()})
     return Ground(
-        books=requirement_check.Library({name: view.offers for name, view in fleet.markets.items()}),
+        books=books,
         used_hosts={lease.host for lease in fleet.leases if lease.is_open} | in_doubt | listed,
         in_force=cooldowns.in_force(fleet),
         market_hazard=host_record.hazard_of(everything),
@@ -165,6 +180,8 @@ def _ground(fleet: Fleet) -> Ground:
         everything=everything,
         rivals=rival_bids.learned(everything),
         believed=measured_checkpoints.all_believed(fleet),
+        speeds=measured_speed.speeds(fleet.host_checks.values()),
+        slow={work.name: slow_hosts.of(fleet, work, books.of(work).offers) for work in fleet.workloads},
     )
 
 
@@ -214,8 +231,9 @@ def _explained(proposal: Proposal, found: funnel.Funnel | None) -> Proposal:
     """Return a proposal that found nothing with the number of sampled offers that each requirement leaves."""
     if found is None or not _finds_nothing(proposal):
         return proposal
-    # The sample may be older than the searches, and a strategy may pay less: on demand, a share of the price.
-    but = "; by now it is gone, or the strategy pays less for it" if found.fits else ""
+    # The sample may be older than the searches, and a strategy may pay a share of the price: on demand, or by speed.
+    less = "the strategy pays less for it, as some do on demand and for slow GPUs"
+    but = f"; by now it is gone, or {less}" if found.fits else ""
     sentence = f"{proposal.reason.sentence}: {found.sentence}{but}"
     return replace(proposal, reason=replace(proposal.reason, sentence=sentence))
 
@@ -243,6 +261,7 @@ def _ranked(fleet: Fleet, work: Workload, pricing: Pricing, ground: Ground) -> I
     for candidate in _search(fleet, work, pricing, ground):
         host = candidate.offer.host
         is_taken = host in yielded or (host in ground.used_hosts and not host.is_pool)
+        is_taken = is_taken or (host, candidate.offer.gpu) in ground.slow[work.name]
         is_taken = is_taken or spread.is_crowded(work, candidate.offer.owner, owners)
         if not is_taken and not workload_end.is_avoided(work, host, ground.in_force):
             yielded.add(host)
@@ -258,7 +277,8 @@ def _search(fleet: Fleet, work: Workload, pricing: Pricing, ground: Ground) -> I
     asked = ranking.question(work, pricing)
     if asked not in ground.searches:
         taken = requirement_check.Taken(ground.used_hosts, ground.in_force.cooling)
-        found = ranking.ranking(book, work, pricing, ground.hosts, taken, fleet.now, ground.market_hazard)
+        judged = ranking.Judged(ground.hosts, ground.speeds)
+        found = ranking.ranking(book, work, pricing, judged, taken, fleet.now, ground.market_hazard)
         ground.searches[asked] = ranking.Replay(found)
     return ground.searches[asked]
 

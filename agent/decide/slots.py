@@ -8,7 +8,7 @@ from agent.decide.operators import operator_holds
 from agent.decide.pricing import cooldowns, useful_hour
 from agent.decide.pricing.cooldowns import InForce
 from agent.decide.reconcile import orphans, readback, readiness, workload_end
-from agent.decide.reconcile.guards import guard_refusal
+from agent.decide.reconcile.guards import checkpoint_proofs, guard_refusal
 from agent.decide.reconcile.workload_end import COOL_OFF
 from agent.decide.strategy import Down, Proposal, SlotView
 from agent.domain.fleet import Fleet
@@ -23,11 +23,13 @@ from agent.domain.record.tally import Counted
 from agent.domain.slot import Slot
 from agent.domain.work import usefulness
 from agent.domain.work.decision import Reason, Release
-from agent.domain.work.only_copy import may_leave
+from agent.domain.work.only_copy import may_leave, may_leave_at_a_price
 from agent.domain.work.workload import Workload
 
 RELEASE_AGAIN = "release_again"
 """The code of a repeated release, because the market has not confirmed the first."""
+_STARTS = frozenset({"resume", cooldowns.RAISE})
+"""Kinds of orders after which a stopped lease may run again."""
 LOST_MOVE_PATIENCE = timedelta(minutes=10)
 """How long a slot waits for a new lease that was lost after it ran, while the old one does not run. A guess."""
 LOADING_SPARE = timedelta(minutes=20)
@@ -89,15 +91,28 @@ def _fast_exit(fleet: Fleet, held: Lease, in_force: InForce) -> Reason | None:
 def _stuck(fleet: Fleet, held: Lease, in_force: InForce) -> Reason | None:
     """A stopped lease that cannot start is released, unless its disk may hold the only checkpoint or is kept."""
     work = fleet.workload(held.slot.workload)
-    if work is None or not may_leave(held, work) or _is_kept(held, in_force):
+    # Where its market was not listed, it may run by now.
+    if work is None or not fleet.is_seen(held) or not may_leave(held, work) or _is_kept(held, in_force):
         return None
     if _is_over(fleet, held):
         return Reason("contract_end", f"its host rented it out until {_end(fleet, held)}: it cannot start again")
     why = in_force.why_resting(CooldownKind.FULL, held.lease_id)
+    if _is_never_started(held, in_force):
+        # If the request is at fault and not the host, another rent is still the only way to run.
+        return Reason("host_full", "its market does not take the order to start it: it is released for another host")
     if not _is_stuck(held, in_force) or why == cooldowns.INVALID_START:
-        # A request that the market takes from nobody any more would else end every stopped lease.
+        # A request that the market takes from nobody any more would else end every stopped lease at once.
         return None
     return Reason("host_full", f"it cannot start on its host after {why}: it is released for another one")
+
+
+def _is_never_started(held: Lease, in_force: InForce) -> bool:
+    """Return whether the market has refused the start of a lease again and again since it stopped."""
+    if held.state is not LeaseState.PAUSED or held.paused_by_us:
+        return False
+    tallies = in_force.tallies_of(Counted.UNTAKEN, held.lease_id)
+    refused = (each.count for each in tallies if each.where in _STARTS and each.since >= held.state_since)
+    return max(refused, default=0) >= cooldowns.UNTAKEN_MOST
 
 
 def _is_kept(held: Lease, in_force: InForce) -> bool:
@@ -141,7 +156,8 @@ def _moved_away(fleet: Fleet, held: Lease, work: Workload | None) -> Reason | No
         is_lost = _is_lost_move(fleet, held, work)
         return Reason("move_lost", "lost before it was ready; the old lease stays") if is_lost else None
     seen = (lease for lease in others if fleet.is_seen(lease))
-    if any(usefulness.is_useful(lease, work) for lease in seen) and may_leave(held, work):
+    # A strategy priced the work since its last checkpoint before it rented the other one.
+    if any(usefulness.is_useful(lease, work) for lease in seen) and may_leave_at_a_price(held, work):
         return Reason("moved", "the workload runs on another host")
     return None
 
@@ -154,7 +170,7 @@ def _is_lost_move(fleet: Fleet, held: Lease, work: Workload) -> bool:
     if held.state is not LeaseState.PAUSED:
         return False
     is_patient = held.paused_by_us or fleet.now - held.state_since <= LOST_MOVE_PATIENCE
-    return not held.has_run or (not is_patient and may_leave(held, work))
+    return not held.has_run or (not is_patient and may_leave_at_a_price(held, work))
 
 
 def is_overdue(fleet: Fleet, held: Lease, work: Workload) -> bool:
@@ -230,7 +246,8 @@ def _taken(fleet: Fleet, place: Slot, pair: list[Lease], in_force: InForce) -> S
         return Proposal(place, None, resting)
     down = None
     if held.state in {LeaseState.PAUSED, LeaseState.OFFLINE}:
-        down = Down(held.state_since, _quotes(fleet, held))
+        why_kept = checkpoint_proofs.why_not(fleet, held)
+        down = Down(held.state_since, _quotes(fleet, held), why_kept, _refused(fleet, held, in_force))
     may_move = down is not None or held.tenure is Tenure.ON_DEMAND
     return SlotView(place, held, arriving, down, _runs(place, in_force) if may_move or _has_choice(fleet) else 0)
 
@@ -271,6 +288,11 @@ def _quotes(fleet: Fleet, held: Lease) -> tuple[UsdPerHour, ...]:
     return tuple(
         row.floor for row in rows if row.gpus == held.gpus and row.floor is not None and row.seen_at >= held.state_since
     )
+
+
+def _refused(fleet: Fleet, held: Lease, in_force: InForce) -> frozenset[str]:
+    tallies = in_force.tallies_of(Counted.UNTAKEN, held.lease_id)
+    return frozenset(each.where for each in tallies if cooldowns.is_resting(each, fleet.now))
 
 
 def _hold(place: Slot, code: str, sentence: str) -> Proposal:

@@ -58,10 +58,16 @@ class Params(pydantic.BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Down:
-    """Why and since when a slot has no running lease. `quotes` are floors of the paused lease's slice since then."""
+    """Why and since when a slot has no running lease. `quotes` are floors of the paused lease's slice since then.
+
+    `unverified` says why its bucket does not free its disk; nothing if it does, or has no say in it. `refused` are the
+    kinds of orders that its market did not take a moment ago: `resume` or `raise`.
+    """
 
     since: datetime
     quotes: tuple[UsdPerHour, ...] = ()
+    unverified: str = ""
+    refused: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,21 @@
 """Search rows are rationed: only a choice to make asks for them."""
 
+import datetime as dt
 from typing import Any
 
 import pytest
 
 from agent.decide import needs
+from agent.decide.limits import limits
+from agent.decide.limits.limits import Limits
+from agent.domain.fleet import Fleet, Spend
+from agent.domain.market.tenure import Tenure
+from agent.domain.money import ZERO
+from agent.domain.record import budget
+from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import LeaseState
+from agent.domain.work.decision import Reason, Rent
 from tests.support import builders
 
 LIVE = [LeaseState.STARTING, LeaseState.RUNNING, LeaseState.EXITED, LeaseState.MISSING]
@@ -59,3 +68,77 @@ def test_a_need_is_new_when_what_is_down_changes() -> None:
     later = builders.lease(1, state=LeaseState.PAUSED, state_since=builders.NOW)
     keys = {needs.needs(builders.fleet(leases=leases))[0].key for leases in ((), (before,), (later,), (before,))}
     assert len(keys) == 3
+
+
+FULL = Spend(today=builders.usd(9), month=builders.usd(9), total=builders.usd(9))
+SCOPES = (budget.of_market("vast"), budget.of_workload("train"))
+MONTH = budget.Budget(hard=budget.Thresholds(per_month=builders.usd(9)))
+BARS: list[tuple[Limits, dict[str, Any], frozenset[str], Spend]] = [
+    (Limits(), {}, frozenset({"vast"}), Spend()),
+    (Limits(), {"no_spend_because": "spend = false"}, frozenset(), Spend()),
+    (Limits(), {"clock_skew_seconds": 61.0}, frozenset(), Spend()),
+    (Limits(), {"credit": ZERO}, frozenset(), Spend()),
+    (Limits(min_credit=builders.usd(60)), {}, frozenset(), Spend()),
+    (Limits(instances=0), {}, frozenset(), Spend()),
+    (Limits(per_day=builders.usd(9)), {}, frozenset(), FULL),
+    (Limits(total=builders.usd(9)), {}, frozenset(), FULL),
+    *(
+        (
+            Limits(budgets={scope: budget.Budget(hard=budget.Thresholds(per_month=builders.usd(9)))}),
+            {},
+            frozenset(),
+            FULL,
+        )
+        for scope in SCOPES
+    ),
+]
+
+
+@pytest.mark.parametrize(("caps", "seen", "faulty", "spend"), BARS)
+def test_a_need_is_new_at_a_market_when_what_forbids_every_rent_there_is_over(
+    caps: Limits, seen: dict[str, Any], faulty: frozenset[str], spend: Spend
+) -> None:
+    """What forbids them strikes a rent, too; the other market is not asked anew unless it is forbidden as well."""
+    views = {"vast": builders.view(**seen), "runpod": builders.view(market="runpod")}
+    barred = builders.fleet(markets=views, spend=spend, spend_of=dict.fromkeys(SCOPES, spend))
+    free = builders.fleet(markets={**views, "vast": builders.view()})
+    bars, frees = needs.needs(barred, caps, faulty)[0], needs.needs(free)[0]
+    assert bars.key == frees.key
+    assert (set(bars.bars_at("vast")), frees.bars_at("vast")) == ({needs.LIMITS}, ())
+    assert _is_struck(barred, caps, faulty, "vast")
+    is_other_struck = _is_struck(barred, caps, faulty, "runpod")
+    assert (bars.bars_at("runpod") != frees.bars_at("runpod")) is is_other_struck
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "is_mine"),
+    [
+        (CooldownKind.MARKET, "vast", True),
+        (CooldownKind.REJECTED, "vast", True),
+        (CooldownKind.STORM, "vast/RTX 4090", True),
+        (CooldownKind.STARTS, "vast/RTX 4090", True),
+        (CooldownKind.COOL_OFF, "train/0", True),
+        (CooldownKind.COOL_OFF, "serve/0", False),
+        (CooldownKind.STORM, "vast/H100 SXM", False),
+        (CooldownKind.REJECTED, "runpod", False),
+        (CooldownKind.HOST, "vast/h1", False),
+    ],
+)
+def test_a_need_is_new_when_a_market_a_model_or_the_slot_rests_no_longer(
+    kind: CooldownKind, key: str, is_mine: bool
+) -> None:
+    rest = Cooldown(kind, key, builders.NOW + dt.timedelta(minutes=1), "a reason")
+    before, after = (
+        needs.needs(builders.fleet(now=at, cooldowns=(rest,)))[0]
+        for at in (builders.NOW, builders.NOW + dt.timedelta(minutes=2))
+    )
+    assert before.key == after.key
+    assert (before.bars_at("vast") != after.bars_at("vast")) is is_mine
+    assert after.bars_at("vast") == ()
+
+
+def _is_struck(fleet: Fleet, caps: Limits, faulty: frozenset[str], market: str) -> bool:
+    offer = builders.offer(market=market)
+    why = Reason("code", "sentence")
+    rent = Rent(builders.slot(), offer, Tenure.INTERRUPTIBLE, builders.per_hour("0.2"), builders.per_hour("0.2"), why)
+    return limits.strike(rent, fleet, limits.standing(fleet), caps, faulty) is not None

@@ -17,7 +17,10 @@ from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.hold import OperatorHold, Word
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import Bills, Lease, LeaseState
-from agent.domain.work.decision import Reason, Release, Resume
+from agent.domain.record.rest import Rest
+from agent.domain.record.tally import Counted, Tally
+from agent.domain.work import kept_terms
+from agent.domain.work.decision import Reason, Rebid, Release, Resume
 from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from tests.support import builders
 from tests.support.rests import in_force
@@ -210,14 +213,84 @@ def test_a_disk_with_the_only_checkpoint_outlives_its_contract_until_a_person_en
     assert "gpubid release vast-1" in answer.reason.sentence
 
 
+@pytest.mark.parametrize(("lost", "ends"), [(CheckpointPlace.REMOTE, True), (CheckpointPlace.DISK, False)])
+@pytest.mark.parametrize("order", [Resume, Rebid])
+def test_a_start_that_the_market_takes_never_is_left_after_three_where_the_disk_may_be_lost(
+    order: type[Resume | Rebid], lost: CheckpointPlace, *, ends: bool
+) -> None:
+    stopped, why = builders.lease(state=LeaseState.PAUSED), Reason("resume", "start it again")
+    asked = Resume(stopped, why) if order is Resume else Rebid(stopped, builders.per_hour("0.3"), why)
+    works = (builders.workload(checkpoint=Checkpoint(place=lost)),)
+    rests: tuple[Rest, ...] = ()
+    for number in range(1, 4):
+        tallies = [rest for rest in rests if isinstance(rest, Tally)]
+        at = NOW - (3 - number) * cooldowns.HOST_FULL
+        rests = rests_after_writes.after_refusal(asked, cooldowns.INVALID, tallies, at)
+        kept = tuple(rest for rest in rests if isinstance(rest, Tally))
+        assert [(tally.count, tally.since) for tally in kept] == [(number, NOW - 2 * cooldowns.HOST_FULL)]
+        expected = [("vast-1", "host_full")] if number == 3 and ends else []
+        assert released(stopped, tallies=kept, workloads=works) == expected
+
+
+REFUSED = Tally(
+    Counted.UNTAKEN, "vast-1", builders.ago(minutes=30), NOW + cooldowns.UNTAKEN_KEPT, "invalid_args", "resume", 3
+)
+
+
+@pytest.mark.parametrize(
+    ("lease", "market", "ends"),
+    [
+        ({}, {}, True),
+        ({"state_since": builders.ago(minutes=1)}, {}, False),
+        ({"paused_by_us": True}, {}, False),
+        ({}, {"is_fresh": False}, False),
+    ],
+    ids=["stopped since", "refused before it stopped", "paused by us", "not listed"],
+)
+def test_refused_starts_count_only_since_it_stopped_by_itself_and_where_that_is_seen(
+    lease: dict[str, Any], market: dict[str, Any], *, ends: bool
+) -> None:
+    stopped = builders.lease(state=LeaseState.PAUSED, **lease)
+    expected = [("vast-1", "host_full")] if ends else []
+    assert released(stopped, tallies=(REFUSED,), markets={"vast": builders.view(**market)}) == expected
+
+
+def test_refused_lowerings_are_no_refused_starts() -> None:
+    stopped, why = builders.lease(state=LeaseState.PAUSED), Reason("lower_bid", "save a cent")
+    tallies: tuple[Tally, ...] = ()
+    for _ in range(4):
+        lower = Rebid(stopped, builders.per_hour("0.1"), why)
+        rests = rests_after_writes.after_refusal(lower, cooldowns.INVALID, tallies, NOW)
+        tallies = tuple(rest for rest in rests if isinstance(rest, Tally))
+    assert [tally.count for tally in tallies] == [4]
+    assert released(stopped, tallies=tallies) == []
+
+
+def test_what_was_refused_while_it_ran_is_not_counted_on_when_it_stopped() -> None:
+    stopped = builders.lease(state=LeaseState.PAUSED, state_since=builders.ago(minutes=1))
+    resume = Resume(stopped, Reason("resume", "start it again"))
+    rests = rests_after_writes.after_refusal(resume, cooldowns.INVALID, (REFUSED,), NOW)
+    assert [(rest.count, rest.since) for rest in rests if isinstance(rest, Tally)] == [(1, NOW)]
+
+
+def test_a_full_host_is_left_only_where_a_listing_shows_that_the_lease_is_still_stopped() -> None:
+    full = Cooldown(CooldownKind.FULL, "vast-1", NOW + timedelta(minutes=5), "a start that was refused: host_full")
+    stopped = builders.lease(state=LeaseState.PAUSED)
+    for is_fresh, expected in ((True, [("vast-1", "host_full")]), (False, [])):
+        markets = {"vast": builders.view(is_fresh=is_fresh)}
+        assert released(stopped, cooldowns=(full,), markets=markets) == expected
+
+
 def test_a_start_that_the_market_calls_invalid_is_no_reason_to_release() -> None:
     """If the market changes the request, that is said of every start: each stopped lease would lose its disk."""
     stopped = builders.lease(state=LeaseState.PAUSED)
     for refusal, expected in (("host_full", [("vast-1", "host_full")]), ("invalid_args", [])):
         resume = Resume(stopped, Reason("resume", "start it again"))
-        resting = tuple(rests_after_writes.after_refusal(resume, refusal, (), NOW))
-        assert released(stopped, cooldowns=resting) == expected
-        fleet = builders.fleet(leases=(stopped,), cooldowns=resting)
+        rests = rests_after_writes.after_refusal(resume, refusal, (), NOW)
+        resting = tuple(rest for rest in rests if isinstance(rest, Cooldown))
+        tallies = tuple(rest for rest in rests if isinstance(rest, Tally))
+        assert released(stopped, cooldowns=resting, tallies=tallies) == expected
+        fleet = builders.fleet(leases=(stopped,), cooldowns=resting, tallies=tallies)
         answer = slots.look(fleet, PLACE, cooldowns.in_force(fleet))
         assert held_back(answer) == "host_full", "it is not asked for at every poll"
     assert isinstance(answer, Proposal)
@@ -285,6 +358,17 @@ def test_a_move_whose_new_lease_ran_and_was_lost_is_given_up_after_a_while() -> 
     assert released(OLD, dataclasses.replace(ran, paused_by_us=True)) == []
     work = builders.workload(checkpoint=Checkpoint(place=CheckpointPlace.DISK))
     assert released(OLD, ran, workloads=(work,)) == []
+
+
+@pytest.mark.parametrize("is_verified", [False, True])
+def test_of_a_move_of_guarded_work_a_disk_goes_whose_checkpoint_is_in_the_bucket(*, is_verified: bool) -> None:
+    guarded = (builders.guarded(checkpoint=Checkpoint(place=CheckpointPlace.DISK)),)
+    terms, at = kept_terms.recorded(builders.lease(guard_run=1), *guarded).guard_terms, NOW if is_verified else None
+    told: dict[str, Any] = {"guard_run": 1, "guard_terms": terms, "checkpoint_verified_at": at}
+    old = dataclasses.replace(OLD, **told)
+    assert released(old, NEW, workloads=guarded) == ([("vast-1", "moved")] if is_verified else [])
+    lost = builders.lease(2, opened_at=NOW, state=LeaseState.PAUSED, state_since=builders.ago(minutes=11), **told)
+    assert released(old, lost, workloads=guarded) == ([("vast-2", "move_lost")] if is_verified else [])
 
 
 def test_two_leases_of_a_workload_nobody_knows_are_left_alone() -> None:

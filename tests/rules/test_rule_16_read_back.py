@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -63,10 +64,16 @@ def _spoil(world: Rehearsed, contract: Contract, price: float | None, disk: floa
         world.show_elsewhere(contract, elsewhere.machine_id)
 
 
-async def test_what_was_listed_as_ordered_may_cost_more_later(tmp_path: Path) -> None:
-    """A person accepts a rise of the host while no daemon runs: a start that was read back before is no mismatch."""
+@pytest.mark.parametrize("is_lost", [False, True], ids=["answered", "found by its label"])
+async def test_what_was_listed_as_ordered_may_cost_more_later(tmp_path: Path, *, is_lost: bool) -> None:
+    """A person accepts a rise of the host while no daemon runs: a start that was read back before is no mismatch.
+
+    A rent whose answer was lost is read back by the listing that finds it.
+    """
     async with rehearsed(tmp_path, workloads=(work(strategy="ondemand"),)) as world:
-        await world.until(lambda: any(lease.read_back_at for lease in world.leases()))
+        if is_lost:
+            world.weather("reset", when="after", route="PUT /asks", seconds=1)
+        await world.until(lambda: any(is_lost or lease.read_back_at for lease in world.leases()))
         held, contract = world.lease(), world.contract()
         assert held.state is LeaseState.STARTING, "it runs already: the story tells nothing"
         await world.close()

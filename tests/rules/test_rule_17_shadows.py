@@ -49,12 +49,15 @@ class Wild:
 
 
 def _told(world: Rehearsed) -> dict[str, Any]:
-    """Return every call that the market saw, every order, and every row of the ledger that is not a shadow's own."""
+    """Return every call that the market saw, every order, and every row of the ledger that is not a shadow's own.
+
+    Calls of one instant go over connections of their own and arrive in any order.
+    """
     with closing(sqlite3.connect(world.config.ledger)) as ledger:
         tables = [name for (name,) in ledger.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         every = ((name, ledger.execute("SELECT * FROM " + name)) for name in {*tables} - OWN)  # noqa: S608 - our own
         rows = {name: sorted(map(repr, found)) for name, found in every}
-    return {"calls": list(world.simulator.api.calls), "orders": list(world.orders), "rows": rows}
+    return {"calls": sorted(world.simulator.api.calls), "orders": list(world.orders), "rows": rows}
 
 
 async def _lived(seed: int, weather: str, shadow: tuple[str, ...]) -> tuple[dict[str, Any], int]:

@@ -3,18 +3,23 @@
 Invariants:
 1. Only what was told is written: nothing is extrapolated.
 2. Less than before is believed, since work may have been lost, and never without an event.
-3. A guard's word never says that all is done, and never how fast a GPU is.
+3. A guard's word never says that all is done, and never how fast a GPU is; how far it is believed is bounded
+   (`progress_bounds.py`).
 """
 
+import math
 from collections.abc import Iterator
 from datetime import timedelta
 
+from agent.decide.deadline import progress_bounds
 from agent.decide.facts import ProgressTold
 from agent.domain.fleet import Fleet
 from agent.domain.record.lease import Lease, LeaseState
-from agent.domain.work.deadline import Deadline, Progress, ProgressSign, Speed, is_hours
+from agent.domain.work.deadline import Progress, ProgressSign, Speed, is_hours
 from agent.domain.work.workload import Workload
 
+SAME = 1e-9
+"""Numbers of a guard are reckoned into hours and back."""
 LEAST_SPAN = timedelta(minutes=1)
 """Two reports closer than this measure no speed: clocks and polls are coarser."""
 
@@ -40,7 +45,7 @@ def told(fleet: Fleet) -> Iterator[ProgressTold]:
 def _reported(fleet: Fleet, work: Workload, before: Progress) -> Iterator[ProgressTold]:
     held = _teller(fleet, work)
     if held is not None and work.deadline is not None and work.deadline.sign is ProgressSign.GUARD:
-        yield from _measured_by_guard(fleet, held, before, work.deadline)
+        yield from _measured_by_guard(fleet, work, held, before)
         return
     view = fleet.markets.get(held.market) if held is not None else None
     sighting = view.sightings.get(held.instance_id) if view is not None and held is not None else None
@@ -53,19 +58,19 @@ def _reported(fleet: Fleet, work: Workload, before: Progress) -> Iterator[Progre
     yield ProgressTold(after, before, _measured(held, before, after))
 
 
-def _measured_by_guard(fleet: Fleet, held: Lease, before: Progress, wanted: Deadline) -> Iterator[ProgressTold]:
-    """Yield what the guard of a lease read in this stretch of running.
+def _measured_by_guard(fleet: Fleet, work: Workload, held: Lease, before: Progress) -> Iterator[ProgressTold]:
+    """Yield what the guard of a lease read in this stretch of running, within bounds.
 
     It measures no speed: a host that says that nothing is done is worth what one is that says nothing.
     """
-    figures = fleet.guard_figures.get(held.lease_id)
-    if figures is None or figures.progress is None or figures.stretch != held.runs:
+    figures, wanted = fleet.guard_figures.get(held.lease_id), work.deadline
+    if wanted is None or figures is None or figures.progress is None or figures.stretch != held.runs:
         return
-    hours = wanted.hours_of(figures.progress)
-    if figures.told_at > before.told_at and hours != before.hours:
-        yield ProgressTold(
-            Progress(before.workload, hours, figures.told_at, before.since, wanted.sign.value, held.lease_id), before
-        )
+    hours = progress_bounds.bounded(fleet, work, held, before, figures, wanted)
+    if figures.told_at > before.told_at and not math.isclose(hours, before.hours, rel_tol=SAME, abs_tol=SAME):
+        source, number = wanted.sign.value, wanted.number_of(hours)
+        after = Progress(before.workload, hours, figures.told_at, before.since, source, held.lease_id, number)
+        yield ProgressTold(after, before)
 
 
 def _teller(fleet: Fleet, work: Workload) -> Lease | None:

@@ -5,7 +5,7 @@ Invariants:
 2. Money is set aside before it is spent: everything committed must fit every budget until the reserve's horizon.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -123,6 +123,19 @@ def strike(
     return found or _of_count(now_standing, after, limits) or _of_reserve(fleet, view, after, limits, scopes)
 
 
+def forbids_all(
+    view: MarketView, work: Workload, now_standing: Standing, limits: Limits, faulty: Collection[str]
+) -> bool:
+    """Return whether a market may rent nothing for a workload now, whatever the offer. A stale view forbids nothing."""
+    is_unpaid = unpaid(view) is not None or _of_no_credit(view) is not None
+    if view.market in faulty or is_unpaid or under_credit_floor(view, limits) is not None:
+        return True
+    if limits.instances is not None and now_standing.instances >= limits.instances:
+        return True
+    scopes = (EVERYTHING, budget.of_market(view.market), budget.of_workload(work.name))
+    return any(over_budget(now_standing, limits, scope) is not None for scope in scopes)
+
+
 def pledged(decision: Rent, work: Workload | None) -> Usd:
     """Return the immediate cost of a rent: the image and the checkpoint, at the offer's price per gigabyte."""
     if work is None:
@@ -159,9 +172,10 @@ def _of_view(view: MarketView | None, decision: Decision, faulty: Iterable[str])
         return Strike(
             "market_fault", "several leases vanished at once: nothing is replaced until the listing is complete"
         )
-    barred = unpaid(view)
-    if barred is not None:
-        return barred
+    return unpaid(view) or _of_no_credit(view)
+
+
+def _of_no_credit(view: MarketView) -> Strike | None:
     if view.credit is not None and view.credit.micros <= 0:
         return Strike("no_credit", f"the account's credit is {view.credit}: top it up")
     return None

@@ -1,9 +1,13 @@
 """A last checkpoint before an ending of our own: the guard is asked for one, and the ending waits for it, briefly.
 
 Invariants:
-1. An ending waits at most the workload's `final_within` and the poll in which that time ends.
+1. An ending waits at most the workload's `final_within` and the poll in which that time ends, from the moment at which
+   the order was sent that its bucket took. Usually that is the moment of the question; one that was sent more than
+   `final_within` later is not waited for.
 2. What a person or a hard cap ends does not wait, nor does a lease whose guard is not known to be at work.
-3. A stretch of running is asked once an hour. The ledger has when, so that a restart neither forgets it nor asks again.
+3. An ending asks once, however long its market refuses it. The ledger has when, so that a restart neither forgets it
+   nor asks again; only a program that was away for an hour does.
+4. An ending that is given up leaves nothing behind: wanted again, it asks anew, and no old answer counts.
 """
 
 from collections.abc import Collection, Iterable
@@ -15,11 +19,13 @@ from agent.domain.fleet import Fleet
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.slot import Slot
 from agent.domain.work.decision import Decision, Hold, Pause, Reason, Release, slot_of
-from agent.domain.work.guard_report import GuardReport
+from agent.domain.work.workload import Workload
 
 CODE = "last_checkpoint"
 ASK_AGAIN = timedelta(hours=1)
-"""The same stretch of running is asked no sooner again: its ending was given up, or its market refuses it."""
+"""A program that comes back later than this after the question asks anew: it did not end the lease meanwhile."""
+REFUSED_AFTER = timedelta(minutes=2)
+"""An ending is sent once its wait is over; a lease that is still there so much later goes on working for now."""
 BEATS_WITHIN = timedelta(minutes=3)
 """A guard beats each minute: one that has said nothing new for longer is not waited for."""
 ABLE = frozenset({"running", "uploading"})
@@ -47,6 +53,14 @@ class Asked:
 def order_of(held: Lease, since: datetime) -> str:
     """Return the id of the order for a checkpoint that a lease was given at a time."""
     return f"{held.intent_id}-{int(since.timestamp())}"
+
+
+def is_order_over(held: Lease, work: Workload | None, now: datetime) -> bool:
+    """Return whether the order of a lease stands no longer: its ending was sent, and its market refuses it."""
+    since = held.checkpoint_asked_at
+    if since is None or work is None or work.guard is None:
+        return True
+    return not timedelta() <= now - since < 2 * work.guard.final_within + REFUSED_AFTER
 
 
 def settled(
@@ -81,22 +95,45 @@ def instead(decision: Decision, fleet: Fleet) -> tuple[Decision, Asked | None]:
     since = asked_at(fleet, held)
     if since is None:
         can_answer = _can_answer(fleet, held)
-        return _waiting(Asked(decision, fleet.now), work.guard.final_within) if can_answer else (decision, None)
+        until = fleet.now + work.guard.final_within
+        return _waiting(Asked(decision, fleet.now), until) if can_answer else (decision, None)
     if _has_answered(fleet, held, since):
-        return _said(decision, "its guard has carried a last checkpoint"), None
-    if timedelta() <= fleet.now - since < work.guard.final_within:
-        return _waiting(Asked(decision, since), work.guard.final_within)
+        asked = f"the checkpoint that it was asked for at {since:%H:%M:%S} UTC"
+        return _said(decision, f"its guard has carried {asked}"), None
+    within = work.guard.final_within
+    until = _written_at(fleet, held, since, within) + within
+    if since <= fleet.now < until:
+        return _waiting(Asked(decision, since), until)
     return _said(decision, f"its guard carried no checkpoint that was asked for at {since:%H:%M:%S} UTC"), None
 
 
 def asked_at(fleet: Fleet, held: Lease) -> datetime | None:
     """Return when the present stretch of running of a lease was asked for a last checkpoint, or None."""
     since, began = held.checkpoint_asked_at, held.run_since or held.state_since
-    return since if since is not None and since >= began and fleet.now - since < ASK_AGAIN else None
+    if since is None or since < began:
+        return None
+    was_away = fleet.started_at > since and fleet.now - since >= ASK_AGAIN
+    return None if was_away else since
 
 
-def _waiting(asked: Asked, final_within: timedelta) -> tuple[Decision, Asked]:
-    until = asked.since + final_within
+def given_up(fleet: Fleet, decisions: Iterable[Decision], asked: Iterable[Asked]) -> tuple[Lease, ...]:
+    """Return the leases that were asked for a last checkpoint and that nothing ends any more.
+
+    One whose market was not read is none: nobody knows what its plan would be.
+    """
+    ending = {each.lease.lease_id for each in decisions if isinstance(each, Pause | Release)}
+    ending |= {each.lease.lease_id for each in asked}
+    running = (held for held in fleet.leases if held.state is LeaseState.RUNNING and fleet.is_seen(held))
+    return tuple(held for held in running if held.checkpoint_asked_at and held.lease_id not in ending)
+
+
+def _written_at(fleet: Fleet, held: Lease, since: datetime, within: timedelta) -> datetime:
+    """Return when the order of a lease was sent, within bounds; `since` for one that its bucket did not take."""
+    written_at = fleet.orders_written.get(order_of(held, since), since)
+    return min(max(written_at, since), since + within)
+
+
+def _waiting(asked: Asked, until: datetime) -> tuple[Decision, Asked]:
     sentence = (
         f"its guard was asked at {asked.since:%H:%M:%S} UTC for a last checkpoint, and has until {until:%H:%M:%S} "
         f"and the next poll; then {type(asked.ending).__name__.lower()}: {asked.ending.reason.sentence}"
@@ -116,18 +153,7 @@ def _has_answered(fleet: Fleet, held: Lease, since: datetime) -> bool:
 def _can_answer(fleet: Fleet, held: Lease) -> bool:
     """Return whether a lease's guard is known to be at work: its bucket answered lately, and it has spoken lately."""
     report = fleet.guard_reports.get(held.intent_id)
-    if report is None or fleet.now - report.read_at > BEATS_WITHIN:
+    if report is None or report.beat is None or fleet.now - report.read_at > BEATS_WITHIN:
         return False
-    if report.beat is None:
-        # Two containers of one slot write one beat: the other may have spoken last.
-        return any(other.lease_id != held.lease_id and _speaks(fleet, other) for other in fleet.leases_of(held.slot))
-    return report.beat.phase in ABLE and _is_lively(report)
-
-
-def _speaks(fleet: Fleet, held: Lease) -> bool:
-    report = fleet.guard_reports.get(held.intent_id)
-    return report is not None and report.beat is not None and _is_lively(report)
-
-
-def _is_lively(report: GuardReport) -> bool:
-    return report.beat_seen_at is None or report.read_at - report.beat_seen_at <= BEATS_WITHIN
+    is_lively = report.beat_seen_at is None or report.read_at - report.beat_seen_at <= BEATS_WITHIN
+    return report.beat.phase in ABLE and is_lively

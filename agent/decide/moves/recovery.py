@@ -4,7 +4,8 @@ A way's cost over the horizon is what it pays plus what the slot is worth for ev
 the workload's own `max_price`, the most that the operator would pay for an hour. The choice is made again each cycle.
 
 Invariants:
-1. A disk that may hold the only checkpoint is left only when the workload says it may lose it, and its work is priced.
+1. A disk that may hold the only checkpoint is left only when the workload says it may lose it, or the bucket was found
+   to have its last checkpoint; in both cases the work that is lost is priced.
 2. A move first cancels whatever could start the old lease again.
 """
 
@@ -13,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from agent.decide.pricing import bidding, useful_hour
+from agent.decide.pricing import bidding, cooldowns, useful_hour
 from agent.decide.pricing.offer_terms import speed
 from agent.decide.pricing.rival_bids import ASSUMED, Rivals
 from agent.decide.reconcile.guards import guard_switch
@@ -26,7 +27,7 @@ from agent.domain.money import UsdPerHour
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.decision import Option, Reason, Term
-from agent.domain.work.only_copy import may_leave
+from agent.domain.work.only_copy import is_carried, may_leave, may_leave_at_a_price
 from agent.domain.work.workload import CheckpointPlace, Workload
 
 HORIZON_HOURS = 2.0
@@ -112,7 +113,9 @@ def recover(
     for best in elsewhere:
         ways += _move(slot, held, work, best, numbers)
     ways += _let_go(slot, held, work, numbers)
-    return _cheapest(ways, numbers.least_gain, _why_it_stays(held, work) if numbers.may_move else "")
+    return _cheapest(
+        ways, numbers.least_gain, _of_its_disk(held, work, slot.down.unverified) if numbers.may_move else ""
+    )
 
 
 def cooling_off(slot: SlotView, now: datetime) -> Proposal | None:
@@ -129,7 +132,7 @@ def cooling_off(slot: SlotView, now: datetime) -> Proposal | None:
     return _hold(slot, "cool_off", sentence)
 
 
-def _cheapest(ways: Sequence[tuple[Option, Proposal]], least_gain: float, why_it_stays: str) -> Proposal:
+def _cheapest(ways: Sequence[tuple[Option, Proposal]], least_gain: float, of_its_disk: str) -> Proposal:
     rest, cheapest = ways[0], min(ways, key=lambda way: way[0].dollars)
     gain = rest[0].dollars - cheapest[0].dollars
     chosen = cheapest if gain > least_gain * rest[0].dollars else rest
@@ -138,7 +141,7 @@ def _cheapest(ways: Sequence[tuple[Option, Proposal]], least_gain: float, why_it
     proposal = chosen[1]
     sentence = f"{proposal.reason.sentence}: ${chosen[0].dollars:.3f} over {HORIZON_HOURS:g} h"
     sentence += f" against {others}" if others else ""
-    sentence += why_it_stays
+    sentence += of_its_disk
     return Proposal(
         slot=proposal.slot,
         kind=proposal.kind,
@@ -154,6 +157,9 @@ def _stay(slot: SlotView, held: Lease, work: Workload, numbers: Numbers, now: da
     idle, own = _idle_hours(held, now - held.state_since), speed(held.dlperf, numbers.fastest)
     # A pool's market starts nothing by itself: to wait there is to ask for it at the same price.
     if held.paused_by_us or held.interrupted_by in NOT_OF_THE_MARKET or _is_stopped_pod(held):
+        if slot.down is not None and "resume" in slot.down.refused:
+            option = _over_horizon(_Way("wait", held.gpu_rate, held.disk_rate, own, HORIZON_HOURS), work, numbers)
+            return option, _hold(slot, "order_refused", "wait: the market did not take its start a moment ago")
         start = idle if held.interrupted_by in OF_THE_MARKET else useful_hour.CONTAINER_SECONDS / 3600
         option = _over_horizon(_Way("resume", held.gpu_rate, held.disk_rate, own, start), work, numbers)
         reason = Reason("resume", "start it again on its host")
@@ -173,21 +179,26 @@ def _let_go(slot: SlotView, held: Lease, work: Workload, numbers: Numbers) -> li
     The slot is reckoned idle over the whole horizon, although an offer may come: what is let go must be worth it alone.
     """
     is_lost = held.state is LeaseState.PAUSED and held.interrupted_by in OF_THE_MARKET
-    if not numbers.may_move or not is_lost or not may_leave(held, work):
+    if not numbers.may_move or not is_lost or not may_leave_at_a_price(held, work):
         return []
-    worth = numbers.worth.dollars * HORIZON_HOURS
-    option = Option("let_go", worth, (Term("worth of the other hours", worth, "$"),))
+    worth, lost = numbers.worth.dollars * HORIZON_HOURS, _lost_work_dollars(held, work)
+    terms = (Term("lost work", lost, "$"), Term("worth of the other hours", worth, "$"))
+    option = Option("let_go", worth + lost, terms)
     reason = Reason("not_needed", f"release host {held.host_id}: its disk bills {held.disk_rate} and is not needed")
     return [(option, Proposal(slot.slot, IntentKind.RELEASE, reason, lease=held))]
 
 
-def _why_it_stays(held: Lease, work: Workload) -> str:
-    """Return why rule 11 forbids leaving a lease, and what would allow it; nothing if it may be left."""
+def _of_its_disk(held: Lease, work: Workload, unverified: str) -> str:
+    """Return why rule 11 forbids leaving a lease, and what would allow it, or what allows it beside the file's word."""
     if may_leave(held, work):
         return ""
+    if is_carried(held, work):
+        taken = held.checkpoint_taken_at
+        return f"; its disk may go: the bucket has its checkpoint{f' of {taken:%H:%M} UTC' if taken else ''}, verified"
+    why = f" and {unverified}" if unverified else ""
     return (
-        "; it is not moved, because its disk may hold the only checkpoint: where checkpoints are kept elsewhere set "
-        f'at = "remote" in [workloads.{work.name}.checkpoint], else may_lose_disk = true lets it be moved'
+        f"; it is not moved, because its disk may hold the only checkpoint{why}: where checkpoints are kept elsewhere "
+        f'set at = "remote" in [workloads.{work.name}.checkpoint], else may_lose_disk = true lets it be moved'
     )
 
 
@@ -208,7 +219,7 @@ def _raised_hours(held: Lease, work: Workload) -> float:
     A raise that fails is given up after `RAISE_PATIENCE`, and the workload moves where its disk may be left.
     """
     failed = HORIZON_HOURS
-    if may_leave(held, work):
+    if may_leave_at_a_price(held, work):
         failed = RAISE_PATIENCE / _HOUR + useful_hour.loading_hours(work.image_gb, FALLBACK_MBPS)
     return useful_hour.CONTAINER_SECONDS / 3600 + (1 - RAISE_SUCCESS) * failed
 
@@ -216,6 +227,8 @@ def _raised_hours(held: Lease, work: Workload) -> float:
 def _raise(
     slot: SlotView, held: Lease, work: Workload, market_loss_rate: float, numbers: Numbers
 ) -> list[tuple[Option, Proposal]]:
+    if slot.down is not None and cooldowns.RAISE in slot.down.refused:
+        return []
     if not numbers.may_raise or held.tenure is not Tenure.INTERRUPTIBLE or held.interrupted_by in BEYOND_BIDS:
         return []
     quotes = slot.down.quotes if slot.down else ()
@@ -253,7 +266,7 @@ def _raised_to(
 def _move(
     slot: SlotView, held: Lease, work: Workload, best: Candidate, numbers: Numbers
 ) -> list[tuple[Option, Proposal]]:
-    if not numbers.may_move or not may_go(slot, work, best):
+    if not numbers.may_move or not may_leave_at_a_price(held, work) or not _has_moves_left(slot, held, best):
         return []
     reckoning = best.reckoning
     way = _Way(
@@ -315,11 +328,14 @@ def leave(slot: SlotView, work: Workload, best: Candidate | None, now: datetime)
 
 
 def _lost_work_dollars(held: Lease, work: Workload) -> float:
-    """Return the cost of repeating the work on a left disk: all since it was opened, at its rate."""
+    """Return the cost of repeating the work on a left disk at its rate: all since it was opened.
+
+    Where the bucket has its last checkpoint, and it is known when that was taken: all since then.
+    """
     if not held.has_run or work.checkpoint.place is not CheckpointPlace.DISK:
         return 0.0
-    hours = (held.state_since - held.opened_at) / timedelta(hours=1)
-    return hours * held.gpu_rate.dollars
+    taken = held.checkpoint_taken_at if is_carried(held, work) else None
+    return max((held.state_since - (taken or held.opened_at)) / _HOUR, 0.0) * held.gpu_rate.dollars
 
 
 @dataclass(frozen=True, slots=True)

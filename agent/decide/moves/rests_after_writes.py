@@ -10,9 +10,9 @@ from agent.domain.fleet import Fleet
 from agent.domain.record import cooldown
 from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.rest import Rest
-from agent.domain.record.tally import Counted, Tally
+from agent.domain.record.tally import Counted, Tally, place_of
 from agent.domain.slot import Slot
-from agent.domain.work.decision import Decision, Hold, Reason, Rebid, Release, Rent, Resume
+from agent.domain.work.decision import Decision, Hold, Pause, Reason, Rebid, Release, Rent, Resume
 from agent.domain.work.only_copy import may_leave
 from agent.domain.work.workload import Workload
 
@@ -40,14 +40,45 @@ def after_rent(slot: Slot, now: datetime) -> Cooldown:
 def after_refusal(decision: Decision, reason: str, known: Iterable[Tally], now: datetime) -> tuple[Rest, ...]:
     """Return the cooldowns after a refusal of the market.
 
-    An offer whose bids are refused again and again rests ever longer: its quote is stale.
+    An offer whose bids are refused again and again rests ever longer: its quote is stale. Orders for a lease that the
+    market does not take are counted.
     """
     if isinstance(decision, Rent):
         return tuple(_of_offer(decision.offer.key, reason, known, now))
+    found: list[Rest] = []
     if isinstance(decision, Resume | Rebid) and (reason in CANNOT_START or _is_invalid(decision, reason)):
         why = f"{cooldowns.REFUSED_START}{reason}"
-        return (Cooldown(CooldownKind.FULL, decision.lease.lease_id, now + cooldowns.HOST_FULL, why),)
-    return ()
+        found.append(Cooldown(CooldownKind.FULL, decision.lease.lease_id, now + cooldowns.HOST_FULL, why))
+    if not isinstance(decision, Hold) and reason in cooldowns.UNTAKEN:
+        found.append(_untaken(decision, reason, known, now))
+    return tuple(found)
+
+
+def _untaken(decision: Resume | Rebid | Pause | Release, reason: str, known: Iterable[Tally], now: datetime) -> Tally:
+    of, order = decision.lease.lease_id, _order(decision)
+    # An order that was refused before it last changed its state says nothing of the state that it is in.
+    counted = (each for each in known if _is_of(each, of, order) and each.since >= decision.lease.state_since)
+    before = next((each for each in counted if not each.is_over(now)), None)
+    since, count = (before.since, before.count + 1) if before is not None else (now, 1)
+    return Tally(Counted.UNTAKEN, of, since, now + cooldowns.UNTAKEN_KEPT, reason, where=order, count=count)
+
+
+def ended_by(decision: Decision) -> tuple[tuple[str, str], ...]:
+    """Return the places of tallies that end when the market confirms an order: of refused orders of the same kind."""
+    if not isinstance(decision, Resume | Rebid | Pause):
+        return ()
+    return (place_of(Counted.UNTAKEN, decision.lease.lease_id, _order(decision)),)
+
+
+def _is_of(tally: Tally, lease_id: str, order: str) -> bool:
+    return (tally.counted, tally.of, tally.where) == (Counted.UNTAKEN, lease_id, order)
+
+
+def _order(decision: Resume | Rebid | Pause | Release) -> str:
+    """Return the kind of an order: a lowering that is refused says nothing of a raise, which may be urgent."""
+    if isinstance(decision, Rebid):
+        return cooldowns.RAISE if decision.bid > decision.lease.gpu_rate else cooldowns.LOWER
+    return type(decision).__name__.lower()
 
 
 def _is_invalid(decision: Resume | Rebid, reason: str) -> bool:
@@ -91,10 +122,14 @@ def after_start(decision: Resume, now: datetime) -> Tally:
 
 
 def instead(decision: Decision, work: Workload, fleet: Fleet) -> Decision:
-    """Return a decision, or a replacement for a start that was confirmed before and shows no effect.
+    """Return a decision, or a replacement for one that the market refused to take a moment ago.
 
-    The market's queue keeps such a start. Our own pause cancels it: after that a start is a new one.
+    So is a start that was confirmed before and shows no effect: the market's queue keeps it. Our own pause cancels it:
+    after that a start is a new one.
     """
+    refused = _refused(decision, fleet)
+    if refused is not None:
+        return refused
     if not isinstance(decision, Resume) or decision.lease.paused_by_us:
         return decision
     held = decision.lease
@@ -111,3 +146,15 @@ def instead(decision: Decision, work: Workload, fleet: Fleet) -> Decision:
         return Release(held, Reason("host_full", f"{why}: it is released for another host"))
     sentence = f"{why}; its disk may not be lost, so it is tried again later"
     return Hold(held.slot, Reason("host_full", sentence))
+
+
+def _refused(decision: Decision, fleet: Fleet) -> Hold | None:
+    """Return a hold instead of a start or a bid that the market refused to take less than `HOST_FULL` ago."""
+    if not isinstance(decision, Resume | Rebid):
+        return None
+    of, order = decision.lease.lease_id, _order(decision)
+    refused = next((each for each in fleet.tallies if _is_of(each, of, order)), None)
+    if refused is None or not cooldowns.is_resting(refused, fleet.now):
+        return None
+    sentence = f"the market did not take this order a moment ago ({refused.ground}): it is tried again later"
+    return Hold(decision.lease.slot, Reason("order_refused", sentence))

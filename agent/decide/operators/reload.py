@@ -16,6 +16,7 @@ from agent.decide.limits import limits
 from agent.decide.operators import guard_changes
 from agent.domain.fleet import Spend
 from agent.domain.record.budget import EVERYTHING, SUMS, Kind, Scope, Thresholds
+from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.hold import OperatorHold
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease, LeaseState
@@ -201,10 +202,17 @@ def moves(held: Lease, work: Workload) -> bool:
     return bool(held.spec_digest) and held.spec_digest != spec_digest(work) and may_leave(held, work)
 
 
-def in_step(held: Lease, workloads: Iterable[Workload]) -> Lease:
-    """Return a lease under the present name of its workload; the spec's digest is added.
+def rented_for(held: Lease, work: Workload | None) -> Lease:
+    """Return the lease of a rent with the spec of the workload as it was rented for."""
+    return held if work is None or held.spec_digest else replace(held, spec_digest=spec_digest(work))
 
-    The terms of its guard are not: the present files may be others than those that it was rented by.
+
+def in_step(held: Lease, workloads: Iterable[Workload], runs: Iterable[GuardRun] = ()) -> Lease:
+    """Return a lease under the present name of its workload; a missing digest of its spec is added.
+
+    That is the one of the run that its guard was started for, among `runs`; without a run nobody knows it, and the
+    present file's is taken. The terms of its guard are never added: the present files may be others than those that it
+    was rented by.
     """
     names = {work.name: work for work in workloads}
     name = held.slot.workload
@@ -215,7 +223,9 @@ def in_step(held: Lease, workloads: Iterable[Workload]) -> Lease:
         return held
     if held.slot.workload == name and held.spec_digest:
         return held
-    return replace(held, slot=Slot(name, held.slot.index), spec_digest=held.spec_digest or spec_digest(work))
+    told = (run.spec_digest for run in runs if (run.slot, run.run) == (held.slot, held.guard_run))
+    digest = held.spec_digest or next(told, "") or spec_digest(work)
+    return replace(held, slot=Slot(name, held.slot.index), spec_digest=digest)
 
 
 def renamed_holds(holds: Iterable[OperatorHold], workloads: Iterable[Workload]) -> Mapping[OperatorHold, OperatorHold]:

@@ -7,11 +7,28 @@ from agent.domain.record.event_kind import EventKind
 from agent.domain.slot import Slot
 
 
-def alert(slot: Slot, bucket: str, after: timedelta, silent_for: timedelta) -> Alert:
-    """Return the alert about a slot whose sign of life could not be written for so long."""
-    hours, minutes = after / timedelta(hours=1), int(silent_for / timedelta(minutes=1))
+def failing(slot: Slot, after: timedelta, failing_for: timedelta) -> Alert:
+    """Return the alert about a slot that this daemon does not look after, because its passes fail for so long."""
     sentence = (
-        f"the guard of {slot} has had no sign of life for {minutes} minutes, because {bucket} could not be written: "
-        f"after {hours:g} h without one it ends the instance; see `gpubid doctor`"
+        f"no pass of this daemon has succeeded for {_minutes(failing_for)}: from {_minutes(after / 2)} on it writes no "
+        f"sign of life, and {_hours(after)} after the last one the guard of {slot} ends its instance; see cycle.failed "
+        "in the log"
     )
     return Alert(EventKind.ALERT_SIGN_UNWRITTEN, str(slot), sentence)
+
+
+def alert(slot: Slot, bucket: str, after: timedelta, silent_for: timedelta) -> Alert:
+    """Return the alert about a slot whose sign of life could not be written for so long."""
+    sentence = (
+        f"the guard of {slot} has had no sign of life for {_minutes(silent_for)}, because {bucket} could not be "
+        f"written: after {_hours(after)} without one it ends the instance; see `gpubid doctor`"
+    )
+    return Alert(EventKind.ALERT_SIGN_UNWRITTEN, str(slot), sentence)
+
+
+def _hours(span: timedelta) -> str:
+    return f"{span / timedelta(hours=1):g} h"
+
+
+def _minutes(span: timedelta) -> str:
+    return f"{int(span / timedelta(minutes=1))} minutes"

@@ -1,17 +1,31 @@
-"""Changes by a market or a host: a price that rises without our order, a tenure that is no longer sold."""
+"""What a market or a host does against us: a price that rises, a tenure not sold, orders that are never carried out."""
 
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
 
 from agent.decide.facts import Alert
-from agent.decide.pricing import bidding
+from agent.decide.pricing import bidding, cooldowns
 from agent.domain.fleet import Fleet
-from agent.domain.market.instance import Instance
+from agent.domain.market.instance import Instance, InstanceState
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
 from agent.domain.record.event_kind import EventKind
-from agent.domain.record.lease import Lease
+from agent.domain.record.lease import Bills, Lease, LeaseState
+from agent.domain.record.tally import Counted, Tally
 
 REPRICED = EventKind.LEASE_REPRICED
+REFUSED_FOR = timedelta(minutes=15)
+"""An order that its market does not carry out for so long is reported: by then other ways have been tried."""
+
+_IN_WORDS = {cooldowns.RAISE: "raise the bid of", cooldowns.LOWER: "lower the bid of"}
+
+
+def alerts(fleet: Fleet) -> Iterator[Alert]:
+    """Yield one alert for each rise that waits, each tenure that is not sold, each order that is not carried out."""
+    yield from price_rises(fleet)
+    yield from not_sold(fleet)
+    yield from refused(fleet)
 
 
 def not_sold(fleet: Fleet) -> Iterator[Alert]:
@@ -37,6 +51,65 @@ def price_rises(fleet: Fleet) -> Iterator[Alert]:
             f"accept it at the market, the lease ends{until} and the workload is moved before"
         )
         yield Alert(EventKind.ALERT_PRICE_RISE, f"{held.lease_id}@{rise.event_id}", sentence)
+
+
+def refused(fleet: Fleet) -> Iterator[Alert]:
+    """Yield one alert for each lease whose orders its market does not take, or does not carry out, again and again."""
+    for held in fleet.leases:
+        if held.state is LeaseState.RELEASING:
+            yield from _unreleased(fleet, held)
+        elif held.is_open:
+            yield from _untaken(fleet, held)
+
+
+def _unreleased(fleet: Fleet, held: Lease) -> Iterator[Alert]:
+    """Yield an alert for a lease whose release has been due for long and that bills, or is listed as billing.
+
+    A release that is confirmed bills nothing until the next listing: one that still shows the instance outranks it.
+    """
+    view = fleet.markets.get(held.market)
+    row = view.instance(held.instance_id) if view is not None else None
+    if held.bills is Bills.NOTHING and row is not None and view is not None and row.state is not InstanceState.OFFLINE:
+        held = replace(held, bills=Bills.GPU_AND_DISK if row.bills_gpu else Bills.DISK)
+        due_for = (view.listed_at or held.state_since) - held.state_since
+    else:
+        due_for = fleet.now - held.state_since
+    if held.bills is Bills.NOTHING or due_for < REFUSED_FOR:
+        return
+    sentence = (
+        f"{held.market} has not carried out the release of {held.lease_id} ({held.slot}) that was ordered at "
+        f"{held.state_since:%H:%M} UTC: it bills {held.billing_rate}. gpubid orders it again every minute; end "
+        f"instance {held.instance_id} at the market itself"
+    )
+    yield Alert(EventKind.ALERT_ORDER_REFUSED, f"{held.lease_id}@release", sentence)
+
+
+def _untaken(fleet: Fleet, held: Lease) -> Iterator[Alert]:
+    """Yield an alert for each kind of order that is refused as no request the market takes."""
+    for tally in fleet.tallies:
+        if (tally.counted, tally.of) != (Counted.UNTAKEN, held.lease_id) or tally.is_over(fleet.now):
+            continue
+        if tally.count < cooldowns.UNTAKEN_MOST or fleet.now - tally.since < REFUSED_FOR:
+            continue
+        if tally.since < held.state_since:
+            # It was refused in another state: whether it stopped or runs again, that order may be needed no more.
+            continue
+        yield Alert(EventKind.ALERT_ORDER_REFUSED, f"{held.lease_id}@{tally.where}", _untaken_sentence(held, tally))
+
+
+def _untaken_sentence(held: Lease, tally: Tally) -> str:
+    """Return what an operator reads; a lease that works, or whose price alone is in question, is not to be given up."""
+    order = _IN_WORDS.get(tally.where, tally.where)
+    refused = (
+        f"{held.market} takes no order to {order} {held.lease_id} ({held.slot}) since {tally.since:%H:%M} UTC "
+        f"({tally.ground})"
+    )
+    if tally.where == cooldowns.LOWER or (tally.where == cooldowns.RAISE and held.state is not LeaseState.PAUSED):
+        return f"{refused}: it goes on at {held.gpu_rate}, and gpubid goes on trying"
+    return (
+        f"{refused}: it bills {held.billing_rate}. gpubid goes on trying; "
+        f"`gpubid release {held.lease_id}` gives it up with its disk, and its slot is rented anew"
+    )
 
 
 def kind(held: Lease, row: Instance) -> EventKind | None:

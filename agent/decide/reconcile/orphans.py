@@ -2,9 +2,11 @@
 
 Invariants:
 1. Ours is what carries our fleet id in its label, in the listing and in a look by its id; nothing else is ever named.
-2. Only an empty slot adopts. A filled slot or an unknown workload holds: metered, alerted, left to a person.
+2. Only an empty slot adopts, or one whose lease the market denies. A filled slot or an unknown workload holds: metered,
+   alerted, left to a person.
 3. What we released ourselves is released again.
 4. A verdict is found in every cycle until the ledger has it: none is lost when it could not be written.
+5. While the market neither lists nor denies the lease of a slot, another instance with its label waits for a verdict.
 """
 
 from collections.abc import Mapping
@@ -12,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from agent.decide.facts import Fact, InstanceFound, IntentSettled, LeaseDisowned
-from agent.decide.reconcile import agreed_rate, ownership, readback
+from agent.decide.reconcile import absence, agreed_rate, ownership, readback
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance, InstanceState
@@ -48,7 +50,9 @@ def find(fleet: Fleet, view: MarketView, memory: Memory, held: list[Lease], sett
     doubted = {fact.lease.intent_id for fact in settled if isinstance(fact, LeaseDisowned)}
     # While the ledger cannot be written, a rent stays `sent` although it is in doubt.
     doubted |= {intent.intent_id for intent in fleet.intents if intent.is_open and intent.kind is IntentKind.RENT}
-    filled = {lease.slot for lease in fleet.leases if lease.is_open and not lease.is_held}
+    open_leases = (lease for lease in fleet.leases if lease.is_open and not lease.is_held)
+    filling = [lease for lease in open_leases if not _is_gone(fleet, lease)]
+    filled, undecided = {lease.slot for lease in filling}, _undecided(fleet, filling)
     filled |= {intent.slot for intent in fleet.intents if intent.is_open and intent.kind.is_paying}
     facts: list[Fact] = []
     seen = {key: looks for key, looks in memory.strangers.items() if not key.startswith(f"{view.market}/")}
@@ -68,9 +72,34 @@ def find(fleet: Fleet, view: MarketView, memory: Memory, held: list[Lease], sett
         if label is None or not is_ours:
             facts.append(_strayed(fleet, row))
             continue
-        facts.append(_judge(fleet, row, label, is_filled=label.slot in filled))
+        verdict = _judge(fleet, row, label, is_filled=label.slot in filled)
+        if verdict.verdict == "hold" and label.slot in undecided:
+            continue
+        facts.append(verdict)
         filled.add(label.slot)
     return Strangers(tuple(facts), seen, frozenset(to_look))
+
+
+def _is_gone(fleet: Fleet, held: Lease) -> bool:
+    """Return whether the market denies a lease now: if it lists another of the slot, that one took its place.
+
+    The ledger of a backup has the lease of then; what took its place is unknown to it.
+    """
+    view = fleet.markets.get(held.market)
+    return view is not None and view.is_fresh and held.is_proven and absence.is_denied(view, held.instance_id)
+
+
+def _undecided(fleet: Fleet, filling: list[Lease]) -> set[Slot]:
+    """Return the slots of leases that the market neither shows nor denies now: whether they are filled is not known.
+
+    A hold is final, and such a lease may end minutes later: its slot would be rented again beside what is held.
+    """
+    views = fleet.markets
+    return {lease.slot for lease in filling if lease.market in views and not _is_shown(views[lease.market], lease)}
+
+
+def _is_shown(view: MarketView, lease: Lease) -> bool:
+    return view.is_fresh and view.instance(lease.instance_id) is not None
 
 
 def claimant(fleet: Fleet, place: Slot) -> str:
@@ -108,7 +137,7 @@ def _judge(fleet: Fleet, row: Instance, label: Label, *, is_filled: bool) -> Ins
     made = replace(lease_of(fleet, row, slot, intent), proven_at=fleet.now)
     if past is not None and past.end_reason not in TAKEN_BACK:
         sentence = f"{name} was released by us and is listed again: released again until the market confirms it"
-        again = replace(made, state=LeaseState.RELEASING, end_reason=past.end_reason)
+        again = replace(made, state=LeaseState.RELEASING, state_since=fleet.now, end_reason=past.end_reason)
         return InstanceFound(row, "release", again, sentence)
     if past is None and intent is None and row.created_at is not None and row.created_at > fleet.started_at:
         sentence = (
@@ -171,15 +200,32 @@ def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> 
         guard_run=intent.guard_run if intent and intent.slot == slot else None,
         host_floor=row.floor,
         ends_at=row.ends_at,
-        has_run=past.has_run if past else False,
         runs=int(row.state is InstanceState.RUNNING),
         run_since=since if row.state is InstanceState.RUNNING else None,
-        traffic_down_gb=past.traffic_down_gb if past else 0.0,
-        traffic_up_gb=past.traffic_up_gb if past else 0.0,
         has_failed=is_sure,
         end_reason=readback.PREFIX + differs if is_sure else "",
     )
-    return _as_asked(made, intent) if intent is not None and differs and not is_sure else made
+    made = made if past is None else _continued(made, past)
+    return _as_asked(made, intent) if intent is not None and differs and not is_sure else _read_back(fleet, made, row)
+
+
+def _continued(made: Lease, past: Lease) -> Lease:
+    """Return the lease of an instance with what the lease that ended knew of it: it may hold hours of work."""
+    return replace(
+        made,
+        has_run=past.has_run,
+        runs=past.runs + made.runs,
+        guard_terms=past.guard_terms if past.guard_run == made.guard_run else None,
+        traffic_down_gb=past.traffic_down_gb,
+        traffic_up_gb=past.traffic_up_gb,
+    )
+
+
+def _read_back(fleet: Fleet, made: Lease, row: Instance) -> Lease:
+    """Return the lease, with the time of the listing where that shows it as asked: what differs later has changed."""
+    view = fleet.markets.get(row.market)
+    is_shown = readback.is_readable(row) and not readback.difference(readback.of_lease(made), row)
+    return replace(made, read_back_at=view.listed_at) if view is not None and is_shown else made
 
 
 def _is_likely(row: Instance, agreed: UsdPerHour, *, is_sure: bool) -> bool:

@@ -13,8 +13,6 @@ from agent.domain.work.decision import Decision, Pause, Rebid, Release, Rent, Re
 from agent.domain.work.ready_sign import Readiness
 from agent.domain.work.workload import Checkpoint
 
-_STOPPED = frozenset({LeaseState.PAUSED, LeaseState.RELEASING})
-
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -60,6 +58,7 @@ def rented(intent: Intent, decision: Rent, instance_id: str, now: datetime, *, i
         ends_at=offer.ends_at,
         bid_since=now,
         end_reason=turns.LEFTOVER if is_leftover else "",
+        vram_mb=offer.vram_mb,
     )
     return Outcome(lease, (), EventKind.LEASE_LEFTOVER if is_leftover else EventKind.LEASE_OPENED)
 
@@ -138,12 +137,14 @@ def _stopped(decision: Pause | Release, now: datetime, promised: phases.Promise,
     is_release = isinstance(decision, Release)
     until = max(now, held.accrued_until)
     # A release is a promise: an instance that is only paused meanwhile stays due for it.
-    is_leaving = is_release or held.state is LeaseState.RELEASING
+    was_leaving = held.state is LeaseState.RELEASING
+    is_leaving = is_release or was_leaving
     after = replace(
         held,
         state=LeaseState.RELEASING if is_leaving else LeaseState.PAUSED,
-        # The time since the loss decides the worth of waiting; our own pause does not begin it again.
-        state_since=held.state_since if held.state in _STOPPED and not is_release else now,
+        # The time since the loss decides the worth of waiting; our own pause does not begin it again. Nor does a
+        # repeated release: the first order tells for how long the market has not carried it out.
+        state_since=held.state_since if was_leaving or (held.state is LeaseState.PAUSED and not is_release) else now,
         bills=Bills.NOTHING if is_release else Bills.DISK,
         paused_by_us=not is_release or held.paused_by_us,
         run_since=None,

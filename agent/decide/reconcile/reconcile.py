@@ -31,7 +31,13 @@ from agent.decide.reconcile import (
     unseen_ends,
     workload_end,
 )
-from agent.decide.reconcile.guards import guard_refusal, guard_silence, guard_switch, unfinished_uploads
+from agent.decide.reconcile.guards import (
+    acceptance_verdict,
+    guard_refusal,
+    guard_silence,
+    guard_switch,
+    unfinished_uploads,
+)
 from agent.decide.reconcile.pass_memory import Memory, Suspicion
 from agent.domain import money
 from agent.domain.fleet import Fleet, MarketView
@@ -92,9 +98,9 @@ def reconcile(fleet: Fleet, memory: Memory) -> Reconciliation:
         *readiness.idle_alerts(fleet),
         *guard_silence.alerts(fleet),
         *unfinished_uploads.alerts(fleet),
-        *market_alerts.price_rises(fleet),
+        *acceptance_verdict.alerts(fleet),
+        *market_alerts.alerts(fleet),
         *agreed_rate.alerts(fleet),
-        *market_alerts.not_sold(fleet),
     )
     return replace(result, facts=result.facts + workload_end.marks(fleet, unseen_ends.standing(result.facts)) + alerts)
 
@@ -212,7 +218,8 @@ def _seen(
         previous, listed_at = doubted.previous, doubted.seen_at
         return _lost(fleet, view, held, row, target, (previous, listed_at)), doubted
     fact = _updated(fleet, view, held, row, target, (previous, listed_at))
-    return guard_refusal.seen(fleet, view, held, readiness.seen(fleet, view, held, row, fact)), None
+    fact = guard_refusal.seen(fleet, view, held, readiness.seen(fleet, view, held, row, fact))
+    return acceptance_verdict.seen(fleet, held, fact), None
 
 
 def _unread(
@@ -338,7 +345,8 @@ def _metered(
     bills = _bills(held, row)
     # The row is as of the listing: the next listing reads the market's record of the time since then.
     until = max(held.accrued_until, min(view.listed_at or fleet.now, fleet.now))
-    change = turns.turned(held, view, bills, between, until, is_stopped=STATES.get(row.state, target) not in LIVE)
+    is_stopped, ends_at = STATES.get(row.state, target) not in LIVE, row.ends_at or held.ends_at
+    change = turns.turned(held, view, bills, between, until, is_stopped=is_stopped, ends_at=ends_at)
     turned = change.at
     stopped_at = min(meter.first_stop(change.turns, turned), turned)
     charges = list(meter.accrue(held, until, change.turns))

@@ -6,7 +6,8 @@ Invariants:
 2. The state of the lease turns halfway between the two looks, so that the lengths of starts and stays are learned
    without that bias.
 3. A start under way of which no later look or record says more counts as having happened right after the last look:
-   what was lost while the record could not be read is such a start too.
+   what was lost while the record could not be read is such a start too. So is the return of a silent host whose
+   instance is gone, or has stopped at the end of its contract: no record tells of either.
 """
 
 from collections.abc import Iterable
@@ -20,7 +21,7 @@ from agent.decide.facts import Fact, LeaseChanged
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance, InstanceState
-from agent.domain.market.interruption import MarketEvent, MarketEventKind
+from agent.domain.market.interruption import Cause, MarketEvent, MarketEventKind
 from agent.domain.record.lease import Bills, Lease, LeaseState
 
 BILLED_AFTER = {
@@ -90,7 +91,7 @@ def recorded(held: Lease, events: Iterable[MarketEvent], until: datetime) -> lis
 def to_the_end(held: Lease, look: Look, until: datetime) -> list[meter.Turn]:
     """Return the turns of a lease that ends at `until` and was not seen since `look`."""
     found = _started_unrecorded(held, look.at, recorded(held, look.events, until))
-    if not found and _is_starting(held):
+    if not found and (_is_starting(held) or _is_silent(held)):
         found.append((min(max(look.at, held.accrued_until), until), Bills.GPU_AND_DISK))
     return found
 
@@ -129,6 +130,13 @@ def _is_starting(held: Lease) -> bool:
     return held.bills is Bills.DISK and held.state in states and not is_stopped
 
 
+def _is_silent(held: Lease) -> bool:
+    """Return whether the GPUs of a lease bill as soon as its host answers again: also if it is missing meanwhile."""
+    is_stopped = held.paused_by_us or held.has_failed
+    is_stopped |= held.interrupted_by not in {None, Cause.HOST_OFFLINE, Cause.CONTAINER_EXIT}
+    return held.bills is Bills.NOTHING and held.state in {LeaseState.OFFLINE, LeaseState.MISSING} and not is_stopped
+
+
 def turned(
     held: Lease,
     view: MarketView,
@@ -137,14 +145,17 @@ def turned(
     until: datetime,
     *,
     is_stopped: bool = False,
+    ends_at: datetime | None = None,
 ) -> Turned:
     """Return the turns of a lease that bills `bills` now and was seen before and after the change, at `between`.
 
     What was starting and `is_stopped` now may have run: where the record could not be read it counts as having run.
+    `ends_at` is the end of its contract.
     """
     found = _started_unrecorded(held, between[0], recorded(held, view.events, until))
-    # No record tells of what stops for want of credit.
-    is_untold = not view.is_record_read or (view.credit is not None and view.credit.micros <= 0)
+    # No record tells of what stops for want of credit, or with its contract.
+    is_over = ends_at is not None and held.accrued_until < ends_at <= until
+    is_untold = not view.is_record_read or (view.credit is not None and view.credit.micros <= 0) or is_over
     may_have_run = _is_starting(held) or (held.bills is Bills.NOTHING and bills is Bills.DISK)
     if is_stopped and not found and is_untold and may_have_run:
         found = [(max(between[0], held.accrued_until), Bills.GPU_AND_DISK)]

@@ -201,6 +201,9 @@ def _of_batches(fleet: Fleet, changed: Mapping[str, Lease]) -> Iterator[Marked]:
         elif _is_told_by_log(work) and sighting is not None and sighting.is_done:
             yield done(fleet, held, "a line of its log")
         elif told.word is guard_end.Word.FAILED and held.state is not LeaseState.EXITED:
+            if changed.get(held.lease_id, held).has_failed:
+                # It is given up for its host, which may be why its work failed.
+                continue
             yield hold(fleet, held, holds.of_slot(held.slot), told.sentence)
         elif fleet.is_seen(held) and all(_is_over(fleet, each) for each in (held, changed.get(held.lease_id, held))):
             yield from _of_end(fleet, work, held, is_fast=held.end_reason == FAST_EXIT)

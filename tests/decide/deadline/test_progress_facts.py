@@ -20,7 +20,7 @@ from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.deadline import Deadline, Progress, ProgressSign
 from agent.domain.work.decision import Hold, Pause, Release, Rent
 from agent.domain.work.ready_sign import Sighting
-from agent.domain.work.workload import Workload
+from agent.domain.work.workload import Checkpoint, Workload
 from strategies.deadline import Deadline as Deadlined
 from strategies.deadline import DeadlineParams
 from tests.support import builders
@@ -139,6 +139,7 @@ def test_no_log_and_no_line_upsets_it(log: str, text: str) -> None:
     assert told is None or (math.isfinite(told) and told >= 0)
 
 
+INTERVAL = Checkpoint().interval / timedelta(hours=1)
 GUARDED = Deadline(48.0, NOW + timedelta(days=3), sign=ProgressSign.GUARD, total=1000.0)
 
 
@@ -164,6 +165,70 @@ def test_a_guards_number_counts_up_to_the_total_of_the_file_and_measures_no_spee
 def test_no_number_of_a_guard_says_that_the_work_is_done_or_less_than_not_begun(number: float) -> None:
     for fact in guarded(number, known(2.0, minutes=30)):
         assert 0.0 <= fact.after.hours <= 0.99 * GUARDED.hours
+
+
+def told(number: float, **ago: float) -> Progress:
+    """Return what a guard told before."""
+    hours = GUARDED.hours_of(number)
+    return Progress("train", hours, builders.ago(**ago), builders.ago(days=1), "guard", "vast-1", number)
+
+
+@given(st.floats(-1e15, 249.0))
+def test_within_a_stretch_a_lower_number_is_not_believed(number: float) -> None:
+    assert guarded(number, told(250.0, minutes=30), run_since=builders.ago(hours=2)) == []
+
+
+@given(st.floats(300.0, 1e15))
+def test_a_number_rises_by_no_more_than_four_times_what_is_possible(number: float) -> None:
+    (fact,) = guarded(number, told(250.0, minutes=15), run_since=builders.ago(hours=2))
+    assert fact.after.hours == min(13.0, GUARDED.hours_of(number))
+    assert fact.after.number == GUARDED.number_of(fact.after.hours)
+
+
+def test_how_far_a_first_report_is_believed_goes_by_when_its_lease_was_opened() -> None:
+    begun = Progress("train", 0.0, builders.ago(hours=1), builders.ago(hours=1), "start")
+    (lie,) = guarded(990.0, begun, opened_at=builders.ago(minutes=50))
+    assert lie.after.hours == 4.0
+    (older,) = guarded(990.0, begun, opened_at=builders.ago(hours=90))
+    assert older.after.hours == GUARDED.hours_of(990.0)
+    (person,) = guarded(10.0, replace(begun, hours=20.0, source="order"))
+    assert person.after.hours == GUARDED.hours_of(10.0)
+
+
+def test_a_file_that_names_another_total_changes_what_the_last_number_stands_for() -> None:
+    before = replace(told(250.0, minutes=30), hours=24.0)
+    (fact,) = guarded(251.0, before, run_since=builders.ago(hours=2))
+    assert fact.after.hours == pytest.approx(GUARDED.hours_of(251.0))
+
+
+@pytest.mark.parametrize(
+    ("number", "hours"), [(240.0, 240.0), (200.0, 200.0), (0.0, 250.0 - 1000 / 48 * 4 * (2 * 0.25 + 1))], ids=str
+)
+def test_after_a_loss_it_falls_by_what_may_be_lost(number: float, hours: float) -> None:
+    before = told(250.0, minutes=30)
+    earlier = GuardFigures("vast-1", builders.TRAIN_0, "vast", "h1", 1, 1, before.told_at, 250.0)
+    held = builders.lease(2, guard_run=1, runs=1)
+    figures = GuardFigures(held.lease_id, held.slot, "vast", "h2", 1, 1, NOW, number)
+
+    def believed(**changes: Any) -> float:
+        past = replace(earlier, kept_at=before.told_at - timedelta(hours=1), manifest="x")
+        known = {"vast-1": replace(past, **changes), held.lease_id: figures}
+        of = builders.guarded(deadline=GUARDED, checkpoint=Checkpoint(interval=timedelta(minutes=15)))
+        made = builders.fleet(workloads=(of,), leases=(held,), guard_figures=known, progress={"train": before})
+        (fact,) = progress_facts.told(made)
+        return fact.after.hours
+
+    assert believed() == pytest.approx(GUARDED.hours_of(hours))
+    # A new run begins with nothing, and an age that nobody knows bounds nothing.
+    assert believed(run=0) == believed(kept_at=None) == GUARDED.hours_of(number)
+
+
+def test_after_a_resume_it_falls_by_what_the_stretch_before_did_at_most() -> None:
+    since: dict[str, Any] = {"run_since": builders.ago(minutes=5), "opened_at": builders.ago(hours=3)}
+    (fact,) = guarded(0.0, told(900.0, minutes=60), **since)
+    # It ran for two hours before the last report, and may have lost two intervals more.
+    assert fact.after.hours == pytest.approx(GUARDED.hours_of(900.0) - 4.0 * (2.0 + 2 * INTERVAL))
+    assert guarded(895.0, told(900.0, minutes=60), **since)[0].after.hours == GUARDED.hours_of(895.0)
 
 
 @pytest.mark.parametrize("held", [True, False])

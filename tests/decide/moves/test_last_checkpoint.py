@@ -82,8 +82,22 @@ def test_the_answer_to_this_order_ends_the_wait_and_no_other_does() -> None:
     right, wrong = (msgspec.structs.replace(BEAT, answered=told) for told in (order, f"{order}0"))
     done, _ = last_checkpoint.instead(Release(held, MOVED), fleet(held, reports={held.intent_id: reported(right)}))
     assert isinstance(done, Release)
-    assert done.reason.sentence.endswith("; its guard has carried a last checkpoint")
+    assert done.reason.sentence.endswith("; its guard has carried the checkpoint that it was asked for at 11:59:55 UTC")
     assert waits(Release(held, MOVED), fleet(held, reports={held.intent_id: reported(wrong)}))
+
+
+def test_the_wait_begins_when_the_bucket_took_the_order_and_one_that_came_late_is_not_waited_for() -> None:
+    held = asked(timedelta(seconds=10))
+    order = last_checkpoint.order_of(held, NOW - timedelta(seconds=10))
+    for written, is_waiting in ((3, True), (2, False), (0, False), (9, True), (-30, True)):
+        at = NOW - timedelta(seconds=10 - written) if written >= 0 else NOW + timedelta(hours=1)
+        made = msgspec.structs.replace(fleet(held), orders_written={order: at})
+        decision, waiting = last_checkpoint.instead(Release(held, MOVED), made)
+        assert (waiting is not None) is is_waiting, written
+        if written == 3:
+            assert "asked at 11:59:50 UTC for a last checkpoint, and has until 12:00:01" in decision.reason.sentence
+        late = msgspec.structs.replace(made, now=NOW + timedelta(seconds=6))
+        assert not waits(Release(held, MOVED), late)
 
 
 def test_a_bucket_that_goes_away_after_the_question_changes_nothing_of_the_time() -> None:
@@ -132,13 +146,36 @@ def test_only_a_running_lease_with_a_guard_is_asked(changes: dict[str, Any]) -> 
     assert not waits(Release(RUNS, MOVED), fleet(RUNS, work=builders.workload()))
 
 
-def test_a_stretch_of_running_is_asked_once_an_hour_and_the_next_one_anew() -> None:
-    again = asked(last_checkpoint.ASK_AGAIN - timedelta(seconds=1), replace(RUNS, run_since=NOW - timedelta(hours=5)))
-    assert not waits(Release(again, MOVED), fleet(again))
+def test_a_stretch_of_running_is_asked_once_and_the_next_one_anew() -> None:
+    began = replace(RUNS, run_since=NOW - timedelta(hours=5))
+    for ago in (last_checkpoint.ASK_AGAIN, timedelta(hours=4)):
+        again = asked(ago, began)
+        assert not waits(Pause(again, MOVED), since_start(fleet(again), timedelta(hours=5)))
     resumed = replace(again, run_since=NOW - timedelta(minutes=1))
     assert waits(Release(resumed, MOVED), fleet(resumed))
-    late = replace(again, checkpoint_asked_at=NOW - last_checkpoint.ASK_AGAIN)
-    assert waits(Release(late, MOVED), fleet(late))
+
+
+def test_a_program_that_was_away_for_an_hour_since_the_question_asks_anew() -> None:
+    began = replace(RUNS, run_since=NOW - timedelta(hours=5))
+    for ago, is_anew in ((last_checkpoint.ASK_AGAIN - timedelta(seconds=1), False), (last_checkpoint.ASK_AGAIN, True)):
+        held = asked(ago, began)
+        assert waits(Release(held, MOVED), since_start(fleet(held), timedelta(minutes=1))) is is_anew
+
+
+def since_start(made: Fleet, ago: timedelta) -> Fleet:
+    return msgspec.structs.replace(made, started_at=NOW - ago)
+
+
+def test_an_ending_that_is_given_up_is_told_so_unless_its_market_was_not_read() -> None:
+    held = asked(timedelta(minutes=5), replace(RUNS, run_since=NOW - timedelta(hours=5)))
+    made = msgspec.structs.replace(fleet(held), markets={"vast": builders.view(instances=(builders.instance(),))})
+    assert plan.plan(made, strategies(), builders.NO_LIMITS).given_up == (held,)
+    stale = msgspec.structs.replace(made, markets={"vast": builders.view(is_fresh=False)})
+    assert plan.plan(stale, strategies(), builders.NO_LIMITS).given_up == ()
+    ended = msgspec.structs.replace(made, holds=(OperatorHold(Word.HELD, hold.of_slot(RUNS.slot), NOW, "look"),))
+    assert plan.plan(ended, strategies(), builders.NO_LIMITS).given_up == ()
+    never = plan.plan(msgspec.structs.replace(made, leases=(RUNS,)), strategies(), builders.NO_LIMITS)
+    assert never.given_up == ()
 
 
 def test_a_clock_that_was_set_back_lengthens_no_wait() -> None:
@@ -155,12 +192,12 @@ def test_of_two_containers_of_one_slot_one_is_asked_and_the_other_ends() -> None
     assert [type(each) for each in decisions] == [Hold, Release]
 
 
-def test_the_old_half_of_a_move_is_asked_although_the_new_half_spoke_last() -> None:
+def test_the_old_half_of_a_move_is_asked_by_its_own_beat_whatever_the_new_half_says() -> None:
     second = builders.lease(2, guard_run=1)
     beat = msgspec.structs.replace(BEAT, lease=second.intent_id)
-    both = fleet(RUNS, second, reports={RUNS.intent_id: reported(None), second.intent_id: reported(beat)})
-    assert waits(Release(RUNS, MOVED), both)
-    silent = {RUNS.intent_id: reported(None), second.intent_id: reported(beat, since=timedelta(minutes=4))}
+    for other in (reported(beat), reported(beat, since=timedelta(minutes=4)), reported(None)):
+        assert waits(Release(RUNS, MOVED), fleet(RUNS, second, reports={second.intent_id: other}))
+    silent = {RUNS.intent_id: reported(None), second.intent_id: reported(beat)}
     assert not waits(Release(RUNS, MOVED), fleet(RUNS, second, reports=silent))
 
 

@@ -18,6 +18,7 @@ from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work import kept_terms
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
 from tests.support import builders
 
@@ -73,6 +74,21 @@ def test_it_is_told_that_the_only_checkpoint_keeps_a_lease_where_it_is(*, is_pau
     assert "may_lose_disk = true" in stuck
     for free in (builders.workload(checkpoint=DISK, may_lose_disk=True), builders.workload(checkpoint=REMOTE)):
         assert "only checkpoint" not in recovered(held, work=free).reason.sentence
+
+
+@pytest.mark.parametrize(
+    ("order", "lease"),
+    [("raise", {"rival_floor": builders.per_hour("0.23")}), ("resume", {"cause": Cause.OUT_OF_CREDIT})],
+)
+def test_while_an_order_that_was_refused_rests_another_way_is_taken(order: str, lease: dict[str, Any]) -> None:
+    """The same order was proposed again at each pass and held back, and its slot was idle beside other offers."""
+    held, best = lost(**lease), builders.candidate(builders.offer(2))
+    work = builders.workload(checkpoint=REMOTE)
+    free, rests = (Down(held.state_since, refused=refused) for refused in (frozenset[str](), frozenset({order})))
+    made = recovery.recover(SlotView(PLACE, held, None, free), work, [best], 0.15, NUMBERS, NOW)
+    assert (made.candidate, order in names(made)) == (None, True)
+    made = recovery.recover(SlotView(PLACE, held, None, rests), work, [best], 0.15, NUMBERS, NOW)
+    assert (made.candidate, order in names(made)) == (best, False)
 
 
 def test_a_known_rival_within_the_ceiling_is_beaten() -> None:
@@ -164,6 +180,43 @@ def test_a_disk_that_may_be_lost_is_priced_with_its_work() -> None:
     with_work = dollars(recovered(held, best=best, work=losable))["move"]
     without = dollars(recovered(held, best=best, work=remote))["move"]
     assert with_work - without == pytest.approx(10 * 0.22)
+
+
+def carried(held: Lease, **changes: Any) -> Lease:
+    """Return a lease whose checkpoint the bucket was found to have since it was paused."""
+    rented = kept_terms.recorded(replace(held, guard_run=1), builders.guarded())
+    return replace(rented, checkpoint_verified_at=NOW, **changes)
+
+
+def test_a_disk_whose_checkpoint_is_in_the_bucket_is_priced_with_the_work_since() -> None:
+    best = builders.candidate(builders.offer(2))
+    held = lost(Cause.DISPLACED, minutes=30, opened_at=builders.ago(hours=10, minutes=30))
+    guarded = builders.guarded(checkpoint=DISK)
+    taken = held.state_since - timedelta(hours=2)
+    without = dollars(recovered(held, best=best, work=builders.guarded()))
+    for since, hours in ((taken, 2), (None, 10)):
+        made = recovered(carried(held, checkpoint_taken_at=since), best=best, work=guarded)
+        for way in ("move", "let_go"):
+            assert dollars(made)[way] - without[way] == pytest.approx(hours * 0.22)
+    assert names(recovered(held, best=best, work=guarded)) == ["wait"]
+
+
+def test_it_is_told_why_a_guarded_disk_may_go_or_stays() -> None:
+    guarded = builders.guarded(checkpoint=DISK)
+    free = recovered(carried(lost(), checkpoint_taken_at=builders.ago(minutes=6)), work=guarded).reason.sentence
+    assert f"its disk may go: the bucket has its checkpoint of {builders.ago(minutes=6):%H:%M} UTC, verified" in free
+    unknown = recovered(carried(lost()), work=guarded).reason.sentence
+    assert "its disk may go: the bucket has its checkpoint, verified" in unknown
+    slot = SlotView(PLACE, lost(), None, Down(lost().state_since, (), "file 1 of it differs"))
+    stuck = recovery.recover(slot, guarded, [], 0.15, NUMBERS, NOW).reason.sentence
+    assert "may hold the only checkpoint and file 1 of it differs: where checkpoints are kept elsewhere" in stuck
+
+
+def test_a_disk_that_is_let_go_is_priced_with_its_work() -> None:
+    held = lost(Cause.DISPLACED, minutes=30, opened_at=builders.ago(hours=10, minutes=30))
+    losable, remote = builders.workload(checkpoint=DISK, may_lose_disk=True), builders.workload()
+    with_work, without = dollars(recovered(held, work=losable)), dollars(recovered(held, work=remote))
+    assert with_work["let_go"] - without["let_go"] == pytest.approx(10 * 0.22)
 
 
 @pytest.mark.parametrize("cause", [Cause.CONTAINER_EXIT, Cause.EXTERNAL_STOP], ids=lambda cause: cause.value)

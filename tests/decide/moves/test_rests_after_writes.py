@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
-from agent.decide import plan
+from agent.decide import plan, slots
 from agent.decide.limits.limits import Limits
 from agent.decide.moves import rests_after_writes
 from agent.decide.pricing import cooldowns
+from agent.decide.strategy import SlotView
 from agent.domain.market.interruption import Cause
+from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.record.tally import Tally
 from agent.domain.work.decision import Decision, Hold, Reason, Rebid, Release, Resume
@@ -65,13 +67,50 @@ REBID = Rebid(builders.lease(), builders.per_hour("0.3"), WHY)
     ids=str,
 )
 def test_a_start_that_its_host_refused_is_not_asked_for_at_every_poll(
-    asked: Decision, refusal: str, *, rests: bool
+    asked: Resume | Rebid, refusal: str, *, rests: bool
 ) -> None:
     """What concerns the account is no reason to leave a host, and a bid that is no bid says nothing of the host."""
     made = rests_after_writes.after_refusal(asked, refusal, (), NOW)
-    assert [(rest.place, rest.is_over(NOW + cooldowns.HOST_FULL)) for rest in made] == [
+    full = [rest for rest in made if isinstance(rest, Cooldown)]
+    assert [(rest.place, rest.is_over(NOW + cooldowns.HOST_FULL)) for rest in full] == [
         (("full", "vast-1"), True)
     ] * rests
+    tallies = [rest for rest in made if isinstance(rest, Tally)]
+    assert [tally.of for tally in tallies] == ["vast-1"] * (refusal == "invalid_args")
+    work, wait = builders.workload(strategy="ondemand"), cooldowns.HOST_FULL
+    at_once = builders.fleet(leases=(asked.lease,), tallies=tallies, now=NOW + wait - timedelta(seconds=1))
+    assert isinstance(rests_after_writes.instead(asked, work, at_once), Hold) is bool(tallies)
+    later = builders.fleet(leases=(asked.lease,), tallies=tallies, now=NOW + wait)
+    assert rests_after_writes.instead(asked, work, later) is asked
+
+
+LOWER = Rebid(builders.lease(), builders.per_hour("0.1"), WHY)
+
+
+@pytest.mark.parametrize(("refused", "free"), [(LOWER, REBID), (REBID, LOWER)], ids=["lower", "raise"])
+def test_a_refused_lowering_forbids_no_raise_and_a_refused_raise_no_lowering(refused: Rebid, free: Rebid) -> None:
+    made = rests_after_writes.after_refusal(refused, "invalid_args", (), NOW)
+    tallies = tuple(rest for rest in made if isinstance(rest, Tally))
+    fleet = builders.fleet(leases=(refused.lease,), tallies=tallies)
+    work = builders.workload()
+    assert rests_after_writes.instead(free, work, fleet) is free
+    held = rests_after_writes.instead(refused, work, fleet)
+    assert isinstance(held, Hold)
+    assert held.reason.code == "order_refused", "no host is full"
+    (other,) = (rest for rest in rests_after_writes.after_refusal(free, "invalid_args", tallies, NOW))
+    assert isinstance(other, Tally)
+    assert other.count == 1, "each is counted by itself"
+
+
+@pytest.mark.parametrize(("minutes", "rests"), [(14, True), (15, False)])
+def test_a_strategy_sees_which_orders_rest_after_a_refusal(minutes: int, *, rests: bool) -> None:
+    at = builders.ago(minutes=minutes)
+    made = rests_after_writes.after_refusal(Rebid(STOPPED, REBID.bid, WHY), "invalid_args", (), at)
+    fleet = builders.fleet(leases=(STOPPED,), tallies=tuple(rest for rest in made if isinstance(rest, Tally)))
+    seen = slots.look(fleet, STOPPED.slot, cooldowns.in_force(fleet))
+    assert isinstance(seen, SlotView)
+    assert seen.down is not None
+    assert seen.down.refused == ({cooldowns.RAISE} if rests else frozenset())
 
 
 @pytest.mark.parametrize("cause", [Cause.OUT_OF_CREDIT, Cause.CONTAINER_EXIT, Cause.EXTERNAL_STOP], ids=str)

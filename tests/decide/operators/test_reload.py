@@ -9,6 +9,7 @@ from agent.decide.limits import limits
 from agent.decide.operators import reload
 from agent.decide.operators.reload import After
 from agent.domain.fleet import Spend
+from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.lease import LeaseState
 from agent.domain.work import kept_terms
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, OnChange, Workload, WorkloadKind
@@ -146,6 +147,19 @@ def test_a_lease_follows_its_workload_to_a_new_name_and_learns_its_spec() -> Non
     assert held.spec_digest == reload.spec_digest(renamed)
     assert reload.in_step(held, (renamed,)) == held
     assert reload.in_step(HELD, (workload("third"),)) == HELD
+
+
+def test_a_lease_without_a_spec_learns_that_of_its_run_and_not_that_of_a_file_that_was_changed_since() -> None:
+    found = lease(guard_run=1)
+    begun = [GuardRun(found.slot, 1, "train", SPEC, NOW), GuardRun(found.slot, 2, "train", "later", NOW)]
+    changed = made(image="ubuntu:24.04", on_change=OnChange.MOVE)
+    stepped = reload.in_step(found, (changed,), begun)
+    assert stepped.spec_digest == SPEC
+    assert reload.moves(stepped, changed)
+    assert not reload.moves(reload.in_step(found, (workload(),), begun), workload())
+    renamed = made("other", was="train", image="ubuntu:24.04")
+    assert reload.in_step(found, (renamed,), begun).spec_digest == SPEC
+    assert reload.in_step(lease(), (changed,), begun).spec_digest == reload.spec_digest(changed)
 
 
 def test_standing_words_follow_a_workload_to_its_new_name() -> None:

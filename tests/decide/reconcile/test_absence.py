@@ -144,7 +144,7 @@ def test_what_was_rented_and_never_listed_counts_as_if_it_had_run() -> None:
 
 
 def test_a_release_stays_one_whatever_the_row_says() -> None:
-    held = builders.lease(state=LeaseState.RELEASING, bills=Bills.DISK)
+    held = builders.lease(state=LeaseState.RELEASING, bills=Bills.DISK, state_since=NOW)
     for state in InstanceState:
         result = seen(held, builders.instance(state=state))
         for fact in result.facts:

@@ -1,11 +1,19 @@
 """What a lease comes to cost more without our doing."""
 
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
 from agent.decide.facts import Alert, LeaseChanged
-from agent.decide.reconcile import reconcile
+from agent.decide.reconcile import market_alerts, reconcile
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.fleet import Fleet
+from agent.domain.market.instance import Instance, InstanceState
 from agent.domain.market.interruption import MarketEventKind
 from agent.domain.market.tenure import Tenure
+from agent.domain.record.lease import Bills, LeaseState
+from agent.domain.record.tally import Counted, Tally
 from tests.support import builders
 
 
@@ -40,3 +48,58 @@ def test_an_on_demand_lease_that_costs_more_is_an_event_and_a_bid_is_our_own_doi
     assert kinds(world("0.45")) == ["lease.repriced"]
     assert kinds(world("0.35")) == [""]
     assert kinds(world("0.45", Tenure.INTERRUPTIBLE)) == [""]
+
+
+@pytest.mark.parametrize(
+    ("lease", "order", "said", "ends"),
+    [
+        ({}, "lower", "to lower the bid of vast-1", False),
+        ({}, "raise", "to raise the bid of vast-1", False),
+        ({"state": LeaseState.PAUSED}, "lower", "to lower the bid of vast-1", False),
+        ({"state": LeaseState.PAUSED}, "raise", "to raise the bid of vast-1", True),
+        ({"state": LeaseState.PAUSED}, "resume", "to resume vast-1", True),
+        ({}, "pause", "to pause vast-1", True),
+    ],
+)
+def test_a_lease_that_works_is_not_to_be_given_up_for_an_order_that_is_refused(
+    lease: dict[str, Any], order: str, said: str, *, ends: bool
+) -> None:
+    held = builders.lease(**lease)
+    (alert,) = market_alerts.refused(builders.fleet(leases=(held,), tallies=(_refused(order),)))
+    assert said in alert.sentence
+    assert ("`gpubid release vast-1`" in alert.sentence) is ends
+    assert ("it goes on at $0.2200/h" in alert.sentence) is not ends
+
+
+def _refused(order: str) -> Tally:
+    since, until = builders.ago(minutes=30), builders.NOW + timedelta(minutes=30)
+    return Tally(Counted.UNTAKEN, "vast-1", since, until, "invalid_args", order, 3)
+
+
+@pytest.mark.parametrize("state", [LeaseState.RUNNING, LeaseState.PAUSED])
+def test_an_order_that_was_refused_before_its_lease_changed_is_told_no_more(state: LeaseState) -> None:
+    """A start that was refused three times is not what is wrong with a lease that runs by now."""
+    held = builders.lease(state=state, state_since=builders.ago(minutes=1))
+    assert list(market_alerts.refused(builders.fleet(leases=(held,), tallies=(_refused("resume"),)))) == []
+
+
+@pytest.mark.parametrize(
+    ("row", "bills", "listed_at", "words"),
+    [
+        (builders.instance(state=InstanceState.RUNNING), Bills.NOTHING, builders.NOW, "it bills $0.2240/h"),
+        (builders.instance(state=InstanceState.PAUSED), Bills.NOTHING, builders.NOW, "it bills $0.0040/h"),
+        (builders.instance(state=InstanceState.OFFLINE), Bills.NOTHING, builders.NOW, ""),
+        (builders.instance(state=InstanceState.RUNNING), Bills.NOTHING, builders.ago(minutes=10), ""),
+        (None, Bills.NOTHING, builders.NOW, ""),
+        (None, Bills.DISK, builders.NOW, "it bills $0.0040/h"),
+    ],
+    ids=["runs", "stopped", "its host is silent", "listed before", "not listed", "not confirmed"],
+)
+def test_a_release_that_the_listing_contradicts_for_long_is_told(
+    row: Instance | None, bills: Bills, listed_at: datetime, words: str
+) -> None:
+    """A confirmed release bills nothing for the ledger; what is still listed bills all the same."""
+    held = builders.lease(state=LeaseState.RELEASING, bills=bills, state_since=builders.ago(minutes=15))
+    view = builders.view(instances=() if row is None else (row,), listed_at=listed_at)
+    told = [each.sentence for each in market_alerts.refused(builders.fleet(markets={"vast": view}, leases=(held,)))]
+    assert [words in each for each in told] == ([True] if words else [])

@@ -1,6 +1,6 @@
 """How the stops and starts of a lease are dated and metered, by listings and by the market's record."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -12,12 +12,14 @@ from agent.domain.record.lease import Bills, LeaseState
 from tests.support import builders
 from tests.support.listings import (
     CHECKPOINT,
+    DENIED,
     NOW,
     POLL,
     ROW,
     RUNS,
     changed,
     kinds,
+    missed,
     seen,
 )
 
@@ -91,6 +93,38 @@ def test_what_stopped_and_runs_again_unseen_was_useful_up_to_its_stop_and_begins
     assert (after.run_since, after.ready_since) == (told[1].at, None)
     useful = sum(charge.phases.useful - charge.phases.spoiled for charge in charges if charge.phases)
     assert useful == (kept + 84 * 15 - 840 - 60) * 1_000_000
+
+
+def test_a_silent_host_may_have_run_it_again_before_its_contract_ended() -> None:
+    """No record tells of that end, nor of the host's return."""
+    held = builders.lease(
+        state=LeaseState.OFFLINE, bills=Bills.NOTHING, interrupted_by=Cause.HOST_OFFLINE, accrued_until=NOW
+    )
+
+    def ran(ends_at: datetime) -> float:
+        paused = builders.instance(state=InstanceState.PAUSED, ends_at=ends_at)
+        fact = changed(seen(held, paused, at=20, credit=money.usd(1), is_record_read=True))
+        return sum(charge.running_seconds for charge in fact.charges)
+
+    assert ran(NOW + timedelta(seconds=200)) == 20 * 15
+    assert ran(NOW + timedelta(days=1)) == 0
+
+
+@pytest.mark.parametrize(
+    ("paused_by_us", "why", "ran"),
+    [(False, Cause.HOST_OFFLINE, 15), (False, Cause.OUTBID, 0), (True, Cause.HOST_OFFLINE, 0)],
+)
+def test_a_silent_host_may_have_run_it_again_before_it_was_gone(*, paused_by_us: bool, why: Cause, ran: float) -> None:
+    held = builders.lease(
+        state=LeaseState.OFFLINE,
+        bills=Bills.NOTHING,
+        interrupted_by=why,
+        paused_by_us=paused_by_us,
+        accrued_until=NOW,
+    )
+    facts = [fact for look in missed((held,), 12, **DENIED) for fact in look.facts if isinstance(fact, LeaseChanged)]
+    assert facts[-1].after.state is LeaseState.ENDED
+    assert sum(charge.running_seconds for fact in facts for charge in fact.charges) == ran
 
 
 @pytest.mark.parametrize(("credit", "ran"), [(-1, 20 * 15), (1, 0)])

@@ -63,14 +63,14 @@ def test_an_empty_slot_adopts() -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"leases": (builders.lease(1),)},
-        {"leases": (builders.lease(1, state=LeaseState.MISSING),)},
+        {"leases": (builders.lease(1),), "rows": (builders.instance(1), ROW)},
+        {"leases": (builders.lease(1, state=LeaseState.MISSING),), "rows": (builders.instance(1), ROW)},
         {"intents": (builders.intent(1),)},
         {"workloads": ()},
         {"workloads": (builders.workload("another"),)},
         {"labels": {"7": builders.label(7, place=builders.slot("train", 5))}},
     ],
-    ids=["filled", "missing", "in doubt", "no workload", "unknown workload", "no such slot"],
+    ids=["filled", "missing and shown again", "in doubt", "no workload", "unknown workload", "no such slot"],
 )
 def test_a_filled_slot_or_an_unknown_workload_holds(changes: dict[str, Any]) -> None:
     fact = found(world(**changes))
@@ -82,8 +82,44 @@ def test_a_filled_slot_or_an_unknown_workload_holds(changes: dict[str, Any]) -> 
     assert fact.sentence.endswith("held and counted; run `gpubid release` or `gpubid adopt`")
 
 
+@pytest.mark.parametrize("state", [LeaseState.RUNNING, LeaseState.MISSING])
+@pytest.mark.parametrize(
+    "seen",
+    [
+        {"is_key_proven": True},
+        {"is_key_proven": False, "absent_ids": frozenset({"1"})},
+        {"is_fresh": False, "instances": (builders.instance(1, market="runpod"),)},
+    ],
+    ids=["not denied", "no proof of the key", "dark"],
+)
+def test_an_orphan_waits_while_the_lease_of_its_slot_is_neither_shown_nor_denied(
+    seen: dict[str, Any], state: LeaseState
+) -> None:
+    """A hold is final: minutes later the lease was gone, and its slot rented again beside the held instance."""
+    lease = builders.lease(1, market="runpod", state=state)
+    look = builders.view(instances=(ROW,), labels=LABELS, looks=LABELS)
+
+    def seen_as(**changes: Any) -> Fleet:
+        return builders.fleet(
+            leases=(lease,), markets={"vast": look, "runpod": builders.view(market="runpod", **changes)}
+        )
+
+    memory = Memory()
+    for _ in range(5):
+        facts, memory = looked(seen_as(**seen), memory)
+        assert facts == ()
+    assert not orphans.claimant(builders.fleet(), lease.slot)
+    assert orphans.claimant(seen_as(**seen), lease.slot) == "7"
+    (gone,), _ = looked(seen_as(is_key_proven=True, absent_ids=frozenset({"1"})), memory)
+    (shown,), _ = looked(seen_as(instances=(builders.instance(1, market="runpod"),)), memory)
+    assert isinstance(gone, InstanceFound)
+    assert isinstance(shown, InstanceFound)
+    assert (gone.verdict, shown.verdict) == ("adopt", "hold")
+
+
 def test_what_is_held_says_whether_its_slot_is_filled_or_its_workload_unknown() -> None:
-    filled, unknown = found(world(leases=(builders.lease(1),))), found(world(workloads=()))
+    rows = (builders.instance(1), ROW)
+    filled, unknown = found(world(leases=(builders.lease(1),), rows=rows)), found(world(workloads=()))
     parked = found(world(workloads=(builders.workload(slots=0),)))
     assert "carries our label but train has no slot 0: held" in parked.sentence
     assert filled.sentence.startswith("instance 7 on host h7 carries our label but slot train/0 is filled: held")
@@ -211,6 +247,28 @@ def test_a_rent_found_late_is_held_to_what_was_asked_once_two_answers_agree(agai
         assert (fact.lease.has_failed, fact.lease.end_reason, fact.lease.host_id) == (False, "", "h9")
 
 
+DEAR = msgspec.structs.replace(ROW, gpu_rate=builders.per_hour("500"))
+
+
+@pytest.mark.parametrize(
+    ("row", "intent", "is_read_back"),
+    [
+        (ROW, builders.intent(7, host_id="h7"), True),
+        (ROW, None, True),
+        (ROW, builders.intent(7, host_id="h9"), False),
+        (msgspec.structs.replace(ROW, unread=frozenset({"gpu_rate"})), builders.intent(7, host_id="h7"), False),
+        (DEAR, builders.intent(7, host_id="h7", tenure=None, price=None), False),
+        (DEAR, None, False),
+    ],
+    ids=["as asked", "no record of ours", "another host", "unreadable", "dear on demand", "dear without a record"],
+)
+def test_what_a_listing_finds_as_asked_is_read_back_by_it(row: Any, intent: Any, *, is_read_back: bool) -> None:
+    """What differs in a later listing has changed since, and ends nothing (rule 16)."""
+    fleet = world(rows=(row,))
+    made = orphans.lease_of(fleet, row, builders.slot(), intent)
+    assert made.read_back_at == (fleet.markets["vast"].listed_at if is_read_back else None)
+
+
 def test_the_lease_of_a_row_is_what_the_row_shows_for_the_money() -> None:
     row = builders.instance(
         7,
@@ -250,10 +308,14 @@ def test_an_absurd_price_is_doubted_before_it_counts(intent: Any, agreed: str) -
 
 def test_what_goes_on_keeps_its_traffic_its_past_and_the_rent_behind_it() -> None:
     """Traffic that was paid is not paid again; another id, for the lease that ended keeps its own."""
-    past = builders.lease(7, end_reason="host_gone", has_run=True, traffic_down_gb=5.0, traffic_up_gb=2.0)
-    rent = builders.intent(7, disk_gb=20.0)
+    told: dict[str, Any] = {"runs": 3, "guard_run": 1, "guard_terms": "{}"}
+    past = builders.lease(7, end_reason="host_gone", has_run=True, traffic_down_gb=5.0, traffic_up_gb=2.0, **told)
+    rent = builders.intent(7, disk_gb=20.0, guard_run=1)
     made = orphans.lease_of(world(past_leases={"7": past}), ROW, builders.slot(), rent)
     assert (made.traffic_down_gb, made.traffic_up_gb, made.has_run) == (5.0, 2.0, True)
+    assert (made.runs, made.guard_terms) == (4, "{}")
+    paused = builders.instance(7, state=InstanceState.PAUSED)
+    assert orphans.lease_of(world(past_leases={"7": past}), paused, builders.slot(), rent).runs == 3
     assert (made.offer_id, made.intent_id, made.end_reason) == ("a7", rent.intent_id, "")
     assert made.lease_id == f"vast-7-{builders.NOW.timestamp():.0f}"
 

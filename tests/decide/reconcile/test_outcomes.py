@@ -79,6 +79,14 @@ def test_a_release_keeps_the_first_reason_and_whose_pause_it_was() -> None:
     assert (after.end_reason, after.paused_by_us, after.state_since) == ("mismatch: dearer", True, LATER)
 
 
+def test_a_release_that_is_ordered_again_keeps_the_time_of_the_first_order() -> None:
+    """The market confirmed the first one and lists the instance still: the alert measures from there."""
+    held = builders.lease(state=LeaseState.RELEASING, state_since=builders.ago(minutes=40))
+    for decision in (Release(held, WHY), Pause(held, WHY)):
+        after = outcomes.written(decision, LATER, KEEPS).lease
+        assert (after.state, after.state_since) == (LeaseState.RELEASING, held.state_since)
+
+
 def test_what_is_down_already_is_paused_without_beginning_its_wait_anew() -> None:
     held = builders.lease(**PAUSED)
     made = outcomes.written(Pause(held, WHY), LATER, KEEPS)

@@ -63,7 +63,8 @@ def test_a_state_nobody_knows_is_ignorance_not_an_interruption_but_counts_as_pai
         memory = result.memory
     assert now.bills is Bills.GPU_AND_DISK
     assert (now.state, now.run_since, now.interrupted_by) == (held.state, held.run_since, held.interrupted_by)
-    assert not seen(replace(held, state=LeaseState.RELEASING), builders.instance(state=InstanceState.UNKNOWN)).facts
+    leaving = replace(held, state=LeaseState.RELEASING, state_since=NOW)
+    assert not seen(leaving, builders.instance(state=InstanceState.UNKNOWN)).facts
 
 
 @pytest.mark.parametrize("held", [RUNS, STARTS], ids=lambda held: held.state.value)

@@ -4,6 +4,7 @@ Invariants:
 1. A note counts only where the switch fired in the present stretch of running. What it says of time is the number that
    the daemon wrote last and the silence that the guard counted, so a host's own clock plays no part.
 2. It counts only where no daemon metered the lease in that silence: a host cannot forge it while a daemon lives.
+3. It counts only where the guard was told of a switch at its rent, and counted a silence as long as that switch's.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -11,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from agent.domain.fleet import Fleet
 from agent.domain.market.interruption import Cause, Evidence
 from agent.domain.record.lease import Lease
-from agent.domain.work import sign_of_life
+from agent.domain.work import kept_terms, sign_of_life
 
 SPARE = timedelta(minutes=30)
 """A living daemon writes a sign every ten minutes and meters every five; one that could not write it was told so."""
@@ -26,12 +27,21 @@ def of(fleet: Fleet, held: Lease) -> tuple[Cause, Evidence] | None:
     if held.guard_run is None or note is None or note.lease != held.intent_id or note.written is None:
         return None
     last, silence = datetime.fromtimestamp(note.written, UTC), timedelta(seconds=note.silent_seconds)
+    is_long = silence >= _least(held)
     is_of_now = (held.run_since or held.state_since) <= last + silence <= fleet.now
     was_away = last >= held.accrued_until - SPARE
-    if silence < sign_of_life.SHORTEST or not is_of_now or not was_away:
+    if not (is_long and is_of_now and was_away):
         return None
     hours = note.silent_seconds / 3600
     sentence = (
         f"its guard ended it after {hours:.1f} h without a sign of life; the last was of {last:%Y-%m-%d %H:%M} UTC"
     )
     return Cause.EXTERNAL_STOP, Evidence(SWITCHED, sentence)
+
+
+def _least(held: Lease) -> timedelta:
+    """Return the shortest silence after which the switch of a lease fires."""
+    terms = kept_terms.read(held)
+    if terms is None or not terms.is_switch_recorded:
+        return sign_of_life.SHORTEST
+    return timedelta.max if terms.deadman is None else terms.deadman

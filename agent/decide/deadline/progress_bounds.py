@@ -1,0 +1,72 @@
+"""How far the word of one host is believed about progress: by it alone on-demand is neither rented early nor late.
+
+Invariants:
+1. Within one stretch of running the hours done never fall: a program may write 0 before it has loaded its state.
+2. After a stretch they fall by no more than what ran since its last checkpoint, and a margin for an older one.
+3. They rise by no more than `MOST_TIMES` the work that the fastest known GPU of the workload does in the time.
+4. What a person told, and what nobody knows the time of, bounds nothing.
+"""
+
+from datetime import datetime, timedelta
+
+from agent.domain.fleet import Fleet
+from agent.domain.record.guard_figures import GuardFigures
+from agent.domain.record.lease import Lease
+from agent.domain.work.deadline import Deadline, Progress
+from agent.domain.work.workload import Workload
+
+MOST_TIMES = 4.0
+"""The operator's hours are an estimate: work that is so much faster is believed, and not what is faster still."""
+MARGIN_INTERVALS = 2
+"""A restore that crashes steps back to the checkpoint before."""
+_HOUR = timedelta(hours=1)
+
+
+def bounded(fleet: Fleet, work: Workload, held: Lease, before: Progress, told: GuardFigures, wanted: Deadline) -> float:
+    """Return the hours of work that a guard's number stands for, within what is possible since the last report."""
+    hours = wanted.hours_of(told.progress or 0.0)
+    most_speed = MOST_TIMES * fastest(fleet, work, held, wanted)
+    base = _base(before, held, wanted)
+    if base is None:
+        return hours
+    ceiling = base + most_speed * max(told.told_at - before.told_at, timedelta()) / _HOUR
+    lost = _lost(fleet, work, held, before, told)
+    floor = 0.0 if lost is None else base - most_speed * (lost / _HOUR)
+    return max(min(hours, ceiling), floor, 0.0)
+
+
+def fastest(fleet: Fleet, work: Workload, held: Lease, wanted: Deadline) -> float:
+    """Return the most hours of work that an hour on any known GPU of a workload does."""
+    wants = work.requirements
+    reference = fleet.typical.get((wanted.reference_gpu, wants.gpus)) if wanted.reference_gpu is not None else None
+    rows = [held.dlperf, *(fleet.typical.get((model, wants.gpus), 0.0) for model in wants.gpu_models)]
+    mine = [each for each in fleet.speeds if each.workload in {work.name, work.was} and each.running_hours > 0]
+    measured = [each.hours / each.running_hours for each in mine]
+    return max([1.0, *(row / reference for row in rows if reference), *measured])
+
+
+def _base(before: Progress, held: Lease, wanted: Deadline) -> float | None:
+    """Return the hours that the last report stands for by the present file, or None where it bounds nothing."""
+    if before.number is not None:
+        return wanted.hours_of(before.number)
+    # Work that ran before its deadline was written may have done anything.
+    return 0.0 if before.source == "start" and before.hours == 0.0 and held.opened_at >= before.since else None
+
+
+def _lost(fleet: Fleet, work: Workload, held: Lease, before: Progress, told: GuardFigures) -> timedelta | None:
+    """Return the running time up to the last report whose work may be lost since; None: nobody knows."""
+    if before.lease_id == held.lease_id and held.run_since is not None and held.run_since <= before.told_at:
+        return timedelta()
+    kept = _kept_at(fleet, held, before, told)
+    margin = MARGIN_INTERVALS * work.checkpoint.interval
+    return None if kept is None else max(before.told_at - kept, timedelta()) + margin
+
+
+def _kept_at(fleet: Fleet, held: Lease, before: Progress, told: GuardFigures) -> datetime | None:
+    """Return when the work of the last report was surely kept: a checkpoint, or the start of that stretch."""
+    if before.lease_id != held.lease_id:
+        earlier = fleet.guard_figures.get(before.lease_id)
+        # A new run begins with nothing.
+        return earlier.kept_at if earlier is not None and earlier.run == told.run else None
+    losses = (loss.at for loss in fleet.losses if loss.slot == held.slot and loss.at < before.told_at)
+    return max([held.opened_at, *losses])
