@@ -14,6 +14,7 @@ import structlog
 
 from agent import schedule
 from agent.act import began_anew, endpoints, frame_recorder, rent_terms
+from agent.act.billing_watch import BillingWatch
 from agent.act.executor import Executor
 from agent.act.guarding.guard_launches import GuardLaunches
 from agent.act.guarding.guard_orders import GuardOrders
@@ -21,7 +22,6 @@ from agent.act.guarding.signs_of_life import SignsOfLife
 from agent.act.journal import Journal
 from agent.act.market_accounts import Accounts
 from agent.act.orders import halting, operator_orders, order_preview, ordered_endings
-from agent.act.overseer import Overseer
 from agent.clock import Clock, SteadyClock
 from agent.config import guard_archive
 from agent.config.settings import Config, MarketSettings
@@ -43,8 +43,9 @@ from agent.ledger.transaction import Transaction
 from agent.markets import every, instrumented, port
 from agent.markets.http_exchange import Exchange
 from agent.observe import snapshot
+from agent.observe.checkpoint_audit import CheckpointAudit
+from agent.observe.guard_reader import GuardReader
 from agent.observe.hurry import Hurried
-from agent.observe.mailbox import Mailbox
 from agent.observe.poller import Poller
 from agent.observe.prober import Prober
 
@@ -95,8 +96,9 @@ class App:
         self._endpoints: Mapping[Slot, str] = {}
         self._beside: set[asyncio.Task[None]] = set()
         apis = {settings.name: outside.urls.get(settings.name, settings.url) for settings in config.markets}
-        guards = GuardLaunches(ledger.fleet_id, guard_archive.packed, outside.credential, apis)
-        journal = Journal(ledger, self.markets, outside.clock, outside.new_id, self._denial, outside.credential, guards)
+        self._guards = GuardLaunches(ledger.fleet_id, guard_archive.packed, outside.credential, apis)
+        of_rents = (self._denial, outside.credential, self._guards)
+        journal = Journal(ledger, self.markets, outside.clock, outside.new_id, *of_rents)
         self.pollers = [
             Poller(self.markets[settings.name], clock, _no_spend(settings), self._account_check(settings.name))
             for settings in config.markets
@@ -105,16 +107,18 @@ class App:
             market, may_be_local = poller.market, settings.is_on_this_machine
             poller.prober = Prober(market, outside.clock, asyncio.create_task, may_be_local=may_be_local)
         heard = (outside.clock, asyncio.create_task, outside.credential)
-        self._mailbox, self._orders = Mailbox(*heard), GuardOrders(*heard)
+        self._guard_reader, self._orders = GuardReader(*heard), GuardOrders(*heard)
+        self._audit = CheckpointAudit(*heard)
         self.signs = SignsOfLife(ledger, *heard)
         self._is_dry = is_dry
-        self.overseer = Overseer(ledger, self.pollers, clock)
+        self.billing_watch = BillingWatch(ledger, self.pollers, clock)
         self._executor = Executor(journal)
         room = config.recording_bytes
         self._recorder = frame_recorder.Recorder(frame_recorder.folder_of(config.ledger), room) if room else None
-        mailbox, orders = (None, None) if is_dry else (self._mailbox, self._orders)
+        guard_reader, orders = (None, None) if is_dry else (self._guard_reader, self._orders)
+        audit = None if is_dry else self._audit
         self._cycle = Cycle(
-            Parts(ledger, self.pollers, self._executor, outside.clock, mailbox, orders, self.signs.alerts),
+            Parts(ledger, self.pollers, self._executor, outside.clock, guard_reader, orders, audit, self.signs.alerts),
             self.stop_writing,
             is_dry=is_dry,
             witness=self._recorder.see if self._recorder is not None and not is_dry else lambda *_: None,
@@ -136,7 +140,7 @@ class App:
         try:
             await app._settle_crash()
             await began_anew.settle(ledger, outside.anew, clock.now())
-            await app.overseer.read_bills()
+            await app.billing_watch.read_bills()
             await app._accounts.know(patience=schedule.OPEN_PATIENCE_SECONDS)
         except BaseException:
             await app.close()
@@ -171,12 +175,16 @@ class App:
                 log.error("ledger.unwritten", code=error.code.value, reason=error.sentence)
             try:
                 done = await self._cycle.run(rules, unwritten)
+                self.signs.note_pass()
             except Hurried:
                 return None
             finally:
-                self.overseer.look()
+                self.billing_watch.look()
                 if not self._is_dry:
                     self.signs.look(rules.workloads)
+                    leases = self.ledger.recollection(self.clock.now()).leases
+                    told = (self.clock.monotonic(), self._guard_reader.spoken)
+                    self._guards.look(leases, rules.workloads, self.beside, *told)
             self.seen = done
             await self._note_endpoints(done)
             return done
@@ -294,7 +302,7 @@ class App:
         """Return the notices about the whole: why nothing is paid for, as of the last cycle."""
         views = self.seen.fleet.markets if self.seen is not None else {}
         unpaid = notices.notices(views, self._stopped_because, is_writable=self.ledger.is_writable)
-        return (*unpaid, *self.overseer.notices())
+        return (*unpaid, *self.billing_watch.notices())
 
     def doubts(self) -> list[Intent]:
         """Return the paying writes that no listing has settled: each may turn out to bill."""
@@ -322,7 +330,8 @@ class App:
         for poller in self.pollers:
             if poller.prober is not None:
                 await poller.prober.close()
-        await self._mailbox.close()
+        await self._guard_reader.close()
+        await self._audit.close()
         await self._orders.close()
         await self.signs.close()
         for market in self.markets.values():
@@ -346,7 +355,7 @@ class App:
         """Move leases, holds and runs to a renamed workload, begin due runs, and record the spec of a new lease."""
         now = self.clock.now()
         known = self.ledger.recollection(now)
-        stepped = [(held, reload.in_step(held, workloads)) for held in known.leases]
+        stepped = [(held, reload.in_step(held, workloads, known.guard_runs)) for held in known.leases]
         renamed = reload.renamed_holds(known.holds, workloads)
         runs = guard_runs.due(known.guard_runs, workloads, now)
         if not renamed and not runs and all(before is after or before == after for before, after in stepped):

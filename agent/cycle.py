@@ -18,7 +18,7 @@ from agent.decide.facts import Alert, Fact
 from agent.decide.limits import budget_alerts, credit_watch, limits, risk
 from agent.decide.moves import due_endings, stops
 from agent.decide.reconcile import probing, reconcile, turns
-from agent.decide.reconcile.guards import guard_measurements
+from agent.decide.reconcile.guards import checkpoint_proofs, guard_measurements, host_checks
 from agent.decide.reconcile.pass_memory import Memory
 from agent.decide.strategy import Tuned
 from agent.domain.fleet import Fleet
@@ -29,9 +29,10 @@ from agent.domain.work.workload import Workload
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.memory import Recollection
 from agent.ledger.store import Ledger
-from agent.observe import mailbox, recall, snapshot
+from agent.observe import checkpoint_audit, guard_reader, recall, snapshot
+from agent.observe.checkpoint_audit import CheckpointAudit, Proofs
+from agent.observe.guard_reader import GuardReader, Reports
 from agent.observe.hurry import Hurry
-from agent.observe.mailbox import Mailbox, Reports
 from agent.observe.poller import Poller
 
 Witness = Callable[[Fleet, Mapping[str, Tuned], limits.Limits, frozenset[str], plan.Plan], None]
@@ -44,6 +45,8 @@ SLOW_SECONDS = 60.0
 """A cycle that has read for this long ends what must end before it reads on (rule 20)."""
 
 NO_REPORTS: Reports = {}
+NO_ORDERS: Mapping[str, datetime] = {}
+NO_PROOFS: Proofs = {}
 UNREAD = (frozenset[str](), frozenset[str]()), snapshot.Past()
 """The history of no instance."""
 
@@ -88,8 +91,9 @@ class Parts:
     pollers: Sequence[Poller]
     executor: Executor
     clock: Clock
-    mailbox: Mailbox | None = None
+    guard_reader: GuardReader | None = None
     orders: GuardOrders | None = None
+    audit: CheckpointAudit | None = None
     unsigned: Callable[[], Sequence[Alert]] = tuple
     """Alerts of signs of life that could not be written."""
 
@@ -114,8 +118,9 @@ class Cycle:
         self._pollers = parts.pollers
         self._executor = parts.executor
         self._clock = parts.clock
-        self._mailbox = parts.mailbox
+        self._guard_reader = parts.guard_reader
         self._orders = parts.orders
+        self._audit = parts.audit
         self._unsigned = parts.unsigned
         self._stop_writing = stop_writing
         self._is_dry = is_dry
@@ -162,9 +167,8 @@ class Cycle:
             # Cooldowns for repeated failures.
             await self._protect(recorded, facts)
             # Offers for empty and moving slots.
-            await self._ask(recorded, rules)
-            fleet = await self._enrich(rules)
-            fleet = plan.unpaid(fleet, unpaid) if unpaid else fleet
+            await self._ask(plan.unpaid(recorded, unpaid), rules, found.faulty)
+            fleet = plan.unpaid(await self._enrich(rules), unpaid)
             planned = await self._plan(fleet, rules, found)
             news = await self._record_plan(planned)
             self._ask_guards(planned, rules)
@@ -188,11 +192,13 @@ class Cycle:
             fleet = await self._fleet(rules)
             for poller in self._pollers:
                 await self._read(partial(poller.sight, probing.targets(fleet, poller.market.name)), rules)
-        if self._mailbox is not None and any(work.guard is not None for work in rules.workloads):
+        if self._guard_reader is not None and any(work.guard is not None for work in rules.workloads):
             now = self._ledger.recollection(self._clock.now())
             views = [poller.view for poller in self._pollers]
-            wanted = mailbox.targets(now, rules.workloads, self._ledger.fleet_id, views)
-            await self._read(partial(self._mailbox.look, wanted), rules)
+            wanted = guard_reader.targets(now, rules.workloads, self._ledger.fleet_id, views)
+            await self._read(partial(self._guard_reader.look, wanted), rules)
+            if self._audit is not None:
+                self._audit.look(checkpoint_audit.targets(now, rules.workloads, self._ledger.fleet_id))
             await self._keep_measured(rules)
 
     async def _keep_measured(self, rules: Rules) -> None:
@@ -201,12 +207,17 @@ class Cycle:
         # What cannot be recorded now is among the facts of this pass, and fails there.
         with contextlib.suppress(LedgerError):
             await record.record(self._ledger, fleet, guard_measurements.told(fleet))
+            await self._keep_verified(await self._fleet(rules))
+
+    async def _keep_verified(self, fleet: Fleet) -> None:
+        """Record which paused disks the bucket has the checkpoints of: by the figures that were just recorded."""
+        await record.record(self._ledger, fleet, checkpoint_proofs.changes(fleet))
 
     def _facts(self, fleet: Fleet, found: reconcile.Reconciliation, rules: Rules) -> tuple[Fact, ...]:
         """Return what to record: facts, new alerts, progress, and what guards measured."""
         risks = tuple(alert for name in sorted(self._risks) for alert in self._risks[name])
         news = self._news((*found.facts, *risks, *self._unsigned(), *self._of_money(fleet, rules)))
-        return (*news, *progress_facts.told(fleet), *guard_measurements.told(fleet))
+        return (*news, *progress_facts.told(fleet), *guard_measurements.told(fleet), *host_checks.told(fleet))
 
     async def _record(self, rules: Rules, found: reconcile.Reconciliation, facts: tuple[Fact, ...]) -> None:
         """Record the facts, and stop paying if they show a second daemon."""
@@ -224,9 +235,10 @@ class Cycle:
             await protect.review(self._ledger, fleet)
             self._is_review_due = False
 
-    async def _ask(self, fleet: Fleet, rules: Rules) -> None:
+    async def _ask(self, fleet: Fleet, rules: Rules, faulty: frozenset[str]) -> None:
+        needed = needs.needs(fleet, rules.caps, faulty)
         for poller in self._pollers:
-            asked = partial(poller.ask, needs.needs(fleet), rules.workloads, needs.dear(fleet))
+            asked = partial(poller.ask, needed, rules.workloads, needs.dear(fleet))
             await self._read(asked, rules)
 
     async def _enrich(self, rules: Rules) -> Fleet:
@@ -250,9 +262,9 @@ class Cycle:
             and any(work.guard is not None for work in rules.workloads)
         ):
             now = self._ledger.recollection(self._clock.now())
-            targets = mailbox.targets(now, rules.workloads, self._ledger.fleet_id)
+            targets = guard_reader.targets(now, rules.workloads, self._ledger.fleet_id)
             folders = {each.lease: guard_orders.Folder(each.place, each.folder) for each in targets}
-            self._orders.see(guard_orders.wanted(planned, now.leases), folders)
+            self._orders.see(guard_orders.wanted(planned, now.leases, rules.workloads), folders)
 
     async def _end_only(self, rules: Rules, found: reconcile.Reconciliation, last_seen: Mapping[str, datetime]) -> None:
         """Release and pause what must end although the ledger cannot be written; it is reported again when it can."""
@@ -325,20 +337,28 @@ class Cycle:
         instant = now, _ = self._clock.now(), self._clock.monotonic()
         known = self._ledger.recollection(now)
         views = (poller.view for poller in self._pollers)
-        parts = (rules.workloads, known, self._typical, self._reports, *views)
+        parts = (rules.workloads, known, self._typical, self._reports, self._orders_written, self._proofs, *views)
         if self._built is None or self._built[0] != instant or not all(map(operator.is_, self._built[1], parts)):
             self._built = instant, parts, await self._build_fleet(rules, known, *instant)
         return self._built[2]
 
     @property
     def _reports(self) -> Reports:
-        return self._mailbox.reports if self._mailbox is not None else NO_REPORTS
+        return self._guard_reader.reports if self._guard_reader is not None else NO_REPORTS
+
+    @property
+    def _orders_written(self) -> Mapping[str, datetime]:
+        return self._orders.written if self._orders is not None else NO_ORDERS
+
+    @property
+    def _proofs(self) -> Proofs:
+        return self._audit.proofs if self._audit is not None else NO_PROOFS
 
     async def _build_fleet(self, rules: Rules, known: Recollection, now: datetime, monotonic: float) -> Fleet:
         views = [poller.view for poller in self._pollers]
         self._known_since = {work.name: self._known_since.get(work.name, now) for work in rules.workloads}
-        since = self._started_at, self._known_since
-        instant = snapshot.Instant(now, monotonic, *since, self._typical, self._reports)
+        told = (self._reports, self._orders_written, self._proofs)
+        instant = snapshot.Instant(now, monotonic, self._started_at, self._known_since, self._typical, *told)
         instances, intents = snapshot.strangers(views, self._ledger.fleet_id, known)
         past = await self._past(frozenset(instances), frozenset(intents))
         return snapshot.fleet(self._ledger.fleet_id, instant, rules.workloads, views, known, past)

@@ -255,7 +255,7 @@ class Daemon:
         app = self._app
         try:
             await bill_check.reconcile(app.ledger, app.markets, app.clock.now())
-            await app.overseer.read_bills()
+            await app.billing_watch.read_bills()
         except LedgerError as error:
             log.error("bills.uncompared", code=error.code.value, reason=error.sentence)
 

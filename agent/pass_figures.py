@@ -1,5 +1,6 @@
 """The metrics of a pass: the only module that reads a pass for Prometheus."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from agent.app import App
@@ -47,8 +48,9 @@ class Figures:
         metrics.named.see_measured(
             {work: {name: one.figure for name, one in figures.items()} for work, figures in measured.items()}
         )
+        metrics.named.see_silent(_silent_guards(done))
         self.see_ledger(app)
-        for drift in app.overseer.drifts:
+        for drift in app.billing_watch.drifts:
             metrics.see_drift(drift.market, drift.share)
         for name, market in app.markets.items():
             metrics.rows_today.labels(name).set(getattr(market, "rows_today", None) or 0)
@@ -63,7 +65,7 @@ class Figures:
 
     def see_ledger(self, app: App) -> None:
         """Write the state of the ledger's file and unaccounted instances, also after a pass that failed for them."""
-        seen = app.overseer.seen
+        seen = app.billing_watch.seen
         self._metrics.see_unaccounted({name: (seen.count(name), seen.listings(name)) for name in app.markets})
         self._metrics.see_kill(len(seen.remaining), seen.killed_at)
         self._metrics.see_ledger(*app.ledger.room(), is_writable=app.ledger.is_writable)
@@ -103,6 +105,13 @@ class Figures:
         for work in fleet.workloads:
             for name, view in fleet.markets.items():
                 self._metrics.see_prices(name, work.name, *requirement_check.cheapest(view.offers, work, fleet.now))
+
+
+def _silent_guards(done: Pass) -> Mapping[str, int]:
+    """Return how many guards are silent, by workload; a workload without guards has no figure."""
+    silent = {alert.key for alert in done.alerts if alert.kind is EventKind.ALERT_GUARD_SILENT}
+    count = Counter(held.slot.workload for held in done.fleet.leases if held.lease_id in silent)
+    return {work.name: count[work.name] for work in done.fleet.workloads if work.guard is not None}
 
 
 def _seconds(paid: Phases) -> Mapping[str, float]:

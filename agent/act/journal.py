@@ -8,7 +8,7 @@ Invariants:
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -22,14 +22,13 @@ from agent.act.record import add_charges
 from agent.clock import Clock
 from agent.decide.accounting import meter
 from agent.decide.moves import rests_after_writes
-from agent.decide.operators import guard_runs
+from agent.decide.operators import guard_runs, reload
 from agent.decide.reconcile import agreed_rate, outcomes, turns
 from agent.domain.market.label import Label
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind, LoggedKind
 from agent.domain.record.intent import Intent, IntentKind, IntentState
 from agent.domain.record.lease import Bills, Lease, LeaseState
-from agent.domain.record.rest import Rest
 from agent.domain.work import kept_terms
 from agent.domain.work.decision import KIND, Decision, Hold, Pause, Rebid, Release, Rent, Resume
 from agent.domain.work.ready_sign import Readiness
@@ -295,8 +294,8 @@ class Journal:
                 lease_id=outcome.lease.lease_id,
             )
             if isinstance(decision, Rent):
-                tx.open_lease(kept_terms.recorded(outcome.lease, work))
-                _add_rests(tx, [rests_after_writes.after_rent(decision.slot, now)])
+                tx.open_lease(reload.rented_for(kept_terms.recorded(outcome.lease, work), work))
+                tx.add_rest(rests_after_writes.after_rent(decision.slot, now))
             elif not isinstance(decision, Hold) and decision.lease.is_open:
                 tx.update_lease(outcome.lease)
                 add_charges(tx, outcome.lease, outcome.charges, now)
@@ -323,7 +322,8 @@ class Journal:
             said = f"{reason}: {sentence}"
             tx.append_event(_event(EventKind.INTENT_REJECTED, intent, decision, intent.host_id, now, said))
             tallies = self._ledger.recollection(now).tallies
-            _add_rests(tx, rests_after_writes.after_refusal(decision, reason, tallies, now))
+            for rest in rests_after_writes.after_refusal(decision, reason, tallies, now):
+                tx.add_rest(rest)
             if isinstance(decision, Rent) and leftover_id:
                 left = outcomes.rented(intent, decision, leftover_id, now, is_leftover=True)
                 tx.open_lease(left.lease)
@@ -356,19 +356,17 @@ class Journal:
 
 def _let_rest(tx: Transaction, decision: Decision, now: datetime) -> None:
     """A host that we left or that could not start is not rented again at once; a confirmed start is remembered."""
+    for place in rests_after_writes.ended_by(decision):
+        tx.lift_rest(place)
     if isinstance(decision, Resume):
-        _add_rests(tx, [rests_after_writes.after_start(decision, now)])
+        tx.add_rest(rests_after_writes.after_start(decision, now))
     if not isinstance(decision, Release):
         return
-    _add_rests(tx, rests_after_writes.after_release(decision, now))
+    for rest in rests_after_writes.after_release(decision, now):
+        tx.add_rest(rest)
     if decision.reason.code in rests_after_writes.FAILED_STARTS:
         held = decision.lease
         tx.add_host_exposure(Exposure(held.market, held.host_id, starts_failed=1, at=now, owner_id=held.owner_id))
-
-
-def _add_rests(tx: Transaction, rests: Iterable[Rest]) -> None:
-    for rest in rests:
-        tx.add_rest(rest)
 
 
 def _event(kind: EventKind, intent: Intent, decision: Decision, host_id: str, now: datetime, said: str = "") -> Event:

@@ -7,18 +7,19 @@ from datetime import datetime
 import structlog
 
 from agent.act import decision_log, disown
+from agent.act.guarding import guard_facts
 from agent.decide import plan
 from agent.decide.accounting import kept_work, meter
 from agent.decide.deadline import availability
 from agent.decide.facts import (
     Alert,
     Fact,
-    GuardMeasured,
     InstanceFound,
     IntentSettled,
     LeaseChanged,
     LeaseDisowned,
     Marked,
+    OfGuard,
     ProgressTold,
 )
 from agent.decide.moves.recovery import OF_THE_MARKET
@@ -108,10 +109,11 @@ async def record_plan(ledger: Ledger, made: plan.Plan, seen: Iterable[Offer]) ->
             )
             if tx.record_decision(row):
                 news.append(decision)
-        leases = {held.lease_id: held for held in ledger.recollection(made.now).leases} if made.asked else {}
-        for asked in made.asked:
-            if asked.lease.lease_id in leases:
-                tx.update_lease(replace(leases[asked.lease.lease_id], checkpoint_asked_at=asked.since))
+        asked_at: dict[str, datetime | None] = {held.lease_id: None for held in made.given_up}
+        asked_at |= {asked.lease.lease_id: asked.since for asked in made.asked}
+        for held in ledger.recollection(made.now).leases if asked_at else ():
+            if held.lease_id in asked_at:
+                tx.update_lease(replace(held, checkpoint_asked_at=asked_at[held.lease_id]))
         tx.observe_prices(_sample(offer) for offer in found)
         tx.observe_offers(found)
     decision_log.tell(news)
@@ -233,10 +235,8 @@ def _write(tx: Transaction, fleet: Fleet, fact: Fact) -> None:
         _alert(tx, fleet, fact)
     elif isinstance(fact, ProgressTold):
         tell_progress(tx, fact)
-    elif isinstance(fact, GuardMeasured):
-        tx.keep_guard_figures(fact.after)
-        if fact.notice is not None:
-            tx.add_notice(fact.notice)
+    elif isinstance(fact, OfGuard):
+        guard_facts.write(tx, fact)
 
 
 def _changed(tx: Transaction, fleet: Fleet, fact: LeaseChanged) -> None:

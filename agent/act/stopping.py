@@ -4,6 +4,7 @@ Invariants:
 1. No intent is written for a call that the market has closed to us, or that failed a moment ago.
 2. While an instance may bill its GPU, each of its ending calls is tried again within `AGAIN_GPU[-1]` seconds.
 3. What is remembered here only delays: after a restart every ending call that is due is tried at once.
+4. A release that is confirmed and due again was not carried out: it counts as one without a usable answer.
 """
 
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from datetime import datetime
 from agent.act.journal import Journal
 from agent.clock import Clock
 from agent.domain.record.intent import Intent, IntentState
-from agent.domain.record.lease import Bills, Lease
+from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.work.decision import Pause, Reason, Release
 from agent.domain.work.workload import Workload
 
@@ -22,15 +23,18 @@ AGAIN_DISK = (15.0, 30.0, 60.0)
 """The same for an instance that bills only its disk: it is not urgent, and the release stays due."""
 FAILURES_TO_PAUSE = 2
 """A release without a usable answer may have been done; after this many in a row the instance is also paused."""
+FORGOTTEN_AFTER = 3600.0
+"""Seconds after which an ending call that is not tried again is forgotten: its lease has ended."""
 
 _Key = tuple[type[Pause] | type[Release], str, str]
 
 
 @dataclass(slots=True)
 class _Failures:
-    """Failures in a row of one ending call: `ours` is when we try again, `market` when the market allows it.
+    """Attempts in a row of one ending call: `ours` is when we try again, `market` when the market allows it.
 
-    `is_refused` tells that the last one was a refusal, so that nothing was done.
+    `is_refused` tells that the last one was a refusal, so that nothing was done. A lease that is being released needs
+    no further attempt once the listing shows the first one carried out, so a confirmed one counts too.
     """
 
     count: int = 0
@@ -83,14 +87,16 @@ class Stopping:
         return failures is None or self._clock.monotonic() >= max(failures.ours, failures.market)
 
     def _note(self, order: Pause | Release, intent: Intent) -> None:
-        if intent.state is IntentState.CONFIRMED:
+        held = self._journal.present(order.lease)
+        if intent.state is IntentState.CONFIRMED and held.state is not LeaseState.RELEASING:
             self._failures.pop(_key(order), None)
             return
-        failures = self._failures.setdefault(_key(order), _Failures())
+        now = self._clock.monotonic()
+        self._failures = {key: each for key, each in self._failures.items() if now - each.ours < FORGOTTEN_AFTER}
+        failures = self._failures.setdefault(_key(order), _Failures(ours=now))
         failures.count += 1
         failures.is_refused = intent.state is IntentState.REJECTED
-        now = self._clock.monotonic()
-        waits = AGAIN_GPU if _may_bill_gpu(self._journal.present(order.lease)) else AGAIN_DISK
+        waits = AGAIN_GPU if _may_bill_gpu(held) else AGAIN_DISK
         failures.ours = now + waits[min(failures.count, len(waits)) - 1]
         failures.market = now + _seconds(self._journal.reopens_at(intent), self._clock.now())
 

@@ -128,7 +128,8 @@ def _tell_billing(app: "App") -> None:
     for lease in leases:
         _tell(f"  {lease.slot} {lease.lease_id} {lease.state.value}: {lease.billing_rate}")
     for slot, at, ending in app.signs.fires():
-        _tell(f"  {slot}: its guard {ending} it at {at:%Y-%m-%d %H:%M} UTC or soon after, unless a daemon runs again")
+        when = "at any time" if at is None else f"at {at:%Y-%m-%d %H:%M} UTC or soon after"
+        _tell(f"  {slot}: its guard {ending} it {when}, unless a daemon runs again")
     _tell("`gpubid run` continues with them; `gpubid kill` ends them")
 
 

@@ -28,6 +28,7 @@ from agent.domain.work.workload import Workload
 from agent.markets import labels, market_errors, port
 from agent.observe import market_time
 from agent.observe.prober import Prober
+from agent.observe.search_pace import SearchPace
 from agent.observe.wide_sample import WideSample
 
 log = structlog.get_logger("gpubid.poller")
@@ -41,8 +42,6 @@ OFFERS_KEPT = timedelta(minutes=2)
 EVENTS_KEPT = timedelta(hours=6)
 RECALLS = 3
 """Failed readings of the event record in a row that are tolerated: the market must stay usable without its inbox."""
-ASK_AGAIN = (15.0, 30.0, 60.0, 120.0, 240.0, 480.0, 600.0)
-"""Seconds between searches for the same unmet need: search rows are rationed by the day."""
 SURVEY_EVERY = 3600.0
 """Seconds between small searches without a need: for the price history, and to see whether there is a better offer."""
 SURVEY_OF_DEAR_EVERY = 900.0
@@ -68,7 +67,7 @@ class Poller:
         self._is_ours = is_ours
         self._is_down = False
         self._account_at: float | None = None
-        self._asked: dict[str, tuple[tuple[str, ...], float, int]] = {}
+        self._pace = SearchPace()
         self._surveyed: dict[str, float] = {}
         self._offers: dict[str, Offer] = {}
         self._wide = WideSample(market, clock)
@@ -176,7 +175,7 @@ class Poller:
                 if held_here:
                     fresh += await self._search(need.workload, held_here, ROWS)
         asked = {need.workload.name for need in needs}
-        self._asked = {name: kept for name, kept in self._asked.items() if name in asked}
+        self._pace.keep(asked)
         for work in workloads:
             is_mine = work.slots > 0 and work.may_use(self.market.name) and work.name not in asked
             if is_mine and self._is_survey_due(work, now, work.name in dear):
@@ -298,10 +297,8 @@ class Poller:
         )
 
     def _is_due(self, need: Need, now: float) -> bool:
-        key, last, tries = self._asked.get(need.workload.name, ((), 0.0, 0))
-        if key == need.key and now - last < ASK_AGAIN[min(tries, len(ASK_AGAIN)) - 1]:
+        if not self._pace.is_due(need.workload.name, need.key, need.bars_at(self.market.name), now):
             return False
-        self._asked[need.workload.name] = (need.key, now, tries + 1 if key == need.key else 1)
         self._surveyed[need.workload.name] = now
         return True
 

@@ -14,6 +14,7 @@ from agent.domain.record import budget
 from agent.domain.record.budget import Scope
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
+from agent.domain.work.carried_checkpoint import CheckpointProof
 from agent.domain.work.guard_report import GuardReport
 from agent.domain.work.workload import Workload
 from agent.ledger.memory import Recollection
@@ -40,6 +41,8 @@ class Instant:
     known_since: Mapping[str, datetime] = field(default_factory=dict)
     typical: Mapping[tuple[GpuModel, int], float] = field(default_factory=dict)
     guard_reports: Mapping[str, GuardReport] = field(default_factory=dict)
+    orders_written: Mapping[str, datetime] = field(default_factory=dict)
+    checkpoint_proofs: Mapping[str, CheckpointProof] = field(default_factory=dict)
 
 
 def fleet(
@@ -80,8 +83,11 @@ def fleet(
         known_since=instant.known_since,
         typical=instant.typical,
         guard_reports=instant.guard_reports,
+        orders_written=instant.orders_written,
+        checkpoint_proofs=instant.checkpoint_proofs,
         guard_figures=known.guard_figures,
         guard_notices=known.guard_notices,
+        host_checks=known.host_checks,
     )
     seen = availability.by_workload(known.capacity, made) | availability_by_market.by_workload(known.capacity, made)
     return msgspec.structs.replace(made, capacity=seen)

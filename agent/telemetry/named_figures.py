@@ -58,6 +58,18 @@ class NamedFigures:
             ("workload",), registry=target,
         )  # fmt: skip
 
+        self.silent = Gauge(
+            "gpubid_guards_silent",
+            "Running leases whose guard has reported nothing for 15 minutes while its bucket answers.",
+            ("workload",), registry=target,
+        )  # fmt: skip
+
+    def see_silent(self, found: Mapping[str, int]) -> None:
+        """Write the number of silent guards of each workload that has guards."""
+        self.silent.clear()
+        for workload, count in found.items():
+            self.silent.labels(workload).set(count)
+
     def see_measured(self, found: Mapping[str, Mapping[str, float]]) -> None:
         """Write by workload what guards measured; what nobody measured has no series."""
         self.measured.clear()

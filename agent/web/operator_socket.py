@@ -236,7 +236,11 @@ class OperatorSocket:
     async def _learned(self, _: web.Request) -> web.Response:
         reader = await self._orders.ledger.reader()
         shown = learned_json.learned(
-            await reader.hosts(), await reader.capacity(), self._orders.clock.now(), await reader.notices()
+            await reader.hosts(),
+            await reader.capacity(),
+            self._orders.clock.now(),
+            await reader.notices(),
+            await reader.host_checks(),
         )
         return web.json_response(shown)
 

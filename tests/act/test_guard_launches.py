@@ -2,8 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -14,8 +15,9 @@ from agent.domain.record.guard_run import GuardRun
 from agent.domain.work.guard_terms import Bucket, GuardTerms
 from agent.domain.work.workload import Workload
 from agent.markets import market_errors
-from tests.support import builders, s3_server
+from tests.support import builders, s3_server, store_proxy
 from tests.support.s3_server import SECRET, S3Server
+from tests.support.s3_servers import Store
 
 PROGRAM = Program(b"the guard")
 RUN = GuardRun(builders.TRAIN_0, 3, "train", "d1", builders.NOW)
@@ -72,6 +74,49 @@ async def test_a_bucket_that_is_away_has_what_the_run_may_have_made(*, is_first:
     assert PROGRAM.path in made.url
     assert [(each["event"], each["code"]) for each in logged] == [("guard.unprepared", "away")]
     assert not any(part in str(logged) for part in SECRET.split(":"))
+
+
+async def test_a_bucket_that_was_away_at_the_rent_is_prepared_later(server: S3Server) -> None:
+    """The container waits for the program for ten minutes."""
+    through, begun = launches(), list[Coroutine[Any, Any, None]]()
+    with store_proxy.before(Store("moto", server.url)) as proxy:
+        work = builders.workload(guard=GuardTerms(("/w",), bucket=S3Server(proxy.url).place()))
+        through.look((), (work,), begun.append, 0.0)
+        assert begun == [], "nobody waits"
+        proxy.fault = lambda _method, _path: 503
+        for _ in range(2):
+            through.look((builders.lease(),), (work,), begun.append, 0.0)
+        (away,) = begun
+        await away
+        assert await asyncio.to_thread(server.names) == []
+        proxy.fault = lambda _method, _path: None
+        through.look((builders.lease(),), (work,), begun.append, 60.0)
+        await begun[1]
+        assert await asyncio.to_thread(server.names) == ["train/claim.json", f"train/{PROGRAM.path}"]
+        through.look((builders.lease(),), (work,), begun.append, 61.0)
+        assert begun[2:] == [], "it is prepared"
+
+
+async def test_a_bucket_that_fails_rests_longer_each_time_and_is_told_once() -> None:
+    through, begun, tried = launches("AKIA"), list[Coroutine[Any, Any, None]](), list[float]()
+    work = builders.workload(guard=GuardTerms(("/w",), bucket=S3Server("http://127.0.0.1:9").place()))
+    with capture_logs() as logged:
+        for minute in range(60):
+            through.look((builders.lease(),), (work,), begun.append, 60.0 * minute)
+            if begun:
+                tried.append(minute)
+                await begun.pop()
+    assert tried == [0, 1, 3, 7, 15, 30, 45]
+    levels = [each["log_level"] for each in logged if each["event"] == "guard.unprepared"]
+    assert levels == ["warning"] + ["debug"] * 6
+
+
+def test_a_guard_that_has_spoken_needs_no_program() -> None:
+    begun = list[Coroutine[Any, Any, None]]()
+    held = builders.lease()
+    work = builders.workload(guard=GuardTerms(("/w",), bucket=S3Server("http://127.0.0.1:9").place()))
+    launches().look((held,), (work,), begun.append, 0.0, {held.intent_id})
+    assert begun == []
 
 
 async def test_without_a_usable_key_nothing_is_known_and_no_address_is_signed(server: S3Server) -> None:

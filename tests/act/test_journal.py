@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from agent.decide.operators import reload
 from agent.decide.pricing import cooldowns
 from agent.decide.reconcile import outcomes, turns
 from agent.domain.market.tenure import Tenure
@@ -28,6 +29,7 @@ async def test_a_rent_becomes_a_lease_under_its_own_label(desk: Desk) -> None:
     assert (intent.instance_id, intent.lease_id, held.intent_id) == (held.instance_id, held.lease_id, intent.intent_id)
     assert (held.state, held.bills, held.slot) == (LeaseState.STARTING, Bills.DISK, decision.slot)
     assert held.gpu_rate == decision.bid
+    assert held.spec_digest == reload.spec_digest(desk.work)
     (contract,) = await desk.contracts()
     assert contract["label"] == label_of(intent)
     assert contract["is_bid"] is True
@@ -161,6 +163,18 @@ async def test_a_bid_is_changed_and_the_old_one_remembered(desk: Desk) -> None:
     assert (after.gpu_rate, after.recent_bids, after.bid_since) == (bid, (held.gpu_rate,), desk.clock.now())
     (contract,) = await desk.contracts()
     assert contract["bid"] == pytest.approx(bid.dollars, abs=1e-4)
+
+
+async def test_refused_bids_are_forgotten_when_one_is_taken(desk: Desk) -> None:
+    held = await desk.rented()
+    bid = held.gpu_rate + builders.per_hour("0.05")
+    await desk.market.weather("invalid_request", route="PUT /instances/bid_price", probability=1.0, seconds=600)
+    intent = await desk.send(Rebid(held, bid, WHY))
+    assert (intent.state, intent.outcome) == (IntentState.REJECTED, "invalid_args")
+    assert [rest for rest in desk.rests() if rest.startswith(f"untaken:{held.lease_id}@")]
+    await desk.market.control("DELETE", "/weather")
+    await desk.send(Rebid(held, bid, WHY))
+    assert not [rest for rest in desk.rests() if rest.startswith("untaken:")]
 
 
 async def test_a_pause_keeps_the_disk_and_a_resume_starts_it_again(desk: Desk) -> None:

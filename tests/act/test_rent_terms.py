@@ -12,7 +12,7 @@ from agent.act.guarding.guard_launch import GuardLaunch
 from agent.domain.market.tenure import Tenure
 from agent.domain.work import guard_prelude
 from agent.domain.work.decision import Advice, Reason, Rent
-from agent.domain.work.guard_terms import Ask, GuardTerms
+from agent.domain.work.guard_terms import Accept, Ask, GuardTerms
 from agent.domain.work.workload import ImageLogin, Runtype, WorkloadKind
 from agent.markets import market_errors, port
 from tests.support import builders
@@ -129,6 +129,17 @@ def test_a_switch_is_told_after_how_long_and_whom_to_ask() -> None:
     made = rent_terms.of(RENT, work, KEYS.__getitem__, launch)
     told = json.loads(dict(made.environment)["GPUBID_GUARD"])["deadman"]
     assert told == {"after_seconds": 21600, "destroy": True, "market": "vast", "api": "https://console.vast.ai"}
+
+
+@pytest.mark.parametrize("script", ["", "python3 -m mine"])
+@pytest.mark.parametrize("accept", Accept)
+def test_a_guard_is_told_to_check_the_host_where_something_follows(accept: Accept, script: str) -> None:
+    terms = builders.guarded().guard
+    assert terms is not None
+    checked = builders.guarded(guard=replace(terms, accept=accept, accept_script=script))
+    made = rent_terms.of(RENT, checked, KEYS.__getitem__, LAUNCH)
+    told = json.loads(dict(made.environment)["GPUBID_GUARD"]).get("acceptance")
+    assert told == (None if accept is Accept.OFF else {"seconds": 60, "script": script or None})
 
 
 def test_a_guard_starts_a_script_and_asks_as_often_as_is_advised() -> None:

@@ -1,5 +1,9 @@
 """Ending a lease: a release that fails becomes a pause and stays due, and refused attempts keep a pace."""
 
+from dataclasses import replace
+
+import pytest
+
 from agent.act.executor import Executor
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import Bills, LeaseState
@@ -63,6 +67,29 @@ async def test_a_release_without_an_answer_becomes_a_pause_at_the_second_time(de
         (IntentKind.RELEASE, IntentState.IN_DOUBT),
         (IntentKind.PAUSE, IntentState.CONFIRMED),
     ]
+
+
+async def test_a_release_that_is_confirmed_and_due_again_becomes_a_pause_at_the_third_time(
+    desk: Desk, executor: Executor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def accept(_instance_id: str) -> None:
+        return None
+
+    async def listed_again() -> None:
+        """Record what the next listing shows: it bills."""
+        async with desk.ledger.transaction() as tx:
+            tx.update_lease(replace(desk.lease(), bills=Bills.GPU_AND_DISK))
+
+    await desk.rented()
+    monkeypatch.setattr(desk.vast, "release", accept)
+    for _ in range(2):
+        assert await end(desk, executor) == [(IntentKind.RELEASE, IntentState.CONFIRMED)]
+        await listed_again()
+        await desk.advance(15.0)
+    assert await end(desk, executor) == [(IntentKind.PAUSE, IntentState.CONFIRMED)]
+    held = desk.lease()
+    assert (held.state, held.bills, held.paused_by_us) == (LeaseState.RELEASING, Bills.DISK, True)
+    assert [contract["status"] for contract in await desk.contracts()] == ["stopped"]
 
 
 async def test_a_lease_that_is_being_released_may_still_be_paused(desk: Desk, executor: Executor) -> None:

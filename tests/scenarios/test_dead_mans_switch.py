@@ -4,15 +4,17 @@ The bucket is a real S3 server; the guard's own side is told by what it writes t
 """
 
 import asyncio
+import dataclasses
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
+from agent.decide.strategy import Params, Proposal, View
 from agent.domain.market.interruption import Cause
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.guard_terms import GuardTerms
@@ -20,9 +22,10 @@ from agent.domain.work.order import Order
 from agent.domain.work.workload import WorkloadKind
 from agent.guard.deadman import deadman_switch
 from agent.guard.deadman.deadman_switch import DeadmanSwitch
+from strategies.patient import Patient, PatientParams
 from tests.support import s3_server
 from tests.support.s3_server import SECRET, S3Server
-from tests.support.world import FLEET, Rehearsed, rehearsed, work
+from tests.support.world import FLEET, Rehearsed, rehearsed, strategies, work
 
 FOLDER = f"train/{FLEET}/train/0/1"
 AFTER = timedelta(hours=6)
@@ -37,12 +40,12 @@ def server() -> Iterator[S3Server]:
 
 @asynccontextmanager
 async def switched(
-    folder: Path, server: S3Server, key: list[str], after: timedelta | None = AFTER
+    folder: Path, server: S3Server, key: list[str], after: timedelta | None = AFTER, **changes: Any
 ) -> AsyncIterator[Rehearsed]:
     """Run a world whose workload has a switch; what stands last in `key` is the bucket's key."""
     terms = GuardTerms(("/w",), bucket=server.place(), deadman=after)
     guarded = work(kind=WorkloadKind.BATCH, command="python train.py", guard=terms)
-    async with rehearsed(folder, workloads=(guarded,), credential=lambda _: key[-1]) as world:
+    async with rehearsed(folder, workloads=(guarded,), credential=lambda _: key[-1], **changes) as world:
         yield world
 
 
@@ -119,6 +122,7 @@ async def test_signs_are_written_while_the_daemon_lives_and_say_how_long_it_is_a
         assert (await sign(world, server))["absent_seconds"] == 20 * 3600
         ((slot, at, ending),) = world.app.signs.fires()
         assert (str(slot), ending) == ("train/0", "stops")
+        assert at is not None
         assert at - world.clock.now() == timedelta(hours=20)
         await world.restart(after_seconds=3600)
         await world.cycle()
@@ -126,6 +130,7 @@ async def test_signs_are_written_while_the_daemon_lives_and_say_how_long_it_is_a
         await world.app.say(Order("absent", "fleet:all"), "ops")
         assert (await sign(world, server))["absent_seconds"] == 0
         ((_, at, _),) = world.app.signs.fires()
+        assert at is not None
         assert at - world.clock.now() == AFTER
 
 
@@ -149,6 +154,67 @@ async def test_a_sign_that_cannot_be_written_is_told_after_a_quarter_of_the_time
         assert world.app.signs.alerts() == ()
 
 
+class Fickle:
+    """Decides as patient does until it is broken."""
+
+    params: ClassVar[type[Params]] = PatientParams
+    is_broken = False
+
+    def propose(self, view: View, params: Any) -> Sequence[Proposal]:
+        if self.is_broken:
+            raise RuntimeError("broken")
+        return Patient().propose(view, params)
+
+
+async def fail(world: Rehearsed, minutes: float) -> None:
+    """Run passes that fail, at the pace of the daemon."""
+    for _ in range(int(minutes * 4)):
+        with pytest.raises(RuntimeError, match="broken"):
+            await world.app.cycle()
+        await asyncio.gather(*world.app.signs._running.values())
+        world.clock.advance(15.0)
+        world.market.advance_to(world.clock.time())
+
+
+async def written(server: S3Server) -> int:
+    return int(json.loads(await asyncio.to_thread(server.get, f"{FOLDER}/alive.json"))["written"])
+
+
+async def test_a_daemon_whose_passes_fail_lets_the_switch_fire_and_says_so_before(
+    tmp_path: Path, server: S3Server
+) -> None:
+    fickle = Fickle()
+    tuned = {"patient": dataclasses.replace(strategies()["patient"], strategy=fickle)}
+    async with switched(tmp_path, server, [SECRET], tuned=tuned) as world:
+        await world.until_running()
+        await sign(world, server)
+        await world.cycle()
+        good = world.clock.now()
+        fickle.is_broken = True
+        await fail(world, 80)
+        assert not await world.events("alert.sign_unwritten")
+        await fail(world, 20)
+        (told,) = await world.events("alert.sign_unwritten")
+        assert "no pass of this daemon has succeeded for 9" in told.reason
+        assert "from 180 minutes on it writes no sign of life" in told.reason
+        assert "6 h after the last one the guard of train/0 ends its instance" in told.reason
+        await fail(world, 90)
+        last = await written(server)
+        assert timedelta(hours=2, minutes=40) < timedelta(seconds=last - good.timestamp()) <= AFTER / 2
+        # A person's word is spread, and a start is no sign of life.
+        told_to, _ = await world.app.say(Order("absent", "fleet:all", timedelta(hours=1)), "ops")
+        assert told_to.endswith("; 1 of 1 dead man's switch(es) can read it in their buckets")
+        assert (spread := await written(server)) > last
+        await world.restart()
+        await fail(world, 5)
+        assert await written(server) == spread
+        fickle.is_broken = False
+        await world.cycle(minutes=1)
+        await asyncio.gather(*world.app.signs._running.values())
+        assert await written(server) > spread
+        assert world.app.signs.alerts() == ()
+
+
 async def test_a_container_whose_file_has_no_switch_any_more_reads_signs_all_the_same(
     tmp_path: Path, server: S3Server
 ) -> None:
@@ -160,6 +226,62 @@ async def test_a_container_whose_file_has_no_switch_any_more_reads_signs_all_the
         assert world.app.signs.fires() == ()
         told, _ = await world.app.say(Order("absent", "fleet:all", timedelta(hours=1)), "ops")
         assert told.endswith("; 0 of 0 dead man's switch(es) can read it in their buckets")
+
+
+def change(world: Rehearsed, after: timedelta | None, *, destroy: bool = False) -> None:
+    """Give the program, also at its next starts, a file with another switch."""
+    (before,) = world.config.workloads
+    assert before.guard is not None
+    terms = dataclasses.replace(before.guard, deadman=after, destroy=destroy)
+    world.config = dataclasses.replace(world.config, workloads=(dataclasses.replace(before, guard=terms),))
+    world.app.reload(world.config, world.scene.tuned)
+
+
+@pytest.mark.parametrize(("after", "destroy"), [(None, False), (timedelta(hours=24), True)], ids=["never", "24h"])
+async def test_a_container_keeps_the_switch_of_its_rent_whatever_the_file_says_today(
+    tmp_path: Path, server: S3Server, after: timedelta | None, *, destroy: bool
+) -> None:
+    key = [SECRET]
+    async with switched(tmp_path, server, key) as world:
+        lease = await world.until_running()
+        change(world, after, destroy=destroy)
+        await world.restart()
+        await world.cycle()
+        await sign(world, server)
+        ((slot, at, ending),) = world.app.signs.fires()
+        assert at is not None
+        assert (str(slot), at - world.clock.now() <= AFTER, ending) == ("train/0", True, "stops")
+        told, _ = await world.app.say(Order("absent", "fleet:all", timedelta(hours=1)), "ops")
+        assert told.endswith("; 1 of 1 dead man's switch(es) can read it in their buckets")
+        key.append("no key at all")
+        await world.cycle(minutes=100)
+        (alert,) = await world.events("alert.sign_unwritten")
+        assert "after 6 h without one it ends the instance" in alert.reason
+        key.append(SECRET)
+        await world.cycle(minutes=2)
+        await fire(world, server, lease)
+        await world.cycle(minutes=5)
+        (lost,) = await world.events("lease.interrupted")
+        assert (lost.cause, lost.rule) == (Cause.EXTERNAL_STOP, "deadman")
+        assert not await world.events("workload.held")
+
+
+async def test_a_silence_shorter_than_the_switch_of_the_rent_explains_no_stop(tmp_path: Path, server: S3Server) -> None:
+    async with switched(tmp_path, server, [SECRET]) as world:
+        lease = await world.until_running()
+        change(world, timedelta(hours=1))
+        await fire(world, server, lease, silent_seconds=2 * 3600.0)
+        await world.cycle(minutes=5)
+        assert await world.events("workload.held")
+
+
+async def test_a_note_of_a_guard_that_was_told_of_no_switch_explains_no_stop(tmp_path: Path, server: S3Server) -> None:
+    async with switched(tmp_path, server, [SECRET], None) as world:
+        lease = await world.until_running()
+        change(world, AFTER)
+        await fire(world, server, lease)
+        await world.cycle(minutes=5)
+        assert await world.events("workload.held")
 
 
 async def test_the_guards_own_switch_reads_what_the_daemon_writes(tmp_path: Path, server: S3Server) -> None:

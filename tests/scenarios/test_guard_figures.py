@@ -18,7 +18,7 @@ from tests.support.world import FLEET, Rehearsed, rehearsed, work
 
 async def say(server: S3Server, lease: Lease, sequence: int, **figures: Any) -> None:
     beat = {"version": 1, "sequence": sequence, "lease": lease.intent_id, "phase": "running", **figures}
-    path = f"train/{FLEET}/train/0/1/beat.json"
+    path = f"train/{FLEET}/train/0/1/beat-{lease.intent_id}.json"
     await asyncio.to_thread(server.put, path, json.dumps(beat).encode())
 
 

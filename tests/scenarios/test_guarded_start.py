@@ -8,12 +8,16 @@ from typing import Any
 
 import pytest
 import structlog
+from prometheus_client import CollectorRegistry
 
 from agent.config import guard_archive
-from agent.decide.operators import guard_runs
+from agent.decide.operators import guard_runs, reload
+from agent.domain.record.lease import LeaseState
 from agent.domain.slot import Slot
 from agent.domain.work.guard_terms import GuardTerms
-from agent.domain.work.workload import Workload, WorkloadKind
+from agent.domain.work.workload import OnChange, Workload, WorkloadKind
+from agent.pass_figures import Figures
+from agent.telemetry.metrics import Metrics
 from tests.support import s3_server
 from tests.support.s3_server import SECRET, S3Server
 from tests.support.world import FLEET, Rehearsed, rehearsed, work
@@ -94,7 +98,7 @@ async def test_a_done_code_ends_a_batch_whose_guard_is_asleep_and_nothing_else_d
             root = f"train/{FLEET}/train/0/1"
             beat = {"version": 1, "sequence": 1, "lease": lease.intent_id, "phase": "done"}
             end = {"version": 1, "lease": lease.intent_id, "code": 3, "done": False, "last_lines": []}
-            await asyncio.to_thread(server.put, f"{root}/beat.json", json.dumps(beat).encode())
+            await asyncio.to_thread(server.put, f"{root}/beat-{lease.intent_id}.json", json.dumps(beat).encode())
             await asyncio.to_thread(server.put, f"{root}/end.json", json.dumps(end).encode())
             for _ in range(3):
                 await world.cycle(minutes=1.5)
@@ -135,18 +139,47 @@ async def test_a_run_that_begins_between_leases_is_told_once_and_a_rename_is_non
             assert event.reason == "train/0 begins run 2, without the checkpoints of run 1"
 
 
+async def test_a_file_that_changes_right_after_a_rent_is_not_taken_for_what_was_rented(tmp_path: Path) -> None:
+    with s3_server.served() as server:
+        first = guarded(server, on_change=OnChange.MOVE)
+        async with rehearsed(tmp_path, workloads=(first,), credential=lambda _: SECRET) as world:
+            await world.until(lambda: bool(world.leases()), 5)
+            changed = replace(first, image="ubuntu:24.04")
+            world.config = replace(world.config, workloads=(changed,))
+            await world.restart()
+            await world.cycle()
+            held = world.lease()
+            assert (held.guard_run, held.spec_digest) == (1, reload.spec_digest(first))
+            assert reload.moves(replace(held, state=LeaseState.RUNNING), changed)
+            await world.until(lambda: {each.guard_run for each in world.leases()} == {2}, 120)
+            assert world.contract().image == "ubuntu:24.04"
+            assert world.lease().spec_digest == reload.spec_digest(changed)
+
+
 async def test_a_guard_that_falls_silent_is_told_once_and_its_lease_goes_on(tmp_path: Path) -> None:
     with s3_server.served() as server:
         async with rehearsed(tmp_path, workloads=(guarded(server),), credential=lambda _: SECRET) as world:
             lease = await world.until_running()
             beat = {"version": 1, "sequence": 1, "lease": lease.intent_id, "phase": "running"}
-            await asyncio.to_thread(server.put, f"train/{FLEET}/train/0/1/beat.json", json.dumps(beat).encode())
-            await world.cycle(minutes=14)
+            path = f"train/{FLEET}/train/0/1/beat-{lease.intent_id}.json"
+            await asyncio.to_thread(server.put, path, json.dumps(beat).encode())
+            registry = CollectorRegistry()
+            figures = Figures(Metrics(registry, ["vast"], ["train"]))
+
+            async def count(minutes: float) -> float | None:
+                figures.see(world.app, await world.cycle(minutes))
+                return registry.get_sample_value("gpubid_guards_silent", {"workload": "train"})
+
+            assert await count(14) == 0.0
             assert not await world.events("alert.guard_silent")
-            await world.cycle(minutes=10)
+            assert await count(10) == 1.0
             (told,) = await world.events("alert.guard_silent")
             assert "the guard of train/0" in told.reason
             assert world.lease().is_live
+            # The alert is told once, and the figure stands as long as the silence.
+            assert await count(5) == 1.0
+            await asyncio.to_thread(server.put, path, json.dumps({**beat, "sequence": 2}).encode())
+            assert await count(3) == 0.0
 
 
 @pytest.mark.parametrize("is_done", [True, False])

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from agent.domain.market.interruption import Cause
 from agent.domain.record.lease import LeaseState
+from agent.domain.work.order import Order
 from tests.support.world import rehearsed, work
 
 
@@ -48,6 +49,26 @@ async def test_several_vanish_at_once_is_the_markets_fault(tmp_path: Path) -> No
         await world.until_running(minutes=2)
         assert len(world.live()) == 3
         assert len(world.orders) == 3
+
+
+async def test_a_slot_that_a_fault_of_the_market_kept_empty_is_filled_as_soon_as_that_is_over(tmp_path: Path) -> None:
+    """Two hosts end at once while another slot is empty: its searches become rare, and none must be waited for."""
+    async with rehearsed(tmp_path, workloads=(work(slots=2), work(name="later"))) as world:
+        await world.app.say(Order("pause", "later"), "ops")
+        await world.until(lambda: sum(lease.state is LeaseState.RUNNING for lease in world.leases()) == 2)
+        for contract in world.contracts():
+            world.market.set_host_gone(contract.slice.machine_id)
+        await world.cycle()
+        await world.app.say(Order("resume", "later"), "ops")
+        # What is searched for the others would serve it as well.
+        await world.app.say(Order("pause", "train"), "ops")
+        alerts = world.app.seen.alerts if world.app.seen else ()
+        assert [alert.code for alert in alerts] == ["market_fault"]
+
+        await world.until(lambda: not any(lease.state is LeaseState.MISSING for lease in world.leases()), minutes=70)
+        assert not [lease for lease in world.leases() if lease.slot.workload == "later"]
+        await world.cycle(minutes=1)
+        assert [lease for lease in world.leases() if lease.slot.workload == "later"]
 
 
 async def test_gone_and_listed_again_is_taken_back(tmp_path: Path) -> None:

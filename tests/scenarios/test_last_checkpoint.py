@@ -58,22 +58,24 @@ def real_guard(folder: Path, server: S3Server, lease: str) -> Iterator[Guarded]:
         yield guard
 
 
-def beat(lease: str, **changes: Any) -> bytes:
-    return json.dumps({"version": 1, "sequence": 1, "lease": lease, "phase": "running", **changes}).encode()
+async def say(server: S3Server, lease: Lease, **changes: Any) -> None:
+    """Put a beat for the guard of a lease."""
+    told = {"version": 1, "sequence": 1, "lease": lease.intent_id, "phase": "running", **changes}
+    await asyncio.to_thread(server.put, f"{ROOT}/beat-{lease.intent_id}.json", json.dumps(told).encode())
 
 
 async def working(world: Rehearsed, server: S3Server | None = None) -> Lease:
     """Run until a lease runs and its guard was heard; without a guard of its own a beat is put for it."""
     lease = await world.until_running()
     if server is not None:
-        await asyncio.to_thread(server.put, f"{ROOT}/beat.json", beat(lease.intent_id))
+        await say(server, lease)
     await heard(world, lease)
     return world.lease()
 
 
 async def heard(world: Rehearsed, lease: Lease) -> None:
     def is_heard() -> bool:
-        report = world.app._mailbox.reports.get(lease.intent_id)
+        report = world.app._guard_reader.reports.get(lease.intent_id)
         return report is not None and report.beat is not None
 
     await world.until(is_heard, 60)
@@ -158,19 +160,21 @@ async def test_a_restart_in_the_middle_neither_forgets_the_question_nor_asks_aga
         assert asked is not None
         assert await ordered(world, server) == {}
         await world.restart()
+        written = world.clock.now()
         await world.cycle()
         assert await pauses(world) == 0
         assert world.lease().checkpoint_asked_at == asked
         assert (await ordered(world, server))["checkpoint"] == f"{lease.intent_id}-{int(asked.timestamp())}"
         await world.until(lambda: world.lease().state is LeaseState.PAUSED, 5)
         (pause,) = await world.intents(IntentKind.PAUSE)
-        assert pause.recorded_at - began <= within + world.config.poll
+        assert pause.recorded_at - written <= within + world.config.poll
+        assert pause.recorded_at - began <= within + 2 * world.config.poll
 
 
 async def test_a_bucket_that_goes_away_delays_nothing_further(tmp_path: Path, server: S3Server) -> None:
     async with fleet(tmp_path, server) as world:
         await working(world, server)
-        world.app._orders._secret = world.app._mailbox._secret = lambda _: "refused"
+        world.app._orders._secret = world.app._guard_reader._secret = lambda _: "refused"
         await hold_slot(world)
         began = world.clock.now()
         await world.until(lambda: world.lease().state is LeaseState.PAUSED, 5)
@@ -204,6 +208,51 @@ async def test_an_ending_that_is_given_up_takes_its_order_back(tmp_path: Path, s
         assert (order["checkpoint"], order["quiet"], order["lease"]) == (None, False, lease.intent_id)
         assert world.lease().state is LeaseState.RUNNING
         assert await pauses(world) == 0
+
+
+async def test_an_ending_that_is_wanted_again_asks_anew_and_takes_no_old_answer(
+    tmp_path: Path, server: S3Server
+) -> None:
+    within = timedelta(minutes=1)
+    async with fleet(tmp_path, server, within) as world:
+        lease = await working(world, server)
+        await hold_slot(world)
+        await world.cycle()
+        first = (await ordered(world, server))["checkpoint"]
+        await world.app.say(Order("resume", "train/0"), "ops")
+        await say(server, lease, sequence=2, answered=first)
+        await world.cycle(minutes=2)
+        assert world.lease().checkpoint_asked_at is None
+        assert (await ordered(world, server))["checkpoint"] is None
+        assert await pauses(world) == 0
+        await say(server, lease, sequence=3, answered=first)
+        await world.cycle(minutes=1)
+        await hold_slot(world)
+        began = world.clock.now()
+        await world.cycle()
+        assert (await ordered(world, server))["checkpoint"] not in {None, first}
+        await world.until(lambda: world.lease().state is LeaseState.PAUSED, 5)
+        (pause,) = await world.intents(IntentKind.PAUSE)
+        assert within <= pause.recorded_at - began <= within + world.config.poll
+
+
+async def test_an_ending_that_its_market_refuses_lets_the_guard_go_on(tmp_path: Path, server: S3Server) -> None:
+    async with fleet(tmp_path, server) as world:
+        lease = await working(world, server)
+        world.weather("server_error_before", route="PUT /instances")
+        await hold_slot(world)
+        await world.cycle(minutes=1)
+        assert (await ordered(world, server))["quiet"] is True
+        assert await pauses(world) > 0
+        await world.cycle(minutes=2)
+        order = await ordered(world, server)
+        assert (order["checkpoint"], order["quiet"], order["lease"]) == (None, False, lease.intent_id)
+        tried = await pauses(world)
+        await world.cycle(minutes=90)
+        assert (await ordered(world, server)) == order
+        assert (world.lease().state, await pauses(world) > tried) == (LeaseState.RUNNING, True)
+        world.still()
+        await world.until(lambda: world.lease().state is LeaseState.PAUSED, 15)
 
 
 async def test_an_order_that_stands_from_before_a_restart_is_taken_back_too(tmp_path: Path, server: S3Server) -> None:

@@ -44,7 +44,7 @@ async def test_what_bills_five_minutes_after_a_kill_is_told_until_it_is_gone(tmp
         await spending.kill(world.app)
         await world.cycle(minutes=4)
         assert "bills_after_kill" not in told(world)
-        assert world.app.overseer.seen.remaining
+        assert world.app.billing_watch.seen.remaining
         await spending.kill(world.app)
         await world.cycle(minutes=2)
         assert lease.lease_id in told(world)["bills_after_kill"], "the same kill again does not begin anew"
@@ -55,7 +55,7 @@ async def test_what_bills_five_minutes_after_a_kill_is_told_until_it_is_gone(tmp
         await world.cycle(minutes=10)
         assert world.live() == []
         assert "bills_after_kill" not in told(world)
-        assert world.app.overseer.seen.killed_at is None
+        assert world.app.billing_watch.seen.killed_at is None
 
 
 async def test_fleet_tells_what_a_kill_left_also_without_a_daemon(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ async def _judge(climate: str, seed: int) -> Judged:
         (work,) = config.workloads
         now = START + timedelta(hours=DAY)
         table = jobs.read(
-            None, estimate_inputs.of_workload(work, now), {"hours": hours, "storage_price": STORAGE_PRICE}
+            None, estimate_inputs.of_workload(work, now, {}), {"hours": hours, "storage_price": STORAGE_PRICE}
         )
         ledger = Path(made) / "rehearsal.sqlite"
         (found,) = await estimate_inputs.find(table, ["vast"], ledger, tuned, Catalogue(()), now)

@@ -24,7 +24,7 @@ def proposed(
     work = builders.workload(max_price=builders.per_hour("0.50"))
 
     def ranked(pricing: Pricing) -> Iterator[Candidate]:
-        return ranking.ranking(Book(offers), work, pricing, {}, Taken(), builders.NOW, 0.15)
+        return ranking.ranking(Book(offers), work, pricing, ranking.Judged({}), Taken(), builders.NOW, 0.15)
 
     return OnDemand().propose(View(work, slots, builders.NOW, has_offers, ranked, 0.15), params or OnDemandParams())
 

@@ -30,7 +30,7 @@ def view(*slots: SlotView, offers: Sequence[Offer] = (), work: Workload | None =
     work = work or builders.workload(slots=len(slots))
 
     def ranked(pricing: Pricing) -> Iterator[Candidate]:
-        return ranking.ranking(Book(offers), work, pricing, {}, Taken(), NOW, 0.15)
+        return ranking.ranking(Book(offers), work, pricing, ranking.Judged({}), Taken(), NOW, 0.15)
 
     return View(work, slots, NOW, has_offers, ranked, 0.15)
 

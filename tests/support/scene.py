@@ -3,6 +3,7 @@
 import dataclasses
 import datetime as dt
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from agent.act import rent_terms
@@ -66,7 +67,10 @@ def strategies(**params: Any) -> dict[str, Tuned]:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Scene:
-    """What a world is made of. `gate` paces the calls; without it nobody is told to wait."""
+    """What a world is made of. `gate` paces the calls; without it nobody is told to wait.
+
+    `disks` is the folder of its containers' disks, where the climate has real processes.
+    """
 
     climate: Climate = STILL
     seed: int = 9
@@ -80,3 +84,4 @@ class Scene:
     recording_bytes: int = 0
     start: dt.datetime = START
     credential: rent_terms.Credential = rent_terms.none
+    disks: Path | None = None

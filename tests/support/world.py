@@ -37,6 +37,7 @@ from agent.ledger.tables.spend_rows import SpendKey
 from agent.simulator import faults
 from agent.simulator.market_model import Contract, RentTerms
 from agent.simulator.market_server import Simulator
+from agent.simulator.processes.process_registry import ProcessRegistry
 from agent.simulator.vast.world import World
 from tests.support import loop
 from tests.support.in_process import InProcess
@@ -85,7 +86,8 @@ class Rehearsed:
         self.market = World(
             scene.climate, seed=scene.seed, start=self.clock.time(), hosts=scene.hosts, credit=scene.credit
         )
-        self.simulator = Simulator(self.market, self.clock, seed=scene.seed, gate=scene.gate)
+        processes = ProcessRegistry(self.clock, folder=scene.disks) if scene.disks is not None else None
+        self.simulator = Simulator(self.market, self.clock, seed=scene.seed, gate=scene.gate, processes=processes)
         self.config = Config(
             file=directory / "agent.toml",
             digest="",

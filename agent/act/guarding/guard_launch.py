@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from agent.domain.work import guard_prelude
-from agent.domain.work.guard_terms import GuardTerms
+from agent.domain.work.guard_terms import Accept, GuardTerms
 from agent.domain.work.workload import Workload
 
 GUARD = "GPUBID_GUARD"
@@ -14,6 +14,8 @@ DIGEST = "GPUBID_GUARD_SHA256"
 KEY_ID = "GPUBID_BUCKET_KEY_ID"
 SECRET = "GPUBID_BUCKET_SECRET"  # noqa: S105 - the name of a variable
 VERSION = 1
+CHECK_SECONDS = 60
+"""The most that the check of a host takes: its GPUs are paid for meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,11 @@ def _told(launch: GuardLaunch, work: Workload, interval_seconds: int) -> dict[st
         if place is None
         else {"endpoint": place.endpoint, "region": place.region, "name": place.name, "root": root}
     )
-    told = {} if terms.deadman is None or place is None else {"deadman": _switch(launch, terms.deadman, terms)}
+    told: dict[str, object] = {}
+    if terms.deadman is not None and place is not None:
+        told["deadman"] = _switch(launch, terms.deadman, terms)
+    if terms.accept is not Accept.OFF:
+        told["acceptance"] = {"seconds": CHECK_SECONDS, "script": terms.accept_script or None}
     return {
         **told,
         "version": VERSION,

@@ -5,12 +5,15 @@ Invariants:
 2. A run that has an end, also one that cannot be read, never starts without the guard: its work may be done.
    Nothing is rented for a batch whose end has a done code.
 3. Nothing here delays a rent by more than the deadline of six requests to the bucket.
+4. A bucket that was away at a rent gets the program later: a container waits ten minutes for it, and then runs without.
+   One that fails again rests, longer each time.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 import msgspec
 import structlog
@@ -22,6 +25,7 @@ from agent.buckets.bucket_errors import BucketError, BucketTooLarge
 from agent.decide.reconcile.guards import guard_end
 from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.intent import Intent
+from agent.domain.record.lease import Lease
 from agent.domain.work.guard_report import GuardEnd
 from agent.domain.work.guard_terms import Bucket
 from agent.domain.work.workload import Workload, WorkloadKind
@@ -31,6 +35,8 @@ log = structlog.get_logger("gpubid.guard")
 
 MOST_PROGRAM = 1 << 20
 MOST_POINTER = 1 << 16
+FIRST_REST_SECONDS, LONGEST_REST_SECONDS = 60.0, 900.0
+"""After a failure; each further one doubles it."""
 POINTER, END = "latest.json", "end.json"
 
 
@@ -69,6 +75,31 @@ class GuardLaunches:
         self._program: Program | None = None
         self._uploaded: set[Bucket] = set()
         self._claimed: set[tuple[Bucket, str]] = set()
+        self._preparing: set[str] = set()
+        """Workloads whose bucket is prepared beside the cycles."""
+        self._rests: dict[str, tuple[float, float]] = {}
+        """Of workloads whose bucket failed: until when, on the monotonic clock, and how long it rests, in seconds."""
+
+    def look(
+        self,
+        leases: Iterable[Lease],
+        workloads: Iterable[Workload],
+        begin: Callable[[Coroutine[Any, Any, None]], None],
+        now: float,
+        spoken: Collection[str] = (),
+    ) -> None:
+        """Begin to prepare the buckets of open leases that are not known to be prepared.
+
+        `now` is monotonic seconds; `spoken` are the intents of leases whose guard has the program, as it has spoken.
+        """
+        rented = {lease.slot.workload for lease in leases if lease.is_open and lease.intent_id not in spoken}
+        rented -= {name for name, (until, _) in self._rests.items() if now < until}
+        for work in workloads:
+            place = work.guard.bucket if work.guard is not None else None
+            if place is None or work.name not in rented - self._preparing or self._is_prepared(place, work):
+                continue
+            self._preparing.add(work.name)
+            begin(self._prepared(place, work, now))
 
     async def launch(
         self, work: Workload, intent: Intent, run: GuardRun | None, *, is_first: bool
@@ -91,10 +122,7 @@ class GuardLaunches:
             end = await _found(client, f"{folder}/{END}")
             finished = _finished(end, work)
             exists = end is not None or await _found(client, f"{folder}/{POINTER}") is not None
-            await self._upload(client, program)
-            if (place, work.name) not in self._claimed:
-                await folder_claims.claim(client, self._fleet_id, work)
-                self._claimed.add((place, work.name))
+            await self._prepare(client, program, work)
         except (BucketError, ValueError, market_errors.Rejected) as error:
             code = error.code if isinstance(error, BucketError) else "bad_credential"
             log.warning("guard.unprepared", workload=work.name, slot=str(intent.slot), code=code, bucket=str(place))
@@ -109,6 +137,32 @@ class GuardLaunches:
             api=api,
             finished=finished,
         )
+
+    def _is_prepared(self, place: Bucket, work: Workload) -> bool:
+        return place in self._uploaded and (place, work.name) in self._claimed
+
+    async def _prepared(self, place: Bucket, work: Workload, now: float) -> None:
+        """Prepare a bucket; one that is still away is tried again after its rest."""
+        program = self._program = self._program or Program(self._make())
+        try:
+            await self._prepare(BucketClient(place, self._credential(place.credential)), program, work)
+            self._rests.pop(work.name, None)
+            log.info("guard.prepared", workload=work.name, bucket=str(place))
+        except (BucketError, ValueError, market_errors.Rejected) as error:
+            code = error.code if isinstance(error, BucketError) else "bad_credential"
+            before = self._rests.get(work.name)
+            rest = FIRST_REST_SECONDS if before is None else min(2 * before[1], LONGEST_REST_SECONDS)
+            self._rests[work.name] = now + rest, rest
+            tell = log.warning if before is None else log.debug
+            tell("guard.unprepared", workload=work.name, code=code, bucket=str(place))
+        finally:
+            self._preparing.discard(work.name)
+
+    async def _prepare(self, client: BucketClient, program: Program, work: Workload) -> None:
+        await self._upload(client, program)
+        if (client.place, work.name) not in self._claimed:
+            await folder_claims.claim(client, self._fleet_id, work)
+            self._claimed.add((client.place, work.name))
 
     async def _upload(self, client: BucketClient, program: Program) -> None:
         """Bring the program to the bucket unless it is there; what has its name and is another file is replaced."""

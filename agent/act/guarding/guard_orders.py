@@ -5,13 +5,15 @@ Invariants:
 2. What should stand in a bucket is derived in every cycle, and written until the bucket took it; after a restart the
    order that stands there is read first.
 3. An order names its lease: a second container of the same slot does not take it.
+4. An order that is wanted waits for no reading, and is tried up to `TRIES` times: its ending waits for seconds only.
+   `written` has when the try began that the bucket took; after a restart nobody knows.
 """
 
 import asyncio
 import json
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import structlog
@@ -19,11 +21,12 @@ import structlog
 from agent.buckets.bucket_client import BucketClient
 from agent.buckets.bucket_errors import BucketError, BucketTooLarge
 from agent.clock import Clock
-from agent.decide.moves.last_checkpoint import order_of
+from agent.decide.moves.last_checkpoint import is_order_over, order_of
 from agent.decide.plan import Plan
 from agent.domain.record.lease import Lease
 from agent.domain.work.decision import Pause, Release
 from agent.domain.work.guard_terms import Bucket
+from agent.domain.work.workload import Workload
 
 log = structlog.get_logger("gpubid.guard")
 
@@ -31,8 +34,11 @@ ORDER = "order.json"
 VERSION = 1
 MOST_BYTES = 1 << 16
 AGAIN_SECONDS = 5.0
-"""An order that the bucket did not take is written again no sooner; its ending waits for seconds only."""
+"""An order that the bucket did not take after these tries is written again no sooner."""
+TRIES = 3
+RETRY_SECONDS = 2.0
 LOOK_AGAIN_SECONDS = 60.0
+NEVER = datetime.min.replace(tzinfo=UTC)
 
 Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 
@@ -53,13 +59,19 @@ class Folder:
     path: str
 
 
-def wanted(planned: Plan, leases: Iterable[Lease]) -> Mapping[str, str]:
-    """Return the ids of the orders that stand after a plan, by the id of the intent that rented each lease."""
+def wanted(planned: Plan, leases: Iterable[Lease], workloads: Iterable[Workload]) -> Mapping[str, str]:
+    """Return the ids of the orders that stand after a plan, by the id of the intent that rented each lease.
+
+    Of several orders of a slot the first is to be written: that for which an ending waits, else the newest. The lease
+    of an ending that its market refuses works on, and bills: its guard may make checkpoints again.
+    """
+    works = {work.name: work for work in workloads}
     found = {asked.lease.intent_id: asked.order for asked in planned.asked}
     ending = {each.lease.lease_id for each in planned.decisions if isinstance(each, Pause | Release)}
-    for held in leases:
-        if held.lease_id in ending and held.checkpoint_asked_at is not None:
-            found[held.intent_id] = order_of(held, held.checkpoint_asked_at)
+    for held in sorted(leases, key=lambda held: held.checkpoint_asked_at or NEVER, reverse=True):
+        since = held.checkpoint_asked_at
+        if held.lease_id in ending and since and not is_order_over(held, works.get(held.slot.workload), planned.now):
+            found.setdefault(held.intent_id, order_of(held, since))
     return found
 
 
@@ -72,8 +84,14 @@ class GuardOrders:
         self._spawn = spawn
         self._secret = secret
         self._running: dict[Folder, asyncio.Task[None]] = {}
-        self._tried: dict[Folder, float] = {}
+        self._tried: dict[Folder, tuple[float, GuardOrder | None]] = {}
+        self._reading: set[Folder] = set()
         self._standing: dict[Folder, GuardOrder] = {}
+        self.written: Mapping[str, datetime] = {}
+        """When each order that stands and that its bucket took was sent, by the order's id.
+
+        It is another mapping whenever one of them changed.
+        """
 
     def see(self, asked: Mapping[str, str], folders: Mapping[str, Folder]) -> None:
         """Begin to write what differs from what is wanted: the ids of the orders, and the folders, both by lease."""
@@ -82,8 +100,13 @@ class GuardOrders:
         for lease, folder in folders.items():
             leases.setdefault(folder, []).append(lease)
         self._standing = {folder: order for folder, order in self._standing.items() if folder in leases}
+        if not self.written.keys() <= set(asked.values()):
+            self.written = {order: at for order, at in self.written.items() if order in asked.values()}
         for folder, mine in leases.items():
-            ids = [GuardOrder(lease, asked[lease]) for lease in mine if lease in asked]
+            ids = [GuardOrder(lease, order) for lease, order in asked.items() if lease in mine]
+            if ids and folder in self._reading and folder in self._running:
+                # What it would find is replaced now.
+                self._running.pop(folder).cancel()
             if folder not in self._running:
                 self._keep(folder, ids[0] if ids else None)
 
@@ -96,30 +119,41 @@ class GuardOrders:
 
     def _keep(self, folder: Folder, order: GuardOrder | None) -> None:
         standing = self._standing.get(folder)
-        if order is not None and order != standing and self._is_time(folder, AGAIN_SECONDS):
-            self._begin(folder, self._write(folder, order))
-        elif order is None and standing is None and self._is_time(folder, LOOK_AGAIN_SECONDS):
-            self._begin(folder, self._read(folder))
-        elif order is None and standing is not None and standing.checkpoint and self._is_time(folder, AGAIN_SECONDS):
-            self._begin(folder, self._write(folder, GuardOrder(standing.lease)))
+        if order is None and standing is None:
+            self._begin(folder, None, LOOK_AGAIN_SECONDS)
+        elif order is None and standing is not None and standing.checkpoint:
+            self._begin(folder, GuardOrder(standing.lease), AGAIN_SECONDS)
+        elif order is not None and order != standing:
+            self._begin(folder, order, AGAIN_SECONDS)
 
-    def _is_time(self, folder: Folder, seconds: float) -> bool:
+    def _begin(self, folder: Folder, order: GuardOrder | None, seconds: float) -> None:
+        """Write an order, or without one read what stands, unless the same was tried less than `seconds` ago."""
+        now = self._clock.monotonic()
         tried = self._tried.get(folder)
-        return tried is None or self._clock.monotonic() - tried >= seconds
-
-    def _begin(self, folder: Folder, work: Coroutine[Any, Any, None]) -> None:
-        self._tried[folder] = self._clock.monotonic()
+        if tried is not None and tried[1] == order and now - tried[0] < seconds:
+            return
+        self._tried[folder] = now, order
+        (self._reading.add if order is None else self._reading.discard)(folder)
+        work = self._read(folder) if order is None else self._write(folder, order, self._clock.now())
         self._running[folder] = self._spawn(work)
 
-    async def _write(self, folder: Folder, order: GuardOrder) -> None:
-        body = json.dumps(_note(order, self._clock.now()), separators=(",", ":")).encode()
-        try:
-            await self._client(folder).write(f"{folder.path}/{ORDER}", body)
-        except Exception as error:  # noqa: BLE001 - a key that is missing or wrong, and whatever a store may do
-            _tell(folder, error)
-            return
+    async def _write(self, folder: Folder, order: GuardOrder, sent_at: datetime) -> None:
+        # One that takes another back is in no hurry, and keeps no new one waiting.
+        for left in reversed(range(TRIES if order.checkpoint is not None else 1)):
+            try:
+                body = json.dumps(_note(order, sent_at), separators=(",", ":")).encode()
+                await self._client(folder).write(f"{folder.path}/{ORDER}", body)
+                break
+            except Exception as error:  # noqa: BLE001 - a key that is missing or wrong, and whatever a store may do
+                _tell(folder, error)
+                if not left or not isinstance(error, BucketError):
+                    return
+            await self._clock.sleep(RETRY_SECONDS)
+            sent_at = self._clock.now()
         self._standing[folder] = order
         self._tried.pop(folder, None)
+        if order.checkpoint is not None:
+            self.written = {**self.written, order.checkpoint: sent_at}
         log.info("guard.ordered", lease=order.lease, checkpoint=order.checkpoint or "")
 
     async def _read(self, folder: Folder) -> None:

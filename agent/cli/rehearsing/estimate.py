@@ -12,12 +12,13 @@ import typer
 from agent.cli.shared import ask, completion, exits, session
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from agent.cli.rehearsing.estimate_inputs import Found
     from agent.config.job_table import JobTable
     from agent.decide.estimate.job import Reruns
     from agent.decide.estimate.option import Estimate
+    from agent.decide.pricing.measured_checkpoints import Measured
 
 FORMULAS = (
     "running hours: Daly, Future Generation Computer Systems 22(3), 2006, eq. 13, over a Gamma posterior of the rate",
@@ -76,11 +77,11 @@ def estimate(  # noqa: PLR0913 - one parameter per option
         "size_gb": checkpoint_gb,
         "at": checkpoint_at,
     }
-    table, found = _found(workload, config, job, _given(said, checkpoint), baselines)
+    table, found, measured = _found(workload, config, job, _given(said, checkpoint), baselines)
     if as_json:
-        session.print_json(_document(table, found))
+        session.print_json(_document(table, found, measured))
     else:
-        (_print_csv if as_csv else _say)(table, found)
+        (_print_csv if as_csv else _say)(table, found, measured)
 
 
 def _given(said: dict[str, Any], checkpoint: dict[str, Any]) -> dict[str, Any]:
@@ -92,7 +93,7 @@ def _given(said: dict[str, Any], checkpoint: dict[str, Any]) -> dict[str, Any]:
 
 def _found(
     workload: str | None, config: Path, file: Path | None, given: dict[str, Any], baselines: Path | None
-) -> tuple["JobTable", list["Found"]]:
+) -> tuple["JobTable", list["Found"], "Mapping[str, Measured]"]:
     from agent import tuning
     from agent.baselines import baseline_loading
     from agent.cli.rehearsing import estimate_inputs
@@ -109,16 +110,18 @@ def _found(
         workload = ask.name_of(settings, workload)
     now = SystemClock().now()
     markets = [market.name for market in settings.markets] if settings is not None else ["market"]
-    try:
-        table = jobs.read(file, {} if workload is None else estimate_inputs.of_workload(named[workload], now), given)
-        catalogue = baseline_loading.load() if baselines is None else baseline_loading.load(baselines)
-    except ConfigError as error:
-        exits.stop(exits.BAD_INPUT, [str(problem) for problem in error.problems])
+    work = None if workload is None else named[workload]
     ledger = settings.ledger if settings is not None else None
     try:
-        return table, asyncio.run(estimate_inputs.find(table, markets, ledger, tuned, catalogue, now))
+        told = {} if work is None or ledger is None else asyncio.run(estimate_inputs.measured(ledger, work, now))
+        table = jobs.read(file, {} if work is None else estimate_inputs.of_workload(work, now, told), given)
+        catalogue = baseline_loading.load() if baselines is None else baseline_loading.load(baselines)
+        found = asyncio.run(estimate_inputs.find(table, markets, ledger, tuned, catalogue, now))
+    except ConfigError as error:
+        exits.stop(exits.BAD_INPUT, [str(problem) for problem in error.problems])
     except LedgerError as error:
         exits.refused(error)
+    return table, found, estimate_inputs.used(table, told)
 
 
 def _factors(text: str | None) -> list[float] | None:
@@ -168,7 +171,7 @@ def _row(one: "Estimate", reruns: "Reruns") -> dict[str, Any]:
     }
 
 
-def _document(table: "JobTable", found: list["Found"]) -> dict[str, Any]:
+def _document(table: "JobTable", found: list["Found"], measured: "Mapping[str, Measured]") -> dict[str, Any]:
     reruns = _reruns(table)
     return {
         "job": {"hours": table.hours, "gpus": table.gpus, "reruns_least": reruns.least, "reruns_most": reruns.most},
@@ -180,23 +183,33 @@ def _document(table: "JobTable", found: list["Found"]) -> dict[str, Any]:
             }
             for one in found
         ],
+        "measured": [{"name": name, **asdict(one)} for name, one in sorted(measured.items())],
         "formulas": list(FORMULAS),
     }
 
 
-def _print_csv(table: "JobTable", found: list["Found"]) -> None:
-    reruns = _reruns(table)
-    rows = [{"gpu": one.gpu} | _row(option, reruns) for one in found for option in one.options]
+def _print_csv(table: "JobTable", found: list["Found"], measured: "Mapping[str, Measured]") -> None:
+    reruns, told = _reruns(table), _told(measured)
+    rows = [{"gpu": one.gpu} | _row(option, reruns) | {"measured": told} for one in found for option in one.options]
     if not rows:
         return
     writer = csv.DictWriter(sys.stdout, list(rows[0]), lineterminator="\n")
     writer.writeheader()
     for row in rows:
-        writer.writerow({key: "; ".join(value) if isinstance(value, list) else value for key, value in row.items()})
+        writer.writerow({key: _in_a_cell(value) if isinstance(value, list) else value for key, value in row.items()})
 
 
-def _say(table: "JobTable", found: list["Found"]) -> None:
+def _in_a_cell(values: list[Any]) -> str:
+    """Return a list as one cell; a step of `by_age` is its age and its interval in hours."""
+    return "; ".join(f"{one['age']:g}: {one['interval']:g}" if isinstance(one, dict) else one for one in values)
+
+
+def _say(table: "JobTable", found: list["Found"], measured: "Mapping[str, Measured]") -> None:
     reruns = _reruns(table)
+    if measured:
+        session.say("checkpoints as guards measured them, in place of the file's figures:")
+    for sentence in _told(measured):
+        session.say(f"  {sentence}")
     for one in found:
         session.say(f"{table.hours:g} h of work on {table.gpus}x {one.gpu}")
         made = session.table(
@@ -216,6 +229,20 @@ def _say(table: "JobTable", found: list["Found"]) -> None:
         _say_checkpoints(one.options)
     for line in FORMULAS:
         session.say(line)
+
+
+def _told(measured: "Mapping[str, Measured]") -> list[str]:
+    """Return each measured figure with its observations."""
+    names = {"took_seconds": "time to make one", "restore_seconds": "restore", "checkpoint_bytes": "size"}
+    figures = {
+        name: f"{one.figure / 1e9:.2f} GB" if name == "checkpoint_bytes" else f"{one.figure:.1f} s"
+        for name, one in measured.items()
+    }
+    return [
+        f"{names[name]} {figures[name]} (measured; median over {one.voices} owners of {one.hosts} hosts "
+        f"with {one.leases} leases)"
+        for name, one in sorted(measured.items())
+    ]
 
 
 def _say_checkpoints(options: "Sequence[Estimate]") -> None:

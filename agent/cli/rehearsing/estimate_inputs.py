@@ -1,7 +1,7 @@
 """The inputs of an estimate: the job, the ledger's prices and record, the strategies, and the baselines."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -11,7 +11,8 @@ from agent.baselines.catalogue import Catalogue
 from agent.config import job_table as jobs
 from agent.decide.estimate import option, past_runs, weigh
 from agent.decide.estimate.job import Job, Reruns, by_odds
-from agent.decide.pricing import host_record
+from agent.decide.pricing import host_record, measured_checkpoints
+from agent.decide.pricing.measured_checkpoints import Measured
 from agent.decide.strategy import Tuned
 from agent.domain import money
 from agent.domain.market import gpu
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
 ROWS = 100_000
 """The most price rows that are read for a model and market."""
+MEASURED = {"took_seconds": "takes", "restore_seconds": "restore_seconds", "checkpoint_bytes": "size_gb"}
+"""The figures of guards that stand in for a workload's own, and the keys that they stand in for."""
+_MOST_RESTORE_SECONDS = 86_400.0
+_GIGABYTE = 1e9
 _WHOLLY_KNOWN = frozenset({"ondemand", "patient"})
 
 
@@ -36,8 +41,50 @@ class Found:
     missing: tuple[weigh.Missing, ...]
 
 
-def of_workload(work: Workload, now: datetime) -> dict[str, Any]:
-    """Return a workload's job in the shape of a job file; a deadline is counted from `now` on."""
+async def measured(ledger: Path, work: Workload, now: datetime) -> Mapping[str, Measured]:
+    """Return what guards measured of a workload's checkpoints, by the names in `MEASURED`; nothing without a ledger.
+
+    As in the prices, a figure that hosts of fewer than three owners told is not among them.
+
+    Raises:
+        LedgerError: there is a ledger, and it cannot be read.
+    """
+    from agent.ledger.reader import open_reader
+
+    if work.guard is None or not await asyncio.to_thread(ledger.exists):
+        return {}
+    reader = await open_reader(ledger)
+    try:
+        known = await reader.recollection(now)
+    finally:
+        await reader.close()
+    hosts = (record for market in known.hosts.values() for record in market.values())
+    owners = measured_checkpoints.owners_of(hosts, known.leases)
+    found = measured_checkpoints.of_figures(known.guard_figures.values(), work, owners)
+    return {name: one for name, one in found.items() if name in MEASURED and one.is_believed and one.figure > 0}
+
+
+def used(table: jobs.JobTable, found: Mapping[str, Measured]) -> dict[str, Measured]:
+    """Return those that a job is estimated by: a job file and the command line outrank what was measured."""
+    keys, said = _in_keys(found), table.checkpoint
+    return {name: one for name, one in found.items() if getattr(said, MEASURED[name]) == keys[MEASURED[name]]}
+
+
+def _in_keys(found: Mapping[str, Measured]) -> dict[str, Any]:
+    """Return measured figures as the keys of a checkpoint have them."""
+    read: dict[str, Callable[[float], Any]] = {
+        "took_seconds": lambda figure: timedelta(seconds=figure),
+        "restore_seconds": lambda figure: min(figure, _MOST_RESTORE_SECONDS),
+        "checkpoint_bytes": lambda figure: figure / _GIGABYTE,
+    }
+    return {MEASURED[name]: read[name](one.figure) for name, one in found.items()}
+
+
+def of_workload(work: Workload, now: datetime, found: Mapping[str, Measured]) -> dict[str, Any]:
+    """Return a workload's job in the shape of a job file, with what was measured of its checkpoints.
+
+    A deadline is counted from `now` on.
+    """
     wants, checkpoint = work.requirements, work.checkpoint
     said: dict[str, Any] = {
         "gpus": wants.gpus,
@@ -51,6 +98,7 @@ def of_workload(work: Workload, now: datetime) -> dict[str, Any]:
             "size_gb": checkpoint.size_gb,
             "at": checkpoint.place.value,
             **({"takes": checkpoint.takes} if checkpoint.takes else {}),
+            **_in_keys(found),
         },
     }
     if work.max_price_by_gpu:

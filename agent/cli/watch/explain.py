@@ -143,6 +143,11 @@ def _print_checkpoints(one: dict[str, Any]) -> None:
         )
     if one["measured"]:
         session.say(f"  measured by guards: {', '.join(map(_measured, one['measured']))}")
+    for row in one["speeds"]:
+        share = f"{row['share_of_dlperf']:.0%}"
+        session.say(
+            f"  measured by guards: host {row['host']} counts for {share} of the DLPerf that its market promises"
+        )
     for sentence in one["notice"]:
         session.say(f"  {sentence}")
 
@@ -194,7 +199,8 @@ def _candidates(rows: list[dict[str, Any]]) -> "Table":
     session.add(table, "tenure", *(row["tenure"] for row in rows))
     session.add(table, "price", *(f"${row['dollars_per_hour']:.4f}/h" for row in rows))
     session.add(table, "reliability", *(f"{row['reliability']:.4f}" for row in rows))
-    for terms in zip(*(row["terms"] for row in rows), strict=True):
-        name = f"{terms[0]['name']} ({terms[0]['unit']})"
-        session.add(table, name, *(f"{term['figure']:.4f}" for term in terms))
+    # A term may be of some candidates only, as a measured speed is.
+    terms = [{f"{term['name']} ({term['unit']})": term["figure"] for term in row["terms"]} for row in rows]
+    for name in dict.fromkeys(name for row in terms for name in row):
+        session.add(table, name, *(f"{row[name]:.4f}" if name in row else "" for row in terms))
     return table

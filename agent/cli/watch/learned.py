@@ -62,7 +62,8 @@ async def _learned(_: "Config", reader: "Reader") -> dict[str, Any]:
     from agent.clock import SystemClock
     from agent.web.reading import learned_json as views
 
-    return views.learned(await reader.hosts(), await reader.capacity(), SystemClock().now(), await reader.notices())
+    now, notices, checks = SystemClock().now(), await reader.notices(), await reader.host_checks()
+    return views.learned(await reader.hosts(), await reader.capacity(), now, notices, checks)
 
 
 def _export(shown: dict[str, Any], file: Path) -> None:
@@ -93,6 +94,8 @@ def _show(market: dict[str, Any]) -> None:
         _show_pools(market["pools"])
     if market["hosts"]:
         _show_hosts(market["hosts"])
+    if market["speeds"]:
+        _show_speeds(market["speeds"])
 
 
 def _show_pools(pools: list[dict[str, Any]]) -> None:
@@ -107,6 +110,18 @@ def _show_pools(pools: list[dict[str, Any]]) -> None:
             f"{row['turns_per_hour']:.3f}", _rate(row["there"]), _rate(row["away"]),
             f"{row['loss_factor']:.2f}", f"{row['return_factor']:.2f}",
         )  # fmt: skip
+    session.show(table)
+
+
+def _show_speeds(speeds: list[dict[str, Any]]) -> None:
+    table = session.table("host", "GPU", "checks", "TFLOPS", "to GPU GB/s", "from GPU GB/s", "disk MB/s", "of DLPerf")
+    for row in speeds:
+        told = (row["matmul_tflops"], row["copy_to_gpu_gbps"], row["copy_from_gpu_gbps"], row["disk_write_mbps"])
+        figures = ["" if each is None else f"{each:.1f}" for each in told]
+        share = row["share_of_dlperf"]
+        session.add(
+            table, row["host"], row["gpu"], f"{row['checks']}", *figures, "" if share is None else f"{share:.0%}"
+        )
     session.show(table)
 
 

@@ -108,7 +108,8 @@ class Engine:
         view = self._view
         if self.poller is not None:
             fleet = self._fleet(view)
-            view = at_once(self.poller.ask(needs.needs(fleet), self.workloads, needs.dear(fleet)))
+            needed = needs.needs(fleet, self.caps, found.faulty)
+            view = at_once(self.poller.ask(needed, self.workloads, needs.dear(fleet)))
         made = self._planned(view, found)
         return sum([self._carry_out(decision) for decision in made.decisions]) > 0
 
@@ -275,6 +276,8 @@ class Engine:
         work = next(each for each in self.workloads if each.name == held.slot.workload)
         made = outcomes.written(decision, self.now, work.checkpoint, work.ready, is_accepted=is_accepted)
         self.book.meter(held, made.charges, self.now)
+        for place in rests_after_writes.ended_by(decision):
+            self.book.tallies.pop(place, None)
         if not isinstance(decision, Release):
             self.book.put(made.lease)
             return

@@ -14,6 +14,7 @@ from agent.domain.market.tenure import Tenure
 from agent.domain.record import hold
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
+from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
 from agent.domain.record.rest import Rest
@@ -22,6 +23,7 @@ from agent.ledger.reader import Reader
 from agent.web.feed import fleet_document, price_trail, slot_history
 from agent.web.feed.fleet_document import Sources
 from agent.web.feed.price_trail import Trail
+from agent.web.page import measured_words
 from agent.web.page.chart import Course
 from agent.web.reading import shadow_json, slot_leases, views
 from agent.web.reading.slot_leases import Filled
@@ -92,21 +94,22 @@ async def _slots(rows: Sequence[Slot | Lease], having: Filled, sight: Sources, r
     for place in places:
         mine = having.by_slot.get(place, ())
         row = views.slot(place, holds, decided, mine) | {"is_loose": False}
-        found.append(row | {"past": past[place], "leases": [_lease(each, courses) for each in mine]})
+        found.append(row | {"past": past[place], "leases": [_lease(each, courses, sight) for each in mine]})
     for each in loose:
         row = {"slot": str(each.slot), "state": each.state.value, "why": "", "is_loose": True}
-        found.append(row | {"leases": [_lease(each, courses)]})
+        found.append(row | {"leases": [_lease(each, courses, sight)]})
     return found
 
 
-async def story(lease: Lease, reader: Reader, now: datetime) -> dict[str, Any]:
-    """Return one lease's story: its facts, its bid against the floor, and all its events."""
+async def story(lease: Lease, reader: Reader, now: datetime, told: GuardFigures | None = None) -> dict[str, Any]:
+    """Return one lease's story: its facts, its bid against the floor, and all its events; `told` is its guard's."""
     happened = await reader.events(leases=[lease.lease_id], limit=STORY_EVENTS)
     until = lease.ended_at or now
     trails = await price_trail.trails([lease], reader, lease.opened_at, MOST_POINTS, lease.ended_at)
     return {
         "now": now,
         "lease": views.lease(lease),
+        "measured": measured_words.words(told, now),
         "opened_at": lease.opened_at,
         "ended_at": lease.ended_at,
         "end_reason": lease.end_reason,
@@ -169,8 +172,9 @@ def _plan(seen: Pass | None) -> dict[str, Any]:
     }
 
 
-def _lease(held: Lease, courses: Mapping[str, Course]) -> dict[str, Any]:
-    return views.lease(held) | {"course": courses.get(held.lease_id)}
+def _lease(held: Lease, courses: Mapping[str, Course], sight: Sources) -> dict[str, Any]:
+    measured = measured_words.words(sight.known.guard_figures.get(held.lease_id), sight.now)
+    return views.lease(held) | {"course": courses.get(held.lease_id), "measured": measured}
 
 
 def _rest(rest: Rest) -> dict[str, Any]:

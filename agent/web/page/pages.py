@@ -71,7 +71,9 @@ class Pages:
         lease = await self._find(request.match_info["lease"])
         if lease is None:
             return self._frame.said(request, "No such lease", "The ledger knows no lease of that name.", 404)
-        told = await dashboard.story(lease, await self._app.ledger.reader(), self._app.clock.now())
+        now = self._app.clock.now()
+        figures = self._app.ledger.recollection(now).guard_figures.get(lease.lease_id)
+        told = await dashboard.story(lease, await self._app.ledger.reader(), now, figures)
         return self._frame.shown(request, "lease.html", told)
 
     async def _find(self, lease_id: str) -> Lease | None:

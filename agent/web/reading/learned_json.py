@@ -5,19 +5,28 @@ from datetime import datetime
 from typing import Any
 
 from agent.decide.deadline import availability, availability_by_market, hazards, regimes
-from agent.decide.pricing import host_record, rival_bids, useful_hour
+from agent.decide.pricing import host_record, measured_speed, rival_bids, useful_hour
 from agent.domain.market import market_notice
 from agent.domain.market.capacity import Capacity, Counts
-from agent.domain.market.host import HALF_LIFE, HostRecord, decayed
+from agent.domain.market.gpu import GpuModel
+from agent.domain.market.host import HALF_LIFE, HostKey, HostRecord, decayed
 from agent.domain.market.market_notice import NoticeGiven
 from agent.domain.market.outbids import STEPS
+from agent.domain.record.host_check import HostCheck
+
+SPEEDS = ("matmul_tflops", "copy_to_gpu_gbps", "copy_from_gpu_gbps", "disk_write_mbps", "power_share")
+"""The figures of a check, of the last one."""
 
 
 def learned(
-    records: Iterable[HostRecord], pools: Iterable[Capacity], now: datetime, given: Iterable[NoticeGiven] = ()
+    records: Iterable[HostRecord],
+    pools: Iterable[Capacity],
+    now: datetime,
+    given: Iterable[NoticeGiven] = (),
+    checks: Iterable[HostCheck] = (),
 ) -> dict[str, Any]:
     """Return rates an hour, chances, speeds and notices, with their exposure; counts of hosts are decayed to `now`."""
-    known, hosts, notices = list(pools), list(records), list(given)
+    known, hosts, notices, checked = list(pools), list(records), list(given), list(checks)
     markets: dict[str, list[HostRecord]] = {each.market: [] for each in known}
     for record in hosts:
         markets.setdefault(record.market, []).append(record)
@@ -29,6 +38,7 @@ def learned(
         "markets": [
             _market(name, mine, now)
             | {"pools": [_pool(each) for each in known if each.market == name], "notice": notice(name, notices)}
+            | {"speeds": _speeds([check for check in checked if check.market == name])}
             for name, mine in sorted(markets.items())
         ],
     }
@@ -43,6 +53,24 @@ def notice(market: str, given: Iterable[NoticeGiven]) -> dict[str, Any]:
         "seconds": found.seconds if found.is_known else None,
         "sentence": found.sentence,
     }
+
+
+def _speeds(checks: list[HostCheck]) -> list[dict[str, Any]]:
+    """Return what guards measured of each host and model, newest checks last, and what that leaves of its DLPerf."""
+    left, found = measured_speed.speeds(checks), dict[tuple[HostKey, GpuModel], list[HostCheck]]()
+    for check in sorted(checks, key=lambda check: check.checked_at):
+        found.setdefault((check.host, check.gpu), []).append(check)
+    return [
+        {
+            "host": host.host_id,
+            "gpu": model,
+            "checks": len(mine),
+            "checked_at": mine[-1].checked_at.isoformat(),
+            **{name: getattr(mine[-1], name) for name in SPEEDS},
+            "share_of_dlperf": left.get((host, model)),
+        }
+        for (host, model), mine in sorted(found.items())
+    ]
 
 
 def _rivals(whole: HostRecord) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 Python imports this at its start wherever this folder is on PYTHONPATH. STORY_CLOCK is "EPOCH SPEED FILE": the wall
 clock says EPOCH plus SPEED times the machine's monotonic seconds, plus the seconds that stand in FILE, if it is there.
+With STORY_TIMERS=real timers and deadlines are those of our own clock: for stories in which others keep them.
 """
 
 import asyncio
@@ -68,4 +69,5 @@ class StoryClock(clock.SystemClock):
 
 
 clock.SystemClock = StoryClock  # type: ignore[misc]
-asyncio.set_event_loop_policy(Policy())
+if os.environ.get("STORY_TIMERS") != "real":
+    asyncio.set_event_loop_policy(Policy())

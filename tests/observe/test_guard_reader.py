@@ -12,8 +12,8 @@ from agent.domain.record.guard_run import GuardRun
 from agent.domain.work.guard_report import GuardEnd, GuardReport
 from agent.domain.work.guard_terms import Bucket
 from agent.ledger.memory import Memory
-from agent.observe import mailbox
-from agent.observe.mailbox import Mailbox, MailboxTarget
+from agent.observe import guard_reader
+from agent.observe.guard_reader import GuardReader, GuardTarget
 from tests.support import builders, s3_server
 from tests.support.s3_server import SECRET, S3Server
 
@@ -29,12 +29,12 @@ def server() -> Iterator[S3Server]:
 
 
 class Listener:
-    """A mailbox whose time is stepped."""
+    """A guard_reader whose time is stepped."""
 
-    def __init__(self, place: Bucket, lease: str = "00aa") -> None:
+    def __init__(self, place: Bucket, lease: str = "00aa", *, is_checked: bool = False) -> None:
         self.clock = SteppedClock(builders.NOW)
-        self.box = Mailbox(self.clock, asyncio.create_task, lambda _: SECRET)
-        self.target = MailboxTarget(lease, place, FOLDER, is_urgent=False)
+        self.box = GuardReader(self.clock, asyncio.create_task, lambda _: SECRET)
+        self.target = GuardTarget(lease, place, FOLDER, is_urgent=False, is_checked=is_checked)
 
     async def heard(self, seconds: float = 60.0) -> GuardReport | None:
         """Return the report after the next reading."""
@@ -55,7 +55,7 @@ async def test_a_beat_and_an_end_are_read_once_a_minute(server: S3Server) -> Non
     silent = await listener.heard()
     assert silent is not None
     assert (silent.beat, silent.end, silent.beat_changed_at) == (None, None, None)
-    await put(server, "beat.json", BEAT)
+    await put(server, "beat-00aa.json", BEAT)
     assert await listener.heard(30) == silent
     told = await listener.heard(30)
     assert told is not None
@@ -71,10 +71,10 @@ async def test_a_beat_and_an_end_are_read_once_a_minute(server: S3Server) -> Non
 
 
 async def test_nobody_knows_how_old_the_first_beat_is_that_was_read(server: S3Server) -> None:
-    await put(server, "beat.json", BEAT)
+    await put(server, "beat-00aa.json", BEAT)
     listener = Listener(server.place())
     first = await listener.heard()
-    await put(server, "beat.json", {**BEAT, "sequence": 5})
+    await put(server, "beat-00aa.json", {**BEAT, "sequence": 5})
     second = await listener.heard()
     assert first is not None
     assert second is not None
@@ -85,9 +85,9 @@ async def test_nobody_knows_how_old_the_first_beat_is_that_was_read(server: S3Se
 async def test_a_beat_is_dated_by_the_first_reading_that_found_it_also_where_there_is_none(server: S3Server) -> None:
     listener = Listener(server.place())
     silent, still = await listener.heard(), await listener.heard()
-    await put(server, "beat.json", BEAT)
+    await put(server, "beat-00aa.json", BEAT)
     spoke, same = await listener.heard(), await listener.heard()
-    await put(server, "beat.json", {**BEAT, "sequence": 5})
+    await put(server, "beat-00aa.json", {**BEAT, "sequence": 5})
     again = await listener.heard()
     seen = [report and (report.beat_seen_at, report.read_at) for report in (silent, still, spoke, same, again)]
     reads = [report.read_at for report in (silent, still, spoke, same, again) if report is not None]
@@ -95,13 +95,31 @@ async def test_a_beat_is_dated_by_the_first_reading_that_found_it_also_where_the
 
 
 async def test_what_another_lease_says_is_no_beat_and_its_failure_no_end(server: S3Server) -> None:
-    await put(server, "beat.json", BEAT)
+    await put(server, "beat-00aa.json", BEAT)
     await put(server, "ended-00aa.json", {**END, "done": False, "code": 3})
     mine, others = await Listener(server.place()).heard(), await Listener(server.place(), "00bb").heard()
     assert mine is not None
     assert others is not None
     assert (mine.beat is not None, mine.end is not None and mine.end.code) == (True, 3)
     assert (others.beat, others.end) == (None, None)
+    # Another one's beat under its name is not its own.
+    await put(server, "beat-00bb.json", BEAT)
+    forged = await Listener(server.place(), "00bb").heard()
+    assert forged is not None
+    assert forged.beat is None
+
+
+async def test_two_containers_of_one_slot_are_both_heard_while_it_moves(server: S3Server) -> None:
+    old, new = Listener(server.place()), Listener(server.place(), "00bb")
+    for sequence in (1, 2, 3):
+        await put(server, "beat-00aa.json", {**BEAT, "sequence": sequence, "progress": 9.0})
+        await put(server, "beat-00bb.json", {**BEAT, "sequence": sequence, "lease": "00bb", "phase": "restoring"})
+        told = [await listener.heard() for listener in (old, new)]
+        beats = [report.beat for report in told if report is not None and report.beat is not None]
+        assert [(beat.lease, beat.sequence, beat.phase) for beat in beats] == [
+            ("00aa", sequence, "running"),
+            ("00bb", sequence, "restoring"),
+        ]
 
 
 @pytest.mark.parametrize(
@@ -134,7 +152,7 @@ async def test_what_another_lease_says_is_no_beat_and_its_failure_no_end(server:
     ],
 )
 async def test_what_is_no_beat_counts_as_not_there(server: S3Server, junk: object) -> None:
-    await put(server, "beat.json", junk)
+    await put(server, "beat-00aa.json", junk)
     await put(server, "end.json", {**END, "code": 256})
     found = await Listener(server.place()).heard()
     assert found is not None
@@ -160,15 +178,15 @@ async def test_last_lines_come_without_control_characters(server: S3Server) -> N
     assert found is not None
     assert found.end is not None
     assert [line.isprintable() for line in found.end.last_lines] == [True, True]
-    assert len(found.end.last_lines[1]) == mailbox.MOST_LINE
+    assert len(found.end.last_lines[1]) == guard_reader.MOST_LINE
 
 
 async def test_a_bucket_that_is_away_changes_nothing_and_is_told_once(server: S3Server) -> None:
-    await put(server, "beat.json", BEAT)
+    await put(server, "beat-00aa.json", BEAT)
     listener = Listener(server.place())
     before = await listener.heard()
     assert before is not None
-    listener.target = MailboxTarget("00aa", S3Server("http://127.0.0.1:9").place(), FOLDER, is_urgent=False)
+    listener.target = GuardTarget("00aa", S3Server("http://127.0.0.1:9").place(), FOLDER, is_urgent=False)
     with capture_logs() as logged:
         assert await listener.heard() == before
         assert await listener.heard() == before
@@ -178,23 +196,23 @@ async def test_a_bucket_that_is_away_changes_nothing_and_is_told_once(server: S3
 
 async def test_at_most_so_many_are_read_at_once() -> None:
     started: list[object] = []
-    box = Mailbox(SteppedClock(builders.NOW), lambda work: _hung(work, started), lambda _: SECRET)
+    box = GuardReader(SteppedClock(builders.NOW), lambda work: _hung(work, started), lambda _: SECRET)
     place = S3Server("http://127.0.0.1:9").place()
-    await box.look([MailboxTarget(f"{number:04x}", place, FOLDER, is_urgent=False) for number in range(40)])
-    assert len(started) == mailbox.MOST_AT_ONCE
+    await box.look([GuardTarget(f"{number:04x}", place, FOLDER, is_urgent=False) for number in range(40)])
+    assert len(started) == guard_reader.MOST_AT_ONCE
     await box.close()
 
 
 async def test_after_a_start_more_leases_than_are_read_at_once_are_all_read_in_the_first_look(
     server: S3Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mailbox, "FIRST_PATIENCE_SECONDS", 60.0)  # For a machine with much else to do.
-    leases = [f"{number:02x}" for number in range(mailbox.MOST_AT_ONCE + 4)]
+    monkeypatch.setattr(guard_reader, "FIRST_PATIENCE_SECONDS", 60.0)  # For a machine with much else to do.
+    leases = [f"{number:02x}" for number in range(guard_reader.MOST_AT_ONCE + 4)]
     note = {"version": 1, "silent_seconds": 21_600, "written": 1}
     for lease in leases:
         await put(server, f"deadman-{lease}.json", {**note, "lease": lease})
-    box = Mailbox(SteppedClock(builders.NOW), asyncio.create_task, lambda _: SECRET)
-    await box.look([MailboxTarget(lease, server.place(), FOLDER, is_urgent=False) for lease in leases])
+    box = GuardReader(SteppedClock(builders.NOW), asyncio.create_task, lambda _: SECRET)
+    await box.look([GuardTarget(lease, server.place(), FOLDER, is_urgent=False) for lease in leases])
     assert sorted(lease for lease, report in box.reports.items() if report.switch) == leases
 
 
@@ -220,6 +238,52 @@ def test_only_leases_that_ran_in_a_known_run_are_listened_to() -> None:
     memory = Memory(leases={lease.lease_id: lease for lease in (held, *others)})
     memory.guard_runs = [GuardRun(held.slot, 1, "train", "d1", builders.NOW)]
     known = memory.recollection(builders.NOW)
-    (found,) = mailbox.targets(known, [work], "f1")
+    (found,) = guard_reader.targets(known, [work], "f1")
     assert (found.lease, found.folder, str(found.place)) == (held.intent_id, FOLDER, "s3://runs/train")
-    assert mailbox.targets(known, [builders.workload()], "f1") == ()
+    assert guard_reader.targets(known, [builders.workload()], "f1") == ()
+
+
+CHECK = {"version": 1, "lease": "00aa", "tool": "ok", "gpu_count": 1, "gpus": [{"name": "NVIDIA\x1b[2J A100"}], "x": {}}
+
+
+async def test_the_check_of_a_host_is_read_cleaned_and_only_where_it_is_wanted(server: S3Server) -> None:
+    await put(server, "acceptance-00aa.json", CHECK)
+    told = await Listener(server.place(), is_checked=True).heard()
+    assert told is not None
+    assert told.acceptance is not None
+    assert (told.acceptance.gpu_count, len(told.acceptance.gpus)) == (1, 1)
+    assert "\x1b" not in str(told.acceptance.gpus[0].name)
+    unasked, other = (
+        await Listener(server.place()).heard(),
+        await Listener(server.place(), "00bb", is_checked=True).heard(),
+    )
+    assert unasked is not None
+    assert other is not None
+    assert (unasked.acceptance, other.acceptance) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [
+        b"",
+        b"[" * 60_000,
+        {**CHECK, "version": 2},
+        {**CHECK, "lease": "00bb"},
+        {**CHECK, "gpu_count": -1},
+        {**CHECK, "gpu_count": 1e308},
+        {**CHECK, "gpus": [{"memory_mb": 1e308}]},
+        {**CHECK, "gpus": [{}] * 17},
+        {**CHECK, "gpus": [{"name": "a" * 65}]},
+        {**CHECK, "took_seconds": -1},
+        {**CHECK, "matmul_tflops": -1},
+        {**CHECK, "cuda_starts": "yes"},
+        {**CHECK, "script": {"code": 1000}},
+        {**CHECK, "script": {"code": 1, "last_line": "a" * 201}},
+    ],
+    ids=str,
+)
+async def test_a_check_of_another_shape_counts_as_not_there(server: S3Server, junk: object) -> None:
+    await put(server, "acceptance-00aa.json", junk)
+    found = await Listener(server.place(), is_checked=True).heard()
+    assert found is not None
+    assert found.acceptance is None

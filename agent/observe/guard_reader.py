@@ -24,13 +24,14 @@ from agent.clock import Clock
 from agent.domain.fleet import MarketView
 from agent.domain.market.instance import InstanceState
 from agent.domain.record.lease import LeaseState
+from agent.domain.work.acceptance_report import AcceptanceReport
 from agent.domain.work.guard_report import GuardBeat, GuardEnd, GuardReport, GuardSwitch
-from agent.domain.work.guard_terms import Bucket
+from agent.domain.work.guard_terms import Accept, Bucket
 from agent.domain.work.workload import Workload
 from agent.ledger.memory import Recollection
 from agent.markets import text
 
-log = structlog.get_logger("gpubid.mailbox")
+log = structlog.get_logger("gpubid.guard_reader")
 
 PATIENCE_SECONDS = 0.5
 FIRST_PATIENCE_SECONDS = 5.0
@@ -46,17 +47,17 @@ MOST_BYTES = 1 << 16
 MOST_LINE = 200
 END = "end.json"
 
-T = TypeVar("T", GuardBeat, GuardEnd, GuardSwitch)
+T = TypeVar("T", GuardBeat, GuardEnd, GuardSwitch, AcceptanceReport)
 Spawn = Callable[[Coroutine[Any, Any, GuardReport | None]], asyncio.Task[GuardReport | None]]
 Reports = Mapping[str, GuardReport]
 """By the id of the intent that rented the lease."""
 
 
 @dataclass(frozen=True, slots=True)
-class MailboxTarget:
+class GuardTarget:
     """One lease whose guard is listened to; `is_urgent` where its end is waited for.
 
-    `asked_at` is when it was last asked for a checkpoint.
+    `asked_at` is when it was last asked for a checkpoint, `is_checked` whether its guard checks the host.
     """
 
     lease: str
@@ -64,11 +65,12 @@ class MailboxTarget:
     folder: str
     is_urgent: bool
     asked_at: datetime | None = None
+    is_checked: bool = False
 
 
 def targets(
     known: Recollection, workloads: Iterable[Workload], fleet_id: str, views: Iterable[MarketView] = ()
-) -> tuple[MailboxTarget, ...]:
+) -> tuple[GuardTarget, ...]:
     """Return the leases that may have a guard at work, or had one a moment ago.
 
     One that ran and is not listed as running now is urgent: its last checkpoint says what a loss took.
@@ -86,11 +88,13 @@ def targets(
             folder = run.folder(fleet_id)
             has_just_stopped = held.state is LeaseState.RUNNING and (held.market, held.instance_id) in stopped
             is_urgent = held.interrupted_by is not None or has_just_stopped
-            found.append(MailboxTarget(held.intent_id, place, folder, is_urgent, held.checkpoint_asked_at))
+            is_checked = work is not None and work.guard is not None and work.guard.accept is not Accept.OFF
+            asked_at = held.checkpoint_asked_at
+            found.append(GuardTarget(held.intent_id, place, folder, is_urgent, asked_at, is_checked))
     return tuple(found)
 
 
-class Mailbox:
+class GuardReader:
     """Listens to guards."""
 
     def __init__(self, clock: Clock, spawn: Spawn, secret: Callable[[str], str]) -> None:
@@ -105,7 +109,7 @@ class Mailbox:
         self.reports: Reports = {}
         """The last reports; another mapping whenever one of them changed."""
 
-    async def look(self, wanted: Sequence[MailboxTarget]) -> None:
+    async def look(self, wanted: Sequence[GuardTarget]) -> None:
         """Start the readings that are due, wait a moment, and keep the last reports of these leases.
 
         After a start all are read for the first time: as many rounds as the first patience has time for.
@@ -122,7 +126,12 @@ class Mailbox:
             if now() >= until or leases <= self._asked.keys():
                 return
 
-    def _begin(self, wanted: Iterable[MailboxTarget]) -> None:
+    @property
+    def spoken(self) -> frozenset[str]:
+        """The intents of leases whose guard was heard."""
+        return frozenset(lease for lease, report in self.reports.items() if report.beat is not None)
+
+    def _begin(self, wanted: Iterable[GuardTarget]) -> None:
         for target in wanted:
             if self._is_due(target) and len(self._running) < MOST_AT_ONCE:
                 self._asked[target.lease] = self._clock.monotonic()
@@ -135,7 +144,7 @@ class Mailbox:
         await asyncio.gather(*self._running.values(), return_exceptions=True)
         self._running.clear()
 
-    def _is_due(self, target: MailboxTarget) -> bool:
+    def _is_due(self, target: GuardTarget) -> bool:
         if target.lease in self._running:
             return False
         last = self._asked.get(target.lease)
@@ -156,14 +165,15 @@ class Mailbox:
         if reports != self.reports:
             self.reports = reports
 
-    async def _read(self, target: MailboxTarget) -> GuardReport | None:
+    async def _read(self, target: GuardTarget) -> GuardReport | None:
         """Return what the bucket tells of a lease, or None if it did not tell all of it."""
         began = self._clock.now()
         try:
             client = self._client(target.place)
-            beat, _ = await _object(client, f"{target.folder}/beat.json", GuardBeat)
+            beat, _ = await _object(client, f"{target.folder}/beat-{target.lease}.json", GuardBeat)
             end, unread = await _end(client, target)
             switch = await _switch(client, target)
+            acceptance = await _acceptance(client, target)
         except Exception as error:  # noqa: BLE001 - a key that is missing or wrong, and whatever a store may do
             self._note_away(target.place, error)
             return None
@@ -171,7 +181,7 @@ class Mailbox:
         beat = beat if beat is not None and beat.lease == target.lease else None
         before = self.reports.get(target.lease)
         changed, seen = _changed_at(before, beat, began), _seen_at(before, beat, began)
-        return GuardReport(began, beat, changed, _cleaned(end), unread, seen, switch)
+        return GuardReport(began, beat, changed, _cleaned(end), unread, seen, switch, acceptance)
 
     def _client(self, place: Bucket) -> BucketClient:
         """Return the client of a bucket, made anew when its key has changed."""
@@ -188,7 +198,7 @@ class Mailbox:
             log.warning("bucket.away", bucket=str(place), reason=said)
 
 
-async def _end(client: BucketClient, target: MailboxTarget) -> tuple[GuardEnd | None, str]:
+async def _end(client: BucketClient, target: GuardTarget) -> tuple[GuardEnd | None, str]:
     """Return the final end of the run or else that of the lease, and the name of one that is there but unreadable.
 
     Raises:
@@ -204,13 +214,36 @@ async def _end(client: BucketClient, target: MailboxTarget) -> tuple[GuardEnd | 
     return end, name if is_unread else ""
 
 
-async def _switch(client: BucketClient, target: MailboxTarget) -> GuardSwitch | None:
+async def _switch(client: BucketClient, target: GuardTarget) -> GuardSwitch | None:
     """Return the note of a dead man's switch that fired.
 
     Raises:
         BucketAway: nobody knows what is there.
     """
     return (await _object(client, f"{target.folder}/deadman-{target.lease}.json", GuardSwitch))[0]
+
+
+async def _acceptance(client: BucketClient, target: GuardTarget) -> AcceptanceReport | None:
+    """Return what the guard found of its host, if it was told to look.
+
+    Raises:
+        BucketAway: nobody knows what is there.
+    """
+    if not target.is_checked:
+        return None
+    found, _ = await _object(client, f"{target.folder}/acceptance-{target.lease}.json", AcceptanceReport)
+    if found is None or found.lease != target.lease:
+        return None
+    gpus = tuple(msgspec.structs.replace(each, name=_clean(each.name)) for each in found.gpus)
+    script = found.script
+    if script is not None:
+        script = msgspec.structs.replace(script, last_line=text.clean(script.last_line, MOST_LINE))
+    told = {"driver": _clean(found.driver), "cuda_error": _clean(found.cuda_error)}
+    return msgspec.structs.replace(found, gpus=gpus, script=script, **told)
+
+
+def _clean(name: str | None) -> str | None:
+    return None if name is None else text.clean(name, MOST_LINE)
 
 
 async def _object(client: BucketClient, path: str, kind: type[T]) -> tuple[T | None, bool]:

@@ -10,7 +10,7 @@ from agent.ledger.store import Ledger
 from agent.observe.poller import Poller
 
 
-class Overseer:
+class BillingWatch:
     """Keeps the findings of the last pass (`seen`) and how each market's last compared day differed (`drifts`)."""
 
     def __init__(self, ledger: Ledger, pollers: Sequence[Poller], clock: Clock) -> None:

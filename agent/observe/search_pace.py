@@ -1,0 +1,53 @@
+"""When the offers of one market are searched again for a workload: at once for a new choice, ever more rarely after.
+
+Invariants:
+1. Only another choice, or the end of what forbade rents, brings a search before its time; what begins to forbid none.
+2. Bars that end again and again bring one early search in `EARLY_EVERY` at most, and do not end the back-off.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+ASK_AGAIN = (15.0, 30.0, 60.0, 120.0, 240.0, 480.0, 600.0)
+"""Seconds between searches for the same unmet need: search rows are rationed by the day."""
+EARLY_EVERY = 60.0
+"""Seconds between searches because a bar ended: a market's clock may be just off in every other answer."""
+
+
+@dataclass(slots=True)
+class _Asked:
+    """The last search and the last early one for a choice, and what has forbidden rents since the last."""
+
+    key: tuple[str, ...]
+    at: float
+    tries: int
+    early_at: float
+    barred: frozenset[str]
+
+
+class SearchPace:
+    """The searches for each workload at one market."""
+
+    def __init__(self) -> None:
+        """Remember none."""
+        self._asked: dict[str, _Asked] = {}
+
+    def is_due(self, workload: str, key: tuple[str, ...], bars: Collection[str], now: float) -> bool:
+        """Return whether to search now, and count it then; `bars` are what forbids rents at the market."""
+        asked = self._asked.get(workload)
+        if asked is None or asked.key != key:
+            self._asked[workload] = _Asked(key, now, 1, float("-inf"), frozenset(bars))
+            return True
+        asked.barred |= frozenset(bars)
+        is_early = bool(asked.barred - frozenset(bars)) and now - max(asked.at, asked.early_at) >= EARLY_EVERY
+        if not is_early and now - asked.at < ASK_AGAIN[min(asked.tries, len(ASK_AGAIN)) - 1]:
+            return False
+        is_rare = now - asked.early_at >= ASK_AGAIN[-1]
+        asked.tries = 1 if is_early and is_rare else asked.tries + 1
+        asked.early_at = now if is_early else asked.early_at
+        asked.at, asked.barred = now, frozenset(bars)
+        return True
+
+    def keep(self, workloads: Collection[str]) -> None:
+        """Forget every other workload: its next need is a new one."""
+        self._asked = {name: asked for name, asked in self._asked.items() if name in workloads}

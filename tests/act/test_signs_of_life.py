@@ -1,0 +1,121 @@
+"""Whose guards get signs of life, and where: adopted and renamed leases, two in one slot, and many of them."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.act.guarding import signs_of_life
+from agent.act.guarding.signs_of_life import SignsOfLife
+from agent.clock import SteppedClock
+from agent.domain.record.guard_run import GuardRun
+from agent.domain.record.lease import Lease
+from agent.domain.slot import Slot
+from agent.domain.work import kept_terms
+from agent.domain.work.workload import Workload
+from agent.ledger.memory import Memory
+from agent.ledger.store import Ledger
+from tests.support import builders, s3_server
+from tests.support.s3_server import SECRET, S3Server
+
+NOW = builders.NOW
+HOURS = timedelta(hours=1)
+
+
+@pytest.fixture
+def server() -> Iterator[S3Server]:
+    with s3_server.served() as running:
+        yield running
+
+
+def switched(hours: float | None = 6.0, **changes: Any) -> Workload:
+    made = builders.guarded(**changes)
+    assert made.guard is not None
+    return replace(made, guard=replace(made.guard, deadman=None if hours is None else hours * HOURS))
+
+
+def run(index: int = 0, number: int = 1, *, slot: str = "train", name: str = "train", ago: float = 5.0) -> GuardRun:
+    return GuardRun(Slot(slot, index), number, name, "spec", NOW - ago * HOURS)
+
+
+def folders(leases: list[Lease], runs: list[GuardRun], *works: Workload) -> dict[str, float | None]:
+    """Return the hours of the switch that is looked after in each folder."""
+    known = Memory(leases={held.lease_id: held for held in leases}, guard_runs=runs).recollection(NOW)
+    found = signs_of_life.switches(known, works, "f1")
+    return {each.folder: None if each.after is None else each.after / HOURS for each in found}
+
+
+def test_a_lease_gets_signs_in_the_folder_of_its_run_alone() -> None:
+    runs = [run(number=1), run(number=2, ago=0.5), run(1)]
+    assert folders([builders.lease(guard_run=1)], runs, switched()) == {"f1/train/0/1": 6.0}
+    assert folders([builders.lease()], runs, builders.workload()) == {}
+
+
+def test_an_adopted_lease_gets_signs_wherever_its_container_may_look() -> None:
+    # A later run than the first began after its container.
+    runs = [run(), run(number=2, ago=2.0), run(number=3, ago=0.5), run(1), run(slot="other", name="other")]
+    adopted = builders.lease(opened_at=NOW - HOURS)
+    assert folders([adopted], runs, switched()) == {"f1/train/0/2": 6.0, "f1/train/1/1": 6.0}
+
+
+def test_a_lease_of_a_renamed_workload_gets_them_in_the_folder_of_the_old_name() -> None:
+    renamed = switched(name="fit", was="train")
+    held = builders.lease(slot=Slot("fit", 0), guard_run=1)
+    assert folders([held], [run(), run(slot="fit")], renamed) == {"f1/train/0/1": 6.0}
+
+
+def test_of_two_leases_in_one_folder_the_switch_that_fires_first_counts() -> None:
+    rents = [kept_terms.recorded(builders.lease(n, guard_run=1), switched(hours)) for n, hours in enumerate([24, 1])]
+    never = kept_terms.recorded(builders.lease(3, guard_run=1), switched(None))
+    for leases in (rents, rents[::-1], [never, *rents], [*rents, never]):
+        assert folders(leases, [run()], switched(12)) == {"f1/train/0/1": 1.0}
+    assert folders([never], [run()], switched(12)) == {"f1/train/0/1": None}
+
+
+def test_a_lease_whose_rent_recorded_no_switch_has_that_of_the_file() -> None:
+    older = '{"is_batch":false,"endpoint":"e","bucket":"b","prefix":"p","done_codes":[0]}'
+    for terms in (None, older):
+        held = builders.lease(guard_run=1, guard_terms=terms)
+        assert folders([held], [run()], switched(12)) == {"f1/train/0/1": 12.0}
+
+
+async def test_a_switch_whose_last_sign_nobody_knows_may_fire_at_any_time(tmp_path: Path) -> None:
+    clock = SteppedClock(NOW)
+    ledger = await Ledger.open(tmp_path / "ledger.sqlite", clock=clock, fleet_id="f1")
+    try:
+        async with ledger.transaction() as tx:
+            tx.open_lease(builders.lease(guard_run=1))
+            tx.begin_run(run())
+        signs = SignsOfLife(ledger, clock, asyncio.create_task, lambda _: SECRET)
+        signs.look([switched()])
+        assert signs.fires() == ((Slot("train", 0), None, "stops"),)
+    finally:
+        await ledger.close()
+
+
+async def test_an_absence_reaches_every_switch_however_many_there_are(tmp_path: Path, server: S3Server) -> None:
+    count, clock = 3 * signs_of_life.MOST_AT_ONCE + 2, SteppedClock(NOW)
+    place = server.place()
+    made = switched(slots=count)
+    assert made.guard is not None
+    work = replace(made, guard=replace(made.guard, bucket=place))
+    ledger = await Ledger.open(tmp_path / "ledger.sqlite", clock=clock, fleet_id="f1")
+    try:
+        async with ledger.transaction() as tx:
+            for index in range(count):
+                tx.open_lease(builders.lease(index, slot=Slot("train", index), guard_run=1))
+                tx.begin_run(run(index))
+        signs = SignsOfLife(ledger, clock, asyncio.create_task, lambda _: SECRET)
+        said = await signs.spread([work])
+        assert said == f"{count} of {count} dead man's switch(es) can read it in their buckets"
+        names = [name for name in await asyncio.to_thread(server.names) if name.endswith("/alive.json")]
+        assert len(names) == count
+        told = json.loads(await asyncio.to_thread(server.get, names[0]))
+        assert (told["written"], told["absent_seconds"]) == (int(NOW.timestamp()), 0)
+    finally:
+        await ledger.close()

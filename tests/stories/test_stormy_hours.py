@@ -1,0 +1,216 @@
+"""Stormy hours: three pieces of work under guards in a bidding war, each loss a SIGKILL; all end as if there were none.
+
+Daemon, guards and work are programs, and talk to market and bucket over TCP, on clocks that run thirty times as fast.
+The market is simulated.
+"""
+
+import asyncio
+import contextlib
+import dataclasses
+import itertools
+import json
+import re
+import shlex
+from collections.abc import AsyncIterator, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.simulator import climate
+from agent.simulator.market_server import Simulator
+from agent.simulator.processes.container_process import ContainerProcess, Start
+from agent.simulator.simulated_clock import ScaledClock
+from agent.simulator.vast.world import World
+from tests.support import guarded_fleet, programs, s3_servers, trainer
+from tests.support.guarded_fleet import GuardedFleet, OwnRoots
+from tests.support.market import START
+from tests.support.programs import LIVE
+from tests.support.s3_server import S3Server
+
+SPEED = 30.0
+SLOTS = 3
+PAUSE_SECONDS = 0.1
+"""Of our time: a step is about three seconds of the market's."""
+STEP_SECONDS = PAUSE_SECONDS * SPEED
+DISK = "/disk-of-the-instance"
+"""In the configuration: a real container's disk has one path everywhere, each simulated one has its own."""
+LOOK_SECONDS = 60.0
+"""Of the market's time, two seconds of ours: a guard's looks and a busy machine add so much to a loss."""
+OVERTIME = 4.0
+"""Work that is lost and done again may take so many times as long as without any loss."""
+AFTERWARDS_SECONDS = 900.0
+BIDS = """\
+strategy = "patient"
+on_demand_if_cheaper = false
+leave_after = "never"
+"""
+"""What is on demand is never lost, and none leaves by itself."""
+CHANGES = (
+    ('poll = "5s"', 'poll = "15s"'),
+    ("slots = 1", f"slots = {SLOTS}"),
+    ('at = "remote"', 'at = "remote", takes = "10s"'),
+    ('strategy = "patient"', 'strategy = "bids"'),
+    ("[ledger]", '[strategies]\ndirectory = "strategies"\n[ledger]'),
+)
+GUARD = """\
+kind = "batch"
+command = {command}
+[workloads.train.guard]
+paths = ["{disk}/work"]
+complete = "state.json"
+bucket = "s3://runs/train"
+endpoint = "{endpoint}"
+credential = "train_bucket"
+"""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Run:
+    """One start of the work in a slot: when it had done which step, and the longest time between its checkpoints."""
+
+    slot: str
+    path: Path
+    interval_seconds: float
+
+    def steps(self) -> list[tuple[int, float]]:
+        """Return each step it did with the moment of ours; the first is where it began."""
+        lines = self.path.read_text().splitlines(keepends=True) if self.path.exists() else []
+        words = (line.split() for line in lines if line.endswith("\n"))
+        return [(int(step), float(at)) for step, at in words]
+
+
+class WitnessedDisks(OwnRoots):
+    """Containers whose disk stands where the configuration says, and whose work writes down each step beside it."""
+
+    def __init__(self, clock: ScaledClock, place: Path) -> None:
+        super().__init__(clock, speed=SPEED, folder=place / "disks", isolates=True, most_running=2 * SLOTS)
+        self._place = place
+        self.runs: list[Run] = []
+
+    def start(self, process: ContainerProcess, start: Start, **more: Any) -> None:
+        def own(text: str) -> str:
+            return text.replace(DISK, str(process.place))
+
+        witness = self._place / f"steps-{len(self.runs)}"
+        env = {name: own(text) for name, text in start.env.items()}
+        env |= {"WITNESS": str(witness)}
+        told = json.loads(env["GPUBID_GUARD"])
+        self.runs.append(Run(_slot(told), witness, _longest_interval(env)))
+        super().start(process, Start([own(word) for word in start.command], own(start.script), env), **more)
+
+
+def _slot(told: Mapping[str, Any]) -> str:
+    root: str = told["bucket"]["root"]
+    return root.split("/")[-2]
+
+
+def _longest_interval(env: Mapping[str, str]) -> float:
+    by_age = (pair.partition(":")[2] for pair in env["GPUBID_CHECKPOINT_BY_AGE"].split())
+    return max(map(float, [env["GPUBID_CHECKPOINT_SECONDS"], *by_age]))
+
+
+@dataclasses.dataclass(frozen=True)
+class Storm(GuardedFleet):
+    """A guarded fleet, and what its work did."""
+
+    registry: WitnessedDisks
+
+    def slots(self) -> dict[str, list[Run]]:
+        """Return the starts that did any work, by slot."""
+        runs = sorted((run for run in self.registry.runs if run.steps()), key=lambda run: run.slot)
+        return {slot: list(found) for slot, found in itertools.groupby(runs, key=lambda run: run.slot)}
+
+    async def objects(self, part: str) -> Iterator[Any]:
+        """Return the notes whose name has a part."""
+        names = [name for name in await asyncio.to_thread(self.server.names) if re.search(part, name)]
+        return iter([json.loads(await asyncio.to_thread(self.server.get, name)) for name in names])
+
+    async def done(self) -> int:
+        return sum(bool(note["done"]) for note in await self.objects(r"/end\.json$"))
+
+    def losses(self) -> int:
+        """Return how often work was lost without a word."""
+        ((count,),) = self.rows(
+            "SELECT count(*) FROM events WHERE kind IN ('lease.interrupted', 'lease.ended') AND cause IS NOT NULL"
+        )
+        return int(count)
+
+
+@contextlib.asynccontextmanager
+async def storm(place: Path, seed: int, steps: int) -> AsyncIterator[Storm]:
+    clock = ScaledClock(START, SPEED)
+    environment = guarded_fleet.environment(place, clock, SPEED)
+    registry = WitnessedDisks(clock, place)
+    world = World(climate.named("real_processes"), seed=seed, start=START, hosts=60)
+    with s3_servers.running("moto", place / "store") as store:
+        server = S3Server(store.url)
+        async with Simulator(world, clock, seed=seed, processes=registry) as simulator:
+            quoted = json.dumps(shlex.join(trainer.command(f"{DISK}/work", steps, PAUSE_SECONDS)))
+            guard = GUARD.format(command=quoted, disk=DISK, endpoint=server.url)
+            live = LIVE.format(url=simulator.vast_url)
+            for old, new in CHANGES:
+                assert old in live
+                live = live.replace(old, new)
+            (place / "strategies").mkdir(parents=True)
+            (place / "strategies" / "bids.toml").write_text(BIDS)
+            (place / "agent.toml").write_text(live + guard)
+            # Its first answer takes a second, and half a minute on these clocks.
+            await asyncio.to_thread(server.names)
+            async with programs.daemon(place, **environment):
+                yield Storm(place, simulator, server, registry)
+
+
+async def weathered(place: Path, seed: int, hours: float) -> int:
+    """Let the work of so many hours in each slot end, judge it, and return how many losses it had."""
+    steps = round(hours * 3600 / STEP_SECONDS)
+    async with storm(place, seed, steps) as it:
+        until = it.now() + hours * OVERTIME * 3600
+        while await it.done() < SLOTS:
+            assert it.now() < until, f"not done: {it.slots()}"
+            await asyncio.sleep(1.0)
+        rents, starts = it.rents(), len(it.registry.runs)
+        await it.simulator.clock.sleep(AFTERWARDS_SECONDS)
+        assert (it.rents(), len(it.registry.runs)) == (rents, starts), "a run began again after its end"
+        assert [c for c in it.simulator.world.contracts.values() if c.ended is None] == []
+        for slot, runs in it.slots().items():
+            assert (slot, await _result(it, slot)) == (slot, [trainer.final(steps), steps])
+            for before, after in itertools.pairwise(runs):
+                _judge(before, after, await _upload_seconds(it))
+        return it.losses()
+
+
+def _judge(before: Run, after: Run, upload_seconds: float) -> None:
+    """What was done before the loss and is done again took at most an interval and an upload."""
+    did, (began, _) = before.steps(), after.steps()[0]
+    assert began >= did[0][0], "a checkpoint that was restored before is not there any more"
+    again = [at for step, at in did if step >= began]
+    lost_seconds = (again[-1] - again[0]) * SPEED if again else 0.0
+    assert lost_seconds <= before.interval_seconds + upload_seconds + LOOK_SECONDS, (before, after)
+
+
+async def _upload_seconds(it: Storm) -> float:
+    return max([beat["upload_seconds"] or 0.0 for beat in await it.objects(r"/beat-[^/]*\.json$")], default=0.0)
+
+
+async def _result(it: Storm, slot: str) -> list[int]:
+    (latest,) = await it.objects(rf"/{slot}/1/latest\.json$")
+    (state,) = await it.objects(re.escape(latest["manifest"].removesuffix(".json")) + r"/0/state\.json$")
+    return list(state[:2])
+
+
+@pytest.mark.long(180)
+async def test_an_hour_of_storm_changes_no_result(tmp_path: Path) -> None:
+    assert await weathered(tmp_path, seed=6, hours=0.5) > 0, "no loss: this proves nothing"
+
+
+@pytest.mark.nightly
+@pytest.mark.long(2400)
+async def test_six_hours_of_storm_change_no_result(tmp_path: Path) -> None:
+    two = asyncio.Semaphore(2)
+
+    async def one(seed: int) -> int:
+        async with two:
+            return await weathered(tmp_path / str(seed), seed, hours=6.0)
+
+    assert sum(await asyncio.gather(*map(one, range(1, 6)))) > 0

@@ -1,0 +1,53 @@
+"""A fleet whose leases run real work under guards: daemon and containers are programs, on clocks that run fast."""
+
+import contextlib
+import dataclasses
+import sqlite3
+import time
+from pathlib import Path
+from typing import Any
+
+from agent.simulator.market_server import Simulator
+from agent.simulator.processes.container_process import Start
+from agent.simulator.processes.process_registry import ProcessRegistry
+from agent.simulator.simulated_clock import ScaledClock
+from tests.support import stories
+from tests.support.s3_server import SECRET, S3Server
+
+
+class OwnRoots(ProcessRegistry):
+    """Containers each of which has a folder for its guard, as /var/lib is one's own in a real one."""
+
+    def start(self, process: Any, start: Start, **more: Any) -> None:
+        home = {"GPUBID_GUARD_HOME": str(process.place / "guard")}
+        super().start(process, dataclasses.replace(start, env={**start.env, **home}), **more)
+
+
+@dataclasses.dataclass(frozen=True)
+class GuardedFleet:
+    """The box of the daemon, the market with its containers, and the server of the bucket."""
+
+    place: Path
+    simulator: Simulator
+    server: S3Server
+
+    def now(self) -> float:
+        return self.simulator.clock.time()
+
+    def rents(self) -> int:
+        return sum(method == "PUT" and "/asks/" in path for _, method, path, _ in self.simulator.api.calls)
+
+    def rows(self, question: str) -> list[tuple[Any, ...]]:
+        """Ask the ledger."""
+        with contextlib.closing(sqlite3.connect(self.place / "ledger.sqlite")) as ledger:
+            return ledger.execute(question).fetchall()
+
+
+def environment(place: Path, clock: ScaledClock, speed: float) -> dict[str, str]:
+    """Return the variables of a daemon that has the clock of its market, and the key of the bucket."""
+    epoch = clock.time() - speed * time.monotonic()
+    return {
+        "PYTHONPATH": str(stories.MACHINE),
+        "STORY_CLOCK": f"{epoch!r} {speed!r} {place / 'jump'}",
+        "TRAIN_BUCKET": SECRET,
+    }
