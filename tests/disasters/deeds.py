@@ -164,14 +164,12 @@ def _mine(player: "Player") -> list[Box]:
 async def _host_gone(deed: Deed, player: "Player") -> None:
     box = _pick(_mine(player), deed.pick)
     if box is not None:
-        player.note_vanishing()
         _world(player, box).set_host_gone(box.thing.host.machine_id)
 
 
 async def _storm(_: Deed, player: "Player") -> None:
     for box in _mine(player):
         if player.stage.fate.random() < 0.6 and box.is_live:
-            player.note_vanishing()
             _world(player, box).set_host_gone(box.thing.host.machine_id)
 
 

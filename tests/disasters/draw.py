@@ -23,6 +23,8 @@ COMMITS, COMMIT_SHARE = 600, 0.02
 LOST = ("never_left", "lost_before", "lost_after", "half")
 LATE = ("slow", "too_slow")
 REFUSED = ("http_500", "http_503_after", "html_403", "throttled", "malformed", "http_401", "http_404")
+INVALID = {"vast": ("rebid", "state"), "runpod": ("state",)}
+"""The places of each market that refuse orders as invalid."""
 DEATH = ("death_before", "death_after")
 LISTING_LIES = ("id", "label", "price", "state", "host", "twice", "missing_row", "empty", "stale", "date")
 LOOK_LIES = ("price", "state", "host", "label", "http_404")
@@ -47,7 +49,7 @@ def story(seed: int) -> Story:
     """Return the story of a seed."""
     dice = random.Random(f"disaster/{seed}")
     markets = dice.choices([("vast",), ("runpod",), ("vast", "runpod")], (6, 2, 4))[0]
-    strikes = (*_strikes(dice, markets), *_commits(dice))
+    strikes = (*_strikes(dice, markets), *_commits(dice), *_invalid(seed, markets))
     return Story(
         seed,
         markets,
@@ -133,6 +135,14 @@ def _deeds(dice: random.Random) -> Iterator[Deed]:
         began = CALM_FROM - dice.randint(4, 12)
         yield Deed(began, "kill")
         yield Deed(began + 3, "lift")
+
+
+def _invalid(seed: int, markets: tuple[str, ...]) -> Iterator[Strike]:
+    """Draw stretches in which a market takes no start, no pause or no bid, by dice of their own."""
+    dice = random.Random(f"disaster/{seed}/invalid")
+    places = [(market, place) for market in markets for place in INVALID[market] if dice.random() < 0.05]
+    for market, place in places:
+        yield Strike(market, place, dice.randint(1, 4), "invalid", dice.choice((1, 2, 4, 8)))
 
 
 def _purposes(seed: int) -> Iterator[Deed]:

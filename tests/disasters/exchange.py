@@ -237,7 +237,21 @@ def _named(order: Order, wrong: str, reply: Reply) -> Reply:
     return Reply(reply.status, reply.headers, start + mark + wrong.encode() + b'"' + rest.partition(b'"')[2])
 
 
-_UNDONE = {"refused": _refuse_release, "gone": _deny}
+def _refuse_request(order: Order, strike: Strike, _: Witness) -> Reply:
+    """The market calls the request no request that it takes; nothing was done."""
+    del strike
+    if order.market == "vast":
+        return Reply(
+            400, CIMultiDict(), b'{"success":false,"error":"invalid_args","msg":"error 400/3467: Invalid args"}'
+        )
+    return Reply(
+        422, CIMultiDict(), b'{"title":"Unprocessable Entity","status":422,"detail":"Request validation failed."}'
+    )
+
+
+_UNDONE = {"refused": _refuse_release, "gone": _deny, "invalid": _refuse_request}
+UNHEARD = BEFORE | _UNDONE.keys()
+"""Faults of an order that the market never gets."""
 _REWORDED = {"wrong_id": _wrong_id, "refused_with_id": _refused_with_id, "no_id": _no_id}
 
 

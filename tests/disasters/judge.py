@@ -6,6 +6,7 @@ from pathlib import Path
 
 from agent.app import App
 from agent.config.settings import Config
+from agent.domain.record.lease import LeaseState
 from agent.domain.work.workload import Workload
 from tests.disasters.draw import ENDLESS, NO_NUMBER
 from tests.disasters.orders import Order
@@ -39,12 +40,17 @@ class Judge:
         self.known = Known()
         self._readings = Readings()
         self.writes = Writes(truth, self._readings)
-        self.releases = Releases(truth, lambda work: work in self._ordered, lambda: self._is_counted_capped)
+        self.releases = Releases(
+            truth, story.works, lambda work: work in self._ordered, lambda: self._is_counted_capped
+        )
         self.money = Money(truth, story.poll, self._readings)
         self.stopping = Stopping()
         self.slots = Slots()
         self.faults = Faults()
-        self.vanished_at = -FAULT_SECONDS
+        self._vanished_at = -FAULT_SECONDS
+        self._is_vanishing_unseen = False
+        self._lacked: frozenset[tuple[str, str]] = frozenset()
+        self._lacked_by: App | None = None
         self.killed_at: float | None = None
         self.calm_since: float | None = None
 
@@ -73,14 +79,19 @@ class Judge:
             self.money.hear_own(order)
         if is_second and order.kind == "release":
             # What another daemon ends has vanished from the listings of ours.
-            self.vanished_at = self._truth.now
+            self.hear_vanishing()
             self.faults.share(self._truth.now)
 
     def hear(self, now: float, strike: Strike, order: Order | None) -> None:
         """See what went wrong with the answer to an order, or with a commit."""
-        self.releases.hear(now, strike)
+        self.known.hear(now, strike)
+        self.releases.hear(now, strike, order)
         self.faults.hear(now, strike)
         self.money.hear(strike, order)
+
+    def hear_vanishing(self) -> None:
+        """See that instances vanish from a listing falsely, or by another daemon."""
+        self._vanished_at, self._is_vanishing_unseen = self._truth.now, True
 
     def hear_rise(self, box: Box) -> None:
         """See that a person accepts at the market what a host asks for more, before the market acts on it."""
@@ -98,6 +109,11 @@ class Judge:
         # What is named by no workload any more was given up by an edited file.
         self._ordered = ordered
         self._watch_cap(sight, config)
+        if self._is_vanishing_unseen:
+            # Patience begins with the first listing: what vanishes while nobody looks is missed later.
+            self._vanished_at = sight.now
+            self._is_vanishing_unseen = not all(map(sight.saw_truly, sight.fresh))
+        self._watch_vanishing(sight)
         self.money.see(sight)
         self.releases.see(sight.now)
         self.releases.look(sight)
@@ -138,7 +154,21 @@ class Judge:
         most = sight.app.rules.caps.instances
         if most is not None and sum(lease.is_open for lease in sight.leases) >= most:
             return "the cap on instances"
-        return "a market fault" if sight.now - self.vanished_at < FAULT_SECONDS else ""
+        return "a market fault" if sight.now - self._vanished_at < FAULT_SECONDS else ""
+
+    def _watch_vanishing(self, sight: Sight) -> None:
+        """See whether several that are no more are missed together; a new process has forgotten that it missed them."""
+        missed = (lease for lease in sight.leases if lease.is_proven and lease.state is not LeaseState.RELEASING)
+        places = ((lease.market, lease.instance_id) for lease in missed if sight.saw_truly(lease.market))
+        lacked = frozenset(place for place in places if place in self._truth.boxes and self._is_over(place))
+        before = self._lacked if sight.app is self._lacked_by else frozenset()
+        for market in {market for market, _ in lacked - before}:
+            if sum(place[0] == market for place in lacked - before) > 1:
+                self._vanished_at = sight.now
+        self._lacked, self._lacked_by = lacked, sight.app
+
+    def _is_over(self, place: tuple[str, str]) -> bool:
+        return not self._truth.boxes[place].is_live
 
     def _watch_cap(self, sight: Sight, config: Config) -> None:
         """See whether this day has crossed its cap: by what it really cost, or as the ledger counts it (point 4)."""

@@ -15,7 +15,6 @@ from typing import Any
 from agent.app import App
 from agent.config.settings import Config
 from agent.cycle import Pass
-from agent.domain.market import gpu
 from agent.domain.work.workload import Workload
 from agent.ledger.ledger_errors import LedgerError
 from agent.simulator.market_model import RentTerms
@@ -23,6 +22,7 @@ from tests.disasters import deeds, exchange, stage
 from tests.disasters.exchange import Death, Process
 from tests.disasters.judge import Judge
 from tests.disasters.orders import Order
+from tests.disasters.points.room import Room
 from tests.disasters.sight import Broken, Sight
 from tests.disasters.story import CALM_FROM, Deed, Story, Strike
 from tests.disasters.truth import Truth
@@ -36,9 +36,6 @@ CALM_SECONDS = 3.2 * 3600
 MOST_CALM_CYCLES = 150
 MOST_HURRIED_CYCLES = 60
 """So many cycles of the good weather follow soon on a busy one; after that time goes on whoever writes."""
-ROOM = 1.3
-"""An ask so far under the price of a workload has room for disk, loading and a bid's headroom."""
-OWNERS_TO_SPREAD_OVER = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +123,7 @@ class Player:
     # --- fate -------------------------------------------------------------------------------------------------------
     def note_vanishing(self) -> None:
         """Remember that instances vanish from a listing, truly or not."""
-        self.judge.vanished_at = self.stage.clock.time()
+        self.judge.hear_vanishing()
 
     def begin_kill(self) -> None:
         """Remember that all spending has to stop."""
@@ -361,22 +358,10 @@ class Player:
         return self.judge.look(sight, self.config, self.ordered, self._can_run)
 
     def _can_run(self, work: Workload) -> bool:
-        """Return whether Vast has room for one more slot of a workload, also for a strategy that spreads owners."""
-        world = self.stage.simulator.world
+        """Return whether Vast has room for one more slot of a workload."""
         if not work.may_use("vast") or "vast" not in self.story.markets:
             return False
-        held = {contract.slice.machine_id for contract in world.live_contracts()}
-        owners = {contract.host.owner_id for contract in world.live_contracts()}
-        free = {
-            slice_.host.owner_id
-            for slice_ in world.listed()
-            if slice_.num_gpus == 1
-            and slice_.machine_id not in held
-            and gpu.model(slice_.host.gpu.name) in work.requirements.gpu_models
-            and world.true_floor(slice_) is not None
-            and world.ask(slice_) * ROOM < work.max_price.dollars
-        }
-        return len(free - owners) >= OWNERS_TO_SPREAD_OVER
+        return Room(self.stage.simulator.world, work).is_enough
 
     # --- the ledger's thread ----------------------------------------------------------------------------------------
     def _on_thread(self, name: str, work: Callable[..., Any]) -> Any:

@@ -9,15 +9,19 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import msgspec
 import pytest
 import structlog
 
+from agent.decide import slots
 from agent.decide.accounting.meter import Charge
 from agent.decide.facts import LeaseChanged
-from agent.decide.reconcile import absence, agreed_rate, outcomes, reconcile
+from agent.decide.moves import rests_after_writes
+from agent.decide.reconcile import absence, agreed_rate, orphans, outcomes, reconcile
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance
-from agent.domain.record.lease import Lease
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.decision import Pause, Reason, Release, Resume
 from tests.disasters import __main__ as disasters
 from tests.disasters import draw, play, regressions, shrink, tell
 from tests.disasters.sight import Broken
@@ -192,6 +196,126 @@ def test_what_its_host_ends_before_the_ledger_has_a_lease_of_it_is_not_counted()
     strikes = (Strike("vast", "listing", 2, "http_500", times=150), Strike("vast", "rent", 1, "lost_after"))
     story = dataclasses.replace(QUIET, strikes=strikes, deeds=(Deed(40, "host_gone"),))
     assert play.play(story).broken is None
+
+
+def test_a_kill_carries_out_a_release_that_was_decided_before_the_instance_ran() -> None:
+    """The market denies that there is such an instance, a person takes its label, and it runs until the kill."""
+    fates = (Deed(4, "maintenance", 32, 0.9), Deed(7, "rival", 41, 0.12), Deed(10, "relabel", 53, 0.63))
+    denied = Strike("vast", "release", 1, "gone")
+    works = (Work("w0", "batch", "patient", 1),)
+    story = Story(62212, ("vast",), works, 33.0, 0.0, 0, strikes=(denied,), deeds=(*fates, Deed(98, "kill")))
+    assert play.play(story).broken is None
+    # Another one, of what runs, has only a reason that is not true, although a kill was given before.
+    lifted = dataclasses.replace(QUIET, works=works, deeds=(Deed(30, "kill"), Deed(36, "lift")))
+    assert play.play(lifted).broken is None
+    broken = _broken_where_what_runs_is_released_as(lifted, "move_lost")
+    assert broken is not None
+    assert (broken.point, "its slot runs nowhere else" in broken.sentence) == (3, True)
+
+
+@pytest.mark.parametrize("code", ["host_full", "contract_end", "start_overdue"])
+@pytest.mark.parametrize("market", ["vast", "runpod"])
+def test_no_lease_that_listings_show_running_is_released_as_one_that_cannot_start(code: str, market: str) -> None:
+    broken = _broken_where_what_runs_is_released_as(dataclasses.replace(QUIET, markets=(market,)), code)
+    assert broken is not None
+    assert (broken.point, "true listings showed it running" in broken.sentence) == (3, True)
+
+
+def _broken_where_what_runs_is_released_as(story: Story, code: str) -> Broken | None:
+    """Play it where all that runs two hours after the program's start is released for a reason that is not true."""
+    releases = slots.releases
+
+    def moved(fleet: Fleet) -> Iterator[Release]:
+        yield from releases(fleet)
+        for held in fleet.leases:
+            if held.state is LeaseState.RUNNING and fleet.now - fleet.started_at > dt.timedelta(hours=2):
+                yield Release(held, Reason(code, "it is lost"))
+
+    with mock.patch.object(slots, "releases", moved):
+        return play.play(story).broken
+
+
+@pytest.mark.parametrize("market", ["vast", "runpod"])
+def test_orders_that_a_market_calls_invalid_are_drawn_and_played(market: str) -> None:
+    """A person's pause is refused twice, and later the start that takes it back."""
+    drawn = [strike for seed in range(SEEDS) for strike in draw.story(seed).strikes if strike.fault == "invalid"]
+    assert {(strike.market, strike.place) for strike in drawn} == {
+        ("vast", "rebid"),
+        ("vast", "state"),
+        ("runpod", "state"),
+    }
+    strikes = (Strike(market, "state", 1, "invalid", 2), Strike(market, "state", 4, "invalid"))
+    deeds = (Deed(30, "pause"), Deed(40, "resume"))
+    works = (Work("w0", "service", "ondemand", 1),)
+    story = dataclasses.replace(QUIET, markets=(market,), works=works, strikes=strikes, deeds=deeds)
+    with mock.patch.object(rests_after_writes, "after_refusal", wraps=rests_after_writes.after_refusal) as refused:
+        assert play.play(story).broken is None
+    orders = [(type(call.args[0]), call.args[1]) for call in refused.call_args_list]
+    assert orders == [(Pause, "invalid_args"), (Pause, "invalid_args"), (Resume, "invalid_args")]
+
+
+def test_what_no_look_by_its_id_can_show_is_not_to_be_known() -> None:
+    """A second daemon rents beside ours while the market refuses to show single instances (rule 18)."""
+    kinds = ("batch", "batch", "service", "service")
+    works = tuple(Work(f"w{number}", kind, "patient", 1) for number, kind in enumerate(kinds))
+    silent = Strike("vast", "look", 16, "throttled", 12, 600.0)
+    story = Story(62909, ("vast",), works, 21.0, 1.0, 3, strikes=(silent,), deeds=(Deed(103, "second", 20, 0.94),))
+    assert play.play(story).broken is None
+    with mock.patch.object(orphans, "LOOKS", 1_000):
+        broken = play.play(story).broken
+    assert broken is not None
+    assert broken.point == 1
+
+
+def test_patience_with_what_vanished_while_nobody_looked_begins_with_the_first_listing() -> None:
+    """Two hosts end while nothing of ours runs and the machine sleeps: the hour begins with the next start."""
+    works = (Work("w0", "service", "ondemand", 2),)
+    gone = Deed(101, "host_gone")
+    deeds = (Deed(100, "kill_9", amount=0.9), gone, gone, Deed(101, "sleep", amount=0.5))
+    story = dataclasses.replace(QUIET, works=works, deeds=deeds)
+    assert play.play(story).broken is None
+    with mock.patch.object(absence, "FAULT_PATIENCE", 2 * absence.FAULT_PATIENCE):
+        broken = play.play(story).broken
+    assert broken is not None
+    assert (broken.point, "is not listed" in broken.sentence) == (6, True)
+
+
+@pytest.mark.parametrize(
+    "between",
+    [(), (Deed(37, "kill_9", amount=0.7),)],
+    ids=["while listed", "while no daemon runs"],
+)
+def test_each_new_rate_below_the_agreed_one_is_doubted_from_the_first_listing_that_shows_it(
+    between: tuple[Deed, ...],
+) -> None:
+    """A second deposit comes before the first fall, or after it, is believed; then nobody looks for hours."""
+    works = (Work("w0", "service", "ondemand", 1),)
+    deposits = Deed(25, "prepay", amount=0.9), *between, Deed(45, "prepay", amount=0.02)
+    story = dataclasses.replace(QUIET, works=works, deeds=(*deposits, Deed(84 if between else 74, "sleep", amount=0.5)))
+    assert play.play(story).broken is None
+    with mock.patch.object(agreed_rate, "PATIENCE", dt.timedelta(hours=5)):
+        broken = play.play(story).broken
+    assert broken is not None
+    assert broken.point == 4
+
+
+def test_a_pod_whose_host_is_silent_before_anybody_lists_it_counts_at_its_rate_and_no_more() -> None:
+    works = (Work("w0", "service", "ondemand", 1),)
+    silent = tuple(Deed(cycle, "host_offline", amount=1.0) for cycle in (1, 2, 3))
+    dies = Strike("runpod", "rent", 1, "death_after")
+    story = Story(7, ("runpod",), works, 30.0, 0.0, 0, strikes=(dies,), deeds=silent)
+    assert play.play(story).broken is None
+    settle = agreed_rate.settle
+
+    def doubled(fleet: Fleet, view: MarketView, held: Lease, row: Instance, previous: dt.datetime) -> agreed_rate.Rated:
+        rated = settle(fleet, view, held, row, previous)
+        row = msgspec.structs.replace(rated.row, gpu_rate=rated.row.gpu_rate.scaled(2))
+        return dataclasses.replace(rated, row=row)
+
+    with mock.patch.object(agreed_rate, "settle", doubled):
+        broken = play.play(story).broken
+    assert broken is not None
+    assert broken.point == 4
 
 
 def test_what_ends_under_a_clock_that_is_behind_is_counted_to_the_time_of_that_clock() -> None:

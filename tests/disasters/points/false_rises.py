@@ -15,6 +15,8 @@ from tests.disasters.truth import Box, Truth
 DOUBTED_SECONDS = 900.0
 DOUBTED_LISTINGS = 3
 """How long, and in how many listings, a rise or a fall of so much is doubted."""
+QUICK = 3.0
+"""A rise of up to so many times the agreed price is doubted for those listings alone."""
 PLAUSIBLE = 1.5
 """A rate of up to so many times the agreed one counts at once."""
 
@@ -39,8 +41,10 @@ class Lie:
         self.listings += factor == self.factor
 
     def confirm(self, factor: float, now: float) -> None:
-        """See it in a look by id."""
-        is_listed_enough = self.listings >= DOUBTED_LISTINGS and now - self.since >= DOUBTED_SECONDS
+        """See a false price in a look by id: it begins the doubt of a fall anew."""
+        self.contradicted = 0.0
+        is_over = self.factor <= QUICK or now - self.since >= DOUBTED_SECONDS
+        is_listed_enough = self.listings >= DOUBTED_LISTINGS and is_over
         self.is_believed |= factor == self.factor and is_listed_enough
 
 

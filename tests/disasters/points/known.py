@@ -4,8 +4,11 @@ from collections.abc import Iterator
 
 from agent.domain.record.intent import IntentKind
 from tests.disasters.sight import Broken, Sight
+from tests.disasters.story import Strike
 
 LISTINGS = 3
+SILENCE_SECONDS = 60.0
+"""So long one answer may forbid to ask for an instance by its id, without which nothing is ours (rules 18 and 20)."""
 
 
 class Known:
@@ -13,11 +16,19 @@ class Known:
 
     def __init__(self) -> None:
         self._shown: dict[tuple[str, str], int] = {}
+        self._closed_until: dict[str, float] = {}
         self.judged = 0
+
+    def hear(self, now: float, strike: Strike) -> None:
+        """See that a market is asked too often for instances by their ids."""
+        if (strike.place, strike.fault) == ("look", "throttled"):
+            seconds = min(strike.amount, SILENCE_SECONDS) if strike.amount >= 0 else SILENCE_SECONDS
+            self._closed_until[strike.market] = max(now + seconds, self._closed_until.get(strike.market, now))
 
     def forget(self) -> None:
         """Begin anew: the process that counted is gone."""
         self._shown.clear()
+        self._closed_until.clear()
 
     def judge(self, sight: Sight) -> Iterator[Broken]:
         """Yield what nobody knows."""
@@ -34,7 +45,8 @@ class Known:
             key = (box.market, box.instance_id)
             if key in leases or label.intent_id in doubts:
                 continue
-            shown[key] = self._shown.get(key, 0) + sight.saw_truly(box.market)
+            may_look = self._closed_until.get(box.market, sight.began) <= sight.began
+            shown[key] = self._shown.get(key, 0) + (may_look and sight.saw_truly(box.market))
             if shown[key] > LISTINGS:
                 yield Broken(
                     1,

@@ -6,7 +6,6 @@ The bounds are those of ARCHITECTURE.md ("What spend may be too high by"); each 
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from agent.app import App
 from agent.clock import BELIEVED_SECONDS
@@ -18,6 +17,7 @@ from agent.ledger.file import ledger_check
 from agent.ledger.tables.spend_rows import MONTH_SEED
 from tests.disasters.orders import Order
 from tests.disasters.points.fading import Fading
+from tests.disasters.points.falls import Falls, agreed
 from tests.disasters.points.false_rises import FalseRises
 from tests.disasters.readings import Readings
 from tests.disasters.sight import Broken, Sight
@@ -30,7 +30,7 @@ UNWRITTEN_SECONDS = 60.0
 GONE_SECONDS = 120.0
 """Between the two complete listings that must lack an instance before it is believed gone."""
 FAULT_SECONDS = 3600.0
-"""The patience with several that vanished from one listing."""
+"""The patience with several that vanished from one listing: only an order counts any of it."""
 FALL_SECONDS = 900.0
 FALL_LISTINGS = 3
 """How long, and in how many listings after the first, a listed rate under the agreed one is doubted."""
@@ -59,9 +59,10 @@ class Money:
         self._open: dict[tuple[str, str], float] = {}
         self._turned: dict[tuple[str, str], tuple[float, float]] = {}
         """When each open instance first and last turned since it was seen."""
-        self._fading = Fading(poll, GONE_SECONDS + 2 * poll)
+        self._fading = Fading(poll, FAULT_SECONDS + GONE_SECONDS + 2 * poll)
         self._agreed: dict[tuple[str, str], float] = {}
-        self._doubted: dict[tuple[str, str], float] = {}
+        """The most that each instance was ever charged an hour."""
+        self._falls = Falls(truth)
         self._priced_falsely: dict[str, float] = {}
         self._adopted: set[str] = set()
         self._raised: dict[tuple[str, str], tuple[float, float]] = {}
@@ -93,7 +94,7 @@ class Money:
                 patience = self._patience(box)
                 blind = sight.now - max(since, box.thing.created)
                 self._above += self._open[key] * (blind + patience) / 3600 * SURELY
-                if patience > FAULT_SECONDS:
+                if not box.is_live and not self._is_release_known(box):
                     self._fading.begin(key, sight.now + patience, self._open[key])
                 # A cycle may read for minutes after its listing: what turned since then nobody has seen yet.
                 _, last = self._turned.pop(key)
@@ -107,8 +108,8 @@ class Money:
         passed, self._at = sight.now - self._at, sight.now
         self._dark(passed)
         self._deny(sight, passed)
-        self._over_asked(sight, passed)
-        self._above += (self._false_rises.grow(sight, passed) + self._fading.grow(sight, passed)) * SURELY
+        over = (self._false_rises, self._fading, self._falls)
+        self._above += sum(each.grow(sight, passed) for each in over) * SURELY
         self._see_raises(sight)
 
     def die(self, app: App) -> None:
@@ -121,12 +122,11 @@ class Money:
         for box, turn in self._truth.turns():
             key = (box.market, box.instance_id)
             rate = turn.rates.gpu + turn.rates.disk
+            self._agreed[key] = max(self._agreed.get(key, 0.0), rate)
             if box.label is not None:
                 # What ends or stops under a clock that is behind is counted to that clock's time.
                 self._below += max(self._rates.get(key, 0.0) - rate, 0.0) * lag / 3600 * SURELY
-                # What is gone from a silent host counted as billed before, and does so while it is missing.
-                silent = self._agreed.get(key, 0.0) if box.market == "runpod" and box.thing.is_offline else 0.0
-                rates = (self._rates.get(key, 0.0), rate, silent, self._start_rate(box))
+                rates = (self._rates.get(key, 0.0), rate, self._silent_rate(box), self._start_rate(box))
                 self._open[key] = max(self._open.get(key, 0.0), *rates)
                 self._turned[key] = (self._turned.get(key, (turn.at, 0.0))[0], turn.at)
             self._rates[key] = rate
@@ -136,7 +136,7 @@ class Money:
         for key in self._raised.keys() & self._open.keys():
             box = self._truth.boxes[key]
             disk = self._truth.rate(box) - self._truth.gpu_rate(box)
-            self._open[key] = max(self._open[key], _agreed(box) + disk)
+            self._open[key] = max(self._open[key], agreed(box) + disk)
 
     def _see_raises(self, sight: Sight) -> None:
         for key in self._raised:
@@ -144,28 +144,12 @@ class Money:
                 first, listings = self._raise_seen.get(key, (sight.now, 0))
                 self._raise_seen[key] = first, listings + 1
 
-    def _over_asked(self, sight: Sight, passed: float) -> None:
-        """Less than agreed is charged: the ask under a bid, or what a deposit leaves. It is believed late (rule 21)."""
-        for box in self._truth.live:
-            key, gpu = (box.market, box.instance_id), self._truth.gpu_rate(box)
-            if box.market != "vast" or box.label is None or not 0 < gpu < (agreed := _agreed(box)):
-                continue
-            doubted = self._doubted.get(key, 0.0)
-            if doubted <= FALL_SECONDS + FALL_LISTINGS * self._poll:
-                self._above += (agreed - gpu) * passed / 3600 * SURELY
-            # It takes listings to believe it: time in which there was none does not count.
-            self._doubted[key] = doubted + (passed if sight.saw_truly(box.market) else 0.0)
-
     def _dark(self, passed: float) -> None:
         """A pod on a silent host counts as billed: the market does not say, and this world charges nothing for it."""
         for box in self._truth.live:
             key = (box.market, box.instance_id)
-            if box.market != "runpod" or box.label is None:
-                continue
-            if box.thing.is_offline:
+            if box.market == "runpod" and box.label is not None and box.thing.is_offline:
                 self._above += passed * self._agreed.get(key, 0.0) / 3600 * SURELY
-            else:
-                self._agreed[key] = max(self._agreed.get(key, 0.0), self._rates.get(key, 0.0))
 
     def hear(self, strike: Strike, order: Order | None) -> None:
         """See that a market said of what is there that it is not, or that the ledger took nothing."""
@@ -193,7 +177,7 @@ class Money:
 
     def hear_rise(self, box: Box) -> None:
         """See that a person accepts at the market what a host asks for more, before the market acts on it."""
-        self._raise((box.market, box.instance_id), _agreed(box))
+        self._raise((box.market, box.instance_id), agreed(box))
 
     def _raise(self, key: tuple[str, str], before: float) -> None:
         # One that follows on another before that is believed is owed with it, from the first on.
@@ -211,12 +195,23 @@ class Money:
         """Return how long what is no more is counted besides, until it is believed gone."""
         if box.is_live:
             return 2 * self._poll
-        return GONE_SECONDS + 2 * self._poll + (0.0 if self._is_release_known(box) else FAULT_SECONDS)
+        return GONE_SECONDS + 2 * self._poll
 
     def _is_release_known(self, box: Box) -> bool:
         """Return whether the ledger has the release that ended an instance; without it, the instance is missing."""
         is_written = self._unwritten_at < (box.thing.ended or 0.0) - UNWRITTEN_SECONDS
         return box.was_destroyed and is_written and (box.market, box.instance_id) not in self._ended_by_others
+
+    def _silent_rate(self, box: Box) -> float:
+        """Return the rate of what ends on a silent host: it may have come back before, and counts as if so.
+
+        A pod on it counted as billed before, and does so while it is missing.
+        """
+        if not box.thing.is_offline:
+            return 0.0
+        if box.market == "runpod":
+            return self._agreed.get((box.market, box.instance_id), 0.0)
+        return 0.0 if box.is_live else self._truth.full_rate(box)
 
     def _start_rate(self, box: Box) -> float:
         """Return the whole rate of what was lost while it loaded: nobody saw whether it had begun to run."""
@@ -225,14 +220,14 @@ class Money:
         return self._truth.full_rate(box)
 
     def _lied(self, sight: Sight) -> None:
-        """A state that a market tells falsely for a while is metered as it tells it, until it tells otherwise."""
-        markets = {each.market for each in sight.struck if each.fault in {"state", "stale", "price"}}
-        for market in markets:
+        """What a market tells falsely for a while is metered as it tells it, until it tells otherwise."""
+        for market in {each.market for each in sight.struck if each.fault in {"state", "stale", "price"}}:
+            less, more = zip(*(_shares(each) for each in sight.struck if each.market == market), strict=True)
             since = self._looked.get(market, self._began)
             rates = sum(rate for key, rate in self._rates.items() if key[0] == market)
             span = (sight.now - since + self._poll) / 3600
-            self._below += rates * span
-            self._above += rates * span
+            self._below += rates * span * max(less)
+            self._above += rates * span * max(more)
 
     def _adopt(self, sight: Sight) -> None:
         """What no order of this ledger made is priced by the listing alone, up to the workload's price (rule 21)."""
@@ -292,7 +287,7 @@ class Money:
         missing = 0.0
         for key, (at, bid) in self._raised.items():
             box = self._truth.boxes[key]
-            rate, until = _agreed(box), box.thing.ended or sight.now
+            rate, until = agreed(box), box.thing.ended or sight.now
             # It takes listings to believe it: a daemon that is down, or a market that lies, has none.
             first, listings = self._raise_seen.get(key, (until, 0))
             is_steep = rate > bid * DOUBTED_RISE
@@ -350,7 +345,11 @@ def _charged(boxes: Iterable[Box]) -> float:
     return sum(box.thing.charged["gpu"] + box.thing.charged["disk"] for box in boxes)
 
 
-def _agreed(box: Box) -> float:
-    """Return the hourly price of a contract's GPUs, as agreed when it was rented or last bid for."""
-    thing: Any = box.thing
-    return float(thing.locked_ask if thing.bid is None else thing.bid)
+def _shares(strike: Strike) -> tuple[float, float]:
+    """Return by which shares of its rate a lie may lower and raise what is counted at once.
+
+    A price of up to `PLAUSIBLE_RISE` times the agreed one counts at once; what is higher, `FalseRises` knows.
+    """
+    if strike.fault == "price":
+        return float(strike.amount < 1), strike.amount - 1 if 1 < strike.amount <= PLAUSIBLE_RISE else 0.0
+    return (1.0, 1.0) if strike.fault in {"state", "stale"} else (0.0, 0.0)

@@ -1,0 +1,44 @@
+"""Point 3: whether the work of a slot has truly ended, which is what `done` says where no person said it."""
+
+from collections.abc import Iterable
+
+from agent.domain.slot import Slot
+from agent.domain.work.workload import WorkloadKind
+from agent.simulator.market_model import Container
+from tests.disasters.story import Work
+from tests.disasters.truth import Box, Truth
+
+ROUNDING_SECONDS = 1.0
+
+
+class Ends:
+    """Remembers how long each slot's containers have worked, and which of them ended by themselves."""
+
+    def __init__(self, truth: Truth, works: Iterable[Work]) -> None:
+        self._truth = truth
+        self._works = {work.name: work for work in works}
+        self._worked: dict[Slot, float] = {}
+        self._exited: set[Slot] = set()
+
+    def see(self) -> None:
+        """Take in what runs now."""
+        for box in self._truth.live:
+            if box.label is not None:
+                self.see_one(box, box.label.slot)
+
+    def see_one(self, box: Box, place: Slot) -> None:
+        """Take in one instance of a slot."""
+        thing = box.thing
+        since = self._truth.now - thing.running_since if thing.running_since is not None else 0.0
+        self._worked[place] = max(self._worked.get(place, 0.0), thing.worked + since)
+        if thing.holds_gpu and thing.container is Container.EXITED:
+            self._exited.add(place)
+
+    def is_done(self, place: Slot) -> bool:
+        """Return whether a batch has printed its last line, or where it prints none, its container has ended."""
+        work = self._works.get(place.workload)
+        if work is None or work.kind != WorkloadKind.BATCH.value:
+            return False
+        if work.ends_after:
+            return self._worked.get(place, 0.0) >= work.ends_after - ROUNDING_SECONDS
+        return place in self._exited

@@ -1,0 +1,59 @@
+"""Point 4 after a long dark stretch: a silent host may have come back in it, and nothing tells so."""
+
+from collections.abc import Iterator
+from typing import Any
+from unittest import mock
+
+import pytest
+import structlog
+
+from agent.decide.reconcile import turns
+from tests.disasters import __main__ as disasters
+from tests.disasters import play
+from tests.disasters.sight import Broken
+from tests.disasters.story import Deed, Story, Work
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    disasters.quietly()
+    yield
+    # A process that logs nothing would fail the next test that reads what is logged.
+    structlog.reset_defaults()
+
+
+def test_what_may_have_run_again_on_a_silent_host_counts_where_it_is_gone_before_anybody_looks() -> None:
+    """The host is silent for four minutes, the program is dead for half an hour, and the host is gone in between."""
+    works = (Work("w0", "service", "ondemand", 1),)
+
+    def gone_at(cycle: int) -> Broken | None:
+        deeds = (Deed(40, "host_offline", amount=0.1), Deed(44, "kill_9", amount=0.9), Deed(cycle, "host_gone"))
+        return play.play(Story(7, ("vast",), works, 45.0, 0.0, 0, deeds=deeds)).broken
+
+    assert gone_at(46) is None
+    assert gone_at(75) is None
+    with mock.patch.object(turns, "_is_silent", return_value=False):
+        broken = gone_at(75)
+    assert broken is not None
+    assert broken.point == 4
+
+
+def test_what_may_have_run_again_on_a_silent_host_counts_until_its_contract_ends() -> None:
+    """The host is silent for twenty minutes, the machine sleeps for hours, and no record tells of the end."""
+    works = (Work("w0", "batch", "patient", 1),)
+    deeds = (
+        Deed(34, "near_end", pick=37, amount=0.77),
+        Deed(40, "maintenance", amount=0.63),
+        Deed(43, "sleep", amount=0.7),
+    )
+    story = Story(161036, ("vast",), works, 43.0, 4.0, 0, deeds=deeds)
+    assert play.play(story).broken is None
+    turned = turns.turned
+
+    def endless(*about: Any, **more: Any) -> turns.Turned:
+        return turned(*about, **more | {"ends_at": None})
+
+    with mock.patch.object(turns, "turned", endless):
+        broken = play.play(story).broken
+    assert broken is not None
+    assert broken.point == 4

@@ -1,0 +1,58 @@
+"""Point 3: a release because work is done is believed only where it is, or where a person said so."""
+
+import datetime as dt
+from collections.abc import Iterator, Mapping
+from unittest import mock
+
+import pytest
+import structlog
+
+from agent.decide.facts import Marked
+from agent.decide.reconcile import workload_end
+from agent.domain.fleet import Fleet
+from agent.domain.record.lease import Lease
+from tests.disasters import __main__ as disasters
+from tests.disasters import play
+from tests.disasters.story import Deed, Story, Work
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    disasters.quietly()
+    yield
+    # A process that logs nothing would fail the next test that reads what is logged.
+    structlog.reset_defaults()
+
+
+BATCH = Work("w0", "batch", "ondemand", 1)
+QUIET = Story(7, ("vast",), (BATCH,), 30.0, 0.0, 0)
+
+
+@pytest.mark.parametrize(
+    ("work", "deeds"),
+    [
+        (Work("w0", "batch", "ondemand", 1, ends_after=1200.0), ()),
+        (BATCH, (Deed(40, "exit"),)),
+        (BATCH, (Deed(40, "done"),)),
+        (Work("w0", "service", "ondemand", 1), (Deed(40, "done"),)),
+    ],
+)
+def test_what_is_truly_done_may_be_released_for_that(work: Work, deeds: tuple[Deed, ...]) -> None:
+    assert play.play(Story(7, ("vast",), (work,), 30.0, 0.0, 0, deeds=deeds)).broken is None
+
+
+@pytest.mark.parametrize("ends_after", [0.0, 86_400.0])
+def test_what_is_called_done_and_works_is_found(ends_after: float) -> None:
+    work = Work("w0", "batch", "ondemand", 1, ends_after=ends_after)
+    of_batches = workload_end._of_batches
+
+    def hasty(fleet: Fleet, changed: Mapping[str, Lease]) -> Iterator[Marked]:
+        yield from of_batches(fleet, changed)
+        for held in fleet.leases:
+            if held.run_since is not None and fleet.now - held.run_since > dt.timedelta(minutes=10):
+                yield workload_end.done(fleet, held, "a line of its log")
+
+    with mock.patch.object(workload_end, "_of_batches", hasty):
+        broken = play.play(Story(7, ("vast",), (work,), 30.0, 0.0, 0)).broken
+    assert broken is not None
+    assert (broken.point, "nor has its work ended" in broken.sentence) == (3, True)

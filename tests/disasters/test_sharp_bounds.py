@@ -1,0 +1,89 @@
+"""Bounds of point 4 that are as sharp as the product: each finds a defect that an older, blunter bound excused."""
+
+import dataclasses
+import datetime as dt
+from collections.abc import Iterator
+from typing import Any
+from unittest import mock
+
+import pytest
+import structlog
+
+from agent.decide.facts import LeaseChanged
+from agent.decide.reconcile import absence, agreed_rate
+from agent.decide.reconcile.pass_memory import Absence
+from agent.domain.fleet import Fleet, MarketView
+from agent.domain.record.lease import Lease
+from tests.disasters import __main__ as disasters
+from tests.disasters import play
+from tests.disasters.sight import Broken
+from tests.disasters.story import Deed, Story, Strike, Work
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    disasters.quietly()
+    yield
+    # A process that logs nothing would fail the next test that reads what is logged.
+    structlog.reset_defaults()
+
+
+QUIET = Story(7, ("vast",), (Work("w0", "service", "ondemand", 1),), 60.0, 0.0, 0)
+LOOKS = Strike("vast", "look", 2, "price", 2, 3.0)
+
+
+def _point(broken: Broken | None) -> int | None:
+    return broken.point if broken is not None else None
+
+
+def test_what_its_hosts_ended_is_counted_to_the_first_listing_that_lacked_it_however_late_it_is_believed() -> None:
+    """Two vanish from one listing, which is doubted for an hour: no order ends them, so that hour adds nothing."""
+    works = (Work("w0", "service", "ondemand", 2),)
+    story = dataclasses.replace(QUIET, works=works, deeds=(Deed(40, "host_gone"), Deed(40, "host_gone")))
+    assert play.play(story).broken is None
+    gone = absence._gone
+
+    def as_of_now(
+        fleet: Fleet, view: MarketView, held: Lease, between: tuple[dt.datetime, dt.datetime], now: dt.datetime
+    ) -> LeaseChanged:
+        return gone(fleet, view, held, (between[0], now), now)
+
+    with mock.patch.object(absence, "_gone", as_of_now):
+        assert _point(play.play(story).broken) == 4
+
+
+def test_a_false_rise_counts_nothing_before_it_is_believed() -> None:
+    """Two listings of a threefold price, which no look by id is asked for."""
+    story = dataclasses.replace(QUIET, strikes=(Strike("vast", "listing", 40, "price", 2, 3.0),))
+    assert play.play(story).broken is None
+    with mock.patch.object(agreed_rate, "MOST_RISE", 5.0):
+        assert _point(play.play(story).broken) == 4
+
+
+@pytest.mark.parametrize("listings", [2, 20])
+def test_a_rise_of_up_to_three_times_is_believed_after_three_listings_and_a_look(listings: int) -> None:
+    lies = (Strike("vast", "listing", 40, "price", listings, 3.0), LOOKS)
+    assert play.play(dataclasses.replace(QUIET, strikes=lies)).broken is None
+
+
+def test_two_listings_and_a_look_are_not_enough() -> None:
+    story = dataclasses.replace(QUIET, strikes=(Strike("vast", "listing", 40, "price", 2, 3.0), LOOKS))
+    with mock.patch.object(agreed_rate, "FURTHER_LISTINGS", 0):
+        assert _point(play.play(story).broken) == 4
+
+
+@pytest.mark.parametrize(("vanish", "point"), [((105,), 6), ((105, 106), 6), ((105, 105), None)], ids=str)
+def test_an_hour_of_patience_is_for_several_that_vanish_from_one_listing(
+    vanish: tuple[int, ...], point: int | None
+) -> None:
+    """What vanishes alone, or a minute apart, is believed gone after two minutes, and its slot is filled again."""
+    works = (Work("w0", "service", "ondemand", 2),)
+    deeds = tuple(Deed(cycle, "host_gone") for cycle in vanish)
+    story = dataclasses.replace(QUIET, works=works, deeds=deeds)
+    assert play.play(story).broken is None
+
+    def faulty(monotonic: float, listings: int, **_: Any) -> Absence:
+        return Absence(monotonic, listings, in_fault=True)
+
+    with mock.patch.object(absence, "Absence", faulty):
+        assert _point(play.play(story).broken) == point
