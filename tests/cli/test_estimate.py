@@ -1,7 +1,10 @@
 """`gpubid estimate`: the published scenarios as an operator types them, dates beside prices, and bad input."""
 
+import asyncio
 import csv
 import io
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,10 @@ from typer.testing import CliRunner
 
 from agent.baselines import baseline_loading
 from agent.cli import main
+from agent.clock import SteppedClock
+from agent.domain.record.guard_figures import GuardFigures
+from agent.ledger.store import Ledger
+from tests.support import builders
 from tests.support.configs import GOOD
 
 JOB = """\
@@ -36,8 +43,6 @@ def run(*arguments: str, code: int = 0) -> str:
 
 
 def options(*arguments: str) -> list[dict[str, Any]]:
-    import json
-
     return [one for model in json.loads(run(*arguments, "--json"))["models"] for one in model["options"]]
 
 
@@ -104,6 +109,71 @@ def test_a_workload_with_a_deadline_says_how_long_and_until_when(somewhere: Path
     assert given["dollars_least"] == pytest.approx(48 * 0.4, rel=1e-2)
 
 
+TOLD = ((1, "o1", 100.0), (2, "o2", 140.0), (3, "o3", 110.0), (4, "o3", 130.0))
+"""Leases, each on a host of its own, with the owner and the seconds that a checkpoint took."""
+
+
+async def told_ledger(path: Path, leases: int) -> None:
+    """Write a ledger with what the guards of the first leases of `TOLD` measured."""
+    ledger = await Ledger.open(path, clock=SteppedClock(builders.NOW))
+    async with ledger.transaction() as tx:
+        for number, owner, took in TOLD[:leases]:
+            lease = builders.lease(number, guard_run=1, owner_id=owner)
+            tx.open_lease(lease)
+            figures = GuardFigures(lease.lease_id, lease.slot, "vast", lease.host_id, 1, 1, builders.NOW)
+            tx.keep_guard_figures(replace(figures, took_seconds=took, checkpoint_bytes=3_000_000_000))
+    await ledger.close()
+
+
+GUARDED = (
+    '[ledger]\npath = "led.sqlite"\n'
+    + GOOD
+    + 'command = "./run"\n[workloads.train.checkpoint]\ntakes = "5s"\nsize_gb = 1.0\ninterval = "15m"\n'
+    + '[workloads.train.guard]\npaths = ["/w"]\nbucket = "s3://abc"\nregion = "eu-1"\ncredential = "b"\n'
+)
+
+
+def test_what_hosts_of_two_owners_told_sets_no_estimate(somewhere: Path) -> None:
+    """The claim of one host was the estimate."""
+    (somewhere / "agent.toml").write_text(GUARDED)
+    asyncio.run(told_ledger(somewhere / "led.sqlite", 2))
+    job = ("train", "--gpu", "RTX 4090", "--hours", "5", "--floor", "0.2", "--price", "0.4", "--hazard", "0.3")
+    assert json.loads(run(*job, "--json"))["measured"] == []
+    assert "measured" not in run(*job)
+
+
+def test_what_guards_measured_replaces_the_figures_of_the_file_and_is_marked(somewhere: Path) -> None:
+    (somewhere / "agent.toml").write_text(GUARDED)
+    asyncio.run(told_ledger(somewhere / "led.sqlite", len(TOLD)))
+    job = ("train", "--gpu", "RTX 4090", "--hours", "5", "--floor", "0.2", "--price", "0.4", "--hazard", "0.3")
+    found = json.loads(run(*job, "--json"))
+    assert found["measured"] == [
+        {"name": "checkpoint_bytes", "figure": 3e9, "leases": 4, "hosts": 4, "voices": 3},
+        {"name": "took_seconds", "figure": 120.0, "leases": 4, "hosts": 4, "voices": 3},
+    ]
+    said = run(*job)
+    assert "time to make one 120.0 s (measured; median over 3 owners of 4 hosts with 4 leases)" in said
+    assert "size 3.00 GB (measured; median over 3 owners of 4 hosts with 4 leases)" in said
+    (row,) = [row for row in csv.DictReader(io.StringIO(run(*job, "--csv"))) if row["name"] == "vast, ondemand"]
+    assert row["measured"].count("(measured; median over 3 owners of 4 hosts with 4 leases)") == 2
+    typed = json.loads(run(*job, "--checkpoint-takes", "5s", "--checkpoint-gb", "1", "--json"))
+    assert typed["measured"] == []
+    dollars = [
+        next(one["dollars"] for one in shown["models"][0]["options"] if one["name"] == "vast, patient")
+        for shown in (found, typed)
+    ]
+    assert dollars[0] > dollars[1] * 1.05, "two minutes of each quarter of an hour are paid for and not useful"
+
+
+def test_csv_has_the_interval_by_the_age_of_a_lease(somewhere: Path) -> None:
+    (somewhere / "agent.toml").write_text(GOOD + '[workloads.train.checkpoint]\ntakes = "30s"\n')
+    given = ("train", "--gpu", "L4", "--hours", "3", "--floor", "0.2", "--hazard", "0.3", "--csv")
+    rows = [row for row in csv.DictReader(io.StringIO(run(*given))) if row["tenure"] == "interruptible"]
+    steps = [step.partition(": ") for row in rows for step in row["by_age"].split("; ")]
+    assert len(steps) > 1
+    assert all(float(age) >= 0 and float(interval) > 0 for age, _, interval in steps)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -134,8 +204,6 @@ def test_a_price_of_a_model_is_the_one_its_prices_are_compared_with(somewhere: P
     own = 'gpu = ["A100", "H100 SXM"]\n[workloads.train.max_price_by_gpu]\n"A100" = 0.50\n'
     (somewhere / "agent.toml").write_text(GOOD + own)
     said = run("train", "--hours", "2", "--price", "0.47", "--json")
-    import json
-
     told = {
         model["gpu"]: any("above max_price" in each for one in model["options"] for each in one.get("unknown", ()))
         for model in json.loads(said)["models"]

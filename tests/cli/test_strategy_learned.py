@@ -5,9 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from agent.clock import SteppedClock
 from agent.decide.pricing import rival_bids
+from agent.domain.market.gpu import GpuModel
 from agent.domain.market.host import HALF_LIFE, HostRecord
 from agent.domain.market.outbids import Outbids
+from agent.domain.record.host_check import HostCheck
+from agent.ledger.store import Ledger
 from agent.web.reading import learned_json
 from tests.support.programs import gpubid
 
@@ -57,7 +61,14 @@ async def test_what_a_rehearsal_learned_is_shown_from_its_ledger(tmp_path: Path)
     (market,) = shown.json["markets"]
     assert market["market"] == "vast"
     assert market["hosts"][0]["starts_ok"] >= 0
+    ledger = await Ledger.open(tmp_path / "kept" / "rehearsal.sqlite", clock=SteppedClock(NOW))
+    async with ledger.transaction() as tx:
+        for host_id, speed in (("h1", 100.0), ("h2", 100.0), ("h3", 60.0)):
+            tx.keep_host_check(HostCheck(host_id, "vast", host_id, "", GpuModel("L4"), 1, 30.0, NOW, speed, None, 9.5))
+    await ledger.close()
     plain = await gpubid(tmp_path, "strategy", "learned", "--config", config)
     assert plain.code == 0, plain
     assert "losses to the market an hour" in plain.out
     assert "rivals: of the losses at the floor" in plain.out
+    (row,) = (line.split() for line in plain.out.splitlines() if line.split()[:1] == ["h3"])
+    assert row == ["h3", "L4", "1", "60.0", "9.5", "80%"]

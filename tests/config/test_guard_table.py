@@ -11,7 +11,7 @@ from agent import config
 from agent.config import lint
 from agent.config.problems import ConfigError
 from agent.config.settings import Config
-from agent.domain.work.guard_terms import Ask, Bucket, GuardTerms
+from agent.domain.work.guard_terms import Accept, Ask, Bucket, GuardTerms
 from tests.support.configs import STRATEGIES, added
 
 COMMAND = 'command = "python train.py"'
@@ -63,6 +63,31 @@ def test_a_dead_mans_switch_is_off_unless_it_is_asked_for(tmp_path: Path) -> Non
     assert switch('deadman = "1h30m"', "destroy = true") == (dt.timedelta(minutes=90), True)
 
 
+def test_a_host_is_checked_only_where_the_file_says_what_follows(tmp_path: Path) -> None:
+    def accept(*more: str) -> Accept:
+        (work,) = loaded(tmp_path, COMMAND, "[workloads.train.guard]", *bucket("abc", *more)).workloads
+        assert work.guard is not None
+        return work.guard.accept
+
+    assert accept() is accept('accept = "off"') is Accept.OFF
+    assert accept('accept = "tell"') is Accept.TELL
+    assert accept('accept = "reject"', 'accept_script = "python3 -m mine --quick"') is Accept.REJECT
+    (work,) = config.load(tmp_path / "agent.toml", strategies=STRATEGIES).workloads
+    assert work.guard is not None
+    assert (work.guard.accept_script, work.guard.accept_floor) == ("python3 -m mine --quick", None)
+    accept('accept = "tell"', "accept_floor = 0.7")
+    (work,) = config.load(tmp_path / "agent.toml", strategies=STRATEGIES).workloads
+    assert work.guard is not None
+    assert work.guard.accept_floor == 0.7
+
+
+def test_a_paused_disk_may_be_released_unless_the_file_keeps_it(tmp_path: Path) -> None:
+    for more, is_free in (((), True), (("release_disk = false",), False)):
+        (work,) = loaded(tmp_path, COMMAND, "[workloads.train.guard]", *bucket("abc", *more)).workloads
+        assert work.guard is not None
+        assert work.guard.release_disk is is_free
+
+
 @pytest.mark.parametrize(
     ("lines", "says"),
     [
@@ -70,10 +95,16 @@ def test_a_dead_mans_switch_is_off_unless_it_is_asked_for(tmp_path: Path) -> Non
         (bucket("abc", 'deadman = "31d"'), 'must be from 1h to 30d, or "never"'),
         (bucket("abc", 'deadman = "soon"'), 'must be a duration in quotes, not "soon"'),
         (bucket("abc", "destroy = true"), 'write for example deadman = "6h"'),
+        (('paths = ["/w"]', "release_disk = false"), "release_disk is for a bucket"),
         (('paths = ["/w"]', 'deadman = "6h"'), "deadman needs a bucket"),
+        (('paths = ["/w"]', 'accept = "tell"'), "accept needs a bucket"),
+        (bucket("abc", 'accept = "maybe"'), "accept"),
+        (bucket("abc", 'accept_script = "true"'), 'write for example accept = "reject"'),
+        (bucket("abc", "accept_floor = 0.7"), 'write for example accept = "reject"'),
+        (bucket("abc", 'accept = "tell"', "accept_floor = 1.0"), "must be less than 1"),
     ],
 )
-def test_a_switch_that_cannot_work_is_refused(tmp_path: Path, lines: tuple[str, ...], says: str) -> None:
+def test_a_switch_or_a_check_that_cannot_work_is_refused(tmp_path: Path, lines: tuple[str, ...], says: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(says)):
         loaded(tmp_path, COMMAND, "[workloads.train.guard]", *lines)
 

@@ -22,7 +22,7 @@ needs_promtool = pytest.mark.skipif(
 
 
 def promtool(*words: str, given: bytes = b"") -> str:
-    done = subprocess.run(["promtool", *words], cwd=RULES, input=given, capture_output=True, check=False, timeout=60)
+    done = subprocess.run(["promtool", *words], cwd=RULES, input=given, capture_output=True, check=False, timeout=300)
     assert done.returncode == 0, (done.stdout + done.stderr).decode()
     return done.stdout.decode()
 
