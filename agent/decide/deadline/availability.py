@@ -1,11 +1,12 @@
-"""What searches show of interruptible capacity: observed at every look, remembered, and slowly forgotten.
+"""Interruptible capacity that searches show: observed at every look, remembered, and slowly forgotten.
 
-A loss of our own lease counts as capacity lost, also where other hosts have some: it costs a start all the same.
+A loss of our own lease counts as lost capacity, even if other hosts have some: the slot needs a new start all the same.
 
 Invariants:
-1. It depends on what was seen and when, not on how often: looks that say the same count by the hours between.
-2. A stretch that nobody watched is no evidence: after it a spell begins whose beginning was not seen.
-3. Evidence of other hazards than those in use is dropped; whether capacity is there, and since when, stays.
+1. The knowledge depends on the observations and their times, not on their number. Looks with equal results count by the
+   hours between them.
+2. Time without a look is no evidence. After it a new spell begins, and its beginning counts as not seen.
+3. Evidence that was gathered under other hazards is dropped. Whether capacity is there, and since when, is kept.
 """
 
 import functools
@@ -26,11 +27,11 @@ from agent.domain.record.lease import LeaseState
 from agent.domain.work.workload import MaxPrice, Requirements, Workload
 
 UNWATCHED = timedelta(hours=2)
-"""After this long without a look the time between is not known: surveys come once an hour."""
+"""After this long without a look, the time between counts as unknown. Surveys come once an hour."""
 SAME_EVERY = timedelta(minutes=2)
-"""A look without a change is stored once in this time: each is a row in the ledger."""
+"""A look without a change is stored at most once in this time: each stored look is a row in the ledger."""
 MOST_POOLS = 256
-"""The most pools that are remembered; beyond it the longest unseen are forgotten."""
+"""The most pools that are remembered. Beyond that, the pools that were not seen for longest are forgotten."""
 _HOUR = timedelta(hours=1)
 _FIRST_AGE = hazards.FIRST_AGE_HOURS * _HOUR
 _HOLDS = frozenset({LeaseState.STARTING, LeaseState.RUNNING})
@@ -58,7 +59,7 @@ def place(fleet: Fleet, work: Workload) -> tuple[str, str]:
 
 
 def pool_of(work: Workload) -> str:
-    """Return the pool of a workload's requests: models, GPUs, the most it may cost, a digest of the rest."""
+    """Return the pool of a workload's requests: models, GPUs, highest price, and a digest of the other requirements."""
     return _pool(work.requirements, work.prices)
 
 
@@ -118,7 +119,7 @@ def _belief(known: Capacity, used: hazards.Hazards) -> hazards.Belief:
 def _looked(known: Capacity | None, fleet: Fleet, works: Sequence[Workload]) -> Capacity | None:
     price = min((each for work in works if (each := going_rate(fleet, work)) is not None), default=None)
     if price is None and not any(view.offers for view in fleet.markets.values()):
-        return known  # the market was not asked: no answer is not a no
+        return known  # the market was not asked, so nothing is known
     if known is None:
         return _first(fleet.now, price)
     is_there = price is not None and not any(_was_lost(fleet, work, known) for work in works)
@@ -136,7 +137,7 @@ def _first(now: datetime, price: UsdPerHour | None) -> Capacity:
 
 
 def _resumed(known: Capacity, now: datetime, is_there: bool, price: UsdPerHour | None) -> Capacity:  # noqa: FBT001
-    """Return the knowledge after a time that nobody watched."""
+    """Return the knowledge after a time without looks."""
     shipped = hazards.SHIPPED
     evidence = _belief(known, shipped).evidence * 0.5 ** ((now - known.seen_at) / _HOUR / shipped.half_life)
     begun = replace(_first(now, price), is_there=is_there, evidence=tuple(evidence.tolist()))
@@ -164,7 +165,7 @@ def _followed(known: Capacity, now: datetime, is_there: bool, price: UsdPerHour 
 
 
 def _counted(known: Capacity, now: datetime, *, has_ended: bool) -> Capacity:
-    """Return the counts with the hours since the last look, spread over the bins of age that they span."""
+    """Return the counts plus the hours since the last look, which are divided among the bins of age that they cover."""
     edges = hazards.SHIPPED.edges
     counts = known.there if known.is_there else known.away
     ends, hours = _sized(counts.ends, len(edges)), _sized(counts.hours, len(edges))
@@ -178,7 +179,7 @@ def _counted(known: Capacity, now: datetime, *, has_ended: bool) -> Capacity:
 
 
 def _sized(values: Sequence[float], bins: int) -> list[float]:
-    """Return the counts; counts of other bins begin again from zero."""
+    """Return the counts, or zeros if they were counted for another number of bins."""
     return list(values) if len(values) == bins else [0.0] * bins
 
 

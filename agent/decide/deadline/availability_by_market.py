@@ -1,11 +1,12 @@
-"""What searches show of each market by itself, for a deadline job that may use several: one belief per market.
+"""Capacity that searches show on each market by itself, for deadline jobs on several markets: one belief per market.
 
-Kept beside the knowledge of all its markets together (`availability`), as shares of regimes instead of models of a
+It is kept beside the knowledge of all markets together (`availability`), as shares of regimes instead of models of a
 pool.
 
 Invariants:
-1. It depends on what was seen and when, not on how often: looks that say the same count by the hours between.
-2. A time without a look lets regimes turn, and says nothing about the spell after it.
+1. A belief depends on the observations and their times, not on their number. Looks with equal results count by the
+   hours between them.
+2. During a time without a look regimes may turn. Nothing is known about the spell after it.
 """
 
 import functools
@@ -48,7 +49,7 @@ def watched(known: Mapping[str, Capacity], fleet: Fleet) -> dict[str, Capacity]:
 
 
 def markets(fleet: Fleet, work: Workload) -> tuple[str, ...]:
-    """Return the markets that are watched by themselves: those of deadline jobs that may use several."""
+    """Return the markets that are watched one by one: those of a deadline job that may use several."""
     usable = tuple(sorted(name for name in fleet.markets if work.may_use(name)))
     return usable if work.deadline is not None and len(usable) > 1 else ()
 
@@ -69,7 +70,7 @@ def by_workload(kept: Iterable[Capacity], fleet: Fleet) -> dict[str, Capacity]:
 
 @functools.lru_cache(4)
 def version(used: regimes.Regimes) -> str:
-    """Return the digest of the regimes of the shares."""
+    """Return a digest of the regimes that the shares belong to."""
     return hashlib.sha256(repr(used).encode()).hexdigest()[:12]
 
 
@@ -93,7 +94,7 @@ def _alone(fleet: Fleet, market: str) -> Fleet:
 def _looked(before: Capacity | None, fleet: Fleet, work: Workload, market: str) -> Capacity | None:
     price = availability.going_rate(fleet, work)
     if price is None and not fleet.markets[market].offers:
-        return before  # the market was not asked: no answer is not a no
+        return before  # the market was not asked, so nothing is known
     if before is None:
         return _first(fleet, work, market, price)
     was_lost = any(loss.slot.workload == work.name and loss.at > before.seen_at for loss in fleet.losses)

@@ -1,4 +1,4 @@
-"""The expected dollars of finishing in time, by what the slot runs next, for a live job."""
+"""The expected cost in dollars of finishing a live job in time, for each choice of what its slot runs next."""
 
 import math
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from agent.domain.money import UsdPerHour
 from agent.domain.work.decision import Option
 
 ASSUMED_RATIO = 0.6
-"""Interruptible over on-demand price before either was seen: medians of RTX 5090 on Vast.ai, $0.322 and $0.535 an hour
-(public scrape of 2026-01-21)."""
+"""Interruptible price over on-demand price before any was seen: medians of RTX 5090 on Vast.ai, $0.322 and $0.535 an
+hour (public scrape of 2026-01-21)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A whole job on the GPU that on-demand would rent: hours from first sight to deadline, and work."""
+    """A whole job on the GPU that on-demand would rent: hours from first sight to deadline, and hours of work."""
 
     span: float
     work: float
@@ -35,7 +35,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Dollars an hour on demand, and of interruptible capacity if known."""
+    """Prices per hour: on demand, and of interruptible capacity if known."""
 
     on_demand: UsdPerHour
     interruptible: UsdPerHour | None
@@ -57,7 +57,7 @@ class Foresight:
 def of(outlook: Outlook, job: Job, held: Held, prices: Prices, learned: hazards.Learned) -> Foresight:
     """Return what to run next and why.
 
-    The reserve of the outlook is the time to the next look: whatever waits, waits for so long.
+    The reserve of the outlook is the time to the next look: a job that waits now waits at least that long.
     """
     at = single_pool_policy.Standing(
         left=outlook.left,
@@ -82,7 +82,7 @@ def _ratio(prices: Prices) -> float:
 
 
 def _belief(held: Held, learned: hazards.Learned) -> hazards.Belief:
-    """Return the learned belief; without one, or if the present state is new, use the slot's own age."""
+    """Return the learned belief. Without one the slot's own age is used; after a change of state the age is zero."""
     known = learned.belief
     if known is not None and known.is_up is held.is_up:
         return known

@@ -15,14 +15,14 @@ from agent.domain.work.decision import Option
 
 LEAST_GAP = 1 / 60
 COARSE = 0.25
-"""Hours to which the span and slack of a job are rounded up: jobs that hardly differ share a table."""
+"""The span and slack of a job are rounded up to multiples of this many hours, so that similar jobs share a table."""
 _HOUR = timedelta(hours=1)
 _RUNS = frozenset({LeaseState.STARTING, LeaseState.RUNNING})
 
 
 @dataclass(frozen=True, slots=True)
 class Faring:
-    """What to run next: the tenure, its candidate if there is one, the market, and the cost of each choice."""
+    """The choice of what to run next: tenure, candidate if there is one, market, and the cost of each choice."""
 
     tenure: Tenure | None
     market: str
@@ -48,7 +48,7 @@ def fare(
 ) -> Faring | None:
     """Return what to run next; None unless this is a deadline job on several markets with a choice.
 
-    `bids` are all that there are, the best first: a market may stand behind any number of another's hosts.
+    `bids` are all bids, best first: the first bid of one market may come after any number of bids of another.
     """
     task, names = view.task, tuple(sorted(view.by_market))
     if task is None or task.todo <= 0 or len(names) < 2:  # noqa: PLR2004 - one market is no choice
@@ -61,7 +61,8 @@ def fare(
     rate = _on_demand(task, outlook, ask, held)
     pools = [_pool(view, name, best[name], held, rate, outlook) for name in names]
     moves = _moves(view, [best[name] for name in names])
-    # A lease that is released to wait leaves its checkpoint there; carrying it elsewhere costs the same as before.
+    # A lease that is released to wait leaves its checkpoint on its market. Carrying it elsewhere costs the same as
+    # before.
     last = slot.lease.market if slot.lease is not None else slot.left
     where = names.index(last) if last in names else -1
     at = _standing(view, task, outlook, held, where, names)
@@ -93,7 +94,7 @@ def holds(slot: SlotView, made: Faring) -> bool:
 
 
 def _on_demand(task: tasks.Task, outlook: slack.Outlook, ask: Candidate, held: Lease | None) -> float:
-    """Return $/h on demand: a lease's own rate, since its host's offer is gone while it runs; else the offer's."""
+    """Return $/h on demand: the rate of a running lease, whose host has no offer meanwhile, else the offer's."""
     runs = held is not None and held.tenure is Tenure.ON_DEMAND
     return (task.rate(held, outlook.speed) if held is not None and runs else ask.way.rate).dollars
 

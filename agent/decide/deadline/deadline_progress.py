@@ -1,4 +1,4 @@
-"""The rest of a workload's deadline job, and the speed of its leases: reported and measured, never guessed."""
+"""The remaining work of a deadline job, and the speed of its leases: reported and measured, never guessed."""
 
 import statistics
 from collections.abc import Iterable, Mapping
@@ -14,11 +14,12 @@ from agent.domain.work.deadline import Deadline, Speed, Start
 from agent.domain.work.workload import CheckpointPlace, Workload
 
 PRIOR_HOURS = 0.5
-"""Weight of the DLPerf ratio against measured hours. Assumed: half an hour of one's own says more than a benchmark."""
+"""Weight of the DLPerf ratio, in measured hours. Assumed: more than half an hour of measurement outweighs a
+benchmark."""
 LEAST_SPEED = 0.01
 START_QUANTILE = 0.95
 FEWEST_STARTS = 5
-"""With fewer starts the slowest is not known."""
+"""With fewer recorded starts, the time of a slow start is unknown."""
 _HOUR = timedelta(hours=1)
 
 
@@ -26,8 +27,8 @@ _HOUR = timedelta(hours=1)
 class Task:
     """The work of one deadline at one instant; hours of work are on the reference GPU.
 
-    `done` was told, `since` is when the workload was first seen, `typical` the DLPerf of a slice by model,
-    `start_hours` what nearly every first start took at most, 0 while too few are known.
+    `done` are the reported hours. `since` is when the workload was first seen. `typical` is the DLPerf of a slice by
+    model. `start_hours` is the time within which nearly every first start was ready, 0 while too few are known.
     """
 
     deadline: Deadline
@@ -55,13 +56,16 @@ class Task:
 
     @property
     def line(self) -> float:
-        """The share of the time from first sight to deadline that has passed: Uniform Progress wants this much done."""
+        """The share of the time from first sight to deadline that has passed.
+
+        Uniform Progress wants this share of work done.
+        """
         if self.since is None or self.deadline.by <= self.since:
             return 1.0
         return min(max((self.now - self.since) / (self.deadline.by - self.since), 0.0), 1.0)
 
     def speed(self, gpu: GpuModel, dlperf: float) -> float:
-        """Return hours of work in one hour on a GPU: the DLPerf ratio, until it is measured."""
+        """Return hours of work done in one hour on a GPU: the DLPerf ratio until it is measured."""
         prior = self._prior(gpu, dlperf)
         known = self.measured.get(gpu)
         if known is None:
@@ -102,7 +106,7 @@ def of(fleet: Fleet, work: Workload) -> Task | None:
 
 
 def slow_start(starts: Iterable[Start]) -> float:
-    """Return the hours that nearly every first start took at most, or 0 while too few are known."""
+    """Return the hours within which nearly every first start was ready, or 0 while too few are known."""
     seconds = sorted(start.seconds for start in starts)
     if len(seconds) < FEWEST_STARTS:
         return 0.0
@@ -110,18 +114,18 @@ def slow_start(starts: Iterable[Start]) -> float:
 
 
 def restart_hours(work: Workload, task: Task, speed: float) -> float:
-    """Return the most hours that an interruption costs: repeated work, and the restore."""
+    """Return the most hours that an interruption costs: repeated work plus the restore."""
     if task.deadline.restart is not None:
         return task.deadline.restart / _HOUR
     checkpoint = work.checkpoint
-    # Work on the disk of a lost host, or without a checkpoint, is all done again.
+    # All work is repeated if its checkpoint was on the disk of a lost host, or if there was none.
     is_kept = checkpoint.place is CheckpointPlace.REMOTE
     again = task.done / speed
     return (min(checkpoint.interval / _HOUR, again) if is_kept else again) + checkpoint.restore / _HOUR
 
 
 def typical(known: Mapping[tuple[GpuModel, int], float], fleet: Fleet) -> dict[tuple[GpuModel, int], float]:
-    """Return the median DLPerf of a slice by model and GPUs, updated by the present offers."""
+    """Return the median DLPerf of a slice by model and number of GPUs, updated from the present offers."""
     rows: dict[tuple[GpuModel, int], list[float]] = {}
     for view in fleet.markets.values():
         for offer in view.offers:

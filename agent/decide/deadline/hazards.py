@@ -1,12 +1,12 @@
-"""How interruptible capacity of one pool comes and goes: chances that fall with age, and the pool's own evidence.
+"""How interruptible capacity of one pool comes and goes: hazards that fall with age, and the pool's own evidence.
 
-Both losing capacity and getting it back follow a hazard by age: heavy-tailed, so by bins of age rather than at one
-rate. Pools differ: a few models scale both hazards, and each is believed in as far as what was seen is likely under it.
-What was seen counts for less as it ages, since markets drift.
+Losing capacity and getting it back each have a hazard by age. Spells are heavy-tailed, so each bin of age has its own
+rate. Pools differ: a few models scale both hazards, and the weight of a model is the likelihood of the observations
+under it. Observations count for less as they age, since markets drift.
 
 Invariants:
-1. A belief depends on what was observed alone, in order; equal observations give equal beliefs.
-2. Evidence that has aged for long leaves the prior.
+1. A belief depends only on the observations and their order. Equal observations give equal beliefs.
+2. When evidence is very old, only the prior remains.
 """
 
 import bisect
@@ -24,11 +24,11 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Hazards:
-    """Chances of a pool, per hour, by bins of age; several models of how good it is.
+    """Hazards of a pool per hour, by bins of age, with several models of how good the pool is.
 
-    `edges` are the ages in hours at which bins begin, the first 0. `losses` and `returns` (bins,) are per hour of
-    capacity being there or away. `factors` (models, 2) scale losses and returns; `weights` (models,) are how likely
-    each is before anything was seen. Evidence loses half its weight in `half_life` hours.
+    `edges` are the ages in hours at which bins begin, the first 0. `losses` (bins,) are per hour with capacity,
+    `returns` (bins,) per hour without. `factors` (models, 2) scale losses and returns; `weights` (models,) are the
+    models' probabilities before any observation. Evidence loses half its weight in `half_life` hours.
     """
 
     edges: tuple[float, ...]
@@ -54,7 +54,7 @@ class Hazards:
 
     @cached_property
     def shape(self) -> tuple[tuple[float, float], ...]:
-        """Ages in hours, and the hazard of loss from each on, as a multiple of its mean over a day's stay."""
+        """Pairs of an age in hours and the hazard of loss from there on, over its mean during a stay of a day."""
         ends = [*self.edges[1:], _DAY]
         lasting, hours = 1.0, 0.0
         for rate, begin, end in zip(self.losses, self.edges, ends, strict=True):
@@ -82,7 +82,7 @@ class Belief:
     evidence: Array
 
     def weights(self, hazards: Hazards) -> Array:
-        """Return how likely each model is, (models,)."""
+        """Return the probability of each model, (models,)."""
         odds = hazards.prior + self.evidence
         likely = np.exp(odds - odds.max())
         shares: Array = likely / likely.sum()
@@ -99,12 +99,12 @@ class Learned:
 
 
 def first(hazards: Hazards, *, is_up: bool, age: float) -> Belief:
-    """Return the belief at the first look, with the assumption that capacity was so for `age` hours."""
+    """Return the belief at the first look. It assumes that capacity has been there, or away, for `age` hours."""
     return Belief(is_up, age, np.zeros(len(hazards.factors)))
 
 
 def observe(hazards: Hazards, belief: Belief, *, is_up: bool, hours: float) -> Belief:
-    """Return the belief after `hours` at whose end capacity was there or not."""
+    """Return the belief after `hours` more; `is_up` says whether capacity was there at their end."""
     rates = hazards.loss_rates if belief.is_up else hazards.return_rates
     expected = rates[hazards.bin(belief.age)] * hours
     has_changed = is_up is not belief.is_up
@@ -128,14 +128,14 @@ SHIPPED = Hazards(
 )
 """Fitted by `agent.lab.deadline.hazard_fitting` to recorded availability of AWS: 8 pools of us-west-2 from 2022-10-26,
 12 days (collected for "Can't Be Late", NSDI 2024), and 9 zones from 2023-02-15, 11 days (artifact of SkyNomad, NSDI
-2027). A cloud's, not a bid market's: what a pool shows of itself outweighs it within a day or two."""
+2027). They are of a cloud, not of a bid market. A pool's own evidence outweighs them within a day or two."""
 
 UNSEEN = Learned(SHIPPED)
 """The belief before any evidence."""
 
 FIRST_AGE_HOURS = 1.0
-"""Assumed age of capacity when it is first found: nobody saw it begin."""
+"""Assumed age of capacity when it is first seen, since nobody saw it begin."""
 
 _DAY = 24.0
 _ROUNDING = 1e-9
-"""Ages are sums of spans: an age that should be the edge of a bin belongs to the bin that begins there."""
+"""Ages are sums of spans and so inexact. An age at the edge of a bin belongs to the bin that begins there."""

@@ -1,11 +1,11 @@
 """The finite-horizon dynamic programme behind `multi_pool_policy`: the least cost of finishing over one or two tiers.
 
-States are the regime and age of each tier's capacity, what is held and where the checkpoint lies, and the slack: time
-left less work left. Holding something that works keeps the slack; waiting costs it a stage, a start its overhead.
+A state has the regime and age of each tier's capacity, the lease, the place of the checkpoint, and the slack: time left
+less work left. A lease that works keeps the slack. Waiting spends a stage of it, and a start spends its overhead.
 
 Invariants:
-1. Slack below zero costs `LATE` times on-demand an hour, so that no saving is worth a deadline.
-2. Tables depend on their voyage alone, and may be shared by all jobs of it.
+1. Each hour of slack below zero costs `LATE` times the on-demand price, so that no saving is worth a missed deadline.
+2. A table depends only on its voyage. All jobs with equal voyages may share it.
 """
 
 import bisect
@@ -21,16 +21,17 @@ from agent.decide.deadline.regimes import DOWN, MOST, STATES, UP, Array, Regimes
 LATE = 20.0
 SPARE = 2
 MOST_BYTES = 200_000_000
-"""Bytes of tables kept at once; one table has up to some 100 MB, and a daemon has 1 GB for everything."""
+"""Bytes of tables kept at once. One table takes up to about 100 MB, and a daemon has 1 GB for everything."""
 KEPT_HOURS = 2.0
-"""Keep every stage of the last hours, then one per hour. Costs between stages are interpolated linearly."""
+"""Every stage is kept while at most this many hours are left, then one per hour. Costs between kept stages are
+interpolated linearly."""
 _EXACT = 1e-9
 Values = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """Pools that can replace each other: $/h, the chance that another has capacity when one is lost, how many."""
+    """Pools that can replace each other: $/h, the chance that another has capacity after a loss, and their number."""
 
     price: float
     spare: float
@@ -41,8 +42,8 @@ class Tier:
 class Voyage:
     """The key of a table: `overhead`, `stage`, `look`, `left`, `slack` in hours.
 
-    `egress[i][j]` is in dollars from tier i to j; `ask` in $/h; `look` is the time between two observations, in which
-    a hazard strikes once at most; `grain` is how many levels of slack a stage has.
+    `egress[i][j]` is the cost in dollars of moving from tier i to tier j. `ask` is in $/h. `look` is the time between
+    two observations; a hazard strikes at most once in it. `grain` is the number of levels of slack in a stage.
     """
 
     regimes: Regimes
@@ -63,10 +64,10 @@ class Voyage:
 
 
 class Chain:
-    """Chances of one tier's state (regime * 4 + age) after a stage: with a lease of ours or without."""
+    """The chances of each state of one tier (regime * 4 + age) after a stage, with a lease of ours and without."""
 
     def __init__(self, voyage: Voyage, tier: Tier) -> None:
-        """Build `free` (states, states), and the chances that a lease stays or is lost, which add up to one a row."""
+        """Build `free` (states, states), and `keeps` and `loses` of a lease; a row of both together adds up to one."""
         regimes, stage = voyage.regimes, voyage.stage
         aged = -math.expm1(-stage / regimes.young_hours)
         shape = (regimes.count, STATES, STATES)
@@ -98,10 +99,10 @@ def _with_turns(chances: Array, turns: Array) -> Values:
 
 
 class Table:
-    """Cost to go by stages left, the lease and its place, the state of each tier, and slack.
+    """Expected cost to the end, by stages left, the lease and its place, the state of each tier, and slack.
 
-    `values[n]`, for each n of `kept`, is (held, states of the first tier, ... of the last, slack). Held counts nothing
-    by location, then on-demand by location, then each tier; there is one location where no move costs anything.
+    `values[n]`, for each n of `kept`, is (held, states of the first tier, ... of the last, slack). The first axis has
+    no lease by location, then on-demand by location, then each tier. If no move costs anything, there is one location.
     """
 
     def __init__(self, voyage: Voyage) -> None:
@@ -135,7 +136,7 @@ class Table:
     def around(self, stages: float) -> tuple[int, int, float]:
         """Return the kept stages before and after a number of stages, and the distance to the second.
 
-        Of both, what comes after their first stage is kept.
+        The table keeps the values after the first stage of each.
         """
         place = max(bisect.bisect_right(self.kept, stages - 1.0 + _EXACT) - 1, 0)
         low = self.kept[place]
@@ -151,7 +152,7 @@ class Table:
         return values
 
     def hours(self, stage: int, slack: Array) -> Array:
-        """Return the most hours of the stage that are worked: finished work costs no more."""
+        """Return the most hours of the stage that are worked: after the work is finished, nothing is paid."""
         return np.clip(stage * self.voyage.stage - slack, 0.0, self.voyage.stage)
 
     def _stage(self, stage: int, after: Values) -> Values:
@@ -198,7 +199,7 @@ class Table:
         return LATE * self.voyage.ask * self.step
 
     def _started(self, values: Values) -> Values:
-        """Return values after an overhead's loss of slack."""
+        """Return the values after a start has spent its overhead of slack."""
         levels = self.voyage.overhead / self.step
         whole = int(levels + _EXACT)
         part = np.float32(max(levels - whole, 0.0))
@@ -213,7 +214,7 @@ class Table:
         return tuple(self.chains[each].is_up if each == tier else slice(None) for each in range(len(self.chains)))
 
     def at(self, values: Array, slack: float) -> float:
-        """Return the value at a slack between two levels; beyond the highest level it is that level's."""
+        """Return the value at a slack between two levels; above the highest level, the value of that level."""
         level = min(slack / self.step + self.below, len(values) - 1 - 1e-3)
         if level < 0:
             return float(values[0]) - level * self._late
@@ -222,7 +223,7 @@ class Table:
 
 
 def _less(values: Values, levels: int, late: float) -> Values:
-    """Return values at this many levels less of slack."""
+    """Return the values with this many levels less of slack."""
     if levels == 0:
         return values
     moved = np.empty_like(values)

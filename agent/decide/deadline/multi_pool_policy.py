@@ -1,12 +1,13 @@
 """Where to run a deadline job that may use several pools: on one pool, on demand, or nowhere for now.
 
-Pools are one place if a checkpoint moves between them for free and their prices are nearly equal. A finite-horizon
-programme (`multi_pool_dp`) over the regimes of two tiers, the place of the checkpoint and all others, gives the
-expected cost of each choice to the end, with moves and egress. Without a checkpoint every place is tried as its place.
+Pools are one place if a checkpoint moves between them for free and their prices are nearly equal. The place of the
+checkpoint is one tier, and all other places are the second. A finite-horizon programme (`multi_pool_dp`) over the
+regimes of both tiers gives the expected cost of each choice to the end, with moves and egress. If there is no
+checkpoint yet, every place is tried as its place.
 
 Invariants:
-1. While on-demand can still be in time, no choice gives that up, whatever capacity does.
-2. The choice depends on the job's state and the pools alone.
+1. While on-demand can still be in time, no choice makes it late, whatever happens to capacity.
+2. The choice depends only on the job's state and the pools.
 """
 
 import math
@@ -20,13 +21,16 @@ from agent.decide.deadline.regimes import Array
 from agent.domain.market.tenure import Tenure
 
 FINE, COARSE = (1 / 6, 432, 144, 1.1), (1 / 3, 180, 90, 1.02)
-"""A stage of the programme in hours, how many there are at most, how finely slack is told apart (coarser beyond that),
-and by which factor prices must differ for a table of their own. Fine steps of time where no move costs anything; where
-moves cost, tables are larger and many, and a few cents an hour pay a move."""
+"""The shortest stage in hours, the most stages of a job's span, the most stages of its slack, and the factor between
+two prices with separate tables. A longer span or more slack makes stages longer. `FINE` is used if no move costs
+anything. If moves cost, tables are larger and more numerous, and a difference of a few cents an hour pays for a
+move."""
 SPARE_STEP, SPARE_STEPS = 0.3, 3
-"""Tables are made for this many chances that another pool of a tier has capacity when the lease is lost."""
+"""The chance that another pool of a tier has capacity when the lease is lost is rounded to `SPARE_STEP`, up to
+`SPARE_STEPS` steps."""
 SPARE_HOURS, SPARE_HOURS_AWAY = 4.0, 2.0
-"""Such a loss is assumed no later than this, and then from a tier without capacity now."""
+"""The loss is assumed to come after this many hours at most; for a tier without capacity now, after the second
+figure."""
 LEAST_LOSSES = 1e-3
 LEAST_RATE = 0.1
 """A move's egress is spread over ten hours at most."""
@@ -35,7 +39,7 @@ _ROUNDING = 1e-6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pool:
-    """A pool at one look: its interruptible $/h, the belief about it, dollars of moving the checkpoint there."""
+    """A pool at one look: its interruptible $/h, the belief about it, and dollars to move the checkpoint there."""
 
     price: float
     belief: regimes.Belief
@@ -44,11 +48,11 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The state of a job, in hours: time until the deadline, work left, what runs and in which pool.
+    """The state of a job, in hours: time until the deadline, work left, the tenure that runs, and its pool.
 
-    Pools are indices, -1 for none; `where` is that of the checkpoint; `warming` is what the start of what runs has yet
-    to spend, `gap` the time until the next look; `span` and `room` are the hours allowed and the slack
-    that the job began with.
+    Pools are indices, -1 for none. `where` is the pool of the checkpoint. `warming` is the remaining time of the
+    running lease's start, `gap` the time until the next look. `span` and `room` are the time and the slack that the job
+    began with.
     """
 
     left: float
@@ -67,9 +71,9 @@ class Standing:
 class Numbers:
     """The tunable numbers.
 
-    Waiting must gain `wait_gain` hours of on-demand: where it gains nothing, work done is done. A pool belongs to a
-    place when it is dearer than its cheapest by `near_price` of that at most. From now on a regime is reckoned to
-    last `weather_hours`.
+    Waiting must save at least `wait_gain` hours of on-demand: if it saves nothing, work done early is safer. A pool
+    belongs to a place if it costs at most `near_price` (a share) more than the place's cheapest pool. From now on a
+    regime is assumed to last `weather_hours` on average.
     """
 
     wait_gain: float = 0.002
@@ -82,7 +86,7 @@ SHIPPED = Numbers()
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What to run until the next look; `costs` is the expected cost of finishing by (tenure, pool), in dollars."""
+    """The choice until the next look; `costs` are the expected dollars to finish, by (tenure, pool)."""
 
     tenure: Tenure | None
     pool: int
@@ -98,10 +102,11 @@ class _Tier:
 
 
 def must(at: Standing) -> tuple[Tenure, int] | None:
-    """Return what the deadline forces to run now, or None if there is a choice; the pool of on-demand is -1.
+    """Return the tenure and pool that the deadline forces now, or None if there is a choice; on-demand has pool -1.
 
-    Where another start and a fall-back after it no longer fit, only what runs may go on; where the start of a fall-back
-    just fits, only what is warmed up may (the last resort of Uniform Progress, NSDI 2024).
+    If another start and a fall-back after it no longer fit, only the running lease may go on. If even the start of a
+    fall-back only just fits, the lease may go on only if it is warmed up (the last resort of Uniform Progress, NSDI
+    2024).
     """
     looks = math.floor(at.left / at.gap + _ROUNDING)
     if _looks(at.todo + 2 * at.overhead, at) < looks:
@@ -141,7 +146,10 @@ def choose(
 
 
 def places(prices: Sequence[float], egress: Array, near: float = SHIPPED.near_price) -> list[tuple[int, ...]]:
-    """Return the pools by place: moves within are free both ways, and prices differ by at most `near`."""
+    """Return the pools by place.
+
+    Within a place moves are free both ways, and prices differ by at most `near` (a share).
+    """
     found: list[tuple[int, ...]] = []
     for pool in sorted(range(len(prices)), key=lambda each: prices[each]):
         alike = (
@@ -160,12 +168,15 @@ def places(prices: Sequence[float], egress: Array, near: float = SHIPPED.near_pr
 def _ways(
     at: Standing, found: list[tuple[int, ...]], pools: Sequence[Pool], ask: float, known: regimes.Regimes
 ) -> list[tuple[_Tier, ...]]:
-    """Return the tiers of the calculation: here and elsewhere, for each place that may become here."""
-    if len(found) == 1 and len(pools) > 1:  # all alike: the best of them, and the others
+    """Return the tiers of each calculation: the checkpoint's place and the others.
+
+    Without a checkpoint each place is tried.
+    """
+    if len(found) == 1 and len(pools) > 1:  # one place: its best pool, and the others
         best = _stand_in(at, found[0], pools, ask, known).best
         found = [(best,), tuple(pool for pool in found[0] if pool != best)]
     here = [place for place in found if at.where in place] or found
-    is_one_way = len(found) <= 2  # noqa: PLR2004 - of two places each is the other's elsewhere
+    is_one_way = len(found) <= 2  # noqa: PLR2004 - with two places, either order gives the same tiers
     ways = [[place, *_others(place, found)] for place in (found[:1] if is_one_way else here)]
     return [tuple(_stand_in(at, tier, pools, ask, known) for tier in way) for way in ways]
 
@@ -176,7 +187,10 @@ def _others(here: tuple[int, ...], found: Sequence[tuple[int, ...]]) -> list[tup
 
 
 def _stand_in(at: Standing, group: tuple[int, ...], pools: Sequence[Pool], ask: float, known: regimes.Regimes) -> _Tier:
-    """Return a tier: a pool with a lease represents it, else the best one to start in, else the likeliest to return."""
+    """Return a tier.
+
+    The pool with a lease represents it, else the best one to start in, else the one likeliest to return.
+    """
     if at.tenure is Tenure.INTERRUPTIBLE and at.pool in group:
         return _Tier(group, at.pool)
 
@@ -198,7 +212,7 @@ def _costs(
     egress: Array,
     known: regimes.Regimes,
 ) -> dict[tuple[Tenure | None, int], float]:
-    """Return what each choice is expected to cost to the end, in dollars."""
+    """Return the expected cost of each choice to the end, in dollars."""
     table = multi_pool_dp.table(_voyage(at, tiers, pools, ask, egress, known))
     low, high, part = table.around(at.left / table.voyage.stage)
     looks = [pools[tier.best].belief.vector(known) for tier in tiers]
@@ -217,7 +231,7 @@ def _voyage(
     egress: Array,
     known: regimes.Regimes,
 ) -> multi_pool_dp.Voyage:
-    """Return the voyage of a standing, rounded so that many standings share one."""
+    """Return the voyage of a job's state, rounded so that many states share one."""
     moves = [[round(float(egress[np.ix_(one.pools, other.pools)].mean()), 2) for other in tiers] for one in tiers]
     shortest, stages, levels, price_step = COARSE if any(map(any, moves)) else FINE
     stage = max(shortest, at.gap, at.span / stages, at.room / levels)
@@ -245,13 +259,13 @@ def _tier(tier: _Tier, pools: Sequence[Pool], known: regimes.Regimes, price_step
 
 
 def _place(at: Standing, tiers: Sequence[_Tier]) -> int:
-    """Return the tier in which the checkpoint lies, the first where there is none yet."""
+    """Return the index of the checkpoint's tier; 0 if there is no checkpoint yet."""
     return next((place for place, tier in enumerate(tiers) if at.where in tier.pools), 0)
 
 
 @dataclass(frozen=True, slots=True)
 class _Outlook:
-    """What each choice costs with so many stages to go, given what is believed of each tier."""
+    """The cost of each choice with `stages` to go, given the beliefs about the tiers."""
 
     table: multi_pool_dp.Table
     at: Standing
@@ -287,7 +301,7 @@ class _Outlook:
         return costs
 
     def _held(self, values: Array, slack: float, price: float, *, is_new: bool) -> float:
-        """Return what holding something costs: the stage, and what comes after it."""
+        """Return the cost of a choice that rents: the stage, and the expected cost after it."""
         stage, overhead = self.table.voyage.stage, self.at.overhead if is_new else 0.0
         hours = min(max(self.stages * stage - slack, 0.0) + overhead, stage)
         return price * hours + self.table.at(values, slack - overhead)

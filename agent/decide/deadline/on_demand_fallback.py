@@ -1,4 +1,4 @@
-"""The net under work with a deadline: what finishing on demand would take, and the offer that it would take it on."""
+"""The fallback of work with a deadline: the time to finish it on demand, and the offer for that."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _HOUR = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Time kept free for looking and choosing, and for a start of on-demand."""
+    """Time that is kept free: `reserve` for looking and choosing, `start_delay` for a start of on-demand."""
 
     reserve: timedelta
     start_delay: timedelta
@@ -23,10 +23,10 @@ class Numbers:
 def below(
     view: View, task: tasks.Task, asks: Iterable[Candidate], held: Lease | None, numbers: Numbers
 ) -> tuple[slack.Outlook, Candidate | None]:
-    """Return the outlook on the cheapest ask that is in time, or on the one that is late by least where none is.
+    """Return the outlook on the cheapest ask that is in time; if none is, on the one that is least late.
 
-    `asks` are ranked, the cheapest first, and looked for no further than one that is in time. Without any the outlook
-    is on what runs, else on the reference GPU.
+    `asks` are ranked, cheapest first; the search ends at the first one in time. Without any ask the outlook is on the
+    running lease, else on the reference GPU.
     """
     late: list[tuple[slack.Outlook, Candidate]] = []
     for ask in asks:

@@ -1,10 +1,10 @@
-"""How far the word of one host is believed about progress: by it alone on-demand is neither rented early nor late.
+"""Bounds on the progress that one host reports: a false report alone must not rent on-demand too early or too late.
 
 Invariants:
-1. Within one stretch of running the hours done never fall: a program may write 0 before it has loaded its state.
-2. After a stretch they fall by no more than what ran since its last checkpoint, and a margin for an older one.
-3. They rise by no more than `MOST_TIMES` the work that the fastest known GPU of the workload does in the time.
-4. What a person told, and what nobody knows the time of, bounds nothing.
+1. Within one stretch of running, hours done never fall: a program may write 0 before it has loaded its state.
+2. After a stretch they fall by at most the work since its last checkpoint, plus a margin for an older checkpoint.
+3. They rise by at most `MOST_TIMES` the work that the workload's fastest known GPU does in that time.
+4. A person's report, and a report of unknown time, bound nothing.
 """
 
 from datetime import datetime, timedelta
@@ -16,14 +16,14 @@ from agent.domain.work.deadline import Deadline, Progress
 from agent.domain.work.workload import Workload
 
 MOST_TIMES = 4.0
-"""The operator's hours are an estimate: work that is so much faster is believed, and not what is faster still."""
+"""The operator's hours are an estimate: work up to this many times faster is believed."""
 MARGIN_INTERVALS = 2
-"""A restore that crashes steps back to the checkpoint before."""
+"""A restore that crashes goes back to the checkpoint before."""
 _HOUR = timedelta(hours=1)
 
 
 def bounded(fleet: Fleet, work: Workload, held: Lease, before: Progress, told: GuardFigures, wanted: Deadline) -> float:
-    """Return the hours of work that a guard's number stands for, within what is possible since the last report."""
+    """Return the hours of work of a guard's number, within the bounds since the last report."""
     hours = wanted.hours_of(told.progress or 0.0)
     most_speed = MOST_TIMES * fastest(fleet, work, held, wanted)
     base = _base(before, held, wanted)
@@ -36,7 +36,7 @@ def bounded(fleet: Fleet, work: Workload, held: Lease, before: Progress, told: G
 
 
 def fastest(fleet: Fleet, work: Workload, held: Lease, wanted: Deadline) -> float:
-    """Return the most hours of work that an hour on any known GPU of a workload does."""
+    """Return the most hours of work done in one hour on any known GPU of a workload."""
     wants = work.requirements
     reference = fleet.typical.get((wanted.reference_gpu, wants.gpus)) if wanted.reference_gpu is not None else None
     rows = [held.dlperf, *(fleet.typical.get((model, wants.gpus), 0.0) for model in wants.gpu_models)]
@@ -46,7 +46,7 @@ def fastest(fleet: Fleet, work: Workload, held: Lease, wanted: Deadline) -> floa
 
 
 def _base(before: Progress, held: Lease, wanted: Deadline) -> float | None:
-    """Return the hours that the last report stands for by the present file, or None where it bounds nothing."""
+    """Return the hours of the last report by the present file, or None if it bounds nothing."""
     if before.number is not None:
         return wanted.hours_of(before.number)
     # Work that ran before its deadline was written may have done anything.
@@ -54,7 +54,7 @@ def _base(before: Progress, held: Lease, wanted: Deadline) -> float | None:
 
 
 def _lost(fleet: Fleet, work: Workload, held: Lease, before: Progress, told: GuardFigures) -> timedelta | None:
-    """Return the running time up to the last report whose work may be lost since; None: nobody knows."""
+    """Return the running time before the last report whose work may be lost since, or None if it is unknown."""
     if before.lease_id == held.lease_id and held.run_since is not None and held.run_since <= before.told_at:
         return timedelta()
     kept = _kept_at(fleet, held, before, told)
@@ -63,7 +63,7 @@ def _lost(fleet: Fleet, work: Workload, held: Lease, before: Progress, told: Gua
 
 
 def _kept_at(fleet: Fleet, held: Lease, before: Progress, told: GuardFigures) -> datetime | None:
-    """Return when the work of the last report was surely kept: a checkpoint, or the start of that stretch."""
+    """Return when the work of the last report was surely kept: at a checkpoint, or at the start of that stretch."""
     if before.lease_id != held.lease_id:
         earlier = fleet.guard_figures.get(before.lease_id)
         # A new run begins with nothing.

@@ -1,10 +1,9 @@
-"""What workloads with a deadline told of their progress since it was last written down.
+"""New progress reports of workloads with a deadline, since progress was last recorded.
 
 Invariants:
-1. Only what was told is written: nothing is extrapolated.
-2. Less than before is believed, since work may have been lost, and never without an event.
-3. A guard's word never says that all is done, and never how fast a GPU is; how far it is believed is bounded
-   (`progress_bounds.py`).
+1. Only reports are recorded. Nothing is extrapolated.
+2. A report of less than before is believed, since work may have been lost. It always gives an event.
+3. A guard's report never proves that all is done, or how fast a GPU is. `progress_bounds.py` bounds it.
 """
 
 import math
@@ -19,18 +18,18 @@ from agent.domain.work.deadline import Progress, ProgressSign, Speed, is_hours
 from agent.domain.work.workload import Workload
 
 SAME = 1e-9
-"""Numbers of a guard are reckoned into hours and back."""
+"""Relative tolerance: a guard's numbers are converted to hours and back."""
 LEAST_SPAN = timedelta(minutes=1)
 """Two reports closer than this measure no speed: clocks and polls are coarser."""
 
 
 def known(fleet: Fleet, work: Workload) -> Progress | None:
-    """Return the last that was told of a workload, also under its old name."""
+    """Return the last recorded progress of a workload, also under its old name."""
     return fleet.progress.get(work.name) or (fleet.progress.get(work.was) if work.was else None)
 
 
 def told(fleet: Fleet) -> Iterator[ProgressTold]:
-    """Yield what is new: the first sight of a deadline, and every report that differs from the last."""
+    """Yield new progress: the first sight of a deadline, and every report that differs from the last."""
     for work in fleet.workloads:
         if work.deadline is None:
             continue
@@ -59,9 +58,9 @@ def _reported(fleet: Fleet, work: Workload, before: Progress) -> Iterator[Progre
 
 
 def _measured_by_guard(fleet: Fleet, work: Workload, held: Lease, before: Progress) -> Iterator[ProgressTold]:
-    """Yield what the guard of a lease read in this stretch of running, within bounds.
+    """Yield the progress that a lease's guard read in this stretch of running, within bounds.
 
-    It measures no speed: a host that says that nothing is done is worth what one is that says nothing.
+    It gives no measured speed: a host that falsely reports no progress must not be judged by that.
     """
     figures, wanted = fleet.guard_figures.get(held.lease_id), work.deadline
     if wanted is None or figures is None or figures.progress is None or figures.stretch != held.runs:
@@ -74,13 +73,16 @@ def _measured_by_guard(fleet: Fleet, work: Workload, held: Lease, before: Progre
 
 
 def _teller(fleet: Fleet, work: Workload) -> Lease | None:
-    """Return the lease whose word counts: the older one of a move works on until the newer is ready."""
+    """Return the lease whose report counts.
+
+    During a move that is the older one, which works until the newer is ready.
+    """
     running = (held for place in work.places for held in fleet.leases_of(place) if held.state is LeaseState.RUNNING)
     return next(running, None)
 
 
 def _measured(held: Lease, before: Progress, after: Progress) -> Speed | None:
-    """Return what the two reports measure: both from one lease, and it ran all the time between."""
+    """Return the speed that two reports measure, or None unless one lease made both and ran all the time between."""
     span = after.told_at - before.told_at
     ran = held.run_since is not None and held.run_since <= before.told_at
     if before.lease_id != held.lease_id or not ran or after.hours < before.hours or span < LEAST_SPAN:

@@ -1,12 +1,12 @@
-"""How a pool's interruptible capacity comes and goes when its weather changes: good and poor spells of days.
+"""How a pool's interruptible capacity comes and goes through good and poor regimes that last for days.
 
-In each regime losing capacity and getting it back have a hazard while young and a lower one after; the regime turns
-now and then into a fresh one. What was seen of a pool says which regime it is in; old evidence wears off by itself,
+In each regime, losing capacity and getting it back have one hazard while a spell is young and a lower one after. Now
+and then a new regime is drawn. The observations of a pool show which regime it is in. Old evidence wears off by itself,
 because the regime may have turned since.
 
 Invariants:
-1. A belief depends on what was observed alone, in order; equal observations give equal beliefs.
-2. Shares of a belief add up to one.
+1. A belief depends only on the observations and their order. Equal observations give equal beliefs.
+2. The shares of a belief add up to one.
 """
 
 import math
@@ -18,19 +18,19 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 MOST = 0.9
-"""No event is more likely within one look than this: a hazard says nothing of spans shorter than a tick."""
+"""The highest chance of an event within one look: a hazard is not meaningful for spans shorter than the look."""
 FIRST_AGE = 1.0
-"""Hours that what is seen at the first look is taken to have lasted: it is not known to be young."""
+"""Assumed age in hours of the state at the first look, since nobody knows that it is young."""
 UP, DOWN, STATES = 0, 2, 4
-"""Of a regime's states: young and old with capacity, then young and old without."""
+"""Indices of a regime's states: young and old with capacity, then young and old without."""
 
 
 @dataclass(frozen=True)
 class Regimes:
     """Hazards per hour by regime, each (young with capacity, old with, young without, old without).
 
-    `shares` are how often each regime is met, `young_hours` how long a spell is young, `turn_hours` how long a regime
-    lasts on average before another is drawn.
+    `shares` are the frequencies of the regimes. A spell is young for `young_hours`. A regime lasts `turn_hours` on
+    average before another is drawn.
     """
 
     hazards: tuple[tuple[float, float, float, float], ...]
@@ -54,19 +54,19 @@ class Regimes:
         return np.array(self.shares) / sum(self.shares)
 
     def turns(self, hours: float) -> Array:
-        """Return the chances of each regime after so many hours, (regimes before, regimes after)."""
+        """Return the chance of each regime after `hours`, (regimes before, regimes after)."""
         turned = -math.expm1(-hours / self.turn_hours)
         return (1.0 - turned) * np.eye(self.count) + turned * np.tile(self.prior, (self.count, 1))
 
     def chances(self, state: int, hours: float) -> Array:
-        """Return for each regime how likely a spell in this state ends within so many hours, (regimes,)."""
+        """Return for each regime the chance that a spell in this state ends within `hours`, (regimes,)."""
         ends: Array = np.minimum(self.rates[:, state] * hours, MOST)
         return ends
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Belief:
-    """What is known of a pool: whether it has capacity, for how many hours, and how likely each regime is."""
+    """The belief about a pool: whether it has capacity, for how many hours, and the probability of each regime."""
 
     is_up: bool
     age: float
@@ -87,7 +87,7 @@ class Belief:
         return float(self.shares @ regimes.rates[:, self.state(regimes)])
 
     def later(self, regimes: Regimes, hours: float) -> float:
-        """Return how likely there is capacity after so many hours, if its regime lasts and it is no longer young."""
+        """Return the chance of capacity after `hours`, if the regime lasts and the spell is no longer young."""
         lost, back = regimes.rates[:, UP + 1], regimes.rates[:, DOWN + 1]
         likely = back / (lost + back)
         return float(self.shares @ (likely + (self.is_up - likely) * np.exp(-(lost + back) * hours)))
@@ -95,7 +95,7 @@ class Belief:
 
 @lru_cache(8)
 def lasting(regimes: Regimes, hours: float) -> Regimes:
-    """Return the same regimes, each of which lasts so many hours on average."""
+    """Return the same regimes, each lasting `hours` on average."""
     return regimes if hours == regimes.turn_hours else replace(regimes, turn_hours=hours)
 
 
@@ -108,7 +108,7 @@ def first(regimes: Regimes, *, is_up: bool) -> Belief:
 
 
 def observe(regimes: Regimes, belief: Belief, *, is_up: bool, hours: float) -> Belief:
-    """Return the belief after `hours` at whose end capacity was seen to be there or not."""
+    """Return the belief after `hours` more; `is_up` says whether capacity was there at their end."""
     ends = regimes.chances(belief.state(regimes), hours)
     has_changed = is_up is not belief.is_up
     shares = belief.shares * (ends if has_changed else 1.0 - ends)
@@ -126,6 +126,5 @@ SHIPPED = Regimes(
 )
 """Fitted by `agent.lab.pools.regime_fitting` (`gpubid lab fit`) to recorded availability of AWS (8 pools of us-west-2
 from 2022-10-26, 9 zones from 2023-02-15) and GCP (16 H100 at once in 13 zones from 2025-10-03), of the artifacts of
-"Can't Be Late" (NSDI 2024) and SkyNomad (NSDI 2027). Clouds', no bid market's: what a pool shows of itself outweighs
-it in
-hours."""
+"Can't Be Late" (NSDI 2024) and SkyNomad (NSDI 2027). They are of clouds, not of a bid market. A pool's own evidence
+outweighs them within hours."""

@@ -1,11 +1,11 @@
-"""What finishing a job in time is expected to cost, by what is done next: a finite-horizon dynamic programme.
+"""The expected cost of finishing a job in time, for each next choice: a finite-horizon dynamic programme.
 
-The state: hours left, slack (hours left less work left), what is held, whether capacity is there and for how long, and
-the model of the pool. In each step capacity may be lost or come back by the model's hazards; a start spends its
-overhead of slack. Being late costs infinitely much, so the deadline is hard. Formulation: strategies over bins of age
-with a hard deadline, as in finite-horizon semi-Markov decision processes (Puterman, "Markov Decision Processes", 1994,
-chapters 4 and 11); the models of a pool are weighed by their posterior after each is solved (QMDP: Littman, Cassandra,
-Kaelbling 1995).
+The state has the hours left, the slack (hours left less work left), the tenure held, whether capacity is there and for
+how long, and the model of the pool. In each step capacity may be lost or come back by the model's hazards. A start
+spends its overhead of slack. A late end costs infinitely much, so the deadline is hard. Formulation: strategies over
+bins of age with a hard deadline, as in finite-horizon semi-Markov decision processes (Puterman, "Markov Decision
+Processes", 1994, chapters 4 and 11); the models of a pool are weighed by their posterior after each is solved (QMDP:
+Littman, Cassandra, Kaelbling 1995).
 
 Costs are in hours of on-demand: dollars over the on-demand price.
 """
@@ -22,24 +22,27 @@ from agent.decide.deadline.hazards import Hazards
 Costs = npt.NDArray[np.float32]
 
 NEVER = np.float32(1e9)
-"""Stands for infinite."""
+"""An infinite cost."""
 MOST = 1e4
-"""No job costs so many hours of on-demand: what does is too late in some course of events, and never done."""
+"""No job costs so many hours of on-demand. A choice that does may be late in some course of events and is never
+made."""
 LEAST_CHANCE = 2e-5
-"""Of losing capacity in a step. `NEVER` times this is over `MOST`, so however good a pool, the deadline stays hard."""
+"""Least chance of losing capacity in a step. `NEVER` times this is over `MOST`, so the deadline is hard for any
+pool."""
 CLOSE, KEPT = 12, 4
-"""Every step is kept while so few are left, then every fourth: by how much choices differ changes slowly."""
+"""Every step is kept while at most `CLOSE` are left, then every `KEPT`th: the differences between choices change
+slowly."""
 GROWTH = 1.06
-"""Of one slack looked at to the next, where there is plenty."""
+"""The factor from one node of slack to the next, above the dense nodes."""
 WAIT, ON_DEMAND, INTERRUPTIBLE = range(3)
-"""Places of what is done in the first axis of the costs."""
+"""Indices of the choices in the first axis of the costs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a table is built for; spans in hours, `ratio` the interruptible price over that of on-demand.
+    """The key of a table: spans in hours, `ratio` the interruptible price over the on-demand price.
 
-    `span` and `slack` are the most hours left and slack that it answers for.
+    `span` is the most hours left, and `slack` the most slack, that the table covers.
     """
 
     step: float
@@ -52,7 +55,7 @@ class Setting:
 
 @dataclass(frozen=True, eq=False)
 class Outlays:
-    """Expected costs to the end: up (steps, 3, bins, nodes, models) where capacity is there, down (steps, 2, ...)."""
+    """Expected costs to the end: `up` (steps, 3, bins, nodes, models) with capacity, `down` (steps, 2, ...) without."""
 
     setting: Setting
     nodes: tuple[float, ...]
@@ -60,7 +63,7 @@ class Outlays:
     down: Costs
 
     def at(self, left: float, *, is_up: bool, age_bin: int) -> Costs:
-        """Return the costs (doing, nodes, models) with so many hours left and capacity so old."""
+        """Return the costs (choices, nodes, models) with `left` hours to go and capacity of this age."""
         kept = self.up if is_up else self.down
         steps = min(_place(left / self.setting.step), len(kept) - 1.0)
         before = int(steps + _SHARE)
@@ -69,7 +72,7 @@ class Outlays:
         return earlier if share < _SHARE else _mixed(share, kept[before + 1, :, age_bin], earlier)
 
     def cost(self, of: Costs, slack: float, weights: Costs) -> float:
-        """Return the expected cost from those of one thing done (nodes, models), infinite where it could be late."""
+        """Return the expected cost from those of one choice (nodes, models); infinite if it could be late."""
         node = min(bisect.bisect_right(self.nodes, slack + _ROUNDING) - 1, len(self.nodes) - 2)
         low, high = (of[node : node + 2] @ weights).tolist()
         if low > MOST:
@@ -100,7 +103,7 @@ class _Programme:
         self._shape = (len(hazards.edges), len(self._nodes), len(hazards.factors))
 
     def solved(self) -> Outlays:
-        """Return the costs of what may be done, at the steps that are kept."""
+        """Return the costs of each choice at the kept steps."""
         kept = math.ceil(_place(self._setting.span / self._setting.step) - _SHARE) + 1
         steps = kept - 1 if kept - 1 <= CLOSE else CLOSE + (kept - 1 - CLOSE) * KEPT
         up = np.empty((kept, 3, *self._shape), np.float32)
@@ -119,8 +122,8 @@ class _Programme:
         return Outlays(self._setting, tuple(self._nodes.tolist()), up, down)
 
     def _does(self, up: Costs, down: Costs) -> tuple[Costs, Costs]:
-        """Return the costs of doing each thing for a step, in what runs already, from those of what is held after."""
-        lost = down[(WAIT, ON_DEMAND, WAIT), :1]  # interruptible capacity that is lost leaves nothing
+        """Return the costs of each choice for a step, without a start, from the costs of the tenures held after it."""
+        lost = down[(WAIT, ON_DEMAND, WAIT), :1]  # after a loss of interruptible capacity nothing is held
         after_up = _mixed(self._loses, lost, self._aged(up))
         after_down = _mixed(self._returns, up[: len(down), :1], self._aged(down))
         after_up[INTERRUPTIBLE] += np.float32(self._setting.step * self._setting.ratio)
@@ -131,7 +134,7 @@ class _Programme:
         return after_up, after_down
 
     def _best(self, up: Costs, down: Costs) -> tuple[Costs, Costs]:
-        """Return the least costs by what is held: nothing, on-demand, interruptible."""
+        """Return the least costs by the tenure held: none, on-demand, interruptible."""
         starts_up, starts_down = self._on_demand.apply(up[ON_DEMAND]), self._on_demand.apply(down[ON_DEMAND])
         bids = self._interruptible.apply(up[INTERRUPTIBLE])
         held_up, held_down = np.empty_like(up), np.empty_like(down)
@@ -155,11 +158,11 @@ class _Programme:
 
 
 class _Shift:
-    """Costs at so much less slack, by straight lines between nodes; infinite below none."""
+    """Costs after some slack is spent, interpolated linearly between nodes; infinite below zero slack."""
 
     def __init__(self, nodes: npt.NDArray[np.float64], hours: float) -> None:
         wanted = nodes - hours
-        # The nodes rise, so what is late is the first ones.
+        # The nodes rise, so the late ones come first.
         self._late = int(np.count_nonzero(wanted < -_ROUNDING))
         self._is_same = hours == 0
         self._low = np.clip(np.searchsorted(nodes, wanted + _ROUNDING, "right") - 1, 0, len(nodes) - 2)
@@ -182,12 +185,12 @@ class _Shift:
 
 
 def _place(steps: float) -> float:
-    """Return where so many steps left stand among those that are kept."""
+    """Return the place of a number of steps left among the kept steps."""
     return steps if steps <= CLOSE else CLOSE + (steps - CLOSE) / KEPT
 
 
 def _mixed(share: Costs | np.float32, event: Costs, none: Costs) -> Costs:
-    """Return a share of one and the rest of the other."""
+    """Return `share` of the first costs plus the rest of the second."""
     mixed: Costs = event - none
     mixed *= share
     mixed += none
@@ -195,7 +198,7 @@ def _mixed(share: Costs | np.float32, event: Costs, none: Costs) -> Costs:
 
 
 def _nodes(setting: Setting) -> npt.NDArray[np.float64]:
-    """Return the slacks looked at: dense where a start may not fit any more, sparse where there is plenty."""
+    """Return the nodes of slack: dense where a start may no longer fit, sparse above."""
     dense = np.arange(0, 6 * setting.step + _ROUNDING, setting.step / 10)
     count = max(math.ceil(math.log(max(setting.slack, 2 * dense[-1]) / dense[-1]) / math.log(GROWTH)), 1)
     sparse = dense[-1] * GROWTH ** np.arange(1, count + 1)
@@ -203,7 +206,7 @@ def _nodes(setting: Setting) -> npt.NDArray[np.float64]:
 
 
 def _chance(expected: npt.NDArray[np.float64]) -> Costs:
-    """Return the chance of at least one, (bins, 1, models)."""
+    """Return the chance of at least one event, (bins, 1, models)."""
     return -np.expm1(-expected).astype(np.float32)[:, None, :]
 
 

@@ -1,8 +1,8 @@
-"""What to hold next for work with a deadline: wait, interruptible or on-demand, by what finishing is expected to cost.
+"""The next tenure for work with a deadline (none, interruptible or on-demand), by the expected cost of finishing.
 
 Invariants:
-1. From any standing in which on-demand can still be in time, no choice gives that up, whatever capacity does.
-2. The choice depends on the standing and the belief alone.
+1. While on-demand can still be in time, no choice makes it late, whatever happens to capacity.
+2. The choice depends only on the job's state and the belief.
 """
 
 import math
@@ -15,25 +15,27 @@ from agent.decide.deadline import single_pool_dp, sized_cache
 from agent.domain.market.tenure import Tenure
 
 STEP_HOURS = 1 / 6
-"""How far apart the programme decides: finer changes no choice, coarser than the looks themselves is of no use."""
+"""Hours between two decisions of the programme. Finer steps change no choice; steps longer than the time between looks
+are of no use."""
 MOST_STEPS = 600
 MOST_SLACK = 48.0
-"""More slack than this is not reckoned with: a choice is then made as if the deadline were nearer."""
+"""Hours of slack that a table covers. With more slack the choice is made as if the deadline were nearer."""
 MOST_BYTES = 256 << 20
-"""Of tables kept at once: one for 70 hours takes some 30 MB and a fifth of a second, one for 9 hours 4 MB."""
+"""Bytes of tables kept at once. A table for 70 hours takes about 30 MB and a fifth of a second, one for 9 hours 4
+MB."""
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What finishing is expected to cost by what is done next, in hours of on-demand; infinite where it may be late."""
+    """The expected cost of finishing, by the next choice, in hours of on-demand; infinite if the choice may be late."""
 
     wait: float
     on_demand: float
     interruptible: float
 
     def of(self, tenure: Tenure | None) -> float:
-        """Return what holding this, or nothing, is expected to cost."""
+        """Return the expected cost with this tenure next, or with none."""
         if tenure is None:
             return self.wait
         return self.interruptible if tenure is Tenure.INTERRUPTIBLE else self.on_demand
@@ -41,9 +43,9 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a job stands, in hours: left until the deadline, work left, what runs, and the overhead of each start.
+    """The state of a job, in hours: time until the deadline, work left, the running tenure, the overhead of each start.
 
-    `warming` is what the start of what runs has yet to spend, `gap` until the next look.
+    `warming` is the remaining time of the running lease's start, `gap` the time until the next look.
     """
 
     left: float
@@ -75,17 +77,17 @@ class Horizon:
         return self._table.up.nbytes + self._table.down.nbytes
 
     def choose(self, at: Standing, belief: pools.Belief) -> Tenure | None:
-        """Return what to hold until the next look."""
+        """Return the tenure to hold until the next look, or None to wait."""
         if at.tenure is Tenure.INTERRUPTIBLE and belief.is_up and at.warming <= 0 and self._setting.ratio <= 1:
-            # What works at the lower price is never left: whatever else is done can be done as well after it is lost.
+            # Working capacity at the lower price is never left: every other choice remains possible after it is lost.
             return at.tenure if at.slack >= at.start_on_demand - _ROUNDING else _last(at)
         if at.tenure is Tenure.ON_DEMAND and not belief.is_up and at.slack >= at.warming - _ROUNDING:
-            # It was rented because waiting was worth less, and capacity that stays away comes back less and less.
+            # It was rented because waiting cost more, and the longer capacity is away, the less likely it comes back.
             return at.tenure
         return best(at, self.costs(at, belief))
 
     def costs(self, at: Standing, belief: pools.Belief) -> Costs:
-        """Return what each choice is expected to cost; interruptible capacity that is not there cannot be chosen."""
+        """Return the expected cost of each choice; absent interruptible capacity costs infinitely much."""
         slack = min(at.slack, self._setting.slack)
         weights = belief.weights(self.hazards).astype(np.float32)
         table = self._table.at(at.todo + slack, is_up=belief.is_up, age_bin=self.hazards.bin(belief.age))
@@ -109,14 +111,14 @@ tables = sized_cache.Shelf[tuple[single_pool_dp.Setting, pools.Hazards], Horizon
 
 
 def of(setting: single_pool_dp.Setting, hazards: pools.Hazards) -> Horizon:
-    """Return the horizon of a setting; equal ones share a table while it is kept."""
+    """Return the horizon of a setting; equal settings share a table while it is kept."""
     return tables.get((setting, hazards))
 
 
 def setting(at: Standing, span: float, work: float, ratio: float) -> single_pool_dp.Setting:
-    """Return the setting of a job of so much work in `span` hours: rounded, so that few tables answer for all.
+    """Return the setting of a job with `work` hours in `span` hours, rounded so that many jobs share a table.
 
-    `ratio` is the interruptible price over that of on-demand.
+    `ratio` is the interruptible price over the on-demand price.
     """
     slack = min(max(span - work, 0.0), MOST_SLACK)
     reach = _up(min(span, work + slack), 1.0)
@@ -131,7 +133,7 @@ def setting(at: Standing, span: float, work: float, ratio: float) -> single_pool
 
 
 def best(at: Standing, found: Costs) -> Tenure | None:
-    """Return the cheapest; among equals what stands, and on-demand where nothing is sure to be in time."""
+    """Return the cheapest tenure. Of equal ones the present one wins. If none is surely in time, the last resort."""
     cheapest, tenure = found.of(at.tenure), at.tenure
     ways = ((found.wait, None), (found.on_demand, Tenure.ON_DEMAND), (found.interruptible, Tenure.INTERRUPTIBLE))
     for cost, way in ways:
@@ -141,7 +143,7 @@ def best(at: Standing, found: Costs) -> Tenure | None:
 
 
 def _last(at: Standing) -> Tenure:
-    """Return what may yet be in time: what runs, when it alone can be, else on-demand."""
+    """Return the tenure that may still be in time: the running one if only that can be, else on-demand."""
     is_alone = at.tenure is not None and at.start_on_demand > at.slack >= at.warming
     return at.tenure if is_alone and at.tenure is not None else Tenure.ON_DEMAND
 
@@ -151,4 +153,4 @@ def _up(hours: float, unit: float) -> float:
 
 
 _RATIO = 0.02
-"""Prices are told apart by so much of on-demand's: a table for each."""
+"""Ratios of prices are rounded to this step; each step has its own table."""

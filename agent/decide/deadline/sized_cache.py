@@ -1,7 +1,7 @@
-"""Tables that are dear to build, kept while there is room: what was asked for longest ago goes first.
+"""A cache of tables that are expensive to build: the least recently used one is removed first.
 
-Room is counted in bytes. Counted in tables, one more than there is room for would have every one of them built anew in
-every cycle, however small they are.
+The limit is in bytes. With a limit on their number, one table too many would make every cycle build all of them again,
+however small they are.
 """
 
 from collections.abc import Callable, Hashable
@@ -9,7 +9,7 @@ from typing import Generic, Protocol, TypeVar
 
 
 class Sized(Protocol):
-    """What can be kept."""
+    """A value that the cache can keep."""
 
     @property
     def size(self) -> int:
@@ -22,7 +22,7 @@ Kept = TypeVar("Kept", bound=Sized)
 
 
 class Shelf(Generic[Key, Kept]):
-    """Keeps up to `most_bytes` of what `build` makes of keys; what was asked for last stays, however large."""
+    """Keeps up to `most_bytes` of values that `build` makes of keys; the value used last is kept, however large."""
 
     def __init__(self, build: Callable[[Key], Kept], most_bytes: int) -> None:
         """Begin empty."""
@@ -32,11 +32,11 @@ class Shelf(Generic[Key, Kept]):
 
     @property
     def size(self) -> int:
-        """How many bytes all that is kept takes."""
+        """The bytes of all kept values."""
         return sum(each.size for each in self._kept.values())
 
     def get(self, key: Key) -> Kept:
-        """Return what is kept of a key, or build it; equal keys share one."""
+        """Return the kept value of a key, or build it; equal keys share one."""
         made = self._kept.pop(key) if key in self._kept else self._build(key)
         self._kept[key] = made
         while len(self._kept) > 1 and self.size > self.most_bytes:
@@ -44,5 +44,5 @@ class Shelf(Generic[Key, Kept]):
         return made
 
     def clear(self) -> None:
-        """Keep nothing."""
+        """Remove all values."""
         self._kept.clear()

@@ -1,13 +1,13 @@
 """When work with a deadline may wait for interruptible capacity, and when it must not: arithmetic in hours.
 
-The net under every rule is the last resort of Uniform Progress (Wu et al., "Can't Be Late", NSDI 2024): the instant
-after which on-demand, started then, would be late. Two rules say when to pay for on-demand before that, both only while
-no interruptible capacity is there: Uniform Progress's own (less is done than the straight line from start to deadline
-asks), and the slack rule of LEVI (arXiv 2605.09764: slack below a tenth of the remaining work).
+Every rule ends at the last resort of Uniform Progress (Wu et al., "Can't Be Late", NSDI 2024): the last instant at
+which on-demand can start and be in time. Two rules pay for on-demand before that, both only without interruptible
+capacity. Uniform Progress's own rule: less is done than the straight line from start to deadline asks. The slack rule
+of LEVI (arXiv 2605.09764): slack is below a tenth of the remaining work.
 
 Invariants:
 1. Slack falls by at most one hour an hour, whatever runs or fails.
-2. On-demand rented while slack is not negative is in time, when its start takes no longer than `start`.
+2. On-demand rented while slack is not negative is in time if its start takes at most `start`.
 """
 
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ from agent.domain.market.tenure import Tenure
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What finishing on demand from now would take, in hours.
+    """The time to finish on demand from now, in hours.
 
-    `todo` hours of work at `speed`, after `start` to get it running and `restart` for work done again and the restore;
-    `reserve` is for what looking and choosing take. `left` is until the deadline.
+    `todo` hours of work are done at `speed`, after `start` for the start and `restart` for repeated work and the
+    restore. `reserve` is for looking and choosing. `left` is the time until the deadline.
     """
 
     now: datetime
@@ -53,7 +53,7 @@ class Outlook:
         return self.slack <= 0
 
     def may_try(self, start: float) -> bool:
-        """Return whether there is time for a start of interruptible capacity that comes to nothing, and its restart."""
+        """Return whether there is time for a start of interruptible capacity that fails, and for its restart."""
         return self.slack > start + self.restart
 
     def is_short(self, share: float) -> bool:
@@ -62,15 +62,15 @@ class Outlook:
 
 
 def is_behind(done: float, hours: float, line: float, pace: float) -> bool:
-    """Return whether less is done than `pace` of what the straight line asks."""
+    """Return whether less is done than `pace` (a share) of the straight line."""
     return done < pace * hours * line
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What is seen at one instant: what runs, whether interruptible capacity is there, whether the line is kept.
+    """One look: the running tenure, whether interruptible capacity is there, whether work is behind the line.
 
-    `start` is what a start of interruptible capacity takes, in hours.
+    `start` is the time that a start of interruptible capacity takes, in hours.
     """
 
     tenure: Tenure | None
@@ -80,10 +80,10 @@ class Look:
 
 
 def choose(outlook: Outlook, look: Look, share: float, spare: float) -> Tenure | None:
-    """Return what the two rules of slack hold until the next look.
+    """Return the tenure that the two rules of slack hold until the next look, or None to wait.
 
-    On-demand is paid for when slack is below `share` of the remaining work, and left for capacity that is back while a
-    way back that fails leaves `spare` hours of slack.
+    On-demand is rented when slack is below `share` of the remaining work. It is left for capacity that is back if a
+    failed try would still leave `spare` hours of slack.
     """
     if outlook.is_last_call:
         return Tenure.ON_DEMAND
