@@ -21,7 +21,7 @@ VOCABULARY = Vocabulary(
     cursor="next_token",
     marks=frozenset({"id", "new_contract"}),
 )
-"""Where field lies find their fields."""
+"""The paths of the fields that field lies change."""
 
 JSON = "application/json"  # exactly: the vendor's own program shows no offers if a charset follows
 TEXT = "text/plain"
@@ -44,7 +44,7 @@ class Call:
     peer: str
     base_url: str
     now: float
-    number: int  # of this call since the start
+    number: int  # serial number of this call since the start
     struck: Mapping[str, Fault]
 
     @property
@@ -79,7 +79,7 @@ def success(**fields: Any) -> Reply:  # noqa: ANN401 - JSON is any
 
 
 def refuse(status: int, code: str | None, text: str, **fields: Any) -> Reply:  # noqa: ANN401 - JSON is any
-    """Answer a refusal in the common shape; at 200 it is a soft one."""
+    """Answer a refusal in the common shape. Status 200 makes it a soft refusal."""
     return Reply(_encode({"success": False, "error": code, "msg": text, **fields}), status)
 
 

@@ -1,7 +1,7 @@
 """Limits of callers: keys, the pace per endpoint, the rows per day.
 
-The thresholds are the published ones: seconds between two calls of one caller (the unit is inferred), and ten searches
-a minute per address. By default none but the daily quota of rows is kept.
+The thresholds are published: seconds between two calls of one caller (the unit is inferred), and ten searches a minute
+per address. By default only the daily quota of rows is enforced.
 """
 
 import collections
@@ -126,7 +126,7 @@ class Gate:
 
 
 def published(key: str = DEFAULT_KEY) -> Gate:
-    """Keep every published threshold."""
+    """Return a gate that enforces every published threshold."""
     return Gate(key, thresholds=PUBLISHED, searches_per_minute=SEARCHES_PER_MINUTE)
 
 

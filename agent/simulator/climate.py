@@ -1,7 +1,7 @@
 """A climate: a named simulated market, read from climates/*.toml.
 
-Every key has a default; the defaults are the calibrated market (see figures.py) and climates/recorded.toml is nothing
-but them. A climate says in which way it departs.
+Every key has a default. The defaults are the calibrated market (see recorded_figures.py), and climates/recorded.toml
+sets nothing else. Every other climate sets the keys in which it differs.
 """
 
 import dataclasses
@@ -37,9 +37,10 @@ class Spike:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Strike:
-    """Lets a host fail, or ask for more, at a set time. `aim` is "held" (a host of ours, else any) or "any".
+    """A host fails, or raises its price, at a set time. `aim` is "held" (a host of ours, else any) or "any".
 
-    A price_rise asks `factor` times the price; maintenance takes `seconds`, `notice_seconds` after it was told.
+    In a price_rise the host asks `factor` times its price. Maintenance begins `notice_seconds` after its announcement
+    and takes `seconds`.
     """
 
     at_seconds: float
@@ -60,7 +61,7 @@ class Deposit:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Turn:
-    """Lets RunPod sell something else from a set time on: a mode of runpod_modes.py."""
+    """From a set time on RunPod sells something else: a mode of runpod_modes.py."""
 
     at_seconds: float
     mode: str
@@ -68,14 +69,14 @@ class Turn:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Runpod:
-    """How the RunPod side of the market departs; demand, price turns and strikes hold for both sides."""
+    """The settings of the RunPod side alone. Demand, price spikes and strikes apply to both sides."""
 
     credit: float = 100.0
     scale: float = 1.0  # times the hosts of each type
     mode: str = "spot_discontinued"  # what is sold, today's by default: see runpod_modes.py
-    low_balance: str = "terminate"  # at no balance pods without a network volume end (since 2026-06), or "stop"
+    low_balance: str = "terminate"  # without credit: "terminate" ends pods without a network volume, or "stop"
     bid_share: float = 0.3  # of the renters that come, those who bid
-    bills_silent_hosts: bool = False  # no document says what an outage costs; support is asked for it afterwards
+    bills_silent_hosts: bool = False  # undocumented; renters claim the money from support afterwards
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -102,7 +103,8 @@ class Climate:
     deposits: tuple[Deposit, ...] = ()
     runpod: Runpod = Runpod()
     turns: tuple[Turn, ...] = ()
-    # Containers run their command on this machine. Saved markets never do, and know a climate by its text.
+    # Containers run their command on this machine. Not in the repr, by which a saved market recognises its climate:
+    # saved markets never run real processes.
     processes: bool = dataclasses.field(default=False, repr=False)
     weather: tuple[dict[str, Any], ...] = ()  # {at_seconds, fault, route, probability, seconds, ...}, for the surface
 
@@ -119,14 +121,14 @@ class ClimateError(Exception):
 
 
 def names() -> list[str]:
-    """Return the names of the climates that come along."""
+    """Return the names of the shipped climates."""
     folder = importlib.resources.files("agent.simulator") / "climates"
     return sorted(path.name.removesuffix(".toml") for path in folder.iterdir() if path.name.endswith(".toml"))
 
 
 @functools.cache
 def named(name: str) -> Climate:
-    """Return a climate that comes along, by its name."""
+    """Return a shipped climate by its name."""
     if name not in names():
         raise ClimateError(f"There is no climate {name!r}; known: {', '.join(names())}.")
     text = (importlib.resources.files("agent.simulator") / "climates" / f"{name}.toml").read_text(encoding="utf-8")
@@ -134,7 +136,7 @@ def named(name: str) -> Climate:
 
 
 def parse(text: str, name: str) -> Climate:
-    """Read a climate from TOML; a key nobody knows is an error."""
+    """Read a climate from TOML. An unknown key is an error."""
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

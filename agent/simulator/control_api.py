@@ -8,8 +8,8 @@
   A "machine_id" of RunPod (from the truth) puts it there; its bid is dollars per hour of one GPU |
 | DELETE /rivals/R | | {"id": R}; 404 if there is none |
 | POST /mode | {"mode": NAME}: what RunPod sells from now on; the names are listed in runpod_modes.py | {"mode": NAME} |
-| POST /rises | {"machine_id": M, "factor": 1.5}: a host of Vast asks more, of renters on demand too | {"ids": [R]} |
-| POST /maintenance | {"machine_id": M, "after": S, "seconds": S}: a host plans to be silent | {"begins": T} |
+| POST /rises | {"machine_id": M, "factor": 1.5}: a host of Vast raises its price, also on demand | {"ids": [R]} |
+| POST /maintenance | {"machine_id": M, "after": S, "seconds": S}: a host announces an outage | {"begins": T} |
 | POST /webhooks | {"name": "hooks.example.com", "url": "http://127.0.0.1:PORT"}: deliveries to webhooks of that name
   go there | the same |
 | POST /weather | {"fault": NAME, "market": "vast", "runpod" or "*",
@@ -20,8 +20,8 @@
 | GET /truth | | now, credit, contracts (id, label, machine_id, num_gpus, is_bid, bid, status, created, ended, charged
   {gpu, disk, bandwidth} in dollars), billing_now (ids), charged_total, deliveries
   (time, webhook, event_id, attempt, status; 0 where nobody answered), calls (time, method, path, status; 0 stands for
-  a dropped connection), search_rows, weather; under "runpod" the same of that market, whose contracts are pods, with
-  "number", "gpu", "cloud" and "change" beside, and the mode |
+    a dropped connection), search_rows, weather; under "runpod" the same of that market, whose contracts are pods and
+    also have "number", "gpu", "cloud" and "change", and the mode |
 
 Times are epoch seconds. Bad input answers 400 with {"error": a sentence}.
 """
@@ -61,7 +61,7 @@ class Control:
     def __init__(
         self, surface: Surface, runpod: RunpodSurface, clock: Clock, calls: Calls, runpod_calls: Calls
     ) -> None:
-        """Steer both surfaces and their clock; `calls` are what GET /truth tells of the calls."""
+        """Steer both surfaces and their clock. GET /truth returns `calls` and `runpod_calls`."""
         self._surface = surface
         self._runpod = runpod
         self._clock = clock
@@ -160,7 +160,7 @@ class Control:
         _only(fields, "name", "url")
         name, url = fields.get("name"), fields.get("url")
         if not isinstance(name, str) or not isinstance(url, str) or not _LOOPBACK.match(url):
-            raise BadRequestError("url: must be http://127.0.0.1:PORT, and name the public name that leads there.")
+            raise BadRequestError("url: must be http://127.0.0.1:PORT; name: must be the public name that leads there.")
         self._surface.deliveries.resolve(name, url)
         return {"name": name, "url": url}
 

@@ -1,7 +1,7 @@
-"""Demand: rivals on a host: when they come, what they want, what they bid, how long they stay.
+"""Demand: when rivals come to a host, what they want, what they bid and how long they stay.
 
-Every draw takes the same number of values from its stream whatever the market looks like, so what we do on a host does
-not change who comes there next.
+Every draw takes the same number of values from its stream, in any state of the market. So our actions on a host do not
+change which rivals come there next.
 """
 
 import dataclasses
@@ -16,7 +16,7 @@ _HOUR = 3600.0
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Wish:
-    """What a rival wants before it sees a price."""
+    """The wishes of one rival, drawn before it sees a price."""
 
     which: float  # 0-1, among the host's slices
     is_on_demand: bool
@@ -49,7 +49,7 @@ def wish(rng: random.Random, climate: Climate) -> Wish:
 
 
 def contest(rng: random.Random, climate: Climate) -> float | None:
-    """Draw after how many seconds another renter wants what was just taken; None if none does."""
+    """Draw the seconds until another renter wants the slice that was just taken; None if none does."""
     median, deviation = recorded_figures.CONTEST_MINUTES
     drawn, size = rng.random(), rng.gauss(0.0, 1.0)
     if drawn >= min(recorded_figures.CONTEST_SHARE * climate.demand.arrivals, 0.8):
@@ -76,7 +76,7 @@ def residence(rng: random.Random) -> float:
 
 
 def residence_left(rng: random.Random) -> float:
-    """Draw how much longer a long on-demand renter stays who is met at some moment; long stays are met more often."""
+    """Draw how long a long on-demand renter seen at a random moment still stays, seconds; long stays are seen more."""
     median, deviation = recorded_figures.RESIDENT_HOURS
     return _HOUR * median * math.exp(deviation**2 + deviation * rng.gauss(0.0, 1.0)) * rng.random()
 
@@ -96,7 +96,7 @@ def outage(rng: random.Random) -> float:
 
 
 def outages_per_hour(true_reliability: float, climate: Climate) -> float:
-    """Return how often a host must fall silent to be as reliable as it truly is."""
+    """Return how many outages per hour make a host as reliable as it truly is."""
     median, deviation = recorded_figures.OUTAGE_MINUTES
     mean_hours = median / 60.0 * math.exp(deviation**2 / 2)
     return (1.0 - true_reliability) / true_reliability / mean_hours * climate.failures

@@ -8,7 +8,7 @@ class Timeline:
     """The time and a heap of events; events of the same instant happen in the order in which they were put."""
 
     def __init__(self, start: float) -> None:
-        """Stand at `start`, epoch seconds."""
+        """Start at `start`, epoch seconds."""
         self.now = start
         self._due: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0

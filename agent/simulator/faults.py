@@ -1,4 +1,4 @@
-"""The faults a tester may declare: their names, what each takes besides route and duration, and what is refused.
+"""The faults that a tester may declare: their names, their keys, and the check of a declaration.
 
 | fault | strikes | what it does | further keys (default) |
 |---|---|---|---|
@@ -16,13 +16,13 @@
 | empty_list | lists | a complete-looking list without rows | |
 | partial_list | lists | a complete-looking list of some rows | `keep` share of the rows (0.5) |
 | paged_list | lists | RunPod alone: lists come in pages, each but the last with `nextCursor` | `rows` of a page (2) |
-| stale_list | lists | instances as they stood when the fault began | |
+| stale_list | lists | instances as they were when the fault began | |
 | unknown_status | reads | instances report a status of no meaning | `status` ("unknown") |
 | host_offline | world | hosts fall silent for `seconds` | `machine_id` (the hosts we rent on) |
 | host_gone | world | hosts vanish with their contracts | `machine_id` (the hosts we rent on) |
 | stuck_loading | world | image pulls hang | `contract_id` (all) |
 | pull_failure | world | image pulls fail | `contract_id` (all) |
-| gpu_lie | world | `nvidia-smi` of real processes that start lies | `gpu`, `gpus`, `errors`, `machine_id` (all) |
+| gpu_lie | world | `nvidia-smi` of starting real processes lies | `gpu`, `gpus`, `errors`, `machine_id` (all) |
 | interruption_notice | world | real processes that are outbid get SIGTERM first | `notice` seconds until SIGKILL (10) |
 | no_credit | world | the account's credit becomes `credit`; the difference comes back at the end | `credit` (0) |
 | sold_out | creates | RunPod alone: no instance is available, whatever the catalogue lists | |
@@ -34,11 +34,12 @@
 | field_lie | replies | one field of the answer is wrong | `field`, `how`, `value`, `instance`: see field_lies.py |
 | label_edit | world | a person edits labels until the end | `label` ("a person's"), `contract_id` (all) |
 
-Every fault takes `market` ("vast" by default, "runpod", or "*" for both), `route` ("*", "PUT", "/asks", "PUT /asks": a
-prefix of the path, for Vast of what is behind /api/vN), `probability` (1.0, drawn per call; world faults draw once),
-`seconds` (none: until cleared) and `count` (calls it strikes before it ends; none: any number). A world fault heeds no
-route and takes no count. Several field lies may blow at once, of other faults the newest of a name. A `contract_id` of
-RunPod is the `number` in the truth, an `instance` its id.
+Every fault takes `market` ("vast" by default, "runpod", or "*" for both) and `route` ("*", "PUT", "/asks" or "PUT
+/asks"). The path of a route is a prefix, for Vast of the part behind /api/vN. `probability` (1.0) is drawn per call;
+world faults draw once. `seconds` is the duration (none: until cleared). `count` is the number of calls that the fault
+strikes before it ends (none: any number). A world fault ignores the route and takes no count. Several field lies may
+blow at once; of any other fault the newest counts. For RunPod a `contract_id` is the `number` in the truth, and an
+`instance` the pod's id.
 """
 
 import dataclasses
@@ -73,7 +74,7 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
     _EITHER: (int, float, str),
     _SCALAR: (int, float, str, bool),
 }
-# Per fault: the keys it takes beside the common ones, and what each must be.
+# Per fault: the keys it takes besides the common ones, and the kind of each value.
 PARAMETERS: Mapping[str, Mapping[str, str]] = {
     "throttle_text": {},
     "throttle_json": {"retry_after": _NUMBER},
@@ -139,13 +140,13 @@ class Fault:
         return float(self.extra.get(key, default))
 
     def text(self, key: str, default: float) -> str:
-        """Return one of its own figures as a header has it; text stays as it is, whatever it says."""
+        """Return one of its own keys as the text of a header. A string is returned unchanged."""
         told = self.extra.get(key, default)
         return f"{told:.10g}" if isinstance(told, int | float) else str(told)
 
     @property
     def lie(self) -> field_lies.FieldLie:
-        """Return the lie that a field_lie tells."""
+        """Return the lie of a field_lie."""
         return field_lies.read(self.extra)
 
 
@@ -161,7 +162,7 @@ def parse(declaration: Mapping[str, Any]) -> Fault:
     method, prefix = _route(declaration.get("route", "*"))
     probability = _number(declaration, "probability", 1.0)
     if not 0.0 <= probability <= 1.0:
-        raise BadFaultError("probability: must lie between 0 and 1.")
+        raise BadFaultError("probability: must be between 0 and 1.")
     seconds = _number(declaration, "seconds", math.inf) if declaration.get("seconds") is not None else math.inf
     extra = {key: declaration[key] for key in allowed if declaration.get(key) is not None}
     _check_extra(name, extra)

@@ -1,8 +1,8 @@
-"""Lies about single fields: an answer is changed after it was made and before it is sent; the market itself never is.
+"""Lies about single fields: an answer is changed just before it is sent, the market itself never is.
 
-`field` names what is lied about: a word of the table below, or any key of the vendor's own, wherever it stands in the
-answer ("disk_space", "gpu.count"). `how` says in which way ("set" by default), `value` with what. `instance` keeps the
-lie to rows, or to answers, of one instance.
+`field` is a word of the table below, or any key of the vendor at any depth of the answer ("disk_space", "gpu.count").
+`how` is the kind of change ("set" by default), and `value` its argument. `instance` limits the lie to rows, or to
+answers, of one instance.
 
 | field | what it is | how |
 |---|---|---|
@@ -13,8 +13,8 @@ lie to rows, or to answers, of one instance.
 | next_cursor | the mark of a further page: `next_token` or `nextCursor` | set, null, missing |
 | rows | the rows of lists | twice (each comes again as it is), twice_changed (again, with other figures and state) |
 
-"string" makes text of a number, "minus" turns its sign; "times" and "plus" heed numbers alone. "nan" and "inf" are
-written as NaN and Infinity, which are no JSON.
+"string" turns a number into text and "minus" changes its sign. "times" and "plus" change only numbers. "nan" and "inf"
+are written as NaN and Infinity, which are not valid JSON.
 """
 
 import copy
@@ -40,7 +40,7 @@ _ANYWHERE = "**"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """Where the words of the table are in a vendor's answers: paths, in which `**` is any depth."""
+    """The paths of the table's words in a vendor's answers; `**` in a path is any depth."""
 
     fields: Mapping[str, tuple[str, ...]]
     lists: tuple[str, ...]
@@ -157,7 +157,7 @@ def _changed(row: dict[str, Any], words: Vocabulary) -> dict[str, Any]:
 def _places(
     node: object, path: list[str], wanted: str | None, words: Vocabulary
 ) -> Iterator[tuple[dict[str, Any], str]]:
-    """Return where a path leads to: the object and the key in it, lists gone through row by row."""
+    """Yield the places of a path: the object and the key in it. Lists are searched row by row."""
     if isinstance(node, list):
         for each in node:
             yield from _places(each, path, wanted, words)

@@ -51,7 +51,7 @@ async def read(request: web.BaseRequest) -> Asked:
 
 
 async def send(request: web.BaseRequest, answer: Answer) -> web.StreamResponse:
-    """Let an answer travel over the connection on which its request came."""
+    """Send an answer over the connection of its request."""
     if answer.cut is Cut.NOTHING:
         if request.transport is not None:
             request.transport.abort()

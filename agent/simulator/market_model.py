@@ -1,4 +1,4 @@
-"""The nouns of the simulated market: what a host, a slice, a contract, a rival, a notice and a charge are.
+"""The nouns of the simulated market: host, slice, contract, rival, notice and charge.
 
 1. Times are epoch seconds as floats, money is float dollars: this is the vendor's world, not ours.
 2. The names here are the project's own words; the vendor's field names exist only in the HTTP surface.
@@ -21,13 +21,13 @@ class Container(enum.Enum):
     LOADING = "loading"  # image being pulled or unpacked
     CREATED = "created"  # the host gave up before the first start; see Contract.pull_error
     RUNNING = "running"
-    EXITED = "exited"  # ran once and does not now
+    EXITED = "exited"  # ran once, and does not run now
     REBOOTING = "rebooting"
     RECYCLING = "recycling"
 
 
 class StopCause(enum.Enum):
-    """Name why a contract lost or never got its GPUs. The vendor shows none of this; only /truth and tests may."""
+    """Name why a contract lost or never got its GPUs. Only /truth and tests may show it; the vendor does not."""
 
     UNDERBID = "underbid"  # created below the floor
     OUTBID = "outbid"
@@ -49,7 +49,7 @@ class EndCause(enum.Enum):
 
 
 class NoticeKind(enum.Enum):
-    """Name the events of which the market tells its renter."""
+    """Name the events that the market reports to its renter."""
 
     CREATED = "created"
     STARTED = "started"  # once per contract, when its container first runs
@@ -104,7 +104,7 @@ class Gpu:
 
 @dataclasses.dataclass(slots=True)
 class Host:
-    """Hold a machine: what it is made of, what it asks, and whether it answers. Prices are what a renter pays."""
+    """Hold a machine: its parts, its prices and whether it answers. Prices are those that a renter pays."""
 
     machine_id: int
     owner_id: int
@@ -119,7 +119,7 @@ class Host:
     inet_up: float  # Mb/s
     inet_down: float  # Mb/s
     reliability: float  # as advertised, 0-1
-    true_reliability: float  # what it really keeps, 0-1
+    true_reliability: float  # the reliability it really has, 0-1
     verification: str  # "verified", "unverified" or "deverified"
     is_datacenter: bool | None
     is_static_ip: bool
@@ -198,7 +198,7 @@ class Rival:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RentTerms:
-    """Hold what a create asks for beside its slice and its price."""
+    """Hold the terms of a create besides its slice and its price."""
 
     disk_gb: float
     image: str
@@ -212,10 +212,11 @@ class RentTerms:
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Contract:
-    """Hold what one accepted create made: a disk, a claim on GPUs, a container.
+    """Hold the contract of one accepted create: a disk, a claim on GPUs, a container.
 
-    `holds_gpu` is the control plane's state (the vendor's current state), `is_intended` what the control plane wants,
-    `is_queued` a start that waits for its GPUs, `wants_gpu` whether it takes part in the auction at all.
+    `holds_gpu` is the control plane's state (the vendor's current state), `is_intended` the state that the control
+    plane wants. `is_queued` is a start that waits for its GPUs. `wants_gpu` says whether the contract takes part in the
+    auction.
     """
 
     contract_id: int
@@ -263,7 +264,7 @@ class Contract:
 
     @property
     def is_bid(self) -> bool:
-        """Tell interruptible from on demand."""
+        """Return whether it is interruptible; False is on demand."""
         return self.bid is not None
 
     @property
@@ -273,13 +274,13 @@ class Contract:
 
     @property
     def ports(self) -> list[int]:
-        """Return the ports of the container that were asked to be open, as the arguments for a container name them."""
+        """Return the container's ports that the create asks to open, from the `-p` entries of its environment."""
         found = (_PORT.fullmatch(name) for name in self.env)
         return sorted({int(match[1]) for match in found if match and 0 < int(match[1]) < 65536})  # noqa: PLR2004
 
     @property
     def status(self) -> str:
-        """Say in one of our own words what it does now."""
+        """Return its present state in one of our own words."""
         if self.ended is not None:
             return "ended"
         if self.is_offline:
@@ -298,7 +299,7 @@ class Contract:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Notice:
-    """Hold one event the market told its renter of."""
+    """Hold one event that the market reported to its renter."""
 
     event_id: str
     kind: NoticeKind
@@ -306,13 +307,13 @@ class Notice:
     contract_id: int | None
     machine_id: int | None
     image: str = ""
-    price: float | None = None  # what is being charged, or the bid that was beaten
-    new_floor: float | None = None  # for OUTBID: what the winner bids or the ask
+    price: float | None = None  # the price charged, or the bid that was beaten
+    new_floor: float | None = None  # for OUTBID: the winner's bid, or the ask
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Charge:
-    """Hold what one contract cost on one UTC day for one thing at one rate."""
+    """Hold the cost of one contract on one UTC day, for one kind of charge at one rate."""
 
     contract_id: int
     label: str | None

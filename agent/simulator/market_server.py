@@ -1,6 +1,6 @@
 """The simulated markets as a server: each vendor's API on a port, the control API on another, all on loopback.
 
-In one process with a test or a rehearsal, or alone behind `gpubid simulate`.
+They run in the process of a test or a rehearsal, or alone behind `gpubid simulate`.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ ADDRESS = "127.0.0.1"
 
 
 class Simulator:
-    """Serve one world of each market. Everything about it may be looked at and steered directly as well."""
+    """Serve one world of each market. A test may also read and steer its parts directly."""
 
     def __init__(
         self,
@@ -41,10 +41,10 @@ class Simulator:
         limits: Limits | None = None,
         processes: ProcessRegistry | None = None,
     ) -> None:
-        """Put a surface before each world; without `pods` RunPod has the same climate, and its own weather blows.
+        """Put a surface before each world. Without `pods` the RunPod world has the same climate, and its own weather.
 
         Raises:
-            ClimateError: the climate runs real processes, and nobody here may; or they may, and it does not.
+            ClimateError: the climate runs real processes without `processes`, or `processes` is given and it runs none.
         """
         if world.climate.processes != (processes is not None):
             raise ClimateError(
@@ -80,11 +80,11 @@ class Simulator:
         self.control_url = await self._listen(web.Server(self.control.handle, access_log=None), control_port)
 
     def url(self, market: str) -> str:
-        """Return where a market's API answers: "vast" or "runpod"."""
+        """Return the URL of a market's API; `market` is "vast" or "runpod"."""
         return {"vast": self.vast_url, "runpod": self.runpod_url}[market]
 
     def advance_to(self, now: float) -> None:
-        """Move both markets; whoever calls one of them moves that one."""
+        """Move both markets to `now`. A call to one market's API moves that market alone."""
         self.weather.advance_to(now)
         self.surface.deliveries.attend(now)
         self.runpod.advance_to(now)

@@ -1,4 +1,4 @@
-"""What the parts of the simulator see of an instance's real processes; see agent/simulator/processes/."""
+"""The simulator's view of an instance's real processes; see agent/simulator/processes/."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -9,7 +9,7 @@ class Process(Protocol):
 
     @property
     def ports(self) -> Mapping[int, int]:
-        """Return {port of the container: the port on loopback on which the process was told to listen}."""
+        """Return {port of the container: the loopback port on which the process must listen}."""
         ...
 
     @property

@@ -1,8 +1,8 @@
 """Every figure of the simulated market: recorded ones with their source, and assumed ones.
 
-1. A figure stands here once. The code draws from it, `gpubid simulate --about` prints it, and the calibration test
-   holds the simulator's own statistics against it.
-2. Samples (several recorded values) are only ever compared with; what the market draws from is a fitted distribution.
+1. Each figure is written here once. The code draws from it, and `gpubid simulate --about` prints it. The calibration
+   test compares the simulator's own statistics with it.
+2. Samples (several recorded values) serve comparisons only. The market draws from fitted distributions.
 """
 
 import dataclasses
@@ -26,13 +26,13 @@ _FIGURES: list[Figure] = []
 
 
 def recorded(name: str, value: _T, meaning: str, source: str) -> _T:
-    """Note a figure that was recorded somewhere; give its value."""
+    """Register a recorded figure and return its value."""
     _FIGURES.append(Figure(name, value, meaning, source))
     return value
 
 
 def assumed(name: str, value: _T, meaning: str) -> _T:
-    """Note a figure nobody recorded; give its value."""
+    """Register an assumed figure and return its value."""
     _FIGURES.append(Figure(name, value, meaning, None))
     return value
 
@@ -51,11 +51,11 @@ _RARE = "trimcrae/Rare-cancers gpu_backend.py"
 CENSUS_OFFERS = recorded("CENSUS_OFFERS", 13_069, "offers of the whole market", _CENSUS)
 CENSUS_HOSTS = recorded("CENSUS_HOSTS", 7_357, "hosts of the whole market", _CENSUS)
 TAKEN_SHARE = recorded("TAKEN_SHARE", 0.82, "share of all rows that nobody can rent now", _RARE)
-FEE = recorded("FEE", 4 / 3, "what a renter pays over what the host asks, for GPU, floor, disk and traffic", _OFFERS)
+FEE = recorded("FEE", 4 / 3, "the renter's price over the host's, for GPU, floor, disk and traffic", _OFFERS)
 SINGLE_GPU_SHARES = recorded(
     "SINGLE_GPU_SHARES",
     (0.5, 0.25, 1.0, 1.0, 0.5, 0.5, 1 / 6, 0.25, 0.125, 0.25, 0.5, 0.25),
-    "share of its host that a one-GPU offer is",
+    "share of its host's GPUs that a one-GPU offer has",
     _OFFERS,
 )
 RELIABILITY = recorded(
@@ -104,8 +104,8 @@ DLPERF_OF_SINGLE_HOSTS = recorded(
         "RTX 2080 Ti": (11.0,),
         "RTX 3090": (15.9, 38.3),
     },
-    "DLPerf of one card of hosts beyond the excerpt, rounded to a decimal, one value a host; half of another is a host "
-    "at half speed",
+    "DLPerf of one card of hosts beyond the excerpt, one rounded value per host; half of another's value is a host at "
+    "half speed",
     _MORE_OFFERS,
 )
 SLOW_ROWS = recorded(
@@ -182,12 +182,12 @@ LONGEST_PULL_SECONDS = recorded("LONGEST_PULL_SECONDS", 10_620.0, "longest image
 # --- assumed: demand ------------------------------------------------------------------------------------------------
 CHURN_SHAPE = assumed("CHURN_SHAPE", 0.3, "shape of the Gamma from which a host's rivals per hour are drawn")
 CHURN_MEAN = assumed("CHURN_MEAN", 0.8, "its mean, rivals per hour and host")
-CONTEST_SHARE = assumed("CONTEST_SHARE", 0.15, "chance that somebody soon wants what was just taken with a bid")
-CONTEST_MINUTES = assumed("CONTEST_MINUTES", (13.0, 0.5), "after how long: median and log deviation")
+CONTEST_SHARE = assumed("CONTEST_SHARE", 0.15, "chance that another renter soon wants a slice just taken with a bid")
+CONTEST_MINUTES = assumed("CONTEST_MINUTES", (13.0, 0.5), "until that renter comes: median and log deviation")
 ON_DEMAND_SHARE = assumed("ON_DEMAND_SHARE", 0.22, "of the rivals that come, those who rent on demand")
 FIGHT_BACK = assumed("FIGHT_BACK", 0.3, "chance that a displaced rival comes back with a higher bid")
-FIGHT_BACK_SECONDS = assumed("FIGHT_BACK_SECONDS", (120.0, 1200.0), "after which it does")
-FIGHT_BACK_RAISE = assumed("FIGHT_BACK_RAISE", (1.05, 1.3), "times the bid that displaced it")
+FIGHT_BACK_SECONDS = assumed("FIGHT_BACK_SECONDS", (120.0, 1200.0), "until that rival comes back")
+FIGHT_BACK_RAISE = assumed("FIGHT_BACK_RAISE", (1.05, 1.3), "its new bid over the bid that displaced it")
 FIGHT_BACK_LIMIT = assumed("FIGHT_BACK_LIMIT", 1.0, "times the ask, beyond which it gives up")
 TIMID_SHARE = assumed("TIMID_SHARE", 0.2, "of the bidding rivals, those who bid barely over the floor")
 TIMID_BID = assumed("TIMID_BID", (1.12, 0.12), "their bid over the floor: median and log deviation")
@@ -201,8 +201,8 @@ HOLDS = assumed(
 RESIDENT_HOURS = assumed(
     "RESIDENT_HOURS",
     (96.0, 0.9),
-    "how long those on-demand renters stay that hold TAKEN_SHARE of the hosts: median and log deviation; they come as "
-    "often as keeps that share",
+    "stay of the on-demand renters that hold TAKEN_SHARE of the hosts: median and log deviation; they come often "
+    "enough to keep that share",
 )
 RESUME_LAG_SECONDS = assumed(
     "RESUME_LAG_SECONDS", (5.0, 60.0), "between GPUs coming free and a waiting contract's start"
@@ -240,20 +240,20 @@ PULL_FAILURE = assumed("PULL_FAILURE", 0.005, "chance that an image pull ends in
 SLOW_PULL = assumed("SLOW_PULL", 0.04, "chance that an image pull takes 4 to 30 times as long")
 PULL_MBITS = assumed("PULL_MBITS", 1500.0, "Mb/s beyond which a registry does not deliver")
 UNPACK_GB_PER_SECOND = assumed("UNPACK_GB_PER_SECOND", 0.12, "at which a pulled image is unpacked")
-IMAGE_GB = assumed("IMAGE_GB", (5.0, 0.5), "compressed size of an image nobody knows: median and log deviation")
+IMAGE_GB = assumed("IMAGE_GB", (5.0, 0.5), "compressed size of an unknown image: median and log deviation")
 RESTART_SECONDS = assumed("RESTART_SECONDS", (6.0, 20.0), "from having the GPUs to running, with the image there")
 REPORT_SECONDS = assumed("REPORT_SECONDS", (2.0, 8.0), "until a new contract's container is first reported")
-RACE_SECONDS = assumed("RACE_SECONDS", (5.0, 40.0), "after which a contract lost to the create/start race falls back")
+RACE_SECONDS = assumed("RACE_SECONDS", (5.0, 40.0), "after which a contract that lost the create/start race stops")
 CREDIT_STOP_SECONDS = assumed("CREDIT_STOP_SECONDS", 60.0, "from empty credit to everything stopped")
 EXPIRED_KEPT_SECONDS = assumed("EXPIRED_KEPT_SECONDS", 172_800.0, "an expired contract is deleted 48 h later")
-END_NOTICE_SECONDS = assumed("END_NOTICE_SECONDS", 86_400.0, "before its end a contract's holder is told of it")
+END_NOTICE_SECONDS = assumed("END_NOTICE_SECONDS", 86_400.0, "from the notice to a contract's holder until its end")
 PREPAID_MONTHS_OF_FULL_DISCOUNT = assumed(
     "PREPAID_MONTHS_OF_FULL_DISCOUNT",
     6.0,
     "months that a deposit must cover for the whole discount; fewer buy their share",
 )
 WEBHOOK_RETRY_SECONDS = assumed(
-    "WEBHOOK_RETRY_SECONDS", (30.0, 120.0, 600.0, 1800.0, 3600.0), "a delivery that was not taken is sent again after"
+    "WEBHOOK_RETRY_SECONDS", (30.0, 120.0, 600.0, 1800.0, 3600.0), "waits before a failed delivery is sent again"
 )
 PULLS_ARE_BILLED = assumed("PULLS_ARE_BILLED", value=True, meaning="image pulls count as traffic")
 
@@ -264,10 +264,10 @@ def figures() -> Sequence[Figure]:
 
 
 def about() -> str:
-    """Say which figures were recorded, with their sources, and which are assumed, for a person to read."""
+    """Return the recorded figures with their sources, then the assumed ones, as text for a person."""
     recorded = [figure for figure in figures() if figure.source is not None]
     assumed = [figure for figure in figures() if figure.source is None]
-    lines = ["The climate 'recorded' is the calibrated market; every other climate departs from it as it says.", ""]
+    lines = ["The climate 'recorded' is the calibrated market; every other climate differs where its file says so.", ""]
     lines.append(f"Recorded ({len(recorded)}):")
     for figure in recorded:
         lines += [f"  {figure.name} = {_shown(figure.value)}", f"      {figure.meaning}", f"      from {figure.source}"]

@@ -1,6 +1,6 @@
-"""What the market sells, by year: each mode changes the one before it and keeps its changes.
+"""The modes of RunPod's market by year: each mode adds its changes to the one before it.
 
-A climate that names none has spot_discontinued, what is sold today.
+A climate without a mode has spot_discontinued, the market of today.
 
 | mode | since | what differs |
 |---|---|---|
@@ -26,7 +26,7 @@ class Mode(enum.Enum):
     GRAPHQL_GONE = "graphql_gone"
 
     def includes(self, other: "Mode") -> bool:
-        """Return whether what differs in another mode differs in this one too."""
+        """Return whether this mode contains the changes of another."""
         return _YEARS[self] >= _YEARS[other]
 
 

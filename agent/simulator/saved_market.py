@@ -1,10 +1,10 @@
 """An embedded market that outlives its process: its changing calls are recorded and repeated at the next start.
 
-1. A world is the same for the same climate, seed, start and calls (`world.py`), so its writes are all that is kept; it
-   goes on by the clock while nobody runs it.
-2. A call is written down before its answer leaves: one that is lost to a kill was answered to nobody.
-3. A file that cannot be read, that is of another climate, or whose calls are answered differently now is put aside: the
-   market begins anew, with ids that no earlier one had.
+1. The same climate, seed, start and calls make the same world (`world.py`), so only its changing calls are kept. The
+   clock moves the world on also while no process runs it.
+2. A call is written down before its answer leaves. So a call that a kill loses was never answered.
+3. A file is replaced if it cannot be read, belongs to another climate, or its calls get other answers now. The market
+   then begins anew, with ids that no earlier one had.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ Answering = Callable[[Asked], Coroutine[Any, Any, Answer]]
 
 
 class _Pinned:
-    """A clock that stands at an instant while the past calls are repeated."""
+    """A clock that is pinned to one instant while the past calls are repeated."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

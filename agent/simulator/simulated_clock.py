@@ -9,7 +9,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """The simulator's need of time; a rehearsal hands in the agent's own clock of this shape."""
+    """The clock that the simulator needs; a rehearsal passes the agent's own clock of this shape."""
 
     def time(self) -> float:
         """Return the simulated instant in seconds since the epoch."""

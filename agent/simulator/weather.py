@@ -56,7 +56,7 @@ class Land(Protocol):
 
 @dataclasses.dataclass(slots=True)
 class Blow:
-    """An active fault, from when to when, and what it took from the world."""
+    """An active fault: its span of time, and the state that it took from the world."""
 
     fault_id: int
     fault: Fault
@@ -94,7 +94,7 @@ class Weather:
         return [(blow.fault_id, blow.fault.name) for blow in self._blows.values()]
 
     def add(self, fault: Fault, fault_id: int | None = None) -> int:
-        """Let a fault blow from now on; give its id. Raises Refusal for a host or contract that is not there."""
+        """Start a fault now and return its id. Raises Refusal for a host or contract that does not exist."""
         self.next_id = self.next_id if fault_id is None else fault_id
         try:
             return self._begin(fault, self._world.now)
@@ -111,7 +111,7 @@ class Weather:
         return True
 
     def clear_all(self) -> int:
-        """End every fault and forget those the climate still holds; give how many ended."""
+        """End every fault and cancel those that the climate has still scheduled. Return how many ended."""
         blows = list(self._blows.values())
         self._blows.clear()
         self._due.clear()
@@ -153,7 +153,7 @@ class Weather:
         body: bytes,
         words: field_lies.Vocabulary,
     ) -> tuple[Mapping[str, str], bytes]:
-        """Return the headers and the body of an answer as they leave, with the field lies that blow in them."""
+        """Return the headers and the body of an answer after the active field lies have changed them."""
         for blow in list(self._blows.values()):
             if blow.fault.name != faults.FIELD_LIE or not _strikes(blow, method, route):
                 continue

@@ -26,7 +26,7 @@ class Rates:
 
     @property
     def per_hour(self) -> float:
-        """Sum to $/h."""
+        """Return the sum, $/h."""
         return self.gpu + self.disk + self.down_gb * self.down_price
 
 
@@ -62,19 +62,19 @@ class Till:
     """Charges contracts and knows the account's credit."""
 
     def __init__(self, credit: float, *, span: float = DAY) -> None:
-        """Grant the first credit; charges are kept apart by UTC spans of so many seconds."""
+        """Grant the first credit. `span` is the length of the UTC period that one charge covers, seconds."""
         self._span = span
         self._granted = credit
         self._closed = 0.0  # charged to contracts that ended
         self._deposits: dict[
             int, tuple[float, float]
-        ] = {}  # by contract: what it was charged when, and what was paid in
+        ] = {}  # by contract: the dollars charged at its last deposit, and the deposit left then
         self._meters: dict[int, _Meter] = {}
         self._ended: dict[int, _Meter] = {}
         self.turns: list[Turn] = []
 
     def rate(self, contract: Rented, rates: Rates, now: float) -> None:
-        """Let a contract cost something else from now on."""
+        """Set a contract's rates from now on."""
         self._note(contract, rates, now)
         meter = self._meters.get(contract.contract_id)
         if meter is None:
@@ -104,20 +104,20 @@ class Till:
         return self._closed + math.fsum(sum(meter.contract.charged.values()) for meter in self._meters.values())
 
     def credit(self, now: float) -> float:
-        """Return what is left."""
+        """Return the credit that is left."""
         charged = self.charged(now)
         held = sum(self.left_of_deposit(meter.contract) for meter in self._meters.values()) if self._deposits else 0.0
         return self._granted - charged - held
 
     def deposit(self, contract: Rented, dollars: float, now: float) -> float:
-        """Set dollars of the credit aside for one contract; give all that is set aside for it now."""
+        """Reserve dollars of the credit for one contract; return its whole deposit."""
         self.settle(now)
         left = self.left_of_deposit(contract) + dollars
         self._deposits[contract.contract_id] = (math.fsum(contract.charged.values()), left)
         return left
 
     def left_of_deposit(self, contract: Rented) -> float:
-        """Return what is left of what was set aside for a contract, as of the last settling."""
+        """Return the remaining deposit of a contract, as of the last settling."""
         before, paid = self._deposits.get(contract.contract_id, (0.0, 0.0))
         return max(paid - (math.fsum(contract.charged.values()) - before), 0.0)
 

@@ -1,9 +1,9 @@
 """Containers: pulling the image, running, exiting and rebooting on GPUs that a contract holds.
 
-1. What was pulled stays on the disk: a pull goes on where it was cut off, and a later start needs none.
-2. Each turn of a container voids what was planned for it before, so a plan never meets another state than its own.
-3. Real processes, where a climate has them, follow the container: they run while it is RUNNING, or are being told of an
-   eviction; the host's silence does not stop them. A container whose first process ended has exited.
+1. The pulled part of an image stays on the disk. A pull continues where it was cut off, and a later start needs none.
+2. Each turn of a container cancels its earlier plans, so a plan never runs in another state than its own.
+3. Real processes, where a climate has them, follow the container. They run while it is RUNNING, and during the notice
+   of an eviction; the host's silence does not stop them. A container whose first process ended has exited.
 """
 
 import math
@@ -23,7 +23,7 @@ R = TypeVar("R", bound=Rented)
 
 
 class Containers(Generic[R]):
-    """Run the containers of all contracts. The two listeners hear of every turn and of every failed pull."""
+    """Run the containers of all contracts. The listeners hear of every turn, first run and failed pull."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class Containers(Generic[R]):
         on_first_run: Callable[[R], None],
         on_failure: Callable[[R], None],
     ) -> None:
-        """Have none yet."""
+        """Start without containers."""
         self._timeline = timeline
         self._climate = climate
         self._seed = seed
@@ -75,7 +75,7 @@ class Containers(Generic[R]):
             self._load(contract)
 
     def halt(self, contract: R, *, is_evicted: bool = False) -> None:
-        """Die with the GPUs that were taken away; the disk keeps what it has."""
+        """Stop a container whose GPUs were taken away. Its disk stays as it is."""
         self._stop_process(contract, self.notice_seconds if is_evicted else 0.0)
         self._note_progress(contract)
         self._void(contract)
@@ -95,23 +95,23 @@ class Containers(Generic[R]):
             contract.process.remove()
 
     def warn(self, contract: R) -> None:
-        """Tell its real processes that they will be killed."""
+        """Warn its real processes that they will be killed."""
         if contract.process is not None:
             contract.process.terminate()
 
     def wipe(self, contract: R) -> None:
-        """Take what the container wrote: it will be made anew."""
+        """Empty its disk: the container will be made anew."""
         if contract.process is not None:
             contract.process.wipe()
 
     def freeze(self, contract: R) -> None:
-        """Stand still while the host does not answer."""
+        """Cancel its plans while the host does not answer."""
         self._note_progress(contract)
         self._void(contract)
         contract.loading_until = None
 
     def thaw(self, contract: R) -> None:
-        """Go on where the host fell silent."""
+        """Continue where the host fell silent."""
         if not contract.holds_gpu:
             return
         if contract.container is Container.RUNNING:
@@ -152,23 +152,23 @@ class Containers(Generic[R]):
         return contract.contract_id in self._began
 
     def pull_gb_per_hour(self, contract: R) -> float:
-        """Return how fast they come."""
+        """Return the speed of a pull under way, GB/h."""
         return contract.image_gb / self._pulls[contract.contract_id].seconds * _HOUR
 
     def fail(self, contract: R | None, probability: float) -> None:
-        """Let the pulls of one contract, or all, fail; those under way at once."""
+        """Make the pulls of one contract, or of all, fail. The pull of a named contract fails at once."""
         self._failing[contract.contract_id if contract else None] = probability
         if contract is not None and contract.container is Container.LOADING and not contract.is_ready:
             self._break(contract)
 
     def stick(self, contract: R | None, probability: float) -> None:
-        """Let the pulls of one contract, or all, hang; one that is named hangs at once."""
+        """Make the pulls of one contract, or of all, hang. The pull of a named contract hangs at once."""
         self._sticking[contract.contract_id if contract else None] = probability
         if contract is not None and contract.container is Container.LOADING and not contract.is_ready:
             self._hang(contract)
 
     def calm(self, stuck: list[R]) -> None:
-        """End fail and stick; those that hang go on."""
+        """End `fail` and `stick`. The pulls of `stuck` go on."""
         self._failing.clear()
         self._sticking.clear()
         for contract in stuck:
@@ -248,7 +248,7 @@ class Containers(Generic[R]):
         self._on_turn(contract)
 
     def _plan_exit(self, contract: R) -> None:
-        """Let the container end when its program does, or by the climate's bad luck if that strikes first."""
+        """Plan the end of the container: that of its program, or an earlier exit drawn from the climate."""
         per_hour = self._climate.container_exits_per_hour
         ends = program.seconds_to_end(contract)
         if per_hour > 0:
@@ -296,7 +296,7 @@ class Containers(Generic[R]):
         self._plan(contract, seconds, act)
 
     def _plan(self, contract: R, seconds: float, act: Callable[[R], None]) -> None:
-        """Do something to the contract later unless it takes another turn before."""
+        """Call `act` with the contract after `seconds`, unless it takes another turn before."""
         turn = self._void(contract)
 
         def due() -> None:

@@ -8,7 +8,7 @@ import zlib
 from agent.simulator import recorded_figures
 from agent.simulator.instances.rented import Ground
 
-# compressed GB of images people know, by a word in their name; assumed
+# compressed GB of well-known images, by a word in their name; assumed
 KNOWN: tuple[tuple[str, float], ...] = (
     ("alpine", 0.004),
     ("busybox", 0.002),

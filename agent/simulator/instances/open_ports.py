@@ -1,8 +1,8 @@
 """The open ports of simulated containers: a real listener on loopback for each, open only while its program is ready.
 
 A container with real processes has ports of its own, which are open while a process listens.
-Ports are reserved when a contract first runs and looked after whenever somebody calls: a clock that moves only when
-told makes no difference. What answers is a page of three bytes, to anything that was asked.
+Ports are reserved when a contract first runs. They open and close at each call to the market, so they also follow a
+clock that only moves by hand. Every request gets the same answer of three bytes.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ class Doors:
         return {number: self._door((contract.contract_id, number)).getsockname()[1] for number in contract.ports}
 
     def attend(self, contracts: Iterable[Rented], now: float) -> None:
-        """Open the doors of what is ready, close the others, and let go of those of contracts that ended."""
+        """Open the ports of contracts that are ready, and close all others."""
         ready = {
             (contract.contract_id, number)
             for contract in contracts

@@ -1,6 +1,6 @@
-"""What the simulated container does, as the renter tells it by variables of its environment.
+"""The program of a simulated container, which its renter sets by variables of its environment.
 
-A container with real processes does what they do, and these variables are nothing to it.
+A container with real processes ignores these variables.
 
 SIM_READY_AFTER: seconds from its start until it is ready ("never": it never is); 15 without it.
 SIM_READY_LINE: what it prints then; "ready" without it.
@@ -23,7 +23,7 @@ _ROUNDING = 0.001
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Program:
-    """Hold what one container does."""
+    """Hold the program of one container; times are seconds."""
 
     ready_after: float
     done_after: float
@@ -33,7 +33,7 @@ class Program:
 
 
 def of(contract: Rented) -> Program:
-    """Return what the container of a contract does."""
+    """Return the program of a contract's container."""
     env = contract.env
     return Program(
         _seconds(env, "SIM_READY_AFTER", READY_AFTER),
@@ -70,7 +70,7 @@ def gpu_use(contract: Rented, now: float) -> float:
 
 
 def lines(contract: Rented, start: float, end: float) -> list[tuple[float, str]]:
-    """Return what it printed of its own between the start of a stretch and `end`."""
+    """Return its own lines printed between the start of a stretch and `end`, with their times."""
     program = of(contract)
     told = []
     if end - start >= program.ready_after:

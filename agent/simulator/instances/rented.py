@@ -1,4 +1,4 @@
-"""What a rented thing of either market is to the parts they share: containers, programs, doors, logs and the till."""
+"""The interface of both markets' instances for the parts they share: containers, programs, ports, logs and billing."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -8,7 +8,7 @@ from agent.simulator.real_process import Process
 
 
 class Ground(Protocol):
-    """What those parts ask of the host it stands on."""
+    """The host of an instance, as the shared parts see it."""
 
     @property
     def machine_id(self) -> int:
@@ -48,7 +48,7 @@ class Rented(Protocol):
 
     @property
     def host(self) -> Ground:
-        """Return the host it stands on."""
+        """Return its host."""
         ...
 
     @property

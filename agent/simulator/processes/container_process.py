@@ -23,7 +23,7 @@ _ADDRESS = "127.0.0.1"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Start:
-    """What a container runs: a command that is its first process, or a script beside one that stays."""
+    """The start of a container: a command as its first process, or a script beside a first process that stays."""
 
     command: Sequence[str] = ()
     script: str = ""
@@ -168,7 +168,7 @@ class ContainerProcess:
         self._doors = {}
 
     def _restore(self) -> None:
-        """Make the folders anew that the workload removed or replaced, and open those that it closed."""
+        """Recreate the folders that the workload removed or replaced, and reopen those that it closed."""
         for each in (self._folder, self.home, self.place):
             # A link may lead out of the disk.
             if each.is_symlink() or not each.is_dir():
@@ -193,14 +193,14 @@ class ContainerProcess:
             self._listen_no_more()
 
     def _piece(self) -> bytes | None:
-        """Return what was printed; nothing at the end of all output, None where there is nothing yet."""
+        """Return new output: empty bytes at its end, None while there is none."""
         try:
             return os.read(self._output, _PIECE)
         except BlockingIOError:
             return None
 
     def _drain(self) -> None:
-        """Read what dead processes left behind."""
+        """Read the output that dead processes left behind."""
         left = 0
         while left < _MOST_LEFT and (piece := self._piece()):
             self._lines.take(piece, self._now())

@@ -1,4 +1,4 @@
-"""What a container printed, as lines with the time at which they came: the newest, bounded in bytes."""
+"""The newest lines that a container printed, with their times; bounded in bytes."""
 
 import collections
 

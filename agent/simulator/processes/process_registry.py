@@ -1,4 +1,4 @@
-"""The real processes of a simulator: whose disks lie in one folder, how many may run, and their common end.
+"""The real processes of a simulator: their disks in one folder, the most that may run, and their common end.
 
 A climate with `processes = true` runs the tenant's command on this machine, as the user of the simulator. Only
 `gpubid simulate`, a rehearsal and tests make a registry; a simulator without one refuses such a climate.
@@ -32,11 +32,10 @@ class ProcessRegistry:
         isolates: bool = True,
         most_running: int = MOST_RUNNING,
     ) -> None:
-        """Keep disks in `folder`, which is made and stays; without one, in a temporary one that goes at the end.
+        """Keep disks in `folder`, which is made and stays. Without one, a temporary folder is removed at the end.
 
-        The temporary one lies in `below`, which is made and stays: many registries may share that.
-        `speed` is how many simulated seconds a real one has, as the processes are told. Without `isolates` no PID
-        namespace is tried.
+        The temporary folder is made in `below`, which is made and stays; registries may share it. `speed` is simulated
+        seconds per real second, as the processes read it. Without `isolates` no PID namespace is tried.
         """
         self._clock = clock
         self._speed = speed
@@ -63,8 +62,8 @@ class ProcessRegistry:
     def start(self, process: ContainerProcess, start: Start, *, port_names: Iterable[str]) -> None:
         """Run a container; `port_names` are the vendor's variables for a port, with {} for its number.
 
-        It has PATH of our environment with the simulated `nvidia-smi` before it, then what the tenant and the market
-        set, and then what the simulator tells: SIM_SPEED, SIM_DISK, SIM_PORT_n.
+        PATH is that of our environment with the simulated `nvidia-smi` before it. Then come the variables of the tenant
+        and the market, and last those of the simulator: SIM_SPEED, SIM_DISK, SIM_PORT_n.
         """
         process.kill()
         simulated_gpus.put_driver(self._programs)
@@ -100,7 +99,7 @@ class ProcessRegistry:
 
 
 def _usable(env: Mapping[str, str]) -> dict[str, str]:
-    """Leave out what no environment can hold, and the arguments for a container that stand among the variables."""
+    """Drop variables that no environment can hold, and arguments for a container among the variables."""
     return {
         name: text
         for name, text in env.items()

@@ -1,4 +1,4 @@
-"""The GPUs of a simulated host as its driver shows them to a container: the truth, or a lie that the weather tells."""
+"""The GPUs of a simulated host as its driver shows them to a container: the truth, or a lie of the weather."""
 
 import dataclasses
 import json
@@ -12,7 +12,7 @@ from agent.simulator.processes import simulated_driver
 
 VARIABLE = "SIM_GPUS"
 DRIVER, POWER_WATTS = "550.90.07", 300.0
-"""Where a market's model says neither. Assumed."""
+"""Used where a market's model has neither. Assumed."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -28,12 +28,12 @@ class SimulatedGpus:
 
     @property
     def told(self) -> str:
-        """Return the variable by which the driver of the container knows them."""
+        """Return the value of SIM_GPUS for the container's driver."""
         return json.dumps(dataclasses.asdict(self))
 
 
 def shown(truth: SimulatedGpus, machine_id: int, lies: Iterable[Mapping[str, Any]]) -> SimulatedGpus:
-    """Return what a machine's driver shows: of several lies about it the newest wins."""
+    """Return the GPUs that a machine's driver shows. The newest lie about the machine wins."""
     found = truth
     for lie in lies:
         if lie.get("machine_id") in (None, machine_id):
@@ -54,7 +54,7 @@ def driver_name(model: str) -> str:
 
 
 def put_driver(folder: Path) -> None:
-    """Write the program that containers find as `nvidia-smi`; one of an earlier run may name a Python that is gone."""
+    """Write the program that containers find as `nvidia-smi`. That of an earlier run may name a Python that is gone."""
     folder.mkdir(mode=0o700, exist_ok=True)
     program = folder / f"nvidia-smi.{os.getpid()}"
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -S "{simulated_driver.__file__}" "$@"\n')

@@ -1,10 +1,10 @@
 """The parent of one simulated container's processes, a program of its own. Standard library only.
 
-1. Standard input is the line to the simulator: the order as JSON and a newline, then T (SIGTERM) and K (the end). When
-   that line closes, K is meant: nothing outlives the simulator, not even one that is killed by SIGKILL.
+1. Standard input is the connection to the simulator. It carries the order as JSON and a newline, then the letters T
+   (SIGTERM) and K (the end). A closed connection means K: no process outlives the simulator, even after SIGKILL.
 2. It ends only once every process of the container is dead, with the exit code of the first one.
 3. Where the machine allows it, the container has a PID namespace, whose processes all die with the first. Elsewhere the
-   supervisor adopts whatever leaves the process group, and kills it by its number.
+   supervisor adopts processes that leave the process group, and kills them by their numbers.
 """
 
 import contextlib
@@ -50,13 +50,13 @@ def main() -> NoReturn:
 
 
 class _Line:
-    """What the simulator says: the order, then single letters."""
+    """The connection to the simulator, which sends the order, then single letters."""
 
     def __init__(self) -> None:
         self._told = b""
 
     def first(self) -> bytes:
-        """Return the order; without one, end."""
+        """Return the order. Exit if the connection closes without one."""
         while b"\n" not in self._told:
             if not (piece := os.read(LINE, 65_536)):
                 sys.exit(0)
@@ -65,7 +65,7 @@ class _Line:
         return order
 
     def letters(self, *, is_due: bool) -> bytes:
-        """Return the letters that came; the end of the line is K."""
+        """Return the letters that came. A closed connection counts as K."""
         told, self._told = self._told, b""
         return told + ((os.read(LINE, 4_096) or KILL) if is_due else b"")
 
@@ -74,7 +74,7 @@ def isolate() -> bool:
     """Let the next child be the first of a PID namespace; False where the machine does not allow it."""
     if _LIBC.unshare(NEW_PID_NAMESPACE) == 0:
         return True
-    # A user namespace whose numbers could not be mapped would be left with nobody's rights: tried by a child first.
+    # A user namespace without mapped ids would leave us the rights of nobody, so a child tries it first.
     trial = os.fork()
     if trial == 0:
         os._exit(0 if _isolate_as_user() else 1)
@@ -96,7 +96,7 @@ def _isolate_as_user() -> bool:
 
 
 def _watch(first: int, line: _Line, woken: int) -> int | None:
-    """Pass on what is told until the first process ends, and return its code; None when told to end it."""
+    """Pass letters on until the first process ends, and return its exit code; None once K came."""
     is_due = False
     while KILL not in (told := line.letters(is_due=is_due)):
         if TERMINATE in told:
@@ -111,7 +111,7 @@ def _watch(first: int, line: _Line, woken: int) -> int | None:
 
 
 def _reaped(first: int) -> int | None:
-    """Reap what is dead; return the code of the first process if it is."""
+    """Reap dead processes; return the exit code of the first process if it is among them."""
     code = None
     with contextlib.suppress(ChildProcessError):
         while (found := os.waitpid(-1, os.WNOHANG))[0]:
@@ -170,7 +170,7 @@ def _contain(order: Mapping[str, Any], *, is_isolated: bool) -> NoReturn:
 
 
 def _stay(order: Mapping[str, Any], line: int, *, is_isolated: bool) -> NoReturn:
-    """Run the script, reap what it leaves behind, and stay."""
+    """Run the script, reap the processes that it leaves behind, and stay."""
     _LIBC.prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
     def pass_on(*_: object) -> None:
