@@ -20,12 +20,14 @@ def _reserve(value: timedelta) -> timedelta:
 def _warned_first(table: Table, cap_key: str, warn_key: str) -> None:
     cap, warn = getattr(table, cap_key), getattr(table, warn_key)
     if cap is not None and warn is not None and warn > cap:
-        sentence = f"{warn_key} is above {cap_key}: nobody would be told first; write for example {warn_key} = {cap}"
+        sentence = (
+            f"{warn_key} is above {cap_key}: the cap comes before the warning; write for example {warn_key} = {cap}"
+        )
         raise refused("conflict", sentence)
 
 
 class BudgetTable(Table):
-    """Limits of what one workload or one market may cost, in dollars; a key that is left out limits nothing."""
+    """Limits on the cost of one workload or one market, in dollars. A key that is left out limits nothing."""
 
     max_per_hour: Annotated[Dollars, Field(ge=0, examples=[0.8])] | None = None
     """The most that it may cost per hour."""
@@ -52,14 +54,14 @@ class BudgetTable(Table):
 
 
 class MarketBudgetTable(BudgetTable):
-    """Limits of what one market may cost, in dollars; a key that is left out limits nothing."""
+    """Limits on the cost of one market, in dollars. A key that is left out limits nothing."""
 
     min_credit: Annotated[Dollars, Field(ge=0, examples=[5.0])] | None = None
     """Credit that its account must keep, instead of `min_credit` in [limits]."""
 
 
 class LimitsTable(Table):
-    """Limits of all spending, in dollars. The first five have no default: a cap that nobody chose protects nobody."""
+    """Limits on all spending, in dollars. The first five have no default: a cap that nobody chose protects nobody."""
 
     max_price_per_instance_hour: Annotated[Price, Field(examples=[0.6])]
     """The most that one instance may cost per hour, with disk."""
@@ -82,7 +84,7 @@ class LimitsTable(Table):
     warn_total: Annotated[Dollars, Field(ge=0, examples=[800.0])] | None = None
     """Warn when this much is spent in total."""
     min_credit: Annotated[Dollars, Field(ge=0, examples=[5.0])] | None = None
-    """Credit that each market's account must keep; at this floor gpubid rents nothing there and pauses leases."""
+    """Credit that each market's account must keep. At this floor gpubid rents nothing there and pauses leases."""
     reserve: Annotated[Span, AfterValidator(_reserve), Field(examples=["1h"])] = timedelta(hours=1)
     """Time for which all committed spend must fit into every budget; 1m to 31d."""
 

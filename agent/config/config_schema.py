@@ -1,4 +1,4 @@
-"""JSON schemas of the configuration files: editors complete and check with them, and so does `make check`."""
+"""JSON schemas of the configuration files. Editors use them to complete and check keys; `make check` uses them too."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -33,13 +33,13 @@ class _Generator(GenerateJsonSchema):
 def agent_schema() -> dict[str, Any]:
     """Return the schema of agent.toml."""
     schema = _of(Document)
-    # A file that includes others may leave every table to them; what is missing in all of them, a start refuses.
+    # A file that includes others may leave every table to them. A start refuses a table that is missing in all files.
     required = schema.pop("required")
     return {"$schema": DIALECT, **schema, "if": {"not": {"required": ["include"]}}, "then": {"required": required}}
 
 
 def strategy_schema(params: Mapping[str, type[pydantic.BaseModel]]) -> dict[str, Any]:
-    """Return the schema of a strategy file: one of the installed strategies, told apart by `strategy`."""
+    """Return the schema of a strategy file: one of the installed strategies; the key `strategy` says which."""
     kinds = []
     for name, model in sorted(params.items()):
         kind = _of(model)

@@ -1,4 +1,4 @@
-"""The tables and keys of agent.toml; the JSON schema for editors is made from these."""
+"""The tables and keys of agent.toml. The JSON schema for editors is made from them."""
 
 import ipaddress
 from datetime import timedelta
@@ -85,7 +85,7 @@ class MarketTable(Table):
     """One market, simulated or live; both have the same keys."""
 
     simulated: Annotated[Line, Field(min_length=1, max_length=64, examples=["calm"])] | None = None
-    """Name of a climate of the embedded simulator; a live market has none."""
+    """Name of a climate of the embedded simulator. A live market has none."""
     url: Annotated[Line, Field(max_length=256), AfterValidator(web_address)]
     """Address of the market's API."""
     credential: Annotated[Line, AfterValidator(credential_name), Field(examples=["vast_api_key"])] | None = None
@@ -95,13 +95,13 @@ class MarketTable(Table):
     spend: Flag = False
     """Whether gpubid may spend money on this market."""
     budget: MarketBudgetTable = MarketBudgetTable()
-    """Limits of what may be spent on it."""
+    """Limits on the cost of this market."""
 
     @model_validator(mode="after")
     def _is_simulated_or_live(self) -> Self:
         live = [key for key in ("url", "credential", "credential_file", "spend") if key in self.model_fields_set]
         if self.simulated is not None and live:
-            raise refused("conflict", f"simulated does not go with {' and '.join(live)}; take out one or the other")
+            raise refused("conflict", f"simulated does not go with {' and '.join(live)}; remove one or the other")
         if self.simulated is None and (self.credential is None) == (self.credential_file is None):
             sentence = 'a live market needs one key; write either credential = "NAME_OF_THE_KEY" or credential_file'
             raise refused("no_credential", sentence)
@@ -125,7 +125,7 @@ class RunPodTable(MarketTable):
 
 
 class MarketsTable(Table):
-    """The markets gpubid rents on, at least one."""
+    """The markets on which gpubid rents, at least one."""
 
     vast: VastTable | None = None
     runpod: RunPodTable | None = None
@@ -147,7 +147,7 @@ class LedgerTable(Table):
     """The file in which everything is recorded."""
 
     path: Annotated[Line, Field(min_length=1, max_length=4096, examples=["gpubid.sqlite"])] = "gpubid.sqlite"
-    """Path of the ledger; relative to the state directory under systemd, else to the working directory."""
+    """Path of the ledger, relative to the state directory under systemd, else to the working directory."""
 
 
 class WebTable(Table):
@@ -161,9 +161,9 @@ class WebTable(Table):
         tuple[Annotated[Line, Field(max_length=253), AfterValidator(host_name)], ...],
         Field(max_length=100, examples=[["gpu-box.lan"]]),
     ] = ()
-    """Host names that requests may use, besides IP addresses and localhost; others are refused."""
+    """Host names that requests may use, besides IP addresses and localhost. Other names are refused."""
     webhook_credential: Annotated[Line, AfterValidator(credential_name), Field(examples=["vast_webhook"])] | None = None
-    """Name of the credential with which Vast.ai signs its webhooks; without it every webhook is refused."""
+    """Name of the credential with which Vast.ai signs its webhooks. Without it every webhook is refused."""
 
 
 class LabTable(Table):
@@ -172,7 +172,7 @@ class LabTable(Table):
     record: Flag = False
     """Whether to record every plan with all its inputs, in files beside the ledger."""
     record_mb: Annotated[Whole, Field(ge=1, le=1_000_000)] = 256
-    """Most megabytes of recordings; past it the oldest are deleted."""
+    """The most megabytes of recordings. Past it the oldest are deleted."""
 
 
 class StrategiesTable(Table):
@@ -183,18 +183,18 @@ class StrategiesTable(Table):
 
 
 class OperatorsTable(Table):
-    """Who may read and give orders through the daemon's socket; its own user and root always may."""
+    """Users who may read and give orders through the daemon's socket. Its own user and root always may."""
 
     group: Annotated[Line, Field(min_length=1, max_length=32, pattern=r"^[A-Za-z_][A-Za-z0-9_.-]*$")] | None = None
     """Group whose members may read; by default the daemon's own."""
     group_may_order: Flag = False
     """Whether the members of that group may give orders too."""
     uids: Annotated[tuple[Annotated[Whole, Field(ge=0, le=4_294_967_294)], ...], Field(max_length=64)] = ()
-    """Users, by number, who may give orders; they must be in the group to connect."""
+    """Numbers of other users who may give orders. They must be in the group to connect."""
 
 
 class WorkloadTable(Table):
-    """What must run, on which GPUs, and for how much."""
+    """A workload: the work, its GPUs and its highest price."""
 
     image: Annotated[Line, Field(pattern=IMAGE_NAME, max_length=512, examples=["pytorch/pytorch:latest"])]
     """Container image."""
@@ -205,23 +205,23 @@ class WorkloadTable(Table):
         Field(max_length=16, examples=[{"RTX 4090": 0.35, "H100 SXM": 2.1}]),
         AfterValidator(_prices),
     ] = {}  # noqa: RUF012 - pydantic copies it
-    """The same for single GPU models; a model that is not named here has `max_price`."""
+    """The highest price of single GPU models. For a model that is not named here, `max_price` counts."""
     strategy: Annotated[Line, Field(min_length=1, max_length=64, examples=["patient"])]
     """A built-in strategy, or the stem of a file in the strategies directory."""
     shadow: Annotated[
         tuple[Annotated[Line, Field(min_length=1, max_length=64)], ...], Field(max_length=4, examples=[["hedged"]])
     ] = ()
-    """Strategies that decide beside it on paper and spend nothing; `gpubid shadow` shows what they would cost."""
+    """Strategies that decide beside it on paper and spend nothing. `gpubid shadow` shows their cost."""
     markets: Annotated[
         tuple[Annotated[Line, Field(min_length=1, max_length=64)], ...], Field(max_length=16, examples=[["vast"]])
     ] = ()
-    """Markets to rent on; without this key, every market that is configured."""
+    """Markets on which to rent. Without this key: every market that is configured."""
     command: Annotated[Script, Field(max_length=65_536, examples=["python train.py"])] = ""
     """Command that the container runs instead of its own entry point."""
     onstart: Annotated[Script, Field(max_length=65_536, examples=["python train.py"])] = ""
     """Shell script that runs when the instance starts."""
     onstart_file: Annotated[Line, Field(min_length=1, max_length=4096, examples=["start.sh"])] | None = None
-    """File with that script, relative to agent.toml; it is read at every start and reload."""
+    """File with that script, relative to agent.toml. It is read at every start and reload."""
     env: Annotated[
         dict[Annotated[str, Field(pattern=VARIABLE_NAME)], Annotated[Script, Field(max_length=32_768)]],
         Field(max_length=256, examples=[{"EPOCHS": "90"}]),
@@ -231,13 +231,13 @@ class WorkloadTable(Table):
         dict[Annotated[str, Field(pattern=VARIABLE_NAME)], Annotated[Line, AfterValidator(credential_name)]],
         Field(max_length=64, examples=[{"HF_TOKEN": "hf_token"}]),
     ] = {}  # noqa: RUF012 - pydantic copies it
-    """Variables of the container whose value is a credential: write the credential's name."""
+    """Variables of the container whose value is a credential. Write the credential's name."""
     image_login: ImageLoginTable | None = None
     """Login for a private image."""
     template: Annotated[Line, Field(pattern=ONE_WORD, max_length=64, examples=["a1b2c3d4"])] | None = None
-    """Hash of a template of the market to start from; the keys of this file outrank the template."""
+    """Hash of a template of the market to start from. The keys of this file outrank the template."""
     runtype: Literal["auto", "args", "ssh", "ssh_direct", "jupyter"] = "auto"
-    """How the container starts; auto runs the command if there is one, else a shell."""
+    """How the container starts. "auto" runs the command if there is one, else a shell."""
     ssh_keys: Annotated[
         tuple[Annotated[Line, Field(pattern=SSH_KEY, max_length=4_096)], ...],
         Field(max_length=16, examples=[["ssh-ed25519 AAAA... me"]]),
@@ -248,37 +248,37 @@ class WorkloadTable(Table):
     image_gb: Annotated[Number, Field(ge=0, le=1_000)] = 5.0
     """Gigabytes of the image as pulled."""
     slots: Annotated[Whole, Field(ge=0, le=1_000)] = 1
-    """How many slots must run; 0 parks the workload."""
+    """How many slots must run. 0 parks the workload."""
     gpu: Annotated[
         tuple[Annotated[Line, Field(min_length=1, max_length=64)], ...],
         Field(min_length=1, max_length=64, examples=[["RTX 4090"]]),
         AfterValidator(_models),
     ] = ()
-    """GPU models to accept; without this key, any model."""
+    """GPU models to accept. Without this key: any model."""
     gpus: Annotated[Whole, Field(ge=1, le=64)] = 1
     """GPUs per slot."""
     min_vram_gb: Annotated[Number, Field(gt=0, le=10_000, examples=[24])] | None = None
-    """Least memory of one GPU, in gigabytes of 1000 MB, as cards are advertised."""
+    """The least memory of one GPU, in gigabytes of 1000 MB, as cards are advertised."""
     min_reliability: Annotated[Number, Field(ge=0, le=1, examples=[0.98])] | None = None
-    """Least advertised reliability of the host."""
+    """The least advertised reliability of the host."""
     verified: Flag = True
     """Whether to accept only hosts that the market verified."""
     regions: Annotated[
         tuple[Annotated[Line, Field(min_length=1, max_length=64)], ...], Field(max_length=64, examples=[["US", "SE"]])
     ] = ()
-    """Country codes or names to accept; empty means anywhere."""
+    """Country codes or names to accept. Empty means anywhere."""
     min_inet_down: Annotated[Number, Field(ge=0, le=1_000_000, examples=[200])] | None = None
-    """Least download speed in Mb/s."""
+    """The least download speed in Mb/s."""
     min_end_ahead: Annotated[Span, Field(examples=["2h"])] = timedelta(hours=2)
-    """Do not rent a host that leaves the market sooner than this."""
+    """gpubid does not rent a host that leaves the market sooner than this."""
     max_per_owner: Annotated[Whole, Field(ge=1, le=1_000, examples=[2])] | None = None
-    """The most slots on hosts of one owner; two slots never use one host."""
+    """The most slots on hosts of one owner. Two slots never use one host."""
     query: Annotated[Line, Field(max_length=2_048, examples=["cuda_vers >= 12.4"])] = ""
     """More filters, for Vast.ai only, in the grammar of `vastai search offers`."""
     kind: Literal["batch", "service"] = "service"
-    """A batch ends by itself; a service runs until a person stops it."""
+    """A batch ends by itself. A service runs until a person stops it."""
     done_line: Annotated[Line, Field(min_length=1, max_length=256, examples=["training complete"])] | None = None
-    """Text of a log line that says that a batch is done; without it the end of the container says so."""
+    """Text of a log line that says that a batch is done. Without this key, the end of the container says so."""
     max_fast_exits: Annotated[Whole, Field(ge=1, le=100)] = 3
     """The workload is held after it failed at once on this many hosts."""
     max_failed_starts: Annotated[Whole, Field(ge=1, le=1_000)] = 12
@@ -286,9 +286,9 @@ class WorkloadTable(Table):
     ports: Annotated[tuple[Annotated[Whole, Field(ge=1, le=65_535)], ...], Field(max_length=32, examples=[[8000]])] = ()
     """Ports of the container to open to the outside."""
     ready: Literal["none", "log", "port", "http"] = "none"
-    """The sign that useful work has begun: none, a line of the log, a port that answers, or a page on it."""
+    """The sign that useful work has begun: none, a line of the log, a port that answers, or a page on that port."""
     ready_within: Annotated[Span, Field(examples=["15m"])] = timedelta(minutes=15)
-    """Time from running to ready; a lease that needs longer is released."""
+    """The most time from running to ready. A lease that needs longer is released."""
     ready_line: Annotated[Line, Field(min_length=1, max_length=256, examples=["startup complete"])] | None = None
     """Text that a line of the log contains, for ready = "log"."""
     ready_port: Annotated[Whole, Field(ge=1, le=65_535, examples=[8000])] | None = None
@@ -304,13 +304,13 @@ class WorkloadTable(Table):
     deadline: DeadlineTable | None = None
     """The deadline of the work."""
     on_change: Literal["keep", "move"] = "keep"
-    """When image, GPU or disk change: keep the running leases, or move to new ones."""
+    """What to do with running leases when image, GPU or disk change: keep them, or move to new ones."""
     was: Annotated[Line, Field(pattern=WORKLOAD_NAME, examples=["train"])] | None = None
-    """The old name of a renamed workload, which keeps its leases."""
+    """The old name of a renamed workload. The workload keeps its leases."""
     priority: Annotated[Whole, Field(ge=-1_000, le=1_000)] = 0
-    """Past a cap, the lowest priority is paused first."""
+    """Past a cap, gpubid pauses the lowest priority first."""
     budget: BudgetTable = BudgetTable()
-    """Limits of what may be spent on it."""
+    """Limits on the cost of this workload."""
     may_lose_disk: Flag = False
     """Whether gpubid may release a paused disk that may hold the only checkpoint."""
 
@@ -350,7 +350,7 @@ class WorkloadTable(Table):
     @model_validator(mode="after")
     def _tells_what_it_is(self) -> Self:
         if self.done_line is not None and self.kind != "batch":
-            raise refused("conflict", 'done_line is for a batch; write kind = "batch", or take done_line out')
+            raise refused("conflict", 'done_line is for a batch; write kind = "batch", or remove done_line')
         if self.ready == "log" and self.ready_line is None:
             raise refused("missing_key", 'ready = "log" needs the line; write for example ready_line = "ready"')
         if self.ready in {"port", "http"} and self.ready_port is None:
@@ -360,7 +360,7 @@ class WorkloadTable(Table):
         if self.command and self.runtype not in {"auto", "args"}:
             raise refused("conflict", f'a command runs with runtype = "args", not "{self.runtype}"; use onstart for it')
         if self.ssh_keys and (self.command or self.runtype == "args"):
-            raise refused("conflict", "ssh_keys need a shell; use onstart in place of command, or take them out")
+            raise refused("conflict", "ssh_keys need a shell; use onstart in place of command, or remove ssh_keys")
         has_bucket = self.guard is not None and self.guard.bucket is not None
         refuse_misfit(self.deadline, self.kind, self.slots, self.ports, has_bucket=has_bucket)
         has_command = bool(self.command or self.onstart or self.onstart_file)
@@ -368,7 +368,7 @@ class WorkloadTable(Table):
         guard_table.refuse_misfit(self.guard, self.kind, has_command=has_command, variables=variables)
         twice = sorted(self.env.keys() & self.env_from.keys())
         if twice:
-            raise refused("conflict", f"{twice[0]} stands in env and in env_from; keep one")
+            raise refused("conflict", f"{twice[0]} is in env and in env_from; keep one")
         return self
 
 
@@ -379,7 +379,7 @@ class Document(Table):
         tuple[Annotated[Line, Field(min_length=1, max_length=4096)], ...],
         Field(max_length=64, examples=[["conf.d/*.toml"]]),
     ] = ()
-    """More files, relative to this one, whose keys count as if they were written here; they include nothing more."""
+    """More files, relative to this one, whose keys count as if they were written here. They include nothing more."""
     agent: AgentTable = AgentTable()
     markets: MarketsTable
     limits: LimitsTable

@@ -1,4 +1,4 @@
-"""What a configuration exposes: key files that every user may read, pages that every network reaches."""
+"""Exposures in a configuration: key files that every user may read, pages that every network reaches."""
 
 import ipaddress
 import stat
@@ -20,7 +20,7 @@ class Exposure:
 
 
 def exposures(config: Config, store: Path = STORE) -> tuple[Exposure, ...]:
-    """Return what others can read or reach, the keys first; nothing of a key is read."""
+    """Return the exposed key files, then an exposed page. No part of a key is read."""
     return (*_keys(config, store), *_listen(config))
 
 
@@ -34,7 +34,7 @@ def _keys(config: Config, store: Path) -> Iterator[Exposure]:
         try:
             mode = file.stat().st_mode
         except OSError:
-            # A key that is not there, or is not ours to look at, is for others to complain of.
+            # Other checks report a key file that is missing or that this user may not see.
             continue
         if mode & (stat.S_IRWXO):
             sentence = f"{file} holds a key and is open to every user (mode {stat.S_IMODE(mode):04o})"

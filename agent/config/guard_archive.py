@@ -1,4 +1,4 @@
-"""The guard as one file: a zip archive that Python runs: the same bytes from the same source."""
+"""The guard as one file: a zip archive that Python runs. The same source gives the same bytes."""
 
 import hashlib
 import io
@@ -10,7 +10,7 @@ _FOLDER = Path(__file__).parents[1] / "guard"
 _ENTRY = "agent.guard.guard_entry:main"
 _FIRST_LINE = b"#!/usr/bin/env python3\n"
 _DATE = (1980, 1, 1, 0, 0, 0)
-"""The earliest that a zip archive can tell; that of a file would make every checkout another archive."""
+"""The earliest date of a zip archive. With the dates of the files, every checkout would give other bytes."""
 _ON_UNIX, _MODE = 3, 0o100644 << 16
 
 
@@ -28,7 +28,7 @@ def packed(folder: Path = _FOLDER) -> bytes:
 
 
 def digest(archive: bytes) -> str:
-    """Return the SHA-256 by which an archive is named."""
+    """Return the SHA-256 that names an archive."""
     return hashlib.sha256(archive).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""A job to estimate: the keys of its file and of `gpubid estimate`, the latter outranking the former."""
+"""A job to estimate: the keys of its file and the options of `gpubid estimate`. Options outrank the file."""
 
 import pathlib
 from collections.abc import Mapping
@@ -21,19 +21,19 @@ _MOST_HOURS = 1_000_000
 
 def _range(value: tuple[float, ...]) -> tuple[float, ...]:
     if not 1 <= len(value) <= 2 or not 1 <= value[0] <= value[-1] <= 1000:  # noqa: PLR2004 - one factor, or two
-        raise refused("out_of_range", "must be one factor of at least 1, or the least and the most")
+        raise refused("out_of_range", "must be one factor of at least 1, or the lowest and the highest factor")
     return value
 
 
 class JobCheckpointTable(Table):
-    """How its checkpoints are made."""
+    """How the job makes checkpoints."""
 
     interval: Annotated[Span, Field(examples=["15m"])] | None = None
-    """Time between two checkpoints; the best one by default, if `takes` is known."""
+    """Time between two checkpoints. By default, the best interval if `takes` is known."""
     takes: Annotated[Span, Field(examples=["30s"])] | None = None
     """How long the job stops to write a checkpoint."""
     restore_seconds: Annotated[Number, Field(ge=0, le=86_400)] = 60.0
-    """From the start of the container to useful work."""
+    """Seconds from the start of the container to useful work."""
     size_gb: Annotated[Number, Field(ge=0, le=100_000)] = 0.0
     """Gigabytes of a checkpoint, fetched on a new host."""
     at: Literal["disk", "remote", "none"] = "remote"
@@ -92,7 +92,7 @@ class JobTable(Table):
     @model_validator(mode="after")
     def _says_once(self) -> Self:
         if self.odds is not None and "reruns" in self.model_fields_set:
-            raise refused("conflict", "odds does not go with reruns; take out one or the other")
+            raise refused("conflict", "odds does not go with reruns; remove one or the other")
         return self
 
 

@@ -1,4 +1,4 @@
-"""The kinds of values agent.toml knows: text, numbers, dollars, durations, and what each refuses."""
+"""The kinds of values in agent.toml (text, numbers, dollars, durations), and the values that each kind refuses."""
 
 import ipaddress
 import math
@@ -40,7 +40,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     URL_PATH: ("bad_path", 'must begin with / and have no spaces; write for example ready_path = "/health"'),
     IMAGE_NAME: ("bad_image", "must be an image name without spaces"),
 }
-"""What a text that misses its pattern is told."""
+"""The code and the message for a text that does not match its pattern."""
 
 
 def refused(code: str, sentence: str) -> PydanticCustomError:
@@ -76,7 +76,7 @@ def _lines(value: str) -> str:
 def _printed(value: str, allowed: frozenset[str]) -> str:
     for place, character in enumerate(value):
         if character not in allowed and not problems.is_printed(character):
-            sentence = f"holds the control character U+{ord(character):04X} at place {place + 1}; take it out"
+            sentence = f"holds the control character U+{ord(character):04X} at place {place + 1}; remove it"
             raise refused("control_character", sentence)
     return value
 
@@ -104,7 +104,7 @@ Flag = Annotated[bool, Strict()]
 Number = Annotated[float, BeforeValidator(_number)]
 
 Dollars = Annotated[Decimal, BeforeValidator(_dollars), WithJsonSchema({"type": "number", "minimum": 0})]
-"""Dollars by their decimal text: a binary float never holds them."""
+"""Dollars, read from their decimal text and never through a binary float."""
 
 Span = Annotated[
     timedelta,
@@ -113,7 +113,7 @@ Span = Annotated[
 ]
 
 Price = Annotated[Dollars, Field(gt=0, le=1000)]
-"""Dollars per hour of one instance: above a thousand it is a slip of the decimal point."""
+"""Dollars per hour of one instance. More than a thousand is a misplaced decimal point."""
 
 
 def web_address(value: str) -> str:
@@ -140,7 +140,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def credential_name(value: str) -> str:
-    """Return the name of a credential, or refuse what is none, a key above all."""
+    """Return the name of a credential, or refuse a text that is no name, above all a key."""
     if _KEY_LIKE.fullmatch(value):
         sentence = "looks like the key itself; write the name of a credential and keep the key out of this file"
         raise refused("key_in_file", sentence)
@@ -152,7 +152,7 @@ def credential_name(value: str) -> str:
 
 
 def host_name(value: str) -> str:
-    """Return a host name in lower case, or refuse what is none: an address, a URL, a name with its port."""
+    """Return a host name in lower case, or refuse an address, a URL or a name with a port."""
     name = value.lower().removesuffix(".")
     if not _HOST_NAME.fullmatch(name):
         sentence = 'is no host name; write it without scheme, port and stars, for example names = ["gpu-box.lan"]'

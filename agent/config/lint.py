@@ -1,7 +1,7 @@
-"""What a correct configuration would do that nobody means: each finding with its key and what to write instead.
+"""Findings in a valid configuration that are probably mistakes, each with its key and a fix.
 
 Invariants:
-1. A finding is no error: what the markets sell and charge changes, and gpubid may not know of it.
+1. A finding is no error: the offers and prices of markets change, and gpubid may not know of it.
 """
 
 import difflib
@@ -17,12 +17,12 @@ from agent.domain.money import Usd, UsdPerHour
 from agent.domain.work.workload import CheckpointPlace, Workload
 
 DEAR_TIMES = 10
-"""A price so many times the market's lowest for the same card is a slip of the pen."""
+"""A price of more than this many times the market's lowest for the same card is probably a slip."""
 CREDIT_TIMES = 3
-"""A budget that lasts the credit of an account so many times over does not bound what is spent."""
+"""A daily budget of more than this many times the accounts' credit does not limit spend."""
 MOST_DISK_GB = 8_000.0
 MB_SLACK = 1.025
-"""Cards are sold in gigabytes of 1000 MB and report those of 1024."""
+"""Cards are sold in gigabytes of 1000 MB and report gigabytes of 1024 MB."""
 MB_PER_GB = 1000.0
 _PLACES = {
     spelling: name
@@ -34,7 +34,7 @@ _PLACES = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One finding: the key as in the file, what is odd about it, and what to write instead."""
+    """One finding: the key as in the file, what is odd about it, and the fix."""
 
     key: str
     sentence: str
@@ -43,18 +43,18 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known beside the file, from the ledger: the time, the lowest price by card, the credit by market."""
+    """Facts from outside the file: the time and, from the ledger, prices by card, credit by market and regions."""
 
     now: datetime
     prices: Mapping[GpuModel, UsdPerHour] = field(default_factory=dict)
-    """Per card and hour, the lowest of floors and asks that were seen."""
+    """The lowest floor or ask that was seen for each model, per card and hour."""
     credits: Mapping[str, Usd] = field(default_factory=dict)
     regions: Collection[str] = ()
-    """As the markets' offers showed them, for example "Texas, US"."""
+    """Regions as the markets' offers showed them, for example "Texas, US"."""
 
 
 def findings(config: Config, known: Known) -> tuple[Finding, ...]:
-    """Return what is odd about a configuration, in the order of the file's parts."""
+    """Return the findings in the order of the file's parts."""
     return (
         *_caps(config),
         *_credit(config, known),
@@ -77,7 +77,7 @@ def _caps(config: Config) -> Iterator[Finding]:
 def _credit(config: Config, known: Known) -> Iterator[Finding]:
     paying = [market.name for market in config.markets if market.spend and not market.is_simulated]
     budget = config.limits.per_day
-    # The budget is shared: while one paying account is unknown, so is what the budget outlasts.
+    # All paying accounts share the budget, so the comparison needs the credit of each.
     if budget is None or not paying or any(name not in known.credits for name in paying):
         return
     credit = sum(known.credits[name].micros for name in paying)
@@ -99,7 +99,7 @@ def _workload(work: Workload, config: Config, known: Known) -> Iterator[Finding]
 
 
 def _guard(work: Workload, name: str, config: Config) -> Iterator[Finding]:
-    """Find a guard whose checkpoints help nobody, or whose bucket no rented instance can reach."""
+    """Find a guard whose checkpoints help nobody, or whose bucket some rented instances cannot reach."""
     if work.guard is None:
         return
     place = work.guard.bucket
@@ -112,7 +112,7 @@ def _guard(work: Workload, name: str, config: Config) -> Iterator[Finding]:
     away = [market.name for market in config.markets if not market.is_on_this_machine]
     if place is not None and away and place.is_on_this_machine:
         sentence = f"is on this machine: no instance on {' or '.join(away)} reaches it"
-        yield Finding(f"{name}.guard.endpoint", sentence, "write the address that everybody reaches")
+        yield Finding(f"{name}.guard.endpoint", sentence, "write an address that those instances reach")
 
 
 def _cards(work: Workload, name: str) -> Iterator[Finding]:
@@ -194,7 +194,9 @@ def _disk(work: Workload, name: str) -> Iterator[Finding]:
         sentence = f"{work.disk_gb:g} GB of disk cannot hold image and dataset, {needed:g} GB"
         yield Finding(f"{name}.disk_gb", sentence, f"write at least {needed:g}")
     if work.disk_gb > MOST_DISK_GB:
-        sentence = f"{work.disk_gb:g} GB of disk: hosts have less, and what is rented is paid while it is paused too"
+        sentence = (
+            f"{work.disk_gb:g} GB of disk: hosts have less, and a rented disk is paid for while the lease is paused too"
+        )
         yield Finding(f"{name}.disk_gb", sentence, "write what the work needs")
 
 

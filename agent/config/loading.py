@@ -1,4 +1,4 @@
-"""agent.toml -> Config, or every mistake in it at once."""
+"""Read agent.toml as a Config, or report every mistake in it at once."""
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -31,7 +31,7 @@ from agent.domain.work.workload import (
 )
 
 MB_PER_GB = 1000
-"""Markets list a 24 GB card with 24,564 MB: counted in 1,024 it would not be a 24 GB card."""
+"""Markets list a 24 GB card with 24,564 MB. With 1,024 MB per GB it would count as less than 24 GB."""
 SERVICE, STATE, RUNTIME = Path("/etc/gpubid"), "/var/lib/gpubid", "/run/gpubid"
 """Where the systemd unit has its configuration, its ledger and its socket."""
 
@@ -49,11 +49,11 @@ def load(
 
     Args:
         path: the file.
-        strategies: the names of the strategies that are installed; files in the strategies directory add theirs.
-        climates: the names of the simulator's climates; None leaves that name unchecked.
-        runs_processes: says of one of them whether its containers run commands on this machine.
+        strategies: the names of the installed strategies. Files in the strategies directory add their names.
+        climates: the names of the simulator's climates. With None a climate's name is not checked.
+        runs_processes: returns whether the containers of a climate run commands on this machine.
         check_query: raises ValueError for a `query` that the market's search grammar does not know.
-        environment: where STATE_DIRECTORY and RUNTIME_DIRECTORY are looked up; by default the process's own.
+        environment: variables with STATE_DIRECTORY and RUNTIME_DIRECTORY; by default the process's own.
 
     Raises:
         ConfigError: with every mistake found.
@@ -84,7 +84,7 @@ def load(
 
 
 def _text_at(values: object, *path: str) -> str | None:
-    """Return the text at `path` of values that nobody has checked yet, or None where there is none."""
+    """Return the text at `path` of unchecked values, or None if there is no text."""
     for key in path:
         values = values.get(key) if isinstance(values, dict) else None
     return values if isinstance(values, str) else None
@@ -104,7 +104,7 @@ def _stems(directory: Path | None) -> set[str]:
 def _unfit_climate(
     read: source.Source, climates: Collection[str] | None, runs_processes: Callable[[str], bool]
 ) -> Iterator[problems.Problem]:
-    """Find climates that are not there, and those that would run a workload's command on the operator's machine."""
+    """Find unknown climates, and climates that would run a workload's command on the operator's machine."""
     for name in ("vast", "runpod"):
         path = ("markets", name, "simulated")
         climate = _text_at(read.values, *path)
@@ -174,14 +174,16 @@ def _unknown_markets(read: source.Source) -> Iterator[problems.Problem]:
 
 
 def _misplaced(read: source.Source, parsed: document.Document) -> Iterator[problems.Problem]:
-    """Yield what a workload asks of a market that it cannot tell, and folders of a bucket that two workloads share."""
+    """Find batches on RunPod whose end nobody could see, and bucket folders that two workloads share."""
     configured = parsed.markets.named
     for name, table in parsed.workloads.items():
         path = ("workloads", name)
         may_use_runpod = "runpod" in (table.markets or configured)
         is_told = table.done_line is not None or (table.guard is not None and table.guard.bucket is not None)
         if may_use_runpod and table.kind == "batch" and not is_told:
-            sentence = "runpod starts a container that ends again, so only its log tells; write done_line or markets"
+            sentence = (
+                "runpod restarts a container that ends, so only its log shows the end; write done_line or markets"
+            )
             yield read.problem((*path, "kind"), "never_done", f'{sentence} = ["vast"]')
     for name, sentence in guard_table.shared({name: table.guard for name, table in parsed.workloads.items()}):
         yield read.problem(("workloads", name, "guard", "bucket"), "shared_bucket", sentence)
@@ -190,7 +192,7 @@ def _misplaced(read: source.Source, parsed: document.Document) -> Iterator[probl
 def _scripts(
     place: Path, read: source.Source, parsed: document.Document
 ) -> tuple[dict[str, str], list[problems.Problem]]:
-    """Return the scripts of the workloads that have one in a file, and a problem for each that cannot be used."""
+    """Return the scripts from files, by workload, and a problem for each script that cannot be used."""
     found: dict[str, str] = {}
     wrong: list[problems.Problem] = []
     for name, table in parsed.workloads.items():
@@ -204,7 +206,7 @@ def _scripts(
 
 
 def _with_scripts(config: Config, scripts: Mapping[str, str]) -> Config:
-    """Return the configuration with the scripts that were read from files; its digest covers them."""
+    """Return the configuration with the scripts that were read from files. Its digest covers the scripts."""
     if not scripts:
         return config
     works = tuple(replace(work, onstart=scripts.get(work.name, work.onstart)) for work in config.workloads)
@@ -233,9 +235,9 @@ def _config(place: Path, read: source.Source, parsed: document.Document, environ
 
 
 def directories(place: Path, environment: Mapping[str, str]) -> tuple[Path | None, Path | None]:
-    """Return where the ledger and the socket lie: as the service manager says, or where the unit keeps them.
+    """Return the directories of the ledger and of the socket: the service manager's, or the systemd unit's.
 
-    A verb that a person runs on the service's configuration means the service's own ledger.
+    A verb that a person runs with the service's configuration uses the service's own ledger.
     """
     defaults = (STATE, RUNTIME) if place.parent == SERVICE else ("", "")
     named = ("STATE_DIRECTORY", "RUNTIME_DIRECTORY")
@@ -284,7 +286,7 @@ def _limits(parsed: document.Document) -> Limits:
 
 
 def _budgets(parsed: document.Document) -> dict[Scope, Budget]:
-    """Return the budgets of markets and workloads that bound anything."""
+    """Return the budgets of markets and workloads, without the empty ones."""
     tables: list[tuple[Scope, budgets.BudgetTable]] = [
         *((budget.of_market(name), market.budget) for name, market in parsed.markets.named.items()),
         *((budget.of_workload(name), table.budget) for name, table in parsed.workloads.items()),

@@ -1,4 +1,4 @@
-"""The paths of a daemon's ledger and socket, read from a file that may be broken: an order to stop waits for no fix."""
+"""The paths of a daemon's ledger and socket. An order to stop must work even if agent.toml is broken."""
 
 import os
 import re
@@ -16,14 +16,14 @@ _MOST = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The ledger, and the service manager's directory for what ends with the daemon."""
+    """The ledger's path, and the service manager's directory for files that end with the daemon."""
 
     ledger: Path
     runtime: Path | None
 
 
 def of_file(path: Path, environment: Mapping[str, str] | None = None) -> Place:
-    """Return where the ledger of a configuration lies as far as its text tells, else where it lies by default."""
+    """Return the ledger's path as the text of a configuration names it, else its default path."""
     state, runtime = loading.directories(path, os.environ if environment is None else environment)
     named = next((found for file in layers.files(path) if (found := _ledger(file))), None)
     return Place((state or Path()) / (named or document.LedgerTable().path), runtime)

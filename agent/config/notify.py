@@ -50,7 +50,7 @@ OF_EVENTS: tuple[tuple[str, Severity], ...] = (
     (EventKind.LEASE_RESUMED, Severity.NOTICE),
     ("lease.released*", Severity.NOTICE),
 )
-"""The first pattern that an event's kind matches gives its severity; a kind that matches none is for information."""
+"""The first pattern that matches an event's kind gives its severity. A kind that matches none has INFO."""
 
 
 def severity_of(kind: str) -> Severity:
@@ -60,7 +60,7 @@ def severity_of(kind: str) -> Severity:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Send events that match, and are at least this severe, to these channels. Patterns are the shell's."""
+    """Send events that match and are at least this severe to these channels. Patterns are shell patterns."""
 
     event: str = "*"
     workload: str = "*"
@@ -68,7 +68,7 @@ class Rule:
     channels: tuple[str, ...] = ("webhook", "apprise")
 
     def fits(self, kind: str, workload: str) -> bool:
-        """Return whether an event is one of these."""
+        """Return whether the rule sends this event."""
         return (
             severity_of(kind) >= self.severity
             and fnmatchcase(kind, self.event)
@@ -78,9 +78,9 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """A generic webhook: its address or the name of the credential that holds it, the key it is signed with, its body.
+    """A generic webhook. Its address is in `url`, or in the credential that `url_credential` names.
 
-    `body` is a Jinja template; empty, the message goes as JSON.
+    `secret_credential` names the key that signs messages. `body` is a Jinja template; with none the message is JSON.
     """
 
     url: str = ""
@@ -99,7 +99,7 @@ class Hook:
 
 @dataclass(frozen=True, slots=True)
 class Notify:
-    """Everything of [notify]. `digest_at` is a time of the UTC day; None: no digest."""
+    """The settings of [notify]. `digest_at` is a time of the UTC day; with None there is no digest."""
 
     rules: tuple[Rule, ...] = (Rule(),)
     window: dt.timedelta = dt.timedelta(minutes=15)

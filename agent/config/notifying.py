@@ -1,4 +1,4 @@
-"""The table [notify] of agent.toml: rules, channels and rhythm."""
+"""The table [notify] of agent.toml: rules, channels and times."""
 
 import datetime as dt
 import re
@@ -39,31 +39,31 @@ def _template(value: str) -> str:
 
 
 class RuleTable(Table):
-    """Events that somebody hears of, by which channels."""
+    """Events to send, and the channels to send them to."""
 
     event: Annotated[Line, Field(pattern=_PATTERN, examples=["lease.*"])] = "*"
-    """Kinds of events, as patterns of the shell; `gpubid ledger events` shows kinds."""
+    """Kinds of events, as a shell pattern. `gpubid ledger events` shows kinds."""
     workload: Annotated[Line, Field(pattern=_PATTERN, examples=["train"])] = "*"
-    """Workloads, as patterns of the shell."""
+    """Workloads, as a shell pattern."""
     severity: Literal["info", "notice", "warning", "critical"] = "warning"
-    """The least that matters."""
+    """The lowest severity to send."""
     channels: tuple[Literal["webhook", "apprise", "hook"], ...] = ("webhook", "apprise")
-    """The channels by which it is told."""
+    """The channels to send to."""
 
 
 class WebhookTable(Table):
     """A generic webhook of your own."""
 
     url: Annotated[Line, Field(max_length=256), AfterValidator(web_address)] | None = None
-    """Where messages are posted."""
+    """Address to which messages are posted."""
     url_credential: Annotated[Line, AfterValidator(credential_name), Field(examples=["webhook_url"])] | None = None
-    """Name of the credential that holds the address, where knowing it is enough to post."""
+    """Name of the credential that contains the address, if the address itself is a secret."""
     secret_credential: Annotated[Line, AfterValidator(credential_name), Field(examples=["webhook_secret"])] | None = (
         None
     )
-    """Name of the credential with which messages are signed."""
+    """Name of the credential that signs messages."""
     body: Annotated[Script, Field(max_length=16_384), AfterValidator(_template)] = ""
-    """Jinja template of the body, from title, text, severity, at, key and events; without it the message is JSON."""
+    """Jinja template of the body, from title, text, severity, at, key and events. Without it the message is JSON."""
 
     @model_validator(mode="after")
     def _has_one_address(self) -> Self:
@@ -79,9 +79,9 @@ class HookTable(Table):
         tuple[Annotated[Line, Field(min_length=1, max_length=4_096)], ...],
         Field(min_length=1, max_length=64, examples=[["/usr/local/bin/on-gpubid-event"]]),
     ]
-    """The program and its arguments; no shell reads them."""
+    """The program and its arguments. It runs without a shell."""
     deadline: Span = timedelta(seconds=10)
-    """It is killed after so long."""
+    """The command is killed after this time."""
 
     @model_validator(mode="after")
     def _names_a_file(self) -> Self:
@@ -93,20 +93,20 @@ class HookTable(Table):
 
 
 class NotifyTable(Table):
-    """Who is told of what happens, besides the metrics."""
+    """Notifications of events, besides the metrics."""
 
     rules: Annotated[tuple[RuleTable, ...], Field(max_length=64)] = (RuleTable(),)
-    """What is told; without rules every warning is."""
+    """Events to send, and where. Without rules every warning goes to every channel."""
     window: Annotated[Span, AfterValidator(_window)] = timedelta(minutes=15)
-    """The first event of an incident is told at once, what follows within this time in one summary."""
+    """The first event of an incident is sent at once. Later events within this time are sent in one summary."""
     digest_at: Annotated[Line, AfterValidator(_time), Field(examples=["08:00"])] | None = None
-    """UTC time of a daily digest of the day before."""
+    """UTC time at which a summary of the day before is sent."""
     webhook: WebhookTable | None = None
     """A generic webhook of your own."""
     apprise: Annotated[
         tuple[Annotated[Line, AfterValidator(credential_name)], ...], Field(max_length=16, examples=[["apprise_url"]])
     ] = ()
-    """Names of credentials that hold addresses of Apprise; needs `pip install 'gpubid[notify]'`."""
+    """Names of credentials that contain Apprise addresses. Needs `pip install 'gpubid[notify]'`."""
     hook: HookTable | None = None
     """A command that is run for each event."""
 

@@ -1,4 +1,4 @@
-"""What is wrong with a configuration file: one problem a mistake, each with its place, a code and the fix."""
+"""Mistakes in a configuration file, each as one problem with its place, a code and the fix."""
 
 import difflib
 import json
@@ -10,12 +10,12 @@ from datetime import timedelta
 _SHOWN = 60
 _LARGEST_BITS = 1024
 WHOLE_FILE = "(file)"
-"""Stands for the key where a problem is of the whole file."""
+"""Written in place of the key if a problem is of the whole file."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Problem:
-    """One mistake. `sentence` says what is wrong and, after a semicolon, what to write instead."""
+    """One mistake. `sentence` says what is wrong and, after a semicolon, how to fix it."""
 
     file: str
     line: int
@@ -28,7 +28,7 @@ class Problem:
 
 
 class ConfigError(Exception):
-    """A configuration cannot be used; `problems` holds every mistake found, in the order of the text."""
+    """A configuration cannot be used. `problems` has every mistake found, in the order of the text."""
 
     code = "config_error"
 
@@ -50,14 +50,14 @@ def dotted(path: Sequence[str | int]) -> str:
 
 
 def shown(value: object) -> str:
-    """Return a value as TOML, on one line and bounded: what a file says must not paint the operator's terminal."""
+    """Return a value as TOML, on one line and shortened. A file's text must not control the operator's terminal."""
     text = literal(value)
     text = "".join(c if is_printed(c) else f"\\u{ord(c):04x}" for c in text)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def is_printed(character: str) -> bool:
-    """Return whether a character has a shape of its own: no control, no bidirectional or other format sign."""
+    """Return whether a character is printable: no control, bidirectional or other format character."""
     return unicodedata.category(character)[0] != "C"
 
 
@@ -74,7 +74,7 @@ def literal(value: object) -> str:
     if isinstance(value, dict):
         return f"{{ {', '.join(f'{key} = {literal(item)}' for key, item in list(value.items())[:_SHOWN])} }}"
     if isinstance(value, int) and value.bit_length() > _LARGEST_BITS:
-        # The interpreter refuses to write such a number out.
+        # Python refuses to convert such a number to text.
         return "a number of hundreds of digits"
     return str(value)
 
@@ -92,7 +92,7 @@ def duration_text(span: timedelta) -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Return the clause that tells which of the `known` words was meant, or names them all."""
+    """Return a clause with the `known` word that was probably meant, or with all known words."""
     names = sorted(known)
     close = difflib.get_close_matches(word[:_SHOWN], names, n=1, cutoff=0.6)
     if close:
@@ -101,12 +101,12 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def no_workload(workload: str, names: Sequence[str]) -> str:
-    """Return the sentence about a workload that there is not, with those that there are."""
+    """Return the message for an unknown workload, with the known ones."""
     close = difflib.get_close_matches(workload[:_SHOWN], names, n=1)
     hint = f"; did you mean {close[0]}?" if close else ""
     return f"there is no workload {workload!r}; known: {', '.join(names)}{hint}"
 
 
 def no_kind(option: str, kind: str, known: Iterable[str]) -> str:
-    """Return the sentence about a kind of events that there is not."""
+    """Return the message for a kind of events that the ledger does not have."""
     return f"{option}: the ledger has no events of kind {kind!r}; {nearest(kind, known)}"

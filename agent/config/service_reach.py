@@ -17,13 +17,15 @@ class Shortfall:
 
 
 def shortfalls(before: Config, after: Config) -> Iterator[Shortfall]:
-    """Yield what the operator should know about a reload that is accepted nevertheless."""
+    """Yield the changes that a reload accepts and the running daemon does not make."""
     for key in _deferred(before, after):
-        yield Shortfall(LoggedKind.CONFIG_DEFERRED, key, "holds from the next start on; until then the old value does")
+        yield Shortfall(
+            LoggedKind.CONFIG_DEFERRED, key, "applies from the next start; until then the old value applies"
+        )
 
 
 def is_spend_withdrawn(before: Config, after: Config) -> bool:
-    """Return whether a market has lost the permission to spend: that holds at once."""
+    """Return whether a market has lost the permission to spend. That applies at once."""
     return any(old.may_spend and not new.may_spend for old, new in _pairs(before, after))
 
 

@@ -44,9 +44,9 @@ class MarketSettings:
 
 @dataclass(frozen=True, slots=True)
 class Listen:
-    """The address to serve; port 0 takes any free one. `credential` names the token for the page's orders, or is empty.
+    """The address to serve. Port 0 takes any free one. `credential` names the token for the page's orders, or is empty.
 
-    `names` are the host names that are answered to besides addresses and `localhost`.
+    `names` are the host names that a request may use besides addresses and `localhost`.
     """
 
     host: str
@@ -58,7 +58,7 @@ class Listen:
 
 @dataclass(frozen=True, slots=True)
 class Operators:
-    """Who may use the daemon's socket: `group` may read (empty: the daemon's own), `uids` may order."""
+    """Users of the daemon's socket: `group` may read (empty: the daemon's own), `uids` may give orders."""
 
     group: str = ""
     uids: tuple[int, ...] = ()
@@ -67,10 +67,10 @@ class Operators:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """A whole agent.toml. `digest` is of its bytes, `file` is its path.
+    """The settings of a whole agent.toml. `digest` is of its bytes, `file` is its path.
 
-    `runtime` is the service manager's directory for what ends with the daemon; None when nobody gave one.
-    `recording_bytes` is the most that recordings of plans may take; 0 when none are made.
+    `runtime` is the service manager's directory for files that end with the daemon, or None without one.
+    `recording_bytes` is the most that recordings of plans may take, or 0 if no plan is recorded.
     """
 
     file: Path

@@ -1,4 +1,4 @@
-"""The one syntax of times that people write: 2h (ago), 2026-11-20 (a UTC day) or 2026-11-20T08:00Z."""
+"""The syntax of times that people write: 2h (ago), 2026-11-20 (a UTC day) or 2026-11-20T08:00Z."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -11,13 +11,13 @@ SPAN: pydantic.TypeAdapter[timedelta] = pydantic.TypeAdapter(kinds.Span)
 
 
 def instant(text: str, now: datetime) -> datetime | None:
-    """Return an instant in UTC; None for any other text."""
+    """Return an instant in UTC, or None for a text that is neither an instant nor a time ago."""
     span = duration(text)
     return absolute(text) if span is None else now - span
 
 
 def absolute(text: str) -> datetime | None:
-    """Return the instant of an ISO date or time, without a zone in UTC; None for any other text."""
+    """Return the instant of an ISO date or time, or None for any other text. A time without a zone is UTC."""
     try:
         found = datetime.fromisoformat(text)
         return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).astimezone(UTC)
@@ -26,7 +26,7 @@ def absolute(text: str) -> datetime | None:
 
 
 def duration(text: str) -> timedelta | None:
-    """Return a duration such as 90m or 1d12h, of ten years at most; None for any other text."""
+    """Return a duration such as 90m or 1d12h, of ten years at most, or None for any other text."""
     try:
         span = SPAN.validate_python(text)
     except pydantic.ValidationError:
@@ -35,5 +35,5 @@ def duration(text: str) -> timedelta | None:
 
 
 def refusal(option: str, text: str) -> str:
-    """Return the sentence about a text that is no instant."""
+    """Return the message for a text that is no instant."""
     return f"{option}: {text!r} is not an ISO date such as 2026-11-20 or 2026-11-20T08:00Z, or a time ago as 2h"

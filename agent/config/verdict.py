@@ -78,7 +78,7 @@ def _finding(details: ErrorDetails, path: lines.Path) -> tuple[str, str]:
 
 
 def _fix(model: type[pydantic.BaseModel], path: lines.Path) -> str:
-    """Return what to write instead: the key with the example that the model gives for it."""
+    """Return the fix: the key with the example that the model has for it."""
     table, field = _field(model, path)
     if field is None:
         return ""
@@ -116,7 +116,7 @@ def _examples(field: object) -> Iterator[object]:
 
 
 def _field(model: type[pydantic.BaseModel], path: lines.Path) -> tuple[type[pydantic.BaseModel], FieldInfo | None]:
-    """Return the innermost field that `path` leads to, with the model it belongs to."""
+    """Return the innermost field on `path`, with the model of that field."""
     found: tuple[type[pydantic.BaseModel], FieldInfo | None] = (model, None)
     table: type[pydantic.BaseModel] | None = model
     for part in path:

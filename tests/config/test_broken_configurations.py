@@ -161,7 +161,7 @@ BROKEN: list[tuple[str, str | bytes, int, str, str, str]] = [
     ("spaced name", changed("workloads.train", 'workloads."my train"'), 11, 'workloads."my train"', "bad_name", "64"),
     ("name of a variable", added("env = { 'A B' = 'x' }"), 15, '.env."A B"', "bad_name", "underscores"),
     ("number in env", added("[workloads.train.env]", "EPOCHS = 90"), 16, ".env.EPOCHS", "wrong_type", "quotes"),
-    ("simulated and live", changed('"calm"', '"calm"\nspend = true'), 1, "markets.vast", "conflict", "take out one"),
+    ("simulated and live", changed('"calm"', '"calm"\nspend = true'), 1, "markets.vast", "conflict", "remove one"),
     ("live without a key", live("spend = true"), 1, "markets.vast", "no_credential", "credential ="),
     ("two keys", live("credential = 'a'", "credential_file = 'b'"), 1, "markets.vast", "no_credential", "either"),
     ("the key itself", live(f"credential = '{'ab12' * 16}'"), 2, "markets.vast.credential", "key_in_file", "name"),

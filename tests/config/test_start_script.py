@@ -37,7 +37,7 @@ def test_a_changed_script_is_another_configuration(tmp_path: Path) -> None:
         (None, "start.sh does not exist; write the script there, or correct the path"),
         (b"", "start.sh is empty; write the script into it"),
         (b" \n\n", "start.sh is empty"),
-        (b"\x7fELF\x02\x01\x00hunter2", "start.sh holds the control character U+007F in its line 1; take it out"),
+        (b"\x7fELF\x02\x01\x00hunter2", "start.sh holds the control character U+007F in its line 1; remove it"),
         (b"echo hunter2\n\x1b[2J", "start.sh holds the control character U+001B in its line 2"),
         (b"caf\xe9 hunter2", "start.sh is no text: byte 3 is not UTF-8; name a shell script"),
         (b"#" * 65_537, "start.sh is larger than 65536 bytes; let a short script fetch the rest"),

@@ -92,7 +92,7 @@ async def test_reload_shows_whether_the_files_were_applied(tmp_path: Path) -> No
         file.write_text(good.replace("127.0.0.1:0", "127.0.0.1:9478"))
         noted = await gpubid(tmp_path, "reload")
         assert noted.code == 0
-        assert "note: web.listen: holds from the next start on" in noted.out
+        assert "note: web.listen: applies from the next start" in noted.out
         file.write_text(good.replace("max_price = 0.8", "max_prise = 0.8"))
         refused = await gpubid(tmp_path, "reload")
         assert refused.code == 2, refused

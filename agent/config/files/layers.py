@@ -2,7 +2,7 @@
 
 Invariants:
 1. No file overrides another: a key that two files set is a mistake that names both places.
-2. Only agent.toml includes. What it names must exist; only a pattern with a wildcard may match nothing.
+2. Only agent.toml includes. A file that it names must exist; only a pattern with a wildcard may match nothing.
 3. Every relative path in an included file is relative to agent.toml.
 """
 
@@ -19,10 +19,10 @@ from agent.config.files import source
 
 INCLUDE = "include"
 MOST_FILES = 256
-"""More files than anybody writes: the pattern was a mistake."""
+"""Nobody writes more files; a pattern that matches more is a mistake."""
 _WILDCARD = re.compile(r"[*?\[]")
 _INCLUDED = re.compile(r"""^\s*include\s*=\s*\[(?P<patterns>(?:\s|,|\#[^\n]*|"[^"\n]*"|'[^'\n]*')*)""", re.MULTILINE)
-"""The list of a file that may be broken behind it: strings may hold brackets, and so may comments."""
+"""The include list of a file that may be broken after the list. Strings and comments may contain brackets."""
 
 
 def read(path: Path, parse_float: Callable[[str], Any] = float) -> source.Source:
@@ -60,7 +60,7 @@ def digest(first: str, *more: str) -> str:
 
 
 def files(path: Path) -> list[Path]:
-    """Return agent.toml and the files that it includes, as far as they can be found: for reading what may be broken."""
+    """Return agent.toml and the included files that can be found, even if agent.toml is no valid TOML."""
     try:
         text = path.read_bytes()[: source.MAX_BYTES].decode("utf-8", "replace")
     except OSError:
@@ -71,10 +71,10 @@ def files(path: Path) -> list[Path]:
 
 
 def _included(path: Path, whole: source.Source) -> tuple[list[Path], list[problems.Problem]]:
-    """Return the files that are included, in the order of the patterns, and what is wrong with these."""
+    """Return the included files in the order of the patterns, and the problems of the patterns."""
     patterns = whole.values.get(INCLUDE, [])
     if not isinstance(patterns, list) or not all(isinstance(each, str) for each in patterns):
-        # The model says what must be written there.
+        # The model's own error says what to write there.
         return [], []
     wrong: list[problems.Problem] = []
     found: dict[Path, None] = {}
@@ -85,7 +85,7 @@ def _included(path: Path, whole: source.Source) -> tuple[list[Path], list[proble
             wrong.append(whole.problem((INCLUDE, index), "bad_include", sentence))
         found |= dict.fromkeys(matches)
     if len(found) > MOST_FILES:
-        sentence = f"{len(found)} files are included; {MOST_FILES} are the most, name them more closely"
+        sentence = f"{len(found)} files are included; {MOST_FILES} are the most, write narrower patterns"
         wrong.append(whole.problem((INCLUDE,), "bad_include", sentence))
         return [], wrong
     return ([] if wrong else list(found)), wrong
@@ -99,7 +99,10 @@ def _matches(path: Path, pattern: str) -> list[Path]:
 
 
 def _closed(folder: Path, pattern: str) -> str:
-    """Return which folder of a pattern cannot be read: what is in it would be left out without a word."""
+    """Return a clause that names a folder of the pattern that cannot be read, or an empty text.
+
+    Without it, the files in such a folder would be left out silently.
+    """
     parent = os.path.dirname(pattern)  # noqa: PTH120 - a pattern is no path
     for place in {folder / parent, *_matches(folder / "agent.toml", parent)} if parent else set():
         try:
@@ -112,7 +115,7 @@ def _closed(folder: Path, pattern: str) -> str:
 
 
 def _objection(path: Path, pattern: str, matches: list[Path]) -> str:
-    """Return why a pattern may not stand, or an empty text."""
+    """Return why a pattern is refused, or an empty text."""
     shown = problems.shown(pattern)
     if any(os.path.realpath(file) == os.path.realpath(path) for file in matches):
         return (
@@ -141,7 +144,7 @@ def _merged(
     before: list[source.Source],
     wrong: list[problems.Problem],
 ) -> dict[str, Any]:
-    """Return tables joined; each key that both have goes to `wrong`."""
+    """Return the two tables joined. Each key that both have adds a problem to `wrong`."""
     made = dict(into)
     for key, value in values.items():
         here = (*path, key)
@@ -157,6 +160,6 @@ def _merged(
 
 
 def _places(before: list[source.Source], path: tuple[str, ...]) -> Iterator[tuple[str, int]]:
-    """Yield where a key is written, the first file that has it whole first."""
+    """Yield the file and line of a key: first files that have the whole path, then the nearest line in agent.toml."""
     yield from ((each.file, each.lines.find(path)) for each in before if each.lines.depth(path) == len(path))
     yield before[0].file, before[0].lines.find(path)

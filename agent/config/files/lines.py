@@ -1,7 +1,7 @@
-"""Where each key of a TOML text stands: the standard parser reads values and forgets their lines.
+"""The line of each key of a TOML text. The standard parser returns values without their lines.
 
 Invariants:
-1. A scan never raises and never fails on a text that is no TOML: it keeps what it saw up to there.
+1. A scan never raises. In a text that is no TOML it keeps the lines up to the mistake.
 2. On valid TOML every key, table, array element and inline key is found at its first character.
 """
 
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 Path = tuple[str | int, ...]
 
 MAX_DEPTH = 24
-"""Deeper nesting than any configuration needs; the parser's own limit is the interpreter's stack."""
+"""No configuration needs deeper nesting. The parser's own limit is the interpreter's stack."""
 
 _BLANK = re.compile(r"[ \t]*")
 _BETWEEN = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
@@ -31,7 +31,7 @@ _STRINGS = (
 
 @dataclass
 class Lines:
-    """Line numbers by path; a path is keys and, inside arrays, indices."""
+    """Line numbers by path. A path has keys and, inside arrays, indices."""
 
     marks: dict[Path, int] = field(default_factory=dict)
     duplicates: list[tuple[Path, int]] = field(default_factory=list)
@@ -51,7 +51,7 @@ class Lines:
 
 
 def scan(text: str) -> Lines:
-    """Return where the keys of `text` stand."""
+    """Return the lines of the keys of `text`."""
     scanner = _Scanner(text)
     with contextlib.suppress(_StuckError):
         scanner.document()
@@ -121,7 +121,7 @@ class _Scanner:
         return path
 
     def _resolve(self, keys: Path) -> Path:
-        """Return the path of a header: a name of an array of tables means its last element."""
+        """Return the path of a header. The name of an array of tables means its last element."""
         path: Path = ()
         for key in keys:
             path = (*path, key)

@@ -15,7 +15,7 @@ from agent.config import problems
 from agent.config.files.lines import MAX_DEPTH, Lines, Path, scan
 
 MAX_BYTES = 1 << 20
-"""No configuration is larger; a larger file was named by mistake."""
+"""No configuration is larger. A larger file was named by mistake."""
 
 _POSITION = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 _OPEN_ERRORS = {
@@ -33,7 +33,7 @@ _OPEN_ERRORS = {
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A parsed file, with the files that it includes in `parts`. `digest` is of the bytes of them all."""
+    """A parsed file, with the files that it includes in `parts`. `digest` is of the bytes of all these files."""
 
     file: str
     values: dict[str, Any]
@@ -71,14 +71,14 @@ def read(path: pathlib.Path, parse_float: Callable[[str], Any] = float) -> Sourc
     except tomllib.TOMLDecodeError as error:
         raise problems.ConfigError(_syntax(file, text, found, str(error))) from None
     except (RecursionError, ValueError):
-        # A number of thousands of digits, or nesting that the scan could not see behind a syntax error.
+        # Either a number of thousands of digits, or deep nesting after a syntax error that ended the scan.
         sentence = "cannot be read as TOML; write shorter numbers and flatter tables"
         raise problems.ConfigError([_whole(file, "bad_toml", sentence)]) from None
     return Source(file, values, found, hashlib.sha256(read_bytes).hexdigest())
 
 
 def label(path: pathlib.Path) -> str:
-    """Return a path for messages; no character of it may control the operator's terminal."""
+    """Return a path for messages, without characters that control the operator's terminal."""
     return "".join(c if problems.is_printed(c) else "?" for c in str(path))
 
 
@@ -90,7 +90,7 @@ def content(path: pathlib.Path, most_bytes: int = MAX_BYTES) -> bytes:
     """Return the bytes of a regular file.
 
     Raises:
-        ConfigError: there is none, it may not be read, or it has more than `most_bytes`.
+        ConfigError: the file does not exist, may not be read, or has more than `most_bytes`.
     """
     file = label(path)
     try:
@@ -107,10 +107,10 @@ def content(path: pathlib.Path, most_bytes: int = MAX_BYTES) -> bytes:
         code, sentence = _OPEN_ERRORS.get(error.errno or 0, fallback)
         raise problems.ConfigError([_whole(file, code, sentence)]) from None
     except ValueError:
-        sentence = "the path holds a character that no path may hold; correct it"
+        sentence = "the path contains a character that no path may contain; correct it"
         raise problems.ConfigError([_whole(file, "missing_file", sentence)]) from None
     if len(found) > most_bytes:
-        sentence = f"is larger than {most_bytes} bytes; a configuration is not, name the right file"
+        sentence = f"is larger than {most_bytes} bytes, which no configuration is; name the right file"
         raise problems.ConfigError([_whole(file, "too_large", sentence)])
     return found
 

@@ -6,7 +6,7 @@ from agent.config import problems
 from agent.config.files import source
 
 MOST_BYTES = 65_536
-"""As long as `onstart` itself may be: markets take no more with a request."""
+"""The limit of `onstart` itself: markets take no more with a request."""
 _WRONG = {
     "missing_file": "does not exist; write the script there, or correct the path",
     "not_a_file": "is no file; name a shell script",
@@ -19,7 +19,7 @@ def read(file: Path) -> str:
     """Return the script, with the line ends of this system.
 
     Raises:
-        ValueError: it cannot be read or is no script; the message says which and what to do, and repeats nothing of it.
+        ValueError: the file cannot be read or is no script. The message names the fix and repeats nothing of the file.
     """
     try:
         content = source.content(file, MOST_BYTES)
@@ -35,7 +35,7 @@ def read(file: Path) -> str:
     for number, line in enumerate(text.split("\n"), start=1):
         odd = next((one for one in line if one not in _TEXT and not problems.is_printed(one)), None)
         if odd is not None:
-            raise ValueError(f"{name} holds the control character U+{ord(odd):04X} in its line {number}; take it out")
+            raise ValueError(f"{name} holds the control character U+{ord(odd):04X} in its line {number}; remove it")
     if not text.strip():
         raise ValueError(f"{name} is empty; write the script into it, or remove the key")
     return text

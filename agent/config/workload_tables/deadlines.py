@@ -1,4 +1,4 @@
-"""The table with a workload's deadline, and with how the workload reports its progress."""
+"""The table with a workload's deadline and with the way in which the workload reports its progress."""
 
 from datetime import datetime
 from typing import Annotated, Literal, Self
@@ -35,9 +35,9 @@ class DeadlineTable(BaseModel):
     by: Annotated[datetime, BeforeValidator(_by), WithJsonSchema({"type": "string", "format": "date-time"})]
     """The time at which it must be done."""
     reference_gpu: Annotated[Line, Field(min_length=1, max_length=64), AfterValidator(_model)] | None = None
-    """GPU model on which the hours are counted; without this key, the model that runs."""
+    """GPU model on which the hours are counted. Without this key: the model that runs."""
     restart: Annotated[Span, Field(examples=["20m"])] | None = None
-    """The most time that an interruption costs; without this key, a checkpoint interval and a restore."""
+    """The most time that an interruption costs. Without this key: a checkpoint interval and a restore."""
     progress: Literal["order", "log", "http", "guard"] = "order"
     """How the hours done are reported: by `gpubid progress`, in a line of the log, on a page, or by the guard."""
     progress_line: Annotated[Line, Field(min_length=1, max_length=256, examples=["hours done: {hours}"])] | None = None
@@ -47,7 +47,7 @@ class DeadlineTable(BaseModel):
     progress_path: Annotated[Line, Field(pattern=URL_PATH, max_length=256)] = "/progress"
     """Path of a page with the number, alone or as {"hours": 1.5}."""
     progress_total: Annotated[Number, Field(gt=0, le=1e15, examples=[20_000])] | None = None
-    """The number that the work writes for its guard when all is done, for progress = "guard"; by default `hours`."""
+    """The number that the work writes for its guard when all is done, for progress = "guard". By default `hours`."""
 
     @model_validator(mode="after")
     def _tells_where(self) -> Self:
@@ -88,7 +88,7 @@ def refuse_misfit(
     """Refuse a deadline that its workload cannot have.
 
     Raises:
-        PydanticCustomError: which says what to change.
+        PydanticCustomError: its message says what to change.
     """
     if table is None:
         return

@@ -1,4 +1,4 @@
-"""The table of a workload's guard: what a checkpoint is, and the bucket that keeps it."""
+"""The table of a workload's guard: the files of a checkpoint, and the bucket that keeps checkpoints."""
 
 import posixpath
 import re
@@ -61,42 +61,42 @@ class GuardTable(Table):
     ]
     """Files and folders of the container that are a checkpoint."""
     complete: Annotated[Line, Field(min_length=1, max_length=256, examples=["*/trainer_state.json"])] | None = None
-    """A folder counts as whole once a file of this pattern is in it; by default, once it did not change for 10 s."""
+    """A folder counts as whole once a file of this pattern is in it. By default: once it did not change for 10 s."""
     ask: Literal["SIGUSR1", "none"] = "SIGUSR1"
-    """The signal that asks the work for a checkpoint; "none" if the work writes them by itself."""
+    """The signal that asks the work for a checkpoint, or "none" if the work writes checkpoints by itself."""
     bucket: Annotated[Line, AfterValidator(_bucket), Field(max_length=512, examples=["s3://my-runs/train"])] | None = (
         None
     )
-    """Bucket and folder of the checkpoints, for this workload alone; without it the guard only writes its log."""
+    """Bucket and folder of the checkpoints, for this workload alone. Without it the guard only writes its log."""
     endpoint: Annotated[Line, Field(max_length=256), AfterValidator(web_address)] | None = None
-    """Address of the store, for R2, B2, MinIO and others; by default, Amazon's in `region`."""
+    """Address of the store, for R2, B2, MinIO and others. By default: Amazon's in `region`."""
     region: Annotated[Line, Field(pattern=ONE_WORD, max_length=64, examples=["eu-central-1"])] | None = None
     """Region of the bucket; required for Amazon's."""
     credential: Annotated[Line, AfterValidator(credential_name), Field(examples=["train_bucket"])] | None = None
-    """Name of the credential, or in capitals of the environment variable, that holds the bucket's KEY_ID:SECRET."""
+    """Name of the credential, or in capitals of the environment variable, with the bucket's KEY_ID:SECRET."""
     keep: Annotated[Whole, Field(ge=2, le=100)] = 2
     """How many checkpoints stay in the bucket."""
     final_within: Annotated[Span, AfterValidator(_final), Field(examples=["8s"])] = timedelta(seconds=8)
-    """The most that a last checkpoint may take once the work is told to stop."""
+    """The most time that a last checkpoint may take once the work gets the signal to stop."""
     done_codes: (
         Annotated[tuple[Annotated[Whole, Field(ge=0, le=255)], ...], Field(max_length=16, examples=[[0]])] | None
     ) = None
-    """Exit codes that say that a batch is done; by default 0."""
+    """Exit codes that say that a batch is done. By default: 0."""
 
     deadman: Annotated[_Deadman, Field(examples=["6h"])] = None
-    """After so long without a sign of life of the daemon the guard stops the instance; by default, "never"."""
+    """After this time without a sign of life of the daemon, the guard stops the instance. By default: "never"."""
     release_disk: bool = True
     """Whether a paused disk may be released once gpubid finds its last checkpoint whole in the bucket."""
     destroy: bool = False
     """Whether the dead man's switch releases the instance, if its last checkpoint is whole in the bucket."""
 
     accept: Literal["off", "tell", "reject"] = "off"
-    """What follows if a host is not what was rented: "tell" reports it, "reject" tries another host."""
+    """What to do if a host is worse than its offer: "tell" reports it, "reject" tries another host."""
 
     accept_floor: Annotated[Number, Field(gt=0, lt=1, examples=[0.7])] | None = None
     """The least share of the median measured speed of its GPU model, once hosts of three owners are known."""
     accept_script: Annotated[Line, Field(min_length=1, max_length=1_024, examples=["python3 check.py"])] | None = None
-    """A command of your own in the container; exit code 0 accepts the host."""
+    """A command of your own in the container. Exit code 0 accepts the host."""
 
     @model_validator(mode="after")
     def _names_a_whole_bucket(self) -> Self:
@@ -104,7 +104,7 @@ class GuardTable(Table):
         if self.bucket is None and beside:
             raise refused("conflict", f'{beside[0]} is for a bucket; write for example bucket = "s3://my-runs/train"')
         if self.bucket is None and self.deadman is not None:
-            raise refused("missing_key", "deadman needs a bucket: the guard hears of the daemon through it")
+            raise refused("missing_key", "deadman needs a bucket: the daemon writes its signs of life there")
         if self.bucket is None and "release_disk" in self.model_fields_set:
             raise refused("conflict", 'release_disk is for a bucket; write for example bucket = "s3://my-runs/train"')
         if self.deadman is None and self.destroy:
@@ -118,14 +118,14 @@ class GuardTable(Table):
     @model_validator(mode="after")
     def _checks_a_host_for_somebody(self) -> Self:
         if self.bucket is None and self.accept != "off":
-            raise refused("missing_key", "accept needs a bucket: the daemon reads there what the guard found")
+            raise refused("missing_key", "accept needs a bucket: the guard writes its findings there")
         beside = [key for key in ("accept_script", "accept_floor") if getattr(self, key) is not None]
         if self.accept == "off" and beside:
             raise refused("conflict", f'{beside[0]} is for the check of a host; write for example accept = "reject"')
         return self
 
     def terms(self, *, is_batch: bool) -> GuardTerms:
-        """Return what the table says; a service is never done by an exit code."""
+        """Return the terms in the table. A service is never done by an exit code."""
         return GuardTerms(
             paths=self.paths,
             complete=self.complete or "",
@@ -155,21 +155,21 @@ def refuse_misfit(table: GuardTable | None, kind: str, *, has_command: bool, var
     """Refuse a guard that its workload cannot have.
 
     Raises:
-        PydanticCustomError: which says what to change.
+        PydanticCustomError: its message says what to change.
     """
     if table is None:
         return
     if not has_command:
         raise refused("missing_key", "the guard starts the work itself; write command, onstart or onstart_file")
     if kind != "batch" and table.done_codes is not None:
-        raise refused("conflict", 'done_codes is for a batch; write kind = "batch", or take done_codes out')
+        raise refused("conflict", 'done_codes is for a batch; write kind = "batch", or remove done_codes')
     taken = sorted(name for name in variables if _OWN_VARIABLES.fullmatch(name))
     if taken:
         raise refused("conflict", f"{taken[0]} is the guard's own variable; give yours another name")
 
 
 def misfits(config: Config) -> Iterator[tuple[str, str, str]]:
-    """Yield what a workload's guard cannot be with the rest of the files: the workload, the key, and the sentence."""
+    """Yield each conflict of a workload's guard with the whole configuration, as workload, key and sentence."""
     has_vast = config.market("vast") is not None
     for work in config.workloads:
         if work.guard is None:
@@ -178,12 +178,14 @@ def misfits(config: Config) -> Iterator[tuple[str, str, str]]:
             yield work.name, "guard", "a name of dots is no folder of a bucket; rename the workload"
         longest, length = guard_prelude.MOST_VAST_SCRIPT, len(guard_prelude.script(work.onstart))
         if work.onstart and length > longest and has_vast and work.may_use("vast"):
-            sentence = f"has {length} characters with the guard's own, and vast takes {longest}; let it fetch the rest"
+            sentence = (
+                f"has {length} characters with the guard's own, and vast takes {longest}; let the script fetch the rest"
+            )
             yield work.name, "onstart", sentence
 
 
 def shared(tables: Mapping[str, GuardTable | None]) -> Iterator[tuple[str, str]]:
-    """Yield each workload whose folder of a bucket is, holds or lies in that of one before it, with the sentence."""
+    """Yield each workload whose bucket folder is, contains or is inside an earlier workload's, with the sentence."""
     before: dict[str, Bucket] = {}
     for name, table in tables.items():
         place = None if table is None else table.terms(is_batch=True).bucket

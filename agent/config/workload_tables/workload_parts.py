@@ -13,13 +13,13 @@ class CheckpointTable(Table):
     """How the workload keeps checkpoints."""
 
     interval: Annotated[Span, Field(examples=["15m"])] = timedelta(minutes=15)
-    """Time between two checkpoints; an interruption loses at most this much work."""
+    """Time between two checkpoints. An interruption loses at most this much work."""
     takes: Annotated[Span, Field(examples=["30s"])] | None = None
-    """How long the workload stops to write a checkpoint; with it gpubid advises the best interval."""
+    """How long the workload stops to write a checkpoint. With this key gpubid advises the best interval."""
     restore_seconds: Annotated[Number, Field(ge=0, le=86_400)] = 60.0
     """Seconds from the start of the container to useful work."""
     size_gb: Annotated[Number, Field(ge=0, le=100_000)] = 0.0
-    """Gigabytes that a start on another host fetches."""
+    """Gigabytes of a checkpoint, fetched at a start on another host."""
     at: Literal["disk", "remote", "none"] = "disk"
     """Where checkpoints are kept."""
 
