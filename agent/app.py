@@ -109,7 +109,7 @@ class App:
         heard = (outside.clock, asyncio.create_task, outside.credential)
         self._guard_reader, self._orders = GuardReader(*heard), GuardOrders(*heard)
         self._audit = CheckpointAudit(*heard)
-        self.signs = SignsOfLife(ledger, *heard)
+        self.signs = SignsOfLife(ledger, *heard, is_dry=is_dry)
         self._is_dry = is_dry
         self.billing_watch = BillingWatch(ledger, self.pollers, clock)
         self._executor = Executor(journal)
@@ -169,6 +169,7 @@ class App:
                 await halting.settle(self.ledger, self.clock.now())
                 await self._settle_crash()
                 await self._keep_in_step(rules.workloads)
+                await self.signs.keep(rules.workloads)
             except LedgerError as error:
                 # The cycle still ends what must end. A lease under its old name leaves a slot that only looks empty.
                 unwritten = f"the ledger could not be written a moment ago: {error.sentence}"

@@ -118,6 +118,8 @@ def _named(name: str) -> "Callable[[], str] | None":
 
 def _tell_billing(app: "App") -> None:
     """Print the leases that go on billing: stopping the daemon never releases."""
+    from agent.domain.work import sign_of_life
+
     leases, rate = app.billing()
     for intent in app.doubts():
         _tell(f"in doubt: {intent.kind.value} {intent.intent_id} for {intent.slot} may bill {intent.rate}")
@@ -128,8 +130,7 @@ def _tell_billing(app: "App") -> None:
     for lease in leases:
         _tell(f"  {lease.slot} {lease.lease_id} {lease.state.value}: {lease.billing_rate}")
     for slot, at, ending in app.signs.fires():
-        when = "at any time" if at is None else f"at {at:%Y-%m-%d %H:%M} UTC or soon after"
-        _tell(f"  {slot}: its guard {ending} it {when}, unless a daemon runs again")
+        _tell(f"  {slot}: its guard {ending} it {sign_of_life.spoken(at)}, unless a daemon runs again")
     _tell("`gpubid run` continues with them; `gpubid kill` ends them")
 
 

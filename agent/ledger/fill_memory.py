@@ -63,6 +63,7 @@ def recall(link: sa.Connection, now: dt.datetime) -> Memory:
     memory.guard_notices = tuple(sorted(given, key=lambda notice: notice.told_at))
     checks = (guard_rows.check_of(row) for query in _CHECKS for row in rows(link, query))
     memory.host_checks = {each.lease_id: each for each in sorted(checks, key=lambda each: each.checked_at)}
+    memory.put_signs({sign.key: sign for sign in (guard_rows.sign_of(row) for row in rows(link, guard_rows.SIGNS))})
     memory.losses = _losses(link, now)
     _recall_progress(link, now, memory)
     single = meta(link)

@@ -25,6 +25,7 @@ from agent.domain.record.tally import Tally
 from agent.domain.record.told_crossing import ToldCrossing
 from agent.domain.slot import Slot
 from agent.domain.work.deadline import Progress, Speed, Start
+from agent.domain.work.sign_of_life import KeptSign
 from agent.ledger.tables.guard_rows import MOST_CHECKS, MOST_GUARD_FIGURES, MOST_NOTICES
 from agent.ledger.tables.price_history import Key, Pair
 from agent.ledger.tables.progress_rows import MOST_STARTS
@@ -95,6 +96,8 @@ class Recollection:
     """What guards measured of their hosts, by lease id: of the last leases."""
     absent_until: dt.datetime | None = None
     """Until when a person said that the daemon will be away; None: nobody did."""
+    signs: tuple[KeptSign, ...] = ()
+    """The last sign of life of each folder that containers read."""
 
     @property
     def rests(self) -> tuple[Rest, ...]:
@@ -135,6 +138,7 @@ class Memory:
     host_checks: dict[str, HostCheck] = field(default_factory=dict)
     was_lost: bool = False
     absent_until: dt.datetime | None = None
+    signs: dict[tuple[str, str, str, str], KeptSign] = field(default_factory=dict)
     counted_again: set[str] = field(default_factory=set)
     _made: Recollection | None = None
     _made_from: dt.datetime = EPOCH
@@ -235,6 +239,11 @@ class Memory:
         merged = {**self.capacity, **changed}
         self.capacity = {place: known for place, known in merged.items() if known is not None}
 
+    def put_signs(self, changed: Mapping[tuple[str, str, str, str], KeptSign | None]) -> None:
+        """Remember signs of life, and forget those that are None."""
+        merged = {**self.signs, **changed}
+        self.signs = {key: sign for key, sign in merged.items() if sign is not None}
+
     def put_price(self, key: Key, pair: Pair) -> None:
         """Remember the last price of a slice."""
         if len(self.prices) >= _PRICE_KEYS and key not in self.prices:
@@ -296,6 +305,7 @@ class Memory:
             guard_notices=self.guard_notices,
             host_checks=self.host_checks,
             absent_until=self.absent_until,
+            signs=tuple(self.signs[key] for key in sorted(self.signs)),
         )
 
     def _recent_losses(self, now: dt.datetime) -> list[Loss]:

@@ -31,7 +31,7 @@ from agent.domain.record.paid_time import Phases
 from agent.domain.record.rest import Rest, outlasts
 from agent.domain.record.shadow_account import ShadowAccount, ShadowDecision
 from agent.domain.work.deadline import Progress, Speed
-from agent.domain.work.sign_of_life import Absence
+from agent.domain.work.sign_of_life import Absence, KeptSign
 from agent.ledger.changes import Changes
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.memory import Memory
@@ -324,6 +324,16 @@ class Transaction:
             self._write(_META_FORGOTTEN, {"this_key": ABSENT_UNTIL})
         else:
             self._write(_META_STORED, {"key": ABSENT_UNTIL, "value": absence.until.isoformat()})
+
+    def keep_sign(self, sign: KeptSign) -> None:
+        """Store the last sign of life of a folder, instead of the earlier one."""
+        self._news.signs[sign.key] = sign
+        self._write(guard_rows.SIGNED, dataclasses.asdict(sign))
+
+    def forget_sign(self, sign: KeptSign) -> None:
+        """Forget the sign of a folder that no container reads any more."""
+        self._news.signs[sign.key] = None
+        self._write(guard_rows.UNSIGNED, guard_rows.sign_key(sign))
 
     def keep_shadow(self, account: ShadowAccount, made: Iterable[ShadowDecision] = ()) -> None:
         """Store a shadow's figures, instead of the earlier ones, and its new decisions."""

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -14,9 +15,10 @@ from agent.act.guarding import signs_of_life
 from agent.act.guarding.signs_of_life import SignsOfLife
 from agent.clock import SteppedClock
 from agent.domain.record.guard_run import GuardRun
-from agent.domain.record.lease import Lease
+from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.slot import Slot
 from agent.domain.work import kept_terms
+from agent.domain.work.guard_terms import Bucket
 from agent.domain.work.workload import Workload
 from agent.ledger.memory import Memory
 from agent.ledger.store import Ledger
@@ -25,6 +27,7 @@ from tests.support.s3_server import SECRET, S3Server
 
 NOW = builders.NOW
 HOURS = timedelta(hours=1)
+FLEET = "c0ffee000000"
 
 
 @pytest.fixture
@@ -96,6 +99,108 @@ async def test_a_switch_whose_last_sign_nobody_knows_may_fire_at_any_time(tmp_pa
         assert signs.fires() == ((Slot("train", 0), None, "stops"),)
     finally:
         await ledger.close()
+
+
+class Lives:
+    """A daemon that starts again and again: each life has a memory of its own, and the ledger stays."""
+
+    def __init__(self, path: Path, place: Bucket) -> None:
+        self.clock, self._path, self.secret = SteppedClock(NOW), path, SECRET
+        made = switched()
+        assert made.guard is not None
+        self.work = replace(made, guard=replace(made.guard, bucket=place))
+
+    @asynccontextmanager
+    async def life(self, *, is_first: bool = False) -> AsyncIterator[SignsOfLife]:
+        ledger = await Ledger.open(self._path, clock=self.clock, fleet_id=FLEET)
+        try:
+            if is_first:
+                async with ledger.transaction() as tx:
+                    tx.open_lease(builders.lease(guard_run=1))
+                    tx.begin_run(run())
+            signs = SignsOfLife(ledger, self.clock, asyncio.create_task, lambda _: self.secret)
+            yield signs
+            await signs.close()
+        finally:
+            await ledger.close()
+
+    async def turn(self, signs: SignsOfLife, *, is_good: bool = True) -> tuple[str, ...]:
+        """Do one turn as the daemon does, and return the alerts that its pass would record."""
+        await signs.keep([self.work])
+        told = tuple(alert.sentence for alert in signs.alerts())
+        if is_good:
+            signs.note_pass()
+        signs.look([self.work])
+        await asyncio.gather(*signs._running.values())
+        self.clock.advance(65.0)
+        return told
+
+
+async def test_a_stopped_daemon_names_the_moment_that_counts_from_a_sign_of_before_its_start(
+    tmp_path: Path, server: S3Server
+) -> None:
+    lives = Lives(tmp_path / "ledger.sqlite", server.place())
+    async with lives.life(is_first=True) as signs:
+        await lives.turn(signs)
+        await signs.keep([lives.work])
+    lives.clock.advance(7200.0)
+    async with lives.life() as signs:
+        await signs.keep([lives.work])
+        assert signs.fires() == ((Slot("train", 0), NOW + 6 * HOURS, "stops"),)
+        assert signs.alerts() == ()
+        lives.secret = "not a key"
+        said = await signs.spread([lives.work])
+        assert said.startswith("0 of 1 dead man's switch(es) can read it in their buckets; without a new sign these")
+        assert said.endswith("fire: train/0 at 2026-11-20 18:00 UTC or soon after")
+
+
+async def test_a_daemon_that_starts_again_and_again_alerts_about_a_bucket_that_it_cannot_write(
+    tmp_path: Path, server: S3Server
+) -> None:
+    lives = Lives(tmp_path / "ledger.sqlite", server.place())
+    async with lives.life(is_first=True) as signs:
+        await lives.turn(signs)
+        await lives.turn(signs)
+    lives.secret = "not a key"
+    told: list[str] = []
+    for _ in range(8):
+        async with lives.life() as signs:
+            for _ in range(3):
+                told += await lives.turn(signs)
+            lives.clock.advance(600.0)
+    # A quarter of six hours, whatever the number of starts.
+    assert told[0].startswith("the guard of train/0 has had no sign of life for 9")
+    assert len(told) < 8
+
+
+async def test_a_daemon_whose_every_pass_fails_since_each_start_alerts(tmp_path: Path, server: S3Server) -> None:
+    lives = Lives(tmp_path / "ledger.sqlite", server.place())
+    async with lives.life(is_first=True) as signs:
+        await lives.turn(signs)
+        await lives.turn(signs)
+    told: list[str] = []
+    while not told:
+        async with lives.life() as signs:
+            for _ in range(4):
+                told += await lives.turn(signs, is_good=False)
+        lives.clock.advance(600.0)
+        assert lives.clock.now() < NOW + 2 * HOURS
+    assert "no pass of this daemon has succeeded since its start" in told[0]
+
+
+async def test_the_sign_of_a_folder_that_no_container_reads_any_more_is_forgotten(
+    tmp_path: Path, server: S3Server
+) -> None:
+    lives = Lives(tmp_path / "ledger.sqlite", server.place())
+    async with lives.life(is_first=True) as signs:
+        await lives.turn(signs)
+        await signs.keep([lives.work])
+        known = signs._ledger.recollection()
+        assert [(sign.folder, sign.written_at) for sign in known.signs] == [(f"{FLEET}/train/0/1", NOW)]
+        async with signs._ledger.transaction() as tx:
+            tx.update_lease(replace(known.leases[0], state=LeaseState.ENDED, ended_at=NOW))
+        await signs.keep([lives.work])
+        assert signs._ledger.recollection().signs == ()
 
 
 async def test_an_absence_reaches_every_switch_however_many_there_are(tmp_path: Path, server: S3Server) -> None:

@@ -23,6 +23,7 @@ from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
 from agent.domain.record.rest import Rest
 from agent.domain.slot import Slot
+from agent.domain.work.sign_of_life import KeptSign
 from agent.ledger.file import connection, migrate
 from agent.ledger.tables import (
     decisions,
@@ -117,6 +118,16 @@ def test_host_checks(link: sa.Connection, lease: str, owner: str, at: dt.datetim
     ):
         row = dataclasses.asdict(told)
         assert guard_rows.check_of(stored(link, guard_rows.CHECKED, row, schema.host_checks)) == told
+
+
+@given(values.texts, values.ids, values.times, values.times)
+def test_signs_of_life(link: sa.Connection, prefix: str, folder: str, due: dt.datetime, until: dt.datetime) -> None:
+    for sign in (
+        KeptSign("https://s3", "runs", prefix, folder, due),
+        KeptSign("https://s3", "runs", prefix, folder, due, until, due),
+    ):
+        row = dataclasses.asdict(sign)
+        assert guard_rows.sign_of(stored(link, guard_rows.SIGNED, row, schema.signs_of_life)) == sign
 
 
 @given(values.ids, values.times, values.times)

@@ -144,6 +144,8 @@ async def test_a_sign_that_cannot_be_written_is_told_after_a_quarter_of_the_time
         key.append("no key at all")
         await world.cycle(minutes=80)
         assert not await world.events("alert.sign_unwritten")
+        # A daemon that starts again does not count from its start.
+        await world.restart()
         await world.cycle(minutes=20)
         (told,) = await world.events("alert.sign_unwritten")
         assert "the guard of train/0 has had no sign of life for 9" in told.reason

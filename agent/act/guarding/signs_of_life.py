@@ -7,12 +7,13 @@ Invariants:
 3. Only a write that the bucket confirmed counts as one.
 4. A daemon whose passes fail looks after nothing: it writes none before its first good pass, and none once the last one
    is older than half of a switch's time. What a person orders is written all the same.
+5. The ledger keeps the last confirmed sign of each folder: a start counts on from there, and not from itself.
 """
 
 import asyncio
 import json
 from collections.abc import Callable, Coroutine, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -28,6 +29,7 @@ from agent.domain.record.lease import Lease
 from agent.domain.slot import Slot
 from agent.domain.work import kept_terms, sign_of_life
 from agent.domain.work.guard_terms import Bucket
+from agent.domain.work.sign_of_life import KeptSign
 from agent.domain.work.workload import Workload
 from agent.ledger.memory import Recollection
 from agent.ledger.store import Ledger
@@ -36,8 +38,14 @@ log = structlog.get_logger("gpubid.signs")
 
 AGAIN_SECONDS = 60.0
 MOST_AT_ONCE = 16
+MOST_NAMED = 8
+"""Switches that an answer names with their moments."""
+FAILED_PASSES = 2
+"""So many passes must fail after a start before their failing counts: an order may interrupt the first."""
 
 Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
+Fire = tuple[Slot, datetime | None, str]
+"""A slot, when its switch fires, None for any moment, and what its guard then does to the instance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +67,28 @@ class Switch:
 
 @dataclass(slots=True)
 class _Written:
-    """The signs that one folder had: when the first was due, and when the last was confirmed."""
+    """The signs that one folder had, and those that this program wrote."""
 
+    kept: KeptSign
+    """When the first was due, and the last that the bucket confirmed, also one from before this program began."""
     due_at: float
-    """When the first sign was due, in seconds of the monotonic clock: a wall clock may be set back."""
-    at: datetime | None = None
+    """When this program had to write its first, in seconds of the monotonic clock: a wall clock may be set back."""
     written_at: float | None = None
-    """When the last one was confirmed, in seconds of the monotonic clock."""
-    absent_until: datetime | None = None
-    """The absence that it told."""
+    """When its last one was confirmed, in seconds of the monotonic clock."""
+    has_failed: bool = False
+    """Whether its last try failed."""
     tried_at: float = float("-inf")
     """By the monotonic clock, in seconds."""
+
+    def silent_for(self, now: datetime, seconds: float) -> timedelta:
+        """Return since when no sign is confirmed, at a time of the wall clock and seconds of the monotonic one."""
+        if self.written_at is not None:
+            return timedelta(seconds=seconds - self.written_at)
+        return max(self.own_silence(seconds), now - (self.kept.written_at or self.kept.due_at))
+
+    def own_silence(self, seconds: float) -> timedelta:
+        """Return for how long this program has written none that was confirmed."""
+        return timedelta(seconds=seconds - (self.due_at if self.written_at is None else self.written_at))
 
 
 def switches(known: Recollection, workloads: Iterable[Workload], fleet_id: str) -> tuple[Switch, ...]:
@@ -115,8 +134,14 @@ def _runs(runs: Iterable[GuardRun], held: Lease) -> list[GuardRun]:
 class SignsOfLife:
     """Keeps guards from firing while the daemon lives."""
 
-    def __init__(self, ledger: Ledger, clock: Clock, spawn: Spawn, secret: Callable[[str], str]) -> None:
-        """Start tasks with `spawn`; `secret` gives the key of a bucket by the name of its credential."""
+    def __init__(
+        self, ledger: Ledger, clock: Clock, spawn: Spawn, secret: Callable[[str], str], *, is_dry: bool = False
+    ) -> None:
+        """Start tasks with `spawn`; `secret` gives the key of a bucket by the name of its credential.
+
+        A dry one knows no switch.
+        """
+        self._is_dry = is_dry
         self._ledger = ledger
         self._clock = clock
         self._spawn = spawn
@@ -127,27 +152,61 @@ class SignsOfLife:
         self._began = clock.monotonic()
         self._good_at: float | None = None
         """When the last pass ended that did not fail, in seconds of the monotonic clock."""
+        self._failed_passes = 0
+        """Passes before the first good one."""
         self._is_withheld = False
 
     def note_pass(self) -> None:
         """Note that a pass succeeds now."""
         self._good_at = self._clock.monotonic()
 
+    async def keep(self, workloads: Iterable[Workload]) -> None:
+        """Bring the ledger in step with the signs that were confirmed, and take from it those of before.
+
+        Raises:
+            LedgerError: it could not be written.
+        """
+        if self._is_dry:
+            return
+        known = self._see(workloads)
+        before = {sign.key: sign for sign in known.signs}
+        after = {written.kept.key: written.kept for written in self._known.values()}
+        if before == after:
+            return
+        async with self._ledger.transaction() as tx:
+            for key, sign in after.items():
+                if before.get(key) != sign:
+                    tx.keep_sign(sign)
+            for key in before.keys() - after.keys():
+                tx.forget_sign(before[key])
+
     def look(self, workloads: Iterable[Workload], *, is_ordered: bool = False) -> None:
         """Begin to write the signs that are due; `is_ordered` where a person's word is to be spread."""
-        known = self._ledger.recollection(self._clock.now())
-        self._switches = switches(known, workloads, self._ledger.fleet_id)
-        keys = {switch.key for switch in self._switches}
+        absent_until = self._see(workloads).absent_until
+        self._failed_passes += self._good_at is None and not is_ordered
         withheld = set() if is_ordered else {each.key for each in self._switches if not self._is_looked_after(each)}
         self._tell_withheld(len(withheld))
-        self._running = {key: task for key, task in self._running.items() if not task.done()}
-        self._known = {key: written for key, written in self._known.items() if key in keys or key in self._running}
-        for key in keys:
-            written = self._known.setdefault(key, _Written(self._clock.monotonic()))
+        for key in {switch.key for switch in self._switches}:
+            written = self._known[key]
             may_begin = key not in withheld and len(self._running) < MOST_AT_ONCE
-            if may_begin and self._is_due(key, written, known.absent_until):
+            if may_begin and self._is_due(key, written, absent_until):
                 written.tried_at = self._clock.monotonic()
-                self._running[key] = self._spawn(self._write(*key, written, known.absent_until))
+                self._running[key] = self._spawn(self._write(*key, written, absent_until))
+
+    def _see(self, workloads: Iterable[Workload]) -> Recollection:
+        """Derive the switches and their signs from the ledger, and return what it knows."""
+        now = self._clock.now()
+        known = self._ledger.recollection(now)
+        self._switches = switches(known, workloads, self._ledger.fleet_id)
+        self._running = {key: task for key, task in self._running.items() if not task.done()}
+        keys = {switch.key for switch in self._switches}
+        self._known = {key: written for key, written in self._known.items() if key in keys or key in self._running}
+        kept = {sign.key: sign for sign in known.signs}
+        for place, folder in keys - self._known.keys():
+            where = place.endpoint, place.name, place.prefix, folder
+            sign = kept.get(where) or KeptSign(*where, due_at=now)
+            self._known[place, folder] = _Written(sign, self._clock.monotonic())
+        return known
 
     async def spread(self, workloads: Iterable[Workload]) -> str:
         """Write what changed, wait for it, and return in words whom it reached."""
@@ -161,44 +220,54 @@ class SignsOfLife:
             rounds += 1
         absent_until = self._ledger.recollection(self._clock.now()).absent_until
         waiting = [each for each in self._switches if each.after is not None]
-        reached = [each for each in waiting if self._known[each.key].absent_until == absent_until]
-        return f"{len(reached)} of {len(waiting)} dead man's switch(es) can read it in their buckets"
+        missed = [each for each in waiting if not self._knows(self._known[each.key], absent_until)]
+        told = f"{len(waiting) - len(missed)} of {len(waiting)} dead man's switch(es) can read it in their buckets"
+        moments = [f"{slot} {sign_of_life.spoken(at)}" for slot, at, _ in self._fires(missed)]
+        more = f" and {len(moments) - MOST_NAMED} more" if len(moments) > MOST_NAMED else ""
+        return f"{told}; without a new sign these fire: {', '.join(moments[:MOST_NAMED])}{more}" if moments else told
 
-    def fires(self) -> tuple[tuple[Slot, datetime | None, str], ...]:
+    def fires(self) -> tuple[Fire, ...]:
         """Return each switch, the soonest moment at which it fires if the daemon ends now, and what it does then.
 
-        None is any moment: this program wrote no sign that the bucket confirmed, so nobody knows how old the last is.
+        None is any moment: no sign is known that the bucket confirmed.
         """
-        absent_until = self._ledger.recollection(self._clock.now()).absent_until
-        found: list[tuple[Slot, datetime | None, str]] = []
-        for each in self._switches:
-            at = self._known[each.key].at
+        return self._fires(self._switches)
+
+    def _fires(self, switches: Iterable[Switch]) -> tuple[Fire, ...]:
+        found: list[Fire] = []
+        for each in switches:
+            sign = self._known[each.key].kept
+            # A clock that was ahead wrote the time of a sign that is still to come.
+            is_known = sign.written_at is not None and sign.written_at <= self._clock.now()
             if each.after is not None:
-                fires_at = None if at is None else sign_of_life.fires_at(at, each.after, absent_until)
+                at = sign.written_at if is_known else None
+                fires_at = None if at is None else sign_of_life.fires_at(at, each.after, sign.absent_until)
                 found.append((each.slot, fires_at, each.ending))
         return tuple(sorted(found, key=lambda fire: fire[0]))
 
     def alerts(self) -> tuple[Alert, ...]:
-        """Return an alert for each switch without a sign, or a pass that succeeds, for a quarter of its time."""
-        failing_for = self._failing_for()
+        """Return an alert for each switch without a sign, or a pass that succeeds, for a quarter of its time.
+
+        A daemon that was away for so long is no alert: only one that tried since.
+        """
+        failing_for, now, seconds = self._failing_for(), self._clock.now(), self._clock.monotonic()
         found = []
         for each in self._switches:
             if each.after is None:
                 continue
-            silent_for = self._silent_for(self._known[each.key])
-            if failing_for >= each.after / 4:
+            written, quarter = self._known[each.key], each.after / 4
+            silent_for = written.silent_for(now, seconds)
+            if failing_for >= quarter:
                 found.append(unsigned.failing(each.slot, each.after, failing_for))
-            elif silent_for >= each.after / 4:
+            elif silent_for >= quarter and self._good_at is None and self._failed_passes >= FAILED_PASSES:
+                found.append(unsigned.failing_since_start(each.slot, each.after, silent_for))
+            elif silent_for >= quarter and (written.has_failed or written.own_silence(seconds) >= quarter):
                 found.append(unsigned.alert(each.slot, str(each.place), each.after, silent_for))
         return tuple(found)
 
     def _failing_for(self) -> timedelta:
         """Return since when no pass succeeds."""
         return timedelta(seconds=self._clock.monotonic() - (self._began if self._good_at is None else self._good_at))
-
-    def _silent_for(self, written: _Written) -> timedelta:
-        since = written.due_at if written.written_at is None else written.written_at
-        return timedelta(seconds=self._clock.monotonic() - since)
 
     def _is_looked_after(self, switch: Switch) -> bool:
         """Return whether passes succeed: only then is this daemon's life worth a sign."""
@@ -216,12 +285,17 @@ class SignsOfLife:
         await asyncio.gather(*self._running.values(), return_exceptions=True)
         self._running.clear()
 
+    @staticmethod
+    def _knows(written: _Written, absent_until: datetime | None) -> bool:
+        """Return whether this program's last confirmed sign told this absence."""
+        return written.written_at is not None and written.kept.absent_until == absent_until
+
     def _is_due(self, key: tuple[Bucket, str], written: _Written, absent_until: datetime | None) -> bool:
         if key in self._running:
             return False
         age = None if written.written_at is None else self._clock.monotonic() - written.written_at
         is_fresh = age is not None and age < sign_of_life.EVERY.total_seconds()
-        if is_fresh and written.absent_until == absent_until:
+        if is_fresh and self._knows(written, absent_until):
             return False
         return is_fresh or self._clock.monotonic() - written.tried_at >= AGAIN_SECONDS
 
@@ -234,5 +308,7 @@ class SignsOfLife:
         except Exception as error:  # noqa: BLE001 - a key that is missing or wrong, and whatever a store may do
             said = str(error) if isinstance(error, BucketError) else type(error).__name__
             log.warning("sign.unwritten", bucket=str(place), reason=said)
+            written.has_failed = True
         else:
-            written.at, written.written_at, written.absent_until = now, self._clock.monotonic(), absent_until
+            written.kept = replace(written.kept, written_at=now, absent_until=absent_until)
+            written.written_at, written.has_failed = self._clock.monotonic(), False

@@ -17,6 +17,16 @@ def failing(slot: Slot, after: timedelta, failing_for: timedelta) -> Alert:
     return Alert(EventKind.ALERT_SIGN_UNWRITTEN, str(slot), sentence)
 
 
+def failing_since_start(slot: Slot, after: timedelta, silent_for: timedelta) -> Alert:
+    """Return the alert about a slot without a sign for so long, whose daemon began again and again, or just now."""
+    sentence = (
+        f"the guard of {slot} has had no sign of life for {_minutes(silent_for)}, and no pass of this daemon has "
+        f"succeeded since its start: {_hours(after)} after the last sign it ends its instance; see cycle.failed in the "
+        "log"
+    )
+    return Alert(EventKind.ALERT_SIGN_UNWRITTEN, str(slot), sentence)
+
+
 def alert(slot: Slot, bucket: str, after: timedelta, silent_for: timedelta) -> Alert:
     """Return the alert about a slot whose sign of life could not be written for so long."""
     sentence = (

@@ -12,6 +12,7 @@ from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.host_check import HostCheck
 from agent.domain.record.lease import LeaseState
 from agent.domain.slot import Slot
+from agent.domain.work.sign_of_life import KeptSign
 from agent.ledger.tables import schema
 
 RUNS = sa.select(schema.guard_runs)
@@ -34,6 +35,11 @@ _OPEN = sa.exists().where(schema.leases.c.lease_id == _CHECKS.c.lease_id, schema
 LAST_CHECKS = sa.select(_CHECKS).where(~_OPEN).order_by(_CHECKS.c.checked_at.desc()).limit(MOST_CHECKS)
 OPEN_CHECKS = sa.select(_CHECKS).where(_OPEN)
 CHECKED = sa.insert(_CHECKS).prefix_with("OR REPLACE")
+_SIGNS = schema.signs_of_life
+SIGNS = sa.select(_SIGNS)
+SIGNED = sa.insert(_SIGNS).prefix_with("OR REPLACE")
+_SIGN_KEY = ("endpoint", "bucket", "prefix", "folder")
+UNSIGNED = sa.delete(_SIGNS).where(*(_SIGNS.c[name] == sa.bindparam(f"this_{name}") for name in _SIGN_KEY))
 
 
 def row(run: GuardRun) -> dict[str, Any]:
@@ -75,3 +81,13 @@ def notice_of(columns: Mapping[str, Any]) -> NoticeGiven:
 def check_of(columns: Mapping[str, Any]) -> HostCheck:
     """Return the check of a row."""
     return HostCheck(**columns)
+
+
+def sign_of(columns: Mapping[str, Any]) -> KeptSign:
+    """Return the sign of a row."""
+    return KeptSign(**columns)
+
+
+def sign_key(sign: KeptSign) -> dict[str, str]:
+    """Return what `UNSIGNED` finds the row of a sign by."""
+    return {f"this_{name}": getattr(sign, name) for name in _SIGN_KEY}

@@ -30,7 +30,7 @@ from agent.ledger.tables.types import (
 
 FIRST = "0100"
 """The schema of the first release. Earlier ones were never released, and there is no upgrade from them."""
-REVISION = "0112"
+REVISION = "0113"
 """The newest migration. It is here so that opening an up-to-date ledger need not import Alembic."""
 
 METADATA = columns.METADATA
@@ -209,12 +209,8 @@ bills = columns.table(
 
 prices = columns.table(
     "prices",
-    [
-        sa.Column("market", CleanText, primary_key=True),
-        sa.Column("host_id", CleanText, primary_key=True),
-        sa.Column("gpus", sa.Integer, primary_key=True),
-        sa.Column("at", UtcMicros, primary_key=True),
-    ],
+    columns.keys("market", "host_id"),
+    [sa.Column("gpus", sa.Integer, primary_key=True), sa.Column("at", UtcMicros, primary_key=True)],
     columns.text("gpu"),
     columns.maybe_rates("ask", "floor"),
     has_rowid=False,
@@ -222,12 +218,8 @@ prices = columns.table(
 
 price_rollups = columns.table(
     "price_rollups",
-    [
-        sa.Column("market", CleanText, primary_key=True),
-        sa.Column("gpu", CleanText, primary_key=True),
-        sa.Column("gpus", sa.Integer, primary_key=True),
-        sa.Column("hour", UtcHour, primary_key=True),
-    ],
+    columns.keys("market", "gpu"),
+    [sa.Column("gpus", sa.Integer, primary_key=True), sa.Column("hour", UtcHour, primary_key=True)],
     columns.counts("asks", "ask_sum"),
     columns.maybe_rates("ask_min", "ask_max"),
     columns.counts("floors", "floor_sum"),
@@ -375,6 +367,14 @@ host_checks = columns.table(
     [sa.Column("matmul_tflops", sa.REAL), sa.Column("copy_to_gpu_gbps", sa.REAL)],
     [sa.Column("copy_from_gpu_gbps", sa.REAL), sa.Column("disk_write_mbps", sa.REAL)],
     [sa.Column("power_share", sa.REAL)],
+    has_rowid=False,
+)
+
+signs_of_life = columns.table(
+    "signs_of_life",
+    columns.keys("endpoint", "bucket", "prefix", "folder"),
+    columns.times("due_at"),
+    columns.maybe_times("written_at", "absent_until"),
     has_rowid=False,
 )
 
