@@ -1,1 +1,1 @@
-"""The value of an offer: does it match, what does a useful hour cost there, and what to bid."""
+"""The value of an offer: whether it fits, the cost of a useful hour on it, and the bid."""

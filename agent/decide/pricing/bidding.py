@@ -1,8 +1,8 @@
 """Arithmetic that strategies share: opening bids, ceilings, and the meaning of a quoted floor.
 
 Invariants:
-1. A bid is never above the ceiling and never at or above the known ask: there on-demand is the better buy.
-2. A floor that equals one of our own recent bids on the same slice is our echo and never a price to beat.
+1. A bid is never above the ceiling, and never at or above the known ask, where on-demand is the better buy.
+2. A floor equal to one of our own recent bids on the same slice is our echo, never a price to beat.
 """
 
 from collections.abc import Iterable
@@ -12,16 +12,16 @@ from agent.domain.market import tenure
 from agent.domain.record import lease
 
 BID_PLACES = 4
-"""Markets keep a bid to four decimals of a dollar; a bid is rounded up to that."""
+"""Decimals of a dollar that markets keep of a bid; a bid is rounded up to them."""
 
 ECHO_TOLERANCE = money.per_hour("0.0006")
-"""The market shows our bid as a floor rounded to three decimals: within half of the third, plus our rounding."""
+"""The market shows our bid as a floor rounded to three decimals: half of the third decimal, plus our own rounding."""
 
 LEAST_STEP = money.per_hour("0.001")
 """The smallest raise with an effect: quotes have three decimals."""
 
 LEAST_GAP = 0.03
-"""A bid closer than this share to its aim is left alone: each change is a write, and a write can be lost."""
+"""A bid closer than this share to its target is not changed: each change is a write, and a write can be lost."""
 
 RUNGS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
 """Shares of headroom to try: close together near the floor, far apart where only rivals matter."""
@@ -53,7 +53,8 @@ def ladder(most: float) -> tuple[float, ...]:
 def to_beat(held: lease.Lease, quotes: Iterable[money.UsdPerHour]) -> money.UsdPerHour | None:
     """Return the price that outbids the lease now, or None if it is not known.
 
-    What the market reported of the winner counts first; a quoted floor counts only when it is no echo of our own bids.
+    The winner's bid that the market reported counts first. A quoted floor counts only if it is not an echo of our own
+    bids.
     """
     if held.rival_floor is not None:
         others = [quote for quote in quotes if not is_echo(held, quote)]
@@ -68,15 +69,15 @@ def is_echo(held: lease.Lease, quote: money.UsdPerHour) -> bool:
 
 
 def rounded(rate: money.UsdPerHour) -> money.UsdPerHour:
-    """Return the rate rounded down to the market's decimals: for bids that may be lower, never higher."""
+    """Return the rate rounded down to the market's decimals, for bids that must not be higher."""
     step = 10 ** (6 - BID_PLACES)
     return money.UsdPerHour(rate.micros // step * step)
 
 
 def lowered(held: lease.Lease, headroom: float, step_share: float) -> money.UsdPerHour | None:
-    """Return a lower bid for a raised one, `step_share` of the distance to the host's own floor plus headroom, or None.
+    """Return a lower bid for a raised one, by `step_share` of its distance to the host's floor plus headroom, or None.
 
-    That floor stands on the instance's record, which never echoes our bid.
+    That floor is from the instance's record, which never echoes our bid.
     """
     if held.tenure is not tenure.Tenure.INTERRUPTIBLE or held.host_floor is None or held.rival_floor is None:
         return None

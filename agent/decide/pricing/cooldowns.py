@@ -1,4 +1,4 @@
-"""What rests now: offers and hosts refused lately, and the places that an operator took off the market."""
+"""Cooldowns now in force: of offers and hosts refused lately, and of places that an operator excluded."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from agent.domain.record.hold import OFF_THE_MARKET, Holds, TargetKind
 from agent.domain.record.tally import Counted, Tally
 
 OFFER_TAKEN = timedelta(minutes=3)
-"""After the market says that an offer was just taken: until its listing shows that."""
+"""After the market says that an offer was just taken: until its listing shows that too."""
 UNDERBID = timedelta(minutes=2)
 """After a bid was too low: the quoted floor is stale, and a new quote is needed."""
 REFUSALS_KEPT = timedelta(hours=1)
@@ -22,31 +22,31 @@ UNDERBID_MOST = timedelta(minutes=10)
 START_FAILED = timedelta(hours=2)
 """After a host could not start the container: the cause rarely disappears sooner."""
 HOST_LOST = timedelta(hours=1)
-"""After a host went offline, vanished or ended the container."""
+"""After a host went offline or vanished."""
 RAN_COUNTS = timedelta(days=1)
-"""How long a lease on which a slot ran counts against its moves a day."""
+"""How long a lease on which a slot ran counts against the slot's moves a day."""
 HOST_FULL = timedelta(minutes=15)
-"""After a host had no free GPU for a paused instance: other renters stay for hours, few leave at once. Assumed."""
+"""After a host had no free GPU for a paused instance. Assumed: other renters stay for hours, and few leave at once."""
 REFUSED_START = "a start that was refused: "
-"""The beginning of the ground of a `full` cooldown after a refusal; the market's code follows."""
+"""The first words of the ground of a `full` cooldown after a refusal; the market's code follows."""
 INVALID = "invalid_args"
-"""Vast says so of a start that its host will never make, as after the end of its contract."""
+"""Vast's code for a start that the host will never make, as after the end of its contract."""
 INVALID_START = REFUSED_START + INVALID
-"""The ground after a request that the market did not take: that may be our fault, and no fault of this host."""
+"""The ground after a request that the market did not accept: the fault may be ours, so this host is not blamed."""
 UNTAKEN = frozenset({INVALID, "refused", "forbidden", "route_gone"})
-"""Refusals of the request itself: the same request again meets the same answer."""
+"""Refusals of the request itself: the same request gets the same answer again."""
 UNTAKEN_KEPT = timedelta(minutes=30)
-"""How long after the last such refusal those for one lease are counted together."""
+"""Such refusals for one lease are counted together until this long after the last one."""
 RAISE, LOWER = "raise", "lower"
-"""The kinds of orders to change a bid; the kind of any other order is its own name, as `resume`."""
+"""The kinds of orders that change a bid. The kind of any other order is its own name, such as `resume`."""
 UNTAKEN_MOST = 3
-"""After so many a start is believed never to succeed where it is."""
+"""After so many of them, a start counts as impossible on its host."""
 STARTED_KEPT = timedelta(hours=1)
-"""After so long without an effect a start that the market confirmed is asked for again."""
+"""A confirmed start without an effect is ordered again after this long."""
 START_PATIENCE = timedelta(minutes=15)
-"""How long a confirmed start of a paused lease may wait for its GPUs; then its host counts as full. Assumed."""
+"""How long a confirmed start of a paused lease may wait for its GPUs before its host counts as full. Assumed."""
 HOST_LEFT = timedelta(minutes=30)
-"""After we left a host for another: coming straight back pays the loading twice."""
+"""After we left a host for another one: an immediate return would pay for loading twice."""
 _PLACES = {
     TargetKind.HOST: CooldownKind.HOST,
     TargetKind.OWNER: CooldownKind.OWNER,
@@ -60,31 +60,31 @@ def after_refusals(count: int) -> timedelta:
 
 
 def is_resting(refused: Tally, now: datetime) -> bool:
-    """Return whether an order of a kind was refused as no request that the market takes, less than `HOST_FULL` ago."""
+    """Return whether the market refused the request of an order of this kind less than `HOST_FULL` ago."""
     return now < refused.until - UNTAKEN_KEPT + HOST_FULL
 
 
 @dataclass(frozen=True, slots=True)
 class InForce:
-    """What holds and rests at one instant."""
+    """The operator holds, cooldowns and tallies in force at one instant."""
 
     holds: Holds = field(default_factory=dict)
     cooling: Cooling = field(default_factory=dict)
-    """What rests; a place that an operator took off the market rests too."""
+    """The cooldowns; a place that an operator excluded counts as in cooldown too."""
     tallies: Mapping[tuple[Counted, str, str], Tally] = field(default_factory=dict)
-    """What was counted, by what it is, what it counts for, and where it happened."""
+    """The tallies by what they count, what they count it for, and where it happened."""
 
     def why_resting(self, kind: CooldownKind, key: str) -> str | None:
-        """Return after what something rests, or None."""
+        """Return the ground of a cooldown, or None if there is none."""
         return self.cooling.get(kind, {}).get(key)
 
     def tallies_of(self, counted: Counted, of: str) -> tuple[Tally, ...]:
-        """Return what was counted for something."""
+        """Return the tallies of one kind for `of`, one for each place."""
         return tuple(tally for (what, whom, _), tally in self.tallies.items() if (what, whom) == (counted, of))
 
 
 def in_force(fleet: Fleet) -> InForce:
-    """Return what holds and rests for a fleet."""
+    """Return the operator holds, cooldowns and tallies of a fleet that are in force."""
     holds = hold.in_force(fleet.holds, fleet.now)
     counted = (tally for tally in fleet.tallies if not tally.is_over(fleet.now))
     tallies = {(tally.counted, tally.of, tally.where): tally for tally in counted}
@@ -92,7 +92,7 @@ def in_force(fleet: Fleet) -> InForce:
 
 
 def cooling(cooldowns: Iterable[Cooldown], holds: Holds, now: datetime) -> Cooling:
-    """Return what still rests at `now`."""
+    """Return the grounds of the cooldowns in force at `now`, by kind and key."""
     found: dict[CooldownKind, dict[str, str]] = {}
     for rest in cooldowns:
         if not rest.is_over(now):

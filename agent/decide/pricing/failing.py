@@ -1,6 +1,6 @@
-"""The end of a log after a failure: markets do not always report exit codes, but logs have last words.
+"""Signs of failure at the end of a log: markets do not always report exit codes.
 
-It is evidence for holding a batch, never for ending one: a line that merely looks so costs a person one look.
+They are evidence for holding a batch, never for ending one: a false sign costs a person one look.
 """
 
 import re
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from agent.domain.work.guard_prelude import BARE, CANNOT_START
 
 LAST_LINES = 30
-"""A traceback of Python is rarely longer; a failure that was caught is further up."""
+"""How many lines are read: a traceback of Python is rarely longer, and a caught failure is further up."""
 MOST_TOLD = 200
 _SIGNS = re.compile(
     r"^Traceback \(most recent call last\)|^\w*(?:Error|Exception)\b|CUDA out of memory|[Ss]egmentation fault"
@@ -19,7 +19,10 @@ _SIGNS = re.compile(
 
 
 def refusal(lines: Sequence[str]) -> str:
-    """Return why a guard could not be had, where that is the last line of a log: nothing runs after it."""
+    """Return why the guard could not start if the last line of a log says so, else nothing.
+
+    Nothing runs after that line.
+    """
     last = next((told.strip() for told in reversed(lines) if told.strip()), "")
     return last.removeprefix(CANNOT_START)[:MOST_TOLD] if last.startswith(CANNOT_START) else ""
 

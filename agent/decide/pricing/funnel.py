@@ -1,9 +1,9 @@
-"""Why nothing fits: of a sample of a market's offers, how many each requirement of a workload leaves.
+"""Why nothing fits: how many offers of a market's sample are left after each requirement of a workload.
 
 Invariants:
-1. Each offer falls out at one step: the first requirement that it fails, in the order of `requirement_check.refusal`,
+1. Each offer is dropped at one step: the first requirement that it fails, in the order of `requirement_check.refusal`,
    or the price.
-2. The counts are of a sample: no more than what one wide question brought.
+2. The counts are of a sample: the answer to one wide search.
 """
 
 from collections import Counter
@@ -27,14 +27,14 @@ class Step:
     code: str
     """The code of `requirement_check.refusal`, or `price`."""
     wanted: str
-    """What is wanted, in words that follow a count."""
+    """The requirement, in words that follow a count."""
     left: int
     """How many offers pass this requirement and all before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Relaxed:
-    """What the sample would offer if one requirement alone were dropped."""
+    """The offers of the sample that would fit if only one requirement were dropped."""
 
     code: str
     key: str
@@ -46,17 +46,17 @@ class Relaxed:
 
 @dataclass(frozen=True, slots=True)
 class Funnel:
-    """What a workload's requirements leave of the samples of its markets."""
+    """The offers that are left of the markets' samples after each requirement of a workload."""
 
     sampled_at: datetime
-    """When the oldest of the samples was asked for."""
+    """When the oldest of the samples was searched."""
     age: timedelta
     """How long ago that was."""
     rows: int
     steps: tuple[Step, ...]
     fits: int
     cheapest: UsdPerHour | None
-    """The lowest price, disk included, of what meets every requirement but the price; None where nothing does."""
+    """The lowest price, disk included, of the offers that meet every requirement except the price; None without any."""
 
     @property
     def sentence(self) -> str:
@@ -69,7 +69,7 @@ class Funnel:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """How one requirement is told, which key holds it, and a workload without it."""
+    """The words for one requirement, the key that has it, and a function that removes it from a workload."""
 
     key: str
     words: Callable[[Workload], str]
@@ -112,13 +112,13 @@ _WANTED: Mapping[str, _Wanted] = {
     "region": _Wanted("regions", lambda work: f"in {' or '.join(_wants(work).regions)}", _dropped(regions=())),
     "ends_soon": _Wanted("min_end_ahead", lambda work: f"that stay another {_wants(work).min_end_ahead}"),
     "host_held": _Wanted("", lambda _: "on hosts that hold no lease of ours"),
-    "cooldown": _Wanted("", lambda _: "that do not rest"),
+    "cooldown": _Wanted("", lambda _: "not in cooldown"),
     PRICE: _Wanted("max_price", lambda work: f"at {work.prices}"),
 }
 
 
 def of(fleet: Fleet, work: Workload, taken: requirement_check.Taken) -> Funnel | None:
-    """Return what the requirements of a workload leave of the last samples of its markets; None where there is none."""
+    """Return the funnel of a workload over the last samples of its markets; None if there is no sample."""
     views = [view for name, view in fleet.markets.items() if work.may_use(name) and view.sampled_at is not None]
     if not views:
         return None
@@ -151,7 +151,7 @@ def _failed(row: Offer, work: Workload, now: datetime, taken: requirement_check.
 
 
 def _price(row: Offer, work: Workload) -> UsdPerHour | None:
-    """Return the least that an offer may cost an hour, by bid or on demand, disk included."""
+    """Return the lowest possible hourly cost of an offer, by bid or on demand, disk included."""
     known = [rate for rate in (row.floor, row.ask) if rate is not None]
     return min(known) + row.disk_rate(work.disk_gb) if known else None
 
@@ -166,9 +166,10 @@ def _steps(failed: Mapping[str, int], rows: int, work: Workload) -> tuple[Step, 
 
 
 def relaxed(fleet: Fleet, work: Workload, taken: requirement_check.Taken) -> Relaxed | None:
-    """Return the requirement whose drop alone lets the most offers fit; of equals the one with the lowest price.
+    """Return the requirement whose removal alone lets the most offers fit; among equals, the one with the lowest price.
 
-    None where no single one helps. It looks at every offer again for each requirement: for a person, not for a plan.
+    Return None if no single removal helps. It checks every offer again for each requirement, so it is for a person, not
+    for a plan.
     """
     rows = _rows(fleet, work)
     failing = {_failed(row, work, fleet.now, taken) for row in rows}

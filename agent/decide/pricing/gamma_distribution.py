@@ -15,7 +15,7 @@ _HALVINGS = 60
 
 @dataclass(frozen=True, slots=True)
 class Gamma:
-    """A rate per hour with a mean of shape / weight, `weight` in hours: what a record of losses leaves uncertain."""
+    """The distribution of an uncertain rate per hour, with a mean of shape / weight; `weight` is in hours."""
 
     shape: float
     weight: float
@@ -26,13 +26,16 @@ class Gamma:
         return self.shape / self.weight
 
     def scaled(self, share: float) -> "Gamma":
-        """Return the distribution of a share of the rate, above 0."""
+        """Return the distribution of `share` times the rate; `share` is above 0."""
         return Gamma(self.shape, self.weight / share)
 
     def cells(self, count: int) -> tuple[float, ...]:
-        """Return the means of `count` cells of equal chance: their own mean is the mean of the whole."""
+        """Return the means of `count` cells of equal chance.
+
+        The mean of these means is the mean of the distribution.
+        """
         edges = [_quantile(self.shape, number / count) for number in range(1, count)]
-        # The mean of a cell is that of a Gamma of one shape more: x f(x; a) = a f(x; a + 1).
+        # The mean over a cell follows from a Gamma whose shape is one higher: x f(x; a) = a f(x; a + 1).
         shares = [0.0, *(below(self.shape + 1.0, edge) for edge in edges), 1.0]
         return tuple(self.mean * count * (right - left) for left, right in itertools.pairwise(shares))
 

@@ -1,13 +1,13 @@
-"""Our own record of a host, pooled: a host borrows from its owner's other hosts, and all hosts from the market.
+"""Our own record of a host, pooled with the record of its owner's other hosts and with the market's.
 
-Theory: each host loses an interruptible lease at a rate of its own, drawn from a Gamma whose mean is the market's rate;
-losses are Poisson over the exposure, so the posterior mean is (mean x weight + losses) / (weight + hours). Stays that
-have not ended count by their hours alone, which is how censored lifetimes enter such a posterior.
-Source: Gamma-Poisson conjugacy (Gelman et al., Bayesian Data Analysis, 3rd ed., sections 2.6 and 5.1).
+Theory: each host loses an interruptible lease at a rate of its own, drawn from a Gamma whose mean is the market's rate.
+Losses are Poisson over the exposure, so the posterior mean is (mean x weight + losses) / (weight + hours). A stay that
+has not ended adds only its hours, as a censored lifetime does in such a posterior. Source: Gamma-Poisson conjugacy
+(Gelman et al., Bayesian Data Analysis, 3rd ed., sections 2.6 and 5.1).
 
 Invariants:
 1. Counts are decayed to `now` by timestamps (domain.host); nothing else depends on time.
-2. A host we know nothing of, of an owner we know nothing of, is worth what the market is.
+2. An unknown host of an unknown owner is judged by the market's record.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ from agent.domain.market import offer
 from agent.domain.market.host import HostKey, HostRecord, OwnerKey, decayed
 
 OWNER_WEIGHT = 0.25
-"""The weight of an hour on another host of the same owner. Assumed: owners run like hosts in like places."""
+"""The weight of an hour on another host of the same owner. Assumed: an owner's hosts and places are similar."""
 _OWNER = "owner:"
 
 
@@ -35,12 +35,12 @@ def pooled(hosts: Mapping[HostKey, HostRecord], now: datetime) -> Mapping[HostKe
 
 
 def _of_owner(owner: OwnerKey) -> HostKey:
-    """Return the key that stands for any host of an owner."""
+    """Return the key of any host of an owner."""
     return HostKey(owner.market, _OWNER + owner.owner_id)
 
 
 def _with_owner(record: HostRecord, owners: Mapping[OwnerKey, HostRecord]) -> HostRecord:
-    """Return a host's record with its owner's; its own part of the owner's record is taken out again."""
+    """Return a host's record plus its owner's, without the host's own part of the owner's record."""
     owner = owners.get(record.owner)
     return record if owner is None else record.plus(owner).plus(record, -OWNER_WEIGHT)
 
@@ -69,5 +69,5 @@ def market_hazard(hosts: Iterable[HostRecord], now: datetime) -> float:
 
 
 def hazard_of(everything: HostRecord) -> float:
-    """Return the same from the record of all hosts together."""
+    """Return losses to the market per interruptible hour from the record of all hosts together."""
     return useful_hour.market_hazard(everything.market_losses, everything.bid_seconds / 3600)

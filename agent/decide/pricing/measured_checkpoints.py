@@ -1,17 +1,16 @@
-"""What guards measured of a workload's checkpoints, and how far that stands in for the figures of the file.
+"""Figures of a workload's checkpoints that guards measured, and when they replace the file's figures.
 
-A host may lie in every figure, and one owner may have many, so an owner has one voice: the figure is the median over
-owners of the median of their hosts, and a host's is the median of its leases. Where the owner is unknown, the host has
-the voice.
+A host may lie in every figure, and one owner may have many hosts, so each owner has one voice. The figure is the median
+over owners of the median over their hosts; a host's figure is the median over its leases. If the owner is unknown, the
+host has the voice.
 
 Invariants:
-1. No measured figure makes us pay more. A restore that took longer than the file says changes nothing; a shorter one
-   makes an interruption cheaper, so that lower bids and less lasting hosts become worth their price.
-2. The time of a checkpoint only moves the interval that the guard is told, and by no more than a factor of
-   sqrt(`MOST_TIMES`): Young's interval grows with the root of that time. Without `takes` in the file nothing moves.
-3. Reserves of deadlines, raises and moves after a loss, voluntary moves, and committed spend are reckoned by the file
-   alone: there a lower figure would let us pay more or come too late, and a higher one would pay for on-demand too
-   early.
+1. No measured figure makes us pay more. A restore that took longer than in the file changes nothing. A shorter one
+   makes an interruption cheaper, so that lower bids and less stable hosts become worth their price.
+2. The time of a checkpoint only changes the interval that the guard is given, by a factor of at most
+   sqrt(`MOST_TIMES`): Young's interval grows with the root of that time. Without `takes` in the file nothing changes.
+3. Reserves of deadlines, raises and moves after a loss, voluntary moves, and committed spend use only the file. There a
+   lower figure could make us pay more or be late, and a higher one would pay for on-demand too early.
 """
 
 import statistics
@@ -26,7 +25,7 @@ from agent.domain.record.lease import Lease
 from agent.domain.work.workload import Workload
 
 FEWEST_VOICES = 3
-"""Fewer decide nothing: of three, one that lies does not set the median."""
+"""Fewer voices decide nothing. Of three, a single lie does not set the median."""
 MOST_TIMES = 4.0
 Owners = Mapping[HostKey, OwnerKey]
 UNITS = {"took_seconds": "s", "upload_seconds": "s", "restore_seconds": "s", "checkpoint_bytes": "B"}
@@ -34,33 +33,33 @@ UNITS = {"took_seconds": "s", "upload_seconds": "s", "restore_seconds": "s", "ch
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The median of one figure, from so many leases on so many hosts of so many owners."""
+    """The median of one figure, with the numbers of leases, hosts and owners behind it."""
 
     figure: float
     leases: int
     hosts: int
     voices: int
-    """The owners of these hosts; a host without a known one counts for itself."""
+    """The number of owners of these hosts; a host without a known owner counts as one."""
 
     @property
     def is_believed(self) -> bool:
-        """Whether hosts of enough owners told it."""
+        """Whether hosts of enough owners reported it."""
         return self.voices >= FEWEST_VOICES
 
 
 def of(fleet: Fleet, work: Workload) -> Mapping[str, Measured]:
-    """Return what was measured of a workload, by the names in `UNITS`; what nobody measured is not in it."""
+    """Return the measured figures of a workload, by the names in `UNITS`; figures that nobody measured are missing."""
     return of_figures(fleet.guard_figures.values(), work, _owners(fleet) if work.guard is not None else {})
 
 
 def of_figures(told: Iterable[GuardFigures], work: Workload, owners: Owners) -> Mapping[str, Measured]:
-    """Return the same from the figures of any leases, on hosts of these owners."""
+    """Return the measured figures of a workload from the figures of any leases on hosts of these owners."""
     names = {work.name, work.was}
     return _medians((each for each in told if each.slot.workload in names), owners)
 
 
 def believed(work: Workload, measured: Mapping[str, Measured]) -> Workload:
-    """Return a workload with the checkpoint figures that its prices and its advice are reckoned by."""
+    """Return a workload with the checkpoint figures that its prices and its guard's interval are calculated from."""
     if work.guard is None:
         return work
     promise = work.checkpoint
@@ -74,7 +73,7 @@ def believed(work: Workload, measured: Mapping[str, Measured]) -> Workload:
 
 
 def all_believed(fleet: Fleet) -> Mapping[str, Workload]:
-    """Return every workload as `believed` has it, by its name: one pass over the figures of all leases."""
+    """Return the result of `believed` for every workload, by name, in one pass over the figures of all leases."""
     by_name: dict[str, list[GuardFigures]] = {}
     if any(work.guard is not None for work in fleet.workloads):
         for told in fleet.guard_figures.values():
@@ -87,7 +86,7 @@ def all_believed(fleet: Fleet) -> Mapping[str, Workload]:
 
 
 def used(reckoned: Workload, work: Workload) -> frozenset[str]:
-    """Return the names of the measured figures that change what is reckoned."""
+    """Return the names of the measured figures that differ from the file's and replace them."""
     now, promise = reckoned.checkpoint, work.checkpoint
     changed = {"restore_seconds": now.restore != promise.restore, "took_seconds": now.takes != promise.takes}
     return frozenset(name for name, is_changed in changed.items() if is_changed)
@@ -118,7 +117,7 @@ def _medians(told: Iterable[GuardFigures], owners: Owners) -> Mapping[str, Measu
 def _median(by_host: Mapping[HostKey, list[float]], owners: Owners) -> Measured:
     voices: dict[str, list[float]] = {}
     for host, figures in by_host.items():
-        # A market may number a host as it numbers an owner.
+        # A market may give a host and an owner the same number.
         voice = f"owner {owners[host]}" if host in owners else f"host {host}"
         voices.setdefault(voice, []).append(statistics.median(figures))
     figure = statistics.median(statistics.median(hosts) for hosts in voices.values())

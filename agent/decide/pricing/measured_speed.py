@@ -1,16 +1,17 @@
-"""How fast hosts really are, against what we measured on others with the same model; DLPerf is the prior.
+"""Measured speeds of hosts, compared with those of other hosts with the same model; DLPerf is the prior.
 
-A check measures products of matrices. What such a figure is worth in DLPerf differs between models, so a host's speed
-for each DLPerf that its market promises is compared with the median of all hosts with its model: the lower one over
-owners, of the median of their hosts, of the median of a host's checks. What is far above a third of the owners is left
-out of it.
+A check measures products of matrices. Its figure for one DLPerf differs between models. So a host's speed per promised
+DLPerf is compared with that of all hosts with its model. That typical speed is the lower median over owners, of the
+median over an owner's hosts, of the median over a host's checks. Figures far above those of a third of the owners are
+left out.
 
 Invariants:
-1. A measured speed only ever lowers what a DLPerf promises, so a host that claims to be fast is worth its DLPerf
-   times 1, as without the check. The search for offers relies on that.
-2. No host is worth less than `LEAST` of its DLPerf for it, and none before hosts of `FEWEST_VOICES` owners told theirs.
-   Only more than half of the owners together can raise the median, and with it what we pay for their hosts.
-3. The promise counts as `PRIOR_CHECKS` checks that found just what was promised: one bad check is not the whole truth.
+1. A measured speed only lowers a promised DLPerf. A host that claims to be fast keeps its DLPerf, as without the check.
+   The search for offers relies on that.
+2. No host loses more than 1 - `LEAST` of its DLPerf, and none before hosts of `FEWEST_VOICES` owners reported speeds.
+   Only more than half of the owners together can raise the median, and with it the price that we pay for their hosts.
+3. The promise counts as `PRIOR_CHECKS` checks that found exactly the promised speed, so that one bad check does not
+   decide alone.
 """
 
 import statistics
@@ -27,32 +28,33 @@ FEWEST_VOICES = 3
 PRIOR_CHECKS = 1.0
 """Assumed."""
 LEAST = 0.5
-"""Assumed: a host that is slower still is for `accept_floor` to refuse."""
+"""Assumed: `accept_floor` must reject a host that is even slower."""
 MOST_ABOVE = 3.0
-"""Times the figure that a third of the owners are below: cards of one model do not differ by more. Assumed."""
+"""Figures above this multiple of the lower-third figure are left out: cards of one model do not differ by more.
+Assumed."""
 LEAST_TFLOPS, MOST_TFLOPS = 0.01, 100_000.0
 LEAST_DLPERF, MOST_DLPERF = 0.01, 1_000_000.0
-"""What is outside is no figure of a GPU: a forged one must not leave nothing to divide by."""
+"""A figure outside this range is not of a GPU. The bounds prevent a division by zero after a forged one."""
 Speeds = Mapping[tuple[HostKey, GpuModel], float]
-"""What is left of the DLPerf of a host with a model: above 0, at most 1. A host that is not in it keeps all."""
+"""The share of DLPerf that a host with a model keeps: above 0, at most 1. A missing host keeps all of it."""
 UNMEASURED: Speeds = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class Typical:
-    """The lower median of one figure over owners, and of how many owners it is."""
+    """The lower median of one figure over owners, and the number of owners."""
 
     figure: float
     voices: int
 
     @property
     def is_known(self) -> bool:
-        """Whether hosts of enough owners told it."""
+        """Whether hosts of enough owners reported it."""
         return self.voices >= FEWEST_VOICES
 
 
 def speeds(checks: Iterable[HostCheck]) -> Speeds:
-    """Return what is left of the promise of each measured host, of models that enough owners told of."""
+    """Return the share of its promised DLPerf that each measured host keeps. Models need reports of enough owners."""
     by_model: dict[tuple[str, GpuModel], list[HostCheck]] = {}
     for check in checks:
         if _promised(check) is not None:
@@ -69,7 +71,7 @@ def speeds(checks: Iterable[HostCheck]) -> Speeds:
 
 
 def typical(checks: Iterable[HostCheck], model: GpuModel, other_than: HostKey, owner_id: str = "") -> Typical | None:
-    """Return the lower median speed of one GPU of a model, in tera-operations a second, by all owners but a host's."""
+    """Return the lower median speed of one GPU of a model (tera-operations/s), over all owners except a host's."""
     mine = host_check.voice(other_than, owner_id)
     others = (each for each in checks if each.gpu == model and each.host != other_than and each.voice != mine)
     return _typical(others, _tflops)
@@ -95,7 +97,7 @@ def _tflops(check: HostCheck) -> float | None:
 
 
 def _promised(check: HostCheck) -> float | None:
-    """Return the measured speed for each DLPerf of one GPU that was promised."""
+    """Return the measured speed per promised DLPerf of one GPU, or None without both figures."""
     told = _tflops(check)
     is_promised = check.gpus > 0 and LEAST_DLPERF <= check.dlperf <= MOST_DLPERF
     return told * check.gpus / check.dlperf if told is not None and is_promised else None

@@ -1,4 +1,4 @@
-"""Ways to hold an offer that strategies share: values, so that workloads with equal ways share one search."""
+"""Ways to hold an offer that strategies share. They are values, so that workloads with equal ways share one search."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ def speed(dlperf: float, fastest: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Asks:
-    """On demand at the listed price; an hour on a GPU slower than `fastest` counts in proportion, if given."""
+    """On demand at the listed price. If `fastest` is given, an hour on a slower GPU counts in proportion."""
 
     max_price: MaxPrice
     disk_gb: float
@@ -37,7 +37,7 @@ class Asks:
 class Bids:
     """Bids from the floor up to `headroom` over it, never above `ceiling` of the ask; `fastest` as for asks.
 
-    What a bid saves of the losses goes by the law of `rivals`.
+    `rivals` gives the share of losses that a bid avoids.
     """
 
     max_price: MaxPrice
@@ -48,7 +48,7 @@ class Bids:
     rivals: Rivals = ASSUMED
 
     def __call__(self, candidate: Offer, /) -> Sequence[useful_hour.Way]:
-        """Return the bids to try: which is cheapest depends on the cost of an interruption there."""
+        """Return the bids to try. Which one is cheapest depends on the cost of an interruption on that host."""
         if candidate.floor is None:
             return ()
         disk = candidate.disk_rate(self.disk_gb)

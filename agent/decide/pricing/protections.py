@@ -1,12 +1,12 @@
 """Protections: after repeated trouble of one kind, its subject gets a cooldown.
 
-Each protection is a few words: which incidents it counts, of what they are counted, how far it looks back, how many it
-bears, and for how long it then lets that rest, under which scope of the ledger's rests. `gpubid fleet` shows the rest
-with its reason, `gpubid unlock SCOPE:KEY` lifts it.
+A protection has the incidents that it counts, the subject that it counts them for, how far it looks back, how many
+incidents it bears, and the length and kind of the cooldown. `gpubid fleet` shows the cooldown with its reason. `gpubid
+unlock SCOPE:KEY` lifts it.
 
 Invariants:
-1. A protection never pays and never releases: it only lets nothing new be rented.
-2. What was counted once does not count again: after it tripped, or was lifted, the count begins anew.
+1. A protection never pays and never releases. It only prevents new rents.
+2. An incident counts once: after a protection was triggered, or its cooldown lifted, the count begins again.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -112,7 +112,8 @@ ALL = (
     Protection(
         CooldownKind.STORM, _stormy, timedelta(hours=1), 3, timedelta(minutes=30), "interruptions by the market"
     ),
-    # Images that fail on this many hosts of one model rarely fail by chance: a driver, a registry, a bad batch.
+    # Images that fail on this many hosts of one model rarely fail by chance; the cause is a driver, a registry or a bad
+    # batch.
     Protection(
         CooldownKind.STARTS,
         _failing,
@@ -122,7 +123,7 @@ ALL = (
         "hosts that failed to start",
         is_by_host=True,
     ),
-    # Each refusal costs a search; after this many the listing needs time to become right.
+    # Each refusal costs a search. After this many the listing needs time to become right.
     Protection(CooldownKind.REJECTED, _refused, timedelta(minutes=15), 7, timedelta(minutes=10), "refused orders"),
     # Hosts of one owner are in one room and become silent together.
     Protection(
@@ -140,7 +141,10 @@ LOOKBACK = max(protection.lookback for protection in ALL)
 
 
 def is_barred(offer: Offer, tenure: Tenure, cooling: Cooling | None) -> bool:
-    """Return whether a protection allows this way to rent an offer; cooldowns of owners are among the requirements."""
+    """Return whether a protection bars this way to rent an offer.
+
+    `requirement_check` checks the cooldowns of owners.
+    """
     if not cooling:
         return False
     model = of_model(offer.market, offer.gpu)

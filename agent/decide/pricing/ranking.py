@@ -15,7 +15,7 @@ from agent.domain.work import workload
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """What each host is judged by: our record of it, and what is left of its DLPerf by what was measured."""
+    """Our record of each host, and the share of its DLPerf that it keeps by measurement."""
 
     hosts: Mapping[HostKey, HostRecord]
     speeds: Speeds = UNMEASURED
@@ -32,9 +32,9 @@ def ranking(
 ) -> Iterator[Candidate]:
     """Yield candidates in rising dollars per useful DLPerf-hour; ties go to the smaller offer id.
 
-    Offers come in rising order of a lower bound of that cost, so a candidate is yielded once its true cost is below the
-    bound of the next offer: the search reads a few rows of a market of thousands. A measured speed
-    never makes an offer better than its bound.
+    Offers come in rising order of a lower bound of that cost. A candidate is yielded once its true cost is below the
+    bound of the next offer, so the search reads a few rows of a market of thousands. A measured speed never makes an
+    offer better than its bound.
     """
     found: list[tuple[float, str, int, Candidate]] = []
     fits = requirement_check.fitting(work, now)
@@ -55,7 +55,7 @@ def ranking(
 
 
 def question(work: workload.Workload, pricing: Pricing) -> Hashable:
-    """Return everything but the market on which a ranking depends: workloads with equal keys share one search."""
+    """Return the key of a ranking: all it depends on except the offers. Workloads with equal keys share one search."""
     return (
         work.markets,
         work.requirements,
@@ -69,7 +69,7 @@ def question(work: workload.Workload, pricing: Pricing) -> Hashable:
 
 
 class Replay:
-    """A lazy search that several workloads read, each from the best on; an offer is searched only once."""
+    """A lazy search that several workloads read, each from the best candidate on. Each offer is searched once."""
 
     def __init__(self, search: Iterator[Candidate]) -> None:
         """Read from `search` when earlier results are used up."""

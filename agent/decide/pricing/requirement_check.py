@@ -1,7 +1,7 @@
 """The offers that fit a workload; for the others, the first requirement that failed.
 
 Invariants:
-1. `refusal` names the first requirement that fails, in one fixed order, and None means that all hold.
+1. `refusal` names the first requirement that fails, in one fixed order. None means that all are met.
 2. `fitting` and `is_free` together agree with `refusal` on every offer.
 3. A book gives every offer of a workload's models and GPU count, in rising order of a lower bound of its cost.
 """
@@ -41,7 +41,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What may not be rented now: hosts that already hold a lease of ours, and what rests."""
+    """Hosts and offers that may not be rented now: hosts with a lease of ours, and everything in cooldown."""
 
     hosts: Collection[host.HostKey] = frozenset()
     cooling: Cooling | None = None
@@ -95,7 +95,7 @@ def _refusal_of_taken(candidate: offer.Offer, taken: Taken) -> Refusal | None:
 
 
 def fitting(work: workload.Workload, now: datetime) -> Callable[[offer.Offer], bool]:
-    """Return a function that gives `refusal` with nothing taken: it runs for thousands of offers a plan."""
+    """Return a fast check that agrees with `refusal` when nothing is taken: it runs for thousands of offers a plan."""
     wants = work.requirements
     gpus, models, regions, verified_only = wants.gpus, frozenset(wants.gpu_models), wants.regions, wants.verified_only
     vram, disk, stays_until = wants.min_vram_mb or 0, work.disk_gb, now + wants.min_end_ahead
@@ -132,14 +132,14 @@ def cheapest(
 
 
 def is_free(row: offer.Offer, taken: Taken) -> bool:
-    """Return whether no taken host and no cooldown forbids an offer: the rest of `refusal`."""
+    """Return whether no taken host and no cooldown forbids an offer, as `refusal` also checks."""
     if row.host in taken.hosts and not host.is_pool(row.host_id):
         return False
     return not taken.cooling or next(_resting(row, taken.cooling), None) is None
 
 
 def _resting(row: offer.Offer, cooling: Cooling) -> Iterator[str]:
-    """Yield after what an offer, its host, its owner or its market rests."""
+    """Yield the grounds of the cooldowns of an offer, its host, its owner and its market."""
     for kind, key_of in _KEYS:
         resting = cooling.get(kind)
         why = resting.get(key_of(row)) if resting else None
@@ -154,7 +154,7 @@ def _is_in(region: str, wanted: tuple[str, ...]) -> bool:
 
 
 class Book:
-    """Offers at one instant, arranged so that the best for a workload are found without reading all of them."""
+    """Offers at one instant, arranged so that a workload's best ones are found without reading all."""
 
     def __init__(self, offers: Iterable[offer.Offer]) -> None:
         """Arrange `offers` by GPU model and count, each group by the lower bound of its cost."""
@@ -176,7 +176,7 @@ class Book:
 
 
 def _measured(offers: Mapping[str, tuple[offer.Offer, ...]]) -> Mapping[str, tuple[offer.Offer, ...]]:
-    """Return the offers; a pool of a model without a benchmark has the median DLPerf of like cards elsewhere."""
+    """Return the offers. A pool without a benchmark gets the median DLPerf of cards of its model elsewhere."""
     lacking = {row.gpu for rows in offers.values() for row in rows if row.dlperf <= 0 and host.is_pool(row.host_id)}
     if not lacking:
         return offers

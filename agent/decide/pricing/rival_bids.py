@@ -1,17 +1,18 @@
 """Rivals' bids over the host's floor, learned from the outbids that we saw.
 
-Theory: of the losses to the market some are to on-demand renters, whom no bid beats; the rest are to rivals, whose bids
-over the floor follow a law. Over the steps of `domain.outbids` the chance that a rival above one step is below the next
-has a Beta prior, what was assumed weighing `PRIOR_WEIGHT` outbids; the chance to be above a step is the product of what
-is left at each before. Source: Beta-binomial conjugacy (Gelman et al., Bayesian Data Analysis, 3rd ed., section 2.4).
+Theory: some losses to the market are to on-demand renters, whom no bid beats. The rest are to rivals, whose bids over
+the floor follow a law. Over the steps of `domain.outbids`, the chance that a rival above one step is below the next has
+a Beta prior; the assumed law weighs `PRIOR_WEIGHT` outbids. The chance to be above a step is the product of the shares
+left at the steps before. Source: Beta-binomial conjugacy (Gelman et al., Bayesian Data Analysis, 3rd ed., section 2.4).
 
-Censored history: a stay that goes on, or that we ended, is exposure without a loss and counts so in the rate of losses,
-which this law only divides. A rival is seen only if it bid more than we did, so an outbid counts at a step only if our
-own bid was not above that step: the product-limit estimate of truncated data (Lynden-Bell, MNRAS 155, 1971, p. 95).
+Censored history: a stay that goes on, or that we ended, is exposure without a loss. It counts as such in the rate of
+losses, which this law only divides. A rival is seen only if it bid more than we did, so an outbid counts at a step only
+if our own bid was not above that step. This is the product-limit estimate of truncated data (Lynden-Bell, MNRAS 155,
+1971, p. 95).
 
 Invariants:
-1. Nothing seen is the law assumed.
-2. The dearer the rivals seen, all else equal, the less a headroom saves.
+1. Without an observation the law is the assumed one.
+2. The higher the rivals' bids, all else equal, the fewer losses a headroom avoids.
 """
 
 import math
@@ -22,37 +23,37 @@ from agent.domain.market.host import HostRecord
 from agent.domain.market.outbids import STEPS, Outbids
 
 RIVAL_BID = (2.76, 0.46)
-"""Rivals' bids over the floor before any was seen, log-normal, as (median, log deviation). The median is the recorded
-jump of 2.3 over bids of 1.2 times the floor (16 outbids, inbox of 2026-08-16), the deviation that of the seven jumps at
-hand."""
+"""The assumed law of rivals' bids over the floor, log-normal, as (median, log deviation). The median is the recorded
+jump of 2.3 over bids of 1.2 times the floor (16 outbids, inbox of 2026-08-16). The deviation is that of the seven jumps
+at hand."""
 
 DISPLACED_SHARE = 0.25
-"""Of the losses to the market at the floor, those to on-demand renters, before any observation. Assumed."""
+"""The share of losses at the floor that are to on-demand renters, before any observation. Assumed."""
 
 PRIOR_WEIGHT = 16.0
-"""The weight of the assumed law in losses: as many as its median rests on."""
+"""The weight of the assumed law in losses: as many as its median was measured from."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rivals:
     """A law of losses to the market.
 
-    `displaced` is the share of those at the floor that are to on-demand renters; `above` is, for each step, the share
-    of the rivals who outbid a bid at the floor that outbid one at the step too.
+    `displaced` is the share of losses at the floor that are to on-demand renters. `above` has, for each step, the share
+    of the rivals above the floor who also outbid a bid at that step.
     """
 
     displaced: float
     above: tuple[float, ...]
 
     def losing_share(self, headroom: float) -> float:
-        """Return the share of losses to the market at no headroom that still happen at this headroom.
+        """Return the share of the losses at the floor that still happen at this headroom.
 
-        What outranks every bid stays; of the rivals that bid, those above the headroom stay.
+        Losses to on-demand renters remain. Of the losses to rivals, those to bids above the headroom remain.
         """
         return self.displaced + (1.0 - self.displaced) * self.outbidding(headroom)
 
     def outbidding(self, headroom: float) -> float:
-        """Return the share of the rivals above the floor that are above a headroom; within a step as assumed."""
+        """Return the share of the rivals above the floor who are above a headroom; within a step by the assumed law."""
         step = max(bisect_right(STEPS, headroom) - 1, 0)
         mine, assumed = (*self.above, 0.0), (*_ASSUMED_ABOVE, 0.0)
         share = (mine[step] - mine[step + 1]) / (assumed[step] - assumed[step + 1])
@@ -62,7 +63,7 @@ class Rivals:
 def learned(record: HostRecord) -> Rivals:
     """Return the law from the record of some hosts, with its decayed counts."""
     above = _above(record.outbids)
-    # A bid of ours at a headroom was outbid less often than one at the floor by this much.
+    # A bid of ours at a headroom was outbid less often than one at the floor; the share corrects for that.
     at_floor = sum(count / share for count, share in zip(record.outbids.ours, above, strict=True))
     losses = PRIOR_WEIGHT + record.displaced + at_floor
     return Rivals((PRIOR_WEIGHT * DISPLACED_SHARE + record.displaced) / losses, above)
@@ -80,7 +81,7 @@ def _above(seen: Outbids) -> tuple[float, ...]:
 
 
 def _assumed(headroom: float) -> float:
-    """Return the share of the rivals above the floor that the assumed law has above a headroom."""
+    """Return the share of the rivals above the floor who are above a headroom, by the assumed law."""
     return math.erfc((math.log1p(headroom) - _LOG_MEDIAN) / _SPREAD) / math.erfc(-_LOG_MEDIAN / _SPREAD)
 
 

@@ -1,4 +1,4 @@
-"""Hosts that a workload's `accept_floor` would refuse again: by their kept checks, before a rent."""
+"""Hosts that a workload's `accept_floor` would reject again, found before a rent by their kept checks."""
 
 import statistics
 from collections.abc import Iterable, Mapping
@@ -16,11 +16,11 @@ SlowHosts = Mapping[tuple[HostKey, GpuModel], str]
 
 
 def of(fleet: Fleet, work: Workload, offers: Iterable[Offer]) -> SlowHosts:
-    """Return those hosts among the offers that are below the floor of a workload that rejects for it."""
+    """Return the hosts among the offers that are below a workload's `accept_floor`, if the workload rejects for it."""
     terms = work.guard
     if terms is None or terms.accept is not Accept.REJECT or terms.accept_floor is None or not fleet.host_checks:
         return {}
-    # A pool has a host of its own behind each rent.
+    # Each rent from a pool is on another host.
     owners = {(offer.host, offer.gpu): offer.owner_id for offer in offers if not offer.host.is_pool}
     found: dict[tuple[HostKey, GpuModel], str] = {}
     for (host, model), told in measured_speed.by_host(fleet.host_checks.values()).items():

@@ -1,4 +1,4 @@
-"""Spread of a workload over owners: an owner of several hosts may take them all away at once."""
+"""The spread of a workload over owners: an owner of several hosts may remove them all at once."""
 
 from collections import Counter
 
@@ -8,7 +8,7 @@ from agent.domain.work.workload import Workload
 
 
 def owners(fleet: Fleet, work: Workload) -> Counter[OwnerKey]:
-    """Return how many leases of a workload are on hosts of each owner; nothing unless the workload asks for it."""
+    """Return how many leases of a workload are on hosts of each owner; empty without `max_per_owner`."""
     if work.max_per_owner is None:
         return Counter()
     mine = {lease.lease_id: lease.owner for place in work.places for lease in fleet.leases_of(place)}
@@ -16,5 +16,8 @@ def owners(fleet: Fleet, work: Workload) -> Counter[OwnerKey]:
 
 
 def is_crowded(work: Workload, owner: OwnerKey, held: Counter[OwnerKey]) -> bool:
-    """Return whether an owner has the most slots of the workload; an unknown owner counts as another one."""
+    """Return whether an owner already has as many slots of the workload as allowed.
+
+    Unknown owners count as different ones.
+    """
     return work.max_per_owner is not None and owner.is_known and held[owner] >= work.max_per_owner

@@ -1,15 +1,15 @@
 """The cost of a useful hour: price, storage, traffic, loading, and the expected loss of an interruption.
 
-Theory: renewal-reward over one stay on a host. A stay ends at a loss or at the horizon T: with survival S its expected
+Theory: renewal-reward over one stay on a host. A stay ends at a loss or at the horizon T. With survival S its expected
 length is L, the integral of S up to T, and it ends in a loss with probability q = 1 - S(T). Of L hours the restore and,
 on a loss, half a checkpoint interval are not useful. Interval/2 is the mean of a uniform instant between two
-checkpoints (Young, CACM 17(9), 1974). The host's own failures come at a constant rate. How often the market takes a
-host is not known but judged, as a Gamma over rates, and whoever has stood a while stands on one of the calmer: a stay
-that the market ends is Lomax, its hazard falls with age (Johnson, Kotz & Balakrishnan, Continuous Univariate
+checkpoints (Young, CACM 17(9), 1974). The host's own failures come at a constant rate. The rate at which the market
+takes a host is unknown and has a Gamma distribution. A stay that has lasted is probably on a calmer host, so a stay
+that the market ends is Lomax and its hazard falls with age (Johnson, Kotz & Balakrishnan, Continuous Univariate
 Distributions 1, 2nd ed., section 20.11).
 
 Invariants:
-1. Figures here are estimates in dollars and hours, never sums that are paid.
+1. Figures here are estimates in dollars and hours, never paid sums.
 2. The cost rises with the price, the storage rate, the hazard and the loading time, all else equal.
 """
 
@@ -28,25 +28,25 @@ from agent.domain.work import workload
 from agent.domain.work.decision import Term
 
 HORIZON_HOURS = 24.0
-"""The length of the calculated stay: a day. Shorter favours hosts that load fast over hosts that stay cheap."""
+"""The length of the calculated stay: a day. A shorter one favours hosts that load fast over hosts that stay cheap."""
 
 MARKET_HAZARD_PRIOR = (1.8, 12.0)
-"""Gamma prior of losing an interruptible lease to the market, as (losses, hours): 0.15 an hour. Assumed: between .1
-and .5 an hour, what users of such markets tell. It weighs half a day: a bad first hour on one
-host must not speak for the market, or on-demand would be paid for and nothing more be learned."""
+"""Gamma prior of losing an interruptible lease to the market, as (losses, hours): 0.15 an hour. Assumed: users of such
+markets report 0.1 to 0.5 an hour. It weighs half a day, so that a bad first hour on one host does not count for the
+whole market: on-demand would be rented, and nothing more be learned."""
 
 CONTEST_PRIOR_HOURS = 2.0
-"""Weight of the market's rate of losses against a host's own, in hours. Assumed: hosts differ widely in how many want
-them, so a few hours there say more than the market does."""
+"""Weight of the market's rate of losses against a host's own, in hours. Assumed: demand differs widely between hosts,
+so a few hours on a host show more than the market's rate."""
 
 HOST_PRIOR_HOURS = 24.0
 """Weight of a host's advertised reliability, in hours of record. Assumed; a week of own hours outweighs it."""
 
 OUTAGE_HOURS = 2.0
-"""Mean length of a host outage, which turns an advertised share of uptime into failures an hour. Assumed."""
+"""Mean length of a host outage. It converts an advertised share of uptime into failures an hour. Assumed."""
 
 START_PRIOR = (9.0, 1.0)
-"""Beta prior of a start that succeeds, as (successes, failures). Assumed; half of one user's starts failed."""
+"""Beta prior of a successful start, as (successes, failures). Assumed; half of one user's starts failed."""
 
 LOADING_PRIOR_GB = 5.0
 """Weight of the advertised bandwidth, in gigabytes of images: about one image. Assumed."""
@@ -55,7 +55,7 @@ CONTAINER_SECONDS = 30.0
 """From a pulled image to a running container. Assumed."""
 
 LEAST_DLPERF = 1e-6
-"""For a host without a benchmark: it ranks last, and nothing is divided by zero."""
+"""DLPerf of a host without a benchmark: it ranks last, and nothing is divided by zero."""
 _HOUR = timedelta(hours=1)
 _POINTS = tuple((float(at), float(weight)) for at, weight in zip(*np.polynomial.legendre.leggauss(16), strict=True))
 """Gauss-Legendre points and weights on [-1, 1]."""
@@ -88,7 +88,7 @@ class Reckoning(msgspec.Struct, frozen=True):
     hazard: float
     dlperf: float
     speed: float = 1.0
-    """What is left of the DLPerf that the market promises, by what was measured."""
+    """The share of the promised DLPerf that is left after measurements."""
 
     @property
     def dollars(self) -> float:
@@ -111,7 +111,7 @@ class Reckoning(msgspec.Struct, frozen=True):
         return 1.0 / self.per_useful
 
     def by(self, checkpoint: workload.Checkpoint) -> "Reckoning":
-        """Return the same stay with the restore of `checkpoint`, where that is longer than its own."""
+        """Return the same stay with the restore of `checkpoint`, if that is longer than its own."""
         if checkpoint.restore / _HOUR <= self.restore_hours:
             return self
         hours = self.restore_hours + self.lost_hours + self.useful_hours
@@ -151,9 +151,9 @@ def stay(hazard: float, horizon_hours: float) -> tuple[float, float]:
 def lasting(hazard: float, contest: Gamma, horizon_hours: float) -> tuple[float, float]:
     """Return (expected hours of a stay, probability that it ends in a loss) of a bid on a host with its own hazard.
 
-    `contest` is how often the market takes the host. Survival is exp(-ht) (1 + t / weight) ** -shape, the mean of
-    exp(-rate t) over it. The integral is Gauss-Legendre's in log(1 + t / weight), where the survival is smooth; a test
-    holds it to the integral itself.
+    `contest` is the distribution of the rate at which the market takes the host. Survival is exp(-ht) (1 + t / weight)
+    ** -shape, the mean of exp(-rate t) over it. The integral is Gauss-Legendre's in log(1 + t / weight), where the
+    survival is smooth; a test compares it with the exact integral.
     """
     scale, shape = contest.weight, contest.shape
     end = math.log1p(horizon_hours / scale)
@@ -167,9 +167,9 @@ def lasting(hazard: float, contest: Gamma, horizon_hours: float) -> tuple[float,
 def host_hazard(reliability: float, record: HostRecord | None) -> float:
     """Return failures per hour of a host: the posterior mean of a Gamma prior under Poisson events.
 
-    The prior mean is what the advertised share of uptime implies when an outage lasts `OUTAGE_HOURS`; its weight is
-    `HOST_PRIOR_HOURS`; losses to the market are not the host's. Source: Gamma-Poisson conjugacy (Gelman et al.,
-    Bayesian Data Analysis, 3rd ed., section 2.6).
+    The prior mean is the rate that the advertised share of uptime implies if an outage lasts `OUTAGE_HOURS`. Its weight
+    is `HOST_PRIOR_HOURS`. Losses to the market do not count as the host's. Source: Gamma-Poisson conjugacy (Gelman et
+    al., Bayesian Data Analysis, 3rd ed., section 2.6).
     """
     up = min(max(reliability, 0.5), 0.9999)
     prior = (1.0 - up) / (up * OUTAGE_HOURS)
@@ -186,7 +186,7 @@ def market_hazard(losses: float, hours: float) -> float:
 
 
 def contested(record: HostRecord | None, market_loss_rate: float) -> Gamma:
-    """Return how often the market takes one host: the market's own rate, corrected by the host's record."""
+    """Return the rate at which the market takes one host: the market's own rate, corrected by the host's record."""
     prior = market_loss_rate * CONTEST_PRIOR_HOURS
     if record is None:
         return Gamma(prior, CONTEST_PRIOR_HOURS)
@@ -210,7 +210,7 @@ def start_success(record: HostRecord | None) -> float:
 def loading_hours(image_gb: float, inet_down_mbps: float, record: HostRecord | None = None) -> float:
     """Return hours to pull an image of `image_gb` gigabytes over `inet_down_mbps` megabits a second and start it.
 
-    What our own images took on that host outweighs what it advertises, gigabyte for gigabyte.
+    Measured times of our own images on that host weigh against its advertised speed, gigabyte for gigabyte.
     """
     advertised = 8000.0 / max(inet_down_mbps, 1.0)
     if record is None or record.loaded_gb <= 0:
@@ -228,8 +228,9 @@ def reckoner(
 ) -> Callable[[Way], Reckoning]:
     """Return the expected cost and yield of a stay on `candidate`, by the way in which it is held.
 
-    Time spent loading is charged at the workload's own price for the model: the operator said an hour is worth that
-    much. What all ways share is reckoned once. `speed` is what is left of its DLPerf by what was measured, at most 1.
+    Loading time is charged at the workload's own price for the model: an hour is worth that much to the operator. Terms
+    that all ways share are calculated once. `speed` is the share of its DLPerf that is left after measurements, at most
+    1.
     """
     own_hazard = host_hazard(candidate.reliability, record)
     contest = contested(record, market_loss_rate)
@@ -266,7 +267,7 @@ def reckoner(
 
 
 def _spans(checkpoint: workload.Checkpoint) -> tuple[float, float]:
-    """Return the hours of a restore, and of work that is at stake at the end of a stay."""
+    """Return the hours of a restore, and the hours of work at stake at the end of a stay."""
     is_none = checkpoint.place is workload.CheckpointPlace.NONE
     return checkpoint.restore / _HOUR, HORIZON_HOURS if is_none else checkpoint.interval / _HOUR
 
@@ -280,9 +281,10 @@ def _parts(hours: float, loss: float, longest_restore: float, unsaved: float) ->
 
 
 def least_per_dlperf(candidate: offer.Offer) -> float:
-    """Return a lower bound on dollars per useful DLPerf-hour of an offer, whatever the workload and the way to hold it.
+    """Return a lower bound on dollars per useful DLPerf-hour of an offer, for any workload and any way to hold it.
 
-    It is the cheaper of ask and floor per DLPerf: every other term of `reckon` only adds dollars or takes hours.
+    It is the cheaper of ask and floor per DLPerf. Every other term of `reckoner` only adds dollars or removes useful
+    hours.
     """
     ask, floor = candidate.ask, candidate.floor
     if ask is None:
