@@ -1,7 +1,7 @@
-"""The auction of one host: who runs, and what one would have to bid.
+"""The auction of one host: which renters run, and the lowest bid that would run.
 
 1. On-demand renters outrank every bid; among bids the higher price per GPU wins.
-2. Between equals the one that runs stays, then the earlier one runs (assumed: the vendor documents no rule for ties).
+2. Between equal bids the running one stays, then the earlier one runs (assumed: the vendor documents no rule for ties).
 3. A renter runs with all the GPUs of its slice or not at all.
 """
 

@@ -1,9 +1,9 @@
 """The models of GPU that hosts of the simulated market have, how common each is, and what it costs.
 
 DLPerf, TFLOPS, memory and price of RTX 3090, RTX 4090, Q RTX 8000, Tesla T4, P100, V100 and P4 follow the recordings
-named in figures.py, and so does the DLPerf of RTX 2080 Ti, RTX PRO 6000 S and WS, A100 SXM4, H100 SXM and H100 NVL.
-Compute capability, memory and TFLOPS of the others are the makers' data; their DLPerf, all prices and all weights are
-assumed.
+named in recorded_figures.py. So does the DLPerf of RTX 2080 Ti, RTX PRO 6000 S and WS, A100 SXM4, H100 SXM and H100
+NVL. Compute capability, memory and TFLOPS of the others are the makers' data; their DLPerf, all prices and all weights
+are assumed.
 """
 
 from agent.simulator.market_model import Gpu

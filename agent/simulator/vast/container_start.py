@@ -1,8 +1,8 @@
-"""What runs in a contract's container, and which variables this market sets in it.
+"""The start of a contract's container: its processes, and the variables that this market sets in it.
 
-The arguments of a create that asks for `args` are the container's first process, in place of the image's own. Any other
-launch keeps a process of the market's, which runs `onstart` at every start and stays when that ends. The image is not
-there: a command finds the programs of this machine.
+A create with `args` runs them as the container's first process, in place of the image's own. Any other launch has a
+first process of the market's, which runs `onstart` at every start and stays after it. The image itself does not exist:
+a command finds the programs of this machine.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ def launcher(
 ) -> Callable[[Contract], None]:
     """Return the function that starts the real processes of a contract; `key_of` gives the key of its container.
 
-    `lies` are those that the weather tells of GPUs, the newest last.
+    `lies` are the weather's lies about GPUs, the newest last.
     """
 
     def launch(contract: Contract) -> None:

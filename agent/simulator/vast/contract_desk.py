@@ -1,10 +1,11 @@
 """The contracts of our account, from the first create to the last charge.
 
-1. A contract is charged for GPUs only while its container has them and is past loading; for its disk always, except
-   while its host is silent; for traffic while its image comes in.
+1. A contract is charged for GPUs only while it holds them and its container is past loading. Its disk is charged
+   always,
+   except while its host is silent. Traffic is charged while the image is pulled.
 2. Outbid, displaced, stopped by hand and out of credit leave the same traces in a contract, save for StopCause, which
    only the truth shows.
-3. The rental never changes its tenure.
+3. A contract never changes its tenure.
 """
 
 import hashlib
@@ -24,7 +25,7 @@ _SETTLED = frozenset({Container.RUNNING, Container.EXITED, Container.REBOOTING, 
 
 
 class Desk:
-    """Keeps the contracts; the host auctions report to it, and it tells the renter."""
+    """Keeps the contracts. The host auctions report to it, and it sends notices to the renter."""
 
     def __init__(
         self,
@@ -36,7 +37,7 @@ class Desk:
         credit: float,
         yard_of: Callable[[Contract], Yard],
     ) -> None:
-        """Open with that much credit and no contract."""
+        """Open with that credit, dollars, and no contract."""
         self.till = Till(credit)
         self.inbox: list[Notice] = []
         self.contracts: dict[int, Contract] = {}
@@ -59,7 +60,7 @@ class Desk:
 
     # --- the renter's calls -----------------------------------------------------------------------------------------
     def open(self, contract: Contract) -> None:
-        """Take in a new contract and let it bid for its GPUs."""
+        """Add a new contract and let it bid for its GPUs."""
         self.contracts[contract.contract_id] = contract
         self.live[contract.contract_id] = contract
         yard = self._yard_of(contract)
@@ -77,7 +78,7 @@ class Desk:
             self._plan_race(contract)
 
     def start(self, contract: Contract) -> bool:
-        """Bid for the GPUs again; False while they are taken, and then the start waits in the queue."""
+        """Bid for the GPUs again. Return False while they are taken: the start then waits in the queue."""
         if contract.holds_gpu:
             return True
         if self._timeline.now >= contract.end_time:
@@ -133,12 +134,12 @@ class Desk:
         return price
 
     def require_credit(self) -> None:
-        """Refuse what costs money while there is none."""
+        """Raise Refusal if the account has no credit."""
         if self.till.credit(self._timeline.now) <= 0:
             raise Refusal(Refusal.INSUFFICIENT_CREDIT, "The account lacks credit.")
 
     def grant(self, dollars: float) -> None:
-        """Change the credit; what it stopped does not start again by itself, what only lost its GPUs may."""
+        """Change the credit. Contracts stopped for lack of credit stay stopped; those that only lost GPUs may start."""
         self.till.grant(dollars)
         self._watch_credit()
         if self.till.credit(self._timeline.now) > 0:
@@ -146,13 +147,13 @@ class Desk:
                 self._yard_of(contract).settle(self._timeline.now)
 
     def renew(self, contract: Contract, ask: float, end_time: float) -> None:
-        """Let a contract on demand cost something else and last until another day."""
+        """Set the price and the end of an on-demand contract."""
         contract.locked_ask, contract.end_time = ask, end_time
         self._rerate(contract)
         self._plan_end(contract)
 
     def discount(self, contract: Contract, share: float) -> None:
-        """Take a share off the price of a contract's GPUs."""
+        """Reduce the price of a contract's GPUs by a share."""
         contract.discount = share
         self._rerate(contract)
 
@@ -173,7 +174,7 @@ class Desk:
         self._timeline.put(now + lag, lambda: self._keep_promise(contract))
 
     def gain(self, contract: Contract, now: float) -> None:
-        """Return a contract its GPUs."""
+        """Give a contract its GPUs."""
         is_resuming = contract.stop_cause is not None
         contract.holds_gpu = contract.is_intended = True
         contract.is_queued = False
@@ -208,13 +209,13 @@ class Desk:
         self.end(contract, EndCause.HOST_GONE)
 
     def reprice(self, contract: Contract, now: float) -> None:
-        """Charge by new prices."""
+        """Charge the new prices."""
         del now
         self._rerate(contract)
 
     # --- rates ------------------------------------------------------------------------------------------------------
     def gpu_rate(self, contract: Contract) -> float:
-        """Return what its GPUs cost per hour while it runs."""
+        """Return the price of its GPUs while it runs, $/h."""
         if contract.bid is None:
             return contract.locked_ask * (1.0 - contract.discount)
         if not self._climate.is_bid_capped:
@@ -222,7 +223,7 @@ class Desk:
         return min(contract.bid, self._prices.ask(contract.slice, self._timeline.now))
 
     def disk_rate(self, contract: Contract) -> float:
-        """Return what its disk costs per hour."""
+        """Return the price of its disk, $/h."""
         return contract.host.storage_price * contract.disk_gb / 720.0
 
     def _rerate(self, contract: Contract) -> None:
@@ -241,7 +242,7 @@ class Desk:
 
     # --- credit -----------------------------------------------------------------------------------------------------
     def _watch_credit(self) -> None:
-        """Stop everything some time after the credit is gone at the present burn."""
+        """Plan the stop of everything for shortly after the credit ends at the present burn."""
         self._credit_watch += 1
         watch = self._credit_watch
         empty = self.till.empty_at(self._timeline.now)

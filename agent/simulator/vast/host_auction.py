@@ -1,8 +1,8 @@
 """One host with its renters, the stream of rivals that come to it, and the quotes of its slices.
 
-1. A yard moves only when somebody looks at it, and then through every event of its own in order; looking early or late
-   gives the same yard.
-2. After every event the auction is held again, and who lost leaves before who won begins.
+1. A yard moves only when somebody reads it, and then through all its events in order. An early or late read gives the
+   same yard.
+2. After every event the auction is held again. Losers leave before winners begin.
 3. A host that is silent holds no auction.
 """
 
@@ -23,33 +23,33 @@ WARM_UP = 2 * 3600.0  # rivals come this long before the world begins, or it wou
 
 
 class Tenant(Protocol):
-    """Receives what the auction and the host do to a contract of ours."""
+    """Receives the effects of the auction and the host on a contract of ours."""
 
     def lose(self, contract: Contract, cause: StopCause, new_floor: float, now: float) -> None:
         """Take the GPUs from it."""
 
     def promise(self, contract: Contract, now: float) -> None:
-        """Tell it that its GPUs are free and it may start soon."""
+        """Report that its GPUs are free, and that it may start soon."""
 
     def gain(self, contract: Contract, now: float) -> None:
-        """Return it its GPUs."""
+        """Give it its GPUs."""
 
     def fall_silent(self, contract: Contract, now: float) -> None:
-        """Tell it that its host does not answer."""
+        """Report that its host does not answer."""
 
     def speak_again(self, contract: Contract, now: float) -> None:
-        """Tell it that its host answers again."""
+        """Report that its host answers again."""
 
     def vanish(self, contract: Contract, now: float) -> None:
-        """Tell it that its host is gone for good."""
+        """Report that its host is gone for good."""
 
     def reprice(self, contract: Contract, now: float) -> None:
-        """Tell it that its host's prices changed."""
+        """Report that its host's prices changed."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Opening:
-    """How a yard begins: its lots, when, and until when a long on-demand renter has the whole host (None: nobody)."""
+    """The start of a yard: its seed, its time, and until when a long on-demand renter has the whole host (or None)."""
 
     seed: str
     start: float
@@ -103,7 +103,7 @@ class Yard:
             self._happen(kind, what, at)
 
     def attend(self, alarm: Callable[[float], None]) -> None:
-        """Set an alarm for everything due here, now known or later."""
+        """Call `alarm` with the time of every event due here, known now or later."""
         self.alarm = alarm
         for at in sorted(due[0] for due in self._due):
             alarm(at)
@@ -141,13 +141,13 @@ class Yard:
 
     # --- rivals -----------------------------------------------------------------------------------------------------
     def contest(self, slice_: Slice, at: float) -> None:
-        """Let another renter want, soon, what a bidder of ours has just taken."""
+        """Draw whether and when another renter wants the slice that a bidder of ours has just taken."""
         after = demand.contest(self._fighting(), self._climate)
         if after is not None:
             self._put(at + after, "contest", slice_)
 
     def _fighting(self) -> random.Random:
-        """Return the stream of renters that our own moves provoke; most hosts never need one."""
+        """Return the random stream of renters that our own moves provoke; most hosts never need one."""
         if self._fights is None:
             self._fights = random.Random(f"{self._seed}/fights")
         return self._fights
@@ -172,7 +172,7 @@ class Yard:
             self._admit(Rival(0, self.slices[0], None, at, at + stay), at)
 
     def _admit(self, rival: Rival, at: float) -> None:
-        """Let a rival of the market's own in, if it can run at once; else it goes elsewhere."""
+        """Admit one of the market's own rivals if it can run at once; else it goes elsewhere."""
         if rival.until <= at or not self.host.is_online:
             return
         price = self.price_to_win(rival.slice, at)
@@ -182,12 +182,12 @@ class Yard:
         self.add(rival, at)
 
     def add(self, rival: Rival, at: float) -> None:
-        """Let a rival in, whether it can run or not."""
+        """Admit a rival, whether it can run or not."""
         self.rivals.append(rival)
         self.settle(at)
 
     def remove(self, rival: Rival, at: float) -> None:
-        """Let a rival go."""
+        """Remove a rival."""
         if rival in self.rivals:
             self.rivals.remove(rival)
             self.settle(at)
@@ -218,7 +218,7 @@ class Yard:
         self._put(at + demand.gap(self._fate, self._climate.price_walks_per_day / 24), "reprice")
 
     def reprice(self, at: float) -> None:
-        """Take notice that prices changed."""
+        """Charge our contracts the new prices, and hold the auction again."""
         for contract in self.contracts:
             self._tenant.reprice(contract, at)
         self.settle(at)
@@ -236,7 +236,7 @@ class Yard:
             self.fall_silent(at, until)
 
     def fall_silent(self, at: float, until: float | None) -> None:
-        """Stop answering until then; None: until told."""
+        """Stop answering until that time; None: until `speak`."""
         if self.host.is_gone:
             return
         was_online = self.host.is_online
@@ -258,7 +258,7 @@ class Yard:
         self.settle(at)
 
     def die(self, at: float) -> None:
-        """Go for good."""
+        """Leave for good, with every contract."""
         self.host.is_gone = True
         for contract in list(self.contracts):
             self._tenant.vanish(contract, at)
@@ -267,7 +267,7 @@ class Yard:
 
     # --- the auction ------------------------------------------------------------------------------------------------
     def settle(self, now: float, at_once: Contract | None = None) -> None:
-        """Hold the auction: take from the losers, then give to the winners; `at_once` need not wait its turn."""
+        """Hold the auction: take from the losers, then give to the winners; `at_once` gets its GPUs without a delay."""
         if not self.host.is_online:
             return
         self._won = auction.winners(self._claims(now))
@@ -289,7 +289,7 @@ class Yard:
         return self.host.is_online and any(claim.holder is contract for claim in self._won)
 
     def price_to_win(self, slice_: Slice, now: float) -> float | None:
-        """Return the lowest bid that would run now; None while an on-demand renter stands in the way."""
+        """Return the lowest bid that would run now; None while an on-demand renter has one of its GPUs."""
         return auction.price_to_win(slice_.gpus, self._prices.floor(slice_, now), self._won)
 
     def _claims(self, now: float) -> list[auction.Claim]:
@@ -308,7 +308,7 @@ class Yard:
         return contract.bid is None or contract.bid >= self._prices.floor(contract.slice, now) - 1e-9
 
     def _take(self, contract: Contract, now: float) -> None:
-        """Tell a contract that it lost, to whom, and what it would have to bid."""
+        """Take the GPUs from a contract that lost, with the cause and the price that would have won."""
         winner = auction.in_the_way(contract.slice.gpus, self._won)
         floor = self._prices.floor(contract.slice, now)
         if winner is None or not self._is_admitted(contract, now):
@@ -321,7 +321,7 @@ class Yard:
 
     # --- quotes -----------------------------------------------------------------------------------------------------
     def quote(self, slice_: Slice, now: float) -> float | None:
-        """Return the floor that a search shows of one of its slices."""
+        """Return the floor that a search shows for one of its slices."""
         if not slice_.gpus or not self.host.is_online:
             return None
         shown = self._quotes[slice_.offer_id].read(now)

@@ -20,23 +20,23 @@ from agent.simulator.vast import card_catalogue, places
 # GPUs of a host and their share, fitted to CENSUS_OFFERS over CENSUS_HOSTS and to SINGLE_GPU_SHARES; assumed otherwise.
 SIZES: tuple[tuple[float, int], ...] = ((0.24, 1), (0.30, 2), (0.29, 4), (0.03, 6), (0.14, 8))
 WHOLE_ONLY = 0.57  # share of hosts with several GPUs that rent them only all together
-SECOND_BLOCK = 0.18  # chance that a size has a second slice, which overlaps the whole but not its twin
+SECOND_BLOCK = 0.18  # chance that a size has a second slice, which overlaps the whole but not the first one
 DISK_ONLY = 0.02  # share of hosts that also rent bare disk
 DATACENTERS = 0.2  # share of owners that run one
 STATIC_IPS = 0.2  # share of the other hosts with a static address
-VERIFIED, UNVERIFIED = 0.72, 0.22  # share of hosts; the rest was once verified and is no more
-LISTED_SINCE_KNOWN = 0.97  # share of hosts that tell since when they are listed
+VERIFIED, UNVERIFIED = 0.72, 0.22  # share of hosts; the rest has lost its verification
+LISTED_SINCE_KNOWN = 0.97  # share of hosts with a known date of listing
 LIKE_THE_OWNER = 0.4  # chance that a host's floor or end is its owner's habit
 ENDS_SOON, ENDS_NEVER = 0.03, 0.015  # share of hosts whose listing ends within days, or in another century
 SMALL_LARGE_CARD = 0.3  # chance that such a card comes in fewer than eights
-CHEAP = 0.1  # $/h below which prices are named in tenths of a cent
+CHEAP = 0.1  # $/h below which hosts set prices in tenths of a cent
 LARGE_CARDS = frozenset({"A100 SXM4", "H100 SXM", "H200", "B200"})  # come in eights, seldom alone
-NEW_OWNER = 0.45  # chance that a host is not one more of somebody's
+NEW_OWNER = 0.45  # chance that a host has a new owner
 DAY = 86_400.0
 
 
 class Owner:
-    """Be an account that rents hosts out: what its hosts share."""
+    """An account that rents hosts out, with the traits that its hosts share."""
 
     __slots__ = ("down", "end", "floor", "is_datacenter", "owner_id", "place", "price", "reach", "storage", "up")
 
@@ -78,7 +78,7 @@ def draw_hosts(rng: random.Random, count: int, start: float) -> list[Host]:
 
 
 def draw_slices(rng: random.Random, hosts: Sequence[Host]) -> dict[int, Slice]:
-    """Draw what the hosts offer: aligned blocks of their GPUs that overlap, and here and there bare disk."""
+    """Draw the hosts' slices: aligned blocks of their GPUs that overlap, and now and then only disk."""
     blocks = [(host, gpus) for host in hosts for gpus in _blocks(rng, host)]
     ids = sorted(rng.sample(range(8_000_000, 8_000_000 + max(40_000_000, 4 * len(blocks))), len(blocks)))
     return {
@@ -138,7 +138,7 @@ def _host(rng: random.Random, machine_id: int, owner: Owner, gpu: Gpu, count: in
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Parts:
-    """What a host is built of, as `places` lists it."""
+    """The parts of a host, from the lists in `places`."""
 
     processor: tuple[str, int, float, str, float]
     disk: tuple[str, float]
@@ -152,7 +152,7 @@ def _parts(rng: random.Random, gpus: int) -> _Parts:
 
 
 def _hardware(rng: random.Random, gpu: Gpu, count: int, parts: _Parts, speed: float) -> dict[str, Any]:
-    """Draw the fields of a host that say what is in it. The order of the draws is the market of a seed."""
+    """Draw the hardware fields of a host. The order of the draws decides the market of a seed."""
     return {
         "dlperf_per_gpu": gpu.dlperf * speed,
         "tflops_per_gpu": gpu.tflops * (1.0 + rng.uniform(-0.015, 0.015)),
@@ -178,7 +178,7 @@ def _hardware(rng: random.Random, gpu: Gpu, count: int, parts: _Parts, speed: fl
 
 
 def _floor_ratio(rng: random.Random, owner: Owner) -> float:
-    """Draw floor over ask from figures.FLOOR_KINDS; an owner's hosts lean the same way."""
+    """Draw floor over ask from recorded_figures.FLOOR_KINDS; an owner's hosts tend to the same ratio."""
     drawn = owner.floor if rng.random() < LIKE_THE_OWNER else rng.random()
     for share, low, high in recorded_figures.FLOOR_KINDS:
         if drawn < share:
@@ -188,7 +188,7 @@ def _floor_ratio(rng: random.Random, owner: Owner) -> float:
 
 
 def _speed(normal: float) -> float:
-    """Return a host's share of its card's speed by one normal draw: mostly about all of it, see figures.SPEED_KINDS."""
+    """Return a host's share of its card's speed by one normal draw, mostly about 1: recorded_figures.SPEED_KINDS."""
     drawn = statistics.NormalDist().cdf(normal)
     for share, low, high in recorded_figures.SPEED_KINDS:
         if drawn < share:
@@ -200,7 +200,7 @@ def _speed(normal: float) -> float:
 
 
 def _reliability(rng: random.Random) -> float:
-    """Draw an advertised reliability; fitted to figures.RELIABILITY, whose median lies near 0.996."""
+    """Draw an advertised reliability; fitted to recorded_figures.RELIABILITY, whose median is near 0.996."""
     return 1.0 - min(rng.lognormvariate(math.log(0.0045), 1.25), 0.4)
 
 
@@ -221,7 +221,7 @@ def _verification(drawn: float) -> str:
 
 
 def _end_time(rng: random.Random, owner: Owner, start: float) -> float:
-    """Draw when the listing ends: mostly months away, now and then within days, now and then never."""
+    """Draw when the listing ends: mostly months away, now and then within days or never."""
     drawn = owner.end if rng.random() < LIKE_THE_OWNER else rng.random()
     if drawn < ENDS_SOON:
         return round(start + rng.uniform(0.4, 6.0) * DAY)

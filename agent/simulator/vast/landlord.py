@@ -1,11 +1,11 @@
-"""What hosts do to their renters on purpose: ask for more, plan maintenance, and take a deposit for a discount.
+"""The hosts' own actions on their renters: raise a price, plan maintenance, and take a deposit for a discount.
 
-1. A rise is an offer to one contract on demand. Accepted, it is the new price, and the contract lasts as long as the
-   listing; rejected or left alone, price and end stay as they are. A contract that ended has none.
-2. Maintenance is told when it is planned and again an hour before; then the host is silent, and costs nothing, until it
-   is over.
-3. A deposit leaves the credit at once and comes back with what is left of it. While it lasts, GPUs cost less; the more
-   months it covers, the less, down to what the host allows.
+1. A rise is an offer to one on-demand contract. Accepted, it sets the new price and extends the contract. Rejected or
+   unanswered, price and end stay as they are. A contract that ended has no rise.
+2. Maintenance is announced when it is planned, and again an hour before. Then the host is silent, and costs nothing,
+   until it is over.
+3. A deposit leaves the credit at once, and its remainder comes back. While it lasts, GPUs cost less: the discount grows
+   with the months that it covers, up to the host's limit.
 """
 
 import dataclasses
@@ -22,12 +22,12 @@ DAY = 86_400.0
 MONTH_HOURS = 720.0
 DOWNTIME_NOTICE_SECONDS = HOUR
 EXTENDS_SECONDS = 30 * DAY
-"""So much longer a contract lasts whose rise is accepted."""
+"""An accepted rise extends its contract by this time."""
 
 
 @dataclasses.dataclass(slots=True)
 class Rise:
-    """Hold what a host asks of one contract. Prices are $/h of one GPU."""
+    """A host's offer of a higher price to one contract. Prices are $/h of one GPU."""
 
     rise_id: int
     contract: Contract
@@ -41,7 +41,7 @@ class Landlord:
     """Act for the hosts of one world."""
 
     def __init__(self, world: Stage, timeline: Timeline, desk: Desk) -> None:
-        """Have asked for nothing."""
+        """Start without rises."""
         self._world = world
         self._timeline = timeline
         self._desk = desk
@@ -55,7 +55,7 @@ class Landlord:
         return [each for each in self._rises.values() if each.contract.ended is None and now < each.contract.end_time]
 
     def raise_price(self, machine_id: int, factor: float) -> list[Rise]:
-        """Let a host ask `factor` times its price from now on, of those who hold it on demand as well."""
+        """Multiply a host's price by `factor`; return the rises for the contracts that hold it on demand."""
         host = self._world.hosts.get(machine_id)
         if host is None:
             raise Refusal(Refusal.NO_SUCH_HOST, f"There is no host {machine_id}.")
@@ -74,7 +74,7 @@ class Landlord:
         return asked
 
     def answer(self, rise_id: int, *, is_accepted: bool) -> Rise | None:
-        """Settle a pending rise; None if there is none of that id."""
+        """Settle a pending rise and return it; None if none has that id."""
         rise = next((each for each in self.pending() if each.rise_id == rise_id), None)
         if rise is None:
             return None
@@ -85,7 +85,7 @@ class Landlord:
         return rise
 
     def plan_maintenance(self, machine_id: int, after: float, seconds: float) -> None:
-        """Let a host be silent for so many seconds, after so many."""
+        """Announce that a host will be silent for `seconds`, from `after` seconds on."""
         if machine_id not in self._world.hosts:
             raise Refusal(Refusal.NO_SUCH_HOST, f"There is no host {machine_id}.")
         begin = self._timeline.now + after

@@ -41,7 +41,7 @@ PLACES: tuple[tuple[float, str, float, float], ...] = (
     (15, "Australia, AU", 0.6, 1.12),
 )
 
-# name, cores, GHz, cores of one socket are what a board has; boards that go with it
+# name, cores, GHz, the board that goes with it, PCIe generation
 PROCESSORS: tuple[tuple[str, int, float, str, float], ...] = (
     ("AMD EPYC 7542 32-Core Processor", 64, 2.9, "ROMED8-2T", 4.0),
     ("AMD EPYC 7642 48-Core Processor", 96, 2.3, "H12SSL", 4.0),

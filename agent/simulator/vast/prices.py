@@ -9,7 +9,7 @@ class Prices:
     """Every price of the market at a time."""
 
     def __init__(self, climate: Climate, start: float) -> None:
-        """Put the climate's spikes on the calendar."""
+        """Compute when the climate's spikes begin and end."""
         self._spikes = [
             (start + spike.at_seconds, start + spike.at_seconds + spike.seconds, spike.factor, frozenset(spike.gpus))
             for spike in climate.spikes

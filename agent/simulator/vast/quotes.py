@@ -1,9 +1,10 @@
 """Quotes: the floor of a slice that a search shows, late and with the holder's own bid as an echo.
 
 1. A free slice shows its host's floor at once.
-2. A slice held by a bidder goes on showing what it showed until the echo lag has passed, and from then the holder's bid
-   rounded to three decimals. A lowered bid takes longer to show than a raised one.
-3. A slice that a rival has just taken is not listed at all for some minutes; one held on demand never is.
+2. A slice that a bidder holds shows its old floor until the echo lag has passed. Then it shows the holder's bid,
+   rounded
+   to three decimals. A lowered bid takes longer to show than a raised one.
+3. A slice that a rival has just taken is not listed for some minutes; one held on demand is never listed.
 """
 
 import dataclasses
@@ -16,7 +17,7 @@ _GOLDEN = 2_654_435_761
 
 
 def spread(key: int, at: float, bounds: tuple[float, float]) -> float:
-    """Pick a number between bounds that depends on nothing but the key and the time."""
+    """Pick a number between bounds that depends only on the key and the time."""
     mixed = (key * _GOLDEN ^ int(at * 1000) * 40_503) & 0xFFFFFFFF
     mixed = (mixed ^ (mixed >> 15)) * 2_246_822_519 & 0xFFFFFFFF
     return bounds[0] + (bounds[1] - bounds[0]) * ((mixed ^ (mixed >> 13)) / 0xFFFFFFFF)
@@ -24,7 +25,7 @@ def spread(key: int, at: float, bounds: tuple[float, float]) -> float:
 
 @dataclasses.dataclass(slots=True)
 class Quote:
-    """What one slice shows, and what it will show."""
+    """The present and the coming quotes of one slice."""
 
     offer_id: int
     level: float | None = FREE  # the truth: FREE, the holder's bid for this slice, None while held on demand
@@ -41,7 +42,7 @@ class Quote:
         lag: tuple[float, float],
         lowered: tuple[float, float],
     ) -> None:
-        """Take notice that the slice's true level is another one."""
+        """Take the slice's new true level."""
         if level == self.level:
             return
         before = self.level

@@ -1,4 +1,4 @@
-"""Events of a scenario: who has the hosts when the world begins, and what the climate does at set times."""
+"""Events of a scenario: the residents when the world begins, and the climate's events at set times."""
 
 import math
 import random
@@ -21,7 +21,7 @@ def draw_residents(rng: random.Random, hosts: Sequence[Host], climate: Climate, 
 
 
 def plan(world: Stage, timeline: Timeline, prices: Prices, rng: random.Random) -> None:
-    """Put the climate's price turns, strikes and deposits on the timeline."""
+    """Put the climate's spikes, strikes and deposits on the timeline."""
     start = timeline.now
     for turn in prices.turns:
         timeline.put(turn, lambda: _reprice(world))
@@ -35,7 +35,7 @@ def plan(world: Stage, timeline: Timeline, prices: Prices, rng: random.Random) -
 
 
 def rivals_slice(world: Stage, yard: Yard, gpus: int) -> Slice:
-    """Choose what a competitor of that size wants: our slice, else one that overlaps it, else the cheapest."""
+    """Choose the slice that a competitor of that size wants: ours, else one that overlaps it, else the cheapest."""
     ours = [contract.slice for contract in yard.contracts]
     wanted = {gpu for slice_ in ours for gpu in slice_.gpus}
     found = [slice_ for slice_ in yard.slices if slice_.num_gpus == gpus]
@@ -58,7 +58,7 @@ def _reprice(world: Stage) -> None:
 
 
 def _strike(world: Stage, strike: Strike, rng: random.Random) -> None:
-    """Let a host fail: one with something of ours if the strike aims at that and there is one."""
+    """Strike a host: one that runs something of ours if the strike aims at that and there is one."""
     held = sorted(contract.slice.machine_id for contract in world.live_contracts() if contract.holds_gpu)
     machine_id = rng.choice(held if held and strike.aim == "held" else list(world.hosts))
     if strike.fault == "host_gone":

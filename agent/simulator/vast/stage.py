@@ -1,4 +1,4 @@
-"""What the parts of a simulated world see of it; the world itself imports its parts."""
+"""The interface of a simulated world for its own parts; the world itself imports its parts."""
 
 from typing import Any, Protocol
 
@@ -8,7 +8,7 @@ from agent.simulator.vast.host_auction import Yard
 
 
 class HostOwner(Protocol):
-    """Who raises prices and announces maintenance for the hosts."""
+    """Raises prices and announces maintenance for the hosts."""
 
     def raise_price(self, machine_id: int, factor: float) -> Any:  # noqa: ANN401 - nobody here reads it
         """Ask more for a host."""
@@ -27,7 +27,7 @@ class Stage(Protocol):
 
     @property
     def landlord(self) -> HostOwner:
-        """Who acts for the hosts."""
+        """The actor for the hosts."""
         ...
 
     @property
@@ -37,7 +37,7 @@ class Stage(Protocol):
 
     @property
     def credit(self) -> float:
-        """What the account can still spend, in dollars."""
+        """The credit of the account, dollars."""
         ...
 
     @property
@@ -50,11 +50,11 @@ class Stage(Protocol):
         ...
 
     def attended(self) -> list[Yard]:
-        """Return the hosts whose auctions are played."""
+        """Return the host auctions in which something of ours may happen."""
         ...
 
     def set_credit(self, dollars: float) -> None:
-        """Set what the account can still spend."""
+        """Set the credit of the account."""
         ...
 
     def set_host_offline(self, machine_id: int, until: float | None) -> None:

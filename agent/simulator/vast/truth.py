@@ -10,7 +10,7 @@ from agent.simulator.vast.stage import Stage
 
 
 def as_json(world: Stage) -> dict[str, Any]:
-    """Return the whole truth in JSON shapes, but for the calls that only the surface has seen."""
+    """Return the whole truth in JSON shapes, without the calls, which only the surface sees."""
     total = world.charged_total()
     return {
         "now": world.now,
@@ -41,9 +41,9 @@ def _contract(contract: Contract) -> dict[str, Any]:
 
 
 def log_lines(contract: Rented, now: float, *, is_stamped: bool = False) -> list[str]:
-    """Return what a container printed: one line at its start, one a minute since, at most a thousand, and its own.
+    """Return a container's log: a line at its start, one a minute since (at most a thousand), and its own lines.
 
-    Of one that does not run, what it printed before it ended. Real processes' own lines are stamped if asked for.
+    The log of a stopped container is that of its last run. Lines of real processes have times only with `is_stamped`.
     """
     if contract.process is not None:
         return [f"{_stamp(at)} {text}" if is_stamped else text for at, text in contract.process.printed()[1]]

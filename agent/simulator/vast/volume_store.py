@@ -8,7 +8,7 @@ from agent.simulator.market_model import Contract, Host, Refusal, Slice
 from agent.simulator.vast.contract_desk import Desk
 from agent.simulator.vast.stage import Stage
 
-FIRST_ASK = 30_000_000  # an offer of a volume has its host's number after this
+FIRST_ASK = 30_000_000  # the id of a volume's offer is this plus its host's number
 FIRST_VOLUME = 90_000_000  # apart from the numbers of instances
 HOURS_PER_MONTH = 720.0
 
@@ -22,7 +22,7 @@ class Storeroom:
     """Rents volumes out for the hosts of one world."""
 
     def __init__(self, world: Stage, timeline: Timeline, desk: Desk) -> None:
-        """Have rented none out."""
+        """Start without volumes."""
         self._world = world
         self._timeline = timeline
         self._desk = desk
@@ -33,7 +33,7 @@ class Storeroom:
         return [volume for volume in self.volumes.values() if volume.ended is None]
 
     def free_gb(self, host: Host) -> float:
-        """Return what a host has left for volumes: half of its disk."""
+        """Return the GB that a host has left for volumes; volumes get half of its disk."""
         taken = sum(volume.disk_gb for volume in self.live() if volume.host is host)
         return max(host.disk_gb / 2 - taken, 0.0)
 

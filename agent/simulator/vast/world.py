@@ -1,8 +1,8 @@
 """The market itself: hosts, rivals, contracts and billing. Events move it, and only when time is moved.
 
-1. Same climate, seed, start and calls, same answers: each host, contract and the account has a random stream of its
-   own, so the order in which hosts are looked at changes nothing.
-2. Time moves only in advance_to; a host nobody looks at costs nothing until somebody does.
+1. The same climate, seed, start and calls give the same answers. Each host, each contract and the account has a random
+   stream of its own, so the order in which hosts are read changes nothing.
+2. Time moves only in advance_to. A host costs no work until somebody reads it.
 3. Nothing here knows the vendor's field names or HTTP.
 """
 
@@ -37,7 +37,7 @@ HIGHEST_REBID_PER_GPU = 32.0
 
 
 class World:
-    """Be the market, for one account."""
+    """The market, for one account."""
 
     hosts: dict[int, Host]
     slices: dict[int, Slice]
@@ -46,7 +46,7 @@ class World:
     def __init__(
         self, climate: Climate, *, seed: int, start: float, hosts: int | None = None, credit: float | None = None
     ) -> None:
-        """Draw the hosts and stand at `start` (epoch seconds). `hosts` and `credit` override the climate's."""
+        """Draw the hosts and start at `start` (epoch seconds). `hosts` and `credit` override the climate's."""
         self.climate = climate
         self.seed = seed
         self.start_time = start
@@ -104,7 +104,7 @@ class World:
 
     @property
     def credit(self) -> float:
-        """Return what the account can still spend, to the second."""
+        """Return the credit of the account at this moment, dollars."""
         return self._desk.till.credit(self.now)
 
     def listed(self) -> Iterator[Slice]:
@@ -121,7 +121,7 @@ class World:
         return slice_.host.is_online and self.now < slice_.host.end_time
 
     def resident_until(self, slice_: Slice) -> float:
-        """Return until when the renter on demand stays that held its host when the world began; -inf where none did."""
+        """Return until when the on-demand renter that held the host at the start stays; -inf where there was none."""
         return self._residents.get(slice_.machine_id, float("-inf"))
 
     def ask(self, slice_: Slice) -> float:
@@ -236,7 +236,7 @@ class World:
         self._neglect(self._yard(contract.slice.machine_id))
 
     def change_bid(self, contract_id: int, price: float | None) -> float:
-        """Set the standing bid (None: one that wins now) and give it back; takes effect at once."""
+        """Set the bid at once and return it; None sets one that wins now."""
         contract = self.contract(contract_id)
         highest = HIGHEST_REBID_PER_GPU * max(contract.slice.num_gpus, 1)
         if price is not None and not LOWEST_BID <= price <= highest:
@@ -275,7 +275,7 @@ class World:
         return rival.rival_id
 
     def remove_rival(self, rival_id: int) -> bool:
-        """Take a competitor away; False if there is none of that id."""
+        """Remove a competitor; False if there is none of that id."""
         rival = self.rivals.pop(rival_id, None)
         if rival is None:
             return False
@@ -285,7 +285,7 @@ class World:
         return True
 
     def set_host_offline(self, machine_id: int, until: float | None) -> None:
-        """Let a host fall silent until then (None: until set_host_online). Its contracts cost nothing meanwhile."""
+        """Let a host fall silent until a time (None: until set_host_online). Its contracts cost nothing meanwhile."""
         self._looked_at(machine_id).fall_silent(self.now, until)
 
     def set_host_online(self, machine_id: int) -> None:
@@ -297,7 +297,7 @@ class World:
         self._looked_at(machine_id).die(self.now)
 
     def set_credit(self, dollars: float) -> None:
-        """Set what the account can spend; at or below nothing everything stops, above it nothing starts by itself."""
+        """Set the credit, dollars. At zero or below everything stops; it does not start again by itself."""
         self._desk.grant(dollars - self.credit)
 
     def fail_pull(self, contract_id: int | None = None, *, probability: float = 1.0) -> None:
@@ -318,15 +318,15 @@ class World:
 
     # --- money and truth --------------------------------------------------------------------------------------------
     def charges(self, since: float, until: float) -> list[Charge]:
-        """Return what was charged on the UTC days that touch the span, by day, contract, kind and rate."""
+        """Return the charges of the UTC days that touch the span, by day, contract, kind and rate."""
         return self._desk.till.charges(since, until, self.now)
 
     def turns(self) -> list[billing.Turn]:
-        """Return every change of what a contract cost, in order: what each stretch of it was paid for."""
+        """Return every change of a contract's rates, in order."""
         return self._desk.till.turns
 
     def settle(self) -> None:
-        """Bring what every contract was charged, and the traffic it was charged for, up to now."""
+        """Bring every contract's charges, and the traffic charged, up to now."""
         self._desk.till.settle(self.now)
 
     def charged_total(self) -> float:
