@@ -1,6 +1,7 @@
 """An event loop that never waits: its time jumps to the next timer, and what would go to a thread runs at once.
 
-Two runs of one story make the same steps in the same order, whatever else the machine does.
+Two runs of one story make the same steps in the same order, whatever else the machine does. While something real is
+asked from outside, as a bucket is, the loop's time stands still and it waits for the answer.
 """
 
 import asyncio
@@ -10,16 +11,23 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+PATIENCE_SECONDS = 150.0
+"""Real seconds after which nothing is expected from outside any more."""
 
 
 class _NeverWaits(selectors.SelectSelector):
-    """Nothing ever arrives from outside; a wait is over at once and moves the loop's time."""
+    """Nothing arrives from outside unless it was asked; a wait is over at once and moves the loop's time."""
 
     def __init__(self) -> None:
         super().__init__()
         self.waited = 0.0
+        self.is_asked: Callable[[], bool] = lambda: False
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if self.is_asked() and (timeout is None or timeout > 0):
+            if not (arrived := super().select(PATIENCE_SECONDS)):
+                raise RuntimeError(f"what was asked from outside has not answered for {PATIENCE_SECONDS:g} s")
+            return arrived
         if timeout is None:
             raise RuntimeError("everything waits and nothing can happen: a deadlock")
         self.waited += max(timeout, 0.0)
@@ -27,7 +35,10 @@ class _NeverWaits(selectors.SelectSelector):
 
 
 class Loop(asyncio.SelectorEventLoop):
-    """See the module. `on_thread` is given what would run on a thread of that name, and runs it."""
+    """See the module. `on_thread` is given what would run on a thread of that name, and runs it.
+
+    `stand_still` takes what tells whether something outside is asked at the moment.
+    """
 
     def __init__(self) -> None:
         self._never_waits = _NeverWaits()
@@ -37,6 +48,10 @@ class Loop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         """Return the seconds that were waited."""
         return self._never_waits.waited
+
+    def stand_still(self, is_asked: Callable[[], bool]) -> None:
+        """Wait in real time, and let none pass, while this holds."""
+        self._never_waits.is_asked = is_asked
 
     def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> Any:  # type: ignore[override]
         """Run it now."""

@@ -1,6 +1,7 @@
 """A rehearsed world: the whole program and the market it rents from, on one clock that moves only when told.
 
-HTTP is real unless a world is not wired, the ledger is a real file, nothing sleeps. After every cycle the world is
+HTTP is real unless a world is not wired, the ledger is a real file, nothing sleeps. A bucket is real and answers in
+real time; the world's time stands still meanwhile, however long the machine takes. After every cycle the world is
 checked against the truth of the market, and a world that the money-safety rules do not allow ends the test:
 
 1. Every order that reaches the market has a durable intent in state *sent*, and a paying one arrives once per intent.
@@ -39,7 +40,8 @@ from agent.simulator.market_model import Contract, RentTerms
 from agent.simulator.market_server import Simulator
 from agent.simulator.processes.process_registry import ProcessRegistry
 from agent.simulator.vast.world import World
-from tests.support import loop
+from tests.support import bucket_calls, loop
+from tests.support.bucket_calls import BucketCalls
 from tests.support.in_process import InProcess
 from tests.support.judge import Judge
 from tests.support.scene import FLEET, KEY, START, STILL, Scene, strategies, work
@@ -107,6 +109,7 @@ class Rehearsed:
         self.plans: list[Plan] = []
         self.ids = random.Random(f"{scene.seed}/ids")
         self.is_open = False
+        self.buckets = BucketCalls()
         self._judge = Judge(self)
 
     # --- the program ------------------------------------------------------------------------------------------------
@@ -144,6 +147,7 @@ class Rehearsed:
             began = self.clock.monotonic()
             done = await self.app.cycle()
             self.plans.append(done.plan)
+            await self.buckets.settle()
             self.market.advance_to(self.clock.time())
             if self.is_checked:
                 await self.check()
@@ -315,12 +319,16 @@ async def rehearsed(
 ) -> AsyncIterator[Rehearsed]:
     """Run a world while the block runs."""
     world = Rehearsed(directory, dataclasses.replace(scene or Scene(), **changes), is_wired=is_wired)
-    async with world.simulator if is_wired else contextlib.nullcontext():
-        await world.open()
-        try:
-            yield world
-        finally:
-            await world.close()
+    on_loop = asyncio.get_running_loop()
+    if isinstance(on_loop, loop.Loop):
+        on_loop.stand_still(lambda: world.buckets.count > 0)
+    with bucket_calls.counted(world.buckets):
+        async with world.simulator if is_wired else contextlib.nullcontext():
+            await world.open()
+            try:
+                yield world
+            finally:
+                await world.close()
 
 
 def play(story: Callable[[Rehearsed], Awaitable[None]], **changes: Any) -> None:
