@@ -1,1 +1,1 @@
-"""Listings against leases and intents: facts with cause and evidence."""
+"""Listings compared with leases and intents: facts with cause and evidence."""

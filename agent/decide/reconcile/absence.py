@@ -3,7 +3,7 @@
 Invariants (rule 4):
 1. A lease is gone only when the market denies it by its own code with a proven key, and complete listings at least
    `GONE_AFTER` apart lack it.
-2. Several that vanish at once are the market's fault, not theirs. What we asked the market to end is none of them.
+2. Several leases that vanish at once are a fault of the market. Leases that we ordered to end do not count among them.
 """
 
 from collections.abc import Iterable
@@ -23,25 +23,26 @@ from agent.domain.record.lease import Bills, Lease, LeaseState
 GONE_AFTER = 120.0
 """Seconds between the two complete listings that must lack an instance."""
 FAULT_PATIENCE = 3600.0
-"""Several leases that vanished together are believed gone only after this long, each denied by the market itself."""
+"""Seconds after which leases that vanished together are believed gone, if the market itself denies each."""
 LISTED_NOWHERE = "it lists no such instance"
 
 
 def find(
     fleet: Fleet, view: MarketView, memory: Memory, lacking: Iterable[Lease]
 ) -> tuple[tuple[Fact, ...], dict[str, Absence], bool]:
-    """Return the facts of leases that a fresh listing lacks, since when each is missing, and if that is a fault."""
+    """Return the facts of leases that a fresh listing lacks, their absences, and whether that is a market's fault."""
     facts: list[Fact] = []
     absences: dict[str, Absence] = {}
     lacking = list(lacking)
-    # What its own guard destroyed is no sign of a fault, however many those are.
+    # Instances that their own guards destroyed are no sign of a fault, however many they are.
     sudden = (lease for lease in lacking if guard_switch.of(fleet, lease) is None)
     vanished = [lease for lease in sudden if _may_vanish(lease) and lease.lease_id not in memory.absences]
     is_fault = len(vanished) > 1
     for lease in lacking:
         known = memory.absences.get(lease.lease_id)
         since = known or Absence(view.listed_monotonic, view.listings, in_fault=is_fault and _may_vanish(lease))
-        # It is kept until the ledger has the lease's end: a fact that could not be recorded is found again.
+        # The absence is kept until the ledger has the lease's end, so that a fact that could not be recorded is found
+        # again.
         absences[lease.lease_id] = since
         facts += _absence_facts(fleet, view, memory, lease, since, is_first=known is None)
     faulted = {lease_id for lease_id, absence in absences.items() if absence.in_fault}
@@ -62,19 +63,22 @@ def is_denied(view: MarketView, instance_id: str) -> bool:
 
 
 def release_in_doubt(fleet: Fleet, held: Lease) -> Intent | None:
-    """Return the lease's release without an answer: then the absence means that the release was done."""
+    """Return the lease's release without a clear answer, or None.
+
+    With one, an absence means that the release was done.
+    """
     return next(
         (each for each in fleet.intents if each.kind is IntentKind.RELEASE and each.lease_id == held.lease_id), None
     )
 
 
 def _may_vanish(held: Lease) -> bool:
-    """Return whether the absence indicates a fault: not if we ordered the end, nor if it was never seen."""
+    """Return whether an absence may be a fault: not if we ordered the end, nor if the instance was never seen."""
     return held.is_proven and held.state is not LeaseState.RELEASING
 
 
 def _is_patience_over(fleet: Fleet, held: Lease, waited: float) -> bool:
-    """Return whether a market's fault has lasted long enough; the ledger has the time since when it is missing."""
+    """Return whether a fault has lasted for `FAULT_PATIENCE`; the ledger has the start of the absence."""
     missing_for = fleet.now - held.state_since if held.state is LeaseState.MISSING else timedelta()
     return max(waited, missing_for.total_seconds()) >= FAULT_PATIENCE
 
@@ -91,10 +95,10 @@ def _absence_facts(
         waited = view.listed_monotonic - absence.monotonic
         missed_at = listed_at - timedelta(seconds=max(waited, 0.0))
         if held.state is LeaseState.MISSING:
-            # A restart forgets which listing lacked it first; the ledger does not.
+            # A restart forgets which listing lacked the lease first; the ledger does not.
             missed_at = min(missed_at, held.state_since)
         if release_in_doubt(fleet, held) is not None:
-            # It is not known when the market carried it out: an answer may take as long as the process was dead.
+            # Nobody knows when the market carried out the release: the process may have been dead for any time before.
             return [_gone(fleet, view, held, (last_seen, missed_at), listed_at)]
         if waited >= GONE_AFTER and (not absence.in_fault or _is_patience_over(fleet, held, waited)):
             if not held.is_proven:
@@ -107,7 +111,10 @@ def _absence_facts(
 
 
 def _never_seen(fleet: Fleet, view: MarketView, held: Lease, between: tuple[datetime, datetime]) -> list[Fact]:
-    """A reply named it and no listing ever had it: it may have been ours and ended, so it counts as if listed."""
+    """Return the end as never ours of a lease whose id only a reply named.
+
+    It may have been ours, so it counts as if listed.
+    """
     gone = _gone(fleet, view, held, between, fleet.now)
     return ownership.disowned(replace(held, accrued_until=gone.after.accrued_until), LISTED_NOWHERE, gone.charges)
 
@@ -115,7 +122,10 @@ def _never_seen(fleet: Fleet, view: MarketView, held: Lease, between: tuple[date
 def _gone(
     fleet: Fleet, view: MarketView, held: Lease, between: tuple[datetime, datetime], now: datetime
 ) -> LeaseChanged:
-    """It is gone: it counts up to the first listing that lacked it, or to the end in its market's record."""
+    """Return the end of a gone lease.
+
+    It counts up to the first listing that lacked it, or to the end in the market's record.
+    """
     last_seen = max(between[0], held.accrued_until)
     missed_at = max(between[1], last_seen)
     ends = turns.to_the_end(held, turns.Look(last_seen, view.events), missed_at)

@@ -1,16 +1,16 @@
 """The metered rate of a lease: the listed one, but not below the agreed one (rule 21).
 
-Agreed is the bid where the market charges the bid, and on demand the rate at the time of the rent. A listed rate below
-the agreed one, or more than `MOST_RISE` times it, is doubted: it is metered only after further listings and a look by
-id agree.
+The agreed rate is the bid if the market charges the bid, and on demand the rate at the time of the rent. A listed rate
+below the agreed one, or more than `MOST_RISE` times it, is doubted. It is metered only after further listings and a
+look by id agree.
 
 Invariants:
 1. A doubted low rate never lowers the count, and a doubted high rate never raises it, before it is confirmed.
-2. What has been seen of a doubted rate is kept with the lease in the ledger, so that a restart forgets no look.
-3. A rate that rises is owed from the last look that showed the agreed one, restart or not: when it rose nobody saw.
-   Owed is the GPU time that was metered at the lower rate since then, also where the lease has stopped meanwhile.
-4. A rise of up to `QUICK_RISE` is owed too where the lease ends, or our own bid replaces it, before it is believed:
-   nobody can ask any more. One beyond that is more likely a wrong price.
+2. The ledger keeps the looks at a doubted rate with the lease, so that a restart forgets none.
+3. A rise is owed from the last look that showed the agreed rate, restart or not, since nobody saw when the rate rose.
+   It is owed for the GPU time metered at the lower rate since then, even if the lease has stopped meanwhile.
+4. A rise of up to `QUICK_RISE` is also owed if the lease ends, or our own bid replaces the rate, before it is believed:
+   then it can no longer be confirmed. A higher rise is more likely a wrong price.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -32,25 +32,27 @@ from agent.domain.record.lease import Bills, Lease
 MOST_RISE = 1.5
 """A rate up to this multiple of the agreed one is metered as listed; a higher one is doubted."""
 QUICK_RISE = 3.0
-"""A rise of up to this multiple needs only the further listings: it is likely and cheap to believe."""
+"""A rise of up to this multiple needs only the further listings and the look by id: it is likely, and cheap to
+believe."""
 FURTHER_LISTINGS = 2
 """How many listings after the first must show a doubted rate."""
 PATIENCE = timedelta(minutes=15)
-"""How long a fall, or a rise beyond `QUICK_RISE`, must be listed: markets have shown wrong prices for ten minutes."""
+"""How long a fall, or a rise beyond `QUICK_RISE`, must be listed, since markets have shown wrong prices for ten
+minutes."""
 TOLERANCE = 0.005
 """Share of the agreed rate by which a listed one may be lower: markets round, and subtract the disk from a sum."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rise:
-    """What a rise adds to each hour that was metered at the lower rate since it may have begun."""
+    """A rise, and its addition to each hour that was metered at the lower rate since it may have begun."""
 
     held: Lease
     more: UsdPerHour
     since: datetime
 
     def owed(self, charges: Sequence[meter.Charge], until: datetime) -> tuple[meter.Charge, ...]:
-        """Return what it adds in all; `charges` are those since the lease was metered last, up to `until`."""
+        """Return the rise's own charges; `charges` are those since the lease was last metered, up to `until`."""
         metered = (self.held.accrued_until - self.since).total_seconds() + _gpu_seconds(charges)
         return tuple(
             meter.Charge(self.held.lease_id, start.date(), gpu=self.more.over((end - start).total_seconds()))
@@ -60,7 +62,7 @@ class Rise:
 
 @dataclass(frozen=True, slots=True)
 class Rated:
-    """A lease and its row with the metered rate, and the rise that this is."""
+    """A lease and its row with the metered rate, and the rise if the rate has risen."""
 
     lease: Lease
     row: Instance
@@ -82,14 +84,14 @@ def settle(fleet: Fleet, view: MarketView, held: Lease, row: Instance, previous:
 
 
 def agreed_until(held: Lease, charges: Sequence[meter.Charge], until: datetime) -> datetime | None:
-    """Return `agreed_until` of a lease that is metered up to `until`: time without a billed GPU moves it on."""
+    """Return the new `agreed_until` of a lease metered up to `until`, moved forward by time without a billed GPU."""
     if held.agreed_until is None:
         return None
     return until - (held.accrued_until - held.agreed_until) - timedelta(seconds=_gpu_seconds(charges))
 
 
 def at_end(held: Lease, charges: Sequence[meter.Charge], until: datetime) -> tuple[meter.Charge, ...]:
-    """Return what a rise adds that is doubted where its lease ends; `charges` are the last ones, up to `until`."""
+    """Return the charges of a rise still doubted at its lease's end; `charges` are the last ones, up to `until`."""
     rate = held.doubted_rate
     if rate is None or not held.gpu_rate < rate <= held.agreed.scaled(QUICK_RISE):
         return ()
@@ -97,12 +99,12 @@ def at_end(held: Lease, charges: Sequence[meter.Charge], until: datetime) -> tup
 
 
 def is_absurd(agreed: UsdPerHour, row: Instance) -> bool:
-    """Return whether a listed rate is so far above the agreed one that only a request for the id confirms it."""
+    """Return whether a listed rate is so far above the agreed one that listings alone do not confirm it."""
     return bool(agreed.micros) and row.gpu_rate > agreed.scaled(QUICK_RISE)
 
 
 def unconfirmed(fleet: Fleet, view: MarketView, leases: Iterable[Lease]) -> frozenset[str]:
-    """Return the ids of instances whose doubted rate was listed often enough: a request for the id decides."""
+    """Return the ids of instances whose doubted rate was listed often enough, so that a look by id now decides."""
     return frozenset(
         held.instance_id
         for held in leases
@@ -150,7 +152,7 @@ def _is_plausible(held: Lease, row: Instance) -> bool:
 
 
 def _is_known(fleet: Fleet, view: MarketView, held: Lease, row: Instance) -> bool:
-    """Return whether we ordered a rate, or the host announced it."""
+    """Return whether we ordered the listed rate, or the host announced it."""
     announced = (
         rise.new_rate.micros * held.gpus
         for rise in view.rises
@@ -169,7 +171,7 @@ def _is_accepted(fleet: Fleet, view: MarketView, held: Lease, row: Instance) -> 
 
 
 def _is_listed_enough(fleet: Fleet, held: Lease, row: Instance) -> bool:
-    """Return whether the listings so far are enough to ask for the instance by its id."""
+    """Return whether the listings so far are enough for a look by id."""
     if held.doubted_rate != row.gpu_rate or held.doubted_since is None or held.doubted_listings < FURTHER_LISTINGS:
         return False
     is_quick = held.agreed < row.gpu_rate <= held.agreed.scaled(QUICK_RISE)
@@ -177,9 +179,9 @@ def _is_listed_enough(fleet: Fleet, held: Lease, row: Instance) -> bool:
 
 
 def _since(held: Lease, previous: datetime) -> datetime:
-    """Return from when on a rate of this look may have been charged.
+    """Return the time from which the rate of this look may have been charged.
 
-    Metered beyond the last look is only what an order of ours ended: that may have been a stretch of running.
+    Only a lease that an order of ours ended is metered beyond the last look, and it may have run in that time.
     """
     return previous if held.bills is Bills.GPU_AND_DISK else min(previous, held.accrued_until)
 

@@ -1,7 +1,7 @@
 """Why a lease stopped running: one of nine causes, decided in a fixed order, with the evidence.
 
-The market's own fields cannot tell a user's stop, an outbid, an on-demand take-over and an empty account apart; the
-order below is that of the field's practice. Unknown is an answer.
+The market's own fields are equal for a user's stop, an outbid, an on-demand take-over and an empty account. The order
+below is the usual practice. Unknown is a valid answer.
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ _PLAIN = {
     MarketEventKind.BID_LOST: (Cause.OUTBID, "outbid"),
     MarketEventKind.STOPPED_BY_MARKET: (Cause.UNKNOWN, "the market stopped it, and does not say why"),
 }
-"""Kinds of events that name a cause without a price."""
+"""Causes of the kinds of events that need no price."""
 _TELLING = frozenset({MarketEventKind.OUTBID, *_PLAIN})
 INBOX = "inbox"
 """The rule that decides by the market's inbox."""
@@ -72,12 +72,12 @@ def _event(held: Lease, events: Iterable[MarketEvent], since: datetime) -> Marke
 
 
 def _of_event(held: Lease, told: MarketEvent) -> tuple[Cause, Evidence]:
-    """A winner above our bid and below the ask is a bidder; one at the ask, or not above our bid, rents on demand."""
+    """Return the cause by an event. A winner above our bid and below the ask is a bidder, any other rents on demand."""
     plain = _PLAIN.get(told.kind)
     if plain is not None:
         return plain[0], Evidence("market_record", f"the market's own record says at {told.at:%H:%M:%S}: {plain[1]}")
     winner = told.new_floor
-    told_floor = winner or "not told"
+    told_floor = winner or "not given"
     sentence = f"the market's inbox says outbid at {told.at:%H:%M:%S}: new floor {told_floor}, our bid {held.gpu_rate}"
     if winner is None:
         return Cause.DISPLACED, Evidence(INBOX, sentence)
@@ -87,7 +87,7 @@ def _of_event(held: Lease, told: MarketEvent) -> tuple[Cause, Evidence]:
 
 
 def _of_offers(held: Lease, view: MarketView) -> tuple[Cause, Evidence]:
-    """Without the market's own record: judge by the slice's present offer in a search."""
+    """Return the cause by the slice's present offer in a search, without the market's own record."""
     rows = [offer for offer in view.offers_on(held.host_id) if offer.gpus == held.gpus]
     if held.tenure is not Tenure.INTERRUPTIBLE:
         return Cause.EXTERNAL_STOP, Evidence("tenure", "on-demand cannot be outbid: somebody stopped it")

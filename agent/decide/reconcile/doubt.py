@@ -1,7 +1,7 @@
-"""Doubt, settled by the market's own listing: a rent by its label, the rest by the instance's own fields.
+"""Doubt, settled by the market's own listing: a rent by its label, other orders by the instance's fields.
 
 Invariants:
-1. An intent in doubt becomes confirmed only on what a listing shows, and void only after grace without it.
+1. An intent in doubt becomes confirmed only by a listing that shows it done, and void only after a grace without one.
 2. Grace is at least `GRACE_SECONDS` of monotonic time and `GRACE_LISTINGS` complete listings since the doubt began.
 """
 
@@ -20,7 +20,7 @@ RUNS = frozenset({InstanceState.RUNNING, InstanceState.LOADING, InstanceState.PE
 
 
 def settle(fleet: Fleet, view: MarketView, memory: Memory) -> tuple[tuple[Fact, ...], dict[str, Absence]]:
-    """Return what the fresh `view` settles, and since when the other intents have been in doubt."""
+    """Return the facts that the fresh `view` settles, and the start of each other intent's doubt."""
     facts: list[Fact] = []
     doubts: dict[str, Absence] = {}
     rows = {row.instance_id: row for row in view.instances}
@@ -35,7 +35,8 @@ def settle(fleet: Fleet, view: MarketView, memory: Memory) -> tuple[tuple[Fact, 
         began = memory.doubts.get(intent.intent_id, Absence(view.listed_monotonic, view.listings))
         fact = _settled(fleet, view, rows, intent, began)
         facts += [fact] if fact is not None else []
-        # It is kept until the ledger has the verdict: one that could not be recorded is found again at once.
+        # The doubt is kept until the ledger has the verdict, so that a verdict that could not be recorded is found
+        # again at once.
         doubts[intent.intent_id] = began
     return tuple(facts), doubts
 

@@ -10,7 +10,7 @@ from agent.domain.record.lease import Lease
 
 
 def rest(held: Lease, why: Cause, now: datetime, *, has_failed: bool) -> Cooldown | None:
-    """Return why a host gets a cooldown after it lost or never started a lease, or None."""
+    """Return the cooldown of a host that lost or never started a lease, or None."""
     if has_failed:
         return cooldown.of_host(held.host, now + cooldowns.START_FAILED, "a failed start")
     if why in {Cause.HOST_OFFLINE, Cause.HOST_GONE}:

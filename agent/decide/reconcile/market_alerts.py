@@ -1,4 +1,4 @@
-"""What a market or a host does against us: a price that rises, a tenure not sold, orders that are never carried out."""
+"""Alerts about a market or a host: a price that rises, a tenure not sold, orders not carried out."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,7 +16,7 @@ from agent.domain.record.tally import Counted, Tally
 
 REPRICED = EventKind.LEASE_REPRICED
 REFUSED_FOR = timedelta(minutes=15)
-"""An order that its market does not carry out for so long is reported: by then other ways have been tried."""
+"""An order that its market has not carried out for this long is reported: by then other ways have been tried."""
 
 _IN_WORDS = {cooldowns.RAISE: "raise the bid of", cooldowns.LOWER: "lower the bid of"}
 
@@ -38,7 +38,7 @@ def not_sold(fleet: Fleet) -> Iterator[Alert]:
 
 
 def price_rises(fleet: Fleet) -> Iterator[Alert]:
-    """Yield one alert for each pending rise on a lease of ours: a person may accept it, else the lease ends in time."""
+    """Yield one alert for each pending rise on a lease of ours. A person may accept it; otherwise the lease ends."""
     asked = {(rise.market, rise.instance_id): rise for view in fleet.markets.values() for rise in view.rises}
     for held in fleet.leases:
         rise = asked.get((held.market, held.instance_id))
@@ -54,7 +54,7 @@ def price_rises(fleet: Fleet) -> Iterator[Alert]:
 
 
 def refused(fleet: Fleet) -> Iterator[Alert]:
-    """Yield one alert for each lease whose orders its market does not take, or does not carry out, again and again."""
+    """Yield one alert for each kind of order on a lease that its market keeps refusing or does not carry out."""
     for held in fleet.leases:
         if held.state is LeaseState.RELEASING:
             yield from _unreleased(fleet, held)
@@ -63,9 +63,10 @@ def refused(fleet: Fleet) -> Iterator[Alert]:
 
 
 def _unreleased(fleet: Fleet, held: Lease) -> Iterator[Alert]:
-    """Yield an alert for a lease whose release has been due for long and that bills, or is listed as billing.
+    """Yield an alert for a lease whose release is long overdue and that bills, or is listed as billing.
 
-    A release that is confirmed bills nothing until the next listing: one that still shows the instance outranks it.
+    After a confirmed release the lease counts as billing nothing, but a later listing that still shows the instance
+    outranks that.
     """
     view = fleet.markets.get(held.market)
     row = view.instance(held.instance_id) if view is not None else None
@@ -85,20 +86,23 @@ def _unreleased(fleet: Fleet, held: Lease) -> Iterator[Alert]:
 
 
 def _untaken(fleet: Fleet, held: Lease) -> Iterator[Alert]:
-    """Yield an alert for each kind of order that is refused as no request the market takes."""
+    """Yield an alert for each kind of order that the market refuses as a request."""
     for tally in fleet.tallies:
         if (tally.counted, tally.of) != (Counted.UNTAKEN, held.lease_id) or tally.is_over(fleet.now):
             continue
         if tally.count < cooldowns.UNTAKEN_MOST or fleet.now - tally.since < REFUSED_FOR:
             continue
         if tally.since < held.state_since:
-            # It was refused in another state: whether it stopped or runs again, that order may be needed no more.
+            # The refusal was in another state of the lease. That order may no longer be needed.
             continue
         yield Alert(EventKind.ALERT_ORDER_REFUSED, f"{held.lease_id}@{tally.where}", _untaken_sentence(held, tally))
 
 
 def _untaken_sentence(held: Lease, tally: Tally) -> str:
-    """Return what an operator reads; a lease that works, or whose price alone is in question, is not to be given up."""
+    """Return the alert's sentence.
+
+    It does not advise to give up a lease that works or of which only the price is at stake.
+    """
     order = _IN_WORDS.get(tally.where, tally.where)
     refused = (
         f"{held.market} takes no order to {order} {held.lease_id} ({held.slot}) since {tally.since:%H:%M} UTC "

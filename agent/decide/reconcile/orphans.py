@@ -1,11 +1,12 @@
 """Instances of ours without a lease: adopt, hold or release them; foreign instances are never touched.
 
 Invariants:
-1. Ours is what carries our fleet id in its label, in the listing and in a look by its id; nothing else is ever named.
-2. Only an empty slot adopts, or one whose lease the market denies. A filled slot or an unknown workload holds: metered,
-   alerted, left to a person.
-3. What we released ourselves is released again.
-4. A verdict is found in every cycle until the ledger has it: none is lost when it could not be written.
+1. An instance is ours if its label has our fleet id, in the listing and in a look by its id. No other instance is acted
+   on.
+2. Only an empty slot adopts an instance, or a slot whose lease the market denies. If the slot is filled or the workload
+   unknown, the instance is held: metered, with an alert, and left to a person.
+3. An instance that we released ourselves is released again.
+4. Every cycle finds a verdict again until the ledger has it, so that none is lost when it could not be written.
 5. While the market neither lists nor denies the lease of a slot, another instance with its label waits for a verdict.
 """
 
@@ -26,9 +27,10 @@ from agent.domain.slot import Slot
 from agent.domain.work.workload import Workload
 
 UNSEEN = Label("", Slot("", 0), "")
-"""For an instance that no request by its id has shown in this cycle."""
+"""The label of an instance that no look by its id has shown in this cycle."""
 LOOKS = 2
-"""An orphan is believed on the second look: a stale listing may show an instance that was just released."""
+"""The number of looks after which an orphan is believed: a stale listing may show an instance that was just
+released."""
 TAKEN_BACK = frozenset({"host_gone", "contract_end", ownership.NEVER_OURS})
 """Ends that we did not order: if the instance is listed again, the lease goes on."""
 
@@ -46,7 +48,7 @@ def find(fleet: Fleet, view: MarketView, memory: Memory, held: list[Lease], sett
     """Return the verdicts on instances of ours without a lease; each cycle finds them again until they are recorded."""
     known = {lease.instance_id for lease in held}
     known |= {fact.lease.instance_id for fact in settled if isinstance(fact, IntentSettled) and fact.lease is not None}
-    # Its rent is in doubt again, and doubt finds the instance by the label of that rent.
+    # The rent of a disowned lease is in doubt again, and doubt finds the instance by the label of that rent.
     doubted = {fact.lease.intent_id for fact in settled if isinstance(fact, LeaseDisowned)}
     # While the ledger cannot be written, a rent stays `sent` although it is in doubt.
     doubted |= {intent.intent_id for intent in fleet.intents if intent.is_open and intent.kind is IntentKind.RENT}
@@ -81,18 +83,19 @@ def find(fleet: Fleet, view: MarketView, memory: Memory, held: list[Lease], sett
 
 
 def _is_gone(fleet: Fleet, held: Lease) -> bool:
-    """Return whether the market denies a lease now: if it lists another of the slot, that one took its place.
+    """Return whether the market denies a lease now. Another listed instance of the slot has then taken its place.
 
-    The ledger of a backup has the lease of then; what took its place is unknown to it.
+    A ledger restored from a backup has the old lease and does not know the instance that replaced it.
     """
     view = fleet.markets.get(held.market)
     return view is not None and view.is_fresh and held.is_proven and absence.is_denied(view, held.instance_id)
 
 
 def _undecided(fleet: Fleet, filling: list[Lease]) -> set[Slot]:
-    """Return the slots of leases that the market neither shows nor denies now: whether they are filled is not known.
+    """Return the slots of leases that the market neither shows nor denies now. Nobody knows whether they are filled.
 
-    A hold is final, and such a lease may end minutes later: its slot would be rented again beside what is held.
+    A hold is final, and such a lease may end minutes later. Then its slot would be rented again beside the held
+    instance.
     """
     views = fleet.markets
     return {lease.slot for lease in filling if lease.market in views and not _is_shown(views[lease.market], lease)}
@@ -105,7 +108,8 @@ def _is_shown(view: MarketView, lease: Lease) -> bool:
 def claimant(fleet: Fleet, place: Slot) -> str:
     """Return the id of a listed instance with the label of `place` that may still be adopted, or an empty text.
 
-    An empty slot rents nothing beside it: after a lost ledger, or a host thought gone, that would pay twice.
+    An empty slot does not rent beside such an instance: after a lost ledger, or with a host that seemed gone, that
+    would pay twice.
     """
     known = {lease.instance_id for lease in fleet.leases}
     for view in fleet.markets.values():
@@ -119,7 +123,7 @@ def claimant(fleet: Fleet, place: Slot) -> str:
 
 
 def _strayed(fleet: Fleet, row: Instance) -> InstanceFound:
-    """Return the verdict on an instance that we rented once, believed ended, and see again under another label."""
+    """Return the verdict on an instance that we believed ended and that is listed again under another label."""
     past = fleet.past_leases[row.instance_id]
     made = replace(lease_of(fleet, row, past.slot, None), proven_at=past.proven_at, estranged_since=fleet.now)
     sentence = (
@@ -143,7 +147,7 @@ def _judge(fleet: Fleet, row: Instance, label: Label, *, is_filled: bool) -> Ins
         sentence = (
             f"{name} carries our fleet id and an intent that this ledger never wrote: another daemon runs on this fleet"
         )
-        # It bills on our account: it is counted, and left to the other daemon or a person.
+        # It bills our account, so it is counted. The other daemon or a person must end it.
         return InstanceFound(row, "second_daemon", replace(made, is_held=True), sentence)
     work = fleet.workload(slot.workload)
     if work is not None and slot in work.places and not is_filled:
@@ -162,15 +166,15 @@ def _why_held(work: Workload | None, slot: Slot) -> str:
 def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> Lease:
     """Return the lease of an instance of ours, metered from its creation or from the end of its last lease.
 
-    It has failed where the row and a look by its id agree that it is not what the intent asked for. Where the row alone
-    says so the lease is as asked: one wrong answer ends nothing, and it is read back again.
+    The lease has failed if the row and a look by its id agree that the instance differs from the intent. If only the
+    row differs, the lease keeps the ordered terms and is read back again: one wrong answer ends nothing.
     """
     created: datetime = row.created_at or (intent.sent_at if intent else None) or fleet.now
     differs, is_sure = _difference(fleet, row, intent)
     ended = fleet.past_leases.get(row.instance_id)
     past = _of_this(ended, created)
     agreed = _agreed(fleet, row, slot, intent, past)
-    # A sure difference ends it at once; it counts as listed unless the rate is absurd.
+    # A sure difference ends the lease at once. It counts at the listed rate unless that is absurd.
     is_on_other_terms = is_sure and intent is not None and intent.tenure not in {None, row.tenure}
     is_believed = is_on_other_terms or ((is_sure or not differs) and _is_likely(row, agreed, is_sure=is_sure))
     since = min(max(ended.accrued_until, created) if ended else created, fleet.now)
@@ -210,7 +214,7 @@ def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> 
 
 
 def _continued(made: Lease, past: Lease) -> Lease:
-    """Return the lease of an instance with what the lease that ended knew of it: it may hold hours of work."""
+    """Return the new lease with the history of the instance's ended lease, since it may hold hours of work."""
     return replace(
         made,
         has_run=past.has_run,
@@ -222,24 +226,24 @@ def _continued(made: Lease, past: Lease) -> Lease:
 
 
 def _read_back(fleet: Fleet, made: Lease, row: Instance) -> Lease:
-    """Return the lease, with the time of the listing where that shows it as asked: what differs later has changed."""
+    """Return the lease as read back if the listing shows it as ordered: a later difference is a change."""
     view = fleet.markets.get(row.market)
     is_shown = readback.is_readable(row) and not readback.difference(readback.of_lease(made), row)
     return replace(made, read_back_at=view.listed_at) if view is not None and is_shown else made
 
 
 def _is_likely(row: Instance, agreed: UsdPerHour, *, is_sure: bool) -> bool:
-    """Return whether a row's rate is no absurd rise over what was agreed."""
+    """Return whether a row's rate is a likely one, not an absurd rise over the agreed rate."""
     return row.gpu_rate <= agreed.scaled(agreed_rate.QUICK_RISE if is_sure else agreed_rate.MOST_RISE)
 
 
 def _of_this(ended: Lease | None, created: datetime) -> Lease | None:
-    """Return the last lease, unless it ended before the instance was made: a reply had only named this id."""
+    """Return the ended lease, or None if it ended before the instance was made: then a reply had only named its id."""
     return ended if ended is not None and created <= (ended.ended_at or ended.accrued_until) else None
 
 
 def _difference(fleet: Fleet, row: Instance, intent: Intent | None) -> tuple[str, bool]:
-    """Return how a row differs from the order, and whether a request for the id shows a difference too."""
+    """Return how a row differs from the order, and whether a look by its id also shows a difference."""
     if intent is None:
         return "", False
     asked, view = readback.of_intent(intent), fleet.markets.get(row.market)
@@ -257,8 +261,8 @@ def _as_asked(made: Lease, intent: Intent) -> Lease:
 def _agreed(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None, past: Lease | None) -> UsdPerHour:
     """Return the agreed rate of an adopted instance's GPUs.
 
-    What no record of ours tells is as listed, up to the price of the workload: no daemon of this fleet rents for more,
-    and a higher price is doubted until a look by id agrees (rule 21).
+    Without a record of ours it is the listed rate, up to the price of the workload: no daemon of this fleet rents for
+    more. A higher price is doubted until a look by id agrees (rule 21).
     """
     if past is not None:
         return past.agreed

@@ -1,4 +1,4 @@
-"""What the loss of a lease shows of other renters: an on-demand renter, or the bid of a rival."""
+"""Evidence about other renters from the loss of a lease: an on-demand renter, or the bid of a rival."""
 
 from agent.decide.facts import LeaseChanged
 from agent.decide.reconcile import cause
@@ -10,19 +10,19 @@ from agent.domain.record.event_kind import EventKind
 
 
 def is_displaced(fact: LeaseChanged) -> bool:
-    """Return whether an on-demand renter took an interruptible lease that ran."""
+    """Return whether an on-demand renter displaced a running interruptible lease."""
     return _is_lost_bid(fact) and fact.cause is Cause.DISPLACED
 
 
 def told(fact: LeaseChanged) -> Outbids:
-    """Return the bid that won over ours; nothing without a known price and the host's own floor."""
+    """Return the bid that won over ours; empty counts without a known price and the host's own floor."""
     held, evidence = fact.before, fact.evidence
     if not _is_lost_bid(fact) or fact.cause is not Cause.OUTBID or evidence is None or evidence.floor is None:
         return NONE_TOLD
     floor = held.host_floor
     if floor is None or floor <= FREE:
         return NONE_TOLD
-    # Evidence has the highest amount that a price in cents may mean; the law needs the middle.
+    # The evidence has the highest amount that a price in cents may mean, and the law of rivals needs the middle.
     price = evidence.floor - cause.INBOX_ROUNDING if evidence.rule == cause.INBOX else evidence.floor
     return Outbids.one(held.gpu_rate.micros / floor.micros - 1.0, price.micros / floor.micros - 1.0)
 

@@ -1,4 +1,4 @@
-"""What a lease becomes after a confirmed write; each function is pure and dates the change at `now`."""
+"""Leases after a confirmed write. Each function is pure and dates the change at `now`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,9 +24,10 @@ class Outcome:
 
 
 def rented(intent: Intent, decision: Rent, instance_id: str, now: datetime, *, is_leftover: bool = False) -> Outcome:
-    """Return the lease of a fresh rent; a leftover, the stopped instance of a refused bid, is to be released.
+    """Return the lease of a fresh rent. A leftover (the stopped instance of a refused bid) is to be released.
 
-    It counts from when the order left: the market may have billed since, however late its answer came.
+    The lease counts from the time at which the order was sent: the market may have billed since then, however late it
+    answered.
     """
     offer = decision.offer
     now = min(intent.sent_at or now, now)
@@ -72,9 +73,9 @@ def written(
     is_accepted: bool = True,
     ends: Sequence[meter.Turn] = (),
 ) -> Outcome:
-    """Return what a lease becomes after a confirmed write on it; a resume may only be queued.
+    """Return a lease after a confirmed write on it. A resume may only be queued.
 
-    `ends` are the turns of the billing, up to `now`, of what is paused or released.
+    `ends` are the turns of the billing, up to `now`, of a lease that is paused or released.
     """
     if isinstance(decision, Rebid):
         return _rebid(decision, now, phases.Promise(checkpoint, ready))
@@ -88,7 +89,7 @@ def written(
 def _accrued(
     held: Lease, now: datetime, promised: phases.Promise, ran: phases.Ran, ends: Sequence[meter.Turn] = ()
 ) -> tuple[meter.Charge, ...]:
-    """Return the cost of a lease up to our own write on it: nothing is lost when we stop it ourselves."""
+    """Return the cost of a lease up to our own write on it. A stop of our own loses no work."""
     return (*meter.accrue(held, now, ends), *phases.charges(phases.split(held, now, ends, promised, ran)))
 
 
@@ -142,8 +143,8 @@ def _stopped(decision: Pause | Release, now: datetime, promised: phases.Promise,
     after = replace(
         held,
         state=LeaseState.RELEASING if is_leaving else LeaseState.PAUSED,
-        # The time since the loss decides the worth of waiting; our own pause does not begin it again. Nor does a
-        # repeated release: the first order tells for how long the market has not carried it out.
+        # The time since the loss decides the worth of waiting, so our own pause does not restart it. Nor does a
+        # repeated release: the first order shows for how long the market has not carried it out.
         state_since=held.state_since if was_leaving or (held.state is LeaseState.PAUSED and not is_release) else now,
         bills=Bills.NOTHING if is_release else Bills.DISK,
         paused_by_us=not is_release or held.paused_by_us,

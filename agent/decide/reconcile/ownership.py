@@ -1,11 +1,11 @@
-"""The owner of an instance: a lease may be written to only after two answers have shown our label on it.
+"""Ownership of an instance: a lease may be written to only after two answers have shown our label on it.
 
 Invariants (rule 18):
 1. A lease is proven by two answers with its label, one of them a look by its id: the listing and a look, or two looks
    in two cycles.
-2. An id that only a reply named is given up when two answers deny it, or when the label of that rent is on another
-   instance: the lease ends as never ours, and its rent is in doubt again.
-3. A proven lease whose label is another or missing is still metered, and only a person or a hard cap ends it.
+2. An id that only a reply named is given up when two answers deny it, or when another instance has the label of that
+   rent. Then the lease ends as never ours, and its rent is in doubt again.
+3. A proven lease whose label changed or is missing is still metered. Only a person or a hard cap ends it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,20 +20,20 @@ from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease
 
 NEVER_OURS = "never_ours"
-"""The end reason of a lease whose instance, from a reply, turned out to be somebody else's."""
+"""The end reason of a lease whose instance was named by a reply and proved to be somebody else's."""
 
 PROOF = 2
-"""This many answers with our label, one of them to a request for the id, prove that an instance is ours."""
+"""This many answers with our label, one of them a look by id, prove that an instance is ours."""
 Place = tuple[str, str]
 """A market and the id of an instance there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ownership:
-    """The leases as their labels show them, the changes, and the instances that need a request by their id.
+    """The leases by their labels, the changes, and the instances that need a look by their id.
 
-    `looks` counts, by lease, the cycles in which a look showed the label; `undecided` are leases whose instance never
-    showed a label of theirs to a look: its row is no evidence about them.
+    `looks` counts, by lease, the cycles in which a look by id showed the label. `undecided` are leases whose label no
+    look has shown on their instance, so that its row is no evidence about them.
     """
 
     leases: tuple[Lease, ...]
@@ -51,7 +51,10 @@ def is_label_of(label: Label | None, held: Lease, fleet_id: str) -> bool:
 
 
 def why_untouched(held: Lease, *, is_ordered: bool = False) -> str:
-    """Return why nothing is written to a lease, or an empty text; `is_ordered` by a person or a hard cap."""
+    """Return why nothing is written to a lease, or an empty text.
+
+    `is_ordered`: a person or a hard cap ordered the write.
+    """
     if not held.is_proven:
         return f"the market has not shown our label on instance {held.instance_id} twice yet: nothing is written to it"
     if held.is_estranged and not is_ordered:
@@ -63,24 +66,24 @@ def why_untouched(held: Lease, *, is_ordered: bool = False) -> str:
 
 
 def was_proven(past: Lease | None) -> bool:
-    """Return whether an instance of an ended lease was proven ours: it may be listed again."""
+    """Return whether an instance of an ended lease was proven ours, so that it may be listed again."""
     return past is not None and past.is_proven and past.end_reason != NEVER_OURS
 
 
 def proven(fleet: Fleet, view: MarketView, made: Lease) -> Lease:
-    """Return a lease from a listed label; it is proven if a request for its id also showed that label in this cycle."""
+    """Return a lease with a listed label, proven if a look by its id also showed that label in this cycle."""
     is_shown = is_label_of(view.looks.get(made.instance_id), made, fleet.fleet_id)
     return replace(made, proven_at=fleet.now) if is_shown else made
 
 
 def unseen(view: MarketView, settled: Iterable[Fact]) -> set[Place]:
-    """Return the instances of leases that doubt has just opened and that no request by id has shown."""
+    """Return the instances of leases that doubt has just opened and that no look by id has shown."""
     made = (fact.lease for fact in settled if isinstance(fact, IntentSettled) and fact.lease is not None)
     return {(view.market, lease.instance_id) for lease in made if not lease.is_proven}
 
 
 def settle(fleet: Fleet, memory: Memory) -> Ownership:
-    """Return which leases are proven, estranged or never were ours, by this cycle's answers."""
+    """Return the leases that are proven, estranged or never were ours, by this cycle's answers."""
     leases: list[Lease] = []
     facts: list[Fact] = []
     looks: dict[str, int] = {}
@@ -101,7 +104,7 @@ def settle(fleet: Fleet, memory: Memory) -> Ownership:
         facts += told
         leases += [after] if after is not None else []
         if after is not None and after.is_proven:
-            # While the ledger cannot record the proof, it still counts as given.
+            # The proof still counts while the ledger cannot record it.
             looks[held.lease_id] = PROOF
         elif after is not None:
             to_look.add((held.market, held.instance_id))
@@ -111,7 +114,7 @@ def settle(fleet: Fleet, memory: Memory) -> Ownership:
 
 
 def _watched(fleet: Fleet, view: MarketView, held: Lease) -> tuple[Lease, list[Fact]]:
-    """Return a proven lease with since when its label is not ours, and the alert that lasts as long."""
+    """Return a proven lease with the time since its label is not ours, and the alert while that lasts."""
     if not view.is_fresh or view.instance(held.instance_id) is None:
         return held, []
     if is_label_of(view.labels.get(held.instance_id), held, fleet.fleet_id):
@@ -136,7 +139,7 @@ def _looks(fleet: Fleet, view: MarketView, memory: Memory, held: Lease) -> int:
 
 
 def _judged(fleet: Fleet, view: MarketView, held: Lease, looks: int) -> tuple[Lease | None, list[Fact]]:
-    """Return an unproven lease after this cycle's answers, None if it never was ours."""
+    """Return an unproven lease after this cycle's answers, or None if it never was ours."""
     is_listed = _is_listed(view, held) and is_label_of(view.labels.get(held.instance_id), held, fleet.fleet_id)
     if looks + is_listed >= PROOF and looks:
         after = replace(held, proven_at=fleet.now)
@@ -154,14 +157,14 @@ def _judged(fleet: Fleet, view: MarketView, held: Lease, looks: int) -> tuple[Le
 def disowned(held: Lease, why: str, charges: tuple[meter.Charge, ...] = ()) -> list[Fact]:
     """Return the fact that a lease never was ours: the reply to its rent named a foreign instance, or none.
 
-    `charges` are what it counts all the same, metered up to its `accrued_until`.
+    `charges` count all the same, metered up to its `accrued_until`.
     """
     sentence = f"{held.market} named {held.instance_id} as what we rented, but {why}: nothing is written to it"
     return [LeaseDisowned(held, sentence, charges), Alert(EventKind.ALERT_WRONG_INSTANCE, held.lease_id, sentence)]
 
 
 def _is_listed(view: MarketView, held: Lease) -> bool:
-    """Return whether a fresh listing has its instance, and not only a request by its id."""
+    """Return whether a fresh listing has its instance, and not only a look by its id."""
     is_unlisted = view.instance(held.instance_id) is None or held.instance_id in view.unlisted_ids
     return view.is_fresh and not is_unlisted
 

@@ -1,4 +1,4 @@
-"""The memory of reconcile between cycles; a restart forgets it and looks again, which is the safe side."""
+"""The memory of reconcile between cycles. A restart forgets it and looks again, which is the safe side."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,9 +9,9 @@ from agent.domain.record.lease import LeaseState
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """A lease seen once in a wrong state, or on other terms than ordered, which `differs` names.
+    """A lease seen once in a wrong state, or on terms that differ from its order as `differs` says.
 
-    `previous` is when it was last seen as it should be.
+    `previous` is when the lease was last seen as it should be.
     """
 
     state: LeaseState

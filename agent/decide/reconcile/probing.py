@@ -16,9 +16,9 @@ from agent.domain.work.workload import WorkloadKind
 class Target:
     """One instance to probe. `ready` is empty once it is known to be ready; `since` is when its state began.
 
-    `place` is where its port answers, as HOST:PORT, and empty while nobody knows; `progress_place` where the page of
-    its progress does. `is_over` tells that the container of a batch ended: its log is read once more, at once, for what
-    it says of the end. `is_silent` tells that a guard should speak for it and never has.
+    `place` is the address of its port as HOST:PORT, empty while unknown; `progress_place` is that of its progress page.
+    `is_over`: the container of a batch ended, so its log is read once more, at once, for the reason. `is_silent`: a
+    guard should report for it and never has.
     """
 
     instance_id: str
@@ -33,7 +33,7 @@ class Target:
 
     @property
     def needs_log(self) -> bool:
-        """Whether its log must be read, which costs the market more than a probe of a port."""
+        """Whether its log must be read, which costs the market more than the probe of a port."""
         tells = self.deadline is not None and self.deadline.sign is ProgressSign.LOG
         asks = self.ready.sign is ReadySign.LOG or self.is_silent
         return bool(self.done_line) or self.is_over or asks or tells
@@ -64,7 +64,7 @@ def targets(fleet: Fleet, market: str) -> tuple[Target, ...]:
 def may_log(held: Lease) -> bool:
     """Return whether a lease has a container whose log may report on its work.
 
-    One that ran may be starting at every look: RunPod starts an ended container again and again.
+    A lease that ran may look like starting at every look: RunPod restarts an ended container again and again.
     """
     return held.state in {LeaseState.RUNNING, LeaseState.EXITED} or (held.state is LeaseState.STARTING and held.has_run)
 

@@ -1,6 +1,6 @@
-"""The readback of a rent: whether the market made what was ordered. The answer to the order does not say that.
+"""The readback of a rent: whether the instance is as ordered. The answer to the order does not say that.
 
-A price that gets lost on the way rents on demand at full price; only the instance's own record shows it.
+An order that loses its price on the way rents on demand at full price. Only the instance's own record shows that.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
 
 PREFIX = "mismatch: "
-"""The beginning of the end reason of a lease that differs from its order."""
+"""The first word of the end reason of a lease that differs from its order."""
 PRICE_STEP = money.per_hour("0.0001")
 """Markets keep a price to four decimals and round it up."""
 DISK_STEP_GB = 1.0
@@ -24,7 +24,7 @@ DISK_STEP_GB = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The terms of a rent's order; None and 0 mean that a term is not known any more."""
+    """The terms of a rent's order. None and 0 mean that a term is no longer known."""
 
     tenure: Tenure | None
     host_id: str
@@ -33,8 +33,8 @@ class Asked:
 
 
 def of_lease(held: Lease) -> Asked:
-    """Return the terms of a lease's order; they hold until the lease takes over fields of the instance."""
-    # A lease with an unreadable price was opened at zero.
+    """Return the terms of a lease's order. They are valid until the lease takes over fields of the instance."""
+    # A lease whose price was unreadable was opened at zero.
     return Asked(held.tenure, held.host_id, held.gpu_rate if held.gpu_rate.micros else None, held.disk_gb)
 
 

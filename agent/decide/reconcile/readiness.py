@@ -1,8 +1,8 @@
 """Whether a running lease is of use: ready in time, its GPUs busy, and its addresses.
 
 Invariants:
-1. Nothing is concluded from a probe that was not made; only time that passed without a good one makes a lease bad.
-2. A lease that was ever ready may hold work: it is not given up for a probe.
+1. A probe that was not made proves nothing. Only time without a good probe makes a lease bad.
+2. A lease that was once ready may hold work, so it is not given up for a probe.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from agent.domain.work import usefulness
 from agent.domain.work.workload import Workload
 
 IDLE_BELOW = 5.0
-"""Per cent of GPU use below which a GPU does nothing: a display or a stray process uses a few. Assumed."""
+"""Per cent of GPU use below which a GPU is idle: a display or a stray process uses a few per cent. Assumed."""
 NOT_READY = "not_ready"
 
 
@@ -48,7 +48,7 @@ def seen(
 
 
 def _reached(held: Lease, row: Instance) -> Lease:
-    """The last addresses are kept while it is paused: a person may want to look."""
+    """Return the lease with its addresses. The last ones are kept while it is paused, for a person."""
     if (row.address or held.ssh_address) == held.ssh_address and (row.ports or held.ports) == held.ports:
         return held
     return replace(held, ssh_address=row.address or held.ssh_address, ports=row.ports or held.ports)

@@ -2,10 +2,10 @@
 
 Invariants:
 1. A view that is not fresh yields nothing: ignorance is never an interruption.
-2. A loss needs two looks: the first makes a suspicion, the second a fact. The suspicion stays until the ledger has the
-   loss: a fact that is not recorded, as that of a cycle which looks twice, is found again (rule 19).
+2. A loss needs two looks: the first makes a suspicion, the second a fact. The suspicion is kept until the ledger has
+   the loss, so that an unrecorded fact, as in a cycle that looks twice, is found again (rule 19).
 3. A lease is gone only when the market denies it by its own code with a proven key, and complete listings at least
-   `GONE_AFTER` apart lack it. Several vanishing at once are the market's fault, not theirs.
+   `GONE_AFTER` apart lack it. Several leases that vanish at once are a fault of the market.
 4. An unchanged world yields no fact but the periodic metering.
 """
 
@@ -50,13 +50,13 @@ from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import Bills, Lease, LeaseState
 
 METER_EVERY = timedelta(minutes=5)
-"""The most unmetered cost that a crash may leave to count again from the listing."""
+"""How often a lease is metered, so that a crash leaves little to count again from the listing."""
 PASSING = frozenset({workload_end.FAST_EXIT, guard_switch.SWITCHED})
-"""End reasons of leases that may run again, and are over when they do."""
+"""End reasons of leases that may run again; a new run clears them."""
 SAME_END = timedelta(minutes=1)
-"""A host that leaves the market later or earlier than recorded by more counts at once: a move may hang on it."""
+"""An end date of a host that differs by more than this is updated at once: a move may depend on it."""
 METER_TRAFFIC = money.usd("0.002")
-"""Traffic is metered sooner at this cost: an image is pulled within minutes and may cost an hour's rent."""
+"""Traffic that costs this much is metered at once: an image is pulled within minutes and may cost an hour's rent."""
 
 STATES = {
     InstanceState.PENDING: LeaseState.STARTING,
@@ -74,7 +74,7 @@ LIVE = frozenset({LeaseState.RUNNING, LeaseState.STARTING})
 class Reconciliation:
     """Facts, the memory for the next cycle, leases that need a second look, and markets at fault.
 
-    `to_look` are instances whose label has to be seen by their own id before anything may be written to them.
+    `to_look` are instances that need a look by id at their label before anything may be written to them.
     """
 
     facts: tuple[Fact, ...]
@@ -157,7 +157,7 @@ def _market(
 
 
 def _to_probe(held: list[Lease], lacking: list[Lease], suspects: frozenset[str]) -> frozenset[str]:
-    """Return the instances to ask for by id: two endpoints are rarely wrong in the same way."""
+    """Return the instances to look at by id, since two endpoints are rarely wrong in the same way."""
     return frozenset(lease.instance_id for lease in held if lease in lacking or lease.lease_id in suspects)
 
 
@@ -181,7 +181,7 @@ def _present(
         return _mismatched(fleet, view, held, row, seen, listed_at, differs), doubted
     fact, suspicion = _seen(fleet, view, doubted, rated, (previous, listed_at))
     if fact is None:
-        # A rise is believed together with the fact that meters it.
+        # A rise is believed only together with the fact that meters it.
         is_kept = rated.lease == held or rated.rise is not None
         fact = None if is_kept else LeaseChanged(held, rated.lease, None)
     else:
@@ -199,7 +199,7 @@ def _with_rise(fact: LeaseChanged | None, rise: agreed_rate.Rise | None) -> Leas
 
 
 def _standing(doubted: Suspicion | None, held: Lease) -> Suspicion | None:
-    """Return a suspicion of the lease as it is: one that an order has answered since is of an earlier run."""
+    """Return the suspicion if it is still about the lease's present state, else None."""
     return doubted if doubted is not None and held.state_since <= doubted.seen_at else None
 
 
@@ -225,15 +225,15 @@ def _seen(
 def _unread(
     fleet: Fleet, view: MarketView, held: Lease, row: Instance, between: tuple[datetime, datetime]
 ) -> LeaseChanged | None:
-    """An unreadable state is no interruption and no start, but a lease that paid for no GPUs may pay now."""
+    """Return the change by an unreadable state: no interruption and no start, but unpaid GPUs may be paid now."""
     is_counted = held.bills is Bills.GPU_AND_DISK or held.state is LeaseState.RELEASING
     return None if is_counted else _updated(fleet, view, held, row, held.state, between)
 
 
 def _is_fresh_rent(fleet: Fleet, held: Lease) -> bool:
-    """Return whether a lease is still to be read back: not after it ran or was rebid, since its order is then unknown.
+    """Return whether a lease must still be read back: not after it ran or was rebid, since its order is then unknown.
 
-    What was once listed as ordered was ordered so: a price that is higher later has risen (rule 21).
+    Nor is a lease read back again that was once listed as ordered: a later, higher price has risen (rule 21).
     """
     is_rebid = any(intent.lease_id == held.lease_id and intent.kind is IntentKind.REBID for intent in fleet.intents)
     is_starting = held.state is LeaseState.STARTING and not held.has_run and held.read_back_at is None
@@ -243,10 +243,10 @@ def _is_fresh_rent(fleet: Fleet, held: Lease) -> bool:
 def _mismatched(
     fleet: Fleet, view: MarketView, held: Lease, row: Instance, target: LeaseState, listed_at: datetime, differs: str
 ) -> LeaseChanged:
-    """The lease as it really is, marked as unusable: it is released in this very cycle.
+    """Return the lease as it really is, marked as unusable; it is released in this very cycle.
 
-    What was rented on other terms costs what it costs. On the terms that were asked for an absurd price is doubted: the
-    lease counts at its own until the market has proven the other (rule 21).
+    A lease on other terms counts at its listed price. On the ordered terms an absurd price is doubted: the lease counts
+    at its own price until the market has proven the other (rule 21).
     """
     is_absurd = row.tenure is held.tenure and agreed_rate.is_absurd(held.agreed, row)
     row = msgspec.structs.replace(row, gpu_rate=held.gpu_rate) if is_absurd else row
@@ -310,7 +310,7 @@ def _updated(
         after = replace(after, interrupted_by=None, paused_by_us=False, has_run=True)
         after = replace(after, end_reason="" if held.end_reason in PASSING else held.end_reason)
     if after.run_since not in {None, held.run_since}:
-        # One that was only not listed for a while is still in the same stretch, with the same checkpoints.
+        # A lease that was only missing from listings is still in the same stretch, with the same checkpoints.
         after = replace(after, runs=held.runs + 1)
     return LeaseChanged(held, after, kind, charges)
 
@@ -329,7 +329,7 @@ def _kind(held: Lease, target: LeaseState) -> EventKind | None:
 
 
 def _bills(held: Lease, row: Instance) -> Bills:
-    """Return what a row bills; a lease that bills nothing counts as released, which a silent host's must not."""
+    """Return the billing by a row; an unconfirmed release on a silent host bills its disk, or it counts as done."""
     if row.bills_gpu:
         return Bills.GPU_AND_DISK
     if row.state is InstanceState.OFFLINE:
@@ -341,9 +341,9 @@ def _bills(held: Lease, row: Instance) -> Bills:
 def _metered(
     fleet: Fleet, view: MarketView, held: Lease, row: Instance, target: LeaseState, between: tuple[datetime, datetime]
 ) -> tuple[Lease, tuple[meter.Charge, ...]]:
-    """Return the lease as the row shows it, and its cost up to now, with its turns dated as well as possible."""
+    """Return the lease by the row, and its cost up to now, with its turns dated as well as possible."""
     bills = _bills(held, row)
-    # The row is as of the listing: the next listing reads the market's record of the time since then.
+    # The row shows the time of the listing; the next listing reads the market's record since then.
     until = max(held.accrued_until, min(view.listed_at or fleet.now, fleet.now))
     is_stopped, ends_at = STATES.get(row.state, target) not in LIVE, row.ends_at or held.ends_at
     change = turns.turned(held, view, bills, between, until, is_stopped=is_stopped, ends_at=ends_at)
@@ -355,7 +355,7 @@ def _metered(
         charges.append(meter.Charge(held.lease_id, until.date(), traffic=paid))
     runs = row.state is InstanceState.RUNNING
     is_lost = not held.paused_by_us and held.state is not LeaseState.RELEASING
-    # What stopped and runs again by now, seen by nobody, is another stretch of running.
+    # If the lease stopped and started again between two looks, this is another stretch of running.
     has_stopped = any(turn is not Bills.GPU_AND_DISK for _, turn in change.turns)
     goes_on = runs and not has_stopped
     work, kept_at = fleet.workload(held.slot.workload), kept_work.kept_at(fleet, held)

@@ -1,13 +1,13 @@
-"""When the billing of a lease changed: by the market's own record, else on the side that counts more.
+"""When the billing of a lease changed: by the market's own record, else at the time that counts more.
 
 Invariants:
-1. Without a record, GPUs count from the look before the one that showed them billed, and up to the look that showed
-   them no longer billed; what the record tells in the same cycle takes the place of that.
-2. The state of the lease turns halfway between the two looks, so that the lengths of starts and stays are learned
-   without that bias.
-3. A start under way of which no later look or record says more counts as having happened right after the last look:
-   what was lost while the record could not be read is such a start too. So is the return of a silent host whose
-   instance is gone, or has stopped at the end of its contract: no record tells of either.
+1. Without a record, GPUs count from the look before the one that showed them billed, up to the look that showed them no
+   longer billed. A record in the same cycle replaces that.
+2. The state of the lease changes halfway between the two looks, so that the learned lengths of starts and stays have no
+   such bias.
+3. A start under way that no later look or record shows counts as done right after the last look. This includes a lease
+   that was lost while the record could not be read. It includes the return of a silent host whose instance is gone or
+   stopped at the end of its contract: no record shows either.
 """
 
 from collections.abc import Iterable
@@ -33,9 +33,9 @@ BILLED_AFTER = {
     MarketEventKind.STARTED: Bills.GPU_AND_DISK,
     MarketEventKind.RESUMED: Bills.GPU_AND_DISK,
 }
-"""What a lease bills after an event of the market's record, by the kind of the event."""
+"""The billing of a lease after an event of the market's record, by the kind of the event."""
 LEFTOVER = "bid_too_low"
-"""The end reason of the stopped instance that a refused bid left."""
+"""The end reason of a leftover: the stopped instance of a refused bid."""
 _BILLS_MORE = (Bills.NOTHING, Bills.DISK, Bills.GPU_AND_DISK)
 
 
@@ -56,7 +56,7 @@ class Look:
 
 
 def looks(fleet: Fleet, memory: Memory) -> dict[str, Look]:
-    """Return the last look at each lease, by its id; a suspicion of that look is not in the ledger yet."""
+    """Return the last look at each lease, by its id. A look that gave an unrecorded suspicion does not count."""
     found: dict[str, Look] = {}
     for held in fleet.leases:
         doubted, view = memory.suspicions.get(held.lease_id), fleet.markets.get(held.market)
@@ -68,7 +68,7 @@ def looks(fleet: Fleet, memory: Memory) -> dict[str, Look]:
 
 
 def wants_record(facts: Iterable[Fact]) -> bool:
-    """Return whether the market's record may date a change: a lease lost while loading may have run before.
+    """Return whether the market's record may date a change. A lease lost while loading may have run before.
 
     A missing lease that is listed again may have stopped and started meanwhile.
     """
@@ -78,7 +78,7 @@ def wants_record(facts: Iterable[Fact]) -> bool:
 
 
 def recorded(held: Lease, events: Iterable[MarketEvent], until: datetime) -> list[meter.Turn]:
-    """Return the turns in the market's record of time that is not metered yet, oldest first."""
+    """Return the turns in the market's record during time that is not metered yet, oldest first."""
     return [
         (event.at, BILLED_AFTER[event.kind])
         for event in sorted(events, key=lambda event: event.at)
@@ -97,7 +97,7 @@ def to_the_end(held: Lease, look: Look, until: datetime) -> list[meter.Turn]:
 
 
 def as_shown(view: MarketView, row: Instance) -> MarketView:
-    """Return a view without the last start in the record of an instance that is loading: that start goes on."""
+    """Return a view without the last recorded start of an instance that is still loading, since that start goes on."""
     told = [event for event in view.events if event.instance_id == row.instance_id and event.kind in BILLED_AFTER]
     last = max(told, key=lambda event: event.at, default=None)
     is_loading = row.state in {InstanceState.PENDING, InstanceState.LOADING} and not row.bills_gpu
@@ -107,9 +107,9 @@ def as_shown(view: MarketView, row: Instance) -> MarketView:
 
 
 def _started_unrecorded(held: Lease, seen_at: datetime, found: list[meter.Turn]) -> list[meter.Turn]:
-    """Return the turns with a start that no record dates: an instance that stopped later ran before.
+    """Return the turns, with an unrecorded start added if the instance must have run before a recorded stop.
 
-    That is the return of a silent host, and the end of loading of what was given back.
+    Such a start is the return of a silent host, or the end of loading of an instance that was given back.
     """
     is_loading_again = held.state is LeaseState.STARTING and held.has_run and held.bills is Bills.DISK
     is_undated = held.bills is Bills.NOTHING or is_loading_again
@@ -121,17 +121,17 @@ def _started_unrecorded(held: Lease, seen_at: datetime, found: list[meter.Turn])
 
 
 def _is_starting(held: Lease) -> bool:
-    """Return whether a start may be under way: also if the lease is missing or released meanwhile."""
+    """Return whether a start may be under way, also if the lease is missing or being released meanwhile."""
     is_given_back = held.state is LeaseState.STARTING
     is_stopped = held.paused_by_us or held.has_failed or (held.interrupted_by is not None and not is_given_back)
-    # The leftover of a refused bid was never to start.
+    # The leftover of a refused bid never starts.
     is_stopped |= held.end_reason == LEFTOVER
     states = {LeaseState.STARTING, LeaseState.MISSING, LeaseState.RELEASING}
     return held.bills is Bills.DISK and held.state in states and not is_stopped
 
 
 def _is_silent(held: Lease) -> bool:
-    """Return whether the GPUs of a lease bill as soon as its host answers again: also if it is missing meanwhile."""
+    """Return whether the GPUs of a lease bill as soon as its host answers again, also if it is missing meanwhile."""
     is_stopped = held.paused_by_us or held.has_failed
     is_stopped |= held.interrupted_by not in {None, Cause.HOST_OFFLINE, Cause.CONTAINER_EXIT}
     return held.bills is Bills.NOTHING and held.state in {LeaseState.OFFLINE, LeaseState.MISSING} and not is_stopped
@@ -149,11 +149,11 @@ def turned(
 ) -> Turned:
     """Return the turns of a lease that bills `bills` now and was seen before and after the change, at `between`.
 
-    What was starting and `is_stopped` now may have run: where the record could not be read it counts as having run.
+    If the lease was starting and `is_stopped` now, it may have run; without a readable record it counts as having run.
     `ends_at` is the end of its contract.
     """
     found = _started_unrecorded(held, between[0], recorded(held, view.events, until))
-    # No record tells of what stops for want of credit, or with its contract.
+    # No record shows a stop for lack of credit or at the end of a contract.
     is_over = ends_at is not None and held.accrued_until < ends_at <= until
     is_untold = not view.is_record_read or (view.credit is not None and view.credit.micros <= 0) or is_over
     may_have_run = _is_starting(held) or (held.bills is Bills.NOTHING and bills is Bills.DISK)
@@ -161,7 +161,7 @@ def turned(
         found = [(max(between[0], held.accrued_until), Bills.GPU_AND_DISK)]
     before = found[-1][1] if found else held.bills
     if before is bills:
-        # A look of a clock that is behind is no earlier than what was metered.
+        # A look by a clock that is behind counts as no earlier than the last metering.
         return Turned(tuple(found), found[-1][0] if found else max(between[1], held.accrued_until))
     first = max(between[0], held.accrued_until, *(at for at, _ in found[-1:]))
     last = max(between[1], first)

@@ -1,7 +1,7 @@
-"""Rows of a listing with unreadable fields: our own records replace those fields.
+"""Rows of a listing with unreadable fields, which our own records replace.
 
-An instance exists although its price is missing or absurd. Its lease knows the price, and an order in doubt knows what
-was asked for. What neither knows stays zero, and the row goes on saying that it was not read.
+An instance exists even if its price is missing or absurd. Its lease has the price, and an order in doubt has the
+ordered terms. A field that neither has stays zero, and the row still says that it was not read.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
 
 TERMS = frozenset({"gpu_rate", "disk_rate", "disk_gb", "tenure", "host_id", "gpus"})
-"""The fields of a readback; a lease has the same names."""
+"""The fields of a readback; a lease has fields of the same names."""
 
 
 def filled(view: MarketView, leases: Sequence[Lease], intents: Mapping[str, Intent]) -> MarketView:

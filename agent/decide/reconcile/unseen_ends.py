@@ -1,8 +1,8 @@
-"""Ends that nobody saw because the lease came back: read from the market's own record, after a restart or a gap.
+"""Ends between two looks that were already over at the second one, read from the market's own record.
 
 Invariants:
-1. Only the record of the market makes such a change, and only in pairs that lead back to the state before: what the
-   listing itself shows is left to the usual two looks.
+1. Only the market's record makes such a change, and only in pairs that lead back to the state before. Changes that the
+   listing itself shows need the usual two looks.
 2. Each change is dated, metered and judged at the instant of its event, as if a listing had been taken then.
 """
 
@@ -19,7 +19,7 @@ from agent.domain.market.interruption import MarketEvent
 from agent.domain.record.lease import Bills, Lease, LeaseState
 
 Change = Callable[[Fleet, MarketView, Lease, Instance, LeaseState, tuple[datetime, datetime]], LeaseChanged | None]
-"""Makes the change of a lease to another state; the span is that of the two looks around the change."""
+"""A function that makes the change of a lease to another state; the span is between the two looks around the change."""
 _FOLLOWED = frozenset({LeaseState.RUNNING, LeaseState.STARTING, LeaseState.PAUSED, LeaseState.MISSING})
 _SHOWN = {
     Bills.GPU_AND_DISK: (InstanceState.RUNNING, LeaseState.RUNNING),
@@ -31,7 +31,7 @@ _SHOWN = {
 def changes(
     fleet: Fleet, view: MarketView, held: Lease, row: Instance, lost: Change, updated: Change
 ) -> tuple[LeaseChanged, ...]:
-    """Return what happened to a lease since it was last metered and is over again, oldest first."""
+    """Return the changes of a lease since it was last metered that were undone again, oldest first."""
     found: list[LeaseChanged] = []
     events = pairs(held, view, fleet.now)
     for event, until in zip(events, [*(event.at for event in events[1:]), fleet.now], strict=False):
@@ -73,7 +73,7 @@ def pairs(held: Lease, view: MarketView, now: datetime) -> list[MarketEvent]:
 
 
 def standing(facts: Iterable[Fact]) -> list[Fact]:
-    """Return the facts without those that a later fact of the same lease has undone: they mark no slot."""
+    """Return the facts except lease changes that a later fact of the same lease replaces, since those mark no slot."""
     kept = list(facts)
     last = {fact.after.lease_id: fact for fact in kept if isinstance(fact, LeaseChanged)}
     return [fact for fact in kept if not isinstance(fact, LeaseChanged) or last[fact.after.lease_id] is fact]

@@ -1,10 +1,10 @@
-"""The meaning of an end for its slot: done, held for a person, one more fast exit, or only a cooldown.
+"""The meaning of a lease's end for its slot: done, held for a person, one more fast exit, or only a cooldown.
 
 Invariants:
-1. A stop that nothing explains may be the work's own end or a person's hand: a batch is held, a service gets one move a
+1. An unexplained stop may be the work's own end or a person's action. A batch is held, and a service gets one move per
    cool-off.
-2. What fails on several hosts at once is not their fault: the workload is held, no host is blamed.
-3. Marks are holds, cooldowns and tallies in the ledger, and an operator may lift them; they cost nothing.
+2. A workload that fails on several hosts is held, and no host is blamed.
+3. Marks are holds, cooldowns and tallies in the ledger. They cost nothing, and an operator may lift them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,32 +28,33 @@ from agent.domain.record.tally import Counted, Tally
 from agent.domain.work.workload import Workload, WorkloadKind
 
 FAST = timedelta(minutes=3)
-"""A container that ends sooner after its first start has done nothing: that is the look of a wrong command."""
+"""A container that ends sooner after its first start has done nothing; its command is probably wrong."""
 FAST_EXIT = Counted.FAST_EXIT.value
 """The end reason of a lease whose container ended at once."""
 IMAGE_REFUSED, START_FAILED = "image_refused", "start_failed"
-"""Codes at the beginning of a failed start's end reason."""
+"""Codes that begin the end reason of a failed start."""
 FAST_EXITS_KEPT = timedelta(hours=12)
 FAILED_STARTS_KEPT = timedelta(hours=24)
 SETTLES = timedelta(seconds=90)
-"""A container that the host starts again does so within a minute (assumed): such an end does not count."""
+"""How long an end waits to be judged: a host restarts a container within a minute (assumed), and such an end does not
+count."""
 COOL_OFF = timedelta(minutes=10)
-"""A container that ended, or that somebody else stopped, is not started again sooner."""
+"""The least time before a container that ended, or that somebody else stopped, is started again."""
 LOG_PATIENCE = timedelta(minutes=3)
 """How long the end of a container waits for its log to be read."""
 
 _ONCE = frozenset({Word.HELD, Word.DONE, FAST_EXIT})
-"""Reported once while they last."""
+"""Marks that are reported once while they last."""
 NO_EVIDENCE = frozenset({Cause.EXTERNAL_STOP, Cause.UNKNOWN, Cause.CONTAINER_EXIT})
 HOST_TROUBLE = frozenset({Cause.HOST_OFFLINE, Cause.OUTBID, Cause.DISPLACED, Cause.OUT_OF_CREDIT})
 DENIAL = "no_such_instance"
 LOSSES = frozenset({EventKind.LEASE_INTERRUPTED, EventKind.LEASE_GONE})
 OF_A_SERVICE = LOSSES | {EventKind.LEASE_START_LOST}
-"""A batch is not held for a start that was stopped: it has not run, so that is not its end. It is a failed start."""
+"""Losses of a service. A batch whose start was stopped has not run, so it is not held: that is a failed start."""
 
 
 def marks(fleet: Fleet, facts: Iterable[Fact]) -> tuple[Marked, ...]:
-    """Return the meaning of this cycle's changes, with the counts so far, for slots and workloads."""
+    """Return the marks of slots and workloads for this cycle's changes, with the counts so far."""
     changes = [fact for fact in facts if isinstance(fact, LeaseChanged)]
     made = [mark for change in changes for mark in _of_change(fleet, change)]
     made += _of_batches(fleet, {change.after.lease_id: change.after for change in changes})
@@ -71,7 +72,7 @@ def failure(row: Instance) -> str:
 
 
 def is_blameless(end_reason: str) -> bool:
-    """Return whether its host is not to blame for an end: an image that no host can pull, an instant exit."""
+    """Return whether an end is not its host's fault: an image that no host can pull, or an instant exit."""
     return end_reason.startswith((IMAGE_REFUSED, FAST_EXIT))
 
 
@@ -92,7 +93,7 @@ def _of_change(fleet: Fleet, change: LeaseChanged) -> Iterator[Marked]:
 
 
 def failed_start(workload: str, lease_id: str, now: datetime, why: str) -> Tally:
-    """Return one more start of a workload that came to nothing."""
+    """Return the tally of one more failed start of a workload."""
     return Tally(Counted.FAILED_START, workload, now, now + FAILED_STARTS_KEPT, why, lease_id)
 
 
@@ -130,7 +131,7 @@ def _unexplained(fleet: Fleet, work: Workload, held: Lease, why: str) -> Iterato
 
 
 def _of_exit(fleet: Fleet, work: Workload, change: LeaseChanged) -> Iterator[Marked]:
-    """A container that ended right after its first start; the end of a batch is judged once it has settled."""
+    """Yield the marks of a container that ended; the end of a batch is judged only after it has settled."""
     if work.kind is not WorkloadKind.BATCH:
         yield from _of_end(fleet, work, change.after, is_fast=is_fast(change))
 
@@ -142,7 +143,7 @@ def _of_end(fleet: Fleet, work: Workload, held: Lease, *, is_fast: bool) -> Iter
     elif work.kind is not WorkloadKind.BATCH:
         return
     elif held.has_failed:
-        # Its release is due already.
+        # A release of this lease is due already.
         return
     elif unfinished := _unfinished(fleet, work, held):
         yield hold(fleet, held, slot, unfinished)
@@ -157,7 +158,7 @@ def _of_end(fleet: Fleet, work: Workload, held: Lease, *, is_fast: bool) -> Iter
 
 
 def _unfinished(fleet: Fleet, work: Workload, held: Lease) -> str:
-    """Return why an ended container is not done by the word of its guard, or nothing where no guard speaks."""
+    """Return why an ended container is not done by its guard's report, or nothing if no guard reports."""
     told = guard_end.of(fleet, held, work)
     return {
         guard_end.Word.FAILED: told.sentence,
@@ -167,7 +168,7 @@ def _unfinished(fleet: Fleet, work: Workload, held: Lease) -> str:
 
 
 def _doubt(fleet: Fleet, work: Workload, held: Lease) -> str:
-    """Return why its log is no word for an ended container that its work is done, or nothing."""
+    """Return why the log of an ended container does not prove that its work is done, or nothing."""
     if failure := _last_words(fleet, held):
         return f"its container ended, and its log says: {failure}"
     if guard_refusal.is_awaited(fleet, held, work) and not _ran_bare(fleet, held):
@@ -184,10 +185,10 @@ def _failed_at_once(fleet: Fleet, work: Workload, held: Lease, why: str) -> Mark
 
 
 def _of_batches(fleet: Fleet, changed: Mapping[str, Lease]) -> Iterator[Marked]:
-    """The results of batches: done by a line of the log while it runs, or by the end of its container.
+    """Yield the results of batches: done by a line of the log while it runs, or by the end of the container.
 
-    That end counts only once the ledger has it, since a log is read to its end from then on, and while a fresh listing
-    still shows it; `changed` are the leases that this listing changed.
+    The end of a container counts only once the ledger has it, since only then the log is read to its end, and only
+    while a fresh listing shows it. `changed` are the leases that this listing changed.
     """
     for held in fleet.leases:
         work = fleet.workload(held.slot.workload)
@@ -202,7 +203,7 @@ def _of_batches(fleet: Fleet, changed: Mapping[str, Lease]) -> Iterator[Marked]:
             yield done(fleet, held, "a line of its log")
         elif told.word is guard_end.Word.FAILED and held.state is not LeaseState.EXITED:
             if changed.get(held.lease_id, held).has_failed:
-                # It is given up for its host, which may be why its work failed.
+                # The lease is given up for its host, which may be the cause of the failure.
                 continue
             yield hold(fleet, held, holds.of_slot(held.slot), told.sentence)
         elif fleet.is_seen(held) and all(_is_over(fleet, each) for each in (held, changed.get(held.lease_id, held))):
@@ -214,7 +215,7 @@ def _is_over(fleet: Fleet, held: Lease) -> bool:
 
 
 def is_settling(fleet: Fleet, held: Lease) -> bool:
-    """Return whether the end of a batch's container is not judged yet: it may start again, and its log may say more."""
+    """Return whether the end of a batch's container is not judged yet: it may start again, or its log may say more."""
     work = fleet.workload(held.slot.workload)
     if work is None or work.kind is not WorkloadKind.BATCH or held.state is not LeaseState.EXITED:
         return False
@@ -247,7 +248,7 @@ def _is_told_by_log(work: Workload) -> bool:
 
 
 def is_fast(change: LeaseChanged) -> bool:
-    """Return whether a container ended right after its first start; later its disk may have work."""
+    """Return whether a container ended right after its first start. After later starts its disk may have work."""
     before, after = change.before, change.after
     if change.cause is not Cause.CONTAINER_EXIT or before.was_ready or before.run_since is None:
         return False
@@ -275,7 +276,7 @@ def done(fleet: Fleet, held: Lease, why: str) -> Marked:
 
 
 def _over_budget(fleet: Fleet, standing: Iterable[Rest]) -> Iterator[Marked]:
-    """Hold workloads that fail everywhere, counted over this cycle's marks and the earlier ones."""
+    """Yield the holds of workloads that fail everywhere, counted over this cycle's marks and the earlier ones."""
     known = tuple(standing)
     tallies = {(rest.counted, rest.of, rest.where) for rest in known if isinstance(rest, Tally)}
     held = {rest.target for rest in known if isinstance(rest, OperatorHold) and rest.word is Word.HELD}
@@ -298,5 +299,5 @@ def _count(tallies: Iterable[tuple[Counted, str, str]], counted: Counted, work: 
 
 
 def is_avoided(work: Workload, host: HostKey, in_force: cooldowns.InForce) -> bool:
-    """Return whether this workload ended at once on a host: another host tells more, and the host is not to blame."""
+    """Return whether this workload ended at once on a host, so that another host is tried; the host is not blamed."""
     return (Counted.FAST_EXIT, work.name, str(host)) in in_force.tallies

@@ -1,1 +1,1 @@
-"""What the guards of leases say, and what follows from it."""
+"""Reports of the guards of leases, and the facts that follow from them."""

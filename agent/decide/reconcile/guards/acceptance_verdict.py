@@ -1,10 +1,10 @@
-"""Hosts that are not what was rented, by the check of the guard at the start: a failed start, or an alert.
+"""Hosts that differ from the rented terms, by the guard's check at the start: a failed start, or an alert.
 
 Invariants:
-1. What nobody knows is never held against a host: only a figure that was read and contradicts the rent.
-2. A lease is given up for it in its first stretch of running and its first minutes alone, before it holds work. Work
-   that is done counts, whatever the host is.
-3. A host that lies here is believed only against itself: nothing that it says makes us pay more.
+1. Only a figure that was read and contradicts the rent counts against a host. An unknown figure never does.
+2. A lease is given up for its host only in the first minutes of its first stretch of running, before it holds work.
+   Finished work counts on any host.
+3. A host's false figures can only count against itself: nothing that it reports makes us pay more.
 """
 
 from collections.abc import Iterator
@@ -23,15 +23,17 @@ from agent.domain.work.guard_terms import Accept, GuardTerms
 from agent.domain.work.workload import Workload
 
 LATEST = timedelta(minutes=15)
-"""After this much running a lease is kept for what it holds. The check itself takes a minute, a reading another."""
+"""After this much running a lease is kept, since it may hold work. The check takes a minute, and the reading another
+one."""
 REJECTED = "not_as_rented: "
-"""The beginning of such a lease's end reason: to the rest it is a start that failed."""
+"""The first word of the end reason of a rejected lease. Everything else treats it as a failed start."""
 LEAST_MEMORY = 0.9
-"""Of the memory that was offered, or else of what the workload wants. Error correction takes some of it. Assumed."""
+"""The least share of the offered memory, or else of the workload's required memory. Error correction uses some.
+Assumed."""
 
 
 def seen(fleet: Fleet, held: Lease, so_far: LeaseChanged | None) -> LeaseChanged | None:
-    """Return the change to a failed start where the host is not what was rented; else what was found so far."""
+    """Return the change to a failed start if the host is not as rented, else `so_far`."""
     now = so_far.after if so_far is not None else held
     if now.has_failed or (so_far is not None and so_far.kind is not None) or not _may_reject(fleet, now):
         return so_far
@@ -72,7 +74,7 @@ def difference(report: AcceptanceReport, held: Lease, work: Workload) -> str:
 
 
 def _not_working(report: AcceptanceReport, work: Workload) -> str:
-    """Return what does not work on a host, or an empty text."""
+    """Return the defect of a host that does not work, or an empty text."""
     if report.cuda_starts is False:
         return f"CUDA does not start: {report.cuda_error or 'it gives no reason'}"
     script = report.script
@@ -83,7 +85,7 @@ def _not_working(report: AcceptanceReport, work: Workload) -> str:
 
 
 def _found(fleet: Fleet, held: Lease) -> str:
-    """Return what contradicts the rent of a lease, by the check of its guard; nothing where none is wanted."""
+    """Return how the guard's check contradicts the rent of a lease; empty if it does not, or no check is wanted."""
     work, report = fleet.workload(held.slot.workload), fleet.guard_reports.get(held.intent_id)
     if work is None or work.guard is None or work.guard.accept is Accept.OFF or report is None:
         return ""
@@ -94,7 +96,10 @@ def _found(fleet: Fleet, held: Lease) -> str:
 
 
 def _too_slow(fleet: Fleet, report: AcceptanceReport, held: Lease, terms: GuardTerms) -> str:
-    """Return how a host is slower than the workload accepts, or an empty text; where few hosts are known, none is."""
+    """Return how a host is slower than the workload accepts, or an empty text.
+
+    With few known hosts none is too slow.
+    """
     if terms.accept_floor is None or not report.matmul_tflops:
         return ""
     usual = measured_speed.typical(fleet.host_checks.values(), held.gpu, held.host, held.owner_id)
@@ -105,9 +110,9 @@ def _too_slow(fleet: Fleet, report: AcceptanceReport, held: Lease, terms: GuardT
 
 
 def _may_reject(fleet: Fleet, held: Lease) -> bool:
-    """Return whether a lease is given up for what its host is: it is wanted, and there is no work on it yet."""
+    """Return whether a lease may be rejected for its host: the workload wants that, and the lease has no work yet."""
     work = fleet.workload(held.slot.workload)
     is_wanted = work is not None and work.guard is not None and work.guard.accept is Accept.REJECT
-    # One that has ended may have run for hours.
+    # A lease whose container has ended may have run for hours.
     is_new = held.runs <= 1 and fleet.now - (held.run_since or held.opened_at) <= LATEST
     return is_wanted and is_new and not held.is_held and held.state in {LeaseState.RUNNING, LeaseState.EXITED}

@@ -1,9 +1,10 @@
-"""Whether the bucket has the last checkpoint of a paused disk: what a comparison showed, held against the guard's word.
+"""Whether the bucket has the last checkpoint of a paused disk, by a comparison and by the guard's report.
 
 Invariants:
-1. Only the daemon's own comparison, begun after the lease was paused, verifies a disk. A host's word alone never does.
-2. A verification counts for `COUNTS_FOR`, also while the bucket is away, and until a comparison denies it.
-3. The ledger has it, and each cycle derives it again (rule 19).
+1. Only the daemon's own comparison, begun after the lease was paused, verifies a disk. A host's report alone never
+   does.
+2. A verification counts for `COUNTS_FOR`, even while the bucket is away, unless a comparison denies it.
+3. The ledger has the verification, and each cycle derives it again (rule 19).
 """
 
 from collections.abc import Iterator
@@ -18,9 +19,9 @@ from agent.domain.work import carried_checkpoint, only_copy
 from agent.domain.work.carried_checkpoint import CheckpointProof
 
 COUNTS_FOR = timedelta(hours=1)
-"""A bucket may forget what it has: its own rules, or a hand, may empty it."""
+"""How long a verification counts: a bucket's own rules, or a person, may empty it later."""
 WRITTEN_AGAIN = COUNTS_FOR / 2
-"""A verification that is younger is not written down anew: nothing would change by it."""
+"""A verification younger than this is not recorded again, since nothing would change."""
 
 
 def changes(fleet: Fleet) -> Iterator[LeaseChanged]:
@@ -32,7 +33,7 @@ def changes(fleet: Fleet) -> Iterator[LeaseChanged]:
 
 
 def why_not(fleet: Fleet, held: Lease) -> str:
-    """Return why the bucket's checkpoint does not free a paused disk; nothing if it does, or has no say in it."""
+    """Return why the bucket's checkpoint does not free a paused disk; empty if it does, or does not matter."""
     work = fleet.workload(held.slot.workload)
     if work is None or work.guard is None or work.guard.bucket is None or only_copy.is_carried(held, work):
         return ""
@@ -70,7 +71,7 @@ def _unverified(held: Lease) -> Lease:
 
 
 def _proof(fleet: Fleet, held: Lease) -> CheckpointProof | None:
-    """Return the comparison that counts: of this pause, and not too old."""
+    """Return the comparison that counts, made in this pause and not too old, or None."""
     proof = fleet.checkpoint_proofs.get(held.intent_id)
     if proof is None or proof.read_at < held.state_since:
         return None
@@ -78,7 +79,7 @@ def _proof(fleet: Fleet, held: Lease) -> CheckpointProof | None:
 
 
 def _is_within(age: timedelta, most: timedelta) -> bool:
-    """Return whether something is so fresh; a clock that was ahead has dated what is of the future."""
+    """Return whether an age is at most `most`. A negative age does not count: a clock that was ahead dated it."""
     return timedelta() <= age <= most
 
 
@@ -94,7 +95,7 @@ def _refusal(fleet: Fleet, held: Lease, proof: CheckpointProof) -> str:
 
 
 def _untold(held: Lease, figures: GuardFigures | None) -> str:
-    """Return that the guard reported no checkpoint of the stretch that ended, or nothing."""
+    """Return a sentence if the guard reported no checkpoint in the last stretch of running, else nothing."""
     is_told = figures is not None and figures.stretch == held.runs and figures.run == held.guard_run
     if figures is not None and is_told and carried_checkpoint.sequence_of(figures.manifest) is not None:
         return ""

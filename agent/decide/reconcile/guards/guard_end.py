@@ -1,10 +1,10 @@
-"""How the work of a batch stands by the word of its guard: exit codes, instead of guesses from a log.
+"""The result of a batch by its guard's report: exit codes instead of guesses from a log.
 
 Invariants:
-1. Only an end with a done code is final; any other word never ends a workload, it only holds it for a person.
-2. Where the bucket was not read since the container ended nothing is concluded, for `PATIENCE` at most.
-3. A beat from before the present stretch of running says nothing of it.
-4. Where no guard spoke for a lease and its log says that it runs bare, its end is judged as that of any other.
+1. Only an end with a done code is final. Any other report never ends a workload; it only holds it for a person.
+2. If the bucket was not read since the container ended, nothing is concluded, for `PATIENCE` at most.
+3. A beat from before the present stretch of running says nothing about this stretch.
+4. If no guard reported for a lease and its log says that it runs without one, its end is judged like any other lease's.
 """
 
 from dataclasses import dataclass
@@ -17,17 +17,17 @@ from agent.domain.work.guard_report import GuardEnd, GuardReport
 from agent.domain.work.workload import Workload
 
 PATIENCE = timedelta(minutes=10)
-"""How long the end of a container waits for the word of its guard; its GPU may bill meanwhile."""
+"""How long the end of a container waits for its guard's report; its GPU may bill meanwhile."""
 MOST_LINE = 200
 
 
 class Word(Enum):
-    """What the guard says."""
+    """The guard's verdict on the work."""
 
     NOTHING = "nothing"
-    """No guard speaks for this lease."""
+    """No guard reports for this lease."""
     UNKNOWN = "unknown"
-    """The bucket was not read since the lease is in its state."""
+    """The bucket was not read since the lease came into its state."""
     WORKS = "works"
     DONE = "done"
     FAILED = "failed"
@@ -35,14 +35,14 @@ class Word(Enum):
 
 @dataclass(frozen=True, slots=True)
 class GuardWord:
-    """The word, and its grounds in a sentence."""
+    """The guard's verdict, and its grounds in a sentence."""
 
     word: Word
     sentence: str = ""
 
 
 def of(fleet: Fleet, held: Lease, work: Workload) -> GuardWord:
-    """Return the word of a lease's guard."""
+    """Return the verdict of a lease's guard."""
     if work.guard is None or work.guard.bucket is None or held.guard_run is None:
         return GuardWord(Word.NOTHING)
     report = fleet.guard_reports.get(held.intent_id)
@@ -52,7 +52,7 @@ def of(fleet: Fleet, held: Lease, work: Workload) -> GuardWord:
     if done := finished(end, work):
         return GuardWord(Word.DONE, done)
     if end is not None and end.done and report.read_at >= held.state_since:
-        # Such a guard sleeps until it is released: nobody else would end it.
+        # Such a guard sleeps until its instance is released, and nothing else would end it.
         return GuardWord(Word.FAILED, f"its guard calls {end.sentence} done, which is not among its done_codes")
     if report.unread_end and report.read_at >= held.state_since:
         return GuardWord(Word.FAILED, f"its guard left an end that cannot be read, {report.unread_end} in the bucket")
@@ -66,14 +66,14 @@ def of(fleet: Fleet, held: Lease, work: Workload) -> GuardWord:
 
 
 def finished(end: GuardEnd | None, work: Workload) -> str:
-    """Return how the work of a run is done by its end in the bucket, or nothing where it is not."""
+    """Return how a run's work was finished, by its end in the bucket; empty if it is not finished."""
     codes = work.guard.done_codes if work.guard is not None else ()
     is_done = end is not None and end.done and end.signal is None and end.code in codes
     return f"{end.sentence}, as its guard reports" if end is not None and is_done else ""
 
 
 def _has_failed_now(report: GuardReport, held: Lease) -> bool:
-    """Return whether a guard has said in this stretch of running that its command failed; it said so once before."""
+    """Return whether a guard reported in this stretch of running that its command failed."""
     changed = report.beat_changed_at
     is_of_now = changed is not None and changed >= (held.run_since or held.state_since)
     return is_of_now and report.beat is not None and report.beat.phase == "failed"
@@ -81,6 +81,6 @@ def _has_failed_now(report: GuardReport, held: Lease) -> bool:
 
 def is_awaited(fleet: Fleet, held: Lease, work: Workload) -> bool:
     """Return whether the end of a container is not judged yet, because its guard may still say how it ended."""
-    # A daemon that has just started has read nothing yet.
+    # A daemon that has just started has read no bucket yet.
     since = max(held.state_since, fleet.started_at)
     return of(fleet, held, work).word is Word.UNKNOWN and fleet.now - since < PATIENCE

@@ -1,10 +1,10 @@
-"""What guards measured since it was last written down.
+"""Measurements of guards that are not recorded yet.
 
 Invariants:
-1. Nothing is believed that our own clock denies: no duration is longer than the lease, no checkpoint larger than its
-   disk, and none is kept before the stretch of running that made it began or after that ended.
-2. Times of a host are only used as durations; a checkpoint is dated by the reading that first showed it.
-3. A beat from before the present stretch of running says nothing of it.
+1. Figures that our own records deny are not believed. No duration is longer than the lease, and no checkpoint larger
+   than its disk. None is dated before or after the stretch of running that made it.
+2. A host's times are only used as durations. A checkpoint is dated by the reading that first showed it.
+3. A beat from before the present stretch of running says nothing about this stretch.
 """
 
 from collections.abc import Iterator
@@ -21,10 +21,10 @@ from agent.domain.work.guard_report import GuardBeat, GuardReport
 
 _GIGABYTE = 1_000_000_000
 TAKEN = frozenset({Cause.OUTBID, Cause.DISPLACED})
-"""Losses that are the market's own act."""
+"""Causes of losses to the market."""
 ONE_READING = timedelta(minutes=2)
 MOST_NOTICE_SECONDS = 3600.0
-"""No market gives an hour: who says so lies."""
+"""The longest believed notice: no market gives an hour."""
 
 
 def told(fleet: Fleet) -> Iterator[GuardMeasured]:
@@ -45,16 +45,16 @@ def told(fleet: Fleet) -> Iterator[GuardMeasured]:
 def _notice(
     fleet: Fleet, held: Lease, beat: GuardBeat, before: GuardFigures | None, now: datetime
 ) -> NoticeGiven | None:
-    """Return the notice that the end of the stretch before gave, if that end was a loss to the market.
+    """Return the notice before the end of the previous stretch, if that end was a loss to the market.
 
-    A stretch whose guard was never heard may have ended by our own hand.
+    Without any report of the previous stretch there is none: we may have ended that stretch ourselves.
     """
     told = beat.notice
     if told is None or before is None or before.stretch != held.runs - 1 or beat.phase in {"ending", "done", "failed"}:
         return None
     mine = [loss for loss in fleet.losses if (loss.slot, loss.host) == (held.slot, held.host)]
     last = mine[-1] if mine else None
-    # What was read of the stretch after this loss shows that another end followed it.
+    # A reading of that stretch after this loss shows that the stretch ended later, in another way.
     if last is None or last.cause not in TAKEN or before.told_at > last.at + ONE_READING:
         return None
     if told.seconds > MOST_NOTICE_SECONDS:
@@ -66,7 +66,7 @@ def _is_of_now(held: Lease, report: GuardReport, before: GuardFigures | None) ->
     """Return whether the beat is of the last stretch of running."""
     changed = report.beat_changed_at
     if held.run_since is None:
-        # It stopped: only news of the stretch that was being read already is of that stretch.
+        # The lease stopped: a changed beat belongs to its last stretch only if that stretch was read before.
         return before is not None and before.stretch == held.runs and changed is not None and changed > before.told_at
     return held.runs <= 1 or (changed is not None and changed >= held.run_since)
 
@@ -101,7 +101,7 @@ def _kept_at(
     if not manifest:
         return held.run_since
     if report.beat_changed_at is None:
-        # The first reading of this daemon: how old that checkpoint is nobody knows.
+        # This is the daemon's first reading: the age of that checkpoint is unknown.
         return None
     begun = held.run_since or (known.kept_at if known is not None else None) or held.opened_at
     lag = min(beat.upload_lag_seconds or 0.0, max((report.read_at - begun).total_seconds(), 0.0))

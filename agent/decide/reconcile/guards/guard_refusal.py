@@ -1,10 +1,11 @@
-"""Starts that failed because the guard could not be had, although the work has a checkpoint.
+"""Starts that failed because the guard could not run, although the work has a checkpoint.
 
 Invariants:
-1. Such a start says nothing of its host: it is tried on another one, and no record of the host counts it.
-2. After `MOST` of them the workload is held: its bucket or its image is the reason, and each try costs money.
-3. A lease whose guard spoke is not given up for a line of its log, unless it said last in this stretch of running that
-   it failed, and left no end of its command: so ends a guard that refuses to start while its bucket answers.
+1. Such a start says nothing about its host. Another host is tried, and the host's record does not count it.
+2. After `MOST` of them the workload is held: the cause is its bucket or its image, and each try costs money.
+3. A lease whose guard reported is not given up for a line of its log. The exception is a guard whose last report in
+   this stretch of running says that it failed, without an end of its command. A guard that refuses to start while its
+   bucket answers ends like this.
 """
 
 from collections.abc import Iterable
@@ -20,12 +21,12 @@ from agent.domain.work.guard_report import GuardReport
 from agent.domain.work.workload import CheckpointPlace, Workload
 
 GUARD_REFUSED = "guard_refused"
-"""The code at the beginning of such a start's end reason."""
+"""The code that begins the end reason of such a start."""
 MOST = 2
 
 
 def is_awaited(fleet: Fleet, held: Lease, work: Workload) -> bool:
-    """Return whether the log may say why a lease's guard did not start: it never spoke, or failed without an end."""
+    """Return whether the log may say why a lease's guard did not start: it never reported, or failed without an end."""
     report = fleet.guard_reports.get(held.intent_id)
     if work.guard is None or held.guard_run is None:
         return False
@@ -39,7 +40,7 @@ def _failed_to_start(report: GuardReport, held: Lease) -> bool:
 
 
 def seen(fleet: Fleet, view: MarketView, held: Lease, so_far: LeaseChanged | None) -> LeaseChanged | None:
-    """Return the change to a failed start where the log ends with the prelude's refusal; else what was found so far."""
+    """Return the change to a failed start if the log ends with the prelude's refusal, else `so_far`."""
     work, sighting = fleet.workload(held.slot.workload), view.sightings.get(held.instance_id)
     if work is None or sighting is None or not sighting.refusal or (so_far is not None and so_far.kind is not None):
         return so_far
@@ -48,14 +49,14 @@ def seen(fleet: Fleet, view: MarketView, held: Lease, so_far: LeaseChanged | Non
     if now.has_failed or now.state is LeaseState.RELEASING or not is_of_now or not is_awaited(fleet, held, work):
         return so_far
     if work.checkpoint.place is CheckpointPlace.DISK and not work.may_lose_disk and now.runs > 1:
-        # Its disk may have more than the bucket; a batch is held by the end of its container.
+        # The disk may have newer work than the bucket. A batch is held anyway when its container ends.
         return so_far
     after = replace(now, has_failed=True, end_reason=f"{GUARD_REFUSED}: {sighting.refusal}")
     return LeaseChanged(held, after, EventKind.LEASE_NOT_READY, so_far.charges if so_far is not None else ())
 
 
 def why_held(work: Workload, known: Iterable[Rest]) -> str:
-    """Return why a workload is held for such starts, or nothing while they are few."""
+    """Return why a workload is held for such starts; empty while they are few."""
     tallies = (rest for rest in known if isinstance(rest, Tally) and rest.ground.startswith(GUARD_REFUSED))
     mine = (each for each in tallies if (each.counted, each.of) == (Counted.FAILED_START, work.name))
     refused = {each.where: each.ground for each in mine}

@@ -1,8 +1,8 @@
-"""Guards that say nothing any more while their bucket answers: the instance bills, and nobody knows for what.
+"""Guards that no longer report although their bucket answers: the instance bills, and nobody knows whether it works.
 
 Invariants:
-1. Silence is told and never acted on: the work may go on, and only its guard may be dead or its key revoked.
-2. A bucket that does not answer makes no guard silent: silence is counted up to its last answer.
+1. Silence gives an alert and nothing else: the work may go on while only its guard is dead or its key revoked.
+2. A bucket that does not answer does not make a guard silent: silence is counted up to the bucket's last answer.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease, LeaseState
 
 SILENT_AFTER = timedelta(minutes=15)
-"""A guard beats each minute, also in a restore and an upload; a start waits at most ten minutes for its bucket."""
+"""A guard beats each minute, also during a restore or an upload. A start waits at most ten minutes for its bucket."""
 
 
 def alerts(fleet: Fleet) -> Iterator[Alert]:
@@ -26,7 +26,7 @@ def alerts(fleet: Fleet) -> Iterator[Alert]:
 
 
 def _silence(fleet: Fleet, held: Lease) -> timedelta | None:
-    """Return how long the bucket has shown nothing new of a lease's guard, or None where none should speak."""
+    """Return for how long a lease's guard has reported nothing new, or None if no guard should report."""
     report = fleet.guard_reports.get(held.intent_id)
     if held.guard_run is None or held.state is not LeaseState.RUNNING or report is None or report.beat_seen_at is None:
         return None

@@ -1,10 +1,11 @@
-"""Instances that a guard ended because it heard nothing of the daemon: no host is to blame, and the slot is filled.
+"""Instances that their guard ended because the daemon was silent: no host is blamed, and the slot is filled again.
 
 Invariants:
-1. A note counts only where the switch fired in the present stretch of running. What it says of time is the number that
-   the daemon wrote last and the silence that the guard counted, so a host's own clock plays no part.
-2. It counts only where no daemon metered the lease in that silence: a host cannot forge it while a daemon lives.
-3. It counts only where the guard was told of a switch at its rent, and counted a silence as long as that switch's.
+1. A note counts only if the switch fired in the present stretch of running. Its times are the daemon's last sign of
+   life and the silence that the guard counted, so a host's own clock does not matter.
+2. A note counts only if no daemon metered the lease in that silence: a host cannot forge one while a daemon runs.
+3. A note counts only if the guard was given a switch at its rent, and counted a silence at least as long as that
+   switch's.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -15,13 +16,14 @@ from agent.domain.record.lease import Lease
 from agent.domain.work import kept_terms, sign_of_life
 
 SPARE = timedelta(minutes=30)
-"""A living daemon writes a sign every ten minutes and meters every five; one that could not write it was told so."""
+"""Tolerance between the last sign and the last metering. A running daemon writes a sign every ten minutes, meters every
+five, and gives an alert if it cannot write a sign."""
 SWITCHED = "deadman"
-"""The rule of its evidence, and the end reason of such a lease until it runs again."""
+"""The rule of the evidence, and the end reason of such a lease until it runs again."""
 
 
 def of(fleet: Fleet, held: Lease) -> tuple[Cause, Evidence] | None:
-    """Return why a lease is no longer running, if the switch of its guard ended it."""
+    """Return the cause and the evidence if the switch of its guard ended a lease, else None."""
     report = fleet.guard_reports.get(held.intent_id)
     note = report.switch if report is not None else None
     if held.guard_run is None or note is None or note.lease != held.intent_id or note.written is None:

@@ -1,8 +1,8 @@
-"""What guards measured of their hosts since it was last written down.
+"""Checks of hosts by their guards that are not recorded yet.
 
 Invariants:
-1. A host that is not what was rented teaches nothing about the model that it was rented as.
-2. A check is written once, and again where a later start of the same lease finds other figures.
+1. A host that differs from the rented terms gives no figures for the model that it was rented as.
+2. A check is recorded once, and again if a later start of the same lease finds other figures.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from agent.domain.work.guard_report import GuardReport
 
 
 def told(fleet: Fleet) -> Iterator[HostChecked]:
-    """Yield the check of every lease whose guard reports other figures than are known."""
+    """Yield the check of every lease whose guard reports figures that differ from the recorded ones."""
     for held in fleet.leases:
         report, work = fleet.guard_reports.get(held.intent_id), fleet.workload(held.slot.workload)
         if report is None or report.acceptance is None or work is None or held.is_held or held.guard_run is None:

@@ -1,9 +1,10 @@
-"""Checkpoints that take longer into the bucket than the time between two losses: such work never finishes.
+"""Checkpoints whose upload takes longer than the time between two losses: such work never finishes.
 
 Invariants:
-1. It is told and never acted on: the figures are a host's word, and a bid or a size is the operator's to change.
-2. The time between losses is ours: losses of a slot within the last day, by our clock, and the idle time between them
-   too, so that an alert is rather late than wrong.
+1. They give an alert and nothing else: the figures are a host's reports, and bids and sizes are the operator's to
+   change.
+2. The time between losses is measured by our clock, from a slot's losses of the last day. It includes idle time, so
+   that an alert comes late rather than wrongly.
 """
 
 from collections.abc import Iterator
@@ -16,11 +17,11 @@ from agent.domain.record.event_kind import EventKind
 from agent.domain.work.workload import Workload
 
 FEWEST_LOSSES = 3
-"""Fewer of one slot within a day say nothing about how long a lease lasts."""
+"""Fewer losses of one slot within a day say nothing about the length of a lease."""
 
 
 def alerts(fleet: Fleet) -> Iterator[Alert]:
-    """Yield an alert for each workload whose checkpoints are not carried before the next loss."""
+    """Yield an alert for each workload whose checkpoints are not uploaded before the next loss."""
     for work in fleet.workloads:
         between = _between_losses(fleet, work) if work.guard is not None and work.guard.bucket is not None else None
         sentence = "" if between is None else _sentence(fleet, work, between)
@@ -29,7 +30,7 @@ def alerts(fleet: Fleet) -> Iterator[Alert]:
 
 
 def _between_losses(fleet: Fleet, work: Workload) -> timedelta | None:
-    """Return the mean time between two losses of a slot within the last day; None while there are few."""
+    """Return the shortest mean time between losses of one slot within the last day, or None with too few losses."""
     found = []
     for place in work.places:
         times = [loss.at for loss in fleet.losses if loss.slot == place]
@@ -39,7 +40,7 @@ def _between_losses(fleet: Fleet, work: Workload) -> timedelta | None:
 
 
 def _sentence(fleet: Fleet, work: Workload, between: timedelta) -> str:
-    """Return why a workload never finishes, or nothing."""
+    """Return why a workload never finishes, or an empty text."""
     measured = measured_checkpoints.of(fleet, work)
     upload, took, size = (measured.get(name) for name in ("upload_seconds", "took_seconds", "checkpoint_bytes"))
     told = f" of {size.figure / 1e9:.2f} GB" if size is not None else ""
