@@ -1,1 +1,1 @@
-"""What to do with a lease: rebid, resume, move, fall back, return, and end."""
+"""Decisions about a lease: rebid, resume, move, fall back, return, and end."""

@@ -1,4 +1,4 @@
-"""A running lease: kept as it is, or its raised bid lowered again after a time without an interruption."""
+"""A running lease: held as it is, or its raised bid is lowered again after a time without an interruption."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -12,7 +12,7 @@ from agent.domain.work.decision import Reason
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Numbers of the decay: down to the floor and `headroom` of it, by this share each step, when calm for `after`."""
+    """Numbers of the decay: when calm for `after`, lower by the share `step` towards the floor plus `headroom`."""
 
     headroom: float
     step: float
@@ -20,7 +20,7 @@ class Numbers:
 
 
 def lower(slot: SlotView, held: Lease, numbers: Numbers, now: datetime) -> Proposal:
-    """Hold, or lower a raised bid: the raise is paid every hour, and a rival rarely stays."""
+    """Return a hold, or a lower bid for a raised one: a raise is paid every hour, and a rival rarely stays."""
     bid = bidding.lowered(held, numbers.headroom, numbers.step)
     calm_since = max(held.state_since, held.bid_since or held.state_since)
     if bid is None or held.state is not LeaseState.RUNNING or now - calm_since < numbers.after:

@@ -1,8 +1,8 @@
-"""Break before make: a necessary move begins with the release if the budget forbids two leases at once.
+"""Break before make: a necessary move begins with the release if a limit forbids two leases at once.
 
 Invariants:
-1. Only a lease that is lost soon anyway, or that a new file tells to leave, is released before another one runs.
-2. It is released only when without it no limit forbids the rent, and its disk may be left.
+1. Only a lease that will be lost soon anyway, or that a new file moves, is released before another one runs.
+2. It is released only if its disk may be left and no limit would forbid the rent without it.
 """
 
 from datetime import timedelta
@@ -20,7 +20,8 @@ from agent.domain.work.decision import Decision, Hold, Reason, Release, Rent
 from agent.domain.work.workload import Workload
 
 LAST_MINUTES = timedelta(minutes=10)
-"""How long before its host leaves the market a lease is kept: a running lease is worth more than a possible one."""
+"""A lease is kept until this long before its host leaves the market: a running lease is worth more than a possible
+one."""
 
 
 def instead(

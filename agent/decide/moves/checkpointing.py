@@ -1,8 +1,8 @@
 """The interval of a workload's checkpoints, from the hazard of its own lease.
 
-What is lost and what is spent on writing are least, over a stay, at Daly's interval for the mean rate of losses; as the
-hazard of interruptible capacity falls with age, so that of an age is Young's for the hazard at that age: shorter while
-a lease is young, longer once it has lasted. Money changes nothing: every hour of a lease costs the same.
+Over a stay, lost work plus time spent on writing is least at Daly's interval for the mean rate of losses. The hazard of
+interruptible capacity falls with age, so the interval of an age is Young's for the hazard at that age: shorter while a
+lease is young, longer later. Prices do not matter, because every hour of a lease costs the same.
 """
 
 from collections.abc import Iterator
@@ -20,11 +20,11 @@ SECONDS = "GPUBID_CHECKPOINT_SECONDS"
 BY_AGE = "GPUBID_CHECKPOINT_BY_AGE"
 MOST_HOURS = 24.0
 RELIABILITY = 0.95
-"""For a host whose offer is not seen any more. Assumed."""
+"""Reliability of a host whose offer is no longer seen. Assumed."""
 
 
 def advice(work: Workload, tenure: Tenure, hazard: float) -> Advice | None:
-    """Return the intervals at a rate of losses; None if nothing is kept, or the time of a checkpoint is unknown."""
+    """Return the intervals at a rate of losses, or None if nothing is kept or the time of a checkpoint is unknown."""
     takes = work.checkpoint.takes
     if takes is None or not takes or hazard <= 0 or work.checkpoint.place is CheckpointPlace.NONE:
         return None
@@ -33,7 +33,7 @@ def advice(work: Workload, tenure: Tenure, hazard: float) -> Advice | None:
 
 
 def of_lease(fleet: Fleet, held: Lease, work: Workload) -> Advice | None:
-    """Return the intervals of a lease."""
+    """Return the intervals of a lease, or None as `advice` does."""
     record = host_record.pooled(fleet.hosts, fleet.now).get(held.host)
     view = fleet.markets.get(held.market)
     offers = view.offers_on(held.host_id) if view is not None else ()

@@ -1,8 +1,8 @@
 """Endings that no strategy decides: unfinished and failed leases, a person's orders, and hard caps.
 
 Invariants:
-1. One order a lease; nothing is ordered of a lease that is not proven ours (rule 18).
-2. A lease whose label is not ours any more is ended by a person or a hard cap alone.
+1. Each lease gets one order. A lease that is not proven ours gets none (rule 18).
+2. Only a person or a hard cap ends a lease whose label is no longer ours.
 """
 
 from collections.abc import Iterator
@@ -27,18 +27,18 @@ def orders(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> list
 
 
 def at_once(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> frozenset[str]:
-    """Return the ids of leases that a person or a hard cap ends, whatever else ends them as well."""
+    """Return the ids of leases that a person or a hard cap ends, even if something else ends them too."""
     ended = (each for each in _all(fleet, standing, caps) if is_of_person(each) or is_of_cap(each))
     return frozenset(each.lease.lease_id for each in ended)
 
 
 def may_go(order: Pause | Release) -> bool:
-    """Return whether an order may be written to its lease: it is ours, or a person or a cap ends it."""
+    """Return whether an order may be written to its lease. Without our label only a person or a cap ends it."""
     return not ownership.why_untouched(order.lease, is_ordered=is_of_person(order) or is_of_cap(order))
 
 
 def last_orders(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> list[Pause | Release]:
-    """Return the orders that go although nothing else may be written: a person's kill and release, a cap's pauses."""
+    """Return the orders that are sent even if nothing else may be: a person's kill and release, a cap's pauses."""
     found: dict[str, Pause | Release] = {}
     for order in _all(fleet, standing, caps):
         is_due = is_of_person(order) or (isinstance(order, Pause) and is_of_cap(order))
@@ -64,5 +64,5 @@ def is_of_cap(order: Pause | Release) -> bool:
 
 
 def _code(order: Pause | Release) -> str:
-    """Return why a lease ends; a repeated release has the reason of the first."""
+    """Return the code of an order's reason; a repeated release has the reason of the first."""
     return order.lease.end_reason if order.reason.code == slots.RELEASE_AGAIN else order.reason.code

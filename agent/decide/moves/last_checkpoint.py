@@ -1,13 +1,13 @@
-"""A last checkpoint before an ending of our own: the guard is asked for one, and the ending waits for it, briefly.
+"""A last checkpoint before an ending of our own: the guard is asked for one, and the ending waits briefly for it.
 
 Invariants:
-1. An ending waits at most the workload's `final_within` and the poll in which that time ends, from the moment at which
-   the order was sent that its bucket took. Usually that is the moment of the question; one that was sent more than
-   `final_within` later is not waited for.
-2. What a person or a hard cap ends does not wait, nor does a lease whose guard is not known to be at work.
-3. An ending asks once, however long its market refuses it. The ledger has when, so that a restart neither forgets it
-   nor asks again; only a program that was away for an hour does.
-4. An ending that is given up leaves nothing behind: wanted again, it asks anew, and no old answer counts.
+1. An ending waits at most the workload's `final_within` and the poll in which that time ends. The time counts from when
+   the order reached its bucket, usually when the guard was asked. If the order cannot be written within `final_within`
+   of that, the ending does not wait for it.
+2. An ending by a person or a hard cap does not wait, nor does one of a lease whose guard is not known to work.
+3. An ending asks once, however long its market refuses it. The ledger has the time, so that a restart neither forgets
+   it nor asks again. Only a daemon that was away for an hour asks again.
+4. An ending that is given up leaves nothing behind. If it becomes due again, it asks again, and no old answer counts.
 """
 
 from collections.abc import Collection, Iterable
@@ -23,18 +23,19 @@ from agent.domain.work.workload import Workload
 
 CODE = "last_checkpoint"
 ASK_AGAIN = timedelta(hours=1)
-"""A program that comes back later than this after the question asks anew: it did not end the lease meanwhile."""
+"""A daemon that was away and starts later than this after the order asks again, since nobody ended the lease
+meanwhile."""
 REFUSED_AFTER = timedelta(minutes=2)
-"""An ending is sent once its wait is over; a lease that is still there so much later goes on working for now."""
+"""An ending is sent when its wait is over. A lease that still runs this much later goes on working for now."""
 BEATS_WITHIN = timedelta(minutes=3)
-"""A guard beats each minute: one that has said nothing new for longer is not waited for."""
+"""A guard beats each minute. An ending does not wait for a guard that has reported nothing new for longer than this."""
 ABLE = frozenset({"running", "uploading"})
 """The phases in which the work can make a checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """An ending that waits until its lease's guard has carried a checkpoint that it was asked for at `since`."""
+    """An ending that waits for the checkpoint that its lease's guard was asked for at `since`."""
 
     ending: Pause | Release
     since: datetime
@@ -46,17 +47,17 @@ class Asked:
 
     @property
     def order(self) -> str:
-        """The id of the order, which its guard repeats once it has carried it out."""
+        """The id of the order. The guard repeats it once it has carried the order out."""
         return order_of(self.lease, self.since)
 
 
 def order_of(held: Lease, since: datetime) -> str:
-    """Return the id of the order for a checkpoint that a lease was given at a time."""
+    """Return the id of the order for a last checkpoint that was given to a lease at `since`."""
     return f"{held.intent_id}-{int(since.timestamp())}"
 
 
 def is_order_over(held: Lease, work: Workload | None, now: datetime) -> bool:
-    """Return whether the order of a lease stands no longer: its ending was sent, and its market refuses it."""
+    """Return whether the order of a lease is no longer in force: the ending was due, and the lease still runs."""
     since = held.checkpoint_asked_at
     if since is None or work is None or work.guard is None:
         return True
@@ -66,9 +67,9 @@ def is_order_over(held: Lease, work: Workload | None, now: datetime) -> bool:
 def settled(
     endings: Iterable[Pause | Release], fleet: Fleet, at_once: Collection[str] = ()
 ) -> tuple[list[Decision], list[Asked]]:
-    """Return the endings, some replaced by holds, and what these wait for; a slot asks one of its leases at a time.
+    """Return the endings, some replaced by holds, and the checkpoints they wait for. A slot asks one lease at a time.
 
-    `at_once` are the leases that a person or a hard cap ends: a release of theirs for another reason does not wait.
+    `at_once` are the leases that a person or a hard cap ends. No ending of these waits, whatever its reason.
     """
     decisions: list[Decision] = []
     waiting: dict[Slot, Asked] = {}
@@ -83,7 +84,7 @@ def settled(
 
 
 def instead(decision: Decision, fleet: Fleet) -> tuple[Decision, Asked | None]:
-    """Return a decision with None, or the hold in place of an ending and what it waits for."""
+    """Return the decision and None, or a hold that replaces an ending and the checkpoint that it waits for."""
     work = fleet.workload(slot_of(decision).workload)
     if not isinstance(decision, Pause | Release) or work is None or work.guard is None or work.guard.bucket is None:
         return decision, None
@@ -117,9 +118,9 @@ def asked_at(fleet: Fleet, held: Lease) -> datetime | None:
 
 
 def given_up(fleet: Fleet, decisions: Iterable[Decision], asked: Iterable[Asked]) -> tuple[Lease, ...]:
-    """Return the leases that were asked for a last checkpoint and that nothing ends any more.
+    """Return the leases that were asked for a last checkpoint and whose ending is no longer due.
 
-    One whose market was not read is none: nobody knows what its plan would be.
+    A lease whose market was not read is not among them, since its plan is unknown.
     """
     ending = {each.lease.lease_id for each in decisions if isinstance(each, Pause | Release)}
     ending |= {each.lease.lease_id for each in asked}
@@ -128,7 +129,7 @@ def given_up(fleet: Fleet, decisions: Iterable[Decision], asked: Iterable[Asked]
 
 
 def _written_at(fleet: Fleet, held: Lease, since: datetime, within: timedelta) -> datetime:
-    """Return when the order of a lease was sent, within bounds; `since` for one that its bucket did not take."""
+    """Return when the order of a lease was written, at most `within` after `since`; `since` if it was not written."""
     written_at = fleet.orders_written.get(order_of(held, since), since)
     return min(max(written_at, since), since + within)
 
@@ -151,7 +152,7 @@ def _has_answered(fleet: Fleet, held: Lease, since: datetime) -> bool:
 
 
 def _can_answer(fleet: Fleet, held: Lease) -> bool:
-    """Return whether a lease's guard is known to be at work: its bucket answered lately, and it has spoken lately."""
+    """Return whether a lease's guard is known to be at work: its bucket answered, and its beat changed, lately."""
     report = fleet.guard_reports.get(held.intent_id)
     if report is None or report.beat is None or fleet.now - report.read_at > BEATS_WITHIN:
         return False

@@ -1,11 +1,12 @@
-"""After an interruption: resume, raise the bid, wait, or move; each way is priced in dollars over one horizon.
+"""Recovery from an interruption: resume, raise the bid, wait, or move, each priced in dollars over one horizon.
 
-A way's cost over the horizon is what it pays plus what the slot is worth for every hour it is not useful: a share of
-the workload's own `max_price`, the most that the operator would pay for an hour. The choice is made again each cycle.
+The cost of a way over the horizon is its payments plus the worth of every hour in which the slot is not useful. That
+worth is a share of the workload's `max_price`, the most that the operator would pay for an hour. The choice is made
+again each cycle.
 
 Invariants:
-1. A disk that may hold the only checkpoint is left only when the workload says it may lose it, or the bucket was found
-   to have its last checkpoint; in both cases the work that is lost is priced.
+1. A disk that may hold the only checkpoint is left only if the workload may lose it, or the bucket was found to have
+   its last checkpoint. In both cases the lost work is priced.
 2. A move first cancels whatever could start the old lease again.
 """
 
@@ -31,38 +32,41 @@ from agent.domain.work.only_copy import is_carried, may_leave, may_leave_at_a_pr
 from agent.domain.work.workload import CheckpointPlace, Workload
 
 HORIZON_HOURS = 2.0
-"""The horizon of the comparison. Longer favours moves; recorded instances that came back did so within 93 minutes."""
+"""The horizon of the comparison. A longer one favours moves. Recorded instances that came back did so within 93
+minutes."""
 
 MOST_RUNS = 24
-"""The most leases of a slot in a day, without hosts that are gone for good: more is ping-pong, and each pays for
-an image. The last is on demand, which nobody takes away. Half as many left whole afternoons empty in bidding wars."""
+"""The most leases of a slot in a day, not counting hosts that are gone for good: more would be ping-pong, and each pays
+for an image. The last one is on demand, which cannot be outbid. With half as many, bidding wars left whole afternoons
+empty."""
 LEAVE_BEFORE = timedelta(hours=1)
-"""How long before its host leaves the market a running lease is moved: time for several slow image pulls."""
+"""A running lease is moved this long before its host leaves the market: time for several slow image pulls."""
 
 EARLY_RESUME = timedelta(minutes=8, seconds=6)
 EARLY_RESUME_PER_HOUR = 1.54
-"""Instances paused after running: 9 of 48 came back, within 8.1 minutes (recorded 2026-07-27, 103 stopped episodes);
-read as a constant rate in that window: -ln(1 - 9/48) / 0.135 h."""
+"""Rate for instances paused after running: 9 of 48 came back, within 8.1 minutes (recorded 2026-07-27, 103 stopped
+episodes). As a constant rate in that window: -ln(1 - 9/48) / 0.135 h."""
 LATE_RESUME_PER_HOUR = 0.05
-"""After that none came back while watched; an assumed small rate keeps waiting from being priced as hopeless."""
+"""Rate after that. None came back while watched; the small rate is assumed, so that waiting is not priced as
+hopeless."""
 NEVER_STARTED_RESUME_PER_HOUR = 0.62
-"""Outbid before they ran: 60.5 % back by 90 minutes (same record), read as a constant rate: -ln(.395) / 1.5 h."""
+"""Rate for instances outbid before they ran: 60.5 % came back within 90 minutes (same record): -ln(.395) / 1.5 h."""
 TROUBLE_HOURS = 10 / 60
 """How long a further interruption idles a slot: detection, choice, and loading elsewhere. Assumed."""
 RAISE_SUCCESS = 0.8
-"""Chance that a bid above the known price gets the GPU back; assumed: a queued one was seen not to move at +26 %."""
+"""Chance that a bid above the known price gets the GPU back. Assumed; one queued instance did not start at +26 %."""
 FALLBACK_MBPS = 200.0
-"""Assumed load rate of the image elsewhere after a raise that failed."""
+"""Assumed download rate of the image elsewhere after a failed raise."""
 RAISE_PATIENCE = timedelta(minutes=2)
-"""How long a raise may take to show; then it has failed and the other ways are weighed again. Restarts of up to a
-minute are usual."""
+"""How long a raise may take to show an effect. After that it has failed, and the other ways are weighed again. Restarts
+of up to a minute are usual."""
 
 _HOUR = timedelta(hours=1)
 
 OF_THE_MARKET = frozenset({Cause.OUTBID, Cause.DISPLACED, Cause.UNKNOWN})
 NOT_OF_THE_MARKET = frozenset({Cause.CONTAINER_EXIT, Cause.EXTERNAL_STOP, Cause.OUT_OF_CREDIT})
 BEYOND_BIDS = frozenset({Cause.DISPLACED, Cause.HOST_OFFLINE, Cause.HOST_GONE, Cause.CONTRACT_END})
-"""A higher bid wins nothing back here: on-demand outranks every bid, and a host that is away takes none."""
+"""Causes after which a higher bid wins nothing back: on-demand outranks every bid, and an absent host accepts none."""
 OWN_HANDS = {
     Cause.CONTAINER_EXIT: "its container ended",
     Cause.EXTERNAL_STOP: "a person or the work itself stopped it",
@@ -72,7 +76,7 @@ NO_RETURN = frozenset({Cause.HOST_GONE, Cause.CONTRACT_END})
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Numbers of a recovery that a strategy tunes: see its own Params."""
+    """Numbers of a recovery, from the strategy's Params."""
 
     ceiling: UsdPerHour
     raise_headroom: float
@@ -80,11 +84,11 @@ class Numbers:
     may_move: bool
     may_raise: bool
     worth: UsdPerHour
-    """The price of an hour of the slot's work: an hour without it costs this much."""
+    """The worth of an hour of the slot's work: an idle hour costs this much."""
     fastest: float = 0.0
-    """DLPerf that an hour is compared with; 0 counts an hour on the lost lease's GPU as a whole one."""
+    """DLPerf of the GPU whose hour counts as a whole one; 0 means the lost lease's GPU."""
     rivals: Rivals = ASSUMED
-    """The law by which a higher bid is lost less often."""
+    """The law of rivals' bids, by which a higher bid is lost less often."""
 
 
 def recover(
@@ -95,10 +99,10 @@ def recover(
     numbers: Numbers,
     now: datetime,
 ) -> Proposal:
-    """Return the cheapest way out for a slot whose lease is paused or offline.
+    """Return the cheapest way on for a slot whose lease is paused or offline.
 
-    `elsewhere` are the best offers on other hosts, one a tenure; `market_loss_rate` is what the lease's own host is
-    lost at. Doing nothing wins unless another way is cheaper by `least_gain` of it.
+    `elsewhere` are the best offers on other hosts, one per tenure. `market_loss_rate` is the rate of losses on the
+    lease's own host. The first way (wait or resume) wins unless another is cheaper by `least_gain` of its cost.
     """
     held = slot.lease
     if held is None or slot.down is None:
@@ -119,7 +123,7 @@ def recover(
 
 
 def cooling_off(slot: SlotView, now: datetime) -> Proposal | None:
-    """Return a hold while a person or the work itself ended it recently; None once it may start again."""
+    """Return a hold for a while after a person or the work itself ended the lease; None once it may start again."""
     held = slot.lease
     if held is None or slot.down is None or held.interrupted_by not in OWN_HANDS:
         return None
@@ -153,13 +157,13 @@ def _cheapest(ways: Sequence[tuple[Option, Proposal]], least_gain: float, of_its
 
 
 def _stay(slot: SlotView, held: Lease, work: Workload, numbers: Numbers, now: datetime) -> tuple[Option, Proposal]:
-    """The way without more spend: wait for the market to give it back, or start what we or others stopped."""
+    """Return the way at the same price: wait until the market gives it back, or start it again if it was stopped."""
     idle, own = _idle_hours(held, now - held.state_since), speed(held.dlperf, numbers.fastest)
-    # A pool's market starts nothing by itself: to wait there is to ask for it at the same price.
+    # A pool's market starts nothing by itself, so waiting means a resume at the same price.
     if held.paused_by_us or held.interrupted_by in NOT_OF_THE_MARKET or _is_stopped_pod(held):
         if slot.down is not None and "resume" in slot.down.refused:
             option = _over_horizon(_Way("wait", held.gpu_rate, held.disk_rate, own, HORIZON_HOURS), work, numbers)
-            return option, _hold(slot, "order_refused", "wait: the market did not take its start a moment ago")
+            return option, _hold(slot, "order_refused", "wait: the market refused its start a moment ago")
         start = idle if held.interrupted_by in OF_THE_MARKET else useful_hour.CONTAINER_SECONDS / 3600
         option = _over_horizon(_Way("resume", held.gpu_rate, held.disk_rate, own, start), work, numbers)
         reason = Reason("resume", "start it again on its host")
@@ -169,14 +173,14 @@ def _stay(slot: SlotView, held: Lease, work: Workload, numbers: Numbers, now: da
 
 
 def _is_stopped_pod(held: Lease) -> bool:
-    """Return whether it waits in a pool for a start; a silent host was not stopped and goes on."""
+    """Return whether a lease in a pool was stopped and waits for a start; one on a silent host was not stopped."""
     return is_pool(held.host_id) and held.state is not LeaseState.OFFLINE
 
 
 def _let_go(slot: SlotView, held: Lease, work: Workload, numbers: Numbers) -> list[tuple[Option, Proposal]]:
-    """The way that pays nothing: release a disk that bills for a resumption that is unlikely.
+    """Return the way that pays nothing, if allowed: release a disk that bills for an unlikely resumption.
 
-    The slot is reckoned idle over the whole horizon, although an offer may come: what is let go must be worth it alone.
+    The slot counts as idle over the whole horizon, although an offer may come: the release must pay by itself.
     """
     is_lost = held.state is LeaseState.PAUSED and held.interrupted_by in OF_THE_MARKET
     if not numbers.may_move or not is_lost or not may_leave_at_a_price(held, work):
@@ -189,7 +193,7 @@ def _let_go(slot: SlotView, held: Lease, work: Workload, numbers: Numbers) -> li
 
 
 def _of_its_disk(held: Lease, work: Workload, unverified: str) -> str:
-    """Return why rule 11 forbids leaving a lease, and what would allow it, or what allows it beside the file's word."""
+    """Return why rule 11 keeps a lease, and the setting that would free it; or that a verified checkpoint frees it."""
     if may_leave(held, work):
         return ""
     if is_carried(held, work):
@@ -203,7 +207,7 @@ def _of_its_disk(held: Lease, work: Workload, unverified: str) -> str:
 
 
 def _idle_hours(held: Lease, down_for: timedelta) -> float:
-    """Return the hours of the horizon that a paused lease waits until the market gives it back, as expected."""
+    """Return the expected hours of the horizon that a paused lease waits until the market gives it back."""
     if held.interrupted_by in NO_RETURN:
         return HORIZON_HOURS
     if not held.has_run:
@@ -214,9 +218,9 @@ def _idle_hours(held: Lease, down_for: timedelta) -> float:
 
 
 def _raised_hours(held: Lease, work: Workload) -> float:
-    """Return the hours of the horizon that a lease whose bid was just raised is idle, as expected.
+    """Return the expected hours of the horizon that a lease whose bid was just raised is idle.
 
-    A raise that fails is given up after `RAISE_PATIENCE`, and the workload moves where its disk may be left.
+    A failed raise is given up after `RAISE_PATIENCE`; then the workload moves if its disk may be left.
     """
     failed = HORIZON_HOURS
     if may_leave_at_a_price(held, work):
@@ -253,7 +257,7 @@ def _raised_to(
     market_loss_rate: float,
     numbers: Numbers,
 ) -> tuple[Option, Proposal]:
-    """A higher bid costs more every hour and is lost less often."""
+    """Return the way of one higher bid, which costs more every hour and is lost less often."""
     floor = held.host_floor or beat
     hazard = market_loss_rate * numbers.rivals.losing_share(max(bid.micros / max(floor.micros, 1) - 1.0, 0.0))
     own = speed(held.dlperf, numbers.fastest)
@@ -285,7 +289,7 @@ def _move(
 
 
 def go(slot: SlotView, best: Candidate, reason: Reason) -> Proposal:
-    """Return the move of a slot to `best`; first whatever could start the lost lease again is cancelled."""
+    """Return the move of a slot to `best`; if the lost lease could start again, first the pause that cancels that."""
     held = slot.lease
     may_start = held is not None and slot.down is not None and held.tenure is Tenure.INTERRUPTIBLE
     if held is None or not may_start or held.paused_by_us or held.interrupted_by is Cause.HOST_OFFLINE:
@@ -308,12 +312,15 @@ def _has_moves_left(slot: SlotView, held: Lease, best: Candidate) -> bool:
 
 
 def ends_soon(held: Lease, now: datetime) -> bool:
-    """Return whether the host of a lease leaves the market so soon that the workload should be elsewhere by then."""
+    """Return whether the host of a lease leaves the market so soon that the workload must move before."""
     return held.ends_at is not None and held.ends_at - now < LEAVE_BEFORE
 
 
 def leave(slot: SlotView, work: Workload, best: Candidate | None, now: datetime) -> Proposal | None:
-    """Return the move of a running lease whose host leaves the market; the new one runs before the old goes."""
+    """Return the move of a running lease whose host leaves the market, or None.
+
+    The new lease runs before the old one ends.
+    """
     held = slot.lease
     if held is None or held.state is not LeaseState.RUNNING or slot.arriving is not None or not ends_soon(held, now):
         return None
@@ -328,9 +335,9 @@ def leave(slot: SlotView, work: Workload, best: Candidate | None, now: datetime)
 
 
 def _lost_work_dollars(held: Lease, work: Workload) -> float:
-    """Return the cost of repeating the work on a left disk at its rate: all since it was opened.
+    """Return the cost of repeating the work on an abandoned disk, at its rate: all since the lease was opened.
 
-    Where the bucket has its last checkpoint, and it is known when that was taken: all since then.
+    If the bucket has a last checkpoint of known time: all work since then.
     """
     if not held.has_run or work.checkpoint.place is not CheckpointPlace.DISK:
         return 0.0
@@ -340,27 +347,27 @@ def _lost_work_dollars(held: Lease, work: Workload) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """One way on after a loss, to be priced over the horizon."""
+    """One way on after a loss, before it is priced over the horizon."""
 
     name: str
     rate: UsdPerHour
     disk_rate: UsdPerHour
     speed: float
-    """The DLPerf over that of the fastest card the workload names, or else of the lease that was lost, at most 1."""
+    """Its DLPerf over that of the workload's fastest named card, or else of the lost lease; at most 1."""
     start_hours: float
     hazard: float = 0.0
     moved: float = 0.0
-    """Dollars that are paid for the data that the new host fetches."""
+    """Dollars paid for the data that the new host downloads."""
     lost_work: float = 0.0
-    """Dollars that doing the lost work again costs."""
+    """Dollars for repeating the lost work."""
 
 
 def _over_horizon(way: _Way, work: Workload, numbers: Numbers) -> Option:
-    """Price one way over the horizon.
+    """Return one way priced over the horizon.
 
-    After the start it runs; each loss idles `TROUBLE_HOURS`, repeats the restore and loses half a checkpoint interval.
-    Useful hours count by `speed`: an hour on a slower card is worth less, none more than the operator said an hour is
-    worth.
+    After the start the work runs. Each loss idles `TROUBLE_HOURS`, repeats the restore and loses half a checkpoint
+    interval. Useful hours count by `speed`: an hour on a slower card is worth less, and no hour is worth more than the
+    operator's price.
     """
     left = max(HORIZON_HOURS - way.start_hours, 0.0)
     losses = way.hazard * left / (1.0 + way.hazard * TROUBLE_HOURS)
@@ -381,7 +388,7 @@ def _over_horizon(way: _Way, work: Workload, numbers: Numbers) -> Option:
         Term("speed", way.speed, ""),
         Term("interruptions", losses, ""),
     )
-    # Waiting is not priced by what follows it: its terms say nothing about how long it would last.
+    # A wait has no such term, since nothing after it is priced.
     holds = (Term("chance to hold it", math.exp(-way.hazard * left), ""),) if way.hazard else ()
     return Option(way.name, dollars, terms + holds)
 

@@ -1,4 +1,4 @@
-"""Cooldowns that a write starts: for a refused offer, an abandoned host, a slot that has just rented, a start."""
+"""Cooldowns and tallies after a write: of a refused offer, an abandoned host, a slot that just rented, a start."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -17,9 +17,9 @@ from agent.domain.work.only_copy import may_leave
 from agent.domain.work.workload import Workload
 
 SLOT_REST = timedelta(seconds=60)
-"""After a rent a slot does not rent again sooner: whatever goes wrong costs at most one instance a minute."""
+"""The cooldown of a slot after a rent, so that a fault costs at most one instance a minute."""
 REFUSED_OFFER_REST = timedelta(minutes=10)
-"""After a refusal that says nothing about the offer itself."""
+"""The cooldown of an offer after a refusal that says nothing about the offer itself."""
 
 TOO_LOW = "bid_too_low"
 RESTS = {
@@ -27,7 +27,7 @@ RESTS = {
     TOO_LOW: (cooldowns.UNDERBID, "a bid that was too low"),
 }
 CANNOT_START = frozenset({"host_full", "no_capacity", TOO_LOW, "not_sold"})
-"""Refusals of a start that an immediate second attempt would meet again."""
+"""Refusals of a start that an immediate second attempt would get again."""
 FAILED_STARTS = frozenset({"start_failed", "start_overdue", "not_ready"})
 """Codes of releases that count as a failed start of the host."""
 
@@ -40,8 +40,8 @@ def after_rent(slot: Slot, now: datetime) -> Cooldown:
 def after_refusal(decision: Decision, reason: str, known: Iterable[Tally], now: datetime) -> tuple[Rest, ...]:
     """Return the cooldowns after a refusal of the market.
 
-    An offer whose bids are refused again and again rests ever longer: its quote is stale. Orders for a lease that the
-    market does not take are counted.
+    An offer whose bids are refused again and again gets longer and longer cooldowns, since its quote is stale. Refused
+    requests of orders on a lease are counted.
     """
     if isinstance(decision, Rent):
         return tuple(_of_offer(decision.offer.key, reason, known, now))
@@ -56,7 +56,7 @@ def after_refusal(decision: Decision, reason: str, known: Iterable[Tally], now: 
 
 def _untaken(decision: Resume | Rebid | Pause | Release, reason: str, known: Iterable[Tally], now: datetime) -> Tally:
     of, order = decision.lease.lease_id, _order(decision)
-    # An order that was refused before it last changed its state says nothing of the state that it is in.
+    # A refusal from before the lease's last change of state says nothing about the present state.
     counted = (each for each in known if _is_of(each, of, order) and each.since >= decision.lease.state_since)
     before = next((each for each in counted if not each.is_over(now)), None)
     since, count = (before.since, before.count + 1) if before is not None else (now, 1)
@@ -64,7 +64,7 @@ def _untaken(decision: Resume | Rebid | Pause | Release, reason: str, known: Ite
 
 
 def ended_by(decision: Decision) -> tuple[tuple[str, str], ...]:
-    """Return the places of tallies that end when the market confirms an order: of refused orders of the same kind."""
+    """Return the places of the tallies that a confirmed order ends: those of refused orders of the same kind."""
     if not isinstance(decision, Resume | Rebid | Pause):
         return ()
     return (place_of(Counted.UNTAKEN, decision.lease.lease_id, _order(decision)),)
@@ -75,7 +75,7 @@ def _is_of(tally: Tally, lease_id: str, order: str) -> bool:
 
 
 def _order(decision: Resume | Rebid | Pause | Release) -> str:
-    """Return the kind of an order: a lowering that is refused says nothing of a raise, which may be urgent."""
+    """Return the kind of an order. Raise and lower differ: a refused lowering must not delay an urgent raise."""
     if isinstance(decision, Rebid):
         return cooldowns.RAISE if decision.bid > decision.lease.gpu_rate else cooldowns.LOWER
     return type(decision).__name__.lower()
@@ -97,16 +97,17 @@ def _of_offer(offer: str, reason: str, known: Iterable[Tally], now: datetime) ->
 
 
 def after_release(decision: Release, now: datetime) -> tuple[Rest, ...]:
-    """Return the cooldowns after a release: a host that we left or that could not start is not rented again at once."""
+    """Return the cooldowns after a release: of a host that we left or that failed to start."""
     held, code = decision.lease, decision.reason.code
     found: list[Rest] = []
     if code == "start_overdue":
-        # A start that took too long counts against the workload; other failed starts are counted when seen.
+        # A start that took too long is counted for the workload here. Other failed starts are counted when they are
+        # seen.
         found.append(workload_end.failed_start(held.slot.workload, held.lease_id, now, code))
     if code in FAILED_STARTS:
         found.append(cooldown.of_host(held.host, now + cooldowns.START_FAILED, "a failed start"))
     elif code == "mismatch":
-        why = "a rent that was not what was asked for"
+        why = "a rent that was not as ordered"
         found.append(cooldown.of_host(held.host, now + cooldowns.START_FAILED, why))
     elif code == GUARD_REFUSED:
         found.append(cooldown.of_host(held.host, now + cooldowns.HOST_LEFT, "another host is tried"))
@@ -116,16 +117,16 @@ def after_release(decision: Release, now: datetime) -> tuple[Rest, ...]:
 
 
 def after_start(decision: Resume, now: datetime) -> Tally:
-    """Return the mark of a start that the market confirmed: it may be queued, or may have failed."""
+    """Return the tally of a confirmed start, which may be queued or may have failed."""
     lease_id, until = decision.lease.lease_id, now + cooldowns.STARTED_KEPT
     return Tally(Counted.STARTED, lease_id, now, until, "a start without effect yet")
 
 
 def instead(decision: Decision, work: Workload, fleet: Fleet) -> Decision:
-    """Return a decision, or a replacement for one that the market refused to take a moment ago.
+    """Return a decision, or a replacement if the market refused the same order a moment ago.
 
-    So is a start that was confirmed before and shows no effect: the market's queue keeps it. Our own pause cancels it:
-    after that a start is a new one.
+    A start that was confirmed and shows no effect is also replaced, since the market has it in its queue. Our own pause
+    cancels that start, so a start after it is a new one.
     """
     refused = _refused(decision, fleet)
     if refused is not None:
@@ -149,12 +150,12 @@ def instead(decision: Decision, work: Workload, fleet: Fleet) -> Decision:
 
 
 def _refused(decision: Decision, fleet: Fleet) -> Hold | None:
-    """Return a hold instead of a start or a bid that the market refused to take less than `HOST_FULL` ago."""
+    """Return a hold if the market refused the request of the same start or bid less than `HOST_FULL` ago, else None."""
     if not isinstance(decision, Resume | Rebid):
         return None
     of, order = decision.lease.lease_id, _order(decision)
     refused = next((each for each in fleet.tallies if _is_of(each, of, order)), None)
     if refused is None or not cooldowns.is_resting(refused, fleet.now):
         return None
-    sentence = f"the market did not take this order a moment ago ({refused.ground}): it is tried again later"
+    sentence = f"the market refused this order a moment ago ({refused.ground}): it is tried again later"
     return Hold(decision.lease.slot, Reason("order_refused", sentence))

@@ -11,7 +11,7 @@ from agent.domain.work.decision import Pause, Reason, Release
 
 
 def stops(fleet: Fleet, caps: limits.Limits) -> tuple[Pause | Release, ...]:
-    """Return one order for each lease that must end whatever the market lists; no fresh listing is needed."""
+    """Return one order for each lease that must end by the ledger alone; no fresh listing is needed."""
     found: dict[str, Pause | Release] = {}
     holds = hold.in_force(fleet.holds, fleet.now)
     unfinished = tuple(

@@ -16,13 +16,13 @@ RETURN_HOURS = 6.0
 """Horizon of the comparison with a cheaper offer: about a lease's life in the calibrated market."""
 
 MOST_RETURNS = 7
-"""From this many on, an on-demand lease is left for no bid: the day's other moves are for interruptions, and for
-a cheaper ask, which needs no way back."""
+"""From this many leases a day on, an on-demand lease is not left for a bid. The day's other moves are for interruptions
+and for cheaper asks, which need no way back."""
 MOST_LEAVES = 7
-"""From this many on, a healthy interruptible lease is not left for a cheaper offer."""
+"""From this many leases a day on, a healthy interruptible lease is not left for a cheaper offer."""
 MOVE_WORTH_HOURS = 0.03
-"""The cost of a voluntary move besides its own price, in hours at the workload's price: one move less for the day,
-and the chance that the new host turns out worse. Chosen in rehearsals."""
+"""The cost of a voluntary move besides its own price, in hours at the workload's price: one move less for the day, and
+the risk of a worse host. Chosen in rehearsals."""
 
 _HOUR = timedelta(hours=1)
 
@@ -37,14 +37,15 @@ def go_back(
     *,
     is_by_speed: bool = False,
 ) -> Proposal | None:
-    """Return the way from a healthy lease to a cheaper offer, or None if staying is as good.
+    """Return the move from a healthy lease to a cheaper offer, or None if staying is as good.
 
-    The old lease goes on until the new one runs, so the loading is paid twice and idles nobody; the restore and half a
-    checkpoint interval are done again. Both are priced in dollars for the useful hours that the new lease is expected
-    to stay within the horizon; a move has a price of its own besides, twice where on-demand is left for a bid that may
-    need a way back. The gain must be `least_gain` of staying's cost. `market_loss_rate` is what an interruptible lease
-    is lost at where it is. `is_by_speed` counts the work on a slower card as less too, not only on a faster as more.
-    The new place is priced by the file's restore: a shorter one that hosts claim brings about no move.
+    The old lease goes on until the new one runs, so loading is paid twice and idles nothing. The restore and half a
+    checkpoint interval are repeated. Staying and moving are priced in dollars over the useful hours that the new lease
+    is expected to last within the horizon. A move also has a price of its own, twice that if on-demand is left for a
+    bid that may need a way back. The gain must be at least `least_gain` of the cost of staying. `market_loss_rate` is
+    the rate of losses at the present place of an interruptible lease. With `is_by_speed` work on a slower card counts
+    as less too, not only work on a faster one as more. The new place is priced by the file's restore, so that a shorter
+    one that hosts claim never causes a move.
     """
     held = slot.lease
     if held is None or best is None or not only_copy.may_leave(held, work) or not _may_better(slot, held, best):
@@ -76,7 +77,7 @@ def _is_bid(best: Candidate) -> bool:
 
 
 def _may_better(slot: SlotView, held: Lease, best: Candidate) -> bool:
-    """Return whether the day's moves allow a voluntary one, to another place or at least another tenure."""
+    """Return whether the day's moves allow a voluntary one, and it changes the place or at least the tenure."""
     if held.tenure is best.way.tenure and held.host.is_same_place(best.offer.host):
         return False
     if held.tenure is Tenure.INTERRUPTIBLE:
@@ -85,7 +86,7 @@ def _may_better(slot: SlotView, held: Lease, best: Candidate) -> bool:
 
 
 def _per_useful_hour(held: Lease, work: Workload, market_loss_rate: float, horizon_hours: float) -> float:
-    """Return dollars per useful hour of staying; for a bid, with its expected losses."""
+    """Return dollars per useful hour of staying; a bid includes its expected losses."""
     rate = (held.gpu_rate + held.disk_rate).dollars
     if held.tenure is not Tenure.INTERRUPTIBLE:
         return rate

@@ -1,1 +1,1 @@
-"""Orders of a person, and notices for him: holds, a kill, a reload, and costs that nobody accounts for."""
+"""Orders of a person and notices for a person: holds, a kill, a reload, and unaccounted costs."""

@@ -10,7 +10,7 @@ from agent.domain.money import ZERO, Usd
 MOST_DRIFT = 0.02
 """A difference above this share is worth a warning."""
 LEAST_DRIFT = Usd(10_000)
-"""A cent is rounding, whatever its share."""
+"""A difference of up to a cent is rounding, whatever its share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Drift:
 
     @property
     def amount(self) -> Usd:
-        """By how much the market charged more than the ledger counted."""
+        """The market's charges less the ledger's count."""
         return self.charged - self.estimate
 
     @property

@@ -1,4 +1,4 @@
-"""Changes of a workload that a guard at work would not hear of, so that the daemon would misjudge what it says."""
+"""Changes of a workload that a running guard would not receive, so that the daemon would misjudge its reports."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from agent.domain.work.workload import Workload
 
 @dataclass(frozen=True, slots=True)
 class GuardChange:
-    """One such change: its place within the workload's table, its code, and what is said of that place."""
+    """One such change: its key within the workload's table, its code, and the end of a sentence about that key."""
 
     key: str
     code: str
@@ -19,8 +19,8 @@ class GuardChange:
 def of(held: Lease, before: Workload | None, after: Workload) -> GuardChange | None:
     """Return the first such change, or None.
 
-    The terms that the lease was rented with count; where nobody recorded them, those of the workload `before`. Without
-    either only a guard that is gone is seen.
+    The terms that the lease was rented with count; if they were not recorded, those of the workload `before`. Without
+    either, only the removal of the guard is found.
     """
     new = kept_terms.of(after)
     if new is None:

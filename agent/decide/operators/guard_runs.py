@@ -1,7 +1,7 @@
-"""Which runs of slots begin now: the first of each, and the next where the spec has changed or a person says so.
+"""Runs of slots that begin now: the first of each, and the next if the spec has changed or a person orders it.
 
 Invariants:
-1. A run is never begun twice and its number never falls: what another run has finished is not mistaken for its work.
+1. A run never begins twice and its number never falls, so that the end of another run is never mistaken for its own.
 2. A renamed workload keeps its runs, with the folders in which they began.
 """
 
@@ -39,12 +39,12 @@ def due(known: Collection[GuardRun], workloads: Collection[Workload], now: datet
 
 
 def again(present: GuardRun, now: datetime) -> GuardRun:
-    """Return the run after one: a person wants the work done from the beginning."""
+    """Return the run after the present one, which does the work from the beginning."""
     return replace(present, run=present.run + 1, name=present.slot.workload, begun_at=now)
 
 
 def news(begun: Iterable[GuardRun]) -> Iterator[Event]:
-    """Yield an event for each run that is not its slot's first: it leaves kept checkpoints behind."""
+    """Yield an event for each run that is not its slot's first, since it leaves checkpoints behind."""
     for run in begun:
         if run.run > FIRST:
             place = run.slot
@@ -54,7 +54,10 @@ def news(begun: Iterable[GuardRun]) -> Iterator[Event]:
 
 
 def _renamed(known: Collection[GuardRun], work: Workload) -> Iterator[GuardRun]:
-    """Yield the old name's runs under the new one; a name that had runs before takes over those that came after."""
+    """Yield the old name's runs under the new one.
+
+    If the new name has runs already, only higher numbers are taken over.
+    """
     if not work.was:
         return
     highest = {run.slot.index: run.run for run in last(run for run in known if run.slot.workload == work.name).values()}

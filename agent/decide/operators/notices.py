@@ -40,7 +40,7 @@ def _of_daemon(stopped_because: str, *, is_writable: bool) -> Iterator[Notice]:
         sentence = f"nothing more is written: {stopped_because}; stop the wrong one, then start the other again"
         yield Notice("daemon", "writing_stopped", sentence)
     if not is_writable:
-        sentence = "its disk is full: nothing is paid for until there is room; make room, what runs goes on"
+        sentence = "its disk is full: nothing is paid for until there is room; make room; running leases go on"
         yield Notice("ledger", "unwritable", sentence)
 
 

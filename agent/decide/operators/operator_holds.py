@@ -1,11 +1,11 @@
-"""What holds forbid and order: lock, drain, pause, done, kill and held, each until its time or until it is lifted.
+"""Orders and vetoes of holds: lock, drain, pause, done, kill and held, each until its time or until it is lifted.
 
 Invariants:
-1. A hold never pays: it pauses, releases or forbids.
-2. Lock: nothing is rented, started or bid higher; drain: nothing is rented; what runs goes on under both.
-3. Pause: what runs is stopped, keeps its disk, and stays stopped. Done and kill: released and not filled again; a
-   kill of a host, an owner or a market releases what is there and rents nothing there.
-4. A kill of everything holds until it is lifted, whatever turns up later.
+1. A hold never pays. It pauses, releases or forbids.
+2. Lock: nothing is rented, started or bid higher. Drain: nothing is rented. Running leases go on under both.
+3. Pause: running leases are stopped, keep their disks, and stay stopped. Done and kill: leases are released, and their
+   slots are not filled again. A kill of a host, an owner or a market releases its leases and rents nothing there.
+4. A kill of everything is in force until it is lifted, also for leases that are found later.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,23 +26,23 @@ PAST = {
     Word.KILL: "killed",
     Word.HELD: "held",
 }
-"""The code of what a hold forbids."""
+"""The code of the reason by each kind of hold."""
 _LIFT = {Word.LOCK: "unlock"}
 _ENDING = frozenset({Word.PAUSE, Word.DONE, Word.KILL, Word.HELD})
 
 
 def of_slot(place: Slot) -> tuple[Target, ...]:
-    """Return the targets by which a hold may be about a slot."""
+    """Return the targets of holds that include a slot."""
     return hold.of_workload(place.workload), hold.of_slot(place)
 
 
 def of_lease(held: Lease) -> tuple[Target, ...]:
-    """Return the targets by which a hold may be about a lease."""
+    """Return the targets of holds that include a lease."""
     return *of_slot(held.slot), hold.of_lease(held.lease_id), *hold.of_place(held.host, held.owner)
 
 
 def find(holds: Holds, words: tuple[Word, ...], targets: tuple[Target, ...]) -> Reason | None:
-    """Return the first hold of these words about these targets as a reason, or None."""
+    """Return the first hold of one of these words on one of these targets as a reason, or None."""
     if not holds:
         return None
     found = (holds.get((word, target)) for word in words for target in targets)
@@ -66,7 +66,10 @@ def _way_on(target: Target) -> str:
 
 
 def standstill(fleet: Fleet, place: Slot, holds: Holds) -> Reason | None:
-    """Return why nothing is done for a slot, or None: it is done or paused, or it is empty and must stay so."""
+    """Return why nothing is done for a slot: it is done or paused, or it is empty and must stay so.
+
+    Else return None.
+    """
     if not holds:
         return None
     targets = of_slot(place)
@@ -81,7 +84,7 @@ def standstill(fleet: Fleet, place: Slot, holds: Holds) -> Reason | None:
 
 
 def _shut(fleet: Fleet, place: Slot, holds: Holds) -> Reason | None:
-    """Return the hold that shuts the last market which an empty slot may use: there is no offer to look for."""
+    """Return a hold if holds exclude every market that an empty slot may use, so that no search is needed."""
     work = fleet.workload(place.workload)
     names = [name for name in fleet.markets if work is not None and work.may_use(name)]
     found = [find(holds, OFF_THE_MARKET, (hold.of_market(name),)) for name in names]
@@ -89,7 +92,7 @@ def _shut(fleet: Fleet, place: Slot, holds: Holds) -> Reason | None:
 
 
 def orders(fleet: Fleet, holds: Holds) -> Iterator[Release | Pause]:
-    """Yield what holds still have to end: all under a kill of everything, what is done, what runs although paused."""
+    """Yield the endings that holds still need: all under a kill of everything, done slots, paused slots that run."""
     yield from _orders_of_kill(fleet, holds)
     if not any(word in _ENDING for word, _ in holds):
         return
@@ -101,13 +104,13 @@ def orders(fleet: Fleet, holds: Holds) -> Iterator[Release | Pause]:
             yield Release(held, done)
             continue
         paused = find(holds, (Word.PAUSE, Word.HELD), of_lease(held))
-        # A lease that is not listed is ended when it is back.
+        # A lease that is missing from the listing is paused when it is listed again.
         if paused is not None and not held.is_down and held.state is not LeaseState.MISSING:
             yield Pause(held, paused)
 
 
 def _orders_of_kill(fleet: Fleet, holds: Holds) -> Iterator[Release | Pause]:
-    """Yield what a kill of everything still has to end: a rent out of doubt after it, a pause that was refused."""
+    """Yield the endings that a kill of everything still needs, as after a rent settled later or a refused pause."""
     kill = holds.get((Word.KILL, EVERYTHING))
     if kill is None:
         return
@@ -138,7 +141,7 @@ def kill_of_everything(holds: Iterable[OperatorHold], now: datetime) -> Operator
 
 
 def killed(holds: Iterable[OperatorHold], now: datetime, who: str, *, keeps_disks: bool) -> tuple[OperatorHold, ...]:
-    """Return the holds of a kill of everything that is given now; given again, the same kill is as old as the first."""
+    """Return the holds of a kill of everything given now. The same kill given again keeps the time of the first."""
     before = hold.in_force(holds, now)
     given = before.get((Word.KILL, EVERYTHING))
     is_the_same = given is not None and ((Word.KILL, DISKS) in before) is keeps_disks

@@ -1,11 +1,11 @@
-"""Costs that nobody accounts for: instances of ours without a lease, leftovers of a kill, a bill that differs.
+"""Unaccounted costs: instances of ours without a lease, and leftovers of a kill.
 
 Invariants:
-1. All of it is derived again in every cycle from the listing and the ledger; nothing is told once and forgotten.
-2. Only the count of listings is remembered. A restart begins it anew: the sentence then comes at most three listings
-   late, and it comes, because the instance is still listed. Beginning at three would wake a person for every rent that
-   was under way when the program ended.
-3. A market that does not answer adds nothing to the count and takes nothing away.
+1. Every cycle derives all of it again from the listing and the ledger. Nothing is reported once and forgotten.
+2. Only the count of listings is kept in memory, and a restart begins it again. The sentence is then at most three
+   listings late, and it comes, because the instance is still listed. A count that began at three would wake a person
+   for every rent that was under way when the daemon stopped.
+3. A market that does not answer does not change the count.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,12 +28,12 @@ LISTINGS = 3
 KILL_PATIENCE = timedelta(minutes=5)
 """After this time a kill should have nothing left that bills."""
 MOST_NAMED = 5
-"""At most this many ids are in a sentence; the rest is counted."""
+"""The most ids in a sentence; the rest is counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unaccounted:
-    """An instance with our label without an open lease or doubt, and the number of listings in a row that showed it."""
+    """An instance with our label but no open lease or doubt, and the number of listings in a row that showed it."""
 
     market: str
     instance_id: str
@@ -43,7 +43,7 @@ class Unaccounted:
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
-    """A lease or doubt that still bills, or may, under a kill that was given at `since`."""
+    """A lease or doubt that bills, or may bill, under a kill that was given at `since`."""
 
     name: str
     rate: UsdPerHour
@@ -92,7 +92,7 @@ class Known(Protocol):
 
 
 def look(before: Oversight, fleet_id: str, views: Sequence[MarketView], known: Known, now: datetime) -> Oversight:
-    """Return what the last listings and the ledger leave unaccounted for."""
+    """Return the instances and leftovers that the last listings show and the ledger does not explain."""
     unknown = [(view, row) for view in views for row in _unknown(fleet_id, view, known)]
     first = {(view.market, row.instance_id): _first(before, view, row) for view, row in unknown}
     found = tuple(

@@ -1,9 +1,9 @@
-"""Rule 9: the effect of new files on running leases; a file that would orphan or end one is refused, with the fix.
+"""Rule 9: the effect of new files on running leases. A file that would orphan or end one is refused, with the fix.
 
 Invariants:
-1. Nothing here acts: a refusal is a sentence with the command that would make the change legal.
-2. A change that no guard at work would hear of is refused while its lease is open.
-3. A lease whose image, GPU or disk the new file changes goes on, unless the workload says `on_change = "move"`.
+1. Nothing here acts. A refusal is a sentence with the command that would make the change legal.
+2. A change that a running guard would not receive is refused while its lease is open.
+3. A lease goes on if the new file changes its image, GPU or disk, unless the workload has `on_change = "move"`.
 """
 
 import hashlib
@@ -53,7 +53,7 @@ def findings(
 ) -> tuple[Finding, ...]:
     """Return the effects of the files on the leases.
 
-    `before` are the caps in force, None if they are not known; `present_works` the workloads, empty if they are not.
+    `before` are the present caps, None if unknown. `present_works` are the present workloads, empty if unknown.
     """
     held = [lease for lease in leases if lease.is_open and not lease.is_held]
     kept = [lease for lease in held if lease.state is not LeaseState.RELEASING]
@@ -66,7 +66,10 @@ def findings(
 
 
 def orphaning(after: After, leases: Iterable[Lease]) -> tuple[Finding, ...]:
-    """Return what forbids a start with the files: a reached cap only pauses, a lease without a slot goes on billing."""
+    """Return the findings that forbid a start with the files: orphaned leases and unheard guards.
+
+    A reached cap only pauses.
+    """
     held = [lease for lease in leases if lease.is_open and not lease.is_held]
     kept = [lease for lease in held if lease.state is not LeaseState.RELEASING]
     return (*_orphans(after, kept), *_unheard(after, kept, {}))
@@ -101,7 +104,7 @@ def _orphans(after: After, kept: list[Lease]) -> Iterator[Finding]:
 
 
 def _unheard(after: After, kept: list[Lease], before: Mapping[str, Workload]) -> Iterator[Finding]:
-    """Yield what parts the daemon from guards at work: a container keeps the settings of its rent."""
+    """Yield the changes that running guards would not receive, since a container keeps the settings of its rent."""
     names, new_names = {work.name: work for work in after.workloads}, _new_names(after.workloads)
     for held in kept:
         name = held.slot.workload
@@ -129,7 +132,7 @@ def _over_caps(
         most = new.per_instance_hour
         rate = held.gpu_rate + held.disk_rate
         if most is not None and most != old.per_instance_hour and rate > most and not held.is_down:
-            sentence = f"{most} is under what {held.lease_id} costs, {rate}; `gpubid release {held.slot}` first"
+            sentence = f"{most} is under the cost of {held.lease_id}, {rate}; `gpubid release {held.slot}` first"
             yield Finding("limits.max_price_per_instance_hour", "under_burn", sentence)
 
 
@@ -146,7 +149,7 @@ def _over_budget(
     for window in SUMS:
         cap, was, spent = new.amount(window), old.amount(window), standing.spent(window)
         if cap is not None and cap != was and spent >= cap and runs:
-            sentence = f"{cap} is under the {spent} already spent: it would stop what runs; {ways}"
+            sentence = f"{cap} is under the {spent} already spent: it would stop running leases; {ways}"
             yield Finding(f"{scope.place}.max_{window.value}", "under_burn", sentence)
 
 
@@ -157,7 +160,7 @@ def _is_within(held: Lease, scope: Scope) -> bool:
 
 
 def _cheapest(after: After, kept: list[Lease]) -> str:
-    """Return the slot of the lease with the lowest priority, the most expensive first."""
+    """Return the slot of the lease with the lowest priority, among equals the most expensive one."""
     priority = {work.name: work.priority for work in after.workloads}
     chosen = sorted(kept, key=lambda held: (priority.get(held.slot.workload, 0), -held.committed_rate.micros))
     return str(chosen[0].slot) if chosen else "NAME"
@@ -170,14 +173,14 @@ def _is_changed(after: After, held: Lease) -> bool:
 
 def _changed(after: After, held: Lease) -> Finding:
     work = next(work for work in after.workloads if work.name == held.slot.workload)
-    sentence = f"image, GPU or disk differ from what {held.slot} runs on; {held.lease_id} {_does(held, work)}"
+    sentence = f"image, GPU or disk differ from those that {held.slot} runs on; {held.lease_id} {_does(held, work)}"
     if work.guard is not None and work.guard.bucket is not None:
         sentence += "; the next lease begins a new run, without the checkpoints that the guard has kept so far"
     return Finding(f"workloads.{work.name}", "spec_changed", sentence, is_refusal=False)
 
 
 def _does(held: Lease, work: Workload) -> str:
-    """Return the fate of a lease of an older spec, and what would change it."""
+    """Return whether a lease of an older spec moves or goes on, and the setting or command that changes that."""
     if moves(held, work):
         return "moves to a new one"
     if work.on_change is OnChange.MOVE and not may_leave(held, work):
@@ -189,7 +192,7 @@ def _does(held: Lease, work: Workload) -> str:
 
 
 def spec_digest(work: Workload) -> str:
-    """Return the digest of what a lease cannot change while it runs: image, GPU and disk."""
+    """Return the digest of the spec that a running lease cannot change: image, GPU and disk."""
     wants = work.requirements
     spec = (work.image, wants.gpus, sorted(wants.gpu_models), float(work.disk_gb))
     return hashlib.sha256(repr(spec).encode()).hexdigest()[:16]
@@ -203,16 +206,15 @@ def moves(held: Lease, work: Workload) -> bool:
 
 
 def rented_for(held: Lease, work: Workload | None) -> Lease:
-    """Return the lease of a rent with the spec of the workload as it was rented for."""
+    """Return the lease of a rent with the digest of the workload's spec at the rent."""
     return held if work is None or held.spec_digest else replace(held, spec_digest=spec_digest(work))
 
 
 def in_step(held: Lease, workloads: Iterable[Workload], runs: Iterable[GuardRun] = ()) -> Lease:
-    """Return a lease under the present name of its workload; a missing digest of its spec is added.
+    """Return a lease under the present name of its workload, with a missing digest of its spec added.
 
-    That is the one of the run that its guard was started for, among `runs`; without a run nobody knows it, and the
-    present file's is taken. The terms of its guard are never added: the present files may be others than those that it
-    was rented by.
+    The digest is that of its guard's run, among `runs`; without a run that digest is unknown, and the present file's is
+    used. The terms of its guard are never added, because the lease may have been rented under other files.
     """
     names = {work.name: work for work in workloads}
     name = held.slot.workload
@@ -229,7 +231,7 @@ def in_step(held: Lease, workloads: Iterable[Workload], runs: Iterable[GuardRun]
 
 
 def renamed_holds(holds: Iterable[OperatorHold], workloads: Iterable[Workload]) -> Mapping[OperatorHold, OperatorHold]:
-    """Return holds of a workload's old name with what they are under the new one."""
+    """Return each hold on a workload's old name with its copy under the new name."""
     new_names = _new_names(workloads)
     return {
         each: replace(each, target=each.target.renamed(new_names[each.target.workload]))

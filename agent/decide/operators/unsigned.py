@@ -1,4 +1,4 @@
-"""A dead man's switch that reads no sign of life: in time its guard ends the instance, although the daemon lives."""
+"""Alerts for a dead man's switch without signs of life: its guard would end the instance although the daemon runs."""
 
 from datetime import timedelta
 
@@ -8,7 +8,7 @@ from agent.domain.slot import Slot
 
 
 def failing(slot: Slot, after: timedelta, failing_for: timedelta) -> Alert:
-    """Return the alert about a slot that this daemon does not look after, because its passes fail for so long."""
+    """Return the alert about a slot of a daemon whose passes have failed for `failing_for`."""
     sentence = (
         f"no pass of this daemon has succeeded for {_minutes(failing_for)}: from {_minutes(after / 2)} on it writes no "
         f"sign of life, and {_hours(after)} after the last one the guard of {slot} ends its instance; see cycle.failed "
@@ -28,7 +28,7 @@ def failing_since_start(slot: Slot, after: timedelta, silent_for: timedelta) -> 
 
 
 def alert(slot: Slot, bucket: str, after: timedelta, silent_for: timedelta) -> Alert:
-    """Return the alert about a slot whose sign of life could not be written for so long."""
+    """Return the alert about a slot whose sign of life could not be written for `silent_for`."""
     sentence = (
         f"the guard of {slot} has had no sign of life for {_minutes(silent_for)}, because {bucket} could not be "
         f"written: after {_hours(after)} without one it ends the instance; see `gpubid doctor`"
