@@ -9,13 +9,13 @@ SPOT_OVER_PRICE = recorded(
     "RUNPOD_SPOT_OVER_PRICE",
     {"secure": 0.54, "community": 0.53},
     "median floor over list price of 23 and 30 types",
-    "gpuTypes answers of 2025-06-15 to 21; prices and floors stand in runpod/models.py",
+    "gpuTypes answers of 2025-06-15 to 21; prices and floors are in runpod/models.py",
 )
 CONTAINER_DISK = recorded("RUNPOD_CONTAINER_DISK", 0.10, "$/GB/month of container disk, while it runs", _DOCS)
 VOLUME_RUNNING = recorded("RUNPOD_VOLUME_RUNNING", 0.10, "$/GB/month of a running pod's volume", _DOCS)
 VOLUME_STOPPED = recorded("RUNPOD_VOLUME_STOPPED", 0.20, "$/GB/month of a stopped pod's volume", _DOCS)
 KILL_SECONDS = recorded("RUNPOD_KILL_SECONDS", 5.0, "between SIGTERM and SIGKILL of a pod that is outbid", _DOCS)
-TICK_SECONDS = recorded("RUNPOD_TICK_SECONDS", 300.0, "between two looks of the till at the balance", _BILLING)
+TICK_SECONDS = recorded("RUNPOD_TICK_SECONDS", 300.0, "between two checks of the balance", _BILLING)
 DEPLOY_HOURS = recorded("RUNPOD_DEPLOY_HOURS", 1.0, "hours of a pod's cost that the balance must hold", _BILLING)
 LAST_MINUTES = recorded(
     "RUNPOD_LAST_MINUTES", 10.0, "minutes of runtime left at which all pods are stopped (low_balance = stop)", _DOCS
@@ -31,6 +31,6 @@ STOCK_LEVELS = assumed("RUNPOD_STOCK_LEVELS", (3, 10), "pods that still fit: at 
 IMAGE_ERROR_SECONDS = assumed(
     "RUNPOD_IMAGE_ERROR_SECONDS", (6.0, 240.0), "from a failed pull to the pod's exit; field reports say 6 s to minutes"
 )
-STALE_SECONDS = assumed("RUNPOD_STALE_SECONDS", 60.0, "an exited pod's last report is shown for so long")
+STALE_SECONDS = assumed("RUNPOD_STALE_SECONDS", 60.0, "how long an exited pod's last report is shown")
 RESTART_SECONDS = assumed("RUNPOD_RESTART_SECONDS", (2.0, 10.0), "until the host restarts a container that ended")
 INET_DOWN = assumed("RUNPOD_INET_DOWN", (400.0, 6000.0), "Mb/s down of hosts, least and most")

@@ -1,7 +1,8 @@
-"""What runs in a pod's container, and which variables this market sets in it.
+"""The start of a pod's container: its first process, and the variables that this market sets in it.
 
-The pod's arguments are the container's first process. The host starts it again when it ends. The image is not there: a
-command finds the programs of this machine. A pod without arguments would run the image's own command, and runs nothing.
+The pod's arguments are the container's first process, which the host starts again when it ends. The image itself does
+not exist: a command finds the programs of this machine. A pod without arguments, which would run the image's own
+command, runs nothing.
 """
 
 import shlex
@@ -22,7 +23,7 @@ def launcher(
 ) -> Callable[[Pod], None]:
     """Return the function that starts the real processes of a pod; `key_of` gives the key of its container.
 
-    `lies` are those that the weather tells of GPUs, the newest last.
+    `lies` are the weather's lies about GPUs, the newest last.
     """
 
     def launch(pod: Pod) -> None:
@@ -54,5 +55,5 @@ def _words(arguments: str) -> list[str]:
     try:
         return shlex.split(arguments)
     except ValueError:
-        # No shell would take it either; the container says so and ends.
+        # A shell would refuse it too. The container prints an error and ends.
         return [arguments]

@@ -34,7 +34,7 @@ class Crowd:
         floor_of: Callable[[Host], float | None],
         displace: Callable[[list[Holder]], None],
     ) -> None:
-        """Fill the hosts as the climate says and plan who comes next."""
+        """Fill the hosts by the climate's share, and plan who comes next."""
         self._timeline = timeline
         self._climate = climate
         self._stock = stock
@@ -98,6 +98,6 @@ class Crowd:
 
 
 def _left(rng: random.Random) -> float:
-    """Draw how much longer a renter stays who is met at some moment: long stays are met more often."""
+    """Draw the remaining stay of a renter seen at a random moment, seconds: long stays are seen more often."""
     _, minutes, deviation = shared.HOLDS[-1]
     return 60.0 * minutes * math.exp(deviation * rng.gauss(0.0, 1.0)) * 2.0 * rng.random()

@@ -24,7 +24,7 @@ def draw(rng: random.Random, scale: float) -> dict[int, Host]:
 
 
 def token(rng: random.Random, length: int) -> str:
-    """Draw a name as the market makes them."""
+    """Draw a name in the market's style."""
     return "".join(rng.choices(LETTERS, k=length))
 
 

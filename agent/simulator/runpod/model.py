@@ -63,7 +63,7 @@ class Host:
     offline_until: float | None = None
     is_gone: bool = False
     maintenance: tuple[float, float] | None = None
-    """When it will be silent on purpose, from and until."""
+    """Begin and end of its planned maintenance."""
 
     @property
     def is_online(self) -> bool:
@@ -83,7 +83,7 @@ class Guest:
 
 
 class Terms(msgspec.Struct, frozen=True):
-    """The request of a create. A struct: a question about offers makes one for each of its types of GPU."""
+    """The terms of a create. A struct, because a question about offers makes one for each type of GPU."""
 
     name: str
     gpu: GpuType
@@ -159,7 +159,7 @@ class Pod:
 
     @property
     def is_bid(self) -> bool:
-        """Tell interruptible from on demand."""
+        """Return whether it is interruptible; False is on demand."""
         return self.bid is not None
 
     @property
@@ -179,7 +179,7 @@ class Pod:
 
     @property
     def status(self) -> str:
-        """Say in the words of REST v2 what it does now."""
+        """Return its present state in the words of REST v2."""
         if self.ended is not None:
             return "TERMINATED"
         if not self.holds_gpu:

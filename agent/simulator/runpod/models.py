@@ -1,6 +1,6 @@
 """The types of GPU the market sells, at the prices of one recorded answer of its `gpuTypes`.
 
-Recorded 2025-06-15 10:27 and 14:27 UTC, 38 types without the row "unknown"; none of their prices changed in the 6.5
+Recorded 2025-06-15 10:27 and 14:27 UTC: 38 types, without the row "unknown". None of their prices changed in the 6.5
 days that eight such answers span, so they are constants here. A price of a cloud that does not sell the type means
 nothing.
 """
@@ -18,7 +18,7 @@ class Cloud(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GpuType:
-    """Hold one type. Prices are $/h of one GPU; a floor of None is not sold interruptible."""
+    """Hold one type. Prices are $/h of one GPU; a type whose floor is None is not sold interruptible."""
 
     type_id: str
     name: str
@@ -33,7 +33,7 @@ class GpuType:
     data_centers: tuple[str, ...] = ()  # of its clusters, as recorded
 
     def clouds(self) -> tuple[Cloud, ...]:
-        """Return where it is sold."""
+        """Return the clouds that sell it."""
         sold = ((Cloud.SECURE, self.is_secure), (Cloud.COMMUNITY, self.is_community))
         return tuple(cloud for cloud, is_sold in sold if is_sold)
 
@@ -47,7 +47,7 @@ class GpuType:
 
     @property
     def maker(self) -> str:
-        """Name who made it."""
+        """Return its maker."""
         return "AMD" if self.type_id.startswith("AMD") else "NVIDIA"
 
 

@@ -1,6 +1,6 @@
 """The places of hosts. Recorded answers and the published API document name the data centres.
 
-Their countries and regions follow their names; which types stand where is assumed.
+Their countries and regions follow their names; the types of GPU in each are assumed.
 """
 
 import dataclasses
@@ -28,5 +28,5 @@ DATA_CENTERS: tuple[DataCenter, ...] = (
     DataCenter("EUR-IS-3", "EUR Iceland 3", "IS", "EUROPE"),
 )
 BY_ID = {center.center_id: center for center in DATA_CENTERS}
-# Community hosts stand in no data centre.
+# Community hosts are in no data centre.
 COMMUNITY_COUNTRIES = ("US", "CA", "SE", "NO", "CZ", "PL", "BG", "NL")

@@ -1,7 +1,8 @@
-"""Our pods on their GPUs: what they cost, and the effect of a lost GPU or an empty balance.
+"""Our pods on their GPUs: their costs, and the effect of a lost GPU or an empty balance.
 
-A pod that is outbid gets SIGTERM, five seconds, then SIGKILL: EXITED, its volume billed at the stopped rate, its
-container disk gone. Nothing starts it again by itself. A container that ends is restarted; the pod stays and bills.
+A pod that is outbid gets SIGTERM, and SIGKILL five seconds later. It is then EXITED: its container disk is gone, its
+volume bills at the stopped rate, and nothing starts it again. A container that ends is restarted; the pod stays and
+bills.
 """
 
 import random
@@ -25,7 +26,7 @@ class Fleet:
     """Keep the pods of one account."""
 
     def __init__(self, timeline: Timeline, climate: Climate, stock: Stock, *, seed: str, credit: float) -> None:
-        """Have none, and a balance."""
+        """Start with a balance and without pods."""
         self._timeline = timeline
         self._climate = climate
         self._stock = stock
@@ -52,7 +53,7 @@ class Fleet:
         return self._ids[number - FIRST_NUMBER]
 
     def require_balance(self, rate: float, *, is_resumed: bool = False) -> None:
-        """Refuse what the balance cannot pay for an hour, or what passes the account's spending limit."""
+        """Raise Refused if the balance does not pay for an hour of `rate` ($/h), or that exceeds the spending limit."""
         needed, has = rate * assumed_figures.DEPLOY_HOURS, self.till.credit(self._timeline.now)
         if has < needed:
             verb = "resume" if is_resumed else "deploy"
@@ -73,7 +74,7 @@ class Fleet:
         return sum(self.rates(pod).disk for pod in self.live())
 
     def rates(self, pod: Pod) -> Rates:
-        """Return what a pod costs now; whether that of a silent host costs anything is the climate's to say."""
+        """Return the rates of a pod now. The climate decides whether a pod on a silent host costs anything."""
         is_free = pod.is_offline and not self._climate.runpod.bills_silent_hosts
         if is_free or pod.ended is not None:
             return Rates()
@@ -84,14 +85,14 @@ class Fleet:
 
     # --- a pod's life -----------------------------------------------------------------------------------------------
     def open(self, pod: Pod) -> None:
-        """Take in a new pod that has its GPUs."""
+        """Add a new pod that has its GPUs."""
         pod.contract_id = FIRST_NUMBER + len(self.pods)
         self.pods[pod.pod_id] = pod
         self._ids.append(pod.pod_id)
         self._hold(pod)
 
     def start(self, pod: Pod) -> None:
-        """Return a stopped pod its GPUs."""
+        """Give a stopped pod its GPUs again."""
         pod.holds_gpu = True
         self._note(pod, Change.RENTED)
         self._hold(pod)
@@ -131,7 +132,7 @@ class Fleet:
         self.till.close(pod, self._timeline.now)
 
     def displace(self, holders: list[Holder]) -> None:
-        """Let somebody else have their GPUs: guests leave, our pods are told to and killed five seconds later."""
+        """Take their GPUs for another renter: guests leave, our pods get SIGTERM and are killed five seconds later."""
         for holder in holders:
             self._stock.remove(holder)
             if isinstance(holder, Guest):
@@ -145,21 +146,21 @@ class Fleet:
             )
 
     def fall_silent(self, host: Host) -> None:
-        """Let the pods of a host stand still."""
+        """Freeze the pods of a host."""
         for pod in self._on(host):
             pod.is_offline = True
             self.containers.freeze(pod)
             self._reckon(pod)
 
     def speak(self, host: Host) -> None:
-        """Let them go on."""
+        """Let the pods of a host continue."""
         for pod in self._on(host):
             pod.is_offline = False
             self.containers.thaw(pod)
             self._reckon(pod)
 
     def log_lines(self, pod: Pod) -> list[str]:
-        """Return what its container printed."""
+        """Return the lines that its container printed."""
         return truth.log_lines(pod, self._timeline.now, is_stamped=True)
 
     # --- inside -----------------------------------------------------------------------------------------------------
@@ -193,7 +194,7 @@ class Fleet:
             self._timeline.put(at, lambda: self._revive(pod))
 
     def _revive(self, pod: Pod) -> None:
-        # A process that was told to go and went is not called back; a simulated one knows no notice.
+        # A real process that ended after its notice is not started again. A simulated one gets no notice.
         is_told = pod.process is not None and pod.is_leaving
         if pod.container is Container.EXITED and pod.holds_gpu and pod.ended is None and not is_told:
             self.containers.restart(pod, Container.REBOOTING)

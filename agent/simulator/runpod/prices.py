@@ -1,4 +1,4 @@
-"""List prices and floors at an hour: constants, but for the spikes that a climate declares."""
+"""List prices and floors at a given time: constants, but for the spikes that a climate declares."""
 
 from agent.simulator.climate import Climate, Spike
 from agent.simulator.runpod.models import Cloud, GpuType

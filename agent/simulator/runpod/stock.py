@@ -1,8 +1,8 @@
-"""The stock: who has GPUs of a host, which are free, and who must leave for whom.
+"""The stock: the holders of each host's GPUs, the free GPUs, and the holders that must leave for others.
 
-1. Renting on demand displaces bidders, the lowest bid first; a bid displaces lower bids. Nothing displaces who rents on
-   demand, and a bidder keeps its place against an equal bid (not documented; assumed).
-2. Who yields makes room for the whole of what is asked, or nobody yields.
+1. Renting on demand displaces bidders, the lowest bid first; a bid displaces lower bids. Nothing displaces an on-demand
+   renter, and a bidder keeps its place against an equal bid (not documented; assumed).
+2. Holders leave only if that makes room for the whole request.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,18 +16,18 @@ class Stock:
     """The renters of every host."""
 
     def __init__(self, hosts: Mapping[int, Host]) -> None:
-        """Have nobody on them."""
+        """Start with empty hosts."""
         self._holders: dict[int, list[Holder]] = {machine_id: [] for machine_id in hosts}
         self.changes = 0
-        """How often somebody came or went."""
+        """Count of arrivals and departures."""
 
     def add(self, holder: Holder) -> None:
-        """Let somebody hold its GPUs."""
+        """Add a holder of GPUs."""
         self.changes += 1
         self._holders[holder.host.machine_id].append(holder)
 
     def remove(self, holder: Holder) -> bool:
-        """Let go of what it holds; False if it held nothing."""
+        """Remove a holder; False if it held nothing."""
         holders = self._holders[holder.host.machine_id]
         if holder not in holders:
             return False
@@ -36,7 +36,7 @@ class Stock:
         return True
 
     def holders(self, host: Host) -> list[Holder]:
-        """Return who holds GPUs of a host, in order of coming."""
+        """Return the holders of a host's GPUs, in order of arrival."""
         return list(self._holders[host.machine_id])
 
     def free(self, host: Host) -> int:
@@ -46,7 +46,7 @@ class Stock:
         return max(host.gpu_count - sum(holder.gpu_count for holder in self._holders[host.machine_id]), 0)
 
     def yielding(self, host: Host, count: int, bid: float | None) -> list[Holder] | None:
-        """Return who must go so that `count` GPUs become free for this bid (None: on demand); None if too few do."""
+        """Return who must leave so that `count` GPUs become free for a bid (None: on demand); None if too few would."""
         if not host.is_online:
             return None
         left = count - self.free(host)
@@ -59,7 +59,7 @@ class Stock:
         return yielding if left <= 0 else None
 
     def fits(self, hosts: Iterable[Host], count: int) -> int:
-        """Count the pods of so many GPUs that the free GPUs of these hosts hold."""
+        """Count the pods of `count` GPUs that fit on the free GPUs of these hosts."""
         return sum(self.free(host) // count for host in hosts)
 
 

@@ -1,6 +1,6 @@
 """The market itself: hosts, other renters, pods and the balance. Events move it, and only when time is moved.
 
-1. Same climate, seed, start and calls, same answers.
+1. The same climate, seed, start and calls give the same answers.
 2. Time moves only in advance_to.
 3. Nothing here knows the vendor's field names or HTTP; money is dollars, times are epoch seconds.
 """
@@ -33,12 +33,12 @@ FIRST_RIVAL = 1_000_001  # rivals put there by hand, apart from those of the oth
 
 
 class World:
-    """Be the market, for one account."""
+    """The market, for one account."""
 
     def __init__(
         self, climate: Climate, *, seed: int, start: float, credit: float | None = None, ids: str = ""
     ) -> None:
-        """Draw the hosts and stand at `start` (epoch seconds). `credit` overrides the climate's."""
+        """Draw the hosts and start at `start` (epoch seconds). `credit` overrides the climate's."""
         self.climate = climate
         self.mode = runpod_modes.parse(climate.runpod.mode)
         self.start_time = start
@@ -88,7 +88,7 @@ class World:
 
     @property
     def credit(self) -> float:
-        """Return the account's balance, to the second."""
+        """Return the account's balance at this moment, dollars."""
         return self.fleet.till.credit(self.now)
 
     @property
@@ -108,7 +108,7 @@ class World:
         return pod
 
     def price(self, gpu: GpuType, cloud: Cloud) -> float:
-        """Return $/h of one GPU on demand, as a climate's price turns have it."""
+        """Return $/h of one GPU on demand, with the climate's spikes."""
         return prices.price(self.climate, gpu, cloud, self.now - self.start_time)
 
     def floor(self, gpu: GpuType, cloud: Cloud) -> float | None:
@@ -119,7 +119,7 @@ class World:
 
     @property
     def offered(self) -> Hashable:
-        """Return what the catalogue depends on: while it is equal, so is every answer about offers."""
+        """Return a key of the catalogue: while it is equal, so is every answer about offers."""
         spikes = prices.spiking(self.climate, self.now - self.start_time)
         return self.stock.changes, self._silences, self.mode, spikes
 
@@ -197,7 +197,7 @@ class World:
         return pod
 
     def stop(self, pod_id: str) -> Pod:
-        """Stop it: its GPUs go, its volume stays and bills; one that is stopped stays so."""
+        """Stop it: it loses its GPUs, and its volume stays and bills. A stopped pod stays as it is."""
         pod = self.pod(pod_id)
         if pod.is_locked:
             raise Refused(Refused.WRONG_STATE, "The pod is locked.")
@@ -212,7 +212,7 @@ class World:
         return pod
 
     def edit(self, pod_id: str, *, disk_gb: int | None = None) -> None:
-        """Take a pod's changed image, command or environment into use: its container is made anew."""
+        """Apply a pod's changed image, command or environment: its container is made anew."""
         self.fleet.remake(self.pod(pod_id), disk_gb)
 
     def network_volume(self, volume_id: str) -> dict[str, Any]:
@@ -227,12 +227,12 @@ class World:
         self.fleet.end(self.pod(pod_id), Change.TERMINATED, "destroyed")
 
     def log_lines(self, pod: Pod) -> list[str]:
-        """Return what its container printed, the oldest first, each line begun by its UTC time."""
+        """Return the lines that its container printed, the oldest first, each after its UTC time."""
         return self.fleet.log_lines(pod)
 
     # --- forced events ---
     def set_mode(self, mode: Mode) -> None:
-        """Sell something else from now on."""
+        """Set what the market sells from now on."""
         self.mode = mode
 
     def add_rival(
@@ -250,7 +250,7 @@ class World:
         return FIRST_RIVAL + self._rival_count - 1
 
     def remove_rival(self, rival_id: int) -> bool:
-        """Take such a renter away; False if there is none of that id."""
+        """Remove such a renter; False if there is none of that id."""
         guest = self.rivals.pop(rival_id, None)
         if guest is not None:
             self.stock.remove(guest)
@@ -263,7 +263,7 @@ class World:
                 self.stock.remove(holder)
 
     def set_host_offline(self, machine_id: int, until: float | None) -> None:
-        """Let a host fall silent until then (None: until set_host_online)."""
+        """Let a host fall silent until a time (None: until set_host_online)."""
         host = self._host(machine_id)
         self._silences += 1
         host.offline_until = math.inf if until is None else until
@@ -272,7 +272,7 @@ class World:
             self._timeline.put(until, lambda: self._speak_again(host, until))
 
     def plan_maintenance(self, machine_id: int, after: float, seconds: float) -> None:
-        """Let a host be silent for so many seconds, after so many in which its pods show when."""
+        """Announce on its pods that a host will be silent for `seconds`, from `after` seconds on."""
         host, begin = self._host(machine_id), self.now + after
         host.maintenance = (begin, begin + seconds) if after else None
         self._timeline.put(begin, lambda: self.set_host_offline(machine_id, begin + seconds))
@@ -310,7 +310,7 @@ class World:
 
     # --- money ------------------------------------------------------------------------------------------------------
     def charges(self, since: float, until: float) -> list[Charge]:
-        """Return what was charged in the UTC hours that touch the span, by hour, pod, kind and rate."""
+        """Return the charges of the UTC hours that touch the span, by hour, pod, kind and rate."""
         return self.fleet.till.charges(since, until, self.now)
 
     def charged_total(self) -> float:
@@ -323,7 +323,7 @@ class World:
         return floor is not None and bid >= floor - 1e-9
 
     def _place(self, found: Sequence[Host], count: int, bid: float | None) -> Host | None:
-        """Choose where a pod goes: among free hosts if there are any, else where somebody yields."""
+        """Choose the host of a pod: a free one if there is any, else one whose holders leave."""
         free = [host for host in found if self.stock.free(host) >= count]
         able = free or [host for host in found if self.stock.yielding(host, count, bid) is not None]
         return self._account.choice(able) if able else None
@@ -342,7 +342,7 @@ class World:
         raise Refusal(Refusal.NO_SUCH_CONTRACT, f"There is no pod of number {contract_id}.")
 
     def _plan_fate(self, rng: random.Random) -> None:
-        """Let hosts fail by themselves and by the climate's strikes, and its deposits come in."""
+        """Plan the hosts' own outages, and the climate's strikes, turns and deposits."""
         for host in self.hosts.values():
             self._plan_outage(host, random.Random(f"{host.token}/outages"))
         for strike in self.climate.strikes:

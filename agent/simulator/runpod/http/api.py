@@ -1,8 +1,8 @@
 """The HTTP surface of this market, all on one port, and the way of a call through weather.
 
-1. Before a call is answered the market is moved to the clock's present; the answer itself awaits nothing.
-2. Faults "before" leave the market untouched, faults "after" come when the call was applied; field lies come last, in
-   `_dressed`, and change bytes alone. Streams of logs are not lied about.
+1. Before a call is answered, the market is moved to the clock's present. The answer itself awaits nothing.
+2. Faults "before" leave the market untouched; faults "after" come when the call was applied. Field lies come last, in
+   `_dressed`, and change only bytes. Streams of logs contain no lies.
 3. Every call is written down with its status; 0 stands for a dropped connection.
 """
 
@@ -37,7 +37,7 @@ class RunpodApi:
     """Answer requests to one market."""
 
     def __init__(self, surface: Surface, clock: Clock) -> None:
-        """Stand between a surface and a clock."""
+        """Answer for one surface, by one clock."""
         self._surface = surface
         self._clock = clock
         self.calls: collections.deque[tuple[float, str, str, int]] = collections.deque(maxlen=MOST_CALLS_KEPT)
@@ -64,7 +64,7 @@ class RunpodApi:
         return self._dressed(call, reply)
 
     def _answer(self, call: Call) -> Reply | Pod:
-        """Answer a call; a pod stands for the stream of its log."""
+        """Answer a call. A pod as the result means the stream of its log."""
         surface = self._surface
         if (refused := self._challenge(call)) is not None:
             return refused
@@ -76,8 +76,8 @@ class RunpodApi:
         return reply
 
     def _challenge(self, call: Call) -> Reply | None:
-        """Answer a call that its key does not open."""
-        # Only GraphQL answers who has no key, and only its catalogue; a wrong key it refuses like the others.
+        """Answer a call that its key does not allow."""
+        # Only GraphQL answers a call without a key, and only about its catalogue. A wrong key is refused everywhere.
         if call.key == self._surface.key or (call.key is None and call.path == "/graphql"):
             return None
         pod_id = pod_scope.owner(self._surface, call.key)
@@ -104,7 +104,7 @@ class RunpodApi:
             return calls.problem(404, refused.sentence)
 
     def _dressed(self, call: Call, reply: Reply) -> Answer:
-        """Return an answer as it leaves: its headers, with the Date of the clock, and the field lies that blow."""
+        """Return the final answer: its headers with the clock's Date, and the active field lies."""
         if reply is DROPPED:
             return http_wire.DROPPED
         skew = call.struck.get("clock_skew")

@@ -28,7 +28,7 @@ VOCABULARY = Vocabulary(
     cursor="nextCursor",
     marks=frozenset({"id", "podId"}),
 )
-"""Where field lies find what they are about."""
+"""The paths of the fields that field lies change."""
 
 PROBLEM = "application/problem+json"
 _TITLES = {

@@ -2,9 +2,9 @@
 
 | case | HTTP | body |
 |---|---|---|
-| what the schema refuses | 400 | errors with GRAPHQL_PARSE_FAILED or GRAPHQL_VALIDATION_FAILED, no data |
+| refused by the schema | 400 | errors with GRAPHQL_PARSE_FAILED or GRAPHQL_VALIDATION_FAILED, no data |
 | variables that do not fit | 400 | errors with BAD_USER_INPUT, no data |
-| what the market refuses | 200 | errors with path and code, the field null |
+| refused by the market | 200 | errors with path and code, the field null |
 | success | 200 | data, and no key `errors` at all |
 """
 
@@ -32,7 +32,7 @@ _CODES = {
 
 
 def answer(surface: Surface, call: Call) -> Reply:
-    """Answer a question of known or missing key."""
+    """Answer a question whose key is known or missing."""
     text = call.fields.get("query")
     if call.method != "POST" or not isinstance(text, str):
         return _refuse([graphql.GraphQLError("GraphQL operations must contain a non-empty `query`.")], "BAD_REQUEST")
@@ -88,7 +88,7 @@ def _plain(text: str, variables: bytes, *, has_spot: bool) -> graphql_plain.Comp
 
 
 def _is_about_offers(document: graphql.DocumentNode) -> bool:
-    """Return whether every field that a document begins with is one of the catalogue."""
+    """Return whether every root field of a document is one of the catalogue."""
     return all(
         isinstance(each, graphql.FieldNode) and each.name.value in graphql_offers.NAMES
         for definition in document.definitions

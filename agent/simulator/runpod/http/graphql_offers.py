@@ -13,7 +13,7 @@ from agent.simulator.runpod.model import Terms
 from agent.simulator.runpod.models import BY_ID, TYPES, Cloud, GpuType
 
 NAMES = frozenset({"gpuTypes", "dataCenters", "countryCodes", "cpuFlavors"})
-"""The fields that a question about offers begins with."""
+"""The root fields of a question about offers."""
 
 _WORDS = {"NONE": None, "LOW": "Low", "MEDIUM": "Medium", "HIGH": "High"}
 
@@ -39,7 +39,7 @@ def fields(surface: Surface) -> dict[str, Callable[..., Any]]:
 
 
 def _type(surface: Surface, gpu: GpuType) -> dict[str, Any]:
-    """Return the fields of a type; what takes time is worked out only where it is asked for."""
+    """Return the fields of a type. Slow fields are functions, which run only where they are asked for."""
     world = surface.world
 
     def lowest(_: object, **given: Any) -> dict[str, Any]:  # noqa: ANN401 - what the query says
@@ -126,7 +126,7 @@ def _terms(gpu: GpuType, count: int, wanted: Mapping[str, Any]) -> Terms:
 
 
 def words(text: str | None) -> tuple[str, ...]:
-    """Split a list that is written with commas; nothing and an empty text are no list."""
+    """Split a list that is written with commas; None and an empty text give an empty list."""
     return tuple(word.strip() for word in (text or "").split(",") if word.strip())
 
 

@@ -1,7 +1,7 @@
 """Plain questions of GraphQL as functions: graphql-core's executor takes many times as long for the same answer.
 
 A question is plain if it is one query of fields and arguments alone: no alias, fragment or directive, and no field
-named twice. Everything else, and whatever fails, is for the executor.
+named twice. The executor answers everything else, and every question that fails here.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,7 +11,7 @@ import graphql
 from graphql.execution.values import VariableValues
 
 Complete = Callable[[Any], Any]
-"""Turns what a resolver returned, which is not None, into JSON of the field's type."""
+"""Turns a resolver's result, which is not None, into JSON of the field's type."""
 
 
 class _NotPlainError(Exception):
@@ -21,7 +21,7 @@ class _NotPlainError(Exception):
 def compiled(
     schema: graphql.GraphQLSchema, document: graphql.DocumentNode, variables: dict[str, Any]
 ) -> Complete | None:
-    """Return what makes the data of a valid document from its root resolvers; None where only the executor can."""
+    """Return the function that makes a valid document's data from its root resolvers; None if only the executor can."""
     match document.definitions:
         case [graphql.OperationDefinitionNode(operation=graphql.OperationType.QUERY) as query]:
             values = graphql.get_variable_values(schema, query.variable_definitions or (), variables)

@@ -18,7 +18,7 @@ Input = Mapping[str, Any]
 
 
 def fields(surface: Surface, call: Call) -> dict[str, Callable[..., Any]]:
-    """Return the resolvers; without a key there is no account and nothing may be done.
+    """Return the resolvers. Without a key `myself` is null, and every other field is refused.
 
     The key of a pod may show, start, stop and end that pod.
     """
@@ -119,7 +119,7 @@ def _gpu(given: Input) -> GpuType:
 
 
 def _terms(world: World, given: Input, gpu: GpuType) -> Terms:
-    """Read what is asked for; an empty text counts as nothing said."""
+    """Read the terms of a create; an empty text counts as absent."""
     volume_id = given.get("networkVolumeId") or None
     if volume_id is not None:
         centers: tuple[str, ...] = (str(world.network_volume(volume_id)["dataCenterId"]),)

@@ -1,7 +1,7 @@
 """The part of the vendor's GraphQL schema that its SDK, its command line and other public clients use.
 
-Names and nullability follow public clients and documents (the vendor answers no introspection); `interruptablePrice`
-and `cudaVersion` of LowestPrice are left out because the vendor removed them in 2026-07.
+Names and nullability follow public clients and documents (the vendor answers no introspection). `interruptablePrice`
+and `cudaVersion` of LowestPrice are missing, because the vendor removed them in 2026-07.
 """
 
 import functools

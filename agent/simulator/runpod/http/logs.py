@@ -1,4 +1,4 @@
-"""The log of a pod as server-sent events: what it printed so far, then each line as it comes, until the pod ends."""
+"""The log of a pod as server-sent events: the lines so far, then each new line, until the pod ends."""
 
 import datetime as dt
 from collections.abc import AsyncGenerator
@@ -21,14 +21,14 @@ _HEADERS = {
 
 
 def answer(surface: Surface, call: Call, pod: Pod) -> Answer:
-    """Answer with the log as far as it goes, and then with each line as it comes."""
+    """Answer with the log so far, and then with each new line."""
     first, sent = _since(surface, call, pod, _first(surface, call, pod))
     headers = {**_HEADERS, **surface.limits.headers(call.now)}
     return Answer(200, headers, first, more=_more(surface, call, pod, sent))
 
 
 async def _more(surface: Surface, call: Call, pod: Pod, sent: int) -> AsyncGenerator[bytes, None]:
-    """Return what is printed from now on until the pod ends."""
+    """Yield each new piece of output until the pod ends."""
     while pod.ended is None:
         await surface.moved()
         told, sent = _since(surface, call, pod, sent)
@@ -40,7 +40,7 @@ def _since(surface: Surface, call: Call, pod: Pod, sent: int) -> tuple[bytes, in
     """Return the lines from a number on, and how many there were."""
     lines = surface.world.log_lines(pod) if call.query.get("source") != "system" else []
     gone = _gone(pod)
-    # A container that starts anew begins its log anew.
+    # A container that starts again begins a new log.
     sent = max(min(sent, gone + len(lines)), gone)
     told = (_event(line, number, pod) for number, line in enumerate(lines[sent - gone :], sent))
     return b"".join(told), gone + len(lines)

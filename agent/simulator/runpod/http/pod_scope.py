@@ -1,7 +1,7 @@
-"""What the key of one pod may do. The market puts it into the pod's container, and says: for this pod alone.
+"""The rights of a pod's own key, which the market puts into the pod's container for that pod alone.
 
-That it may show, start, stop and end its own pod and is refused on `myself` is reported by others. That nothing else is
-allowed, and the codes of the refusals over REST, are assumed.
+Others report that it may show, start, stop and end its own pod, and that `myself` refuses it. Assumed are that it may
+do nothing else, and the codes of the refusals over REST.
 """
 
 import re
@@ -16,14 +16,14 @@ _GRAPHQL = "/graphql"
 
 
 def owner(surface: Surface, key: str | None) -> str | None:
-    """Return the id of the pod whose key this is; None for the account's, an unknown one and that of an ended pod."""
+    """Return the id of the pod that has this key; None for the account's, an unknown one and that of an ended pod."""
     if key is None or key == surface.key:
         return None
     return next((pod.pod_id for pod in surface.world.live_contracts() if surface.pod_key(pod.pod_id) == key), None)
 
 
 def allows(call: Call, pod_id: str) -> bool:
-    """Return whether a pod's key opens a call. Over GraphQL each field decides (graphql_pods.py)."""
+    """Return whether a pod's key allows a call. Over GraphQL each field decides (graphql_pods.py)."""
     if call.path == _GRAPHQL:
         return True
     match = _POD.fullmatch(call.path)

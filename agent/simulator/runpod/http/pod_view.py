@@ -19,7 +19,7 @@ def view(surface: Surface, pod: Pod, call: Call) -> dict[str, Any]:
     return {
         "id": pod.pod_id,
         "name": pod.label,
-        # The schema knows no word for what weather makes unknown; DEAD is one that never comes otherwise.
+        # The schema has no word for the weather's unknown status; DEAD is one that never comes otherwise.
         "desiredStatus": "DEAD" if unknown is not None else "RUNNING" if pod.holds_gpu else "EXITED",
         "lastStatusChange": f"{pod.change.value}: {js_date(pod.changed)}",
         "podType": "INTERRUPTABLE" if pod.is_bid else "RESERVED",
@@ -85,7 +85,7 @@ def _machine(surface: Surface, pod: Pod) -> dict[str, Any]:
 
 
 def _maintenance(surface: Surface, host: Host) -> dict[str, Any]:
-    """Return when a host will be silent on purpose, until that is over. How the market writes times is assumed."""
+    """Return the planned maintenance of a host until it is over. The format of its times is assumed."""
     begins, ends = host.maintenance or (0.0, 0.0)
     if ends <= surface.world.now:
         return {"maintenanceStart": None, "maintenanceEnd": None, "maintenanceNote": None}
@@ -94,7 +94,7 @@ def _maintenance(surface: Surface, host: Host) -> dict[str, Any]:
 
 
 def _runtime(surface: Surface, pod: Pod) -> dict[str, Any] | None:
-    """Show what its host reports; for a while it goes on reporting a container that was stopped."""
+    """Show the host's report. For a while it still contains a container that was stopped."""
     now = surface.world.now
     since = pod.running_since
     if since is None and pod.ran is not None and not pod.holds_gpu and now - pod.ran[1] < assumed_figures.STALE_SECONDS:

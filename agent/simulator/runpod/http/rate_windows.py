@@ -1,4 +1,4 @@
-"""How often one key may call: three windows, as the published document gives them for an example."""
+"""The call limits of one key: three windows, with the figures of the published document's example."""
 
 import math
 
@@ -10,10 +10,10 @@ PUBLISHED: tuple[tuple[str, int, int], ...] = (("minute", 60, 60), ("hour", 3_00
 
 
 class Limits:
-    """Count calls per window. Without windows nobody waits, and no header tells of them."""
+    """Count calls per window. Without windows no caller waits, and answers have no header about them."""
 
     def __init__(self, windows: tuple[tuple[str, int, int], ...] = ()) -> None:
-        """Have counted none."""
+        """Start with no calls."""
         self._windows = windows
         self._counts: dict[str, tuple[int, int]] = {}  # which window of a name, and its calls
 
@@ -48,5 +48,5 @@ class Limits:
 
 
 def published() -> Limits:
-    """Keep the three windows."""
+    """Return the three published windows."""
     return Limits(PUBLISHED)

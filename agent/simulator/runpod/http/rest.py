@@ -1,4 +1,4 @@
-"""REST v2: which endpoint answers what."""
+"""REST v2: the endpoint of each route."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What was charged, over REST v2: per pod and in all, in buckets of UTC time."""
+"""Charges over REST v2: per pod and in total, in buckets of UTC time."""
 
 import datetime as dt
 from typing import Any
@@ -20,7 +20,7 @@ _AMOUNTS = (
 
 
 def show_pods(surface: Surface, call: Call) -> Reply:
-    """Show what each pod cost per bucket."""
+    """Show the cost of each pod per bucket."""
     try:
         since, until, size = _window(call)
     except ValueError as error:
@@ -48,7 +48,7 @@ def show_pods(surface: Surface, call: Call) -> Reply:
 
 
 def show_all(surface: Surface, call: Call) -> Reply:
-    """Show what everything cost per bucket; here that is pods alone."""
+    """Show the total cost per bucket; here only pods cost anything."""
     try:
         since, until, size = _window(call)
     except ValueError as error:

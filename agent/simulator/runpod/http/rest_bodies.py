@@ -1,4 +1,4 @@
-"""The bodies that REST v2 takes; a field nobody knows is an error."""
+"""The bodies that REST v2 takes; an unknown field is an error."""
 
 from typing import Annotated, Literal, TypeVar
 
@@ -14,7 +14,7 @@ class Strict(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class Gpu(Strict):
-    """Hold which GPUs."""
+    """Hold the GPUs of a create."""
 
     id: str
     count: Count = 1
@@ -23,7 +23,7 @@ class Gpu(Strict):
 
 
 class Cpu(Strict):
-    """Hold which processor."""
+    """Hold the processor of a create."""
 
     id: Text
     vcpuCount: Annotated[int, msgspec.Meta(ge=2)]  # noqa: N815
@@ -44,7 +44,7 @@ class Network(Strict):
 
 
 class Mounts(Strict):
-    """Hold what is mounted."""
+    """Hold the mounts of a pod."""
 
     persistent: Persistent | None = None
     network: Annotated[list[Network], msgspec.Meta(max_length=1)] = []
@@ -88,7 +88,7 @@ class Create(Strict):
 
 
 class Action(Strict):
-    """Hold what to do with a pod."""
+    """Hold an action on a pod."""
 
     action: Literal["start", "stop", "restart", "terminate"]
 

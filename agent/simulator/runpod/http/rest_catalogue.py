@@ -13,7 +13,7 @@ from agent.simulator.runpod.models import BY_ID, CPU, TYPES, Cloud, GpuType
 
 
 class BadQueryError(ValueError):
-    """Tell which parameter is wrong."""
+    """A parameter is wrong; the text names it."""
 
 
 def show_gpus(surface: Surface, call: Call) -> Reply:
@@ -61,7 +61,7 @@ def show_cpus(surface: Surface, call: Call) -> Reply:
 
 
 def level(surface: Surface, hosts: Sequence[Host], count: int) -> str:
-    """Return the word for how many more pods of so many GPUs fit on these hosts."""
+    """Return the market's word for how many more pods of `count` GPUs fit on these hosts."""
     fits = surface.world.stock.fits(hosts, count)
     low, medium = assumed_figures.STOCK_LEVELS
     if fits == 0:
@@ -77,7 +77,7 @@ def _shown(call: Call, show: Any) -> Reply:  # noqa: ANN401 - JSON is any
 
 
 def _asked(call: Call) -> Terms | None:
-    """Read what availability is asked for; None if it is not. Raises BadQueryError."""
+    """Read the terms of a question about availability; None if the call asks for none. Raises BadQueryError."""
     query = call.query
     extra = [name for name in ("count", "cloud", "countryCodes", "cudaVersions", "minCudaVersion") if name in query]
     if query.get("include") != "AVAILABILITY":

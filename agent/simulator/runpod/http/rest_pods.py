@@ -14,7 +14,7 @@ from agent.simulator.runpod.model import Pod, Refused, Terms
 from agent.simulator.runpod.models import BY_ID, CPU, Cloud
 
 MOST_PODS = 1000
-"""Pods of one page where nobody asks for fewer. Assumed."""
+"""Pods of one page without a `limit`. Assumed."""
 
 ACTIONS = {
     "RUNNING": ["stop", "restart", "terminate"],
@@ -27,9 +27,10 @@ ACTIONS = {
 
 
 def show_all(surface: Surface, call: Call) -> Reply:
-    """List the pods; in pages, each with the mark of the next, where weather pages or the caller asks for so many.
+    """List the pods. A fault of the weather, or the caller's `limit`, splits the list into pages.
 
-    The published document has no pages; newer clients follow `nextCursor`, whose sense is the market's own.
+    Each page but the last has the mark of the next. The published document has no pages; newer clients follow
+    `nextCursor`, whose meaning only the market knows.
     """
     pods = surface.listed(call)
     paged = call.struck.get("paged_list")
@@ -106,7 +107,7 @@ def act(surface: Surface, call: Call, pod_id: str) -> Reply:
 
 
 def _terms(surface: Surface, body: rest_bodies.Create) -> Terms:
-    """Read what is asked for. Raises Refused."""
+    """Read the terms of a create. Raises Refused."""
     gpu = BY_ID.get(body.gpu.id) if body.gpu is not None else CPU
     if gpu is None:
         raise Refused(Refused.BAD_INPUT, f"Unknown gpu.id; see GET /v2/catalog/gpus ({len(BY_ID)} types).")
@@ -171,7 +172,7 @@ def view(surface: Surface, pod: Pod, call: Call) -> dict[str, Any]:
 
 
 def runtime(surface: Surface, pod: Pod) -> dict[str, Any] | None:
-    """Show what its host reports: nothing unless it answers and the container runs."""
+    """Show the host's report: None unless the host answers and the container runs."""
     if not _is_reported(pod):
         return None
     now = surface.world.now

@@ -24,7 +24,7 @@ class Surface:
     """This market's surface. Endpoints are functions of it and a call."""
 
     def __init__(self, world: World, weather: Weather, limits: Limits | None = None, key: str = DEFAULT_KEY) -> None:
-        """Stand before a world; know one key."""
+        """Make the surface of a world, with one key."""
         self.world = world
         self.weather = weather
         self.limits = limits if limits is not None else Limits()
@@ -38,7 +38,7 @@ class Surface:
         self._catalogue: dict[Hashable, Reply] = {}
 
     def advance_to(self, now: float) -> None:
-        """Move the market, its open ports and those who listen to logs."""
+        """Move the market and its open ports, and wake the readers of logs."""
         self.weather.advance_to(now)
         self.doors.attend(self.world.live_contracts(), self.world.now)
         self._moved.set()
@@ -92,7 +92,7 @@ class Surface:
         return self.world.account_id + ("x" if "wrong_account" in call.struck else "")
 
     def reach(self, pod: Pod) -> list[dict[str, Any]]:
-        """Return where each exposed port of a running pod is reached: number, kind, public number and address."""
+        """Return the address of each exposed port of a running pod: number, kind, public number and address."""
         doors = self.doors.ports(pod) if pod.host.has_public_ip else {}
         found: list[dict[str, Any]] = []
         for number, kind in pod.exposed():

@@ -1,4 +1,4 @@
-"""Money and the account: who the key belongs to, what is left, what each instance cost, what was paid in."""
+"""Money and the account: the key's owner, the credit, the charges of each instance, and the payments."""
 
 import base64
 from collections.abc import Collection, Mapping, Sequence
@@ -20,7 +20,7 @@ _ITEM_TYPES = {"gpu": "gpu", "disk": "disk", "download": "bwd", "upload": "bwu"}
 
 
 def show_user(surface: Surface, call: Call) -> Reply:
-    """Answer who the key belongs to and what is left."""
+    """Answer the key's account and its credit."""
     account = surface.account_id(call)
     credit = surface.world.credit if account == surface.world.account_id else 0.0
     return api_calls.ok(
@@ -85,7 +85,7 @@ def show_charges(surface: Surface, call: Call) -> Reply:
 
 
 def show_invoices(surface: Surface, call: Call) -> Reply:
-    """Answer what was paid in; a missing range is refused at 200."""
+    """Answer the payments; a missing range is refused with status 200."""
     filters = _json_object(call, "select_filters") or {}
     when = filters.get("when")
     since = _bound(when, "gte") if _bound(when, "gte") is not None else _bound(when, "gt")

@@ -1,9 +1,9 @@
-"""The vendor's HTTP API: which endpoint answers what, and the way of a call through weather, gate and endpoint.
+"""The vendor's HTTP API: its endpoints, and the way of a call through weather, gate and endpoint.
 
-1. Before a call is answered the world is moved to the clock's present; the answer itself awaits nothing, so a call is
+1. Before a call is answered, the world is moved to the clock's present. The answer itself awaits nothing, so a call is
    applied whole or not at all.
-2. Faults "before" leave the world untouched, faults "after" come when the call was applied; field lies come last, in
-   `_dressed`, and change bytes alone.
+2. Faults "before" leave the world untouched; faults "after" come when the call was applied. Field lies come last, in
+   `_dressed`, and change only bytes.
 3. Every call is written down with its status; 0 stands for a dropped connection.
 """
 
@@ -111,7 +111,7 @@ ENDPOINTS: Mapping[tuple[str, str], Endpoint] = {
     ("DELETE", "/commands/schedule_job/{id}"): sundry.accepted,
     ("GET", "/template"): sundry.show_templates,
 }
-# The only routes that have a second version, and what answers there: the old list is gone, all else is version 0.
+# The only routes of version 1. All others have version 0 alone, and the list of version 0 is gone.
 SECOND_VERSION = frozenset({("GET", "/instances"), ("GET", "/invoices")})
 
 
@@ -119,7 +119,7 @@ class VastApi:
     """Answer requests to one market."""
 
     def __init__(self, surface: Surface, clock: Clock) -> None:
-        """Stand between a surface and a clock."""
+        """Answer for one surface, by one clock."""
         self._surface = surface
         self._clock = clock
         self._count = 0
@@ -171,7 +171,7 @@ class VastApi:
         return reply
 
     def _dressed(self, call: Call, path: str, reply: Reply) -> Answer:
-        """Return an answer as it leaves: its headers, with the Date of the clock, and the field lies that blow."""
+        """Return the final answer: its headers with the clock's Date, and the active field lies."""
         if reply is DROPPED:
             return http_wire.DROPPED
         skew = call.struck.get("clock_skew")
@@ -227,7 +227,7 @@ def _call(
         query=asked.query,
         body=decoded,
         is_body_broken=is_broken,
-        # A revoked key is answered as one that never was.
+        # A revoked key is answered as an unknown one.
         key="revoked" if key and "revoked_key" in struck else key or None,
         peer=asked.peer,
         base_url=asked.base_url,

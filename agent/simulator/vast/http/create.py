@@ -1,6 +1,6 @@
 """Renting: one offer, many, or whatever a search finds.
 
-1. A price rents interruptible, its absence on demand; the answer does not tell which.
+1. A price rents interruptible, no price rents on demand; the answer does not show which.
 2. A bid below the floor answers success false at 200 and leaves a stopped contract that bills its disk.
 """
 
@@ -28,7 +28,7 @@ def rent(surface: Surface, call: Call) -> Reply:
 
 
 def rent_many(surface: Surface, call: Call) -> Reply:
-    """Answer a bulk create: each offer is asked for by itself, the first refusal ends it."""
+    """Answer a bulk create: each offer is rented by itself, and the first refusal ends the call."""
     offers = call.fields.get("ids")
     if not isinstance(offers, list) or not offers or not all(isinstance(offer, int) for offer in offers):
         return refusals.bad_arguments("'ids' is required.", 0)
@@ -42,7 +42,7 @@ def rent_many(surface: Surface, call: Call) -> Reply:
 
 
 def launch(surface: Surface, call: Call) -> Reply:
-    """Answer search and create in one: on demand only, it knows no price."""
+    """Answer a search and a create in one call, on demand only: it takes no price."""
     question = call.fields.get("q")
     if not isinstance(question, dict):
         return api_calls.refuse(400, "invalid_request", "Invalid json body")
@@ -105,7 +105,7 @@ def _price(fields: Mapping[str, Any]) -> float | None:
 def _terms(fields: Mapping[str, Any]) -> RentTerms:
     env, args = fields.get("env"), fields.get("args")
     return RentTerms(
-        # What is no number was complained of.
+        # `_complaint` has refused everything that is no number.
         disk_gb=filter_grammar.to_number(fields.get("disk", DEFAULT_DISK_GB)) or 0.0,
         image=fields.get("image") or f"template/{fields.get('template_hash_id')}",
         label=fields.get("label"),

@@ -1,7 +1,7 @@
-"""The vendor's filters: what an object of {column: {operator: value}} matches, in its own forgiving way.
+"""The vendor's filters: objects of {column: {operator: value}} as tests of a row, as forgiving as the vendor's own.
 
 1. Numbers may come as strings, booleans as words; unknown columns are tolerated and match everything.
-2. `id` matches nothing, and names are compared as they are: "RTX_4090" is no card.
+2. `id` matches nothing, and names are compared as they are, so "RTX_4090" matches no card.
 """
 
 import math
@@ -159,7 +159,7 @@ def driver_number(version: str) -> int:
     return int(major) * 1_000_000 + int(minor) * 1_000 + int(patch)
 
 
-# Columns that exist only in questions: the column they are asked of, and how.
+# Columns that exist only in questions: the column that each is about, and its test.
 _VIRTUAL: Mapping[str, tuple[str, Callable[[str, object], Test]]] = {
     "id": ("id", _never),
     "verified": ("verification", _verified),

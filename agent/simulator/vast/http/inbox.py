@@ -1,7 +1,7 @@
-"""The inbox, where alone the API says "outbid", and the kinds of notices there are.
+"""The inbox, the only place where the API says "outbid", and the kinds of notices.
 
-The inbox shows only the kinds whose channel "in_app" is on. By default those are started, resumed and outbid: the
-recorded inboxes of a busy fleet hold no others, although instances were created, stopped and deleted all the time.
+The inbox shows only the kinds whose channel "in_app" is on. By default those are started, resumed and outbid. The
+recorded inboxes of a busy fleet contain no others, although instances were created, stopped and deleted all the time.
 """
 
 import itertools
@@ -33,7 +33,7 @@ def show_inbox(surface: Surface, call: Call) -> Reply:
 
 
 def mark_seen(surface: Surface, call: Call) -> Reply:
-    """Answer that the rows up to a time are read."""
+    """Mark the rows up to a time as read."""
     until = filter_grammar.to_number(call.fields.get("seen_through_at"))
     if until is None:
         return api_calls.refuse(400, "invalid_args", "'seen_through_at' must be a number.")
@@ -43,7 +43,7 @@ def mark_seen(surface: Surface, call: Call) -> Reply:
 
 
 def show_types(_: Surface, __: Call) -> Reply:
-    """Answer the kinds of notices there are."""
+    """Answer all kinds of notices."""
     kinds = [
         {
             "category": "transactional",

@@ -38,7 +38,7 @@ def show_all(surface: Surface, call: Call) -> Reply:
 
 
 def show_one(surface: Surface, call: Call) -> Reply:
-    """Answer one record under the key `instances`; null for an id that is not there, at 200."""
+    """Answer one record under the key `instances`; for an unknown id it is null, with status 200."""
     surface.world.settle()
     try:
         row = surface.records.record(surface.contract(call, call.id))

@@ -1,4 +1,4 @@
-"""What a renter does to instances: start, stop, label, bid, reboot, destroy, logs and commands."""
+"""A renter's calls on instances: start, stop, label, bid, reboot, destroy, logs and commands."""
 
 from collections.abc import Callable
 
@@ -33,7 +33,7 @@ def manage(surface: Surface, call: Call) -> Reply:
 
 
 def manage_many(surface: Surface, call: Call) -> Reply:
-    """Answer a start or stop of several: each is tried, the last refusal is told."""
+    """Answer a start or stop of several: each is tried, and the last refusal is returned."""
     reply = api_calls.success()
     for instance_id in _ids(call, "ids"):
         try:
@@ -95,7 +95,7 @@ def recycle(surface: Surface, call: Call) -> Reply:
 
 
 def request_logs(surface: Surface, call: Call) -> Reply:
-    """Answer where the last lines of the container lie."""
+    """Answer the address of the container's last lines."""
     try:
         surface.contract(call, call.id)
     except Refusal:
@@ -109,7 +109,7 @@ def request_logs(surface: Surface, call: Call) -> Reply:
 
 
 def execute(surface: Surface, call: Call) -> Reply:
-    """Answer where the output of a command lies. The simulated container echoes; nothing is ever executed."""
+    """Answer the address of a command's output. The simulated container echoes the command and executes nothing."""
     command = call.fields.get("command")
     if call.is_body_broken or not isinstance(command, str) or not 0 < len(command) <= LONGEST_COMMAND:
         return api_calls.refuse(400, "invalid_args", "Invalid command given.")

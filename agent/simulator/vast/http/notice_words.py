@@ -1,4 +1,4 @@
-"""The words in which every notice is told, in the inbox and to webhooks."""
+"""The words of every notice, in the inbox and to webhooks."""
 
 from agent.simulator.market_model import Notice, NoticeKind
 

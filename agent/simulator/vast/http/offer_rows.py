@@ -1,8 +1,10 @@
 """Offer rows in the vendor's words: every column a full-width search row has, for any of the three kinds of search.
 
 1. dph_total is dph_base plus storage_total_cost, exactly; storage_total_cost is storage_cost times GB over 720.
-2. In a bid search dph_base is min_bid. A slice whose floor nobody quotes has no row there.
-3. What never changes about a slice is made once, what a search chooses by is cheap, the rest is made for the chosen.
+2. In a bid search dph_base is min_bid. A slice without a quoted floor has no row there.
+3. Columns that never change are made once per slice. Columns that a search tests are cheap; the others are made only
+   for
+   its matches.
 """
 
 import zlib
@@ -34,7 +36,7 @@ class OfferRows:
     """Make rows for the slices of one world."""
 
     def __init__(self, world: World) -> None:
-        """Remember what never changes, slice by slice, as it is first asked for."""
+        """Start empty. The columns of a slice that never change are kept once they are made."""
         self._world = world
         self._fixed: dict[int, dict[str, Any]] = {}
         self._columns: frozenset[str] = frozenset()
@@ -47,7 +49,7 @@ class OfferRows:
         return row
 
     def prices(self, slice_: Slice, kind: str, storage_gb: float) -> dict[str, Any] | None:
-        """Return the columns that move, None where a bid search shows nothing."""
+        """Return the columns that change; None where a bid search shows no row."""
         world = self._world
         floor = world.quoted_floor(slice_)
         if slice_.num_gpus == 0:
@@ -91,7 +93,7 @@ class OfferRows:
         }
 
     def all_columns(self) -> frozenset[str]:
-        """Name every column a filter may use."""
+        """Return the names of all columns that a filter may use."""
         if not self._columns:
             first = next(iter(self._world.listed()), None)
             self._columns = MOVING_COLUMNS if first is None else MOVING_COLUMNS.union(self.fixed(first))
@@ -99,7 +101,7 @@ class OfferRows:
 
 
 def breakdown(gpu: float, disk: float, discount: float = 0) -> dict[str, float]:
-    """Return the price per hour taken apart."""
+    """Return the parts of a price per hour."""
     return {
         "gpuCostPerHour": gpu,
         "diskHour": disk,
@@ -111,7 +113,7 @@ def breakdown(gpu: float, disk: float, discount: float = 0) -> dict[str, float]:
 
 
 def stable_number(text: str) -> int:
-    """Return a number of a text that is the same in every run."""
+    """Return a number for a text, the same in every run."""
     return zlib.crc32(text.encode()) & 0x7FFFFFFF
 
 

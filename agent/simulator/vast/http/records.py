@@ -1,9 +1,9 @@
-"""Instance records in the vendor's words: what a contract looks like to the one who rents it.
+"""Instance records in the vendor's words: a contract as its renter sees it.
 
 1. Outbid, displaced, stopped by hand, out of credit and expired look exactly alike.
-2. dph_base is what the GPUs cost while running: for a bid the bid, capped at the ask. There is no key for the bid
-   itself, none for the offer it came from, and min_bid stays the host's own floor.
-3. start_date and extra_env are always there, `ports` only while running, `duration` is what is left until end_date.
+2. dph_base is the price of the GPUs while running: for a bid the bid, capped at the ask. The bid itself and the offer
+   have no key, and min_bid stays the host's own floor.
+3. start_date and extra_env are always present, `ports` only while running. `duration` is the time until end_date.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ _STATUS = {
     Container.REBOOTING: "rebooting",
     Container.RECYCLING: "recycling",
 }
-# What the vendor computes and therefore neither filters nor sorts by in its list.
+# Columns that the vendor computes. Its list therefore neither filters nor sorts by them.
 COMPUTED = frozenset(
     {
         "dph_base",
@@ -54,7 +54,7 @@ class Records:
     """Make records for the contracts of one world."""
 
     def __init__(self, world: World) -> None:
-        """Remember what never changes of a contract once it was shown."""
+        """Start empty. The columns of a contract that never change are kept once they are made."""
         self._world = world
         self.doors = open_ports.Doors()
         self._fixed: dict[int, dict[str, Any]] = {}
@@ -130,7 +130,7 @@ class Records:
 
 
 def actual_status(contract: Contract) -> str | None:
-    """Say what the host reports of the container."""
+    """Return the container's state as the host reports it."""
     if contract.is_unknown:
         return "unknown"
     if contract.is_offline:
@@ -139,7 +139,7 @@ def actual_status(contract: Contract) -> str | None:
 
 
 def status_message(contract: Contract) -> str | None:
-    """Say the last thing the host's daemon said. It stays "success, running ..." on a contract that lost its GPUs."""
+    """Return the last message of the host's daemon: "success, running ..." stays after the GPUs are lost."""
     if contract.pull_error is not None:
         return contract.pull_error
     if contract.first_started is not None:

@@ -1,4 +1,4 @@
-"""How the market's refusals are said over HTTP: status, code and text of each, as recorded or documented."""
+"""The market's refusals over HTTP: status, code and text of each, as recorded or documented."""
 
 from agent.simulator import api_calls
 from agent.simulator.api_calls import Reply
@@ -6,7 +6,7 @@ from agent.simulator.market_model import Refusal
 
 
 def no_such_instance(status: int = 404) -> Reply:
-    """Answer for an id that is not there, or no longer."""
+    """Answer for an id that is unknown or has ended."""
     return api_calls.refuse(status, "no_such_instance", "Instance with that ID does not exist.")
 
 
@@ -16,7 +16,7 @@ def session_expired() -> Reply:
 
 
 def of_create(refusal: Refusal, offer_id: int, *, was_listed: bool) -> Reply:
-    """Answer a refused create. An offer that once was may answer 400 where an unknown one answers 404."""
+    """Answer a refused create. A former offer may answer 400 where an unknown one answers 404."""
     if refusal.code == Refusal.ASK_TAKEN:
         text = f"error 410/3907: no_such_ask Instance type {offer_id} is no longer available."
         return api_calls.refuse(410, "no_such_ask", text, ask_id=offer_id)
@@ -26,14 +26,14 @@ def of_create(refusal: Refusal, offer_id: int, *, was_listed: bool) -> Reply:
         return api_calls.refuse(400, "invalid_price", f"error 400/3491: {refusal.sentence}", ask_id=offer_id)
     if refusal.code == Refusal.BAD_DISK:
         return bad_arguments(refusal.sentence, offer_id)
-    # Documented for an id nobody knows: invalid_args with no_such_ask in its sentence. One that was listed answers 400.
+    # Documented for an unknown id: invalid_args with no_such_ask in its sentence. One that was listed answers 400.
     status, code = (400, "no_such_ask") if was_listed else (404, "invalid_args")
     text = f"error {status}/3603: no_such_ask Instance type by id {offer_id} is not available."
     return api_calls.refuse(status, code, text, ask_id=offer_id)
 
 
 def insufficient_credit(offer_id: int) -> Reply:
-    """Answer a create for which the account has nothing left."""
+    """Answer a create for which the account lacks credit."""
     text = "Your account lacks credit; see the billing page."
     return api_calls.refuse(400, "insufficient_credit", text, ask_id=offer_id)
 
@@ -53,7 +53,7 @@ def of_manage(refusal: Refusal) -> Reply:
 
 
 def of_bid(refusal: Refusal) -> Reply:
-    """Answer a refused change of a bid: some refusals come at 200."""
+    """Answer a refused change of a bid: some refusals have status 200."""
     if refusal.code == Refusal.NO_SUCH_CONTRACT:
         return no_such_instance()
     if refusal.code == Refusal.BAD_PRICE:

@@ -1,4 +1,4 @@
-"""Pending price increases: what hosts ask more of contracts on demand, listed, accepted and rejected row by row."""
+"""Pending price increases of on-demand contracts: listed, accepted and rejected one by one."""
 
 from typing import Any
 

@@ -2,7 +2,7 @@
 
 1. Without `limit` at most 64 rows, never more than 512. Absence from an answer proves nothing.
 2. The n-th search of a seed draws the same sample in every run.
-3. Now and then one offer stands in an answer twice, with two scores.
+3. Now and then one offer appears twice in an answer, with two scores.
 """
 
 import random
@@ -22,10 +22,10 @@ from agent.simulator.vast.world import World
 
 DEFAULT_LIMIT = 64
 MOST_ROWS = 512
-# Share of the answers in which one offer stands twice. Duplicates are recorded, their frequency is assumed.
+# Share of the answers in which one offer appears twice. Duplicates are recorded, their frequency is assumed.
 DUPLICATE_SHARE = 0.05
 MOST_QUESTIONS = 32
-"""Of so many questions it is remembered which offers fit: a daemon asks the same few again and again."""
+"""The most questions whose fitting offers are remembered: a daemon asks the same few again and again."""
 
 Row = dict[str, Any]
 
@@ -34,7 +34,7 @@ class Search:
     """Answer searches of one world."""
 
     def __init__(self, world: World, gate: Gate, seed: int) -> None:
-        """Count the searches from nothing."""
+        """Count the searches from zero."""
         self._world = world
         self._gate = gate
         self._seed = seed
@@ -89,7 +89,7 @@ class Search:
                 yield slice_, prices
 
     def _fits_of(self, question: bytes, columns: frozenset[str]) -> dict[int, bool]:
-        """Return which offers are known to fit a question by the columns that never change."""
+        """Return by offer whether it is known to fit a question, by the columns that never change."""
         fits = self._fits.get((question, columns))
         if fits is None:
             if len(self._fits) >= MOST_QUESTIONS:

@@ -1,9 +1,10 @@
 """Signed deliveries to webhooks, as the vendor documents them, over real HTTP and to loopback only.
 
-1. A webhook's address must be public, and nothing here leaves the machine: `resolve` says which address on loopback a
-   public name leads to, as the person's own proxy would. A name that leads nowhere cannot be reached.
-2. A delivery is tried again after 408, 429, 5xx and where nobody answers, at the delays of RETRY_SECONDS; every other
-   answer is the last. It is sent at least once, never at a set time: `attend` sends what is due.
+1. A webhook's address must be public, but nothing here leaves the machine. `resolve` maps a public name to an address
+   on
+   loopback, as the person's own proxy would. A name without one cannot be reached.
+2. A delivery is tried again after 408, 429, 5xx or no answer, with the delays of RETRY_SECONDS. Every other answer ends
+   it. It is sent at least once, and at no exact time: `attend` sends the deliveries that are due.
 3. The body is signed as it is sent: HMAC-SHA256 over the header's time, a dot and the bytes.
 """
 
@@ -46,7 +47,7 @@ class Deliveries:
     """Sends the notices of one world to the webhooks that subscribe to them."""
 
     def __init__(self, world: World, webhooks: Mapping[int, dict[str, Any]]) -> None:
-        """Send nothing of what the inbox holds already."""
+        """Start after the notices that are already in the inbox."""
         self._world = world
         self._webhooks = webhooks
         self._read = len(world.inbox)
@@ -61,7 +62,7 @@ class Deliveries:
         self._leads_to[name] = url.rstrip("/")
 
     def attend(self, now: float) -> None:
-        """Take up what is new in the inbox and send what is due."""
+        """Read the new notices of the inbox, and send the deliveries that are due."""
         inbox = self._world.inbox
         while self._read < len(inbox):
             notice = inbox[self._read]
@@ -81,7 +82,7 @@ class Deliveries:
         self._send(Parcel(hook, event_id, body, now, is_final=True), now)
 
     async def settle(self) -> None:
-        """Wait until what was sent is answered."""
+        """Wait until every delivery that was sent is answered."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 
@@ -123,7 +124,7 @@ class Deliveries:
             self._waiting.append(dataclasses.replace(parcel, due=due, attempt=parcel.attempt + 1))
 
     async def _post(self, parcel: Parcel, now: float) -> int:
-        """Send one attempt and give the status of its answer, 0 where nobody answered."""
+        """Send one attempt and return the status of its answer, 0 where nobody answered."""
         wanted = urllib.parse.urlsplit(parcel.hook["webhook_url"])
         place = self._leads_to.get(wanted.hostname or "")
         if place is None:
@@ -170,5 +171,5 @@ def _body(
 
 
 def _data(notice: Notice) -> dict[str, Any] | None:
-    """Return the structured details: only those of low_credit are documented, no others are assumed."""
+    """Return the structured details. Only those of low_credit are documented; no others are assumed."""
     return {"balance": 0.0, "threshold": 0.0} if notice.kind is NoticeKind.LOW_CREDIT else None

@@ -1,6 +1,6 @@
 """The endpoints around renting: keys, copies, templates, scheduled jobs, names, certificates.
 
-They keep what they are told as long as the simulator runs and change nothing of the market.
+They keep their input as long as the simulator runs, and change nothing on the market.
 """
 
 from agent.simulator import api_calls
@@ -35,7 +35,7 @@ def gpu_names(surface: Surface, _: Call) -> Reply:
 
 
 def show_ssh_keys(surface: Surface, call: Call) -> Reply:
-    """Answer the keys of the account; none is a refusal."""
+    """Answer the keys of the account, or a refusal if there are none."""
     if not surface.ssh_keys:
         return api_calls.refuse(404, "not_found", "No SSH keys found for the user.")
     keys = [{**row, "user_id": surface.account_id(call)} for row in surface.ssh_keys.values()]
@@ -79,7 +79,7 @@ def on_instance(surface: Surface, call: Call) -> Reply:
 
 
 def accepted(_: Surface, __: Call) -> Reply:
-    """Answer success to what has no effect here."""
+    """Answer success to a call that has no effect here."""
     return api_calls.success()
 
 

@@ -21,7 +21,7 @@ class Surface:
     """One market's surface. Endpoints are functions of it and a call."""
 
     def __init__(self, world: World, weather: Weather, gate: Gate, seed: int) -> None:
-        """Stand before a world."""
+        """Make the surface of a world."""
         self.world = world
         self.weather = weather
         self.gate = gate
@@ -53,11 +53,11 @@ class Surface:
         return self.world.account_id + (1 if "wrong_account" in call.struck else 0)
 
     def frozen(self, fault: Fault) -> list[dict[str, Any]]:
-        """Return the records as they stood when a stale_list began."""
+        """Return the records as they were when a stale_list began."""
         return self._frozen.get(fault, [])
 
     def publish(self, call: Call, text: str, folder: str) -> str:
-        """Put a text where anybody may fetch it; give its address."""
+        """Publish a text for everybody and return its address."""
         name = hashlib.sha256(f"{folder}/{call.number}".encode()).hexdigest()[:32]
         path = f"/s3/{folder}/{name}.log"
         self.files[path] = text.encode()
@@ -66,7 +66,7 @@ class Surface:
         return call.base_url + path
 
     def file(self, path: str) -> Reply:
-        """Return such a text."""
+        """Answer a published text."""
         body = self.files.get(path)
         return api_calls.plain(404, "NoSuchKey") if body is None else Reply(body, 200, api_calls.TEXT)
 
