@@ -7,7 +7,7 @@ from agent.markets import transport
 
 _LONGEST_SECONDS = 25 * 3600.0
 _EARLIEST_YEAR, _LATEST_YEAR = 2020, 2100
-"""Between these dates a market's clock may be wrong; outside, the header is junk and sums with it overflow."""
+"""A market's clock may be wrong within these years. Outside them the header is junk, and sums with it overflow."""
 
 
 def after(hint: object, now: datetime) -> datetime | None:
@@ -52,6 +52,6 @@ def market_time(reply: transport.Reply) -> datetime | None:
 
 
 def told_time(date: str) -> datetime | None:
-    """Return the time that a Date header tells; None for junk."""
+    """Return the time of a Date header; None for junk."""
     found = _date(date)
     return found if found is not None and _EARLIEST_YEAR <= found.year < _LATEST_YEAR else None

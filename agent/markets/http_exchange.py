@@ -1,8 +1,8 @@
 """One HTTP exchange: a request as a value goes out, status, headers and body come back.
 
 Invariants:
-1. A write leaves at most once: its body can be read a single time, so nothing below us can send it again; it travels on
-   a fresh connection, so no kept-alive socket that the server is closing eats it; redirects are not followed.
+1. A write leaves at most once. Its body can be read a single time, so nothing below us can send it again. It travels on
+   a fresh connection, because a kept-alive socket may be closing. Redirects are not followed.
 2. A failure says whether the request may have left: `NeverLeft` proves that it did not.
 """
 

@@ -1,6 +1,6 @@
 """Wraps a market and reports every call to an observer: the operation, its outcome and its duration.
 
-The observer decides what becomes of it; adapters know nothing of metrics.
+Adapters know nothing of metrics; the observer decides how to use a report.
 """
 
 import asyncio
@@ -87,7 +87,7 @@ class Instrumented:
             return await self._market.charges(since, until)
 
     async def events(self, since: datetime) -> Sequence[MarketEvent]:
-        """Return what the market recorded about our instances."""
+        """Return the market's record of our instances."""
         async with self._observed("events"):
             return await self._market.events(since)
 
@@ -97,7 +97,7 @@ class Instrumented:
             return await self._market.logs(instance_id, lines)
 
     def capabilities(self) -> frozenset[Capability]:
-        """Return what this market can do."""
+        """Return the present abilities of this market."""
         return self._market.capabilities()
 
     def not_sold(self) -> Mapping[Tenure, str]:

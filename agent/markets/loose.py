@@ -1,7 +1,7 @@
 """Rows with an unreadable field: the field is left out and the row stays, because the instance exists.
 
-A listing without the row would show a lost instance; a listing refused for it would stay dark as long as the market
-goes on so, and with it every order to end something.
+Without the row, a listing would show a lost instance. A listing refused for the row would stay unread as long as the
+market sends it, and every order to end something would wait with it.
 """
 
 import json
@@ -19,7 +19,7 @@ def document(raw: bytes, what: str) -> dict[str, object]:
     """Return a JSON object. NaN and Infinity are accepted: they are not JSON, but markets send them.
 
     Raises:
-        Malformed: it is none; `what` names it.
+            Malformed: the text is none; `what` names the answer.
     """
     try:
         found = json.loads(raw)
@@ -46,7 +46,7 @@ def row(told: object, kind: type[_T], what: str) -> _T:
     """Return a row without its unreadable fields.
 
     Raises:
-        Malformed: it is no object, or a field without which nobody knows what it is cannot be read.
+            Malformed: it is no object, or a required field cannot be read.
     """
     if not isinstance(told, dict):
         raise market_errors.Malformed(f"{what} has a row that is no object; it is refused.")
@@ -64,7 +64,7 @@ def _without_the_unreadable(told: Mapping[str, object], kind: type[_T], what: st
     try:
         return msgspec.convert(kept, kind, strict=False)
     except (msgspec.ValidationError, ValueError, OverflowError, RecursionError) as error:
-        raise market_errors.Malformed(f"{what} has a row that nobody can name: {text.clean(str(error))}") from None
+        raise market_errors.Malformed(f"{what} has a row without a readable id: {text.clean(str(error))}") from None
 
 
 def _is_readable(value: object, kind: object) -> bool:

@@ -9,7 +9,7 @@ from datetime import datetime
 
 
 class MarketError(Exception):
-    """A market call failed. `code` is for programs, the text tells the operator what to do."""
+    """A market call failed. `code` is for programs, the text says what the operator can do."""
 
     code = "market_error"
 

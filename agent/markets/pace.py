@@ -4,9 +4,9 @@ Invariants:
 1. A call whose lane is free leaves at once, without a turn of the event loop.
 2. In a lane that is waited for, urgent calls (release, pause) leave before all others.
 3. A lane closed for longer than our patience raises `Throttled` instead of waiting; nothing has been sent then.
-4. One answer closes a lane for at most the lane's `longest`: 60 s unless the lane is one that may wait a day.
-5. An urgent call heeds only a refusal of that same call (its door), not what other calls in the lane were told: an
-   instance that cannot be ended now must not keep the others billing.
+4. One answer closes a lane for at most the lane's `longest`: 60 s, unless the lane may wait a day.
+5. An urgent call obeys only refusals of that same call (its door), not those of other calls in the lane. So an instance
+   that cannot be ended now does not keep the others billing.
 """
 
 import heapq
@@ -40,8 +40,8 @@ _TICK = 1e-6
 class Lane:
     """The rhythm of one endpoint: at most `burst` calls in any `interval` seconds.
 
-    `penalty` is how many seconds to stay away after a refusal that names no time, `longest` the most that any refusal
-    may ask for.
+    `penalty` is the wait in seconds after a refusal that names no time. `longest` is the longest wait that any refusal
+    may cause.
     """
 
     interval: float

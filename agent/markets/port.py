@@ -36,9 +36,9 @@ class Capability(Enum):
 class OfferQuery:
     """A question for offers; narrow by design, since rows are rationed.
 
-    `disk_gb` is priced into nothing but checked against the host's space. `host_ids` and `offer_ids` narrow to those.
-    `max_rows` bounds what one search may return; an answer to `is_sample` is
-    one search that tells floors and asks alike. So many rows of a day's ration as `spared_rows` have to be left.
+    `disk_gb` enters no price; it is checked against the host's space. `host_ids` and `offer_ids` narrow the question to
+    those. `max_rows` bounds the rows of one search. With `is_sample` one search answers for all tenures. At least
+    `spared_rows` rows of the day's ration must be left.
     """
 
     requirements: Requirements
@@ -84,7 +84,7 @@ class Terms:
 class Account:
     """The account of a key, its credit, and the time of the market's own clock in the answer.
 
-    An empty `account_id` and no `credit` mean that the market does not tell.
+    An empty `account_id` and no `credit` mean that the market does not say.
     """
 
     account_id: str
@@ -185,7 +185,7 @@ class Market(Protocol):
         ...
 
     def told_time(self) -> datetime | None:
-        """Return the time of the market's own clock in its last answer, also a refusal; None if it told none."""
+        """Return the time of the market's own clock in its last answer, also a refusal; None if the answer had none."""
         ...
 
     async def close(self) -> None:

@@ -4,7 +4,7 @@ Invariants:
 1. A write is handed to the exchange at most once, and the exchange sends it at most once.
 2. A read that fails is tried again with a jittered back-off, then raises `Unavailable`.
 3. The deadline holds on the wall and on the injected clock: in a rehearsal a slow answer costs no wall time.
-4. The key stands in one header; it is in no repr, log line or error.
+4. The key is in one header, and in no repr, log line or error.
 """
 
 from collections.abc import Callable
@@ -126,7 +126,7 @@ class Transport:
         Raises: Unavailable, Malformed (no address of the web).
         """
         if not _is_web(url):
-            raise market_errors.Malformed("The market gave an address that is none of the web; nothing is fetched.")
+            raise market_errors.Malformed("The market gave an address that is not of the web; nothing is fetched.")
         try:
             return await self._exchange.first(http_exchange.Request("GET", url), most_bytes)
         except (http_exchange.Lost, http_exchange.NeverLeft) as error:
@@ -185,7 +185,7 @@ class Transport:
     def _headers(self, length: int | None, *, has_body: bool) -> dict[str, str]:
         key = self._key().strip()
         if not key or not key.isascii() or not key.isprintable():
-            raise market_errors.Unauthorized("The key is empty or no key at all; check its credential file.")
+            raise market_errors.Unauthorized("The key is empty or not printable text; check its credential file.")
         headers = {"Authorization": f"Bearer {key}"}
         if has_body:
             headers["Content-Type"] = "application/json"

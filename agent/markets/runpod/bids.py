@@ -1,10 +1,11 @@
 """Interruptible pods, which only GraphQL ever sold: whether they are still sold, their floors, and orders at a bid.
 
 Invariants:
-1. Nothing here is assumed to exist: a field, a mutation or the product that is gone is remembered with the market's own
-   words, said through `not_sold`, and asked for again seldom.
+1. Nothing here is assumed to exist. If a field, a mutation or the product itself is gone, `not_sold` reports that in
+   the
+   market's own words, and it is seldom asked for again.
 2. The market's floor is for a whole pod, a bid is for one GPU of it; here both are for the whole pod.
-3. A floor at or above the ask is none: such a bid buys nothing but the risk.
+3. A floor at or above the ask does not count: such a bid would buy nothing but the risk.
 4. A pod pays its bid, not the floor.
 """
 
@@ -24,8 +25,8 @@ ASK_AGAIN_SECONDS = 6 * 3600.0
 FLOORS_KEPT_SECONDS = 60.0
 """Recorded floors were constant for days; the searches of one plan share one request."""
 MOST_REFUSALS = 3
-"""After so many bids in a row that found no capacity anywhere, interruptible pods are taken to be sold no more: since
-spring 2026 the market answers every bid so instead of saying that it sells none. Assumed."""
+"""Interruptible pods count as not sold any more after this many bids in a row without capacity. Assumed: since spring
+2026 the market answers every bid like that, instead of saying that it sells none."""
 _MOST = 10_000.0
 
 _FLOORS = """
@@ -47,7 +48,7 @@ class _Type(msgspec.Struct):
 
 
 class Bids:
-    """What the market sells to the account at a bid."""
+    """The interruptible pods that the market sells to the account."""
 
     def __init__(self, endpoints: client.RunPodClient, clock: clocks.Clock) -> None:
         self._client = endpoints
@@ -77,7 +78,7 @@ class Bids:
             asked = {"gpuCount": gpus, "secureCloud": cloud == parse.SECURE}
             data, _ = await self._client.ask_graph(_FLOORS, {"input": asked})
         except graph.Retired as retired:
-            self._end(f"the market took the question for floors away ({retired})")
+            self._end(f"the market removed the question for floors ({retired})")
             return {}
         found = _usable(data)
         self._floors[cloud, gpus] = now, found
@@ -104,7 +105,7 @@ class Bids:
         try:
             return await self._client.tell_graph(mutation, {"input": body})
         except graph.Retired as retired:
-            self._end(f"the market took the order away ({retired})")
+            self._end(f"the market removed the order ({retired})")
             raise market_errors.Rejected("not_sold", f"runpod takes no bids any more ({retired}).") from None
         except market_errors.Rejected as error:
             self._count(error)
@@ -153,7 +154,7 @@ def _order(where: names.Pool, gpus: int, terms: Terms, label: str) -> dict[str, 
     """Return the input of an order at a bid.
 
     Raises:
-        Rejected: the terms are none the market can carry out as meant.
+            Rejected: the market cannot carry out these terms as meant.
     """
     if terms.bid is None:
         raise market_errors.Rejected("invalid_price", "an interruptible order needs a bid")

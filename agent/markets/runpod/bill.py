@@ -30,7 +30,7 @@ def charges(raw: bytes) -> list[Charge]:
     """Return the bill by pod and UTC day.
 
     Raises:
-        Malformed: the body is no bill, or a line of it cannot be.
+            Malformed: the body is no bill, or a line of it is absurd.
     """
     try:
         records = _BILL.decode(raw).records
@@ -43,10 +43,10 @@ def dollars(amount: float) -> Usd:
     """Return an amount of the bill.
 
     Raises:
-        Malformed: it cannot be.
+            Malformed: the amount is absurd.
     """
     if not -_MOST <= amount <= _MOST:
-        raise market_errors.Malformed("runpod names a sum that cannot be; it is refused.")
+        raise market_errors.Malformed("runpod shows an absurd sum; it is refused.")
     return money.usd(amount)
 
 

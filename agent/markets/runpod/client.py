@@ -1,9 +1,10 @@
 """The market's endpoints, one method each: the request goes out, the answer comes back checked.
 
 Invariants:
-1. Reads return a body or raise; writes return the market's positive word or raise what is proven.
-2. Every refusal for calling too often closes the lane it was met on, until the time the market named or a minute has
-   passed. All of REST v2 is one lane, as the market counts it by key; who searches is told the market's own time.
+1. Reads return a body or raise. Writes return the market's positive word, or raise what is proven.
+2. A refusal for too many calls closes its lane until the time that the market named, at most a minute. All of REST v2
+   is
+   one lane, as the market counts it by key. The error of a search has the market's own time.
 """
 
 import urllib.parse

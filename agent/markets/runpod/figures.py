@@ -1,7 +1,7 @@
-"""Figures that the market does not report and money depends on: each with its source, or called assumed.
+"""Figures that money depends on and the market does not report: each with its source, or marked as assumed.
 
-The market publishes prices and stock. It tells no benchmark, no reliability, no bandwidth and no host before it is
-rented, so that its offers carry the figures below; what our own leases show outweighs them in time.
+The market publishes prices and stock. It reports no benchmark, no reliability, no bandwidth, and no host before the
+rent. So its offers have the figures below; the figures of our own leases outweigh them in time.
 """
 
 from collections.abc import Mapping
@@ -10,8 +10,8 @@ from agent.domain.market.gpu import GpuModel
 from agent.markets.runpod import names
 
 STORAGE_MICROS_PER_GB_MONTH = 200_000
-"""Dollars 0.20: while a pod runs its container disk and its volume cost 0.10 each, while it is stopped the volume costs
-0.20 and the container disk nothing. We rent both of the same size, so that the rate is one and the same in every state.
+"""0.20 dollars. While a pod runs, its container disk and its volume cost 0.10 each. While it is stopped, the volume
+costs 0.20 and the container disk nothing. We rent both in the same size, so the rate is the same in every state.
 Source: the market's pricing page, docs pods/pricing.mdx."""
 CONTAINER_MICROS_PER_GB_MONTH = 100_000
 VOLUME_MICROS_PER_GB_MONTH = 100_000
@@ -24,8 +24,8 @@ LEAST_VOLUME_GB = 10
 
 SECURE_RELIABILITY = 0.995
 COMMUNITY_RELIABILITY = 0.97
-"""Shares of uptime. Assumed: 12 offers of Vast.ai recorded 2026-07-27 advertise 0.964 to 0.9996, median 0.994; Secure
-Cloud stands in data centres and is taken for their middle, Community Cloud for their lower end."""
+"""Shares of uptime. Assumed: 12 offers of Vast.ai recorded 2026-07-27 advertise 0.964 to 0.9996, median 0.994. Secure
+Cloud is in data centres and gets about their middle, Community Cloud their lower end."""
 
 INET_MBPS = 800.0
 """Megabits a second down. Assumed: below the median of the same 12 offers, about 1,900."""
@@ -84,7 +84,7 @@ _DERIVED: Mapping[str, tuple[str, float]] = {
 
 
 def dlperf(model: GpuModel) -> float:
-    """Return the DLPerf of one GPU, or 0 if neither it nor a like one was measured; then other markets count."""
+    """Return the DLPerf of one GPU, or 0 if neither it nor a similar one was measured; then other markets count."""
     if model in _MEASURED:
         return _MEASURED[model]
     like, share = _DERIVED.get(model, ("", 0.0))

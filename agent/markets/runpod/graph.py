@@ -1,7 +1,7 @@
 """GraphQL, which RunPod ends in early 2027: one request, and what its answer proves.
 
 Invariants:
-1. A schema that lost a field or a mutation, and a route that is gone, are `Retired`: no fault of anybody, said once.
+1. A schema that lost a field or a mutation, and a route that is gone, are `Retired`: no fault, and reported once.
 2. An error in the body is a refusal only by a code or a sentence from the closed lists; anything else of a write is
    Ambiguous.
 """
@@ -59,7 +59,7 @@ def answer(reply: transport.Reply) -> dict[str, Any]:
     if not reply.is_ok:
         raise market_errors.Unavailable(f"runpod answered HTTP {reply.status} on GraphQL; try again later.")
     if found is None:
-        raise market_errors.Malformed("runpod's GraphQL answer is none.")
+        raise market_errors.Malformed("runpod's GraphQL answer cannot be read; try again later.")
     if found.errors or found.data is None:
         raise market_errors.Unavailable(f"runpod answered a question with an error ({_said(found)}); try again later.")
     return found.data

@@ -1,4 +1,4 @@
-"""What GraphQL adds to a listing while it exists: tenure and present bid of each pod, and why it stopped.
+"""GraphQL's additions to a listing, while it exists: tenure and present bid of each pod, and why it stopped.
 
 Invariant: an addition never makes or removes a pod; the listing of REST v2 is the one that counts.
 """
@@ -70,7 +70,7 @@ def pods(myself: Any) -> dict[str, Pod]:  # noqa: ANN401 - decoded JSON
     """Return the pods of an account by id.
 
     Raises:
-        Malformed: they are none.
+            Malformed: the answer has no pods.
     """
     try:
         rows = list((myself or {}).get("pods") or [])

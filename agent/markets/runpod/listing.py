@@ -1,8 +1,7 @@
 """Every pod of the account, page by page, or nothing.
 
 The published document of August 2026 has no pages; clients written since September follow `nextCursor`
-(skypilot-org/skypilot pull request 10846). Where the market names a further page it is read, since a pod on it would
-look lost.
+(skypilot-org/skypilot pull request 10846). A further page that the market names is read: a pod on it would look lost.
 """
 
 from agent.markets import market_errors
@@ -16,7 +15,7 @@ async def pods(endpoints: client.RunPodClient) -> list[parse.PodRow]:
     """Return every pod that has not ended.
 
     Raises:
-        Malformed: a page is none, a pod is listed twice with a difference, or the pages do not end.
+            Malformed: the body is no page, a pod is listed twice with a difference, or the pages do not end.
     """
     found: dict[str, parse.PodRow] = {}
     cursor = ""
@@ -24,7 +23,7 @@ async def pods(endpoints: client.RunPodClient) -> list[parse.PodRow]:
         page = parse.page((await endpoints.pods(cursor)).body)
         for row in page.pods:
             if found.setdefault(row.id, row) != row:
-                raise market_errors.Malformed("runpod listed a pod twice, each time otherwise; the listing is refused.")
+                raise market_errors.Malformed("runpod listed a pod twice, with a difference; the listing is refused.")
         if not page.nextCursor:
             return [row for row in found.values() if row.status != states.GONE]
         if page.nextCursor == cursor or not page.pods:

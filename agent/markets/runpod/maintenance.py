@@ -1,6 +1,7 @@
 """Maintenance that hosts announce: GraphQL shows it with the machine of a pod.
 
-Invariant: it is asked for apart from the account, whose question a field that the market drops would take along.
+Invariant: this question is separate from the one about the account. If the market drops a field of it, the account's
+still works.
 """
 
 from collections.abc import Mapping
@@ -51,9 +52,9 @@ class Maintenance:
         self._told: dict[str, MarketEvent] = {}
 
     async def events(self) -> list[MarketEvent]:
-        """Return what is announced and not over; nothing where the market does not answer."""
+        """Return the announcements by the market's last answer."""
         if self._clock.monotonic() >= self._due:
-            # Before the question: whatever its answer does, the next reading of the record does not ask again.
+            # Set before the question, so that the next read does not ask again, whatever the answer is.
             self._due = self._clock.monotonic() + ASK_EVERY.total_seconds()
             try:
                 data, _ = await self._client.ask_graph(QUESTION, {})
@@ -78,7 +79,7 @@ class Maintenance:
 
 
 def moment(stamp: str) -> datetime | None:
-    """Return an instant in either of the ways in which GraphQL writes one, or None."""
+    """Return an instant in either of GraphQL's two formats, or None."""
     try:
         read = datetime.fromisoformat(stamp[:40])
     except ValueError:

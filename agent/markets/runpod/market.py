@@ -1,11 +1,13 @@
 """The port over RunPod: REST v2, and GraphQL for facts and products that only it has.
 
 Invariants: those of the port. Beyond them:
-1. A listing has every pod of every page, or it is no listing; what GraphQL adds to it makes and removes no pod.
-2. Where a pod may have been rented at a bid, a listing without GraphQL's part is none: it would pass for on demand.
-3. A pod that ran and reports nothing any more runs on for `SILENCE_SECONDS`; after that its host is silent. Either way
-   it counts as charged while the listing shows what it costs: what RunPod documents as free is the storage of a host
-   that is down and the time of maintenance it announced, and silence alone is neither (references/billing-information
+1. A listing has every pod of every page, or it is refused. GraphQL's additions make and remove no pod.
+2. If a pod may have been rented at a bid, a listing without GraphQL's part is refused: the pod would pass for on
+   demand.
+3. A pod that ran and reports nothing any more counts as running for `SILENCE_SECONDS`; after that its host is silent.
+   In
+   both cases it counts as charged while the listing shows a cost. RunPod documents two things as free: the storage of a
+   host that is down, and the time of announced maintenance. Silence alone is neither (references/billing-information
    and pods/maintenance-and-outages of runpod/docs).
 """
 
@@ -49,7 +51,7 @@ ASK_GRAPH_AGAIN_SECONDS = 6 * 3600.0
 HISTORY_KEPT_SECONDS = 4.0
 """GraphQL's answer serves the reads of one cycle, as long as the listing agrees with it."""
 NOT_THERE_SECONDS = 900.0
-"""For this long every answer must say that there is no GraphQL; a proxy may say it too. Assumed."""
+"""GraphQL counts as gone after this long with no other answer; a proxy may answer the same. Assumed."""
 LAG = timedelta(minutes=2)
 """How long after a rent two surfaces of the market may disagree. Assumed."""
 UNTAKEN = frozenset({"invalid_args", "refused", "route_gone"})
@@ -142,7 +144,7 @@ class RunPodMarket:
         row = self._rows.get(instance_id)
         if row is None or row.tenure is not Tenure.INTERRUPTIBLE or row.state is not InstanceState.PAUSED:
             sentence = (
-                f"runpod changes the bid of a stopped interruptible pod alone; nothing was sent for {instance_id}."
+                f"runpod changes the bid only of a stopped interruptible pod; nothing was sent for {instance_id}."
             )
             raise market_errors.Rejected("no_rebid", sentence)
         await self._bids.resume(instance_id, bid, row.gpus)
@@ -158,7 +160,7 @@ class RunPodMarket:
         return True
 
     async def pause(self, instance_id: str) -> None:
-        """Stop and keep the volume; a stopped pod is done already."""
+        """Stop and keep the volume; also returns if the pod is already stopped."""
         try:
             await self._client.act(instance_id, "stop", is_urgent=True)
         except market_errors.Rejected as error:
@@ -175,10 +177,10 @@ class RunPodMarket:
             raise market_errors.Ambiguous(str(error)) from None
 
     async def _end(self, instance_id: str) -> None:
-        """End a pod by its action; where the market takes no such action any more, by the other route.
+        """End a pod by its action, or by the other route if the market does not take the action.
 
-        The first answer was a refusal for that pod. What the other route answers proves no more, also not a 404: a
-        market without that route says the same. The next listing shows what it did.
+        The first answer was a refusal for that pod. The answer of the other route proves no more, not even a 404: a
+        market without that route gives the same. The next listing shows the outcome.
         """
         try:
             await self._client.act(instance_id, "terminate", is_urgent=True)
@@ -227,7 +229,7 @@ class RunPodMarket:
         return frozenset(found | {Capability.CREDIT, Capability.EVENTS} if self._no_graph_until is None else found)
 
     def not_sold(self) -> Mapping[Tenure, str]:
-        """Return interruptible, once the market's own answers say so."""
+        """Return interruptible with the reason, once the market's own answers show that it is not sold."""
         why = self._bids.not_sold_because
         return {Tenure.INTERRUPTIBLE: f"runpod sells no interruptible pods to this account: {why}"} if why else {}
 
@@ -284,10 +286,10 @@ class RunPodMarket:
         return told is not None and (told.desiredStatus == _EXITED) == (row.status == _EXITED)
 
     def _refuse_untold(self, rows: Sequence[parse.PodRow]) -> None:
-        """Refuse a listing with a fresh pod of ours that GraphQL lacks: whether it is at a bid is not known.
+        """Refuse a listing with a fresh pod of ours that GraphQL lacks: it is not known whether the pod has a bid.
 
         Raises:
-            Unavailable: there is one.
+                Unavailable: the listing has one.
         """
         told, now = self._told, self._clock.now()
         if not told and not self._bids_went_out:

@@ -2,7 +2,7 @@
 
 Invariants:
 1. A model has the name that other markets give it, so that one workload finds it on all of them.
-2. A pool's id can be read back: what the market needs for an order stands in it.
+2. A pool's id can be read back: it contains everything that an order needs.
 """
 
 import re

@@ -24,7 +24,7 @@ def create(where: names.Pool, gpus: int, terms: Terms, label: str) -> dict[str, 
     """Return the body of an on-demand order.
 
     Raises:
-        Rejected: the terms are none the market can carry out as meant.
+            Rejected: the market cannot carry out these terms as meant.
     """
     if terms.tenure is not Tenure.ON_DEMAND or terms.bid is not None:
         raise market_errors.Rejected("invalid_price", f"this is no order for {terms.tenure.value} at bid {terms.bid}")
@@ -84,7 +84,7 @@ def environment(terms: Terms) -> dict[str, str]:
 
 
 def arguments(terms: Terms) -> str:
-    """Return what the container runs: the command, or a shell that runs the script and stays.
+    """Return the container's command, or a shell that runs the script and stays.
 
     Raises:
         Rejected: the command cannot be split into words.

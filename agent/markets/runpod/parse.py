@@ -1,11 +1,12 @@
 """The JSON of REST v2 -> our nouns; structs name only the fields used, the decoder skips the rest.
 
 Invariants:
-1. A bad row of the catalogue is dropped. A pod stays although a figure of it cannot be read, which `unread`
-   tells; one whose id cannot be read refuses the listing, since half a listing would look like lost instances.
+1. A bad row of the catalogue is dropped. A pod stays even if a figure is unreadable; `unread` names the figure. A pod
+   without a readable id refuses the whole listing, since a part of a listing would look like lost instances.
 2. Prices of the catalogue are for one GPU, the cost of a pod is for all of its GPUs; both leave here for all of them.
-3. A pod that is stopped shows no cost, so the price it will have again is looked up by its model and cloud; one that
-   runs and shows none counts at that price too.
+3. A stopped pod shows no cost, so the price of its next run is looked up by its model and cloud. A running pod without
+   a
+   cost counts at that price too.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -153,7 +154,7 @@ def offers(
 ) -> Iterator[Offer]:
     """Yield one offer for each data centre with this many GPUs of a type, or one for the cloud if none is named.
 
-    Ask and `floor` are for the whole pod; what the market does not tell stands in figures.py.
+    Ask and `floor` are for the whole pod; figures.py has the figures that the market does not report.
     """
     each = price(row, cloud)
     most = row.maxCount.secure if cloud == SECURE and row.maxCount else row.maxCount.community if row.maxCount else None
@@ -299,7 +300,7 @@ def disk_rate(disk_gb: float, volume_gb: float, *, is_stopped: bool) -> UsdPerHo
 def _may_bill_gpu(cost: float | None, status: str) -> bool:
     """Return whether the GPUs may be charged: the cost is the market's own word for it, whatever its host reports.
 
-    Where the cost cannot be read, the status is the word: only a pod that exited has given its GPUs back.
+    Where the cost cannot be read, the status decides: only a pod that exited has given its GPUs back.
     """
     return cost > 0 if cost is not None else not states.is_stopped(status)
 

@@ -1,6 +1,6 @@
 """Addresses of a pod: its published TCP ports, and the market's proxy for HTTP.
 
-Addresses are untrusted: what is no address or port is left out.
+Addresses are untrusted: anything that is no address or port is dropped.
 """
 
 import ipaddress

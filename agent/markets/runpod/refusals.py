@@ -3,7 +3,7 @@
 Invariants:
 1. A refusal is proof only as a problem document whose own status is that of the answer, with a status that refuses;
    a 401 refuses the key in any shape.
-2. Any 5xx, any page, anything else that comes back on a write is Ambiguous.
+2. Every other answer to a write is Ambiguous, also any 5xx and any page.
 3. A 429 in any shape proves that nothing was done.
 
 The status codes mean what the v2 OpenAPI document says of them: a create that is answered 400 broke a rule or found no
@@ -33,14 +33,14 @@ _BAD, _UNAUTHORIZED, _PAY, _FORBIDDEN, _MISSING = 400, 401, 402, 403, 404
 _CONFLICT, _GONE, _UNPROCESSABLE, _TOO_MANY = 409, 410, 422, 429
 _ADVICE = {
     "no_capacity": "another offer is chosen",
-    "host_full": "it cannot start where it stands, and is moved",
+    "host_full": "it cannot start on its host, and is moved",
     "not_sold": "it is not sold any more",
     "forbidden": "the key's account may not rent from this pool; another is chosen",
     "wrong_state": "its state does not allow that; the next listing shows its state",
-    "invalid_args": "the request is not one runpod takes; report it with this sentence",
-    "refused": "another offer is chosen; if all are refused so, the workload asks for what runpod does not take",
+    "invalid_args": "runpod does not take this request; report it with this sentence",
+    "refused": "another offer is chosen; if all are refused, runpod does not take what the workload asks for",
     "not_found": "it names a template or registry that runpod does not know; fix the workload",
-    "route_gone": "runpod took this route away; a newer gpubid is needed",
+    "route_gone": "runpod removed this route; a newer gpubid is needed",
 }
 
 

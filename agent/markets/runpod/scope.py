@@ -1,7 +1,7 @@
 """Whether a key may do more than gpubid needs: tested by a request that a restricted key is refused.
 
-The market's document says that keys are scoped and that a resource outside gets 403. No route tells the scope itself,
-and whether a key may order cannot be learned without ordering.
+The market's document says that keys are scoped and that a resource outside gets 403. No route reports the scope itself,
+and only an order shows whether a key may order.
 """
 
 from collections.abc import Callable

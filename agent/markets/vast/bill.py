@@ -50,7 +50,7 @@ def page(raw: bytes) -> ChargePage:
     """Return one page of the bill.
 
     Raises:
-        Malformed: it is none.
+            Malformed: the body is no such page.
     """
     try:
         decoded = _PAGE.decode(raw)
@@ -65,7 +65,7 @@ def charge(line: _Line, since: datetime) -> Charge | None:
     """Return a line of an instance, or None for another line; a line that began earlier counts from `since`.
 
     Raises:
-        Malformed: the amount or the time cannot be.
+            Malformed: the amount or the time is absurd.
     """
     named = _INSTANCE.fullmatch(line.source or "")
     if named is None:
@@ -83,7 +83,7 @@ def holder(raw: bytes) -> tuple[str, Usd | None]:
     """Return the account's id and its credit; the credit is None if it is missing or absurd.
 
     Raises:
-        Malformed: the record names nobody.
+            Malformed: the record has no account id.
     """
     decoded = loose.row(loose.document(raw, "The account"), Holder, "The account")
     is_told = decoded.credit is not None and -_MOST <= decoded.credit <= _MOST
@@ -92,5 +92,5 @@ def holder(raw: bytes) -> tuple[str, Usd | None]:
 
 def _dollars(amount: float) -> Usd:
     if not -_MOST <= amount <= _MOST:
-        raise market_errors.Malformed("vast names a sum that cannot be; it is refused.")
+        raise market_errors.Malformed("vast shows an absurd sum; it is refused.")
     return money.usd(amount)

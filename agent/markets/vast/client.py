@@ -1,9 +1,9 @@
 """The market's endpoints, one method each: the request goes out, the answer comes back checked.
 
 Invariants:
-1. Reads return a body or raise; writes return the market's positive word or raise what is proven.
-2. Every refusal for calling too often closes the lane it was met on, until the time the market named: a day at most
-   where it rations by the day, else a minute at most.
+1. Reads return a body or raise. Writes return the market's positive word, or raise what is proven.
+2. A refusal for too many calls closes its lane until the time that the market named. That is at most a day where the
+   market rations by the day, else at most a minute.
 """
 
 import urllib.parse

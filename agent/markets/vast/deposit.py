@@ -1,15 +1,15 @@
-"""The discount that a deposit buys for an instance on demand: what its GPUs cost an hour after it.
+"""The discount that a deposit buys for an on-demand instance: the price of its GPUs after the discount.
 
 Whether `dph_base` contains the discount is not documented. Two figures of a row name it: its share (`credit_discount`)
-and the discounted total of the running instance (`search`). The higher of both readings counts, and no discount counts
-where one of them is missing.
+and the discounted total of the running instance (`search`). The higher price of both readings counts. If one of them is
+missing, no discount counts.
 """
 
 import msgspec
 
 
 class Running(msgspec.Struct):
-    """What an instance costs an hour while it runs, disk included."""
+    """The price of an instance while it runs, dollars per hour, disk included."""
 
     diskHour: float | None = None  # noqa: N815 - the vendor's spelling
     discountedTotalPerHour: float | None = None  # noqa: N815 - as above

@@ -74,7 +74,7 @@ def inbox(raw: bytes, since: datetime) -> Sequence[MarketEvent]:
 def webhook(raw: bytes, timestamp: str, signature: str, secret: bytes, now: datetime) -> MarketEvent | None:
     """Return the event of a delivery, or None unless it is signed with our secret and fresh.
 
-    Which keys its `data` has is not documented: figures are read from there where it names an instance, else from the
+    The keys of its `data` are not documented. Figures are read from `data` if it names an instance, else from the
     sentence.
     """
     if not is_signed(raw, timestamp, signature, secret):

@@ -2,7 +2,7 @@
 
 Invariants: those of the port. Beyond them:
 1. A listing is complete, counted against the market's own totals and free of duplicates, or it is no listing.
-2. In a bid search the price shown is the floor, so the ask of an interruptible offer is asked for separately.
+2. In a bid search the price shown is the floor, so a second search asks for the asks of interruptible offers.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -66,7 +66,7 @@ class VastMarket:
 
     @property
     def rows_today(self) -> int:
-        """Search rows returned since 00:00 UTC, of which the market rations a number."""
+        """Search rows returned since 00:00 UTC; the market rations them by the day."""
         return self._rows.rows_today
 
     async def offers(self, query: OfferQuery) -> Sequence[Offer]:

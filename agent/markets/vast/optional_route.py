@@ -1,8 +1,7 @@
-"""A route that the vendor documents nowhere: it may be gone one day, and a single answer does not prove that.
+"""A route that the vendor does not document. It may be removed one day, and a single answer does not prove that.
 
 Invariants:
-1. It is believed gone after `MISSES` answers in a row that know no such route, and is asked for again `AGAIN_SECONDS`
-   later.
+1. It counts as gone after `MISSES` answers in a row that know no such route. It is tried again `AGAIN_SECONDS` later.
 """
 
 from agent.clock import Clock
@@ -21,14 +20,14 @@ class OptionalRoute:
 
     @property
     def is_gone(self) -> bool:
-        """Whether it is not worth a question now."""
+        """Whether it counts as gone now."""
         return self._misses >= MISSES and self._clock.monotonic() - self._missed_at < AGAIN_SECONDS
 
     def answered(self) -> None:
-        """Take an answer that the route gave."""
+        """Count an answer of the route."""
         self._misses = 0
 
     def missed(self) -> None:
-        """Take an answer that knows no such route."""
+        """Count an answer that knows no such route."""
         self._misses += 1
         self._missed_at = self._clock.monotonic()

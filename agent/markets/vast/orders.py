@@ -2,7 +2,7 @@
 
 Invariants:
 1. A bid is a number. The market reads a create without a price as on-demand at full price, and says nothing.
-2. A bid goes out rounded up to the four decimals the market keeps: rounded down it is under the floor.
+2. A bid is sent rounded up to the four decimals that the market keeps: rounded down, it would be under the floor.
 3. Every order carries a label: it is how a lost answer is found again.
 """
 
@@ -30,10 +30,10 @@ LEAST_DISK_GB = 8.0
 
 
 def create(terms: Terms, label: str) -> dict[str, Any]:
-    """Return the body, every key of the vendor's own client in it.
+    """Return the body, with every key of the vendor's own client.
 
     Raises:
-        Rejected: the terms are none the market can carry out as meant.
+            Rejected: the market cannot carry out these terms as meant.
     """
     if not label or len(label) > labels.MAX_LABEL:
         raise market_errors.Rejected("invalid_args", f"An order needs a label of 1 to {labels.MAX_LABEL} characters.")
@@ -66,7 +66,7 @@ def bid_dollars(bid: UsdPerHour) -> float:
     """Return a bid in the market's format.
 
     Raises:
-        Rejected: it is outside of what the market takes.
+            Rejected: it is outside the market's range.
     """
     rounded = money.rounded_up(bid, BID_PLACES)
     if not LEAST_BID <= rounded <= MOST_BID:

@@ -1,10 +1,10 @@
 """The market's JSON -> our nouns; structs name only the fields used, the decoder skips the rest.
 
 Invariants:
-1. Numbers may come as numbers, as strings or as null; what is not finite, negative or absurd is refused with its row.
-2. A bad row of offers is dropped and counted: a search is a sample anyway. A row of instances stays although a figure
-   of it cannot be read, which `unread` tells; one whose id cannot be read refuses the listing, since half a listing
-   would look like lost instances.
+1. Numbers may come as numbers, as strings or as null. A figure that is not finite, negative or absurd is unreadable.
+2. An unreadable row of offers is dropped and counted: a search is a sample anyway. A row of instances stays even if a
+   figure is unreadable; `unread` names the figure. A row without a readable id refuses the whole listing, since a part
+   of a listing would look like lost instances.
 3. A floor is rounded up to the micro-dollar, never down.
 """
 
@@ -158,7 +158,7 @@ def harvest(
 ) -> Harvest:
     """Return the result of a search. In a bid search the price shown is the floor, so the ask stays unknown.
 
-    `keep` is asked with each row's id, for filters that name fields not decoded here.
+    `keep` decides by a row's id; it is for filters that name fields not decoded here.
 
     Raises:
         Malformed: the body is no list of offers.

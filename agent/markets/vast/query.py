@@ -3,7 +3,7 @@
 Invariants:
 1. The vendor's parser only warns of a field it does not know; here that is an error which names the word.
 2. Only the parser's own file is loaded, on first need: the package installs a log handler and takes long to import.
-3. What the market was asked to filter is checked again on the rows it returns, as far as they show the field.
+3. Filters are checked again on the rows that the market returns, as far as the rows show the field.
 """
 
 import difflib
@@ -44,7 +44,7 @@ _QUOTED = re.compile(r"Unknown operator.*?'([^']*)'")
 
 
 class BadQuery(ValueError):
-    """A query that would not mean what it says; `word` is the wrong part, `near` are words perhaps meant."""
+    """A query that does not mean what it says; `word` is the wrong part, `near` are similar known words."""
 
     def __init__(self, sentence: str, word: str = "", near: tuple[str, ...] = ()) -> None:
         hint = f" Did you mean {' or '.join(near)}?" if near else ""
@@ -58,7 +58,7 @@ def check(query: str) -> None:
     """Return if the market understands the query.
 
     Raises:
-        BadQuery: it is not; the sentence names the word.
+            BadQuery: the market does not; the sentence names the word.
     """
     parse(query)
 
@@ -127,7 +127,7 @@ def _check_field(field: str, known: set[str]) -> None:
 
 
 def _check_versions(query: str) -> None:
-    """Refuse versions that the vendor's parser would print about and then search for nothing."""
+    """Refuse versions for which the vendor's parser would only print a warning and then match nothing."""
     for version in re.findall(r"driver_version\s*[=<>!]*\s*([^\s]+)", query):
         if "." in version and not _VERSION.fullmatch(version.strip('"')):
             raise BadQuery(f"{version!r} is no driver version; write it as 535.86.05.", version)

@@ -1,6 +1,6 @@
 """Addresses of an instance: the market's proxy for ssh, and the public address of each open port.
 
-Addresses are untrusted: what is no address or port is left out.
+Addresses are untrusted: anything that is no address or port is dropped.
 """
 
 import ipaddress
@@ -13,7 +13,7 @@ _HIGHEST = 65_535
 
 
 def ssh(host: str | None, port: int | None, public_address: str | None) -> str:
-    """Return the ssh address as HOST:PORT, or the public address alone, or nothing."""
+    """Return the ssh address as HOST:PORT, or the public address alone, or an empty text."""
     if host and port:
         return f"{text.clean(host)}:{port}"
     return text.clean(public_address or "")

@@ -3,8 +3,8 @@
 Invariants:
 1. A refusal is proof only with a code from the closed list of its route, at a status that code is known with.
 2. A 401, and a 404 that says the session is over, refuse the key with or without a code, unless they claim success.
-3. Whatever else comes back on a write, an HTML page, a 403 without a code, any 5xx, a body without a boolean `success`,
-   is Ambiguous.
+3. Every other answer to a write is Ambiguous: an HTML page, a 403 without a code, any 5xx, or a body without a boolean
+   `success`.
 4. A 429 in any of its shapes proves that nothing was done.
 """
 
@@ -70,7 +70,7 @@ _CODES: dict[Route, dict[str, frozenset[int]]] = {
 _OFFER_GONE = "no_such_ask"
 _GONE = frozenset({"no_such_instance", "not_found"})
 _ADVICE = {
-    "invalid_args": "the request is not one vast takes; report it with this sentence",
+    "invalid_args": "vast does not take this request; report it with this sentence",
     "invalid_price": "the price is out of vast's range of $0.001 to $128 per hour",
     "no_ssh_key_for_vm": "add an SSH key to the account",
     "no_such_ask": "the offer is gone; another is chosen",
@@ -189,7 +189,7 @@ def _proof(said: Answer) -> market_errors.MarketError:
 
 
 def instance_id(said: Answer) -> str:
-    """Return the instance id in an answer to a create, or nothing."""
+    """Return the instance id in an answer to a create, or an empty text."""
     number = said.fields.get("new_contract")
     if isinstance(number, str) and number.isascii() and number.isdigit() and len(number) < 20:  # noqa: PLR2004
         number = int(number)

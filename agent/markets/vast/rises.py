@@ -1,7 +1,7 @@
 """Pending price increases that a host asks for a leased instance, as the vendor's own client reads them.
 
-Nothing is accepted or rejected here: a rise that nobody accepts leaves the price and ends the contract at its old date,
-by which the workload is moved.
+Nothing is accepted or rejected here. If nobody accepts a rise, the price stays and the contract ends at its old date;
+the workload is moved by then.
 """
 
 from collections.abc import Iterable, Sequence

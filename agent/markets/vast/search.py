@@ -3,7 +3,7 @@
 Invariants:
 1. Every filter is checked again on our side: the market does not always apply them.
 2. A model is asked for in every spelling the market uses; underscores match nothing there.
-3. An offer is narrowed to by `ask_contract_id`; the market takes a filter on `id` and matches nothing.
+3. A question about one offer filters by `ask_contract_id`: the market accepts a filter on `id` but matches nothing.
 """
 
 from collections.abc import Callable, Iterable

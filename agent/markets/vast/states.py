@@ -1,8 +1,8 @@
 """The market's four state fields -> our one state, by a table.
 
 Invariants:
-1. Only combinations somebody has observed mean anything; every other is UNKNOWN, which is ignorance.
-2. The fields never tell why an instance is paused: an outbid, a stop and an empty account show the same four values.
+1. Only observed combinations have a meaning; every other is UNKNOWN, which is ignorance.
+2. The fields never show why an instance is paused: an outbid, a stop and an empty account have the same four values.
 3. Where the contract holds its GPUs and nobody knows what runs on them, they count as charged.
 """
 

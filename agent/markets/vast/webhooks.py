@@ -1,6 +1,6 @@
 """Webhooks of the market: a person registers them, and our web server receives them.
 
-The market tells the secret of a webhook once, in the answer that registers it.
+The market shows the secret of a webhook once, in the answer that registers it.
 """
 
 from collections.abc import Callable
@@ -45,14 +45,14 @@ async def register(url: str, base: str, secret: Callable[[], str], clock: Clock)
     """Register `url` at the market at `base`, and return the secret that the market will sign with.
 
     Raises:
-        Rejected: the address is registered already, the market refuses it, or it told no secret.
+            Rejected: the address is registered already, the market refuses it, or it showed no secret.
         Throttled, Unavailable, Unauthorized, Ambiguous, Malformed: as every call.
     """
     link = transport.Transport(base, secret, clock, pace.Pace(clock, client.LANES), lambda: 0.5)
     try:
         known = await link.read(transport.Call("account", "GET", PATH))
         if any(hook.webhook_url == url for hook in _decoded(refusals.check_read(known), _Shown).webhooks):
-            sentence = f"{url} is registered already, and its secret is told once only; delete it in the console first."
+            sentence = f"{url} is registered already, and its secret is shown once; delete it in the console first."
             raise market_errors.Rejected("already_registered", sentence)
         body = msgspec.json.encode({"name": "gpubid", "webhook_url": url, "event_types": list(EVENTS)})
         reply = await link.write(transport.Call("account", "POST", PATH, body))
@@ -65,7 +65,7 @@ async def register(url: str, base: str, secret: Callable[[], str], clock: Clock)
         await link.close()
     if not made:
         raise market_errors.Rejected(
-            "no_secret", "The market registered the webhook and told no secret; delete it there."
+            "no_secret", "The market registered the webhook and showed no secret; delete it there."
         )
     return made
 
