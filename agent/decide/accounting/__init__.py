@@ -1,1 +1,1 @@
-"""Spend and its use: metering, paid time by phase, savings."""
+"""Spend and its use: metering, paid time by phase, and savings."""

@@ -1,8 +1,8 @@
-"""Sums of spend with the waste: dollars per useful hour, per useful DLPerf-hour, and the use of the rest.
+"""Sums of spend and waste: dollars per useful hour and per useful DLPerf-hour, and the use of the other hours.
 
 Invariants:
 1. The groups of one report add up to its total, in micro-dollars and microseconds.
-2. Money by phase is the GPU's money of each lease and day in proportion to its time; the shares add up to that money.
+2. Money by phase is the GPU cost of each lease and day, divided in proportion to time. The shares add up to that cost.
 """
 
 from collections import Counter
@@ -14,7 +14,7 @@ from agent.domain.record.account import HOUR, Line, Taken
 
 PHASES = ("loading", "restoring", "lost", "useful")
 NONE = "none"
-"""The cause for everything that no interruption took."""
+"""The cause of spend that no interruption wasted."""
 BEFORE = "before this ledger"
 
 KEYS: dict[str, Callable[[Line], str]] = {
@@ -58,12 +58,12 @@ class Sum:
 
     @property
     def per_useful_hour(self) -> float | None:
-        """Dollars for a useful hour, with everything; None without one."""
+        """Dollars of all spend per useful hour; None without a useful hour."""
         return self.amount / MICROS / (self.useful / HOUR) if self.useful else None
 
     @property
     def per_useful_work(self) -> float | None:
-        """Dollars for a useful DLPerf-hour, with everything; None if it was never measured."""
+        """Dollars of all spend per useful DLPerf-hour; None if no DLPerf was known."""
         return self.amount / MICROS / (self.work / HOUR) if self.work else None
 
     def plus(self, other: "Sum") -> "Sum":
@@ -78,7 +78,7 @@ _OWN = "by_phase"
 
 
 def grouped(by: str, lines: Sequence[Line], taken: Iterable[Taken] = ()) -> dict[str, Sum]:
-    """Return sums by one of `KEYS`, or by cause: what interruptions of each cause took, and the rest as none."""
+    """Return sums by one of `KEYS`, or by cause: the waste by each cause of interruption, the rest under `NONE`."""
     losses = list(taken)
     if by == "cause":
         return _by_cause(lines, losses)
@@ -117,7 +117,7 @@ def of_line(line: Line) -> Sum:
 
 
 def _shares(line: Line) -> Counter[str]:
-    """Return the GPU's money by phase; the rounding error goes to the last, so that the shares are the whole."""
+    """Return the GPU cost by phase. The last phase gets the rounding error, so that the shares add up."""
     times = [getattr(line, name) for name in PHASES]
     if not line.paid:
         return Counter({"useful": line.gpu_spend.micros})

@@ -1,4 +1,4 @@
-"""Work that a guard has carried to a bucket: from when on the work of a running lease is kept nowhere."""
+"""The time of the last work that a guard has uploaded to a bucket: later work of a running lease is kept nowhere."""
 
 from datetime import datetime
 
@@ -7,7 +7,7 @@ from agent.domain.record.lease import Lease
 
 
 def kept_at(fleet: Fleet, held: Lease) -> datetime | None:
-    """Return since when the work of the present stretch of running is kept nowhere; None where nobody measured it."""
+    """Return the time since which work of the present stretch is kept nowhere; None if it was not measured."""
     figures = fleet.guard_figures.get(held.lease_id)
     if figures is None or figures.stretch != held.runs or held.run_since is None:
         return None

@@ -1,9 +1,9 @@
 """The cost of a lease between two instants, from the market's listings; no bill of the vendor is read.
 
 Invariants:
-1. Charges are additive: metering a span in one piece or in many gives the same sum, but for rounding of half a
-   micro-dollar a piece.
-2. Every charge lies in one UTC day.
+1. Charges are additive: metering a span in one piece or in many gives the same sum, except for rounding of half a
+   micro-dollar per piece.
+2. Every charge is in one UTC day.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,7 +19,7 @@ from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
 
 _HOUR = timedelta(hours=1)
 Turn = tuple[datetime, Bills]
-"""From this instant on the lease is billed in this way."""
+"""An instant, and how the lease is billed from it on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,11 @@ class Charge:
     useful_seconds: float = 0.0
     phases: Phases | None = None
     weighed_hours: float = 0.0
-    """The running time, weighted by how often an ordinary stay of its age is lost."""
+    """The running time, weighted by the loss rate of an ordinary stay of its age."""
 
 
 def accrue(held: Lease, until: datetime, turns: Sequence[Turn] = ()) -> tuple[Charge, ...]:
-    """Return the charges of `held` from `accrued_until` to `until`, billed as it says and changing at each turn."""
+    """Return the charges of `held` from `accrued_until` to `until`, billed by its `bills` and changing at each turn."""
     charges: dict[date, Charge] = {}
     since = held.began if held.bills is Bills.GPU_AND_DISK else None
     for start, end, bills in spans(held, until, turns):
@@ -62,7 +62,7 @@ def _weighed(begin: timedelta, end: timedelta) -> float:
 
 
 def spans(held: Lease, until: datetime, turns: Sequence[Turn]) -> Iterator[tuple[datetime, datetime, Bills]]:
-    """Yield (start, end, what is billed), each within one UTC day, from `accrued_until` to `until`."""
+    """Yield (start, end, billing), each within one UTC day, from `accrued_until` to `until`."""
     start, bills = held.accrued_until, held.bills
     for at, turned in sorted(turns, key=lambda turn: turn[0]):
         end = min(max(at, start), until)
@@ -72,9 +72,9 @@ def spans(held: Lease, until: datetime, turns: Sequence[Turn]) -> Iterator[tuple
 
 
 def first_stop(turns: Iterable[Turn], otherwise: datetime) -> datetime:
-    """Return when a lease's GPUs first stopped being billed: the present stretch of running ends there.
+    """Return when a lease's GPUs first stopped being billed, which ends the present stretch of running.
 
-    What ran again after it, and was seen by nobody, is another stretch.
+    Running after that, even if no look saw it, is another stretch.
     """
     return next((at for at, bills in turns if bills is not Bills.GPU_AND_DISK), otherwise)
 
@@ -89,16 +89,16 @@ def days(start: datetime, end: datetime) -> Iterator[tuple[datetime, datetime]]:
 
 
 def traffic(held: Lease, down_gb: float, up_gb: float, down_micros_per_gb: int, up_micros_per_gb: int) -> money.Usd:
-    """Return the cost of traffic since the last reading; a counter that went back counts nothing."""
+    """Return the cost of traffic since the last reading; a counter that fell counts as zero."""
     down = max(0.0, down_gb - held.traffic_down_gb) * down_micros_per_gb
     up = max(0.0, up_gb - held.traffic_up_gb) * up_micros_per_gb
     return money.Usd(round(down + up))
 
 
 def useful_seconds(running_seconds: float, checkpoint: Checkpoint, *, is_lost: bool) -> float:
-    """Return how much of a stretch of running was useful: from the end of the restore to the last checkpoint.
+    """Return the useful seconds of a stretch of running, which begin at the end of the restore.
 
-    A stretch that was not lost is useful to its end; one that was is useful up to its last checkpoint.
+    A stretch that was not lost is useful to its end. A lost one is useful up to its last checkpoint.
     """
     worked = max(0.0, running_seconds - checkpoint.restore.total_seconds())
     if not is_lost:
@@ -110,9 +110,9 @@ def useful_seconds(running_seconds: float, checkpoint: Checkpoint, *, is_lost: b
 
 
 def stretch_seconds(held: Lease, until: datetime, checkpoint: Checkpoint, ready: Readiness, *, is_lost: bool) -> float:
-    """Return how much of the present stretch was useful, if it ends at `until`.
+    """Return the useful seconds of the present stretch if it ends at `until`.
 
-    Where the workload tells when it is ready, useful time begins then, and the restore is part of getting there.
+    If the workload shows when it is ready, useful time begins then, and the restore comes before it.
     """
     if not ready.is_asked:
         ran = (until - held.run_since).total_seconds() if held.run_since else 0.0
@@ -126,7 +126,7 @@ def stretch_end(
 ) -> Charge:
     """Return the useful time of a stretch of running that ended at `at`, as a charge without money.
 
-    Of a lost one the work up to `kept_at` is kept, where a guard measured that.
+    If a guard measured `kept_at`, the work of a lost stretch up to then is kept.
     """
     day = at.date()
     promise, ready = (work.checkpoint, work.ready) if work else (Checkpoint(), Readiness())

@@ -1,13 +1,13 @@
-"""Paid time by phase: loading, restoring, useful and lost; in whole microseconds, so that the parts are the whole.
+"""Paid time by phase (loading, restoring, useful, lost), in whole microseconds, so that the parts add up exactly.
 
-Loading is paid time in which the container did not run; restoring is from its start to where useful work begins: what
-the workload promises, or its sign of readiness. What follows is useful, until an interruption takes back what no
-checkpoint kept.
+Loading is paid time in which the container did not run. Restoring is from the container's start to the beginning of
+useful work: after the promised restore, or at its sign of readiness. Later time is useful. An interruption makes the
+time since the last checkpoint lost.
 
 Invariants:
 1. Of every span, paid = loading + restoring + useful + lost, exactly; each microsecond has one phase.
 2. Splitting a span in one piece or in many gives the same sums.
-3. What an interruption takes is moved from useful to lost, on the days on which it was worked.
+3. Time that an interruption wastes moves from useful to lost, on the days on which the work was done.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,19 +25,19 @@ _MICROSECOND = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """A workload's own data about its useful time."""
+    """A workload's own figures for its useful time."""
 
     checkpoint: Checkpoint = Checkpoint()
     ready: Readiness = field(default_factory=Readiness)
     kept_at: datetime | None = None
-    """When what is kept was made, where a guard measured it: the word of the checkpoint is then not needed."""
+    """When the last kept checkpoint was made, if a guard measured it; it then replaces `checkpoint`'s interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """The container within a span: since when it runs, if it does; when it stopped; and how.
+    """The container within a span: since when it runs, when it stopped, and how; None where it did not.
 
-    `is_lost` tells that nobody of ours asked for the stop: what no checkpoint kept is lost.
+    `is_lost`: we did not order the stop, so the work since the last checkpoint is lost.
     """
 
     since: datetime | None = None
@@ -46,12 +46,12 @@ class Ran:
 
 
 def promise(work: Workload | None, kept_at: datetime | None = None) -> Promise:
-    """Return the data of a workload; an unknown workload has the usual values. `kept_at` was measured."""
+    """Return the figures of a workload; an unknown workload has the defaults. `kept_at` was measured."""
     return Promise(kept_at=kept_at) if work is None else Promise(work.checkpoint, work.ready, kept_at)
 
 
 def split(held: Lease, until: datetime, turns: Sequence[meter.Turn], promised: Promise, ran: Ran) -> tuple[Phases, ...]:
-    """Return the phases of what `meter.accrue` charges for the same span."""
+    """Return the phases of the time that `meter.accrue` charges for the same span."""
     found: list[Phases] = []
     walk = _Walk(held, promised, ran, found)
     for start, end, bills in meter.spans(held, until, turns):
@@ -69,7 +69,7 @@ def split(held: Lease, until: datetime, turns: Sequence[meter.Turn], promised: P
 
 
 class _Walk:
-    """Goes through the paid spans of a lease in order, and knows whether its container runs."""
+    """A walk through the paid spans of a lease in order, which tracks whether its container runs."""
 
     def __init__(self, held: Lease, promised: Promise, ran: Ran, found: list[Phases]) -> None:
         self._held = held
@@ -102,7 +102,7 @@ class _Walk:
         self._run(start, end)
 
     def stop(self, at: datetime) -> None:
-        """End a stretch of running, and move its lost part to lost."""
+        """End a stretch of running, and move its lost part from useful to lost."""
         begin, self._useful_from = self._useful_from, None
         did_run, self._runs = self._runs, False
         if not did_run or not self._ran.is_lost or begin is None or at <= begin:
@@ -125,7 +125,7 @@ class _Walk:
 
 
 def redeemed(held: Lease) -> tuple[Phases, ...]:
-    """Return the counted time that was useful after all: the workload was ready before gpubid knew it."""
+    """Return time counted as restoring that was useful: the workload was ready before gpubid knew it."""
     if held.ready_since is None:
         return ()
     parts = meter.days(held.ready_since, held.accrued_until)

@@ -1,8 +1,8 @@
 """The cost of the same useful hours elsewhere: on demand on the same market at that time, or at a baseline.
 
-The price at a time is the cheapest ask of the same model and number of GPUs that the price history knew then, each
-host's last one within a day; where it knew none, the ask of the lease's own host. Only the GPUs of useful hours are
-compared: storage and traffic, which an on-demand lease pays too, count against us alone.
+The price at a time is the cheapest ask of the same model and number of GPUs in the price history, from each host's last
+ask within a day. If the history has none, it is the ask of the lease's own host. Only the GPUs of useful hours are
+compared. Storage and traffic, which an on-demand lease pays too, count only against us.
 """
 
 from collections import defaultdict
@@ -14,7 +14,7 @@ from agent.domain.market.price import PriceHour
 from agent.domain.record.account import HOUR, Line
 
 KNOWN_FOR = timedelta(hours=24)
-"""A host that was not seen for longer may have left the market."""
+"""How long an ask counts: a host that was not seen for longer may have left the market."""
 _HOUR = timedelta(hours=1)
 _KNOWN_HOURS = KNOWN_FOR // _HOUR
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -23,15 +23,15 @@ _Card = tuple[str, str, int]
 """Market, model and number of GPUs."""
 
 Price = Callable[[Line], float | None]
-"""Micro-dollars an hour of all GPUs of a line's lease, None if not known."""
+"""A function from a line to micro-dollars an hour for all GPUs of its lease, None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """What was spent, and what the useful hours would have cost; money in micro-dollars, times in microseconds.
+    """The spend, and the cost of the useful hours elsewhere; money in micro-dollars, times in microseconds.
 
-    `spent`, `compared` and `useful` are of the leases alone whose card has a price to compare with; `unpriced` and
-    `unknown` are the spend and the useful time of the others.
+    `spent`, `compared` and `useful` are only of leases whose card has a price to compare with. `unpriced` and `unknown`
+    are the spend and the useful time of the others.
     """
 
     spent: int = 0
@@ -55,7 +55,7 @@ class Saving:
 
     @property
     def saved(self) -> int | None:
-        """The saved micro-dollars, negative where we paid more; None without a price to compare with."""
+        """The saved micro-dollars, negative if we paid more; None without a price to compare with."""
         return self.compared - self.spent if self.is_priced else None
 
     @property
@@ -81,17 +81,17 @@ def total(savings: Iterable[Saving]) -> Saving:
 
 
 def of_line(line: Line, price: float | None) -> Saving:
-    """Return one line against a price; spend without useful time counts too, but not without a price."""
+    """Return the saving of one line at a price. Spend without useful time counts too, but not without a price."""
     if price is None:
         return Saving(unknown=line.useful, unpriced=line.amount.micros)
     return Saving(line.amount.micros, round(line.useful * price / HOUR), line.useful, is_priced=True)
 
 
 class History:
-    """The cheapest ask of each hour, by market, model and number of GPUs; it keeps hours, not samples."""
+    """The cheapest ask of each hour, by market, model and number of GPUs. It keeps hours, not samples."""
 
     def __init__(self, hours: Iterable[PriceHour], now: datetime) -> None:
-        """Begin with rolled-up hours; nothing is known of the hours after `now`."""
+        """Begin with rolled-up hours; hours after `now` stay unknown."""
         self._rolled: dict[_Card, dict[int, int]] = defaultdict(dict)
         for hour in hours:
             if hour.ask is not None:
@@ -102,9 +102,9 @@ class History:
         self._last: dict[str, tuple[int, int | None]] = {}
 
     def see(self, market: str, host_id: str, gpus: int, gpu: str, hour: int, ask: int | None) -> None:
-        """Take one ask of a host: hours since the epoch, micro-dollars an hour, None if not known.
+        """Add one ask of a host: hours since the epoch, micro-dollars an hour, None if unknown.
 
-        The asks of a host and number of GPUs come one after another, the oldest first.
+        The asks of one host and number of GPUs must come one after another, oldest first.
         """
         if (market, host_id, gpus) != self._slice:
             self.finish()
@@ -114,13 +114,13 @@ class History:
         self._last[gpu] = (hour, ask)
 
     def finish(self) -> None:
-        """Let the last ask of the host that was seen last count as long as an ask counts."""
+        """Count the last ask of the last host for as long as an ask counts."""
         for gpu in self._last:
             self._hold(gpu, self._end)
         self._last = {}
 
     def _hold(self, gpu: str, until: int) -> None:
-        """Let the last ask of a model count up to an hour, at most for a day."""
+        """Count the last ask of a model until the hour `until`, for a day at most."""
         hour, ask = self._last[gpu]
         if ask is None or self._slice is None:
             return

@@ -1,6 +1,6 @@
-"""Useful time while it accrues: the part of each running stretch that a checkpoint has kept, for a counter.
+"""Useful time while it accrues, for a counter: the part of each running stretch that a checkpoint has kept.
 
-A stretch that an interruption ends is worth what its charge says; one that we end is worth all of it.
+A stretch that an interruption ends counts the useful time of its charge. A stretch that we end counts whole.
 """
 
 from collections.abc import Iterator, Mapping
@@ -37,7 +37,7 @@ def running(fleet: Fleet) -> dict[str, Stretch]:
 def gained(before: Stretches, fleet: Fleet, charged: Mapping[str, float]) -> Iterator[tuple[str, float]]:
     """Yield (workload, seconds) of useful time that `running` has not counted before.
 
-    `charged` are the useful seconds of stretches that ended in between by the market's doing, by lease id.
+    `charged` are the useful seconds of stretches that the market ended in between, by lease id.
     """
     now_running = running(fleet)
     for lease_id, stretch in before.items():

@@ -1,1 +1,1 @@
-"""The cost of a job before it starts: pure arithmetic in dollars and hours; no sum here is ever paid."""
+"""The estimated cost of a job before it starts, in dollars and hours. No sum here is ever paid."""

@@ -14,9 +14,9 @@ def young(write_hours: float, hours_between: float) -> float:
 
 
 def daly(write_hours: float, hours_between: float) -> float:
-    """Return Daly's interval in hours: Young's, corrected; the mean time itself where writing takes twice that.
+    """Return Daly's interval in hours: Young's, corrected; the mean time itself if writing takes twice that or more.
 
-    The interval is of work: the time to write stands beside it.
+    The interval counts work only, without the time to write.
     """
     if write_hours >= 2.0 * hours_between:
         return hours_between

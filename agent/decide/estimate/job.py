@@ -18,9 +18,9 @@ class Reruns:
 
 
 def by_odds(success: float) -> Reruns:
-    """Return the number of runs until one succeeds with this chance, each try as expensive as a whole run.
+    """Return the runs until one succeeds, if each succeeds with this chance and costs as much as a whole run.
 
-    Tries are geometric: 1 / p in the mean, and nine in ten jobs need at most ln(0.1) / ln(1 - p) of them, rounded up.
+    Tries are geometric: 1 / p on average, and nine in ten jobs need at most ln(0.1) / ln(1 - p) of them, rounded up.
     """
     if success >= 1.0:
         return Reruns()
@@ -32,8 +32,8 @@ def by_odds(success: float) -> Reruns:
 class Job:
     """The work in hours of useful work on these GPUs, and how its checkpoints are made.
 
-    None means that nobody said: `interval` then follows from `write`, or is the assumed one. `deadline` counts from the
-    start. Image and dataset are fetched when it comes to a host, and the checkpoint when it comes to another.
+    None means unknown: `interval` then follows from `write`, or is the assumed one. `deadline` counts from the start.
+    The first host downloads image and dataset; each further host also downloads the checkpoint.
     """
 
     gpu: GpuModel
@@ -52,12 +52,12 @@ class Job:
 
     @property
     def first_gb(self) -> float:
-        """Gigabytes fetched at its start."""
+        """Gigabytes downloaded at its start."""
         return self.image_gb + self.dataset_gb
 
     @property
     def moved_gb(self) -> float:
-        """Gigabytes fetched after an interruption: a checkpoint on the disk is still there."""
+        """Gigabytes downloaded after an interruption; none if the checkpoint is on the disk, which is still there."""
         if self.place is CheckpointPlace.DISK:
             return 0.0
         return self.first_gb + (self.checkpoint_gb if self.place is CheckpointPlace.REMOTE else 0.0)

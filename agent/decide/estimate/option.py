@@ -1,8 +1,8 @@
 """A way to get a job done, and its estimated cost.
 
-Price and hazard are uncertain, so both come as equally likely cases; every price meets every hazard: they are taken as
-independent. A hazard read from a record is a Gamma posterior: over it lifetimes are Lomax, their hazard falling with
-age, which is the shape of recorded interruptions. Expectation and 90th percentile: see spread.py.
+Price and hazard are uncertain, so both are equally likely cases. They count as independent: every price is combined
+with every hazard. A hazard from a record is a Gamma posterior. Over it lifetimes are Lomax and their hazard falls with
+age, as in recorded interruptions. `outcome_spread.py` computes expectation and 90th percentile.
 """
 
 import math
@@ -20,18 +20,19 @@ from agent.domain.money import UsdPerHour
 from agent.domain.work.workload import CheckpointPlace
 
 CELLS = 16
-"""Cases of an uncertain hazard. On 36 jobs and records twice as many moved dollars and hours by less than 1 %,
-the interruptions by at most 1.4 % and the chance to be late by under 0.01; tests/decide/estimate holds the worst."""
+"""Number of cases of an uncertain hazard. On 36 jobs and records, twice as many changed dollars and hours by less than
+1 %, interruptions by at most 1.4 % and the chance to be late by less than 0.01; tests/decide/estimate has the worst."""
 
 ASSUMED_INTERVAL = 0.25
-"""Assumed hours between checkpoints if neither their interval nor their time is known, as for workloads."""
+"""Assumed hours between checkpoints if neither their interval nor their time is known; workloads have the same
+default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hazard:
-    """Interruptions per running hour: the market's part, as uncertain as its record is short, and the host's own.
+    """Interruptions per running hour: the market's part, which is uncertain if its record is short, and the host's own.
 
-    `scale` is the share of the market's that is left at the bid.
+    `scale` is the share of the market's part that is left at the bid.
     """
 
     market: Gamma | float
@@ -52,7 +53,7 @@ class Hazard:
 
     @property
     def longest(self) -> float:
-        """Hours from which on a stretch has no finite expectation: the record is too short to exclude the worst."""
+        """Hours from which on a stretch has no finite expectation: a short record cannot exclude the worst."""
         return self.market.weight / self.scale if isinstance(self.market, Gamma) and self.scale > 0 else math.inf
 
 
@@ -60,8 +61,8 @@ class Hazard:
 class Option:
     """Capacity for a job. `rates` are equally likely prices of all GPUs together; hours of loading and down.
 
-    `storage` is dollars per hour, `per_gb` dollars per gigabyte fetched, None where not known; `cited` says where each
-    figure is from, `unknown` what is missing, `as_of` of when the price is.
+    `storage` is dollars per hour and `per_gb` dollars per downloaded gigabyte, None if unknown. `cited` has the source
+    of each figure, `unknown` the missing figures, `as_of` the date of the price.
     """
 
     name: str
@@ -79,10 +80,10 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The cost of an option: dollars and hours; None if not known or infinite.
+    """The cost of an option in dollars and hours; None if unknown or infinite.
 
-    `dollars_least` is the run without an interruption at the mean price. Storage and transfer are part of the dollars.
-    `by_age` is the best time between checkpoints from each age of a lease on: both in hours.
+    `dollars_least` is for a run without an interruption at the mean price. Storage and transfer are part of the
+    dollars. `by_age` has the best time between checkpoints from each age of a lease on, both in hours.
     """
 
     name: str
@@ -155,8 +156,8 @@ def estimate(job: Job, option: Option) -> Estimate:
 def of_baseline(job: Job, figure: Baseline) -> Estimate:
     """Return the cost of a job at a published price: on demand by arithmetic alone, without interruptions.
 
-    Where a range was published its least is expected and its most is the 90th percentile. How often interruptible
-    capacity was interrupted there is not known, so that has only the dollars of a run that never is.
+    If a range was published, its least price is expected and its highest is the 90th percentile. The interruptions of
+    interruptible capacity there are unknown, so it has only the dollars of a run without any.
     """
     quote = figure.quote(job.gpus)
     is_held = figure.tenure is Tenure.ON_DEMAND
@@ -220,7 +221,7 @@ def _run(job: Job, hazard: Hazard) -> tuple[Run, tuple[str, ...]]:
 def _endless(run: Run, hazard: Hazard) -> str:
     return (
         f"the expectation is not known: {run.stretch + run.restore:.2f} h without a checkpoint, and the rate of "
-        f"interruptions rests on a record of {hazard.longest:.2f} h"
+        f"interruptions comes from a record of only {hazard.longest:.2f} h"
     )
 
 
@@ -243,7 +244,7 @@ def _cases(run: Run, option: Option, moved_gb: float, first_gb: float) -> Iterat
 
 
 def _compound(least: float, found: Losses, each: float, per_hour: float) -> outcome_spread.Case:
-    """Return a sum that grows by `each` with every interruption, at `per_hour` for the hours lost, which vary.
+    """Return a sum that grows by `each` on average with every interruption; its lost hours vary, at `per_hour`.
 
     Source: mean and variance of a compound sum (Ross, Introduction to Probability Models, section 3.4).
     """

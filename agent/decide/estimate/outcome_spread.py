@@ -1,8 +1,9 @@
 """The distribution of an uncertain sum: its mean, and the value that nine in ten do not exceed.
 
-A sum is a mixture of equally likely cases (a rate of interruptions, a price). In each case it is a least value, and
-with some chance an excess over it, read as a Gamma of the excess's own mean and variance given that there is one. The
-90th percentile solves, by halving, that the mean of the cases' distribution functions is 0.9. Nothing is drawn.
+A sum is a mixture of equally likely cases (a rate of interruptions, a price). In each case it is a least value, with
+some chance of an excess over it. The excess is a Gamma with its own mean and variance, given that there is one. The
+90th percentile is where the mean of the cases' distribution functions is 0.9, found by halving. Nothing is drawn at
+random.
 """
 
 import math
@@ -17,7 +18,7 @@ _HALVINGS = 50
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One case of a sum: `least`, and over it an excess of this mean and variance; no excess with chance `none`."""
+    """One case of a sum: `least` plus an excess of this mean and variance; no excess with the chance `none`."""
 
     least: float
     mean: float = 0.0
@@ -40,7 +41,7 @@ class Case:
 
 
 def mean(cases: Sequence[Case | None]) -> float | None:
-    """Return the mean over the cases; None when in one of them the sum has no end."""
+    """Return the mean over the cases; None if the sum is infinite in one of them."""
     if any(case is None for case in cases):
         return None
     return math.fsum(case.least + case.mean for case in cases if case is not None) / len(cases)
@@ -52,7 +53,7 @@ def at_most(cases: Sequence[Case | None], value: float) -> float:
 
 
 def quantile(cases: Sequence[Case | None], chance: float = NINE_IN_TEN) -> float | None:
-    """Return the least value that the sum exceeds with no more than the rest of `chance`; None when there is none."""
+    """Return the least value that the sum does not exceed with `chance`; None if there is none."""
     ending = [case for case in cases if case is not None]
     if len(ending) < chance * len(cases):
         return None

@@ -1,8 +1,8 @@
 """Recorded prices -> the prices a job would meet, as equally likely cases.
 
-Of every hour of the history the prices of the few cheapest hosts count, each alike: which of them is rented depends on
-more than the price, and after an interruption it is the next. A price stands until the host shows another, at most a
-day. All of them are sorted and cut into cells of equal length; a case is a cell's mean.
+In every hour of the history the prices of the few cheapest hosts count, with equal weight: the rented host depends on
+more than the price, and after an interruption it is the next one. A price is valid until the host shows another, for a
+day at most. All prices are sorted and cut into cells of equal length. A case is a cell's mean.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,37 +15,38 @@ from agent.domain.record.lease import Lease
 CASES = 5
 
 CHEAPEST = 2
-"""How many hosts of an hour count. Chosen on ten rehearsed days: with two they cost 0.85 of what was expected and none
-passed the 90th percentile; with one 0.97, and four passed it (tests/soak/estimates.py)."""
+"""How many hosts of an hour count. Chosen on ten rehearsed days: with two the days cost 0.85 of the expectation and
+none passed the 90th percentile; with one 0.97, and four passed it (tests/soak/estimates.py)."""
 
 STANDS = timedelta(hours=24)
-"""How long an unchanged price is believed. Assumed: prices are recorded when they change, hosts come and go."""
+"""How long an unchanged price is believed. Assumed: prices are recorded only when they change, and hosts come and
+go."""
 ECHO = timedelta(minutes=90)
-"""How long after a lease its bid may still be shown as the floor: recorded at 10 to 20 minutes, up to four times that
+"""How long after a lease its bid may still be shown as the floor: 10 to 20 minutes in records, up to four times that
 after a bid was lowered."""
 _HOUR = timedelta(hours=1)
 _Change = tuple[datetime, str, UsdPerHour | None]
 
 Hourly = Mapping[datetime, tuple[UsdPerHour, ...]]
-"""The least prices of each hour, the least first."""
+"""The lowest prices of each hour, lowest first."""
 
 
 def asks(samples: Iterable[PriceSample], hours: Iterable[PriceHour], gpus: int) -> Hourly:
-    """Return the least on-demand prices of every hour, for `gpus` GPUs together; of a rolled-up hour one."""
+    """Return the lowest on-demand prices of every hour, for `gpus` GPUs together; one price for a rolled-up hour."""
     old = {hour.hour: (hour.ask.least,) for hour in hours if hour.gpus == gpus and hour.ask is not None}
     raw = _least([(one.at, one.host_id, one.ask) for one in samples if one.gpus == gpus])
     return dict(sorted({**old, **raw}.items()))
 
 
 def floors(samples: Iterable[PriceSample], leases: Iterable[Lease], gpus: int) -> Hourly:
-    """Return the least floors of every hour, for `gpus` GPUs together, on hosts where no lease of ours bids.
+    """Return the lowest floors of every hour, for `gpus` GPUs together, on hosts where no lease of ours bids.
 
-    There a search shows our own bid as the floor. Rolled-up hours do not tell hosts apart, so they are left out.
+    On such a host a search shows our own bid as the floor. Rolled-up hours do not name hosts, so they are left out.
     """
     ours: dict[str, list[tuple[datetime, datetime | None]]] = {}
     for lease in leases:
         ours.setdefault(lease.host_id, []).append((lease.opened_at, lease.ended_at and lease.ended_at + ECHO))
-    # The search before the rent counts for its hour; then the slice is ours and no longer for sale.
+    # The search before the rent counts for its hour. After that the slice is ours and no longer for sale.
     changes: list[_Change] = [(since + _HOUR, host, None) for host, spans in ours.items() for since, _ in spans]
     changes += [
         (one.at, one.host_id, one.floor)
@@ -56,7 +57,7 @@ def floors(samples: Iterable[PriceSample], leases: Iterable[Lease], gpus: int) -
 
 
 def cases(hourly: Hourly) -> tuple[UsdPerHour, ...]:
-    """Return at most `CASES` equally likely prices; none without history."""
+    """Return at most `CASES` equally likely prices; empty without history."""
     rates = sorted(rate.micros for prices in hourly.values() for rate in prices)
     count = min(CASES, len(rates))
     cells = [rates[len(rates) * number // count : len(rates) * (number + 1) // count] for number in range(count)]

@@ -1,8 +1,8 @@
 """One run with interruptions at a known rate: their number, and the paid hours beyond the work.
 
-Work is done in stretches of `interval` hours, each followed by `write` hours that make it safe. A stretch that is
-interrupted begins anew, after `restore` hours that may themselves be interrupted. With a memoryless hazard h, s the
-stretch with its write and R the restore:
+Work is done in stretches of `interval` hours, each followed by `write` hours that make it safe. An interrupted stretch
+begins again after `restore` hours, which may be interrupted too. With a memoryless hazard h, s the stretch with its
+write and R the restore:
 
 - interruptions in one stretch: exp(hR) (exp(hs) - 1) in the mean;
 - running hours of one stretch: those divided by h (Daly 2006, equation 13);
@@ -15,7 +15,7 @@ import math
 from dataclasses import dataclass
 
 _NEVER = 300.0
-"""Beyond exp of this a run does not end."""
+"""The largest exponent: beyond it a run does not end."""
 _NO_HAZARD = 1e-12
 
 
@@ -83,9 +83,9 @@ def losses(run: Run, hazard: float) -> Losses | None:
 
 
 def _truncated_variance(hazard: float, longest: float) -> float:
-    """Return the variance of an exponential lifetime that is known to end before `longest`."""
+    """Return the variance of an exponential lifetime that ends before `longest`."""
     reach = hazard * longest
-    if reach < 1e-3:  # noqa: PLR2004 - a uniform one to the last digit that matters, and the formula loses them all
+    if reach < 1e-3:  # noqa: PLR2004 - nearly uniform, and the formula would lose all digits
         return longest**2 / 12.0
     share = reach / math.expm1(reach)
     return (1.0 - share**2 * math.exp(reach)) / hazard**2

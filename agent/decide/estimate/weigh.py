@@ -13,11 +13,11 @@ from agent.domain.money import UsdPerHour
 from agent.domain.work.workload import CheckpointPlace
 
 REACTION_HOURS = 1.0 / 60
-"""From an interruption to the next order: a poll and a second look. Assumed."""
+"""Hours from an interruption to the next order: a poll and a second look. Assumed."""
 
 RESUME_HOURS = 1.2
-"""From a stop to the same lease running again: the time by which half had, between the recorded 38 % within 45 minutes
-and 59 % within 90 (103 stopped episodes of July 2026)."""
+"""Median hours from a stop until the same lease runs again, between the recorded 38 % within 45 minutes and 59 % within
+90 (103 stopped episodes of July 2026)."""
 
 HOURS_A_MONTH = 720.0
 
@@ -26,7 +26,7 @@ HOURS_A_MONTH = 720.0
 class Bidder:
     """A strategy in an estimate: it bids over the floor by up to `headroom`; None never bids.
 
-    `is_known` says that this is nearly all there is to it.
+    `is_known`: bidding like this is nearly all that the strategy does.
     """
 
     name: str
@@ -38,8 +38,9 @@ class Bidder:
 class Place:
     """A market in an estimate: equally likely prices of all GPUs together, and our own record of its hosts.
 
-    `hazard` stands instead of the record. `storage` is dollars per gigabyte and month, `per_gb` per gigabyte fetched.
-    `reliability` and `inet_down` are what its hosts have at least, `down` hours from an interruption to running again.
+    `hazard` replaces the record. `storage` is dollars per gigabyte and month, `per_gb` dollars per downloaded gigabyte.
+    `reliability` and `inet_down` are the least of its hosts. `down` is the hours from an interruption until the job
+    runs again.
     """
 
     market: str
@@ -92,7 +93,7 @@ def _on_demand(job: Job, place: Place, bidder: Bidder) -> Estimate | Missing:
 
 
 def _bid(job: Job, place: Place, bidder: Bidder) -> Estimate | Missing:
-    """Return the cheapest opening bid of the strategy, as the strategy itself would choose it."""
+    """Return the estimate at the strategy's cheapest opening bid, chosen as the strategy itself would."""
     name = f"{place.market}, {bidder.name}"
     if not place.floors:
         return Missing(name, f"no floor is known: {place.floors_from}")
@@ -107,7 +108,7 @@ def _at(place: Place, bidder: Bidder, name: str, share: float) -> _Way:
     law = rival_bids.learned(place.record)
     hazard = Hazard(posterior if place.hazard is None else place.hazard, law.losing_share(share), host=_host(place))
     rates = tuple(floor.scaled(1.0 + share) for floor in place.floors)
-    rest = () if bidder.is_known else ("what this strategy does besides bidding near the floor is not counted",)
+    rest = () if bidder.is_known else ("only this strategy's bids near the floor are counted, not its other decisions",)
     priced = f"{place.floors_from}; bid {share:.0%} over it"
     return _Way(name, Tenure.INTERRUPTIBLE, rates, hazard, priced, (*rest, *_dear(place, rates)))
 

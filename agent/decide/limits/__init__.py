@@ -1,1 +1,1 @@
-"""Limits: committed spend, hard caps, alerts before them, credit, risk."""
+"""Limits: committed spend, hard caps, alerts before they are reached, credit, and risk."""

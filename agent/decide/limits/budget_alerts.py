@@ -1,4 +1,4 @@
-"""Crossed thresholds of budgets: each is reported once, until its window ends, also after a restart."""
+"""Crossed thresholds of budgets. Each is reported once in its window, even after a restart."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from agent.domain.record.told_crossing import ToldCrossing
 
 
 def crossings(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> Iterator[Marked | Alert]:
-    """Yield every threshold of money that is crossed and was not told yet, and every rate that is above its own."""
+    """Yield every crossed threshold of money that was not reported yet, and every rate above its threshold."""
     told = {each.place for each in fleet.told if not each.is_over(fleet.now)}
     for scope in caps.scopes():
         part = standing.of(scope)

@@ -1,8 +1,9 @@
-"""Committed spend of everything and of each market and workload: what leases and doubts may cost.
+"""Committed spend of everything and of each market and workload: the possible cost of leases and doubts.
 
 Invariants:
-1. Doubt counts as spend: an open paying intent counts with its whole rate since it was sent.
-2. What a lease bills after its last metering counts before the ledger has it; paused storage bills on and counts.
+1. Doubt counts as spend: an open paying intent counts at its whole rate since it was sent.
+2. The cost of a lease since its last metering counts before the ledger has it. Paused storage goes on billing and
+   counts.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,8 +25,8 @@ from agent.domain.work.decision import Decision, Pause, Rebid, Rent, Resume
 class Standing(msgspec.Struct, frozen=True):
     """Committed spend: per hour, today, this month, number of instances, and in total since the ledger began.
 
-    `pledged` is traffic that is under way or about to be. `parts` are the same figures of each market and workload
-    that has any.
+    `pledged` is the cost of traffic that is under way or about to begin. `parts` are the same figures of each market
+    and workload that has any.
     """
 
     rate: UsdPerHour
@@ -37,7 +38,7 @@ class Standing(msgspec.Struct, frozen=True):
     parts: Mapping[Scope, "Standing"] = {}
 
     def of(self, scope: Scope) -> "Standing":
-        """Return the part of a scope; a scope without commitments has none."""
+        """Return the part of a scope; it is zero for a scope without commitments."""
         return self if scope == EVERYTHING else self.parts.get(scope, NOTHING)
 
     def spent(self, window: Window) -> Usd:
@@ -55,7 +56,7 @@ class Standing(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self.plus(rate, instances, pledge), parts={**self.parts, **touched})
 
     def plus(self, rate: UsdPerHour, instances: int, pledge: Usd) -> "Standing":
-        """Return this with the additional commitment."""
+        """Return this spend with an additional commitment."""
         return msgspec.structs.replace(
             self,
             rate=self.rate + rate,
@@ -116,7 +117,7 @@ def _scopes(held: Lease) -> tuple[Scope, ...]:
 
 
 def _difference(decision: Decision) -> tuple[UsdPerHour, int]:
-    """Return by how much a decision changes the committed rate and the number of instances."""
+    """Return the changes of the committed rate and of the number of instances by a decision."""
     if isinstance(decision, Rent):
         return decision.rate, 1
     if isinstance(decision, Rebid):
@@ -133,7 +134,7 @@ def _of_lease(held: Lease, now: datetime, pledged: Usd) -> _Item:
 
 
 def _of_doubt(intent: Intent, held: Lease | None, now: datetime) -> _Item:
-    """Return what a doubted order may cost beyond its lease's commitment."""
+    """Return the possible cost of an order in doubt beyond its lease's commitment."""
     seconds = max(0.0, (now - (intent.sent_at or intent.recorded_at)).total_seconds())
     if held is None:
         rate = intent.rate if not intent.lease_id else money.FREE
@@ -144,7 +145,7 @@ def _of_doubt(intent: Intent, held: Lease | None, now: datetime) -> _Item:
 
 
 def _pledge(fleet: Fleet, held: Lease) -> Usd:
-    """Return the traffic that a start still needs: the image and the checkpoint, at the market's price per gigabyte."""
+    """Return the cost of the traffic that a start still needs: image and checkpoint, at the market's price."""
     view, work = fleet.markets.get(held.market), fleet.workload(held.slot.workload)
     row = view.instance(held.instance_id) if view is not None else None
     if row is None or work is None or held.has_run:

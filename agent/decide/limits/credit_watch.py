@@ -1,8 +1,8 @@
 """How long credit lasts at the present rate, and whether it falls faster than our leases explain.
 
 Invariants:
-1. An unknown credit is unknown: nothing is forecast from it, and a floor over it is said to be beyond keeping.
-2. A drain is judged against what was counted on that market since a mark; the mark moves on when credit rises, and
+1. From an unknown credit nothing is forecast, and an alert says that its floor cannot be kept.
+2. A drain is compared with our counted spend on that market since a mark. The mark is renewed when credit rises, and
    once a day.
 """
 
@@ -24,16 +24,16 @@ SHORT = timedelta(days=1)
 """Warn if credit lasts less than this: a card can be charged within a day."""
 MARK_KEPT = timedelta(days=1)
 LEAST_DRAIN = money.usd("0.25")
-"""A fall below this is ignored: accounts are rounded, and traffic is billed late."""
+"""A fall below this is ignored, since accounts are rounded and traffic is billed late."""
 LAG_SECONDS = 3600.0
-"""Markets charge in lumps, so one hour of our own rate is ignored too."""
+"""A fall of our own rate over this time is ignored too, since markets charge in lumps."""
 LEAST_SHARE = 0.10
-"""So is a tenth of our own count."""
+"""A fall of this share of our own count is ignored too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """A market account's credit, the present rate of our leases there, and the credit to keep."""
+    """A market account's credit, the present rate of our leases there, and the floor of the credit."""
 
     market: str
     credit: Usd | None
@@ -71,7 +71,7 @@ def outlooks(fleet: Fleet, caps: limits.Limits) -> tuple[Outlook, ...]:
 
 
 def alerts(fleet: Fleet, caps: limits.Limits) -> Iterator[Alert]:
-    """Yield an alert if credit lasts less than a day, or a floor cannot work because the market reports no credit."""
+    """Yield an alert if credit lasts less than a day, or if a floor has no reported credit to be compared with."""
     for each in outlooks(fleet, caps):
         if each.credit is None and each.floor is not None:
             yield Alert(
@@ -92,7 +92,7 @@ class Mark:
 
 
 def watch(marks: Mapping[str, Mark], fleet: Fleet, now: Standing) -> tuple[Mapping[str, Mark], tuple[Alert, ...]]:
-    """Return the marks to keep, and an alert for each market whose credit fell by more than we can explain."""
+    """Return the marks to keep, and an alert for each market whose credit fell by more than our leases explain."""
     kept = dict(marks)
     found: list[Alert] = []
     for name, view in sorted(fleet.markets.items()):
@@ -121,6 +121,6 @@ def _drained(mark: Mark, view: MarketView, credit: Usd, part: Standing, now: dat
 
 def _span(span: timedelta) -> str:
     minutes = int(span.total_seconds() // 60)
-    if minutes < 120:  # noqa: PLR2004 - two hours are told in minutes
+    if minutes < 120:  # noqa: PLR2004 - up to two hours are shown in minutes
         return f"{minutes} min"
     return f"{minutes // 60} h" if minutes < 72 * 60 else f"{minutes // 1440} days"

@@ -1,11 +1,11 @@
-"""Rule 12: what a hard cap ends, healthy or not: first pauses, the lowest priority first, then releases.
+"""Rule 12: endings by a hard cap, of healthy leases too: first pauses, lowest priority first, then releases.
 
 Invariants:
-1. Over a cap of a day, a month or altogether everything that runs or may start in its scope is paused, and so is a
-   market whose credit is at its floor; under a rate's cap only as much as needed.
-2. What is paused already and still bills a disk is released under a spent budget, unless the disk may hold the only
-   checkpoint (rule 11).
-3. What matters least goes first; among equals the dearest.
+1. Over a cap of a day, a month or in total, everything that runs or may start in its scope is paused. So is everything
+   on a market whose credit is at its floor. Over a cap of the rate, only as much as needed is paused.
+2. Under a spent budget, a lease that is already paused and still bills its disk is released, unless the disk may hold
+   the only checkpoint (rule 11).
+3. The lowest priority goes first; among equals the most expensive.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from agent.domain.work.only_copy import may_leave
 
 
 def endings(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> Iterator[Pause | Release]:
-    """Yield what the caps end, in order; a lease may be named for more than one reason."""
+    """Yield the endings by the caps, in order. A lease may appear for more than one reason."""
     paused: set[str] = set()
     for scope, spent in _spent(fleet, standing, caps):
         for order in _of_budget(fleet, scope, spent):
@@ -59,7 +59,7 @@ def _of_budget(fleet: Fleet, scope: Scope, spent: limits.Strike) -> Iterator[Pau
 
 
 def _of_rate(fleet: Fleet, scope: Scope, cap: money.UsdPerHour, paused: set[str]) -> Iterator[Pause]:
-    """Pause until the possible hourly cost of open leases is within the cap; a doubt only forbids paying more."""
+    """Yield pauses until the possible hourly cost of open leases is within the cap. Doubts pause nothing."""
     rate = money.total_rate(
         lease.disk_rate if lease.lease_id in paused else lease.committed_rate
         for lease in fleet.leases
@@ -92,7 +92,7 @@ def _least_first(fleet: Fleet, scope: Scope) -> list[Lease]:
 
 
 def _priority(fleet: Fleet, lease: Lease) -> float:
-    """Return the priority of a lease; one without a workload, or one that waits for a person, has the lowest."""
+    """Return the priority of a lease; without a workload, or while held for a person, it is the lowest."""
     work = fleet.workload(lease.slot.workload)
     return float("-inf") if work is None or lease.is_held else float(work.priority)
 

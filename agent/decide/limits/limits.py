@@ -1,7 +1,7 @@
-"""Vetoes that outrank strategies: stale view, wrong clock, price, rate, budget, count; each gives its reason.
+"""Vetoes that outrank strategies, each with its reason: stale view, wrong clock, price, rate, budget, count.
 
 Invariants:
-1. A limit only ever strikes what may raise spend; release and pause always pass.
+1. A limit only strikes decisions that may raise spend. Release and pause always pass.
 2. Money is set aside before it is spent: everything committed must fit every budget until the reserve's horizon.
 """
 
@@ -22,16 +22,16 @@ from agent.domain.work.workload import Workload
 __all__ = ["Limits", "Standing", "Strike", "over_budget", "standing", "strike"]
 
 MOST_SKEW_SECONDS = 60.0
-"""A wall clock further off the market's own puts spend and evidence on wrong days."""
+"""A wall clock further off the market's would date spend and evidence wrongly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Limits that no strategy may exceed; None means no limit of that kind.
 
-    `soft` are the thresholds of everything at which a person is told. `budgets` are those of single markets and
-    workloads. `reserve` is how far ahead money is set aside: what is rented, raised or started must fit every budget
-    for so long. `min_credit` is what each market's account keeps, `min_credit_of` where one has another floor.
+    `soft` are the thresholds of the whole fleet at which a person is warned. `budgets` are those of single markets and
+    workloads. `reserve` is how far ahead money is set aside: a rent, raise or start must fit every budget for that
+    long. `min_credit` is the floor of each market's account, `min_credit_of` that of a market with another one.
     """
 
     per_instance_hour: UsdPerHour | None = None
@@ -77,7 +77,7 @@ class Strike:
 
 
 def over_budget(now_standing: Standing, limits: Limits, scope: Scope = EVERYTHING) -> Strike | None:
-    """Return the used-up budget of a scope, if any: then its running leases are paused too."""
+    """Return a strike if a budget of a scope is used up, else None. Then its running leases are paused too."""
     part, hard = now_standing.of(scope), limits.hard(scope)
     for window in SUMS:
         cap, spent = hard.amount(window), part.spent(window)
@@ -88,7 +88,7 @@ def over_budget(now_standing: Standing, limits: Limits, scope: Scope = EVERYTHIN
 
 
 def under_credit_floor(view: MarketView, limits: Limits) -> Strike | None:
-    """Return a strike if a market's account is at its floor: others may share it, and an empty account stops all."""
+    """Return a strike if a market's account is at its floor, else None. An empty account stops everything on it."""
     floor = limits.credit_floor(view.market)
     if floor is None or view.credit is None or view.credit > floor:
         return None
@@ -126,7 +126,10 @@ def strike(
 def forbids_all(
     view: MarketView, work: Workload, now_standing: Standing, limits: Limits, faulty: Collection[str]
 ) -> bool:
-    """Return whether a market may rent nothing for a workload now, whatever the offer. A stale view forbids nothing."""
+    """Return whether nothing may be rented on a market for a workload now, for any offer.
+
+    A stale view forbids nothing.
+    """
     is_unpaid = unpaid(view) is not None or _of_no_credit(view) is not None
     if view.market in faulty or is_unpaid or under_credit_floor(view, limits) is not None:
         return True
@@ -159,7 +162,7 @@ def unpaid(view: MarketView) -> Strike | None:
 
 
 def is_skewed(view: MarketView) -> bool:
-    """Return whether our clock and the market's are too far apart for either to be believed."""
+    """Return whether our clock and the market's are too far apart to believe either."""
     return abs(view.clock_skew_seconds) > MOST_SKEW_SECONDS
 
 
@@ -216,7 +219,7 @@ def _of_count(before: Standing, after: Standing, limits: Limits) -> Strike | Non
 def _of_reserve(
     fleet: Fleet, view: MarketView | None, after: Standing, limits: Limits, scopes: Iterable[Scope]
 ) -> Strike | None:
-    """Return the budget that could not pay for all commitments until the reserve's horizon, if any."""
+    """Return a strike if a budget could not pay for all commitments until the reserve's horizon, else None."""
     for scope in scopes:
         part, hard = after.of(scope), limits.hard(scope)
         for window in SUMS:

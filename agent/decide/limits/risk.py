@@ -1,7 +1,7 @@
-"""A deadline that a budget endangers: reported early, while a cap can still be raised.
+"""Deadlines that a budget endangers, reported early, while a cap can still be raised.
 
-The cap always wins. What is looked at is the worst case: that no interruptible capacity comes any more and the rest of
-the work is done on demand from now on.
+The cap always wins. The check assumes the worst case: no more interruptible capacity, and all remaining work on demand
+from now on.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,7 +30,7 @@ Risks = Mapping[str, tuple[Alert, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Worst:
-    """Finishing on demand from now: hours it takes, hours left, dollars an hour with disk, and where."""
+    """Finishing on demand from now: hours needed, hours left, dollars an hour with disk, and the market."""
 
     hours: float
     left: float
@@ -39,7 +39,7 @@ class Worst:
 
 
 def risks(fleet: Fleet, caps: limits.Limits, before: Risks) -> Risks:
-    """Return the risk of each deadline; an earlier finding stays while no on-demand price is known."""
+    """Return the risk of each deadline. An earlier finding is kept while no on-demand price is known."""
     found: dict[str, tuple[Alert, ...]] = {}
     for work in fleet.workloads:
         task = tasks.of(fleet, work)
@@ -92,7 +92,7 @@ def _worst(fleet: Fleet, work: Workload, task: tasks.Task, row: Offer) -> Worst:
 
 
 def _over_budgets(fleet: Fleet, work: Workload, task: tasks.Task, worst: Worst, caps: limits.Limits) -> Iterator[Alert]:
-    """Yield the budgets, of everything, of the market and of the workload, that leave too little."""
+    """Yield an alert for each budget of the fleet, the market or the workload that leaves too little."""
     if caps.per_instance_hour is not None and worst.rate > caps.per_instance_hour:
         yield _alert(work, task, "per_instance_hour", f"on-demand costs {worst.rate}, above {caps.per_instance_hour}")
     whole = limits.standing(fleet)
@@ -131,7 +131,7 @@ def _cost(worst: Worst) -> money.Usd:
 
 
 def _affordable(now: datetime, until: datetime, rate: float, cap: money.Usd, spent: money.Usd, window: Window) -> float:
-    """Return the hours until then that a cap pays for; a day's or month's cap is full again with each window."""
+    """Return the hours until `until` that a cap pays for; a day's or month's cap is full again in each window."""
     hours, at, room = 0.0, now, max((cap - spent).dollars, 0.0)
     while at < until:
         end = min(budget.end(window, at) or until, until)

@@ -1,1 +1,1 @@
-"""Strategies that spend nothing: what each would have done and cost beside the live one."""
+"""Shadow strategies that spend nothing: the decisions and cost that each would have had beside the live one."""

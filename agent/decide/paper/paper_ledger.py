@@ -29,7 +29,7 @@ R = TypeVar("R", OperatorHold, Cooldown, Tally)
 
 @dataclass(slots=True)
 class Book:
-    """Open leases, cooldowns, records of hosts, losses, when and on which market slots were left, progress, starts."""
+    """Open leases, cooldowns, host records, losses, progress, starts, and when and on which market slots were left."""
 
     leases: dict[str, Lease] = field(default_factory=dict)
     holds: dict[tuple[str, str], OperatorHold] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class Book:
     starts: list[Start] = field(default_factory=list)
 
     def put(self, lease: Lease) -> None:
-        """Remember a lease; an ended one is forgotten. No label can be checked here: every lease is ours."""
+        """Remember a lease, or forget an ended one. No label can be checked here: every lease is ours."""
         if lease.is_open:
             vouched = lease.vouched_at or lease.opened_at
             self.leases[lease.lease_id] = replace(lease, proven_at=vouched, vouched_at=vouched)
@@ -59,7 +59,10 @@ class Book:
         return tuple(sorted(self.leases.values(), key=lambda held: (held.opened_at, held.lease_id)))
 
     def rest(self, rest: Rest) -> None:
-        """Let something rest; a longer rest is never cut short. On paper nobody is told of money."""
+        """Remember a hold, cooldown or tally; a longer one is never shortened.
+
+        Crossed budgets are not reported on paper.
+        """
         if isinstance(rest, OperatorHold):
             _keep_longer(self.holds, rest)
         elif isinstance(rest, Tally):
@@ -126,7 +129,7 @@ class Book:
         )
         if not is_loss and not is_start:
             return
-        # A start that was lost and came back says nothing about how fast the image was pulled.
+        # A start that was lost and came back says nothing about the speed of the image's pull.
         loaded_gb = image_gb if is_start and after.opened_at == fact.before.state_since else 0.0
         more = HostRecord(
             after.market,

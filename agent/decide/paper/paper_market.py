@@ -1,13 +1,13 @@
-"""Paper instances: what a position would have been worth on offers that a search really saw, without renting.
+"""Paper instances: a position on offers that a search really saw, without renting.
 
-What would have happened is not known; these rules are the whole guess, and every figure made from them is called so:
-1. A rent on an offer that was seen, at a bid of its floor at least, loads at once, and runs after what starts of ours
-   took lately on that market; without any, after what the host's advertised line needs for the image.
-2. It pays its own bid, on demand its ask, as the market bills, and its traffic once it runs.
+Nobody knows what would have happened. These rules are the whole guess, and every figure from them is named a guess:
+1. A rent on a seen offer, at a bid of at least its floor, loads at once. It runs after the time that our own recent
+   starts took on that market; without any, after the time that the host's advertised line needs for the image.
+2. It pays its own bid, or on demand its ask, as the market bills, and its traffic once it runs.
 3. It is outbid when a floor above its bid is seen on its slice, and starts again when one not above it is seen.
-4. Where a lease of ours bids on the same host, the floor told there is our own bid and says nothing: the paper lease is
-   lost with ours, unless the rival is known to have bid no more than it, and comes back with ours.
-5. A host that is not seen stays as it was: no failure of a host, and no start that fails, is imagined.
+4. If a lease of ours bids on the same host, the floor there is our own bid and proves nothing. The paper lease is lost
+   with ours, unless the rival is known to have bid no more than the paper lease, and it comes back with ours.
+5. A host that is not seen stays as it was: no failed host and no failed start is assumed.
 """
 
 import statistics
@@ -29,16 +29,16 @@ from agent.domain.work.workload import Workload
 
 RULES = (
     "nothing was rented: these are figures of a paper position on offers that were really seen",
-    "a rent at the floor or above it runs after what our own starts took there, or what the host's line needs",
+    "a rent at the floor or above it runs after the time of our own starts there, or that the host's line needs",
     "it pays its own bid, is lost when a floor above it is seen, and comes back when one not above it is seen",
-    "on a host where our own lease bids it is lost with that lease; no failure of a host is imagined",
-    "offers are seen when the live strategy asked for them: one that needs one may wait longer than it would have",
+    "on a host where our own lease bids, it is lost with that lease; no failure of a host is assumed",
+    "it sees offers only when the live strategy searches for them, so it may wait longer than it would have alone",
     "budgets and credit do not bind it; an hour of a deadline's work is a useful hour",
 )
 """The assumptions behind every paper figure, for people."""
 
 RESUME = timedelta(seconds=60)
-"""From winning again to running if the image is already on the disk. Assumed."""
+"""Time from winning again to running, with the image already on the disk. Assumed."""
 EVENTS_KEPT = timedelta(hours=6)
 HOLDS = frozenset({InstanceState.LOADING, InstanceState.RUNNING})
 
@@ -80,7 +80,7 @@ class Paper:
     rents: int = 0
 
     def see(self, fleet: Fleet) -> None:
-        """Advance to a fleet as it was really seen: starts end, floors are compared with bids."""
+        """Advance to a fleet that was really seen: finish starts, and compare floors with bids."""
         for held in list(self.held.values()):
             view = fleet.markets.get(held.market)
             self.held[held.instance_id] = self._seen(held, view, fleet)
@@ -88,7 +88,7 @@ class Paper:
         self.events = [event for event in self.events if event.at >= since]
 
     def rows(self, view: MarketView) -> tuple[Instance, ...]:
-        """Return the listing of a market as it would be."""
+        """Return the paper listing of a market."""
         bills = any(row.bills_while_loading for row in view.instances)
         return tuple(_row(held, bills_while_loading=bills) for held in self.held.values() if held.market == view.market)
 
@@ -127,7 +127,7 @@ class Paper:
         return made.instance_id
 
     def adopt(self, lease: Lease, work: Workload, now: datetime) -> str:
-        """Return the id of an instance that begins as a real lease of ours is now."""
+        """Return the id of an instance that begins in the present state of a real lease of ours."""
         self.rents += 1
         runs = lease.state is LeaseState.RUNNING
         is_starting = lease.state is LeaseState.STARTING
@@ -158,11 +158,11 @@ class Paper:
         return made.instance_id
 
     def rebid(self, instance_id: str, bid: UsdPerHour, now: datetime) -> None:
-        """Change a bid; an instance that lost and now meets the last floor wins."""
+        """Change a bid; a lost instance wins if it now meets the last floor."""
         self.held[instance_id] = _won(replace(self.held[instance_id], rate=bid), now)
 
     def resume(self, instance_id: str, now: datetime) -> bool:
-        """Start again; return whether it starts now, as far as is known, or waits for its bid to win."""
+        """Start again; return whether it starts now by the known floor, or waits for its bid to win."""
         self.held[instance_id] = _won(replace(self.held[instance_id], is_wanted=True), now)
         return self.held[instance_id].state in HOLDS
 
@@ -212,7 +212,7 @@ class Paper:
 
 
 def typical_start(fleet: Fleet, market: str, work: Workload, inet_down_mbps: float) -> timedelta:
-    """Return how long a start takes: the median of our own recent ones on that market, else by the line's speed."""
+    """Return the time of a start: the median of our own recent ones on that market, else by the line's speed."""
     took = [start.seconds for start in fleet.starts if start.market == market]
     if took:
         return timedelta(seconds=statistics.median(took))
@@ -230,7 +230,7 @@ def _started(held: Held, now: datetime) -> Held:
 
 
 def _twin(held: Held, fleet: Fleet) -> Lease | None:
-    """Return the real lease that bids on the same host, if any: the floor there is its bid."""
+    """Return the real lease that bids on the same host, or None; its bid is the floor there."""
     return next(
         (
             lease
@@ -245,7 +245,7 @@ def _twin(held: Held, fleet: Fleet) -> Lease | None:
 
 
 def _floor(held: Held, fleet: Fleet) -> UsdPerHour | None:
-    """Return the floors of its slice since the last comparison, as their lowest."""
+    """Return the lowest floor of its slice since the last comparison, or None."""
     view = fleet.markets.get(held.market)
     rows: Iterable[tuple[datetime, UsdPerHour]] = (
         (row.seen_at, row.floor)

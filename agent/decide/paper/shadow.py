@@ -1,9 +1,9 @@
 """A shadow: another strategy beside the live one on the same view, with a paper position of its own.
 
 Invariants:
-1. Nothing here can reach a market: a shadow is a value, and what it decides is done to paper alone.
+1. Nothing here can reach a market: a shadow is a value, and its decisions change only paper.
 2. The same fleets in the same order give the same decisions and the same figures.
-3. It is bound by the workload's price and the limit of one instance, not by budgets and credit, which are the fleet's.
+3. The workload's price and the limit per instance bind it. Budgets and credit, which are the fleet's, do not.
 """
 
 from collections.abc import Iterable
@@ -35,11 +35,12 @@ from agent.domain.work.ready_sign import Sighting
 from agent.domain.work.workload import Workload
 
 ROUNDS = 3
-"""A cycle that does something is followed by the next at once, as live: a cancelled start, then the rent."""
+"""A cycle that does something is followed by the next at once, as in live cycles: a cancelled start, then the rent."""
 KEPT = timedelta(days=1)
-"""How far back a strategy sees its losses."""
+"""How far back a strategy sees its own losses."""
 SHARED = frozenset({CooldownKind.HOST, CooldownKind.OWNER, CooldownKind.MARKET, CooldownKind.OFFER})
-"""Cooldowns that count for a shadow too, as every hold does: what hosts and offers were found to be."""
+"""Live cooldowns that bind a shadow too, as every hold does: they are about hosts and offers, not about the
+position."""
 
 
 @dataclass(slots=True)
@@ -75,7 +76,7 @@ class Tally:
 
 @dataclass(slots=True)
 class Shadow:
-    """One strategy beside one workload since an instant, with all its memory."""
+    """One strategy that shadows one workload since an instant, with all its memory."""
 
     workload: str
     strategy: str
@@ -85,13 +86,13 @@ class Shadow:
     memory: Memory = field(default_factory=Memory)
     tally: Tally = field(default_factory=Tally)
     done_before: float = 0.0
-    """Hours of a deadline job that were done when it began."""
+    """Hours of a deadline job that were done when the shadow began."""
     gists: dict[Slot, tuple[str, ...]] = field(default_factory=dict)
     listings: int = 0
     learns: bool = False
-    """Whether it judges hosts by paper events: if no fleet really ran."""
+    """Whether it judges hosts by paper events, because no fleet really ran."""
     digest: str = ""
-    """The digest of the numbers that decided all of it."""
+    """The digest of the numbers behind all its decisions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +138,7 @@ def step(shadow: Shadow, fleet: Fleet, chosen: Tuned, caps: Limits) -> Step | No
 
 
 def _forget(shadow: Shadow, now: datetime) -> None:
-    """Drop old memory; hosts and starts are those of the fleet, if one really ran."""
+    """Forget old memory; hosts and starts are the fleet's, if one really ran."""
     book = shadow.book
     book.forget_over(now)
     book.losses = [loss for loss in book.losses if loss.at >= now - KEPT]
@@ -164,7 +165,7 @@ class _Numbered(msgspec.Struct):
 
 
 def digest_of(kept: bytes) -> str:
-    """Return the digest of the numbers of a shadow in these bytes; empty if nothing tells it."""
+    """Return the digest of the numbers of a shadow in these bytes; empty if they have none."""
     try:
         return msgspec.msgpack.decode(kept, type=_Numbered).digest
     except (msgspec.MsgspecError, ValueError, TypeError):
@@ -184,7 +185,7 @@ def _news(shadow: Shadow, made: Iterable[Decision]) -> Iterable[Decision]:
 
 
 def _gist(decision: Decision) -> tuple[str, ...]:
-    """Return what must differ for a decision to be new: figures in the sentence change every cycle."""
+    """Return the parts of a decision that must differ for it to be new; figures in its sentence change every cycle."""
     what = [type(decision).__name__, decision.reason.code]
     if isinstance(decision, Rent):
         what += [decision.offer.host_id, str(decision.bid)]
@@ -194,7 +195,7 @@ def _gist(decision: Decision) -> tuple[str, ...]:
 
 
 def _fleet(shadow: Shadow, fleet: Fleet, work: Workload) -> Fleet:
-    """Return the fleet as it would be: the same offers and holds, with paper leases instead of real ones."""
+    """Return the fleet with the same offers and holds, and paper leases instead of real ones."""
     book = shadow.book
     shared = [rest for rest in fleet.cooldowns if rest.kind in SHARED]
     own = [rest for rest in book.cooldowns.values() if not rest.is_over(fleet.now)]
@@ -224,7 +225,7 @@ def _fleet(shadow: Shadow, fleet: Fleet, work: Workload) -> Fleet:
 
 def _view(shadow: Shadow, view: MarketView, fleet: Fleet) -> MarketView:
     rows = shadow.paper.rows(view)
-    # On a host of ours the floor is our own bid: nobody could rent it at that without us.
+    # On a host of ours the floor is our own bid; without us it would not be for rent at that price.
     ours = {lease.host_id for lease in fleet.leases if lease.market == view.market and not is_pool(lease.host_id)}
     return msgspec.structs.replace(
         view,
@@ -242,7 +243,7 @@ def _view(shadow: Shadow, view: MarketView, fleet: Fleet) -> MarketView:
 
 
 def _progress(shadow: Shadow, fleet: Fleet, work: Workload) -> dict[str, Progress]:
-    """Return the progress of the work: an hour of work for a useful hour, as for a live lease."""
+    """Return the progress of the work: one hour of work for each useful hour."""
     if work.deadline is None:
         return {}
     told = fleet.progress.get(work.name)
@@ -255,7 +256,7 @@ def _learned(shadow: Shadow, fleet: Fleet, work: Workload) -> tuple[Fact, ...]:
     shadow.listings += 1
     found = reconcile.reconcile(_fleet(shadow, fleet, work), shadow.memory)
     if found.suspects:
-        # Paper listings are never wrong: the second look at a loss is this one again.
+        # Paper listings are never wrong, so this same look is the second look at a loss.
         found = reconcile.reconcile(_fleet(shadow, fleet, work), found.memory)
     shadow.memory = found.memory
     for fact in found.facts:
@@ -286,7 +287,7 @@ def _carried_out(shadow: Shadow, decision: Decision, work: Workload, fleet: Flee
 
 
 def _written(paper: Paper, decision: Rebid | Resume | Pause | Release, now: datetime) -> bool:
-    """Change an instance; return whether a start begins at once."""
+    """Change an instance; return whether its start begins at once."""
     instance_id = decision.lease.instance_id
     if isinstance(decision, Resume):
         return paper.resume(instance_id, now)
@@ -323,7 +324,7 @@ def _rented(shadow: Shadow, decision: Rent, work: Workload, fleet: Fleet) -> boo
 
 
 def _copied(lease: Lease, instance_id: str, now: datetime) -> Lease:
-    """Return a real lease as paper: counted from now on, and without a label of ours."""
+    """Return a real lease as a paper lease, counted from now on and without our label."""
     state = lease.state if lease.state in {LeaseState.RUNNING, LeaseState.STARTING} else LeaseState.PAUSED
     return replace(
         lease,

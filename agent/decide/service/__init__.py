@@ -1,1 +1,1 @@
-"""Services that must stay warm: how many slots, and on which capacity."""
+"""Services that must stay warm: the number of slots, and their capacity."""

@@ -1,14 +1,14 @@
-"""Where to run the slots of a service so that enough are warm: on which places, how many spare, how many on demand.
+"""The capacity for a service's slots so that enough are warm: the places, the spare slots, and those on demand.
 
-Each way to hold them costs its prices, and the hours that it is expected to leave too few warm: a loss of a place whose
-slots cannot be missed leaves too few until a replacement is warm. A slot above the number is held while that saves more
-than its price, which is a newsvendor's choice made anew at every look; so is on-demand, and holding nothing at all.
+Each way costs its prices plus the expected hours with too few warm slots: a loss of a place without spare slots leaves
+too few until a replacement is warm. A spare slot is held while it saves more than its price, which is a newsvendor's
+choice made again at every look. On-demand slots, and holding nothing at all, are chosen in the same way.
 
-Two things are asked of each place: how often it is lost over the next hours, which tells whether to be there at all
-rather than on demand, since what stays becomes safer; and how often it is lost now, which an extra slot bears.
+Each place has two rates of losses. The rate over the next hours decides whether to be there rather than on demand,
+since a lease becomes safer with its age. The rate now decides about an extra slot.
 
 Invariants:
-1. The choice depends on the places and the terms alone; equal ones give equal choices.
+1. The choice depends only on the places and the terms. Equal ones give equal choices.
 2. No place gets more than it has room for.
 """
 
@@ -22,19 +22,20 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 MOST_PLACES = 6
-"""The most places that are considered together, the best ones: more do not change the choice of a few slots."""
+"""The most places that are considered together, best first: more do not change the choice of a few slots."""
 TOGETHER = 0.3
-"""On recorded availability a loss took a second zone of its region with it in 0.31 (AWS 2022), 0.24 (AWS 2023)
-and 0.17 (H100s at GCP, 2025) of the cases; a zone of another region no more often than at any other time."""
+"""The chance that a loss takes another place of its kin with it. In recorded availability a loss took a second zone of
+its region in 0.31 (AWS 2022), 0.24 (AWS 2023) and 0.17 (H100s at GCP, 2025) of the cases. Zones of other regions were
+lost no more often than at other times."""
 _TIE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A pool or host: $/h of an interruptible slot, the slots there, and the most that may be there.
+    """A pool or host: $/h of an interruptible slot, the slots held there, and the most slots there.
 
-    `hazard` is losses per hour to expect now, `outlook` their mean over the next hours if it is kept. Places of one
-    `kin` (a region, a market) are lost together at times, those of different ones by chance alone.
+    `hazard` is the expected losses per hour now, `outlook` their mean over the next hours if the place is kept. Places
+    of one `kin` (a region, a market) are sometimes lost together; others only by chance.
     """
 
     price: float
@@ -49,9 +50,9 @@ class Place:
 class Terms:
     """The terms of the choice, and its prices.
 
-    `slots` are to be warm; an hour with fewer costs `short_worth` dollars; on-demand costs `on_demand_price` $/h, and
-    `on_demand_held` run already. From a loss until a replacement is warm pass `gap_hours`; a start shall pay for itself
-    within `stay_hours`. With the chance `together` a loss takes another place of its kin along.
+    `slots` must be warm; an hour with fewer costs `short_worth` dollars. On-demand costs `on_demand_price` $/h, and
+    `on_demand_held` slots run on it already. A replacement is warm `gap_hours` after a loss. A start must pay for
+    itself within `stay_hours`. With the chance `together` a loss takes another place of its kin with it.
     """
 
     slots: int
@@ -91,7 +92,7 @@ def choose(places: Sequence[Place], terms: Terms) -> Choice:
 
 
 def cover(missing: int, terms: Terms) -> int:
-    """Return how many to run on demand while `missing` slots cannot run otherwise: all, or none if too expensive."""
+    """Return the slots to run on demand while `missing` slots cannot run elsewhere: all, or none if too expensive."""
     return missing if missing * terms.on_demand_price <= terms.short_worth * (1 + _TIE) else 0
 
 
@@ -100,7 +101,7 @@ def _alone(place: Place, terms: Terms) -> float:
 
 
 def _apart(places: Sequence[Place], ranked: Sequence[int]) -> list[int]:
-    """Return the best places, and the best of each kin that is not among them."""
+    """Return the best places, and the best place of each kin that is not among them."""
     best = list(ranked[:MOST_PLACES])
     firsts = {places[index].kin: index for index in reversed(ranked)}
     more = sorted(set(firsts.values()) - set(best), key=ranked.index)
@@ -108,7 +109,7 @@ def _apart(places: Sequence[Place], ranked: Sequence[int]) -> list[int]:
 
 
 def _least(costs: Floats) -> int:
-    """Return the first of the least, so that rounding decides nothing."""
+    """Return the first of the nearly equal least costs, so that rounding decides nothing."""
     return int(np.flatnonzero(costs <= costs.min() * (1 + _TIE) + _TIE)[0])
 
 
@@ -127,7 +128,7 @@ def _ways(places: Sequence[Place], terms: Terms) -> tuple[Counts, Counts]:
 
 
 def _filled(rooms: Counts, terms: Terms) -> tuple[Counts, Counts]:
-    """Return the ways that use up the room of the best place, then of the next."""
+    """Return the ways that fill the best place, then the next."""
     totals = np.arange(terms.slots + terms.most_extra + 1)
     before = np.concatenate([[0], np.cumsum(rooms)[:-1]])
     spots = np.clip(totals[:, None] - before, 0, rooms)
@@ -136,7 +137,7 @@ def _filled(rooms: Counts, terms: Terms) -> tuple[Counts, Counts]:
 
 
 def _spread(spots: Counts, on_demand: Counts, places: Sequence[Place]) -> tuple[Counts, Counts]:
-    """Return patterns over the places in their order, and over the best of each kin first."""
+    """Return the patterns over the places in their order, and again with the best of each kin first."""
     width = spots.shape[1]
     kins = [each.kin for each in places]
     turns = [(kins[:index].count(kin), index) for index, kin in enumerate(kins)]
@@ -149,7 +150,7 @@ def _spread(spots: Counts, on_demand: Counts, places: Sequence[Place]) -> tuple[
 
 @lru_cache(maxsize=64)
 def _patterns(slots: int, most_extra: int, places: int) -> tuple[Counts, Counts]:
-    """Return the ways that spread a number evenly over the first places, with on-demand for the rest or with spares."""
+    """Return the ways that spread slots evenly over the first places, with missing ones on demand, or with spares."""
     rows, on_demand = [], []
     for total in range(1, slots + most_extra + 1):
         for used in range(1, min(places, total) + 1):
@@ -179,7 +180,7 @@ def _cost(places: Sequence[Place], spots: Counts, on_demand: Counts, hazards: Fl
     is_used = spots > 0
     borne = is_borne & is_used
     losses = (~is_borne) @ hazards
-    # A second loss within the gap of a first one: by chance, or because they come together.
+    # A second loss within the gap of a first one is by chance, or because the two come together.
     by_chance = (borne @ hazards) * terms.gap_hours
     has_kin = is_used @ _kin(places) > is_used
     also = np.minimum(terms.together * has_kin + by_chance[:, None], 1.0)
@@ -190,6 +191,6 @@ def _cost(places: Sequence[Place], spots: Counts, on_demand: Counts, hazards: Fl
 
 
 def _kin(places: Sequence[Place]) -> Counts:
-    """Return which places are of one kin, each of its own: (places, places)."""
+    """Return for each pair of places 1 if they are of one kin, else 0; (places, places)."""
     alike = [[one.kin == other.kin for other in places] for one in places]
     return np.array(alike, dtype=np.int64).reshape(len(places), len(places))

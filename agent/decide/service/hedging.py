@@ -1,7 +1,7 @@
-"""Spread of slots: where the slots of a workload are, and how often the market takes them.
+"""The spread of a workload's slots over places, and how often the market takes them.
 
 Invariants:
-1. A slot that moves counts where it goes, and only there.
+1. A slot that moves counts only at its new place.
 2. A share always leaves room for one slot.
 """
 
@@ -18,7 +18,7 @@ from agent.domain.slot import Slot
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """The most of a workload's slots on one host, owner and market, as shares of them."""
+    """The most of a workload's slots on one host, owner and market, as shares of its slots."""
 
     of_host: float
     of_owner: float
@@ -32,16 +32,16 @@ class Spread:
         """Count the newest lease of each slot that is not being released."""
         self._most_on_host = _most(shares.of_host, view.workload.slots)
         self._most_on_owner = _most(shares.of_owner, view.workload.slots)
-        # With only one market, a share of it would leave slots empty and spread nothing.
+        # With only one market, its share would leave slots empty and spread nothing.
         is_split = len(view.markets) > 1
         self._most_on_market = _most(shares.of_market, view.workload.slots) if is_split else view.workload.slots
         open_ones = [held for held in view.leases if held.state is not LeaseState.RELEASING]
         self._places = {held.slot: (held.host, held.owner) for held in open_ones}
-        # The number of hosts in a pool is not known: its owner and market limit it.
+        # The number of hosts in a pool is unknown: only the shares of owner and market limit it.
         self._hosts = {held.host for held in view.leases}
 
     def fits(self, slot: Slot, candidate: Candidate) -> bool:
-        """Return whether a slot may go there within the shares; an unknown owner counts as another one."""
+        """Return whether a slot may go to a candidate within the shares. Unknown owners count as different ones."""
         others = [where for place, where in self._places.items() if place != slot]
         offer = candidate.offer
         on_host = sum(where[0].is_same_place(offer.host) for where in others)
@@ -55,13 +55,13 @@ class Spread:
         return candidate.offer.host not in self._hosts or candidate.offer.host.is_pool
 
     def put(self, slot: Slot, candidate: Candidate) -> None:
-        """Count a slot where it goes."""
+        """Count a slot at its new place."""
         offer = candidate.offer
         self._places[slot] = offer.host, offer.owner
         self._hosts.add(offer.host)
 
     def first(self, slot: Slot, ranked: Iterable[Candidate], *, may_crowd: bool) -> Candidate | None:
-        """Return the best candidate on a free host within the shares, or outside of them if that is allowed."""
+        """Return the best candidate on a free host within the shares; else any best one if `may_crowd`, or None."""
         free = [candidate for candidate in ranked if self.is_free(candidate)]
         within = next((candidate for candidate in free if self.fits(slot, candidate)), None)
         return within if within is not None or not may_crowd else next(iter(free), None)

@@ -1,8 +1,8 @@
-"""A service's slots kept warm: the view as places of `capacity_choice`, and what its choice means for each slot.
+"""A service's warm slots: a view as places of `capacity_choice`, and the meaning of its choice for each slot.
 
 Invariants:
-1. What runs and is part of the choice is left alone.
-2. Nothing is given up before enough others run and, where the workload tells, are ready.
+1. A running lease that is part of the choice is left alone.
+2. No lease is given up before enough others run and, if the workload shows readiness, are ready.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,15 +20,16 @@ from agent.domain.work import usefulness
 from agent.domain.work.decision import Option, Reason
 
 LOOK_AT = 12
-"""Offers that are weighed besides the leases; `capacity_choice` looks at the best of them."""
+"""The most offers that are weighed besides the leases; `capacity_choice` considers the best of them."""
 _HOUR = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Numbers that a strategy tunes: an hour short in hours of all on demand, spare slots, time to a replacement.
+    """A strategy's numbers: worth of an hour with too few slots, in hours of all on demand; spare slots; cold start.
 
-    What is not held yet counts as dearer by the share `least_gain`: a start for a cent less is not worth its trouble.
+    A place that is not held yet counts as more expensive by the share `least_gain`: a start that saves a cent is not
+    worth it.
     """
 
     short_worth: float
@@ -48,10 +49,10 @@ class _Spot:
 
 @dataclass(slots=True)
 class Keeping:
-    """The choice for a view, less the slots that it has: `spots` to be rented yet, and how many `on_demand`.
+    """The choice for a view, less the slots that it has: the `spots` and the number `on_demand` to rent.
 
-    `lacking` slots are to be held beyond those that are, `surplus` are held beyond those that are to be; `running` is
-    how many of the choice are of use.
+    `lacking` is the number of slots to add, `surplus` the number of slots too many, `running` the number of useful
+    slots of the choice.
     """
 
     needed: int
@@ -68,12 +69,12 @@ class Keeping:
         return held.lease_id in self.standing
 
     def may_spare(self, held: Lease) -> bool:
-        """Return whether a lease may go: one is too many, it is not part of the choice, and enough others run."""
+        """Return whether a lease may go: there is a surplus, it is not part of the choice, and enough others run."""
         return self.surplus > 0 and not self.stands(held) and self.running >= self.needed
 
 
 def keep(view: View, numbers: Numbers, bids: Sequence[Candidate], asks: Sequence[Candidate]) -> Keeping:
-    """Return the choice for a service whose last `spare_slots` slots have leases only while that pays."""
+    """Return the choice for a service; its last `spare_slots` slots have leases only while that pays."""
     needed = max(view.workload.slots - numbers.spare_slots, 1)
     held = list(_held(view))
     spots = list(_spots(view, [each for each in held if each.tenure is Tenure.INTERRUPTIBLE], bids, numbers))
@@ -111,14 +112,14 @@ def _less_standing(
     for spot in spots:
         if spot.candidate is not None:
             made.spots.extend([spot.candidate] * left[spot.host])
-    # A refusal for a slot that is missing anyway costs nothing; on-demand covers a lack that outbids it.
+    # Missing slots go on demand only if all of them together cost no more than too few slots do.
     made.on_demand = capacity_choice.cover(on_demand, terms)
     made.standing = frozenset(standing)
     return made
 
 
 def _held(view: View) -> Iterator[Lease]:
-    """Yield the lease that counts of each slot, oldest first; for a moving slot the new one."""
+    """Yield the lease that counts for each slot, oldest first; for a moving slot the new one."""
     newest: dict[object, Lease] = {}
     for lease in sorted(view.leases, key=lambda each: (each.opened_at, each.lease_id)):
         if lease.is_live:
@@ -133,7 +134,7 @@ def _spots(view: View, held: Sequence[Lease], bids: Sequence[Candidate], numbers
         more = offered.pop(host, None)
         rate = max((lease.gpu_rate + lease.disk_rate).dollars for lease in there)
         lost = (loss.at for loss in view.losses if loss.host == host and loss.cause in recovery.OF_THE_MARKET)
-        # A place that just lost a part is as young as one that just began.
+        # A place that has just lost a lease counts as young as one that has just begun.
         since = max((min(lease.began for lease in there), *lost))
         room = view.workload.slots if more is not None and host.is_pool else len(there)
         hazards = _hazards(view, host, there[0].owner, max((view.now - since) / _HOUR, 0.0))
