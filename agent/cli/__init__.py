@@ -1,1 +1,1 @@
-"""One file a verb."""
+"""The command line: one file for each verb."""

@@ -38,7 +38,7 @@ VERBS = {
     TUNE: (tune.tune, rehearse.rehearse, simulate.simulate, shadow.shadow, replay.replay),
     SET_UP: (init.init, check.check, doctor.doctor),
 }
-"""The verbs by what people do, in the order of `--help`; verbs with verbs of their own follow in each group."""
+"""The verbs by task, in the order of `--help`. In each group, verbs with verbs of their own come last."""
 
 
 app = typer.Typer(
@@ -79,7 +79,7 @@ def main() -> None:
 
 
 def _let_go_of_output() -> None:
-    """Flush the output; a closed reader (`| head`) is not reported as an error."""
+    """Flush the output. A closed reader (`| head`) is no error."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:

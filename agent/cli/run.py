@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 def run(
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Do everything except write to a market; use a ledger file of its own.")
+        bool, typer.Option("--dry-run", help="Do everything except write to a market; use a separate ledger file.")
     ] = False,
     level: Annotated[str, typer.Option(help="The lowest level to log: DEBUG, INFO, WARNING or ERROR.")] = "INFO",
     log: Annotated[
         str, typer.Option("--log", help="json, text, or auto: text at a terminal and JSON everywhere else.")
     ] = "auto",
 ) -> None:
-    """Run the daemon until SIGTERM; SIGHUP reloads the files. Stopping never releases."""
+    """Run the daemon until SIGTERM. SIGHUP reloads the files. Stopping never releases a lease."""
     import structlog
 
     from agent.clock import SystemClock
@@ -45,7 +45,7 @@ def run(
         exits.stop(exits.BAD_INPUT, [f"--level: {level!r} is none of DEBUG, INFO, WARNING, ERROR"])
     if log not in logging.FORMS:
         exits.stop(exits.BAD_INPUT, [f"--log: {log!r} is none of {', '.join(logging.FORMS)}"])
-    # Until the daemon listens, a reload asks for nothing; unheard it would end the start.
+    # Ignore a reload until the daemon is ready. Without a handler, SIGHUP would end the process.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     logging.configure(session.REDACTOR, SystemClock().now, level=level, form=log)
@@ -61,7 +61,7 @@ def run(
 
 
 async def _until_told(settings: "Config", tuned: "Mapping[str, Tuned]", config: Path, *, is_dry: bool) -> None:
-    """Run the daemon. A stop before it handles signals itself ends it in order: nothing has begun."""
+    """Run the daemon. A stop before the daemon handles signals ends it cleanly, because nothing has begun."""
     loop, mine = asyncio.get_running_loop(), asyncio.current_task()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, mine.cancel if mine is not None else sys.exit)
@@ -105,10 +105,10 @@ async def _run(config: "Config", tuned: "Mapping[str, Tuned]", file: Path, *, is
 
 
 def _named(name: str) -> "Callable[[], str] | None":
-    """Return what gives a credential, looked up at each use so that it may be replaced; None where none is named.
+    """Return a function that reads a credential at each use, so that it may be replaced; None if none is named.
 
     Raises:
-        CredentialError: it is named and cannot be had.
+        CredentialError: the named credential cannot be read.
     """
     if not name:
         return None
@@ -117,7 +117,7 @@ def _named(name: str) -> "Callable[[], str] | None":
 
 
 def _tell_billing(app: "App") -> None:
-    """Print the leases that go on billing: stopping the daemon never releases."""
+    """Print the leases that still bill, because stopping the daemon never releases a lease."""
     from agent.domain.work import sign_of_life
 
     leases, rate = app.billing()
@@ -135,7 +135,7 @@ def _tell_billing(app: "App") -> None:
 
 
 def _tell(line: str) -> None:
-    """Say it on standard output, as standard error holds logs alone; that nobody listens is no reason to fail."""
+    """Print a line on standard output, because standard error is for logs. A closed output is no error."""
     with contextlib.suppress(OSError):
         sys.stdout.write(f"gpubid: {line}\n")
         sys.stdout.flush()

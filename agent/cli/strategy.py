@@ -49,7 +49,7 @@ def show(
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     as_json: session.JsonOption = False,
 ) -> None:
-    """Show every number of a strategy as TOML: its unit and range, and whether your file changed it."""
+    """Show every number of a strategy as TOML, with its unit and range and whether your file changed it."""
     from agent.cli.shared import number_facts
 
     chosen = _found(config, name)
@@ -74,11 +74,13 @@ def diff(
         str,
         typer.Argument(help="A strategy, or the path or stem of your own file.", autocompletion=completion.strategies),
     ],
-    other: Annotated[str, typer.Argument(help="What to compare it with.", autocompletion=completion.strategies)],
+    other: Annotated[
+        str, typer.Argument(help="The strategy to compare it with.", autocompletion=completion.strategies)
+    ],
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     as_json: session.JsonOption = False,
 ) -> None:
-    """Show which numbers differ between two strategies, and what the next plan would do differently."""
+    """Show the numbers that differ between two strategies, and the differences in the next plan."""
     from agent.cli.shared import number_facts
 
     found = {one: _found(config, one) for one in (name, other)}
@@ -127,7 +129,7 @@ def _shown(value: object) -> str:
 
 
 def _seen(config: Path, chosen: "Tuned") -> "Pass":
-    """Return what the next cycle would see and do if every workload ran on a strategy."""
+    """Return the next cycle's fleet and plan if every workload used this strategy."""
     from dataclasses import replace
 
     from agent.cli.watch.preview import preview
@@ -138,7 +140,7 @@ def _seen(config: Path, chosen: "Tuned") -> "Pass":
 
 
 def _lacking(fleet: "Fleet") -> str:
-    """Return that and why there are no offers on which two strategies could differ; nothing where there are some."""
+    """Return why there are no offers on which two strategies could differ, or an empty text if there are some."""
     from agent.decide import needs
 
     if any(view.offers for view in fleet.markets.values()):

@@ -92,7 +92,7 @@ async def test_a_credential_that_is_named_and_missing_is_said(tmp_path: Path) ->
     missing = lines(await gpubid(tmp_path, "doctor", "--json"))["credential of_webhooks"]
     assert (missing["verdict"], MARKED in missing["sentence"]) == ("fail", False)
     there = lines(await gpubid(tmp_path, "doctor", "--json", OF_WEBHOOKS=MARKED))
-    assert there["credentials"]["sentence"] == "all 1 that are named can be had"
+    assert there["credentials"]["sentence"] == "all 1 named ones can be read"
 
 
 async def test_a_configuration_that_is_wrong_is_said_and_nothing_else(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ async def test_a_wide_key_of_runpod_is_told_with_what_it_needs() -> None:
         settings = MarketSettings("runpod", url, "", "runpod_api_key", None, spend=True)
         (line,) = await doctor_checks.scope(settings, outside)
     assert (line.name, line.verdict) == ("scope runpod", doctor_checks.Verdict.WARN)
-    assert line.fix == "make a key with pods, billing, the catalogue and GraphQL alone"
+    assert line.fix == "make a key with only pods, billing, the catalogue and GraphQL"
 
 
 def parts(bundle: Path) -> dict[str, str]:

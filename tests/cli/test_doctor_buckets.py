@@ -56,11 +56,11 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
             "/runs/train/",
             "s3://runs/train",
             Verdict.WARN,
-            "may not list other folders; whether it opens them was not seen",
+            "cannot list other folders; whether it can open them is not known",
         ),
         ("/runs/", "s3://runs/train", Verdict.FAIL, "opens more than this folder"),
         ("", "s3://runs/train", Verdict.FAIL, "refuses the key"),
-        ("/", "s3://runs", Verdict.WARN, "cannot be seen"),
+        ("/", "s3://runs", Verdict.WARN, "cannot be checked"),
     ],
 )
 async def test_a_key_is_never_said_to_open_its_folder_alone(
@@ -95,8 +95,8 @@ async def test_a_missing_credential_has_no_second_line(tmp_path: Path, monkeypat
         (b'{"version":1,"fleet":"f1ee7f1ee7f1","workload":"train"}', ""),
         (b'{"version":1,"fleet":"000000000000","workload":"train"}', "fleet 000000000000, workload train"),
         (b'{"version":1,"fleet":"f1ee7f1ee7f1","workload":"other"}', "fleet f1ee7f1ee7f1, workload other"),
-        (b"[", "nobody can read whose it is"),
-        (b" " * 10_000, "nobody can read whose it is"),
+        (b"[", "the claim cannot be read"),
+        (b" " * 10_000, "the claim cannot be read"),
     ],
     ids=["none", "ours", "another fleet", "another workload", "unreadable", "oversized"],
 )

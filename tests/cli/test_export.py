@@ -65,7 +65,7 @@ def test_without_pyarrow_parquet_says_how_to_install_it(place: Path, monkeypatch
     monkeypatch.delitem(sys.modules, "agent.ledger.file.parquet_file", raising=False)
     monkeypatch.delattr("agent.ledger.file.parquet_file", raising=False)
     said = export("--to", "x", "--format", "parquet", code=2)
-    assert "Parquet needs PyArrow; install it with pip install 'gpubid[parquet]', or take --format csv" in said
+    assert "Parquet needs PyArrow; install it with pip install 'gpubid[parquet]', or use --format csv" in said
     assert not (place / "x").exists()
     export("--to", "x", "--table", "leases")
 

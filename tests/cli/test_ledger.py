@@ -181,7 +181,7 @@ async def test_what_a_market_says_never_paints_the_terminal(place: Path) -> None
 async def test_a_rehearsal_never_takes_the_place_of_a_kept_one(rehearsed: Path) -> None:
     ran = await gpubid(rehearsed, "rehearse", "--hours", "1", "--keep-ledger", "kept")
     assert ran.code == 2
-    assert "kept already holds a rehearsal; name another directory" in ran.err
+    assert "kept already contains a rehearsal; name another directory" in ran.err
 
 
 async def test_strategies_are_shown_as_their_files_write_them(place: Path) -> None:

@@ -77,7 +77,7 @@ async def test_a_daemon_that_lists_nothing_in_time_still_gets_the_order(
     async with daemon_that_says(tmp_path, monkeypatch, DONE, previews=(SHOWN,), shows_after_seconds=60.0) as taken:
         ran = await asyncio.to_thread(CliRunner().invoke, main.app, ["kill", "train"], "y\n")
     assert ran.exit_code == 0, ran.output
-    assert "kill train: the leases that it concerns cannot be listed" in ran.stderr
+    assert "kill train: its leases cannot be listed" in ran.stderr
     assert "an hour after it" not in ran.stderr
     assert [body["leases"] for body in taken] == [None]
 

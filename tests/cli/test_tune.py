@@ -80,7 +80,7 @@ def test_the_whole_way(place: Path) -> None:
     assert "3 chart: bold beside patient: tuning/bold/side-by-side.html" in said
     assert "4 file: strategies/bold.toml" in said
     assert "5 shadow: bold is in the shadow of train in agent.toml" in said
-    assert "6 day: bold has not decided yet; take it up with `gpubid reload`, or start `gpubid run`" in said
+    assert "6 day: bold has not decided yet; load it with `gpubid reload`, or start `gpubid run`" in said
     schema = Path((place / "strategies/bold.toml").read_text().partition("\n")[0].removeprefix("#:schema "))
     assert schema.is_absolute()
     assert json.loads(schema.read_text())["oneOf"]
@@ -100,7 +100,7 @@ def test_the_whole_way(place: Path) -> None:
     assert "has not been in the shadow for 24 h; wait, or overrule with --force" in tune("bold", "--promote", code=1)
     assert "next: gpubid tune bold --promote" in tune("bold", "--after", "1")
     said = tune("bold", "--after", "1", "--promote", "--force")
-    assert "7 promoted: train runs on bold once you take it up: gpubid reload" in said
+    assert "7 promoted: train runs on bold once you load it: gpubid reload" in said
     text = (place / "agent.toml").read_text()
     assert 'strategy = "bold"' in text
     assert "shadow" not in text
@@ -122,7 +122,7 @@ def test_hours_that_other_numbers_were_in_the_shadow_promote_no_new_ones(place: 
         (place / "tuning" / "bold" / file).unlink()
     said = tune("bold", "--after", "1")
     assert "6 day: bold is in the shadow of train with other numbers, since 2026-07-27" in said
-    assert "take these up with `gpubid reload`, and run this again after a day" in said
+    assert "load these with `gpubid reload`, and run this again after a day" in said
     before = (place / "agent.toml").read_text()
     assert "bold has not been in the shadow for 1 h" in tune("bold", "--after", "1", "--promote", code=1)
     assert (place / "agent.toml").read_text() == before
@@ -194,7 +194,7 @@ def test_numbers_that_are_no_better_held_out_are_not_written(place: Path, held_o
     before = (place / "agent.toml").read_text()
     said = tune("bold", code=1)
     assert f"nothing is written: {says}" in said
-    assert "write them all the same with --force" in said
+    assert "write them anyway with --force" in said
     assert not (place / "strategies").exists()
     assert (place / "agent.toml").read_text() == before
     assert "4 file: strategies/bold.toml" in tune("bold", "--force")
@@ -206,7 +206,7 @@ def test_what_was_begun_otherwise_is_refused_and_may_begin_anew(place: Path) -> 
     assert "was begun with --seeds 1-4; leave that out" in tune("bold", "--seeds", "1-5", code=2)
     tune("bold", "--seeds", "1-4")
     said = tune("bold", *SMALL[2:], "--seeds", "5-8", "--again", code=None)
-    assert "begins anew; the records so far are in tuning/bold." in said
+    assert "begins again; the records so far are in tuning/bold." in said
     assert json.loads((place / "tuning" / "bold" / "1-data.json").read_text())["asked"]["seeds"] == "5-8"
     (aside,) = (place / "tuning").glob("bold.*")
     assert (aside / "2-search.json").exists()
@@ -220,7 +220,8 @@ def test_the_days_are_those_of_the_own_workload_and_a_changed_one_is_refused(pla
     (place / "tuning" / "bold" / "2-search.json").unlink()
     text = (place / "agent.toml").read_text()
     (place / "agent.toml").write_text(text.replace("max_price = 0.45", "max_price = 0.30"))
-    assert "the workload train has changed since tuning/bold was begun; begin anew with --again" in tune("bold", code=2)
+    said = tune("bold", code=2)
+    assert "the workload train has changed since tuning/bold was begun; begin again with --again" in said
 
 
 def test_the_help_names_the_defaults_that_are_used() -> None:
@@ -243,7 +244,7 @@ def test_another_workload_than_the_one_begun_for_is_refused_before_anything_is_w
     before = {file: file.read_bytes() for file in place.rglob("*") if file.is_file()}
     for words in (["--workload", "other"], ["--workload", "other", "--promote", "--force"]):
         said = tune("bold", *words, code=2)
-        assert "tuning/bold was begun with --workload train; leave that out, or begin anew with --again" in said
+        assert "tuning/bold was begun with --workload train; leave that out, or begin again with --again" in said
     (place / "tuning" / "bold" / "5-shadow.json").unlink()
     assert "was begun with --seeds 1-4" in tune("bold", "--seeds", "1-5", code=2)
     assert not (place / "tuning" / "bold" / "5-shadow.json").exists()
@@ -257,7 +258,7 @@ def test_a_loop_whose_workload_is_gone_says_so(place: Path) -> None:
     tune("bold")
     (place / "tuning" / "bold" / "5-shadow.json").unlink()
     (place / "agent.toml").write_text(CONFIG.replace("[workloads.train]", "[workloads.other]"))
-    assert "agent.toml has no workload train any more; begin anew with --again" in tune("bold", code=2)
+    assert "agent.toml has no workload train any more; begin again with --again" in tune("bold", code=2)
 
 
 def test_a_promotion_for_another_workload_than_the_shadow_names_the_command_to_write(place: Path) -> None:

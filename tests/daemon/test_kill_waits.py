@@ -80,7 +80,7 @@ async def test_without_waiting_it_returns_at_once_and_fails_while_something_bill
         ran = await stage.box.gpubid("kill", "--no-wait")
         assert ran.code == 1
         assert "still bills" in ran.out
-        assert "1 lease(s) still bill: the daemon goes on ending them" in ran.out
+        assert "1 lease(s) still bill: the daemon keeps trying to end them" in ran.out
         assert "1 of" not in ran.out.replace("1 lease", ""), "nothing was confirmed"
         await market.still()
         await until(lambda: _nothing(market), "the daemon carries the kill on")
@@ -99,7 +99,7 @@ async def test_interrupted_it_leaves_the_kill_in_force_and_says_so(tmp_path: Pat
             await kill.says("still bills")
             kill.process.send_signal(signal.SIGINT)
             assert await kill.ended() == 1
-            assert "the kill stays in force: the daemon goes on ending them" in kill.err[-1]
+            assert "the kill stays in force: the daemon keeps trying to end them" in kill.err[-1]
         await market.still()
         await until(lambda: _nothing(market), "the daemon carries the kill on")
 

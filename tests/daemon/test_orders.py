@@ -71,7 +71,7 @@ async def test_nothing_is_rented_under_a_kill_until_it_is_lifted(tmp_path: Path)
         assert not await market.writes()
         assert "gpubid kill --lift" in (await gpubid(tmp_path, "plan")).out
         lifted = await gpubid(tmp_path, "kill", "--lift")
-        assert (lifted.code, lifted.out) == (0, "the daemon may rent again what the configuration asks for\n")
+        assert (lifted.code, lifted.out) == (0, "the daemon may rent again for the slots in the configuration\n")
         assert await until(market.billing, "a rent after the lift")
 
 

@@ -99,7 +99,7 @@ async def test_reload_shows_whether_the_files_were_applied(tmp_path: Path) -> No
         line = next(number for number, text in enumerate(file.read_text().splitlines(), 1) if "max_prise" in text)
         assert f"agent.toml:{line}: workloads.train.max_prise: " in refused.err
         assert "max_price" in refused.err
-        assert "goes on with the files it had" in refused.err
+        assert "keeps its last good files" in refused.err
         as_json = await gpubid(tmp_path, "reload", "--json")
         assert (as_json.code, as_json.json["is_applied"]) == (2, False)
         assert "workloads.train.max_prise" in {row["key"] for row in as_json.json["problems"]}

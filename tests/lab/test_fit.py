@@ -119,7 +119,7 @@ def test_the_command_fits_traces_and_tables(tmp_path: Path) -> None:
     whole = json.loads(capped.stdout)["fits"][0]
     assert whole["kappa"] == pytest.approx(KAPPA, abs=4 * whole["kappa_error"])
     assert whole["ended"] < whole["spells"] == 400
-    assert "fitted to the very spells" in whole["caveat"]
+    assert "uses the same spells" in whole["caveat"]
     toml = CliRunner().invoke(app, ["lab", "fit", str(tmp_path / "lives.csv"), "--toml"])
     assert '[loss."all pools"]' in toml.stdout
     named = CliRunner().invoke(app, ["lab", "fit", str(tmp_path / "zone.json"), "--toml"])

@@ -84,7 +84,7 @@ def test_a_saved_table_is_enough_for_what_it_holds(tmp_path: Path) -> None:
     assert lab("report", str(file), "--from", str(tmp_path / "bench.json")).exit_code == 0
     text = file.read_text("utf-8")
     assert "<h2>What a run costs</h2>" in text
-    assert "a saved table holds no runs" in text
+    assert "a saved table has no runs" in text
 
 
 def test_a_study_is_drawn_by_its_name(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_a_page_that_was_there_stays_as_it_was_where_nothing_is_run(tmp_path: Pa
 @pytest.mark.parametrize("words", [["--case", "calm/1"], ["--strategies", "levi"], ["--baseline", "levi"]])
 def test_a_saved_table_takes_nothing_that_it_would_not_heed(words: list[str], tmp_path: Path) -> None:
     result = lab("report", str(tmp_path / "page.html"), "--from", str(tmp_path / "bench.json"), *words)
-    assert (result.exit_code, "a saved table holds no runs" in result.stderr) == (2, True)
+    assert (result.exit_code, "a saved table has no runs" in result.stderr) == (2, True)
 
 
 def test_a_folder_of_traces_is_nothing_to_a_problem_that_runs_on_none(

@@ -1,1 +1,1 @@
-"""`gpubid lab`: replay, compare, tune; nothing here rents anything."""
+"""`gpubid lab`: replay, compare, tune. Nothing here rents anything."""

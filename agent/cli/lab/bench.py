@@ -26,13 +26,13 @@ def bench(  # noqa: PLR0913 - one parameter per option
         str | None, typer.Option(help="Names, or paths of your own files, with commas; all by default.")
     ] = None,
     baseline: Annotated[str | None, typer.Option(help="The strategy that the others are compared with.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap, and of what is drawn.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap and of random cases.")] = 0,
     workers: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
     as_json: session.JsonOption = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print a table for spreadsheets.")] = False,
-    page: Annotated[Path | None, typer.Option(help="Write it as one HTML page too.")] = None,
+    page: Annotated[Path | None, typer.Option(help="Also write an HTML page to this file.")] = None,
 ) -> None:
-    """Run strategies over the same cases; report which is cheaper, by how much, and how certain that is."""
+    """Run strategies over the same cases. Report the cheaper one, the difference, and its confidence interval."""
     if page is not None:
         running.must_be_writable(page)
     what = running.contest(running.built(problem, options), strategies, baseline, options)

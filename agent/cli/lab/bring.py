@@ -26,18 +26,20 @@ class Kind(StrEnum):
 
 
 SAID = {
-    Kind.AWS: "AWS tells prices, not capacity: it is taken to be there from the first price on",
-    Kind.VAST: "a search shows a sample of the market: counts are least counts",
-    Kind.LEDGER: "only what a search asked for was looked at: counts are least counts",
+    Kind.AWS: "AWS shows prices, not capacity: capacity counts as available from the first price on",
+    Kind.VAST: "a search shows a sample of the market: counts are minimum counts",
+    Kind.LEDGER: "only offers that a search asked for were seen: counts are minimum counts",
 }
 
 
 def bring(
     kind: Annotated[Kind, typer.Argument(help="csv, aws (describe-spot-price-history), vast (search offers), ledger.")],
-    files: Annotated[list[Path], typer.Argument(help="Files, of vast also folders of them.")],
-    out: Annotated[Path, typer.Option(help="The folder to write to, one file a pool.")],
+    files: Annotated[list[Path], typer.Argument(help="Files; for vast also folders of files.")],
+    out: Annotated[Path, typer.Option(help="The folder to write to, one file for each pool.")],
     gap_seconds: Annotated[int | None, typer.Option(min=1, max=86_400, help="Length of a tick.")] = None,
-    at: Annotated[str | None, typer.Option(help="When one search was saved; by default as named.")] = None,
+    at: Annotated[
+        str | None, typer.Option(help="Time at which one search was saved; by default the time in the file's name.")
+    ] = None,
 ) -> None:
     """Convert records of a market to trace files."""
     from agent.lab.importers import aws, ledger, table, vast

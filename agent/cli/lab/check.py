@@ -1,4 +1,4 @@
-"""`gpubid lab check`: whether a strategy decides by the past alone."""
+"""`gpubid lab check`: test that a strategy decides by the past alone."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 
 def check(
-    strategy: Annotated[str, typer.Argument(help="A strategy, a package's too, or the path or stem of your own file.")],
+    strategy: Annotated[
+        str, typer.Argument(help="A strategy, also of an installed package, or the path or stem of your own file.")
+    ],
     traces: Annotated[
         Path | None, typer.Option(envvar="GPUBID_LAB_TRACES", help="A trace file or folder; drawn courses by default.")
     ] = None,
@@ -21,7 +23,7 @@ def check(
     config: own_strategies.ConfigOption = None,
     as_json: session.JsonOption = False,
 ) -> None:
-    """Replace the future of a market by noise and demand the same decisions before it; exit 1 if one differs."""
+    """Replace the future of a market by noise, and compare the decisions before it. Exit 1 if one differs."""
     from agent.lab.engine import lookahead_check
     from agent.lab.traces import course, trace_files
 
@@ -68,6 +70,6 @@ def _print(verdict: "Verdict") -> None:
         session.say(f"ok: {verdict.strategy} proposed the same, {verdict.compared} views over {verdict.futures} runs")
         return
     at = found.at.isoformat()
-    session.say(f"{verdict.strategy} proposes otherwise with {found.rule} ({found.course}), at {at}:")
+    session.say(f"{verdict.strategy} proposes something else with {found.rule} ({found.course}), at {at}:")
     for name, proposals in (("first", found.first), ("then", found.then)):
         session.say(f"  {name}: {'; '.join(proposals) or 'nothing'}")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MOST_EVENTS = 1_000_000
 CAVEAT = (
-    "the figures were fitted to the very spells of the column 'distance', so its bound flatters; "
+    "the column 'distance' uses the same spells that the figures were fitted to, so its bound is too low; "
     "'later' compares spells of the later half with a law fitted to the earlier half"
 )
 
@@ -28,12 +28,17 @@ def fit(
     traces: Annotated[
         list[Path] | None, typer.Argument(help="Trace files or folders, or CSV tables of lifetimes.")
     ] = None,
-    ledger: Annotated[Path | None, typer.Option(help="Fit to what our own ledger saw instead.")] = None,
+    ledger: Annotated[Path | None, typer.Option(help="Fit to the observations in this ledger instead.")] = None,
     cap_hours: Annotated[
-        float | None, typer.Option(min=0.01, help="In tables: a lifetime of so long was ended by the cloud's own rule.")
+        float | None,
+        typer.Option(min=0.01, help="In tables: a lifetime of this length was ended by the cloud's own rule."),
     ] = None,
     instances: Annotated[
-        int, typer.Option(min=1, help="Regimes: so many at once are capacity, or the most that a folder ever shows.")
+        int,
+        typer.Option(
+            min=1,
+            help="Regimes: this many instances at once count as capacity; by default the most that a folder shows.",
+        ),
     ] = 1,
     toml: Annotated[bool, typer.Option("--toml", help="Print the numbers to paste, as TOML.")] = False,
     as_json: session.JsonOption = False,
@@ -99,7 +104,7 @@ def _fitted(pools: "Sequence[Pool]") -> "list[tuple[Pool, Fitted]]":
         try:
             found.append((pool, lomax.fitted(pool.spells, pool.gap)))
         except ValueError:
-            continue  # too few ends to say anything of it
+            continue  # too few ends for a fit
     return found
 
 

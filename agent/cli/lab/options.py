@@ -1,6 +1,6 @@
-"""The options of a problem, defined once for every verb that runs a problem, and how lists of numbers are written.
+"""The options of a problem, defined once for every verb that runs a problem, and the syntax of lists of numbers.
 
-A verb that runs a problem has a parameter `options: Options` and is wrapped in `taking`; a new option is a new field.
+A verb that runs a problem has a parameter `options: Options` and is wrapped in `taking`. A new option is a new field.
 """
 
 import functools
@@ -22,7 +22,7 @@ class Numbers(tuple[float, ...]):
     __slots__ = ()
 
     def __str__(self) -> str:
-        """Return them as they are written."""
+        """Return the numbers as the command line has them."""
         return ",".join(f"{number:g}" for number in self)
 
 
@@ -40,7 +40,7 @@ def _numbers(option: str) -> Callable[[str | Numbers], Numbers]:
 
 
 def numbers(option: str, text: str) -> Numbers:
-    """Return the positive numbers of "52,70", or end with a sentence that says what to write."""
+    """Return the positive numbers of "52,70", or end with a message with the syntax."""
     try:
         found = Numbers(float(part) for part in text.split(","))
     except ValueError:
@@ -52,7 +52,7 @@ def numbers(option: str, text: str) -> Numbers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Options of a problem; each problem reads its own. Prices are in $/h; None means the data's own price."""
+    """Options of all problems; each problem reads its own. Prices are in $/h. None means the data's own price."""
 
     traces: Annotated[
         Path | None, typer.Option(envvar="GPUBID_LAB_TRACES", help="A trace file, or a folder with one a pool.")
@@ -109,7 +109,7 @@ class Options:
     config: own_strategies.ConfigOption = None
 
     def folder(self) -> Path:
-        """Return the folder of traces, or end with a sentence that says what to name."""
+        """Return the folder of traces, or end with a message if none is named or it does not exist."""
         if self.traces is None:
             exits.stop(exits.BAD_INPUT, ["this problem runs on traces; name their folder with --traces DIR"])
         if not self.traces.exists():
@@ -117,7 +117,7 @@ class Options:
         return self.traces
 
     def sets(self) -> tuple[tuple[str, ...], ...]:
-        """Return the sets of pools, one empty set for all pools, or end with a sentence that says what to write."""
+        """Return the sets of pools, with one empty set for all pools, or end with a message with the syntax."""
         if self.pools is None:
             return ((),)
         found = tuple(tuple(name.strip() for name in part.split(",") if name.strip()) for part in self.pools.split(";"))
@@ -127,7 +127,7 @@ class Options:
 
 
 def span(option: str, text: str) -> tuple[int, ...]:
-    """Return the whole numbers of "1-20" or "3", or end with a sentence that says what to write."""
+    """Return the whole numbers of "1-20" or "3", or end with a message with the syntax."""
     first, _, last = text.partition("-")
     last = last or first
     is_number = all(part.isascii() and part.isdigit() and len(part) < 9 for part in (first, last))  # noqa: PLR2004
@@ -137,7 +137,7 @@ def span(option: str, text: str) -> tuple[int, ...]:
 
 
 def taking(verb: Callable[..., None]) -> Callable[..., None]:
-    """Return a verb whose parameter `options` becomes one option per field."""
+    """Return the verb with one command-line option for each field of its parameter `options`."""
     signature = inspect.signature(verb)
     names = [field.name for field in fields(Options)]
 

@@ -83,7 +83,7 @@ def _bids(options: Options) -> "Problem":
     from agent.simulator import climate
 
     climates = tuple(dict.fromkeys(name.strip() for name in options.climates.split(",") if name.strip()))
-    # In memory no process runs.
+    # The market in memory runs no processes.
     known = [name for name in climate.names() if not climate.named(name).processes]
     unknown = sorted(set(climates) - set(known)) if climates else ["climate named"]
     if unknown:

@@ -1,4 +1,4 @@
-"""`gpubid lab record`: export our own recorded market, anonymised, for other machines and people."""
+"""`gpubid lab record`: export the market that a ledger recorded, anonymised, for other machines and people."""
 
 import asyncio
 import secrets
@@ -22,10 +22,12 @@ def record(
     ledger: Annotated[Path, typer.Argument(help="A ledger, in use or not, or a backup of one.")],
     out: Annotated[Path | None, typer.Option(help="The file to write; standard output by default.")] = None,
     plain: Annotated[bool, typer.Option("--plain", help="Keep the names of hosts and owners.")] = False,
-    since: Annotated[str | None, typer.Option(metavar="TIME", help="Begin there, UTC: 2d (ago) or 2026-11-20.")] = None,
-    until: Annotated[str | None, typer.Option(metavar="TIME", help="End before that, UTC.")] = None,
+    since: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Begin at this time, UTC: 2d (ago) or 2026-11-20.")
+    ] = None,
+    until: Annotated[str | None, typer.Option(metavar="TIME", help="End before this time, UTC.")] = None,
 ) -> None:
-    """Export prices, searches and the fate of our own leases; hosts and owners are hashed."""
+    """Export prices, searches and the ends of our own leases. Hosts and owners are hashed."""
     from agent.lab.traces import ledger_export
 
     if out is not None and out.exists():
@@ -60,7 +62,7 @@ async def _lines(path: Path, names: "Names", since: datetime | None, until: date
 
 
 def _salt(ledger: Path) -> bytes:
-    """Return the salt beside a ledger. The first export makes it; if it cannot be stored, it serves only this one."""
+    """Return the salt beside a ledger. The first export makes it. A salt that cannot be stored is used only once."""
     from agent.ledger.file import sidecar
     from agent.ledger.ledger_errors import LedgerError
 

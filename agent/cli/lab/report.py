@@ -31,19 +31,19 @@ def report(  # noqa: PLR0913 - one parameter per option
         str | None, typer.Option(help="Names, or paths of your own files, with commas; all by default.")
     ] = None,
     baseline: Annotated[str | None, typer.Option(help="The strategy that the others are compared with.")] = None,
-    case: Annotated[str | None, typer.Option(help="The run to tell tick by tick; a typical one by default.")] = None,
-    study: Annotated[str | None, typer.Option(help="A study of gpubid lab tune whose trials to draw too.")] = None,
+    case: Annotated[str | None, typer.Option(help="The run to show tick by tick; a typical one by default.")] = None,
+    study: Annotated[str | None, typer.Option(help="A study of gpubid lab tune; its trials are drawn too.")] = None,
     storage: Annotated[str, typer.Option(envvar="GPUBID_LAB_STORAGE", help="The database of that study.")] = STORAGE,
-    seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap, and of what is drawn.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap and of random cases.")] = 0,
     workers: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
 ) -> None:
-    """Write one page with the table, costs, where they are won, one run, and whether losses were predicted."""
+    """Write one page with the table, the costs, the savings by case, one run, and predicted and seen losses."""
     extra.need("matplotlib", *(extra.of_study(storage) if study is not None else ()))
     running.must_be_writable(to)
     if (problem is None) is (table is None):
         exits.stop(exits.BAD_INPUT, ["name a problem with --problem, or a saved table with --from"])
     if table is not None and any(each is not None for each in (case, strategies, baseline)):
-        sentence = "a saved table holds no runs and is drawn whole: leave --case, --strategies and --baseline out"
+        sentence = "a saved table has no runs and is drawn whole: remove --case, --strategies and --baseline"
         exits.stop(exits.BAD_INPUT, [sentence])
     # Read the study before the bench runs, so that a missing study is reported at once.
     searched = [] if study is None else list(_searched(storage, study))
@@ -59,18 +59,18 @@ def report(  # noqa: PLR0913 - one parameter per option
 
 
 def _saved(path: Path) -> "tuple[list[Table], list[Plot | str]]":
-    """Return the tables of a file, and the plots of them."""
+    """Return the tables in a file, and their plots."""
     from agent.lab.page import plots, saved_table
 
     with running.honest():
         tables = saved_table.read(path)
-    return tables, [*plots.of_saved(tables), "one run, settings side by side, survival: a saved table holds no runs"]
+    return tables, [*plots.of_saved(tables), "one run, settings side by side, survival: a saved table has no runs"]
 
 
 def _run(
     name: str, options: Options, how: tuple[str | None, str | None, int, int], case: str | None
 ) -> "tuple[list[Table], list[Plot | str]]":
-    """Run a problem; return its tables, and the plots of both."""
+    """Run a problem; return its tables, and the plots of the tables and of the runs."""
     from agent.lab.bench.comparison import Divided
     from agent.lab.page import plots, saved_table
 
@@ -93,7 +93,7 @@ def _run(
 
 
 def _lasting(options: Options | None) -> "Iterator[Plot | str]":
-    """Yield a plot of how long capacity lasts in the traces; none for a problem that runs on no traces."""
+    """Yield a plot of how long capacity lasts in the traces. For a problem without traces, yield none."""
     from agent.lab.page import foreseen
     from agent.lab.traces import trace_files
 
@@ -104,7 +104,7 @@ def _lasting(options: Options | None) -> "Iterator[Plot | str]":
 
 
 def _searched(storage: str, name: str) -> "Iterator[Plot | str]":
-    """Yield a plot of how the numbers of a study were searched."""
+    """Yield plots of the trials of a study."""
     from agent.lab.page import search_trials
     from agent.lab.tuning import study
 
@@ -114,5 +114,6 @@ def _searched(storage: str, name: str) -> "Iterator[Plot | str]":
         exits.stop(exits.FAILED, [str(error)])
     for place, (each, trials) in enumerate(found.items()):
         yield (
-            search_trials.plot(each, trials, f"history-{place}") or f"the search {each}: no trial of it has a score yet"
+            search_trials.plot(each, trials, f"history-{place}")
+            or f"the search {each}: none of its trials has a score yet"
         )

@@ -33,7 +33,7 @@ def honest() -> Iterator[None]:
 
 
 def built(name: str, options: Options) -> "Problem":
-    """Return a problem by its name, or end with the known names or with the mistake."""
+    """Return a problem by its name, or end with the known names or with the mistake in its options."""
     from agent.lab.bench import comparison
 
     if name not in PROBLEMS:
@@ -50,7 +50,7 @@ def built(name: str, options: Options) -> "Problem":
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """A problem with the strategies to compare, own files among them; without a baseline the problem's own."""
+    """A problem with the strategies to compare, also own files, and the baseline (by default the problem's own)."""
 
     problem: "Problem"
     names: tuple[str, ...]
@@ -58,7 +58,7 @@ class Contest:
 
 
 def contest(problem: "Problem", strategies: str | None, baseline: str | None, options: Options) -> Contest:
-    """Return what is compared: names and paths of own files with commas between; None means all of the problem's."""
+    """Return the problem with the named strategies: names or paths of own files, with commas. None means all."""
     names: list[str] = []
     for given in filter(None, (name.strip() for name in (strategies or "").split(","))):
         problem, name = with_own(problem, given, options)
@@ -69,9 +69,10 @@ def contest(problem: "Problem", strategies: str | None, baseline: str | None, op
 
 
 def with_own(problem: "Problem", name: str, options: Options) -> "tuple[Problem, str]":
-    """Return a problem that knows a strategy, and its name there: a name of the problem's, or an own file.
+    """Return a problem that knows the strategy, and the strategy's name there.
 
-    An own file runs under its stem. A stem that the problem knows means the problem's; its path means the file.
+    `name` is a strategy of the problem or an own file, which runs under its stem. If the problem has a strategy of the
+    same name as a stem, the stem means the problem's strategy and the path means the file.
     """
     from agent.lab.bench.comparison import Tunable
 
@@ -87,7 +88,7 @@ def is_own(problem: "Problem", name: str) -> bool:
 
 
 def own(problem: "Tunable", name: str, options: Options) -> "Tuned":
-    """Return the strategy of an own file that a problem can run, or end with 2 and what it can."""
+    """Return the strategy of an own file, or end with 2 and the strategies that the problem can run."""
     from agent import tuning
 
     numbers = {each: params for each in problem.strategies() if (params := problem.params(each)) is not None}
@@ -129,7 +130,7 @@ def must_be_writable(path: Path) -> None:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a page and report it on stderr: standard output may be for a program."""
+    """Write a page and report it on stderr, because a program may read standard output."""
     try:
         path.write_text(text, "utf-8")
     except OSError as error:
@@ -139,7 +140,7 @@ def write(path: Path, text: str) -> None:
 
 @contextlib.contextmanager
 def _progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Show at a terminal how many runs are done; show nothing elsewhere."""
+    """Show at a terminal how many runs are done. Show nothing elsewhere."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

@@ -19,7 +19,7 @@ def show(
     traces: Annotated[Path, typer.Argument(help="A trace file, or a folder with one a pool.")],
     as_json: session.JsonOption = False,
 ) -> None:
-    """Show what traces contain: span, tick, how often capacity was there, how long it stayed, and prices."""
+    """Show the contents of traces: span, tick, how often capacity was there, how long it stayed, and prices."""
     from agent.lab.traces import trace_files as files
     from agent.lab.traces import trace_summary
 
@@ -36,7 +36,7 @@ def show(
     session.show(shown)
     unpriced = sum(each.unpriced for each in found)
     if unpriced:
-        session.say(f"{unpriced:,} ticks lack a price: name it to a bench with --spot-price and --on-demand-price")
+        session.say(f"{unpriced:,} ticks lack a price: give a bench one with --spot-price and --on-demand-price")
 
 
 def _cells(each: "Summary") -> list[str]:

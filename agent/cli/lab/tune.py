@@ -24,29 +24,33 @@ STORAGE = "sqlite:///gpubid-lab.sqlite3"
 def tune(  # noqa: PLR0913 - one parameter per option
     *,
     options: Options,
-    strategy: Annotated[str, typer.Argument(help="The strategy whose numbers are searched, or your own file of one.")],
+    strategy: Annotated[
+        str, typer.Argument(help="The strategy whose numbers are searched, or your own file of a strategy.")
+    ],
     problem: Annotated[str, typer.Option(help=f"One of {', '.join(PROBLEMS)}.")],
-    keys: Annotated[str | None, typer.Option(help="Search these alone, with commas between.")] = None,
-    trials: Annotated[int, typer.Option(min=1, help="Trials in a study; there is one for each fold and one.")] = 60,
-    patience: Annotated[int, typer.Option(min=1, help="End a study after so many without a better one.")] = 30,
+    keys: Annotated[str | None, typer.Option(help="Search only these numbers, with commas between.")] = None,
+    trials: Annotated[
+        int, typer.Option(min=1, help="Trials in a study; there is one study for each fold, and one for all data.")
+    ] = 60,
+    patience: Annotated[int, typer.Option(min=1, help="End a study after this many trials without a better one.")] = 30,
     folds: Annotated[int, typer.Option(min=1, max=20, help="Walk-forward splits.")] = 2,
     storage: Annotated[
         str, typer.Option(envvar="GPUBID_LAB_STORAGE", help="sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME.")
     ] = STORAGE,
     study: Annotated[str | None, typer.Option(help="The study to take part in; named by its data by default.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Where to write the numbers, as a strategy file.")] = None,
-    write: Annotated[bool, typer.Option("--write", help="Change the file if it is there; start from it.")] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Of the search and of the bootstrap.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="Strategy file to write the numbers to.")] = None,
+    write: Annotated[bool, typer.Option("--write", help="If the file exists, start from it and change it.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the search and of the bootstrap.")] = 0,
     workers: Annotated[int, typer.Option(min=1, help="Processes that share the study.")] = 1,
     as_json: session.JsonOption = False,
 ) -> None:
-    """Search for a strategy's numbers within their declared bounds; the same command continues a stopped search."""
+    """Search for a strategy's numbers within their declared bounds. The same command continues a stopped search."""
     extra.need(*extra.of_study(storage), "scipy", "tomlkit")
     from agent.lab.tuning import number_search
     from agent.lab.tuning import study as studies
 
     if out is not None and out.exists() and not write:
-        exits.stop(exits.BAD_INPUT, [f"{out} is there; name another, or let --write change it"])
+        exits.stop(exits.BAD_INPUT, [f"{out} exists; name another, or let --write change it"])
     order = number_search.Order(
         storage=storage,
         ends=studies.Ends(trials, patience),
@@ -64,7 +68,7 @@ def tune(  # noqa: PLR0913 - one parameter per option
 
 
 def _searched(problem: str, options: Options, strategy: str, out: Path | None, order: "Order") -> "Tuning":
-    """Return the result of the search, written to a file if one is named; or end with what is wrong."""
+    """Return the result of the search, and write it to a file if one is named; or end with the mistake."""
     from agent.lab.tuning import number_search
     from agent.lab.tuning.study import StorageError
 
@@ -83,7 +87,7 @@ def _searched(problem: str, options: Options, strategy: str, out: Path | None, o
 
 
 def tunable(problem: str, options: Options) -> "Tunable":
-    """Return a problem whose strategies have numbers to search, or end with what is wrong."""
+    """Return a problem whose strategies have numbers to search, or end with the mistake."""
     from agent.lab.bench.comparison import Tunable
 
     built = running.built(problem, options)
@@ -94,9 +98,9 @@ def tunable(problem: str, options: Options) -> "Tunable":
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The problem with the numbers to start from, the strategy whose numbers they are, and the file that has them.
+    """The start of a search: the problem with the numbers, the strategy of these numbers, and the file that has them.
 
-    `shipped` are the strategy's shipped numbers, where the search starts from others.
+    `shipped` are the strategy's shipped numbers, if the search starts from others.
     """
 
     problem: "Tunable"
@@ -106,7 +110,7 @@ class Start:
 
 
 def started(built: "Tunable", strategy: str, out: Path | None, options: Options) -> Start:
-    """Return where a search starts: at the file to write if it exists, else at an own file or the shipped numbers."""
+    """Return the start of a search: the file to write if it exists, else an own file or the shipped numbers."""
     from agent import tuning
 
     file, own = out if out is not None and out.exists() else None, None
@@ -130,9 +134,9 @@ def _write(made: "Tuning", out: Path, start: Start) -> None:
 
 
 def text(made: "Tuning", started_from: Path | None, out: Path) -> str:
-    """Return the strategy file with the tuned numbers: the file that the search started from, or the shipped one.
+    """Return the text of the file that the search started from, own or shipped, with the tuned numbers.
 
-    An editor finds the schema from where `out` is, too.
+    Its first line leads an editor to the schema from the folder of `out`.
     """
     from agent import tuning
     from agent.lab.tuning import tuned_file
@@ -204,7 +208,7 @@ def _show(made: "Tuning", storage: str, out: Path | None) -> None:
     table = session.table("numbers of", "on", "runs", "shipped $", "tuned $", "late", "difference", "95 %")
     for part in (*made.parts, made.whole):
         name = part.fold.name
-        _add(table, name, "what they were fitted on", part.fitted)
+        _add(table, name, "the data of the fit", part.fitted)
         if part.held is not None:
             _add(table, name, "what came later", part.held)
     _add(table, "all folds", "HELD OUT", made.held)
@@ -215,12 +219,12 @@ def _show(made: "Tuning", storage: str, out: Path | None) -> None:
         before = _plain({key: getattr(made.shipped, key)})[key]
         session.say(f"{key} = {problems.literal(value)} (before {problems.literal(before)})")
     if made.inert:
-        session.say(f"without effect here, and left alone: {', '.join(made.inert)}")
+        session.say(f"without effect here, and unchanged: {', '.join(made.inert)}")
     count = ", ".join(f"{part.fold.name} {len(part.found.trials)}" for part in (*made.parts, made.whole))
     session.say(f"study {made.study} in {storage}; trials: {count}")
     if made.held.interval[1] >= 0:
         sure = interval.told(made.held.interval)
-        session.say(f"held out, nothing is proven gained: 95 % of the difference is {sure}")
+        session.say(f"held out, no gain is proven: 95 % of the difference is {sure}")
     session.say(f"written to {out}" if out is not None else "nothing is written; name a file with --out")
 
 

@@ -18,7 +18,7 @@ def verify(
     ],
     as_json: session.JsonOption = False,
 ) -> None:
-    """Compute every plan of a recording again from its inputs; exit 1 if one differs."""
+    """Compute every plan of a recording again from its inputs. Exit 1 if one differs."""
     from itertools import chain
 
     from agent import tuning
@@ -43,7 +43,7 @@ def verify(
 
 
 def _tell(difference: "Difference") -> None:
-    session.say(f"plan {difference.number}, made at {difference.at.isoformat()}, comes out otherwise:")
+    session.say(f"plan {difference.number}, made at {difference.at.isoformat()}, comes out different:")
     for name, decisions in (("recorded", difference.recorded), ("now", difference.made)):
         for kind, values in decisions:
             session.say(f"  {name}: {kind.lower()}: {values['reason']['sentence']}")

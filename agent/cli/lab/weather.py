@@ -13,7 +13,7 @@ STATES = ("young, there", "old, there", "young, away", "old, away")
 
 
 def fitted(places: Sequence[Path], instances: int) -> "Fitted | None":
-    """Return the regimes of these traces, or None if too little changes in them."""
+    """Return the regimes of these traces, or None if capacity changes too rarely in them."""
     from agent.lab.pools import regime_fitting
 
     folders = [place for place in places if place.suffix != ".csv"]

@@ -1,1 +1,1 @@
-"""Verbs that give orders: pause, release, kill and the others that a daemon obeys."""
+"""Verbs that give orders: pause, release, kill and others."""

@@ -1,4 +1,4 @@
-"""Asks a person on a terminal before leases end: lists each lease with dollars an hour. A script is never asked."""
+"""The question to a person on a terminal before leases end. It shows each lease in dollars an hour."""
 
 import asyncio
 import sys
@@ -19,20 +19,18 @@ if TYPE_CHECKING:
     from agent.decide.strategy import Tuned
     from agent.ledger.reader import Reader
 
-YesOption = Annotated[
-    bool, typer.Option("--yes", "-y", help="Ask nothing; without a terminal nothing is asked either.")
-]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask. Without a terminal gpubid never asks.")]
 Preview = dict[str, Any]
 PATIENCE_SECONDS = 15.0
-"""How long the question waits for a daemon to list the leases."""
+"""The most time that the question waits for a daemon to list the leases."""
 DECLINED = "nothing was ordered"
-UNLISTED = "the leases that it concerns cannot be listed"
+UNLISTED = "its leases cannot be listed"
 
 
 def ask(orders: Sequence[Order], file: Path, *, yes: bool) -> list[Order]:
-    """Show what these orders would do, and end unless a person agrees; return them with the leases that were shown.
+    """Show the effect of these orders, and end unless a person agrees. Return the orders with the shown leases.
 
-    A daemon that does not answer in time is no reason not to give them: then only the question is asked.
+    If the daemon does not answer in time, the question comes without the leases, and the orders can still be given.
     """
     if yes or not is_person():
         return list(orders)
@@ -45,7 +43,7 @@ def ask(orders: Sequence[Order], file: Path, *, yes: bool) -> list[Order]:
 
 
 def _agreed(orders: Sequence[Order], shown: Sequence[Preview]) -> Iterator[Order]:
-    """Yield the orders with their leases, without those that an order before them ends."""
+    """Yield the orders with their leases, without the leases that an earlier order ends."""
     ended: set[str] = set()
     for order, preview in zip(orders, shown, strict=True):
         leases = tuple(lease for lease in order_text.named(preview) if lease not in ended)
@@ -54,9 +52,9 @@ def _agreed(orders: Sequence[Order], shown: Sequence[Preview]) -> Iterator[Order
 
 
 def ask_all(order: Order, read: "tuple[Config, Mapping[str, Tuned]] | last_good.Broken", *, yes: bool) -> None:
-    """Show what a kill of everything would do, and end unless a person agrees.
+    """Show the effect of a kill of everything, and end unless a person agrees.
 
-    A ledger or a daemon that does not answer is no reason not to kill: then only the question is asked.
+    If neither the ledger nor the daemon answers, the question comes without the leases, and the kill is still possible.
     """
     if yes or not is_person():
         return
@@ -76,7 +74,7 @@ def is_person() -> bool:
 
 
 def _preview(order: Order, file: Path) -> Preview:
-    """Return what an order would do, or end where it fits nothing; `is_listed` is whether its leases are known."""
+    """Return the effect of an order, or end if it matches nothing. `is_listed` says whether its leases are known."""
     read = last_good.read(file)
     words = f"{order.verb} {order.target}"
     try:
@@ -89,13 +87,13 @@ def _preview(order: Order, file: Path) -> Preview:
 
 
 def _found(order: Order, read: "tuple[Config, Mapping[str, Tuned]] | last_good.Broken") -> Preview | None:
-    """Return what an order would do by the daemon, else by the ledger; None where neither is there.
+    """Return the effect of an order as the daemon shows it, else as the ledger does; None if there is neither.
 
     Raises:
         TimeoutError: the daemon does not answer in time.
     """
     place = read.place if isinstance(read, last_good.Broken) else read[0]
-    # A cold import takes seconds on a busy host; the daemon's time begins after it.
+    # A first import takes seconds on a busy host; it must not count as the daemon's time.
     daemon_socket.load()
     asked = daemon_socket.get(place, "/preview", daemon_socket.query(order))
     told: Preview | None = asyncio.run(asyncio.wait_for(asked, PATIENCE_SECONDS))
@@ -110,7 +108,7 @@ def _has_nothing(config: "Config") -> bool:
 
 
 async def _read(config: "Config", reader: "Reader", order: Order) -> Preview:
-    """Return what the order would do by the ledger, or end with why it fits nothing."""
+    """Return the effect of the order as the ledger shows it, or end with the reason why it matches nothing."""
     from agent.act.orders import order_preview
     from agent.act.orders.operator_orders import Grounds, OrderError
     from agent.clock import SystemClock
@@ -125,7 +123,7 @@ async def _read(config: "Config", reader: "Reader", order: Order) -> Preview:
 
 
 def _confirm(sentences: Sequence[str], leases: Sequence[Mapping[str, Any]], in_doubt: int, *, is_listed: bool) -> None:
-    """Print what would be done to standard error, ask, and end where a person does not agree."""
+    """Print the effect to standard error, ask, and end if the person does not agree."""
     for sentence in sentences:
         _say(sentence)
     for line in order_text.leases(leases, in_doubt):

@@ -1,7 +1,7 @@
-"""Giving orders: to the daemon where one runs, else carried out here, with the ledger taken.
+"""Giving orders: to the daemon if one runs. Else this process takes the ledger and carries them out.
 
-Each is written into the ledger with who gave it. What needs the market is tried at once; when the market cannot be
-reached, the next cycle of the daemon does it. Without a daemon nobody does, and the message says so.
+The ledger records each order with its giver. Requests to the market are sent at once. If a market cannot be reached,
+the daemon's next cycle tries again. Without a daemon nobody tries again, and the message says so.
 """
 
 import asyncio
@@ -29,16 +29,16 @@ BY_DAEMON = "the daemon's next cycle tries again"
 
 @dataclass(slots=True)
 class Given:
-    """The answers to the orders that were taken, and whether this process carried them out, without a daemon."""
+    """The answers to the accepted orders. `is_here` says whether this process carried them out, without a daemon."""
 
     answers: list[dict[str, Any]] = field(default_factory=list)
     is_here: bool = False
 
 
 def give(orders: Sequence[Order], file: Path, *, as_json: bool, yes: bool = True) -> None:
-    """Give orders, one after the other, and print what they came to. Without `yes` a person is asked before.
+    """Give orders, one after the other, and print their results. Without `yes`, ask a person first.
 
-    Where other leases are concerned by then, the person is asked again.
+    If an order would by then concern other leases than were shown, the person is asked again.
     """
     session.log_quietly()
     given = Given()
@@ -47,7 +47,7 @@ def give(orders: Sequence[Order], file: Path, *, as_json: bool, yes: bool = True
             agreed = confirmation.ask(left, file, yes=yes)
             _try(agreed, file, given)
     except typer.Exit:
-        # A later order was refused: those before it were carried out all the same.
+        # A later order was refused, but the earlier ones were carried out.
         if given.answers:
             _print(orders[: len(given.answers)], given, as_json=as_json)
         raise
@@ -56,7 +56,7 @@ def give(orders: Sequence[Order], file: Path, *, as_json: bool, yes: bool = True
 
 
 def _try(orders: Sequence[Order], file: Path, given: Given) -> None:
-    """Give orders until one concerns other leases than were shown; end where one is refused for another reason."""
+    """Give orders until one concerns other leases than were shown. End if one is refused for another reason."""
     from agent.act.orders import order_preview
     from agent.act.orders.operator_orders import OrderError
     from agent.ledger.ledger_errors import LedgerError
@@ -82,7 +82,7 @@ def _merged(answers: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def who() -> str:
-    """Return who gives an order here, as the ledger writes it down."""
+    """Return the giver of an order, as the ledger records it."""
     return f"user {getpass.getuser()}"
 
 
@@ -107,7 +107,7 @@ async def _given(
 
 
 async def told(order: Order, place: "Config | Place") -> dict[str, Any] | None:
-    """Return what the daemon answers to an order, or None where none runs; end with its sentence if it refuses."""
+    """Return the daemon's answer to an order, or None if none runs. End with its message if it refuses."""
     try:
         return await daemon_socket.order(place, order)
     except daemon_socket.Refused as error:
@@ -115,7 +115,7 @@ async def told(order: Order, place: "Config | Place") -> dict[str, Any] | None:
 
 
 async def _here(orders: Sequence[Order], config: "Config", tuned: "Mapping[str, Tuned]", given: Given) -> None:
-    """Take the ledger and carry the orders out. They rent nothing, so they need no credentials of a workload."""
+    """Take the ledger and carry out the orders. They rent nothing, so they need no credentials of workloads."""
     from agent.app import App
     from agent.web import operator_socket
 
@@ -137,7 +137,7 @@ def _again(orders: Sequence[Order]) -> str:
 
 
 def _print(orders: Sequence[Order], given: Given, *, as_json: bool) -> bool:
-    """Print what orders came to; return whether anything is not done yet or in doubt."""
+    """Print the results of orders. Return whether an order is not done yet or in doubt."""
     said = _merged(given.answers)
     again, doubts = _again(orders) if given.is_here else BY_DAEMON, order_text.doubts(orders, said)
     late = [row for row in said["done"] if row["state"] != "confirmed"]

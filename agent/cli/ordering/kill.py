@@ -1,6 +1,6 @@
 """`gpubid kill`: a person stops all spending, or the spending on one target.
 
-The daemon does it if it runs; else this process does it with the ledger; else, by label, without one.
+The daemon does it if it runs, else this process with the ledger, else this process by label without a ledger.
 """
 
 import asyncio
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from agent.ledger.ledger_errors import LedgerError
 
 LOOKS = 2
-"""Listings after a kill without a daemon: an instance that the ledger lacks is believed on the second one."""
+"""Listings after a kill without a daemon. An instance that the ledger lacks is believed only at the second listing."""
 Answer = dict[str, Any]
-TO_DAEMON = "the daemon goes on ending them; `gpubid fleet` shows them, `gpubid kill --lift` ends the kill"
-TO_NOBODY = "no daemon runs, so nothing goes on ending them: give `gpubid kill` again, or start `gpubid run`"
+TO_DAEMON = "the daemon keeps trying to end them; `gpubid fleet` shows them, `gpubid kill --lift` ends the kill"
+TO_NOBODY = "no daemon runs, so nobody tries again: give `gpubid kill` again, or start `gpubid run`"
 LIFT = Order("resume", str(EVERYTHING))
 
 
@@ -38,7 +38,7 @@ def kill(  # noqa: PLR0913 - one parameter per option
     ] = None,
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     keep_disks: Annotated[
-        bool, typer.Option("--keep-disks", help="Pause instead of release; disks go on billing.")
+        bool, typer.Option("--keep-disks", help="Pause instead of release; disks still bill.")
     ] = False,
     lift: Annotated[bool, typer.Option("--lift", help="End an earlier kill: let the daemon rent again.")] = False,
     no_wait: Annotated[
@@ -72,7 +72,7 @@ def kill(  # noqa: PLR0913 - one parameter per option
     progress = kill_progress.Progress(keep_disks=keep_disks, to_error=as_json)
     if lift:
         _refuse_missing(config, "a kill", lift=True)
-        _print(_lifted(read), "the daemon may rent again what the configuration asks for", as_json=as_json)
+        _print(_lifted(read), "the daemon may rent again for the slots in the configuration", as_json=as_json)
         return
     confirmation.ask_all(_kill(progress), read, yes=yes)
     _print_killed(_killed(read, named, progress, wait=not no_wait), progress, wait=not no_wait, as_json=as_json)
@@ -129,7 +129,7 @@ def _killed(
     *,
     wait: bool,
 ) -> Answer:
-    """Give the order to the daemon, or carry it out here; return what was done."""
+    """Give the order to the daemon, or carry it out here. Return the result."""
     place = read.place if isinstance(read, last_good.Broken) else read[0]
     session.log_quietly()
     try:
@@ -179,7 +179,7 @@ def _here(
 
 
 def _refuse_missing(file: Path, target: str, *, lift: bool) -> None:
-    """End where there is neither a daemon nor a ledger: an end must not make a ledger."""
+    """End if there is neither a daemon nor a ledger, because a kill must not create a ledger."""
     read = last_good.read(file)
     if isinstance(read, last_good.Broken):
         return
@@ -214,7 +214,7 @@ async def _order(
         try:
             progress.is_given = True
             _, done = await app.say(_kill(progress), giving.who())
-            # A cycle under a kill pays for nothing, and also stops instances that the ledger does not know.
+            # A cycle under a kill pays for nothing. It also stops instances that the ledger does not know.
             shown = await kill_progress.of_cycles(app, progress, done, LOOKS, wait=wait)
             return {**operator_socket.answer(done, app.doubts()), **shown, "is_daemons": False}
         finally:
@@ -226,7 +226,7 @@ def _kill(progress: kill_progress.Progress) -> Order:
 
 
 def _shown(told: Answer) -> Answer:
-    """Return what a daemon answered, as far as `gpubid kill` shows it."""
+    """Return the part of a daemon's answer that `gpubid kill` shows."""
     return {key: told[key] for key in ("done", "in_doubt")}
 
 
@@ -235,7 +235,7 @@ def _print(said: Answer, end: str, *, as_json: bool, is_over: bool = True) -> No
         session.print_json(said)
     else:
         _tell(said, end)
-    # If nothing bills any more, an attempt that was refused before does not matter.
+    # Once nothing bills, an earlier refused attempt does not matter.
     if said["in_doubt"] or not (is_over if "billing" in said else not _unconfirmed(said["done"])):
         raise typer.Exit(exits.FAILED)
 
@@ -248,6 +248,6 @@ def _tell(said: Answer, end: str) -> None:
 
 
 def _unconfirmed(done: list[dict[str, Any]]) -> bool:
-    """Return whether the last order for a lease was not confirmed; an earlier one may have been refused."""
+    """Return whether the last order for a lease was not confirmed. A refused order before it does not matter."""
     last = {row["lease"]: row["state"] for row in done}
     return any(state != "confirmed" for state in last.values())

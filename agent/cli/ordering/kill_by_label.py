@@ -1,7 +1,7 @@
 """`gpubid kill` without a usable ledger or a readable configuration: end instances by our fleet's label.
 
-Nothing can be written down then. The fleet id comes from the ledger as far as it can be read, else from its second
-file, else from --fleet; without one nothing is ended, and the fleets that the markets list are shown.
+Such a kill cannot be recorded. The fleet id comes from the ledger if it can be read, else from its second file, else
+from --fleet. Without a fleet id nothing is ended, and the fleets in the markets' listings are shown.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ UNUSABLE = frozenset(
         Code.BAD_TRANSITION,
     }
 )
-"""Mistakes of a ledger that must not prevent a kill."""
+"""Errors of a ledger that must not prevent a kill."""
 ROUND_SECONDS = 5.0
 UNWRITTEN = (
     "none of this is recorded: give `gpubid kill` to the daemon's ledger before the daemon starts again, or it rents"
@@ -141,7 +141,7 @@ def _run(
             asyncio.run(_show_fleets(settings, config))
             exits.stop(code, ["no fleet id is known, so nothing was ended: give `gpubid kill --fleet ID`"])
         progress.warn(f"the ledger is not used: instances with the label of fleet {fleet_id} are ended")
-        left_to = "nothing goes on ending them: give the same command again"
+        left_to = "nobody tries again: give the same command again"
         return kill_progress.interruptible(_end(settings, config, fleet_id, progress, wait=wait), left_to, progress)
     except CredentialError as error:
         exits.stop(exits.BAD_INPUT, [str(error)])

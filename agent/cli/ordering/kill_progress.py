@@ -1,4 +1,4 @@
-"""The wait after a kill: print the leases that still bill, each time that changes, until nothing bills."""
+"""The wait after a kill: print the leases that still bill, after each change, until nothing bills."""
 
 import asyncio
 import sys
@@ -16,30 +16,32 @@ if TYPE_CHECKING:
 
 Shown = dict[str, Any]
 LOOK_SECONDS = 1.0
-"""Time between two questions to the daemon; they cost nothing at the market."""
+"""Time between two questions to the daemon. They send no request to a market."""
 BUSY_SECONDS = 2.0
 IDLE_SECONDS = 10.0
 """Time between two cycles of a kill without a daemon."""
-GONE = "the daemon ended before the kill was done: give `gpubid kill` again, and this command ends the rest"
+GONE = (
+    "the daemon ended before the kill was done: give `gpubid kill` again; the command then ends the other leases itself"
+)
 
 
 class Progress:
-    """Prints changes. With `to_error` the lines go to standard error, because standard output has a document."""
+    """Prints changes. With `to_error` the lines go to standard error, because standard output has a JSON document."""
 
     def __init__(self, *, keep_disks: bool, to_error: bool = False) -> None:
-        """With `keep_disks` a disk may go on billing; only GPUs are waited for."""
+        """With `keep_disks`, wait only for GPUs: disks may still bill."""
         self.keep_disks = keep_disks
         self.is_given = False
-        """Whether the order is recorded. From then on it holds, even if nobody waits."""
+        """Whether the order is recorded. From then on it is in force, even if nobody waits."""
         self._stream = sys.stderr if to_error else sys.stdout
         self._said: dict[str, str] = {}
 
     def left(self, shown: Shown) -> list[Mapping[str, Any]]:
-        """Return the rows that are still waited for."""
+        """Return the rows of leases that still bill."""
         return [row for row in shown["billing"] if row["is_gpu"] or not self.keep_disks]
 
     def show(self, shown: Shown) -> bool:
-        """Print new rows; return whether nothing is waited for any more."""
+        """Print changed rows. Return whether the wait is over."""
         rows = {row["lease"]: sentence(row) for row in self.left(shown)}
         for lease in self._said.keys() - rows.keys():
             self.say(f"{lease}: bills nothing more" if not self.keep_disks else f"{lease}: its GPU bills nothing more")
@@ -50,7 +52,7 @@ class Progress:
         return not rows
 
     def say_done(self, done: Iterable[Mapping[str, Any]]) -> None:
-        """Print the first attempts; the order holds from now on."""
+        """Print the first attempts. The order is in force from now on."""
         self.is_given = True
         for row in done:
             self.say(f"{row['slot']} {row['lease']}: {row['kind']} {row['state']} {row['outcome']}".rstrip())
@@ -66,7 +68,7 @@ class Progress:
 
 
 def sentence(row: Mapping[str, Any]) -> str:
-    """Return a sentence about one lease that still bills."""
+    """Return a sentence for one lease that still bills."""
     what = "GPU and disk" if row["is_gpu"] else "disk"
     tried = ", ".join(row["tried"]) or "nothing was tried yet"
     rate = f"${row['dollars_per_hour']:.4f}/h"
@@ -109,7 +111,7 @@ async def _present(app: "App") -> Shown:
 
 
 def interruptible(waiting: Coroutine[Any, Any, Shown], left_to: str, progress: Progress) -> Shown:
-    """Return the result of a wait. Ctrl-C ends the wait, not the kill, and the message names who continues it."""
+    """Return the result of a wait. Ctrl-C ends the wait, not the kill; `left_to` says who continues the kill."""
     try:
         return asyncio.run(waiting)
     except KeyboardInterrupt:

@@ -25,7 +25,7 @@ def drain(
     yes: confirmation.YesOption = False,
     as_json: session.JsonOption = False,
 ) -> None:
-    """Rent nothing more for the target; its leases go on until they end. `resume` ends the drain."""
+    """Rent nothing more for the target. Its leases continue until they end. `resume` ends the drain."""
     orders = [Order("drain", target)]
     giving.give(orders, config, as_json=as_json, yes=yes)
 
@@ -36,7 +36,7 @@ def pause(
     yes: confirmation.YesOption = False,
     as_json: session.JsonOption = False,
 ) -> None:
-    """Stop the target's instances and keep their disks until `resume`; disks go on billing."""
+    """Stop the target's instances and keep their disks until `resume`. Disks still bill."""
     orders = [Order("pause", target)]
     giving.give(orders, config, as_json=as_json, yes=yes)
 
@@ -51,7 +51,7 @@ def resume(
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     as_json: session.JsonOption = False,
 ) -> None:
-    """End a pause, a drain, a hold or a `done`; without a target, end an earlier `kill`."""
+    """End a pause, a drain, a hold or a `done`. Without a target, end an earlier `kill`."""
     if target in {None, str(EVERYTHING)}:
         kill.kill(None, config, keep_disks=False, lift=True, as_json=as_json)
         return
@@ -70,7 +70,7 @@ def release(
     yes: confirmation.YesOption = False,
     as_json: session.JsonOption = False,
 ) -> None:
-    """End leases for good, with their disks; the daemon fills a slot again if the configuration still asks for it."""
+    """End leases for good, with their disks. The daemon fills a slot again if the configuration still has it."""
     orders = [Order("release", target) for target in targets]
     giving.give(orders, config, as_json=as_json, yes=yes)
 
@@ -90,11 +90,13 @@ def lock(
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     span: Annotated[
         str,
-        typer.Option("--for", metavar="TIME", help="How long (90m, 2h) or until when (a day); else until `unlock`."),
+        typer.Option(
+            "--for", metavar="TIME", help="A duration (90m, 2h) or an end (a day); without it, until `unlock`."
+        ),
     ] = "",
     as_json: session.JsonOption = False,
 ) -> None:
-    """Use the target for nothing new: no rent, no start, no higher bid; leases that run go on."""
+    """Use the target for nothing new: no rent, no start, no higher bid. Running leases continue."""
     giving.give([Order("lock", target, _span(span))], config, as_json=as_json)
 
 
@@ -129,7 +131,7 @@ def progress(
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     as_json: session.JsonOption = False,
 ) -> None:
-    """Report the progress of a workload with a deadline; a later report of the workload itself replaces this one."""
+    """Report the progress of a workload with a deadline. A later report by the workload itself replaces this one."""
     giving.give([Order("progress", workload, hours=hours)], config, as_json=as_json)
 
 
@@ -140,7 +142,7 @@ def retry(
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     as_json: session.JsonOption = False,
 ) -> None:
-    """Do the work again from the beginning: slots start without a checkpoint, and a hold or `done` of theirs ends."""
+    """Do the work again from the beginning: slots start without a checkpoint. Their holds and `done` end."""
     giving.give([Order("retry", target)], config, as_json=as_json)
 
 
@@ -148,12 +150,14 @@ def absent(
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     until: Annotated[
         str,
-        typer.Option("--until", metavar="TIME", help="How long it will be away (90m, 2h), or until when (a day)."),
+        typer.Option(
+            "--until", metavar="TIME", help="How long the daemon will be away (90m, 2h), or until when (a day)."
+        ),
     ] = "",
-    is_over: Annotated[bool, typer.Option("--end", help="The daemon is not away any more.")] = False,
+    is_over: Annotated[bool, typer.Option("--end", help="End an announced absence.")] = False,
     as_json: session.JsonOption = False,
 ) -> None:
-    """Let no dead man's switch fire before a time: the daemon will be away on purpose, and what runs goes on."""
+    """Announce an absence of the daemon: no dead man's switch fires before its end, and running work continues."""
     if bool(until) is is_over:
         exits.stop(exits.BAD_INPUT, ["write either --until TIME, for example --until 12h, or --end"])
     span = instants.ahead("--until", until) if until else None

@@ -1,4 +1,4 @@
-"""`gpubid reload`: the daemon reads its files again, as on SIGHUP, and says whether it took them."""
+"""`gpubid reload`: the daemon reads its files again, as on SIGHUP, and reports whether it accepted them."""
 
 import asyncio
 from pathlib import Path
@@ -9,7 +9,7 @@ from agent.telemetry.plain_text import plain
 
 
 def reload(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False) -> None:
-    """Let the daemon read its files again, as SIGHUP does. Exit code 2 if it refused them and goes on as before."""
+    """Let the daemon read its files again, as SIGHUP does. Exit code 2 if it refuses them and keeps the old ones."""
     told = _told(config)
     if as_json:
         session.print_json(told)
@@ -17,11 +17,11 @@ def reload(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: sessi
         _print(told)
     if not told["is_applied"]:
         problems = [] if as_json else [_sentence(row) for row in told["problems"]]
-        exits.stop(exits.BAD_INPUT, [*problems, "refused: the daemon goes on with the files it had"])
+        exits.stop(exits.BAD_INPUT, [*problems, "refused: the daemon keeps its last good files"])
 
 
 def _told(file: Path) -> dict[str, Any]:
-    """Return the daemon's answer; its socket is found although the file is broken."""
+    """Return the daemon's answer. The socket is found even if the file is broken."""
     from agent.config import market_place
 
     place = market_place.of_file(file)

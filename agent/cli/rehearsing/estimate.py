@@ -50,7 +50,7 @@ def estimate(  # noqa: PLR0913 - one parameter per option
     disk_gb: Annotated[float | None, typer.Option(help="Gigabytes of disk.")] = None,
     deadline: Annotated[str | None, typer.Option(help='Time that is allowed from the start, such as "2d".')] = None,
     reruns: Annotated[
-        str | None, typer.Option(help='How many runs it takes, such as "2-3": experiments that fail are paid for too.')
+        str | None, typer.Option(help='Number of runs, such as "2-3": failed experiments are paid for too.')
     ] = None,
     odds: Annotated[float | None, typer.Option(help="Chance that a run succeeds, instead of --reruns.")] = None,
     price: Annotated[str | None, typer.Option(help="On-demand dollars per GPU-hour, instead of the ledger's.")] = None,
@@ -85,7 +85,7 @@ def estimate(  # noqa: PLR0913 - one parameter per option
 
 
 def _given(said: dict[str, Any], checkpoint: dict[str, Any]) -> dict[str, Any]:
-    """Return the given options in the shape of a job file."""
+    """Return the given options as the keys of a job file."""
     inner = {key: value for key, value in checkpoint.items() if value is not None}
     given = {key: value for key, value in said.items() if value is not None}
     return given | ({"checkpoint": inner} if inner else {})
@@ -102,7 +102,7 @@ def _found(
     from agent.config.problems import ConfigError
     from agent.ledger.ledger_errors import LedgerError
 
-    # Without a configuration an estimate still has the shipped strategies, given prices and baselines.
+    # Without a configuration, an estimate uses shipped strategies, given prices and baselines.
     is_configured = workload is not None or config != session.DEFAULT_CONFIG or config.exists()
     settings, tuned = session.read(config) if is_configured else (None, tuning.load())
     named = {work.name: work for work in settings.workloads} if settings is not None else {}
@@ -200,7 +200,7 @@ def _print_csv(table: "JobTable", found: list["Found"], measured: "Mapping[str, 
 
 
 def _in_a_cell(values: list[Any]) -> str:
-    """Return a list as one cell; a step of `by_age` is its age and its interval in hours."""
+    """Return a list as one cell. A step of `by_age` is its age and its interval, in hours."""
     return "; ".join(f"{one['age']:g}: {one['interval']:g}" if isinstance(one, dict) else one for one in values)
 
 

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from agent.ledger.reader import Reader
 
 ROWS = 100_000
-"""The most price rows that are read for a model and market."""
+"""The most price rows to read for one model and market."""
 MEASURED = {"took_seconds": "takes", "restore_seconds": "restore_seconds", "checkpoint_bytes": "size_gb"}
-"""The figures of guards that stand in for a workload's own, and the keys that they stand in for."""
+"""The guards' figures that replace a workload's own figures, with the keys that they replace."""
 _MOST_RESTORE_SECONDS = 86_400.0
 _GIGABYTE = 1e9
 _WHOLLY_KNOWN = frozenset({"ondemand", "patient"})
@@ -42,9 +42,9 @@ class Found:
 
 
 async def measured(ledger: Path, work: Workload, now: datetime) -> Mapping[str, Measured]:
-    """Return what guards measured of a workload's checkpoints, by the names in `MEASURED`; nothing without a ledger.
+    """Return the guards' figures of a workload's checkpoints, by the names in `MEASURED`; none without a ledger.
 
-    As in the prices, a figure that hosts of fewer than three owners told is not among them.
+    As with prices, a figure from hosts of fewer than three owners is left out.
 
     Raises:
         LedgerError: there is a ledger, and it cannot be read.
@@ -65,13 +65,13 @@ async def measured(ledger: Path, work: Workload, now: datetime) -> Mapping[str, 
 
 
 def used(table: jobs.JobTable, found: Mapping[str, Measured]) -> dict[str, Measured]:
-    """Return those that a job is estimated by: a job file and the command line outrank what was measured."""
+    """Return the measured figures that the estimate uses. A job file and the command line outrank them."""
     keys, said = _in_keys(found), table.checkpoint
     return {name: one for name, one in found.items() if getattr(said, MEASURED[name]) == keys[MEASURED[name]]}
 
 
 def _in_keys(found: Mapping[str, Measured]) -> dict[str, Any]:
-    """Return measured figures as the keys of a checkpoint have them."""
+    """Return measured figures as keys of a job's checkpoint table."""
     read: dict[str, Callable[[float], Any]] = {
         "took_seconds": lambda figure: timedelta(seconds=figure),
         "restore_seconds": lambda figure: min(figure, _MOST_RESTORE_SECONDS),
@@ -81,9 +81,9 @@ def _in_keys(found: Mapping[str, Measured]) -> dict[str, Any]:
 
 
 def of_workload(work: Workload, now: datetime, found: Mapping[str, Measured]) -> dict[str, Any]:
-    """Return a workload's job in the shape of a job file, with what was measured of its checkpoints.
+    """Return a workload's job as the keys of a job file, with the measured figures of its checkpoints.
 
-    A deadline is counted from `now` on.
+    The deadline becomes the time left from `now`.
     """
     wants, checkpoint = work.requirements, work.checkpoint
     said: dict[str, Any] = {
@@ -106,7 +106,7 @@ def of_workload(work: Workload, now: datetime, found: Mapping[str, Measured]) ->
     optional: dict[str, Any] = {"reliability": wants.min_reliability, "inet_down": wants.min_inet_down_mbps}
     if work.deadline is not None:
         optional["deadline"] = max(work.deadline.by - now, timedelta(seconds=1))
-        # Hours on another GPU than the requested one do not count: nobody has measured its speed.
+        # Hours on another GPU than the requested one do not count: its speed is not measured.
         is_ours = work.deadline.reference_gpu in {None, *wants.gpu_models}
         optional["hours"] = work.deadline.hours if is_ours else None
     said |= {key: value for key, value in optional.items() if value is not None}
@@ -157,7 +157,7 @@ async def _of_model(
 
 
 def job_of(table: jobs.JobTable, model: GpuModel) -> Job:
-    """Return the job of a model in the shape that the arithmetic needs."""
+    """Return the job on one GPU model, as the arithmetic takes it."""
     checkpoint = table.checkpoint
     ends = table.reruns
     reruns = Reruns(ends[0], ends[-1], ends[0] if ends[0] == ends[-1] else None)

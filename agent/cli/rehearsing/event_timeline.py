@@ -1,8 +1,8 @@
 """The events of a rehearsal folded into rows for a person: one row for each step and its result.
 
-1. A rent or a move is one row: that the old lease was parked first and released when the new one ran is part of it.
-2. A start that came back is told on the row that asked for it; a loss always has a row of its own.
-3. What is not known here is shown under the ledger's own name for it, never dropped.
+1. A rent or a move is one row, with the parking and the release of the old lease.
+2. A successful start is on the row of its order. A loss always has a row of its own.
+3. An unknown event is shown under the ledger's own name for it, never dropped.
 """
 
 from collections.abc import Iterable, Mapping
@@ -40,7 +40,7 @@ RENTS = {"best_offer": "rent", "return": "move to cheaper"}
 
 @dataclass(slots=True)
 class Row:
-    """One row: what was done or what happened, and `up_at`, the time at which the workload then ran."""
+    """One row: a step or an event, and `up_at`, the time at which the workload then ran."""
 
     at: datetime
     slot: str
@@ -53,12 +53,12 @@ class Row:
 
     @property
     def waited(self) -> timedelta | None:
-        """Return how long it took until the workload ran."""
+        """Return the time until the workload ran."""
         return None if self.up_at is None else self.up_at - self.at
 
 
 def fold(events: Iterable[Event], leases: Iterable[Lease]) -> list[Row]:
-    """Return the rows of events given from the oldest to the newest."""
+    """Return the rows of events. The events come from the oldest to the newest."""
     tenures = {lease.intent_id: lease.tenure for lease in leases}
     rows: list[Row] = []
     waiting: dict[str, Row] = {}

@@ -1,7 +1,7 @@
 """A rehearsal: agent and simulator in one process, real HTTP on loopback, and a clock that is stepped by hand.
 
-Where real processes run, the clock runs too, at a multiple of the machine's, and a seed repeats nothing.
-What it reports comes from two sides that share nothing: the ledger's own figures, and the simulator's truth.
+With real processes the clock runs at a multiple of the machine's, and a seed does not repeat the same run.
+The report has two independent sources: the ledger's own figures, and the simulator's truth.
 """
 
 import random
@@ -37,7 +37,7 @@ from agent.simulator.processes import process_registry
 from agent.simulator.vast.world import World
 
 START = datetime(2026, 7, 27, tzinfo=UTC)
-"""First instant of rehearsals: the UTC day of most recorded figures."""
+"""First instant of rehearsals: the UTC day with most recorded figures."""
 KEY = "simulated-key"
 BUSY_SECONDS = 2.0
 """After a write the next cycle follows soon, as in the daemon."""
@@ -46,12 +46,12 @@ SAMPLE_SECONDS = 900.0
 ORPHAN_SECONDS = 600.0
 FLEET_ID = "c0ffee000000"
 TICK_SECONDS = 0.05
-"""Real seconds between two moves of a market with real processes, while nobody calls."""
+"""Real seconds between two steps of a market with real processes while it gets no requests."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """Counts that are kept while the rehearsal runs."""
+    """Counts of a running rehearsal."""
 
     cheapest: list[tuple[float, float]] = field(default_factory=list)
     next_sample: float = 0.0
@@ -60,7 +60,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """A finished rehearsal: its figures in the shape of `--json`, and the facts of its report."""
+    """A finished rehearsal: its figures as in `--json`, and the facts of its report."""
 
     figures: Mapping[str, Any]
     events: tuple[Event, ...]
@@ -73,7 +73,7 @@ class Rehearsal:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """The scene of a rehearsal. `on_progress` receives the share done, `on_pass` each pass as it ends."""
+    """The settings of a rehearsal. `on_progress` receives the share done, `on_pass` each pass as it ends."""
 
     climate: str
     hours: float
@@ -81,7 +81,7 @@ class Scene:
     strategy: str | None = None
     hosts: int | None = None
     speed: float | None = None
-    """Simulated seconds in a real one, of a climate with real processes; 30 by default."""
+    """Simulated seconds per real second, for a climate with real processes. The default is 30."""
     start: datetime = START
     on_progress: Callable[[float], None] = lambda _: None
     on_pass: Callable[[App, Pass], None] = lambda _app, _done: None
@@ -92,7 +92,7 @@ async def rehearse(
 ) -> Rehearsal:
     """Run the whole program against a simulated market for `scene.hours` of its time.
 
-    The ledger is made in `directory`, or in a temporary one that is removed.
+    The ledger is created in `directory`, or in a temporary directory that is removed.
 
     Raises:
         ClimateError: there is no such climate, or it does not run at that speed.
@@ -138,7 +138,7 @@ def _paced(scene: Scene) -> tuple[PacedClock, process_registry.ProcessRegistry]:
 
 
 def _staged(config: Config, scene: Scene, directory: Path) -> Config:
-    """Return the configuration with simulated markets and a ledger of its own: a rehearsal never uses a real one."""
+    """Return the configuration with simulated markets and its own ledger. A rehearsal never uses a real ledger."""
     markets = tuple(MarketSettings(market.name, "", scene.climate, "", None, spend=False) for market in config.markets)
     # A guard would write to the real bucket.
     workloads = tuple(replace(work, guard=None) for work in config.workloads)
@@ -165,7 +165,7 @@ async def _run(app: App, clock: SteppedClock | PacedClock, simulator: Simulator,
 
 
 async def _pass(clock: SteppedClock | PacedClock, simulator: Simulator, seconds: float) -> None:
-    """Let time pass; a clock that runs takes the market along, so that processes die when their instance does."""
+    """Let time pass. With a running clock, step the market too, so that processes end with their instance."""
     if isinstance(clock, SteppedClock):
         clock.advance(seconds)
         return
@@ -288,7 +288,7 @@ def _open_line(charge: meter.Charge) -> SpendLine:
 
 
 def _hours(app: App, lines: list[SpendLine], leases: list[Lease], now: datetime) -> tuple[float, float]:
-    """Return (running, useful) hours; a stretch that still runs is useful to its end."""
+    """Return (running, useful) hours. A stretch that still runs counts as useful to its end."""
     running = sum(line.running_seconds for line in lines)
     useful = sum(line.useful_seconds for line in lines)
     checkpoints = {work.name: work.checkpoint for work in app.rules.workloads}
@@ -303,7 +303,7 @@ def _hours(app: App, lines: list[SpendLine], leases: list[Lease], now: datetime)
 
 
 def _moves_per_slot_day(app: App, leases: list[Lease], hours: float) -> float:
-    """Return moves per slot and day: how often a slot came to run on another lease. A failed start is no move."""
+    """Return moves per slot and day: how often a slot ran on another lease than before. A failed start is no move."""
     ran = Counter(lease.slot for lease in leases if lease.has_run and not lease.is_held)
     slots = sum(work.slots for work in app.rules.workloads)
     return sum(count - 1 for count in ran.values()) / (slots * hours / 24) if slots else 0.0
@@ -332,7 +332,7 @@ def _unaccounted(contract: Mapping[str, Any], lease: Lease | None, events: tuple
 
 
 def _doubted(contract: Mapping[str, Any], events: tuple[Event, ...], now: float) -> float:
-    """Return how long the intent of the instance's rent was open."""
+    """Return how long the intent that rented the instance was open."""
     label = labels.parse(contract["label"] or "")
     mine = [event for event in events if label is not None and event.intent_id == label.intent_id]
     began = [event.at for event in mine if event.kind == EventKind.INTENT_IN_DOUBT]
@@ -343,7 +343,7 @@ def _doubted(contract: Mapping[str, Any], events: tuple[Event, ...], now: float)
 
 
 def _double_rents(contracts: list[Mapping[str, Any]]) -> int:
-    """Return how many intents have more than one instance in the truth."""
+    """Return how many intents have more than one instance in the simulator's truth."""
     rents = Counter(
         label.intent_id for contract in contracts if (label := labels.parse(contract["label"] or "")) is not None
     )
@@ -353,7 +353,7 @@ def _double_rents(contracts: list[Mapping[str, Any]]) -> int:
 def _over_cap(app: App, simulator: Simulator, now: datetime) -> float:
     """Return dollars charged on any UTC day beyond its cap and the overshoot that money-safety rule 12 allows.
 
-    The allowance is what the fleet may cost per hour for one poll and the releases after it, taken as five minutes, and
+    The allowance has two parts: five minutes at the fleet's highest rate, for one poll and the releases after it, and
     the disks that a pause keeps for the rest of the day.
     """
     cap = app.rules.caps.per_day

@@ -1,4 +1,4 @@
-"""The report of a rehearsal: its workloads and market, what happened and why, what it cost and saved."""
+"""The report of a rehearsal: its workloads and market, its events with reasons, its cost and savings."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -27,7 +27,7 @@ LEGEND = (
 
 
 BORDER = 4
-"""Characters that the frame around the page takes of its width."""
+"""Characters of the width that the frame around the page takes."""
 
 
 def tell(told: Rehearsal, console: Console) -> None:
@@ -39,7 +39,7 @@ def tell(told: Rehearsal, console: Console) -> None:
 
 
 def fitted(table: Table, width: int) -> RenderableType:
-    """Return a table, or where its figures do not fit into the width its rows one below the other."""
+    """Return a table, or its rows one below the other if its figures do not fit into the width."""
     if session.least_width(table) > width:
         return Text("\n".join(session.stacked(table)), overflow="fold")
     table.expand = any(column.ratio for column in table.columns)

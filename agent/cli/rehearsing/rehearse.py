@@ -1,4 +1,4 @@
-"""`gpubid rehearse`: a day of your own workloads on a simulated market, in seconds, without a cent."""
+"""`gpubid rehearse`: a day of your own workloads on a simulated market, in seconds and free of charge."""
 
 import asyncio
 import signal
@@ -29,12 +29,12 @@ def rehearse(  # noqa: PLR0913 - one parameter per option
     hours: Annotated[float, typer.Option(min=0.01, max=MOST_HOURS, help="Simulated hours.")] = 24.0,
     seed: Annotated[int, typer.Option(help="Same seed, same day.")] = 7,
     strategy: Annotated[
-        str | None, typer.Option(help="Run every workload on this strategy.", autocompletion=completion.strategies)
+        str | None, typer.Option(help="Run every workload with this strategy.", autocompletion=completion.strategies)
     ] = None,
     hosts: Annotated[
         int | None, typer.Option(min=1, max=100_000, help="Number of hosts; the climate's own by default.")
     ] = None,
-    speed: Annotated[float | None, typer.Option(help="With real processes: the clock's, 1 to 30 (30).")] = None,
+    speed: Annotated[float | None, typer.Option(help="With real processes: speed of the clock, 1 to 30 (30).")] = None,
     keep_ledger: Annotated[Path | None, typer.Option(help="Keep the ledger in this directory.")] = None,
     as_json: session.JsonOption = False,
 ) -> None:
@@ -49,7 +49,9 @@ def rehearse(  # noqa: PLR0913 - one parameter per option
             exits.BAD_INPUT, [f"--strategy: there is no strategy {strategy!r}; known: {', '.join(sorted(tuned))}"]
         )
     if keep_ledger is not None and (keep_ledger / "rehearsal.sqlite").exists():
-        exits.stop(exits.BAD_INPUT, [f"--keep-ledger: {keep_ledger} already holds a rehearsal; name another directory"])
+        exits.stop(
+            exits.BAD_INPUT, [f"--keep-ledger: {keep_ledger} already contains a rehearsal; name another directory"]
+        )
     if keep_ledger is not None:
         _make(keep_ledger)
     try:
@@ -90,7 +92,7 @@ def _run(settings: object, tuned: object, scene: "Scene", directory: Path | None
 
 
 async def _until_told(rehearsing: "Coroutine[None, None, Rehearsal]") -> "Rehearsal":
-    """Rehearse until SIGTERM or SIGHUP, which end it as Ctrl-C does: no folder and no process stays."""
+    """Rehearse until SIGTERM or SIGHUP, which end it as Ctrl-C does: no folder and no process remains."""
     task, told = asyncio.current_task(), list[int]()
 
     def stop(number: int) -> None:
@@ -99,7 +101,7 @@ async def _until_told(rehearsing: "Coroutine[None, None, Rehearsal]") -> "Rehear
             task.cancel()
 
     for number in (signal.SIGTERM, signal.SIGHUP):
-        # Under nohup it goes on when its terminal closes.
+        # Under nohup it continues when its terminal closes.
         if signal.getsignal(number) is not signal.SIG_IGN:
             asyncio.get_running_loop().add_signal_handler(number, stop, number)
     try:

@@ -1,4 +1,4 @@
-"""`gpubid replay`: what a strategy would have done and cost on our own recorded time, beside what was done."""
+"""`gpubid replay`: the decisions and the cost of a strategy over recorded time, beside the real ones."""
 
 import asyncio
 from datetime import datetime, timedelta
@@ -30,14 +30,16 @@ def replay(  # noqa: PLR0913 - one parameter per option
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Change a number of the strategy; may repeat."),
     ] = None,
-    since: Annotated[str | None, typer.Option(metavar="TIME", help="Begin there, UTC: 2d (ago) or 2026-11-20.")] = None,
-    until: Annotated[str | None, typer.Option(metavar="TIME", help="End before that, UTC.")] = None,
+    since: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Begin at this time, UTC: 2d (ago) or 2026-11-20.")
+    ] = None,
+    until: Annotated[str | None, typer.Option(metavar="TIME", help="End before this time, UTC.")] = None,
     step_seconds: Annotated[
-        float, typer.Option(min=5, max=3600, help="Seconds between plans where the ledger has no search.")
+        float, typer.Option(min=5, max=3600, help="Seconds between two plans if the ledger has no search.")
     ] = 300.0,
     as_json: session.JsonOption = False,
 ) -> None:
-    """Run a strategy on paper over the time that a ledger recorded, and compare it with what was done."""
+    """Run a strategy on paper over the time that a ledger recorded, and compare it with the real decisions."""
     settings, _ = session.read(config)
     chosen = own_strategies.find(strategy, config, directory)
     workload = ask.name_of(settings, workload) if workload is not None else None
@@ -84,7 +86,7 @@ async def _told(
     ]
     rules.append("a host is judged by what happened there on paper, not by what the ledger learned later")
     if known.assumed:
-        rules.append(f"of {known.assumed} slices only prices are known: they are taken for ordinary verified hosts")
+        rules.append(f"of {known.assumed} slices only prices are known: they count as ordinary verified hosts")
     return {
         "strategy": chosen.name,
         "params_digest": chosen.digest,

@@ -1,4 +1,4 @@
-"""`gpubid simulate`: the simulated markets as a program of their own, for tests, rehearsals and the vendors' tools.
+"""`gpubid simulate`: the simulated markets as a separate program, for tests, rehearsals and the vendors' tools.
 
 One JSON line on stdout, {"vast_url": ..., "vast_key": ..., "runpod_url": ..., "runpod_key": ..., "control_url": ...},
 then it serves until SIGTERM, SIGINT or SIGHUP and ends with 0.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 BAD_INPUT = 2
 TICK_SECONDS = 1.0
 REAL_TICK_SECONDS = 0.05
-"""With real processes: so late, at most, one is killed that was outbid while nobody called."""
+"""With real processes: the longest delay until an outbid process is killed while the market gets no requests."""
 
 
 def simulate(  # noqa: PLR0913 - one parameter per option
@@ -41,7 +41,7 @@ def simulate(  # noqa: PLR0913 - one parameter per option
     vast_port: Annotated[int, typer.Option(min=0, max=65535, help="Port of Vast.ai's API; 0 takes any.")] = 0,
     runpod_port: Annotated[int, typer.Option(min=0, max=65535, help="Port of RunPod's API; 0 takes any.")] = 0,
     control_port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the control API; 0 takes any.")] = 0,
-    speed: Annotated[float, typer.Option(min=0.0, help="Simulated seconds per real second; 0: when told.")] = 1.0,
+    speed: Annotated[float, typer.Option(min=0.0, help="Simulated seconds per real second; 0: only on request.")] = 1.0,
     hosts: Annotated[int | None, typer.Option(min=1, max=100_000, help="Hosts; by default the climate's own.")] = None,
     credit: Annotated[float | None, typer.Option(help="Dollars of the account; the climate's own by default.")] = None,
     start: Annotated[str | None, typer.Option(metavar="TIME", help="First instant, UTC; now by default.")] = None,
@@ -108,7 +108,7 @@ Climates:
 
 
 def _named(climate: str, runpod_mode: str | None) -> "Climate":
-    """Return the climate, with RunPod in another mode if one is named."""
+    """Return the climate, with another RunPod mode if one is named."""
     from agent.simulator import climate as climates
     from agent.simulator import runpod_modes
 
@@ -156,7 +156,7 @@ def _simulator(
 def _registry(
     clock: "Clock", climate: "Climate", speed: float, disks: Path | None
 ) -> "Iterator[ProcessRegistry | None]":
-    """Yield who runs the containers' processes, if the climate has any; none of them outlives the block."""
+    """Yield the registry of the containers' processes, if the climate has any. No process outlives the block."""
     from agent.simulator.processes import process_registry
 
     if not climate.processes:
@@ -194,13 +194,13 @@ def _weather() -> str:
 async def _serve(simulator: "Simulator", ports: tuple[int, int, int]) -> None:
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        # Under nohup it goes on when its terminal closes.
+        # Under nohup it continues when its terminal closes.
         if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
             asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     try:
         await _listen(simulator, ports)
         tick_seconds = REAL_TICK_SECONDS if simulator.world.climate.processes else TICK_SECONDS
-        # The markets also move without requests, so that webhooks are sent, and processes killed, at an event.
+        # Step the markets without requests too, so that an event sends its webhook and kills its processes.
         while not stopping.is_set():
             simulator.advance_to(simulator.clock.time())
             with contextlib.suppress(TimeoutError):
@@ -210,7 +210,7 @@ async def _serve(simulator: "Simulator", ports: tuple[int, int, int]) -> None:
 
 
 async def _listen(simulator: "Simulator", ports: tuple[int, int, int]) -> None:
-    """Open the ports and print where they are."""
+    """Open the ports and print their addresses."""
     try:
         await simulator.start(*ports)
     except OSError as error:

@@ -1,1 +1,1 @@
-"""Verbs that set a box up: init, check, doctor, deploy, notify, webhook."""
+"""Verbs that set up a machine: init, check, doctor, deploy, notify, webhook."""

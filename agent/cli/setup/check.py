@@ -23,12 +23,12 @@ PRICES_OF = timedelta(days=7)
 def check(
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     against_running: Annotated[
-        bool, typer.Option("--against-running", help="Report what loading the file would do to the open leases.")
+        bool, typer.Option("--against-running", help="Report the effect of loading the file on the open leases.")
     ] = False,
-    is_strict: Annotated[bool, typer.Option("--strict", help="End with 1 where anything draws a warning.")] = False,
+    is_strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if there is a warning.")] = False,
     as_json: session.JsonOption = False,
 ) -> None:
-    """Check the configuration and every strategy file; report each mistake with file, line, key and fix."""
+    """Check the configuration and every strategy file. Report each mistake with file, line, key and fix."""
     settings, tuned = session.read(config)
     found = _against(settings) if against_running else ()
     summary: dict[str, Any] = {
@@ -70,7 +70,7 @@ def _end(found: "tuple[Finding, ...]", *, is_warned: bool) -> None:
 
 
 def _warnings(config: "Config") -> list[str]:
-    """Return what others can read or reach, then what is odd, each with its line and what to write instead."""
+    """Return the exposures, then the other findings, each with its line and its fix."""
     from agent.config.files import layers
 
     read = layers.read(config.file)
@@ -82,7 +82,7 @@ def _warnings(config: "Config") -> list[str]:
 
 
 def _known(config: "Config") -> lint.Known:
-    """Return what the ledger knows of prices, credit and regions; without a ledger that can be read, the time alone."""
+    """Return the ledger's prices, credit and regions, or only the time if no ledger can be read."""
     from agent.clock import SystemClock
     from agent.ledger.ledger_errors import LedgerError
 
@@ -92,7 +92,7 @@ def _known(config: "Config") -> lint.Known:
     try:
         return asyncio.run(_recorded(config, now))
     except LedgerError:
-        # Another verb tells of the ledger; the file is checked all the same.
+        # Other verbs report a bad ledger. The configuration is checked anyway.
         return lint.Known(now)
 
 
@@ -118,7 +118,7 @@ async def _recorded(config: "Config", now: datetime) -> lint.Known:
 
 
 def _against(config: "Config") -> "tuple[Finding, ...]":
-    """Return what loading the file would do to the ledger's leases, under the caps of the running daemon."""
+    """Return the effects of loading the file on the ledger's leases, under the caps of the running daemon."""
     from agent.ledger.ledger_errors import LedgerError
 
     if session.may_read(config.ledger) and not config.ledger.exists():

@@ -30,7 +30,7 @@ KINDS: Mapping[str, Kind] = {
     "unit": Kind("systemd's service: /etc/systemd/system/gpubid.service", ("systemd/gpubid.service",)),
     "backup": Kind("the service and timer that copy the ledger", ("systemd/gpubid-backup.*",)),
     "group": Kind("who may read: /etc/sysusers.d/gpubid.conf", ("systemd/gpubid.sysusers",)),
-    "scrape": Kind("what Prometheus scrapes, and which rules it loads", ("prometheus/scrape.yml",)),
+    "scrape": Kind("the targets that Prometheus scrapes, and the rules that it loads", ("prometheus/scrape.yml",)),
     "alerts": Kind("Prometheus' rules, and the series they ask for", ("prometheus/alerts.yml", "prometheus/rec*.yml")),
     "runbook": Kind("what to do when an alert fires", ("runbook.md",)),
     "dashboards": Kind("Grafana's dashboards", ("grafana/*.json",)),
@@ -68,14 +68,14 @@ def files(folder: Path, kind: Kind) -> list[Path]:
 
 
 def text(file: Path) -> str:
-    """Return a file adapted to this installation: units run this very program."""
+    """Return a file adapted to this installation: its units run this program."""
     said = file.read_text()
     own = Path(sys.prefix) / "bin" / "gpubid"
     if file.suffix != ".service" or sys.prefix == "/usr/lib/gpubid":
         return said
     if any(own.is_relative_to(folder) for folder in HIDDEN):
         sys.stderr.write(
-            f"gpubid: the unit hides {own} from the service; install the program for all users, as in README\n"
+            f"gpubid: the unit hides {own} from the service; install the program for all users, as README describes\n"
         )
     return said.replace(PACKAGED, str(own))
 

@@ -1,4 +1,4 @@
-"""`gpubid doctor`: check everything that the daemon needs; each line says how to fix a problem."""
+"""`gpubid doctor`: check everything that the daemon needs, and print a fix for each problem."""
 
 import asyncio
 from pathlib import Path
@@ -17,7 +17,7 @@ _SHOWN = {doctor_checks.Verdict.OK: " ok ", doctor_checks.Verdict.WARN: "warn", 
 
 
 def doctor(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False) -> None:
-    """Check keys, clocks, disk, ledger, markets, units and metrics; exit 1 if a check fails."""
+    """Check keys, clocks, disk, ledger, markets, units and metrics. Exit 1 if a check fails."""
     session.log_quietly()
     with session.waiting("checking"):
         lines = look(config)
@@ -45,7 +45,7 @@ def as_document(lines: list[doctor_checks.Line]) -> dict[str, object]:
 
 
 def look(file: Path) -> list[doctor_checks.Line]:
-    """Return a line for each check; for a wrong configuration, its mistakes and the checks that need none."""
+    """Return a line for each check. For a wrong configuration, return its mistakes and the checks that need none."""
     read = last_good.read(file)
     if isinstance(read, last_good.Broken):
         fix = "correct the file; `gpubid check` checks it again"
@@ -91,7 +91,7 @@ async def _look(config: "Config") -> list[doctor_checks.Line]:
 
 
 async def _accounts(config: "Config") -> dict[str, str]:
-    """Return the account of each market to which the ledger is bound; nothing if it cannot be read."""
+    """Return the account to which the ledger is bound, by market; nothing if the ledger cannot be read."""
     from agent.ledger.ledger_errors import LedgerError
     from agent.ledger.reader import open_reader
 

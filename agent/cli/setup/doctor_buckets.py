@@ -1,4 +1,4 @@
-"""The check of `gpubid doctor` on the buckets of guards: they answer, and no key is seen to open more."""
+"""The checks of `gpubid doctor` on the guards' buckets: a bucket answers, and its key opens only its folder."""
 
 import secrets
 from dataclasses import replace
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from agent.domain.work.workload import Workload
 
 MOST_CLAIM = 1 << 12
-UNSEEN = "its key may not list other folders; whether it opens them was not seen"
+UNSEEN = "its key cannot list other folders; whether it can open them is not known"
 WIDE = "its key opens more than this folder, and every rented host can read that key"
 
 
 async def buckets(config: "Config") -> list[Line]:
-    """Return a line for the bucket of each workload's guard; a missing credential has a line of its own already."""
+    """Return a line for the bucket of each workload's guard. A missing credential already has its own line."""
     from agent.systemd import CredentialError
 
     lines, fleet_id = [], _fleet_id(config)
@@ -37,7 +37,7 @@ async def buckets(config: "Config") -> list[Line]:
 
 
 def _fleet_id(config: "Config") -> str:
-    """Return the fleet's id, or nothing where there is none yet or it cannot be read."""
+    """Return the fleet's id, or an empty text if there is none yet or it cannot be read."""
     from agent.ledger.file import sidecar
     from agent.ledger.ledger_errors import LedgerError
 
@@ -48,7 +48,7 @@ def _fleet_id(config: "Config") -> str:
 
 
 async def _claims(work: "Workload", place: "Bucket", secret: str, fleet_id: str) -> list[Line]:
-    """Return a failure where the folder belongs to another fleet or workload, by the claim in it."""
+    """Return a failure if the claim in the folder names another fleet or workload."""
     from agent.buckets.bucket_client import BucketClient
     from agent.buckets.bucket_errors import BucketError, BucketTooLarge
     from agent.domain.work import folder_claim
@@ -58,12 +58,12 @@ async def _claims(work: "Workload", place: "Bucket", secret: str, fleet_id: str)
     except BucketTooLarge:
         found = b""
     except (BucketError, ValueError):
-        # The line of the bucket itself says so.
+        # The bucket's own line already reports this.
         return []
     claim = folder_claim.read(found)
     if found is None or (claim is not None and claim.is_of(fleet_id, work)):
         return []
-    whose = "nobody can read whose it is" if claim is None else f"fleet {claim.fleet}, workload {claim.workload}"
+    whose = "the claim cannot be read" if claim is None else f"fleet {claim.fleet}, workload {claim.workload}"
     sentence = f"{place} is claimed already ({whose}): each could overwrite the other's checkpoints"
     fix = f"write another folder into bucket; if the claim is out of date, delete {place}/{folder_claim.NAME}"
     return [Line(f"folder {work.name}", Verdict.FAIL, sentence, fix)]
@@ -83,15 +83,18 @@ async def _checked(name: str, place: "Bucket", secret: str) -> Line:
         return Line(name, Verdict.FAIL, str(error), fix)
     if not place.prefix:
         fix = f"keep the checkpoints in a folder, as in s3://{place.name}/train, with a key for that folder alone"
-        return Line(name, Verdict.WARN, f"{place} answers; how far its key reaches cannot be seen", fix)
+        return Line(name, Verdict.WARN, f"{place} answers; whether its key opens other folders cannot be checked", fix)
     try:
         await BucketClient(replace(place, prefix=""), secret).read(missing, 1)
     except BucketError as error:
         if error.code != "refused":
             return Line(
-                name, Verdict.WARN, f"{place} answers; whether its key opens more could not be seen", "try again"
+                name,
+                Verdict.WARN,
+                f"{place} answers; whether its key opens other folders could not be checked",
+                "try again",
             )
-        # A store says so of a missing object too where the key may open the folder, but not list it.
-        fix = "look at the key's rights at the store: it needs this folder alone"
+        # A store also answers this for a missing object if the key may open the folder but not list it.
+        fix = "check the key's rights at the store: it needs only this folder"
         return Line(name, Verdict.WARN, f"{place} answers; {UNSEEN}", fix)
     return Line(name, Verdict.FAIL, f"{place}: {WIDE}", f"make a key for {place} alone")

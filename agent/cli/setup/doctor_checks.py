@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 ANSWER_SECONDS = 5.0
 MUCH_ROOM, LITTLE_ROOM = 2**30, 2**24
-"""Free bytes on the ledger's disk: below the first a person should look, below the second writes soon fail."""
+"""Free bytes on the ledger's disk. Below the first a person should look; below the second, writes soon fail."""
 SLOW_CLOCK, BAD_CLOCK = 5.0, 60.0
-"""Seconds between the market's clock and ours: beyond the second nothing is paid for."""
+"""Seconds between the market's clock and ours. Beyond the second, gpubid pays for nothing."""
 MUCH_USED = 0.9
 """Share of a day's search rows beyond which searches will soon stop for the day."""
 STALE_BACKUP = timedelta(days=1)
@@ -46,7 +46,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One check; `fix` says how to fix a problem."""
+    """The result of one check. `fix` says how to fix a problem."""
 
     name: str
     verdict: Verdict
@@ -83,19 +83,19 @@ async def market(settings: "MarketSettings", outside: "Outside", bound: Mapping[
             Line(f"key {settings.name}", Verdict.FAIL, str(error), "make a new key and put it in the old one's place")
         ]
     except market_errors.MarketError as error:
-        return [Line(name, Verdict.FAIL, str(error), "look at the market's status page and at this machine's network")]
+        return [Line(name, Verdict.FAIL, str(error), "check the market's status page and this machine's network")]
     finally:
         await it.close()
     if not settings.may_spend:
         fix = f"write spend = true in [markets.{settings.name}] when the plan is as you want it"
-        found.append(Line(f"spend {settings.name}", Verdict.WARN, "it only looks: nothing is paid for", fix))
+        found.append(Line(f"spend {settings.name}", Verdict.WARN, "it only reads: nothing is paid for", fix))
     return found
 
 
 def _key(name: str, account: "Account", bound: Mapping[str, str]) -> Line:
     mine = bound.get(name, "")
     if mine and account.account_id and mine != account.account_id:
-        sentence = f"it is of account {account.account_id}, the ledger of {mine}: nothing is paid"
+        sentence = f"the key is of account {account.account_id}, the ledger of {mine}: nothing is paid for"
         return Line(f"key {name}", Verdict.FAIL, sentence, "use the key of that account, or another [ledger] path")
     return Line(f"key {name}", Verdict.OK, f"valid, of account {account.account_id or 'unknown'}")
 
@@ -113,7 +113,7 @@ def _clock(name: str, account: "Account", outside: "Outside") -> list[Line]:
         return []
     skew = abs((account.market_time - outside.clock.now()).total_seconds())
     verdict = Verdict.OK if skew <= SLOW_CLOCK else Verdict.WARN if skew <= BAD_CLOCK else Verdict.FAIL
-    fix = "" if verdict is Verdict.OK else "let this machine keep time: apt install systemd-timesyncd"
+    fix = "" if verdict is Verdict.OK else "synchronise this machine's clock: apt install systemd-timesyncd"
     return [Line("clock", verdict, f"{skew:.0f} s from that of {name}; beyond {BAD_CLOCK:.0f} s nothing is paid", fix)]
 
 
@@ -123,7 +123,7 @@ async def _listing(name: str, it: "Market") -> Line:
 
 
 async def scope(settings: "MarketSettings", outside: "Outside") -> list[Line]:
-    """Check whether the key may do more than our calls need, as far as reading requests can show."""
+    """Check whether the key may do more than our calls need, as far as read requests show it."""
     from agent.markets import market_errors
     from agent.markets.runpod import scope as runpod
     from agent.markets.vast import scope as vast
@@ -139,7 +139,7 @@ async def scope(settings: "MarketSettings", outside: "Outside") -> list[Line]:
     if not is_wide:
         return [Line(name, Verdict.OK, "the key has only some of the account's permissions")]
     return [
-        Line(name, Verdict.WARN, "the key may do more than gpubid needs", f"make a key with {_listed(needed)} alone")
+        Line(name, Verdict.WARN, "the key may do more than gpubid needs", f"make a key with only {_listed(needed)}")
     ]
 
 
@@ -155,20 +155,27 @@ def ledger(config: "Config | Place", now: datetime) -> list[Line]:
     file = config.ledger
     if not session.may_read(file):
         fix = "run this as root or as the daemon's user"
-        return [Line("ledger", Verdict.WARN, f"{file} is not ours to read: not looked at", fix)]
+        return [Line("ledger", Verdict.WARN, f"{file} may not be read by this user: not checked", fix)]
     if not file.exists():
-        return [Line("ledger", Verdict.WARN, f"there is none at {file} yet", "start the daemon once")]
+        return [Line("ledger", Verdict.WARN, f"there is no ledger at {file} yet", "start the daemon once")]
     try:
         found = ledger_check.verify(file)
     except LedgerError as error:
-        return [Line("ledger", Verdict.FAIL, error.sentence, "install the gpubid that wrote it")]
+        return [Line("ledger", Verdict.FAIL, error.sentence, "install the version of gpubid that wrote it")]
     rows = sum(found.counted.values())
     if found.is_damaged:
-        return [Line("ledger", Verdict.FAIL, "; ".join(found.findings[:3]), "gpubid ledger restore the newest backup")]
+        return [
+            Line(
+                "ledger",
+                Verdict.FAIL,
+                "; ".join(found.findings[:3]),
+                "restore the newest backup with gpubid ledger restore",
+            )
+        ]
     made = sidecar.last_backup(file)
     lines = [Line("ledger", Verdict.OK, f"{file} is sound: schema {found.revision}, {rows} rows")]
     if found.inconsistencies:
-        fix = "keep this ledger; gpubid ledger verify says what to compare"
+        fix = "keep this ledger; gpubid ledger verify shows which figures to compare"
         lines = [Line("ledger", Verdict.WARN, "; ".join(found.inconsistencies[:3]), fix)]
     fix = "systemctl enable --now gpubid-backup.timer, or gpubid ledger backup"
     if made is None:
@@ -185,9 +192,9 @@ def disk(config: "Config | Place") -> list[Line]:
         free = shutil.disk_usage(folder).free
     except OSError as error:
         fix = "start the daemon once, or run this as root"
-        return [Line("disk", Verdict.WARN, f"{folder} cannot be looked at ({error.strerror})", fix)]
+        return [Line("disk", Verdict.WARN, f"{folder} cannot be read ({error.strerror})", fix)]
     verdict = Verdict.OK if free >= MUCH_ROOM else Verdict.WARN if free >= LITTLE_ROOM else Verdict.FAIL
-    fix = "" if verdict is Verdict.OK else "make room: without any, nothing is paid for"
+    fix = "" if verdict is Verdict.OK else "free some space: on a full disk nothing is paid for"
     return [Line("disk", verdict, f"{free / 2**20:.0f} MB free at {folder}", fix)]
 
 
@@ -196,8 +203,8 @@ async def answers(place: "Place") -> list[Line]:
     from agent.cli.shared import daemon_socket
 
     if await daemon_socket.get(place, "/running") is not None:
-        return [Line("daemon", Verdict.OK, "it runs on its last good file")]
-    return [Line("daemon", Verdict.FAIL, "none runs, and none starts on this file", "fix the file, then start it")]
+        return [Line("daemon", Verdict.OK, "it runs with its last good file")]
+    return [Line("daemon", Verdict.FAIL, "none runs, and none can start with this file", "fix the file, then start it")]
 
 
 async def daemon(config: "Config") -> list[Line]:
@@ -216,19 +223,21 @@ async def daemon(config: "Config") -> list[Line]:
         lines.append(Line("daemon's version", Verdict.WARN, f"it is not {__version__}", "systemctl restart gpubid"))
     if "gpubid_config_last_reload_successful 0.0" in metrics:
         fix = "gpubid check, fix the file, systemctl reload gpubid"
-        lines.append(Line("reload", Verdict.FAIL, "the last reload was refused; it runs on the files before", fix))
+        lines.append(
+            Line("reload", Verdict.FAIL, "the last reload was refused; the daemon runs with the files before", fix)
+        )
     return lines
 
 
 def _quotas(metrics: str) -> list[Line]:
-    """Check how much of each market's ration of search rows is used up today."""
+    """Check how much of each market's daily search rows is used."""
     from agent.markets import pace
 
     lines = []
     for name, said in re.findall(r'^gpubid_search_rows_today\{market="(\w+)"\} ([0-9.e+]+)$', metrics, re.MULTILINE):
         used = float(said) / pace.DAILY_ROWS
         verdict = Verdict.OK if used < MUCH_USED else Verdict.WARN
-        fix = "" if verdict is Verdict.OK else "let workloads ask for less; it begins anew at 00:00 UTC"
+        fix = "" if verdict is Verdict.OK else "let workloads search less; the count starts again at 00:00 UTC"
         sentence = f"{float(said):.0f} of the {pace.DAILY_ROWS} search rows that we allow ourselves a day"
         lines.append(Line(f"quota {name}", verdict, sentence, fix))
     return lines
@@ -275,7 +284,7 @@ async def units() -> list[Line]:
 
 
 async def run(*order: str) -> str:
-    """Run a program to its end and return its output; nothing if it cannot be run."""
+    """Run a program to its end and return its output, or an empty text if it cannot be run."""
     quiet = asyncio.subprocess.DEVNULL
     try:
         process = await asyncio.create_subprocess_exec(
@@ -288,7 +297,7 @@ async def run(*order: str) -> str:
 
 
 def credentials(config: "Config") -> list[Line]:
-    """Check that every other credential in the configuration is available; none is shown."""
+    """Check that every other credential in the configuration can be read. None is shown."""
     from agent.systemd import CredentialError
 
     named = {config.listen.credential, config.listen.webhook_credential, *config.notify.credentials}
@@ -300,11 +309,11 @@ def credentials(config: "Config") -> list[Line]:
         except CredentialError as error:
             lines.append(Line(f"credential {name}", Verdict.FAIL, str(error), "give the daemon the credential"))
     count = len(named - {""})
-    return lines or ([Line("credentials", Verdict.OK, f"all {count} that are named can be had")] if count else [])
+    return lines or ([Line("credentials", Verdict.OK, f"all {count} named ones can be read")] if count else [])
 
 
 async def webhook(notify: "Notify") -> list[Line]:
-    """Check whether the webhook's host accepts connections; nothing is sent."""
+    """Check whether the webhook's host accepts connections. Nothing is sent."""
     import yarl
 
     from agent.systemd import CredentialError
@@ -320,7 +329,7 @@ async def webhook(notify: "Notify") -> list[Line]:
     except (OSError, TimeoutError, ValueError) as error:
         fix = "fix the address in [notify], then `gpubid notify test`"
         return [Line("webhook", Verdict.FAIL, f"its host cannot be reached ({type(error).__name__})", fix)]
-    return [Line("webhook", Verdict.OK, "its host takes connections")]
+    return [Line("webhook", Verdict.OK, "its host accepts connections")]
 
 
 def exposed(config: "Config") -> list[Line]:

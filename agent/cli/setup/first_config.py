@@ -1,4 +1,4 @@
-"""A first configuration: the shipped file with its comments, and a person's answers instead of its examples."""
+"""A first configuration: the shipped file with its comments, with a person's answers in place of its examples."""
 
 import json
 import re
@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 SIMULATED = "simulated"
-HEADER = "# One workload to begin with, written by `gpubid init`. `gpubid check` names every mistake in this file."
+HEADER = "# One workload to begin with, written by `gpubid init`. `gpubid check` reports every mistake in this file."
 
 _LIVE = """\
 [markets.{market}]
 {url}# The name of the key: a systemd credential, kept in /etc/credstore/{market}_api_key, or in capitals a variable of
 # the environment; credential_file names a file instead.
 {key}
-# Nothing is paid for while this is false: gpubid then only looks, plans and says what it would do.
+# While this is false, gpubid pays for nothing: it reads the market, plans and reports what it would do.
 spend = {spend}
 
 """
@@ -45,11 +45,11 @@ class Answers:
     url: str = ""
     credential_file: str = ""
     schema: str = ""
-    """The first line, which points an editor to the schema; empty: that of the shipped file."""
+    """The first line, which points an editor to the schema. If it is empty, the shipped file's line is kept."""
 
 
 def written(shipped: str, answers: Answers) -> str:
-    """Return the configuration of these answers; the loader checks whether they make sense."""
+    """Return the text of the configuration. The loader checks whether the answers make sense."""
     held = 2 * answers.slots
     changes = (
         ("limits", "max_price_per_instance_hour", _number(answers.max_price)),
@@ -102,7 +102,7 @@ def _with(text: str, table: str, key: str, value: str) -> str:
 
 
 def _text(value: str) -> str:
-    """Return a TOML string, or nothing for an empty one, which leaves the key out."""
+    """Return a TOML string, or an empty text for an empty answer, which leaves out the key."""
     return json.dumps(value, ensure_ascii=False) if value else ""
 
 

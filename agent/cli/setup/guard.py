@@ -1,4 +1,4 @@
-"""`gpubid guard`: the program that rides in a rented instance, as one file."""
+"""`gpubid guard`: the program that runs in a rented instance, as one file."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +13,7 @@ app = typer.Typer(no_args_is_help=True, help="Build the program that carries che
 
 @app.command()
 def build(
-    to: Annotated[Path, typer.Option(metavar="FILE", help="Where to write it.")] = Path(guard_archive.NAME),
+    to: Annotated[Path, typer.Option(metavar="FILE", help="The file to write.")] = Path(guard_archive.NAME),
 ) -> None:
     """Write the guard as one file that any Python from 3.8 on runs, and print its size and SHA-256."""
     archive = guard_archive.packed()

@@ -1,4 +1,4 @@
-"""`gpubid init`: write a first configuration from questions or options; check the key before anything is written."""
+"""`gpubid init`: write a first configuration from questions or options. The key is checked before a file is written."""
 
 import asyncio
 import os
@@ -31,7 +31,7 @@ def init(  # noqa: PLR0913 - a flag for each question
     market: Annotated[str | None, typer.Option(help="simulated, vast or runpod.")] = None,
     workload: Annotated[str | None, typer.Option(help="The workload's name.")] = None,
     image: Annotated[str | None, typer.Option(help="The container image.")] = None,
-    command: Annotated[str | None, typer.Option(help="The command to run; empty for the image's own.")] = None,
+    command: Annotated[str | None, typer.Option(help="The command to run; empty means the image's own.")] = None,
     gpu: Annotated[list[str] | None, typer.Option(help="A GPU model to accept; may repeat.")] = None,
     slots: Annotated[int | None, typer.Option(min=1, max=MOST_SLOTS, help="How many slots must run.")] = None,
     max_price: Annotated[str | None, typer.Option(help="The most that one slot may cost an hour, in dollars.")] = None,
@@ -43,10 +43,10 @@ def init(  # noqa: PLR0913 - a flag for each question
     url: Annotated[str, typer.Option(help="The market's address, if it is not the vendor's own.")] = "",
     spend: Annotated[bool, typer.Option("--spend", help="Allow spending from the first start on.")] = False,
     yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Ask nothing; options that are not given are as shipped.")
+        bool, typer.Option("--yes", "-y", help="Do not ask. Missing options have the shipped values.")
     ] = False,
 ) -> None:
-    """Write a first configuration with comments; check the key with requests that only read."""
+    """Write a first configuration with comments. The key is checked with requests that only read."""
     shipped = session.shipped_config().read_text()
     _refuse_taken(config, shipped)
     ask = _Asker(is_silent=yes or not sys.stdin.isatty())
@@ -78,7 +78,7 @@ def init(  # noqa: PLR0913 - a flag for each question
 
 
 def _carry_out(config: Path, shipped: str, answers: first_config.Answers, known: tuple[str, Path | None]) -> None:
-    """Check the key, store it, and write the file, in this order; a failure leaves nothing behind."""
+    """Check the key, store it, and write the file, in this order. A failure leaves nothing behind."""
     key, file = known
     if file is not None and file.parent != session.STORE:
         answers = replace(answers, credential_file=str(file))
@@ -102,13 +102,13 @@ def _carry_out(config: Path, shipped: str, answers: first_config.Answers, known:
 
 
 class _Asker:
-    """Asks on the terminal for options that are not given; without a terminal it takes the shipped values."""
+    """Asks on the terminal for missing options. Without a terminal it takes the shipped values."""
 
     def __init__(self, *, is_silent: bool) -> None:
         self._is_silent = is_silent
 
     def __call__(self, question: str, given: str | None, default: str, read: Callable[[str], T]) -> T:
-        """Return what `read` makes of the answer; it raises ValueError with a sentence, and a person is asked again."""
+        """Return the answer as `read` parses it. If `read` raises ValueError, print its message and ask again."""
         is_asked = given is None and not self._is_silent
         while True:
             said = given if given is not None else default
@@ -122,7 +122,7 @@ class _Asker:
                 session.say(f"{error}; please answer again")
 
     def hidden(self, question: str) -> str:
-        """Ask for a key without showing it; return nothing without a terminal."""
+        """Ask for a key without showing it. Without a terminal, return an empty text."""
         return "" if self._is_silent else str(typer.prompt(question, hide_input=True)).strip()
 
 
@@ -182,14 +182,14 @@ def _dollars(flag: str) -> Callable[[str], Decimal]:
 
 
 def _schema(shipped: str, config: Path) -> str:
-    """Return the first line, which points an editor to the schema: also where the file is in another folder."""
+    """Return the first line, which points an editor to the schema even from another folder."""
     mark, _, place = shipped.partition("\n")[0].partition(" ")
     folder = session.shipped_config().parent
     return f"{mark} {place if config.absolute().parent == folder else folder / place}"
 
 
 def _key(market: str, given: Path | None, ask: _Asker, config: Path) -> tuple[str, Path | None]:
-    """Return the key, and the file for it unless it is a credential already."""
+    """Return the key, and the file to store it in, or None if it is already a credential."""
     from agent import systemd
 
     name = f"{market}_api_key"

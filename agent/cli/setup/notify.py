@@ -15,12 +15,12 @@ app = typer.Typer(no_args_is_help=True, help="Send notifications.")
 
 @app.callback()
 def _group() -> None:
-    """Keep `test` a word of its own: typer merges a group with one verb into the group."""
+    """Keep `test` as a separate word: typer would merge a group with only one verb."""
 
 
 @app.command("test")
 def try_out(config: session.ConfigOption = session.DEFAULT_CONFIG) -> None:
-    """Send a test message through every channel in [notify]; exit 1 if one did not arrive."""
+    """Send a test message through every channel in [notify]. Exit 1 if one did not arrive."""
     settings, _ = session.read(config)
     if not settings.notify.channels:
         exits.stop(exits.BAD_INPUT, [f"{config}: [notify] sets up no channel: write webhook, apprise or hook"])

@@ -22,7 +22,7 @@ def register(
     secret_file: Annotated[Path, typer.Option(help="A new file for the secret; the market shows it only once.")],
     config: session.ConfigOption = session.DEFAULT_CONFIG,
 ) -> None:
-    """Register a webhook with Vast.ai and store its secret in a file of mode 600; the secret is not printed."""
+    """Register a webhook with Vast.ai and store its secret in a file of mode 600. The secret is not printed."""
     from agent.markets import market_errors
 
     settings, _ = session.read(config)
@@ -32,7 +32,7 @@ def register(
     if secret_file.exists():
         exits.stop(exits.BAD_INPUT, [f"{secret_file} exists; name a new file"])
     try:
-        # The file is made first: the market shows the secret only once.
+        # Create the file first, because the market shows the secret only once.
         handle = os.open(secret_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except OSError as error:
         exits.stop(exits.FAILED, [f"{secret_file} cannot be made ({error.strerror})"])
@@ -58,7 +58,7 @@ def try_out(
     ] = None,
     config: session.ConfigOption = session.DEFAULT_CONFIG,
 ) -> None:
-    """Send a signed test event and one with a wrong signature: the daemon must accept the first, refuse the second."""
+    """Send a signed test event and one with a wrong signature. The daemon must accept only the first."""
     settings, _ = session.read(config)
     if not settings.listen.webhook_credential:
         exits.stop(exits.BAD_INPUT, [f"{config}: [web] names no webhook_credential"])

@@ -1,6 +1,6 @@
-"""A question to the ledger: the file answers, or the daemon.
+"""Questions to the ledger, answered from its file or by the daemon.
 
-The daemon is asked where the file is not ours to read, and where agent.toml is broken: it runs on its last good one.
+The daemon is asked if this user may not read the file, or if agent.toml is broken: it runs with its last good file.
 """
 
 import asyncio
@@ -27,10 +27,9 @@ def ask(
     workload: str | None = None,
     first: bool = False,
 ) -> Any:  # noqa: ANN401 - JSON
-    """Return what the daemon's `route` shows, or what `question` finds in the ledger's file; or end with a sentence.
+    """Return the daemon's answer on `route`, or the result of `question` on the ledger's file; or end with a message.
 
-    `workload` must be one of the configuration, or a NAME/SLOT of it, where one is named. With `first` the daemon is
-    asked before the file.
+    `workload` must be a NAME or NAME/SLOT of the configuration, or None. With `first`, ask the daemon before the file.
     """
     read = last_good.read(file)
     if isinstance(read, last_good.Broken):
@@ -43,7 +42,7 @@ def ask(
 
 
 def name_of(config: "Config", text: str) -> str:
-    """Return the workload of a NAME or a NAME/SLOT, or end with those that there are."""
+    """Return the workload of a NAME or a NAME/SLOT, or end with the known workloads."""
     places = {str(place): work.name for work in config.workloads for place in work.places}
     names = [work.name for work in config.workloads]
     if text not in places:
@@ -52,7 +51,7 @@ def name_of(config: "Config", text: str) -> str:
 
 
 def refuse_unknown(workload: str, names: Sequence[str]) -> None:
-    """End with the workloads that there are, and the one that was meant, unless there is one of that name."""
+    """End with the known workloads and a suggestion, unless a workload has that name."""
     if workload not in names:
         from agent.config import problems
 
@@ -67,7 +66,7 @@ def daemon(config: "Config", route: str, query: daemon_socket.Query | None = Non
 
 
 def ledger(config: "Config | Place", question: "Callable[[Reader], Awaitable[T]]") -> T:
-    """Ask one question of the ledger's file, or end with its sentence."""
+    """Return the result of a question on the ledger's file, or end with the ledger's message."""
     from agent.ledger.ledger_errors import LedgerError
     from agent.ledger.reader import open_reader
 

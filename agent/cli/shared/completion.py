@@ -1,6 +1,6 @@
-"""What a shell completes: workloads and slots of the configuration, strategies, climates, kinds of events.
+"""Shell completion of workloads and slots of the configuration, strategies, climates and kinds of events.
 
-Whatever cannot be read completes nothing: a shell shows no errors between two key strokes.
+A configuration that cannot be read completes nothing, because a shell shows no errors between two key strokes.
 """
 
 import os
@@ -13,7 +13,7 @@ import typer
 from agent.cli.shared import session
 
 MOST_SLOTS = 100
-"""Slots of a workload that are offered; the rest can be typed."""
+"""The most slots of a workload to offer. Other slots can be typed."""
 
 
 def workloads(context: typer.Context, incomplete: str) -> list[str]:
@@ -22,14 +22,14 @@ def workloads(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def places(context: typer.Context, incomplete: str) -> list[str]:
-    """Return workloads, and the slots of the workload that is typed."""
+    """Return workloads, and the slots of the typed workload."""
     tables = _tables(context, "workloads")
     slots = [f"{name}/{index}" for name, table in tables.items() for index in range(_count(table))]
     return _beginning([*tables, *slots] if "/" in incomplete or len(tables) == 1 else tables, incomplete)
 
 
 def strategies(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the strategies that are installed, and the stems of the configuration's own files."""
+    """Return the installed strategies, and the stems of the configuration's own files."""
     from agent import tuning
 
     named = _document(context).get("strategies")

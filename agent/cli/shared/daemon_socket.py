@@ -1,4 +1,4 @@
-"""The client of the daemon's socket: ask it, or find that no daemon runs."""
+"""The client of the daemon's socket. It also finds that no daemon runs."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,17 +23,17 @@ UNKNOWN = (
 
 
 class Refused(Exception):
-    """The daemon did not do what was asked, or gave no answer; the text is a sentence for the operator."""
+    """The daemon refused a request or gave no answer. The text is a message for the operator."""
 
     def __init__(self, sentence: str, code: str = "", exit_code: int = exits.FAILED) -> None:
-        """Take the sentence, the daemon's code, and the exit code of the verb."""
+        """Set the message, the daemon's code, and the exit code of the verb."""
         super().__init__(sentence)
         self.code = code
         self.exit_code = exit_code
 
 
 def may_ask(config: "Config") -> bool:
-    """Return whether a daemon's socket exists that we may open; after a crash nobody may serve it."""
+    """Return whether a daemon's socket exists that we may open. After a crash it may have no daemon."""
     import os
 
     from agent.web import operator_socket
@@ -42,28 +42,28 @@ def may_ask(config: "Config") -> bool:
 
 
 def load() -> None:
-    """Import what a question needs, so that a limit on its answer does not count the import."""
+    """Import the libraries of a question, so that a time limit on its answer does not include the import."""
     import aiohttp  # noqa: F401
 
     from agent.web import operator_socket  # noqa: F401
 
 
 async def post(config: "Config | Place", route: str, body: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the daemon's answer to an order, or None when no daemon listens; end with its sentence if it refuses."""
+    """Return the daemon's answer to an order, or None if no daemon listens. End with its message if it refuses."""
     said: dict[str, Any] | None = await _or_end(_path(config), "POST", route, json=body)
     return said
 
 
 async def get(config: "Config | Place", route: str, query: Query | None = None) -> Any:  # noqa: ANN401 - JSON
-    """Return what the daemon shows, or None when no daemon listens; end with its sentence if it refuses."""
+    """Return the daemon's answer to a question, or None if no daemon listens. End with its message if it refuses."""
     return await _or_end(_path(config), "GET", route, params=query)
 
 
 async def order(config: "Config | Place", given: Order) -> dict[str, Any] | None:
-    """Return the daemon's answer to an order, or None when no daemon listens.
+    """Return the daemon's answer to an order, or None if no daemon listens.
 
     Raises:
-        Refused: it was not done, or whether it was done is not known.
+        Refused: the order was not carried out, or that is not known.
     """
     said: dict[str, Any] | None = await asked(_path(config), "POST", "/say", json=body(given))
     return said
@@ -88,10 +88,10 @@ def query(given: Order) -> Mapping[str, str]:
 
 
 async def asked(path: Path, method: str, route: str, **more: Any) -> Any:  # noqa: ANN401 - JSON
-    """Return what the daemon at a socket answers, or None when no daemon listens.
+    """Return the answer of the daemon at a socket, or None if no daemon listens.
 
     Raises:
-        Refused: it refuses, the socket may not be opened, or no answer comes.
+        Refused: the daemon refuses, the socket may not be opened, or no answer comes.
     """
     import aiohttp
 
@@ -124,7 +124,7 @@ def _is_there(path: Path) -> bool:
 
 
 def forbidden(path: Path) -> str:
-    """Return the sentence about a socket that may not be opened."""
+    """Return the message for a socket that this user may not open."""
     return f"{path}: you may not open it; run this as the daemon's user or a member of its group"
 
 

@@ -1,7 +1,7 @@
-"""Exit codes of every verb, and how an error ends one.
+"""Exit codes of every verb, and how an error ends a verb.
 
-0 done; 1 it could not be done (market, ledger or limits said no: the sentence says which); 2 bad input: nothing was
-started and nothing was changed; 3 the ledger is damaged.
+0: done. 1: it could not be done; the message says whether market, ledger or limits refused. 2: bad input; nothing was
+started and nothing was changed. 3: the ledger is damaged.
 """
 
 import sys
@@ -19,14 +19,14 @@ DAMAGED = 3
 
 
 def stop(code: int, lines: Iterable[str]) -> NoReturn:
-    """Print what is wrong to stderr and end with `code`."""
+    """Print the lines to stderr and end with `code`."""
     for line in lines:
         sys.stderr.write(f"gpubid: {line}\n")
     raise typer.Exit(code)
 
 
 def refused(error: LedgerError) -> NoReturn:
-    """End with the ledger's sentence: a file or a key that belongs elsewhere is bad input."""
+    """End with the ledger's message. A file or a key of another fleet or account is bad input."""
     codes = {
         Code.CORRUPT: DAMAGED,
         Code.WRONG_ACCOUNT: BAD_INPUT,

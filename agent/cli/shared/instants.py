@@ -1,4 +1,4 @@
-"""The one syntax of times on the command line: 2h (ago), 2026-11-20 (a UTC day) or 2026-11-20T08:00Z."""
+"""The syntax of times on the command line: 2h (ago), 2026-11-20 (a UTC day) or 2026-11-20T08:00Z."""
 
 from datetime import date, datetime, timedelta
 
@@ -6,7 +6,7 @@ from agent.cli.shared import exits
 
 
 def instant(option: str, text: str | None) -> datetime | None:
-    """Return an instant in UTC, or end with how to write one. A day is its midnight; None stays None."""
+    """Return an instant in UTC, or end with the syntax. A day means its midnight; None stays None."""
     if text is None:
         return None
     from agent.clock import SystemClock
@@ -19,7 +19,7 @@ def instant(option: str, text: str | None) -> datetime | None:
 
 
 def shown(text: str) -> str:
-    """Return an instant of a table, with its year where that is not this year."""
+    """Return an instant for a table, with its year if that is not this year."""
     from agent.clock import SystemClock
 
     at = datetime.fromisoformat(text)
@@ -27,13 +27,13 @@ def shown(text: str) -> str:
 
 
 def day(option: str, text: str | None) -> date | None:
-    """Return the UTC day of an instant, or end with how to write one."""
+    """Return the UTC day of an instant, or end with the syntax."""
     found = instant(option, text)
     return None if found is None else found.date()
 
 
 def ahead(option: str, text: str) -> timedelta:
-    """Return how long something holds: a duration, or until a time to come; or end with how to write it."""
+    """Return a duration, or the time until a future instant, or end with the syntax."""
     from agent.config import time_words
 
     span = time_words.duration(text)

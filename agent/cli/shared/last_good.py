@@ -1,4 +1,4 @@
-"""A configuration that is broken while its daemon runs on the last good one: the daemon still answers and obeys."""
+"""A broken configuration, while its daemon runs with the last good one. The daemon still answers and takes orders."""
 
 import asyncio
 import sys
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A file with mistakes, and the place of its daemon's socket as far as the file says."""
+    """A file with mistakes, and the paths of its daemon's ledger and socket as far as the file says."""
 
     file: Path
     place: "Place"
     mistakes: tuple[str, ...]
 
     def asked(self, route: str, query: daemon_socket.Query | None = None) -> Any:  # noqa: ANN401 - JSON
-        """Return the daemon's answer; without a daemon, end with the mistakes."""
+        """Return the daemon's answer. Without a daemon, end with the mistakes."""
         return self.told(asyncio.run(daemon_socket.get(self.place, route, query)))
 
     def told(self, answer: Any) -> Any:  # noqa: ANN401 - JSON
-        """Return a daemon's answer and say whose it is; without an answer, end with the mistakes."""
+        """Return a daemon's answer and print that its file is the last good one; without one, end with the mistakes."""
         if answer is None:
             self.end()
         sys.stderr.write(f"gpubid: {self.file} is broken; the daemon answers from its last good file\n")
@@ -42,7 +42,7 @@ class Broken:
 
 
 def read(path: Path) -> "tuple[Config, Mapping[str, Tuned]] | Broken":
-    """Return the configuration and the tuned strategies, or what is wrong with them."""
+    """Return the configuration and the tuned strategies, or the broken file with its mistakes."""
     from agent.config import market_place
     from agent.simulator import climate
 
@@ -53,9 +53,9 @@ def read(path: Path) -> "tuple[Config, Mapping[str, Tuned]] | Broken":
 
 
 def place(config: Path) -> "Config | Place":
-    """Return the path of the ledger: a mistake elsewhere in the file must not prevent a backup.
+    """Return the configuration, or of a broken file its paths. A mistake elsewhere must not prevent a backup.
 
-    Ends with every mistake where there is no ledger at the place that the broken file tells.
+    Ends with every mistake if the broken file's ledger does not exist.
     """
     found = read(config)
     if not isinstance(found, Broken):

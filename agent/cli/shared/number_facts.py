@@ -1,4 +1,4 @@
-"""What a person needs to know of a strategy's numbers: value, unit, range, what is shipped, and what a file changed."""
+"""Facts of a strategy's numbers for a person: value, unit, range, shipped value, and whether a file changed it."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,30 +19,30 @@ UNITS: Mapping[str, str] = {
 }
 """Units of numbers whose type does not say them."""
 MOST_SHARE = 10.0
-"""A fraction that may not be larger is a share of something; the comment of the shipped file says of what."""
+"""A fraction with a highest value of at most this is a share. The comment of the shipped file says of what."""
 
 
 @dataclass(frozen=True, slots=True)
 class NumberFacts:
-    """One number of a strategy as a person reads it."""
+    """One number of a strategy, for a person."""
 
     key: str
     value: Any
-    """As a file has it: durations such as "45m"."""
+    """The value as in a file: durations such as "45m"."""
     unit: str
     span: str
-    """The range, such as "0 to 4"; empty where the type bounds it."""
+    """The range, such as "0 to 4"; empty if only the type bounds the number."""
     shipped: Any
-    """The value that the strategy ships with."""
+    """The shipped value."""
 
     @property
     def is_changed(self) -> bool:
-        """Whether it differs from what is shipped."""
+        """Whether the value differs from the shipped one."""
         return bool(self.value != self.shipped)
 
     @property
     def line(self) -> str:
-        """The number as a line of TOML, with what is known of it as its comment."""
+        """The number as a line of TOML, with its other facts as the comment."""
         about = ", ".join(part for part in (self.unit, self.span) if part)
         default = f"CHANGED, the default is {problems.literal(self.shipped)}" if self.is_changed else "the default"
         return f"{self.key} = {problems.literal(self.value)}  # {about}; {default}"
@@ -59,7 +59,7 @@ def of(tuned: "Tuned") -> Iterator[NumberFacts]:
 
 
 def as_written(value: Any) -> Any:  # noqa: ANN401 - whatever a strategy reckons with
-    """Return a number as its file has it: durations such as "45m"."""
+    """Return a number as in its file: durations such as "45m"."""
     return problems.duration_text(value) if isinstance(value, timedelta) else value
 
 

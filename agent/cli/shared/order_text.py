@@ -1,4 +1,4 @@
-"""What an order would do and what it left, in lines: the same on a terminal's prompt and in `gpubid top`."""
+"""The expected effect and the result of an order, in lines, for the terminal's prompt and for `gpubid top`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -20,26 +20,26 @@ def leases(rows: Sequence[Row], in_doubt: int) -> Iterator[str]:
 
 
 def total(rows: Sequence[Row]) -> str:
-    """Return how many leases there are, and what they bill now and after the order."""
+    """Return the number of leases, and their dollars an hour now and after the order."""
     before = sum(row["dollars_per_hour"] for row in rows)
     after = sum(row["after_dollars_per_hour"] for row in rows)
     return f"{len(rows)} lease(s), ${before:.4f} an hour now, ${after:.4f} an hour after it"
 
 
 def named(preview: Row) -> tuple[str, ...]:
-    """Return the leases to which a person agrees, but for those whose release is under way."""
+    """Return the leases that a person agrees to end, without those whose release is under way."""
     from agent.act.orders import order_preview
 
     return order_preview.named(preview)
 
 
 def doubt(row: Row) -> str:
-    """Return a sentence about an order whose outcome is not known."""
+    """Return a sentence for an order whose outcome is not known."""
     return plain(f"{row['slot']}: {row['kind']} {row['intent']} is in doubt and may bill: `gpubid fleet` shows it")
 
 
 def doubts(orders: Sequence[Order], said: Row) -> list[str]:
-    """Return a sentence for each order in doubt that may bill on although these orders end their targets."""
+    """Return a sentence for each order in doubt that may still bill although these orders end their targets."""
     from agent.act.orders import operator_orders
 
     if orders[0].verb not in operator_orders.ENDING:
@@ -50,7 +50,7 @@ def doubts(orders: Sequence[Order], said: Row) -> list[str]:
 
 
 def _names(row: Row) -> tuple[str, ...]:
-    """Return the targets by which an order may mean what this row is about."""
+    """Return the targets with which an order may name this row."""
     market, host, slot = row["market"], row["host"], row["slot"]
     hosts = (f"host:{host}", f"host:{market}/{host}") if host else ()
     return slot, slot.rpartition("/")[0], row["lease"], f"market:{market}", *hosts

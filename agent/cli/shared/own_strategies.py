@@ -18,24 +18,27 @@ DirectoryOption = Annotated[
 ConfigOption = Annotated[
     Path | None,
     typer.Option(
-        "--config", "-c", metavar="FILE", help="The configuration whose [strategies] names that folder, if it is there."
+        "--config",
+        "-c",
+        metavar="FILE",
+        help="The configuration whose [strategies] names that folder, if the file exists.",
     ),
 ]
 NAMED = "write its path, such as strategies/bold.toml, or its stem with --directory DIR or --config FILE"
-"""How an own file is named."""
+"""The syntax for an own file."""
 IN_A_FOLDER = (
     "write the path of an own file, such as strategies/bold.toml, or name its folder in [strategies] directory"
 )
-"""How an own file is named to a verb that reads the configuration in any case."""
+"""The syntax for an own file in a verb that always reads the configuration."""
 
 
 def is_path(name: str) -> bool:
-    """Return whether a name is the path of a file and no stem."""
+    """Return whether a name is the path of a file, not a stem."""
     return name.endswith(".toml") or "/" in name
 
 
 def configuration(config: Path | None) -> Path:
-    """Return the configuration that a verb without a default of its own reads."""
+    """Return the configuration to read for a verb without its own default."""
     return config or Path(os.environ.get("GPUBID_CONFIG", session.DEFAULT_CONFIG))
 
 
@@ -51,9 +54,9 @@ def of_path(name: str) -> "Tuned":
 
 
 def known(config: Path | None, directory: Path | None) -> "Mapping[str, Tuned]":
-    """Return every strategy by name: the installed ones, and the files of the folder; or end with 2 and every mistake.
+    """Return every strategy by name, installed ones and files of the folder, or end with 2 and every mistake.
 
-    The folder is `directory`, or the one that the configuration names, where there is a configuration.
+    The folder is `directory`, or the one that the configuration names, if there is a configuration.
     """
     from agent import tuning
     from agent.config.problems import ConfigError
@@ -68,7 +71,7 @@ def known(config: Path | None, directory: Path | None) -> "Mapping[str, Tuned]":
 
 
 def find(name: str, config: Path | None, directory: Path | None) -> "Tuned":
-    """Return the strategy of a path or a name, or end with 2 and what there is."""
+    """Return the strategy of a path or a name, or end with 2 and the known strategies."""
     if is_path(name):
         return of_path(name)
     found = known(config, directory)

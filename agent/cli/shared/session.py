@@ -1,4 +1,4 @@
-"""Shared beginnings of verbs: configuration, strategies, keys, and a market, embedded if it is simulated."""
+"""Shared beginnings of verbs: configuration, strategies, keys, and markets, embedded if they are simulated."""
 
 import contextlib
 import dataclasses
@@ -35,13 +35,13 @@ SEED = 7
 WIDEST = 10_000
 """Width in characters of a table in which no column may break lines."""
 FOLDED_LEAST = 24
-"""Characters that a column which may break lines has at least; a narrower table is printed row by row."""
+"""The least characters of a column that may break lines. A narrower table is printed row by row."""
 REDACTOR = redaction.Redactor()
 STORE = systemd.STORE
 
 
 def shipped_folder() -> Path:
-    """Return the folder of agent.toml and deploy/: the checkout, else the environment of the installed program."""
+    """Return the folder of agent.toml and deploy/: the checkout, or the installed program's environment."""
     import agent
 
     checkout = Path(agent.__file__).parents[1]
@@ -104,10 +104,10 @@ def _check_query(text: str) -> None:
 def secret(settings: MarketSettings) -> str:
     """Return the key of a market: the simulator's own, or a credential by its name. Logs never show it from here on.
 
-    It is looked up for every request, so that a key may be replaced while the daemon runs.
+    It is read for every request, so that a key may be replaced while the daemon runs.
 
     Raises:
-        CredentialError: there is none that can be used.
+        CredentialError: no usable key is found.
     """
     if settings.is_simulated:
         return SIMULATED_KEY
@@ -120,7 +120,7 @@ def named(name: str) -> str:
     """Return a credential that a workload names. Logs never show it from here on.
 
     Raises:
-        CredentialError: there is none that can be used.
+        CredentialError: no usable credential is found.
     """
     key = systemd.credential(name, None, os.environ)
     REDACTOR.register(key)
@@ -155,7 +155,7 @@ def _named_while_running(name: str) -> str:
 
 
 def _secret_while_running(settings: MarketSettings) -> str:
-    """Return the key. A key that is missing since the start makes the market unreadable; it does not end the daemon."""
+    """Return the key. If it is missing after the start, the market is unreadable, but the daemon does not end."""
     from agent.markets import market_errors
     from agent.systemd import CredentialError
 
@@ -169,7 +169,7 @@ def _secret_while_running(settings: MarketSettings) -> str:
 async def outside(config: Config, *, keeps: bool = True) -> AsyncIterator["Outside"]:
     """Yield the outside world: the machine's clock, and a simulator for each simulated market.
 
-    What is asked of a simulated market is kept beside the ledger, unless this process only looks (`keeps`).
+    A simulated market is saved beside the ledger if `keeps`; a process that only reads does not save it.
 
     Raises:
         CredentialError: a market has no key that can be used.
@@ -193,12 +193,12 @@ async def outside(config: Config, *, keeps: bool = True) -> AsyncIterator["Outsi
 
 
 def outside_of_markets(config: Config) -> "contextlib.AbstractAsyncContextManager[Outside]":
-    """Yield the same for a verb that only ends leases: it needs the markets' keys, not the workloads' credentials.
+    """Yield the outside world for a verb that only ends leases. It needs the markets' keys, no workload's credentials.
 
     Raises:
         CredentialError: a market has no key that can be used.
     """
-    # An end makes no file: only a simulated market that is kept already is kept on.
+    # Ending leases creates no file: a simulated market is saved only if it already was.
     keeps = any(config.ledger.parent.glob(f"{config.ledger.name}*"))
     return outside(dataclasses.replace(config, workloads=()), keeps=keeps)
 
@@ -217,7 +217,7 @@ async def _embedded(climate_name: str, ledger: Path, *, keeps: bool) -> AsyncIte
 
 
 def may_write(file: Path) -> bool:
-    """Return whether we may write a file, or make it."""
+    """Return whether we may write a file, or whether it does not exist."""
     try:
         return not file.exists() or os.access(file, os.W_OK)
     except PermissionError:
@@ -225,7 +225,7 @@ def may_write(file: Path) -> bool:
 
 
 def is_missing(file: Path) -> bool:
-    """Return whether a file does not exist; one in a folder that we may not open counts as there."""
+    """Return whether a file does not exist. A file in a folder that we may not open counts as existing."""
     try:
         return not file.exists()
     except PermissionError:
@@ -233,14 +233,14 @@ def is_missing(file: Path) -> bool:
 
 
 def must_own(file: Path) -> None:
-    """End with a sentence if we may not write the ledger: an order without a daemon is written there."""
+    """End with a message if we may not write the ledger, because an order without a daemon is written there."""
     if not may_write(file):
         sentence = f"no daemon runs, and you may not write {file}; start the daemon, or run this as its user"
         exits.stop(exits.FAILED, [sentence])
 
 
 def may_read(file: Path) -> bool:
-    """Return whether we may read a file; a missing file counts as readable, and the caller finds it missing."""
+    """Return whether we may read a file. A missing file counts as readable, and the caller finds it missing."""
     try:
         return not file.exists() or os.access(file, os.R_OK)
     except PermissionError:
@@ -248,7 +248,7 @@ def may_read(file: Path) -> bool:
 
 
 def log_quietly() -> None:
-    """Log errors only: a verb prints its own messages."""
+    """Log only errors, because a verb prints its own messages."""
     from agent.clock import SystemClock
     from agent.telemetry import logging
 
@@ -256,7 +256,7 @@ def log_quietly() -> None:
 
 
 def print_json(value: Any) -> None:  # noqa: ANN401 - whatever a verb has to say
-    """Print one JSON document in ASCII: a market's text must not control the terminal, and escapes lose nothing."""
+    """Print one JSON document in ASCII. A market's text must not control the terminal, and escapes lose nothing."""
     sys.stdout.write(json.dumps(value, indent=2) + "\n")
 
 
@@ -267,7 +267,7 @@ def is_terminal(stream: TextIO | None = None) -> bool:
 
 @contextlib.contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """Show at a terminal that something goes on; show nothing elsewhere."""
+    """Show at a terminal that work is under way. Show nothing elsewhere."""
     from rich.console import Console
 
     if not is_terminal(sys.stderr):
@@ -289,7 +289,7 @@ def warn(line: str) -> None:
 
 
 def table(*names: str, folded: str = "") -> "Table":
-    """Return an empty table with these columns; only `folded` may break lines."""
+    """Return an empty table with these columns. Only the `folded` columns may break lines."""
     from rich.table import Table
 
     made = Table(box=None, pad_edge=False)
@@ -299,12 +299,12 @@ def table(*names: str, folded: str = "") -> "Table":
 
 
 def add(made: "Table", *cells: str) -> None:
-    """Add a row; its cells become plain text."""
+    """Add a row. Its cells become plain text."""
     made.add_row(*(plain(cell) for cell in cells))
 
 
 def show(made: "Table") -> None:
-    """Print a table; at a terminal too narrow for its figures, row by row, a line a column: no figure is cut."""
+    """Print a table. On a narrow terminal, print it row by row, one line for each column: no figure is cut."""
     from rich.console import Console
 
     console = Console(width=None if is_terminal() else 160, markup=False, highlight=False)
@@ -318,7 +318,7 @@ def show(made: "Table") -> None:
 
 
 def least_width(made: "Table") -> int:
-    """Return the characters that a table needs so that no figure is cut and no word of a folded column is broken."""
+    """Return the least width in characters at which no figure is cut and no word of a folded column is broken."""
     from rich.console import Console
     from rich.measure import Measurement
 
@@ -329,7 +329,7 @@ def least_width(made: "Table") -> int:
 
 
 def stacked(made: "Table") -> Iterator[str]:
-    """Yield a table row by row, a line a column, with an empty line after each row."""
+    """Yield a table row by row, with a line for each column and an empty line after each row."""
     names = [str(column.header) for column in made.columns]
     room = max(map(len, names), default=0)
     for row in zip(*(column.cells for column in made.columns), strict=True):

@@ -36,7 +36,7 @@ def changed(chosen: "Tuned", pairs: Sequence[str]) -> "Tuned":
 
 
 def _value(text: str) -> object:
-    """Return the TOML value of a text; other text is itself, so 45m needs no quotes."""
+    """Return the TOML value of a text. Other text is returned as it is, so 45m needs no quotes."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:

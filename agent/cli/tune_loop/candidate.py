@@ -1,4 +1,4 @@
-"""The candidate of a tuning loop: numbers that a search found, scored held out, drawn and written to a file."""
+"""The candidate of a tuning loop: the numbers of a search, with held-out scores, a chart and a file."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def search(loop: Loop, done: Mapping[str, Any]) -> dict[str, Any]:
-    """Search, score held out, and keep the tuned numbers beside the records; a stopped search goes on where it was."""
+    """Search, score held out, and keep the tuned numbers beside the records. A stopped search continues."""
     from agent.lab.tuning import number_search, tuned_file
     from agent.lab.tuning import study as studies
 
@@ -51,7 +51,7 @@ def _held_out(found: Mapping[str, Any]) -> str:
 
 
 def chart(loop: Loop, done: Mapping[str, Any]) -> dict[str, Any]:
-    """Draw the tuned numbers beside those before and the lab's baseline, as one HTML page."""
+    """Draw the tuned numbers beside the earlier ones and the lab's baseline, as one HTML page."""
     from agent.lab.page import html, plots, saved_table
 
     start, asked = loop_data.started(loop, done), loop_data.asked_of(loop, done)
@@ -60,7 +60,7 @@ def chart(loop: Loop, done: Mapping[str, Any]) -> dict[str, Any]:
     names = (own.name, start.strategy, problem.baseline)
     tables = running.compared(running.Contest(problem, names, start.strategy), loop.workers, asked["seed"])
     saved = [saved_table.table(each.document()) for each in tables]
-    note = f"{_held_out(done['search'])}. The tables are of all runs, those that the numbers were fitted on among them."
+    note = f"{_held_out(done['search'])}. The tables are of all runs, including the runs of the fit."
     drawn = [each for each in plots.of_saved(saved) if not isinstance(each, str)]
     page = loop.records.folder / "side-by-side.html"
     page.write_text(html.page(saved, drawn, [note]), "utf-8")
@@ -74,7 +74,7 @@ def chart(loop: Loop, done: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def write(loop: Loop, done: Mapping[str, Any]) -> dict[str, Any]:
-    """Write the own file, unless the numbers are no better on what they were not fitted on."""
+    """Write the own file, unless the numbers are no better on held-out data."""
     from agent.lab.tuning import tuned_file
 
     held = done["search"]["result"]["held_out"]
@@ -84,7 +84,7 @@ def write(loop: Loop, done: Mapping[str, Any]) -> dict[str, Any]:
         raise Refusal(
             f"nothing is written: held out, the tuned numbers are {how} ({held['tuned_mean_cost']:.4g} a run, "
             f"{held['shipped_mean_cost']:.4g} before; late {held['tuned_late']}, {held['shipped_late']} before); "
-            "search on other data with --again, or write them all the same with --force"
+            "search on other data with --again, or write them anyway with --force"
         )
     text = loop.candidate.read_text("utf-8")
     loop.file.parent.mkdir(parents=True, exist_ok=True)

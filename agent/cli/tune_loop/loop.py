@@ -1,4 +1,4 @@
-"""One tuning loop: what it was asked for, where its records are, and what it says."""
+"""One tuning loop: its request, its records and its messages."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,12 +12,12 @@ from agent.clock import SystemClock
 
 
 class Refusal(Exception):
-    """A step may not be done; the sentence says why and how to overrule it. Nothing was changed."""
+    """A step is refused. The message says why and how to overrule it. Nothing was changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """One loop: the strategy's name, where its records are, and what was asked for this time."""
+    """One loop: the strategy's name, the place of its records, and the options of this call."""
 
     name: str
     config: Path
@@ -47,7 +47,7 @@ class Loop:
         return self.records.folder / f"{self.name}.toml"
 
     def say(self, step: str, sentence: str) -> None:
-        """Print what a step did, and keep it."""
+        """Print the result of a step, and keep it."""
         self.said.append(f"{STEPS.index(step) + 1} {step}: {sentence}")
         if not self.is_quiet:
             session.say(self.said[-1])
@@ -69,7 +69,7 @@ def workloads_of(loop: Loop) -> list[str]:
 
 
 def workload_of(loop: Loop) -> str:
-    """Return the workload that was asked for, or the only one.
+    """Return the requested workload, or the only one.
 
     Raises:
         ValueError: it is not configured, or none is named and there are several.

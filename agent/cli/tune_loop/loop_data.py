@@ -1,4 +1,4 @@
-"""The data of a tuning loop: the problem that it searches on, the numbers it begins with, and what was asked."""
+"""The data of a tuning loop: the problem of the search, the numbers at its start, and the request."""
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
@@ -15,17 +15,17 @@ from agent.cli.tune_loop.records import plain
 DEFAULTS: Mapping[str, Any] = {
     "problem": "bids", "climates": "bidding_war", "seeds": "501-540", "hours": 8.0, "trials": 12, "folds": 1, "seed": 0,
 }  # fmt: skip
-"""A search that ends within minutes on two cores, on days that no shipped number was chosen on (`provenance`)."""
+"""Options of a search that ends within minutes on two cores, on days that chose no shipped number (`provenance`)."""
 BIDS, RECORDED = "bids", "recorded"
-"""The problems that run a workload of the configuration; `bids` needs none."""
+"""The problems that run a workload of the configuration. `bids` needs none."""
 KEYS: Mapping[str, str] = {"patient": "on_demand_share", "hedged": "on_demand_share"}
-"""The number that is searched unless others are named. On so few days more numbers are fitted to luck: four of them
+"""The number to search unless others are named. On so few days, a search of more numbers fits chance: four numbers
 cost 3.5 % more held out (seeds 1-10 of bidding_war, 8 h each, 15 trials)."""
 ALL_KEYS = "all"
 
 
 def data(loop: Loop, _: Mapping[str, Any]) -> dict[str, Any]:
-    """Build the problem and write down what it is, with everything that was asked."""
+    """Build the problem and record its description with the whole request."""
     asked = {**DEFAULTS, **loop.given}
     own = own_strategies.of_path(str(loop.file)) if loop.file.exists() else None
     if own is not None:
@@ -54,7 +54,7 @@ def data(loop: Loop, _: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fetched(loop: Loop) -> Path:
-    """Return a new copy of the configuration's ledger: a daemon writes to it, and forgets old searches."""
+    """Return a new copy of the configuration's ledger. The daemon writes to the original and deletes old searches."""
     to = (loop.records.folder / "ledger.sqlite").absolute()
     to.parent.mkdir(parents=True, exist_ok=True)
     to.unlink(missing_ok=True)
@@ -63,19 +63,19 @@ def _fetched(loop: Loop) -> Path:
 
 
 def asked_of(loop: Loop, done: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the loop was begun with; what is asked otherwise now is refused."""
+    """Return the request with which the loop began. Refuse a different request now."""
     asked: dict[str, Any] = done["data"]["asked"]
     other = {key: value for key, value in loop.given.items() if asked.get(key) != value}
     if loop.workload is not None and asked.get("workload", loop.workload) != loop.workload:
         other["workload"] = loop.workload
     if other:
         told = ", ".join(f"--{key} {asked.get(key)}" for key in sorted(other))
-        raise ValueError(f"{loop.records.folder} was begun with {told}; leave that out, or begin anew with --again")
+        raise ValueError(f"{loop.records.folder} was begun with {told}; leave that out, or begin again with --again")
     return asked
 
 
 def _options(loop: Loop, asked: Mapping[str, Any]) -> Options:
-    """Return what was asked in the words of the lab's verbs."""
+    """Return the request as options of the lab's verbs."""
     known = {each.name for each in fields(Options)}
     given = {key: value for key, value in asked.items() if key in known}
     given |= {key: Path(given[key]) for key in ("traces", "ledger") if key in given}
@@ -83,17 +83,17 @@ def _options(loop: Loop, asked: Mapping[str, Any]) -> Options:
 
 
 def started(loop: Loop, done: Mapping[str, Any]) -> search.Start:
-    """Return where the search starts: the numbers as they were when the loop began.
+    """Return the start of the search: the numbers as they were when the loop began.
 
     Raises:
-        ValueError: the data are others than those that the loop was begun with.
+        ValueError: the data have changed since the loop began.
     """
     asked = asked_of(loop, done)
     options = _options(loop, asked)
     built = search.tunable(asked["problem"], options)
     if plain(built.about()) != done["data"]["data"]:
         what = f"the workload {asked['workload']} has" if "workload" in asked else "the data have"
-        raise ValueError(f"{what} changed since {loop.records.folder} was begun; begin anew with --again")
+        raise ValueError(f"{what} changed since {loop.records.folder} was begun; begin again with --again")
     text = done["data"]["started_from"]
     if text is None:
         return search.started(built, asked["strategy"], None, options)

@@ -1,4 +1,4 @@
-"""The records of a tuning loop: one JSON file a step, with its data, seed and digest; a step that has one is done."""
+"""The records of a tuning loop: one JSON file for each step that is done, with its data, seed and digest."""
 
 import hashlib
 import json
@@ -24,7 +24,7 @@ class Records:
         return self.folder / f"{STEPS.index(step) + 1}-{step}.json"
 
     def read(self, step: str) -> dict[str, Any] | None:
-        """Return what a step wrote down; None while it is not done.
+        """Return the record of a step, or None while the step is not done.
 
         Raises:
             ValueError: the file is no record; the message says what to do.
@@ -41,7 +41,7 @@ class Records:
         return found
 
     def write(self, step: str, at: datetime, result: Mapping[str, Any]) -> dict[str, Any]:
-        """Write down the result of a step, whole or not at all; return it with its digest.
+        """Record the result of a step, whole or not at all. Return it with its digest.
 
         Raises:
             OSError: the folder cannot be written.
@@ -55,7 +55,7 @@ class Records:
         return made
 
     def put_aside(self, at: datetime) -> Path | None:
-        """Rename the folder, so that a loop may begin anew; return its new name, None where there is none.
+        """Rename the folder, so that a loop may begin again. Return its new name, or None if there is no folder.
 
         Raises:
             OSError: it cannot be renamed.
@@ -68,12 +68,12 @@ class Records:
 
 
 def plain(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a result as it is read back from JSON."""
+    """Return a result as JSON would give it back."""
     made: dict[str, Any] = json.loads(json.dumps(dict(result), default=str))
     return made
 
 
 def digest(record: Mapping[str, Any]) -> str:
-    """Return the digest of a record's result: what is equal at another time has the same."""
+    """Return the digest of a record's result. Equal results have equal digests."""
     told = {key: value for key, value in record.items() if key not in {"at", "digest"}}
     return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""A workload's `shadow` and `strategy` changed in the configuration; comments and everything else stay as they are."""
+"""Changes of a workload's `shadow` and `strategy` in the configuration. Comments and other keys stay as they are."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def put_in_shadow(config: Path, workload: str, name: str, directory: Path) -> list[Path]:
-    """Let a strategy decide beside the live one, on paper; return the files that were changed.
+    """Let a strategy decide on paper beside the live one. Return the changed files.
 
-    Where the configuration names no folder of own strategies, it names `directory` from now on.
+    A configuration without a folder of own strategies gets `directory`.
     """
 
     def into(table: Any) -> None:  # noqa: ANN401 - tomlkit's own
@@ -38,7 +38,7 @@ def put_in_shadow(config: Path, workload: str, name: str, directory: Path) -> li
 
 
 def promote(config: Path, workload: str, name: str) -> list[Path]:
-    """Let a strategy decide for a workload, and no longer beside it; return the files that were changed."""
+    """Let a strategy decide for a workload, and remove it from the shadow. Return the changed files."""
 
     def over(document: Any) -> None:  # noqa: ANN401 - tomlkit's own
         table = document["workloads"][workload]
@@ -53,14 +53,14 @@ def promote(config: Path, workload: str, name: str) -> list[Path]:
 
 
 def _file_of(config: Path, workload: str) -> Path:
-    """Return the file that holds the table of a workload: agent.toml or one that it includes."""
+    """Return the file that contains the table of a workload: agent.toml or an included file."""
     read = layers.read(config)
     holding = [part.file for part in (read, *read.parts) if ("workloads", workload) in part.lines.marks]
     return Path(holding[0]) if holding else config
 
 
 def _changed(config: Path, changes: "dict[Path, Callable[[Any], None]]") -> list[Path]:
-    """Change files, all or none: a configuration that would be broken stays as it was."""
+    """Change all files or none. A change that would break the configuration is undone."""
     import tomlkit
 
     from agent.lab.tuning import tuned_file

@@ -1,4 +1,4 @@
-"""The trial of a tuned strategy in a workload's shadow: it decides on paper beside the live one and spends nothing."""
+"""The trial of a tuned strategy in a workload's shadow: it decides on paper beside the live strategy, without spend."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -10,12 +10,12 @@ from agent.cli.tune_loop.loop import Loop, hours, now, workload_of, workloads_of
 
 
 def begin(loop: Loop, done: Mapping[str, Any]) -> dict[str, Any]:
-    """Put it in the shadow of a workload: it decides on paper beside the live strategy, and spends nothing."""
+    """Put the strategy in the shadow of a workload: it decides on paper beside the live one, and spends nothing."""
     if not loop.config.exists():
         raise ValueError(f"there is no {loop.config}; write one with `gpubid init`, and run this again")
     work = done["data"]["asked"].get("workload") or workload_of(loop)
     if work not in workloads_of(loop):
-        raise ValueError(f"{loop.config} has no workload {work} any more; begin anew with --again")
+        raise ValueError(f"{loop.config} has no workload {work} any more; begin again with --again")
     changed = shadow_edit.put_in_shadow(loop.config, work, loop.name, loop.directory)
     made = loop.records.write(
         "shadow", now(),
@@ -27,18 +27,18 @@ def begin(loop: Loop, done: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def day(loop: Loop, done: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Show how it did in the shadow; write it down once it has been there long enough."""
+    """Show the strategy's cost in the shadow. Record it once the strategy was there long enough."""
     before = loop.records.read("day")
     if before is not None and before["numbers"] != done["file"]["numbers"]:
         before = None
     work = done["shadow"]["workload"]
     row = _shadowed(loop, work)
     if row is None:
-        what = "take it up with `gpubid reload`, or start `gpubid run`; run this again after a day"
+        what = "load it with `gpubid reload`, or start `gpubid run`; run this again after a day"
         loop.say("day", f"{loop.name} has not decided yet; {what}")
         return before
     if row["digest"] != done["file"]["numbers"]:
-        what = "take these up with `gpubid reload`, and run this again after a day"
+        what = "load these with `gpubid reload`, and run this again after a day"
         loop.say("day", f"{loop.name} is in the shadow of {work} with other numbers, since {row['since'][:16]}; {what}")
         return None
     span = datetime.fromisoformat(row["seen_at"]) - datetime.fromisoformat(row["since"])
@@ -57,7 +57,7 @@ def day(loop: Loop, done: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _shadowed(loop: Loop, work: str) -> dict[str, Any] | None:
-    """Return the account of the strategy in the shadow of a workload; None while there is none."""
+    """Return the account of the strategy in a workload's shadow, or None while there is none."""
     from agent.cli.watch import shadow
     from agent.config.settings import Config
 
@@ -69,7 +69,7 @@ def _shadowed(loop: Loop, work: str) -> dict[str, Any] | None:
 
 
 def beside(row: Mapping[str, Any]) -> str:
-    """Return what it cost on paper, beside the live strategy of the same time."""
+    """Return the strategy's cost on paper, beside the cost of the live strategy in the same time."""
     sides = []
     for name, figures in (("on paper", row["paper"]), ("live", row["live"])):
         each = figures["dollars_per_useful_hour"]

@@ -1,4 +1,4 @@
-"""The steps of `gpubid tune`, in order: each reads what the ones before wrote down, and none is done twice."""
+"""The steps of `gpubid tune`, in order. Each reads the records of the steps before it. No step is done twice."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,10 +15,10 @@ WORK: tuple[tuple[str, Callable[..., dict[str, Any]]], ...] = (
 
 
 def run(loop: Loop, *, promotes: bool, begins_anew: bool) -> None:
-    """Do every step that is not done and can be.
+    """Do every step that is possible and not done yet.
 
     Raises:
-        ValueError: something cannot be done as asked; the message says what to do.
+        ValueError: the request cannot be carried out; the message says what to do.
         Refusal: a step is refused until it is overruled.
         OSError: a file cannot be written.
     """
@@ -26,10 +26,10 @@ def run(loop: Loop, *, promotes: bool, begins_anew: bool) -> None:
         raise ValueError(f"{loop.name!r} is no name for a strategy; write letters, digits, dots, dashes, underscores")
     if loop.name in tuning.installed():
         raise ValueError(
-            f"{loop.name} is a shipped strategy; name your own, and begin with it by --strategy {loop.name}"
+            f"{loop.name} is a shipped strategy; name your own, and begin from it with --strategy {loop.name}"
         )
     if begins_anew and (aside := loop.records.put_aside(now())) is not None:
-        loop.say("data", f"begins anew; the records so far are in {aside}")
+        loop.say("data", f"begins again; the records so far are in {aside}")
     done: dict[str, dict[str, Any]] = {}
     _step(loop, done, "data", loop_data.data)
     loop_data.asked_of(loop, done)

@@ -1,4 +1,4 @@
-"""`gpubid tune`: a strategy of your own from data to the live fleet, one step after the other, each written down."""
+"""`gpubid tune`: your own strategy from data to the live fleet, in steps that are each recorded."""
 
 import os
 from datetime import timedelta
@@ -20,29 +20,28 @@ def tune(  # noqa: PLR0913 - one parameter per option
     name: Annotated[str, typer.Argument(help="The name of your strategy: its file is NAME.toml in your folder.")],
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     strategy: Annotated[
-        str | None, typer.Option(help="The strategy to begin with; patient, or that of the file if it is there.")
+        str | None, typer.Option(help="Start from this strategy; else from your file, or from patient.")
     ] = None,
     workload: Annotated[
-        str | None,
-        typer.Option(help="The workload in whose shadow it runs.", autocompletion=completion.workloads),
+        str | None, typer.Option(help="Run it in this workload's shadow.", autocompletion=completion.workloads)
     ] = None,
     problem: Annotated[str | None, typer.Option(help="The lab's problem to search on; bids by default.")] = None,
-    traces: Annotated[Path | None, typer.Option(help="Traces of a problem that runs on them.")] = None,
+    traces: Annotated[Path | None, typer.Option(help="Traces, for a problem that runs on traces.")] = None,
     climates: Annotated[str | None, typer.Option(help="bids: climates, with commas; bidding_war by default.")] = None,
     seeds: Annotated[str | None, typer.Option(help=f"bids: days, one a seed; {_USED['seeds']} by default.")] = None,
-    hours: Annotated[float | None, typer.Option(min=0.01, max=1000, help="bids: length of a day; 8.")] = None,
+    hours: Annotated[float | None, typer.Option(min=0.01, max=1000, help="bids: length of a day; 8 h.")] = None,
     keys: Annotated[str | None, typer.Option(help='Numbers to search, with commas, or "all"; one by default.')] = None,
     trials: Annotated[int | None, typer.Option(min=1, help=f"Trials in a study; {_USED['trials']} by default.")] = None,
     folds: Annotated[int | None, typer.Option(min=1, max=20, help="Walk-forward splits; 1 by default.")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Of the search and of the bootstrap; 0 by default.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of search and bootstrap; 0 by default.")] = None,
     workers: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
     after: Annotated[float, typer.Option(min=0, help="Hours in the shadow before it may be promoted.")] = 24.0,
-    promotes: Annotated[bool, typer.Option("--promote", help="Let it decide for the workload now.")] = False,
-    is_forced: Annotated[bool, typer.Option("--force", help="Go on over a refusal.")] = False,
-    begins_anew: Annotated[bool, typer.Option("--again", help="Put the records aside and begin anew.")] = False,
+    promotes: Annotated[bool, typer.Option("--promote", help="Let the strategy decide for the workload now.")] = False,
+    is_forced: Annotated[bool, typer.Option("--force", help="Continue in spite of a refusal.")] = False,
+    begins_anew: Annotated[bool, typer.Option("--again", help="Rename the records and begin again.")] = False,
     as_json: session.JsonOption = False,
 ) -> None:
-    """Tune a strategy: search, score held out, chart, write, shadow, show its day, promote; again continues."""
+    """Tune a strategy: search, score held out, chart, write, shadow, show its day, promote. Run again to continue."""
     extra.need("optuna", "scipy", "tomlkit", "matplotlib")
     given = {
         "problem": problem, "strategy": strategy, "traces": str(traces.absolute()) if traces else None,
@@ -68,7 +67,7 @@ def tune(  # noqa: PLR0913 - one parameter per option
 
 
 def _go(loop: Loop, *, promotes: bool, begins_anew: bool) -> str | None:
-    """Do the steps and return why one is refused, if one is; end with what is wrong where it was asked for wrongly."""
+    """Do the steps. Return the refusal of a step, or None. End with the mistake if the request is wrong."""
     try:
         steps.run(loop, promotes=promotes, begins_anew=begins_anew)
     except ValueError as error:
@@ -81,7 +80,7 @@ def _go(loop: Loop, *, promotes: bool, begins_anew: bool) -> str | None:
 
 
 def _document(loop: Loop, refusal: str | None) -> dict[str, Any]:
-    """Return the loop as JSON: the records of its steps, what was said now, and why a step is refused."""
+    """Return the loop as JSON: the records of its steps, the messages of this call, and a refusal."""
     found = {step: loop.records.read(step) for step in records.STEPS}
     return {
         "name": loop.name,

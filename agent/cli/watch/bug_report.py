@@ -30,7 +30,7 @@ To = Annotated[Path, typer.Argument(help="The file to write; it must not exist."
 
 
 def bug_report(to: To = Path("gpubid-report.tar.gz"), config: session.ConfigOption = session.DEFAULT_CONFIG) -> None:
-    """Write an archive for a bug report: configuration, health, events, metrics and log, without keys and variables."""
+    """Write an archive for a bug report: configuration, health, events, metrics and log, without secrets."""
     if to.exists():
         exits.stop(exits.BAD_INPUT, [f"{to} exists; name a new file"])
     session.log_quietly()
@@ -48,7 +48,7 @@ def bug_report(to: To = Path("gpubid-report.tar.gz"), config: session.ConfigOpti
 
 
 def gathered(config: Path) -> Iterator[tuple[str, str]]:
-    """Yield the name and text of each part; an unavailable part says why."""
+    """Yield the name and text of each part. The text of an unavailable part is the reason."""
     yield "doctor.json", json.dumps(doctor.as_document(doctor.look(config)), indent=2)
     for number, file in enumerate(layers.files(config)):
         yield (f"included/{number}-{file.name}" if number else "agent.toml"), _configuration(file)
@@ -60,12 +60,12 @@ def gathered(config: Path) -> Iterator[tuple[str, str]]:
 
 
 def redacted(text: str) -> str:
-    """Return text without the program's secrets and without text that looks like one, line by line."""
+    """Return the text without the program's secrets and without words that look like secrets, line by line."""
     return "\n".join(session.REDACTOR.text(line, LONGEST_LINE) for line in text.splitlines()) + "\n"
 
 
 def _configuration(config: Path) -> str:
-    """Return the file without the values that may be secret; its shape stays."""
+    """Return the file without values that may be secret. Keys and tables stay."""
     try:
         lines = config.read_text("utf-8", "replace").splitlines()
     except OSError as error:

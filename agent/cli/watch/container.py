@@ -1,4 +1,4 @@
-"""`gpubid ssh` and `gpubid logs`: go to a slot's container, and read what it prints."""
+"""`gpubid ssh` and `gpubid logs`: log in to a slot's container, and read its output."""
 
 import asyncio
 import functools
@@ -53,7 +53,7 @@ def logs(
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     *,
     lines: Annotated[int, typer.Option("--lines", "-n", min=1, max=5000, help="How many lines to print.")] = 100,
-    is_followed: Annotated[bool, typer.Option("--follow", "-f", help="Go on printing new output.")] = False,
+    is_followed: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing new output.")] = False,
     as_json: session.JsonOption = False,
 ) -> None:
     """Print the last output of a slot's container."""
@@ -84,7 +84,7 @@ async def _logs(
         else:
             for line in probing.news(before, said["lines"]):
                 session.say(line)
-        # A pipe would show nothing until pages of output had come together.
+        # Without a flush, a pipe would show nothing until its buffer is full.
         sys.stdout.flush()
         if not is_followed:
             return
@@ -93,7 +93,7 @@ async def _logs(
 
 
 async def _read(config: "Config | last_good.Broken", slot: str, lines: int) -> dict[str, Any]:
-    """Ask the daemon, or the market itself when none runs."""
+    """Return the log from the daemon, or from the market if no daemon runs."""
     query = {"slot": slot, "lines": str(lines)}
     if isinstance(config, last_good.Broken):
         return dict(config.told(await daemon_socket.get(config.place, "/logs", query)))

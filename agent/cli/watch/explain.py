@@ -32,7 +32,7 @@ def explain(
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     as_json: session.JsonOption = False,
 ) -> None:
-    """Show why the next cycle would decide as it would, what was decided last, and what keeps one slot as it is."""
+    """Show the reasons of the next cycle's decisions, the last decisions, and the holds of one slot."""
     query = {"workload": workload} if workload else None
     read = last_good.read(config)
     shown = read.asked("/explain", query) if isinstance(read, last_good.Broken) else _shown(*read, workload, query)
@@ -51,7 +51,7 @@ def _shown(
 
     if workload is not None:
         ask.name_of(settings, workload)
-    # A person who may not read the ledger, or has not every key, gets the daemon's last cycle.
+    # A person who may not read the ledger or lacks a key gets the daemon's last cycle.
     told = ask.daemon(settings, "/explain", query, first=not session.has_keys(settings))
     if told is not None:
         return dict(told)
@@ -77,7 +77,7 @@ def _print(shown: dict[str, Any]) -> None:
 
 
 def _print_slot(shown: dict[str, Any]) -> None:
-    """Print one slot: its lease, its last decision, what keeps it as it is, and then the reasons of the next cycle."""
+    """Print one slot: its lease, its last decision, its holds, and then the reasons of the next cycle."""
     for row in shown["slots"]:
         session.say(_standing(row))
         for made in shown["last"]:
@@ -131,7 +131,7 @@ def _print_now(one: dict[str, Any]) -> None:
     for refused in one["refused"][:MOST_REFUSED]:
         session.say(f"  refused {refused['code']}: host {refused['host']} {refused['sentence']}")
     if len(one["refused"]) > MOST_REFUSED:
-        session.say(f"  {len(one['refused']) - MOST_REFUSED} more refused; --json names them all")
+        session.say(f"  {len(one['refused']) - MOST_REFUSED} more refused; --json shows them all")
 
 
 def _print_checkpoints(one: dict[str, Any]) -> None:
@@ -146,14 +146,14 @@ def _print_checkpoints(one: dict[str, Any]) -> None:
     for row in one["speeds"]:
         share = f"{row['share_of_dlperf']:.0%}"
         session.say(
-            f"  measured by guards: host {row['host']} counts for {share} of the DLPerf that its market promises"
+            f"  measured by guards: host {row['host']} counts as {share} of the DLPerf that its market promises"
         )
     for sentence in one["notice"]:
         session.say(f"  {sentence}")
 
 
 def _measured(row: dict[str, Any]) -> str:
-    """Return one measured figure with its observations, and whether it is used in place of the file's."""
+    """Return one measured figure with its observations, and whether it replaces the file's figure."""
     figure = f"{row['median'] / 1e9:.2f} GB" if row["unit"] == "B" else f"{row['median']:.1f} s"
     name = {"took_seconds": "checkpoint", "upload_seconds": "upload", "restore_seconds": "restore"}.get(row["figure"])
     used = ", used" if row["is_used"] else ""
@@ -161,7 +161,7 @@ def _measured(row: dict[str, Any]) -> str:
 
 
 def _why_not(found: dict[str, Any]) -> str:
-    """Return what each requirement leaves of a sample, its age, and which requirement to drop."""
+    """Return how many offers of a sample meet each requirement, the sample's age, and which requirement to drop."""
     told = f"asked {_age(found['age_seconds'])} ago, a sample: {found['sentence']}"
     if found["loosen_key"] is None or found["fits"]:
         return told
@@ -184,7 +184,7 @@ def _named(term: dict[str, Any]) -> str:
 
 
 def _options(options: list[dict[str, Any]]) -> "Table":
-    """Return the weighed ways side by side, each with its dollars and terms."""
+    """Return the compared options side by side, each with its dollars and terms."""
     table = session.table("term", *(option["name"] for option in options))
     session.add(table, "dollars", *(f"${option['dollars']:.4f}" for option in options))
     terms = [{_named(term): term["figure"] for term in way["terms"]} for way in options]
@@ -199,7 +199,7 @@ def _candidates(rows: list[dict[str, Any]]) -> "Table":
     session.add(table, "tenure", *(row["tenure"] for row in rows))
     session.add(table, "price", *(f"${row['dollars_per_hour']:.4f}/h" for row in rows))
     session.add(table, "reliability", *(f"{row['reliability']:.4f}" for row in rows))
-    # A term may be of some candidates only, as a measured speed is.
+    # Only some candidates may have a term, such as a measured speed.
     terms = [{f"{term['name']} ({term['unit']})": term["figure"] for term in row["terms"]} for row in rows]
     for name in dict.fromkeys(name for row in terms for name in row):
         session.add(table, name, *(f"{row[name]:.4f}" if name in row else "" for row in terms))

@@ -22,7 +22,9 @@ class Form(StrEnum):
 
 
 def export(
-    to: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write into; it is made if it is not there.")],
+    to: Annotated[
+        Path, typer.Option(metavar="DIR", help="The folder to write into; it is created if it does not exist.")
+    ],
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     form: Annotated[Form, typer.Option("--format", help="The form of the files.")] = Form.CSV,
     table: Annotated[
@@ -30,7 +32,7 @@ def export(
     ] = None,
     as_json: session.JsonOption = False,
 ) -> None:
-    """Write tables of the ledger to files, all as of one instant; nothing is overwritten, and a daemon may run."""
+    """Write tables of the ledger to files, all as of one instant. No file is overwritten, and a daemon may run."""
     names = _names(table or ())
     suffix, opener = _opener(form)
     place = last_good.place(config)
@@ -58,7 +60,7 @@ def _make(folder: Path) -> None:
 
 
 def _in_the_way(files: Sequence[Path]) -> str:
-    """Return what to do about files that are there already."""
+    """Return the message for files that already exist."""
     first, *others = files
     if not others:
         return f"{first} exists; name another folder, or remove it"
@@ -67,7 +69,7 @@ def _in_the_way(files: Sequence[Path]) -> str:
 
 
 def _names(asked: "list[str] | tuple[()]") -> list[str]:
-    """Return the tables that are asked for, each once, or end with 2 at one that there is not."""
+    """Return the requested tables, each once, or end with 2 if one does not exist."""
     from agent.config import problems
     from agent.ledger.file import table_export
 
@@ -88,6 +90,6 @@ def _opener(form: Form) -> "tuple[str, Opener]":
     try:
         from agent.ledger.file import parquet_file
     except ImportError:
-        sentence = "Parquet needs PyArrow; install it with pip install 'gpubid[parquet]', or take --format csv"
+        sentence = "Parquet needs PyArrow; install it with pip install 'gpubid[parquet]', or use --format csv"
         exits.stop(exits.BAD_INPUT, [sentence])
     return parquet_file.ParquetSink.suffix, parquet_file.ParquetSink

@@ -1,4 +1,4 @@
-"""The client of the feed: receives what a daemon pushes through its socket, gives orders, and outwaits a restart."""
+"""The client of the feed: reads a daemon's messages from its socket, gives orders, and waits during a restart."""
 
 import asyncio
 import json
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from agent.config.settings import Config
 
 SILENCE_SECONDS = 25.0
-"""A stream says something every ten seconds: after this silence the daemon is gone."""
+"""A stream sends something every ten seconds. After this silence the daemon counts as gone."""
 RETRY_SECONDS = 2.0
 GONE = "the daemon does not answer: `gpubid run` starts it"
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message: event `fleet` with a document, `beat` with its instants, or `gone` where no daemon answers."""
+    """One message: event `fleet` with a document, `beat` with its instants, or `gone` if no daemon answers."""
 
     event: str
     body: Mapping[str, Any] = field(default_factory=dict)
@@ -35,11 +35,11 @@ class FeedClient:
     """Reads the feed of the daemon at one socket."""
 
     def __init__(self, socket: Path) -> None:
-        """Connect to `socket` when something is asked."""
+        """Connect to `socket` at the first request."""
         self._socket = socket
 
     async def messages(self) -> AsyncGenerator[Message, None]:
-        """Yield the fleet now and after each change, without end; `gone` once for each time that the daemon ends.
+        """Yield the fleet now and after each change, without end. Yield `gone` once each time that the daemon ends.
 
         Raises:
             Refused: the socket may not be opened, or the daemon ended the stream for another one.
@@ -55,7 +55,7 @@ class FeedClient:
                         raise Refused(str(message.body["sentence"]))
                     yield message
             except (OSError, TimeoutError, ValueError, aiohttp.ClientError) as error:
-                # Refused, ended or silent: it is gone until it answers again.
+                # Refused, ended or silent: the daemon is gone until it answers again.
                 self._must_be_allowed(error)
             if not is_gone:
                 is_gone = True
@@ -66,15 +66,15 @@ class FeedClient:
         """Return the leases that an order would concern, with dollars an hour now and after it.
 
         Raises:
-            Refused: it fits nothing, or no daemon answers.
+            Refused: the order matches nothing, or no daemon answers.
         """
         return await self._asked("GET", "/preview", params=daemon_socket.query(order))
 
     async def give(self, order: Order) -> Mapping[str, Any]:
-        """Give an order; return what was done.
+        """Give an order and return its result.
 
         Raises:
-            Refused: it fits nothing, may not be given, or no daemon answers; then it may have been taken.
+            Refused: the order matches nothing or may not be given. Or no daemon answers: it may have taken the order.
         """
         return await self._asked("POST", "/say", json=daemon_socket.body(order))
 
@@ -114,7 +114,7 @@ class FeedClient:
 
 
 def of(place: "Config | Place") -> FeedClient:
-    """Return the client of the daemon of a configuration."""
+    """Return the client for the daemon of a configuration."""
     from agent.web import operator_socket
 
     return FeedClient(operator_socket.path_of(place.ledger, place.runtime))

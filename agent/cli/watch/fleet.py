@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 MOST_YEARS = 5
 """A cooldown longer than this has no end of its own."""
 HOLDS = frozenset({*Word, TargetKind.FLEET})
-"""The scopes of holds; every other scope is a cooldown's."""
+"""The scopes of holds. Every other scope is a cooldown's."""
 
 
 def fleet(
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     watch: Annotated[
-        bool, typer.Option("--watch", "-w", help="Print it again after each change; with --json a line a change.")
+        bool,
+        typer.Option("--watch", "-w", help="Print again after each change; with --json, one line for each change."),
     ] = False,
     as_json: session.JsonOption = False,
 ) -> None:
@@ -45,8 +46,8 @@ def fleet(
 
 
 def shown(file: Path) -> dict[str, Any]:
-    """Return the fleet's document, or end with a sentence."""
-    # The daemon knows more than its ledger: the right time, and what prevents it from paying.
+    """Return the fleet's document, or end with a message."""
+    # The daemon knows more than its ledger: the right time, and the reasons why it may not pay.
     return dict(ask.ask(file, "/fleet", _shown, first=True))
 
 
@@ -62,7 +63,7 @@ async def _shown(config: "Config", reader: "Reader") -> dict[str, Any]:
 
 
 async def last_notices(reader: "Reader", known: "Recollection", now: "datetime") -> "list[Notice]":
-    """Return the notices about the whole that the ledger alone can tell, without a daemon."""
+    """Return the notices about the whole fleet that the ledger alone shows, without a daemon."""
     from agent.act import bill_check
     from agent.decide.operators import bill_drift, oversight
 
@@ -74,7 +75,7 @@ async def last_notices(reader: "Reader", known: "Recollection", now: "datetime")
 
 
 async def _without_daemon(reader: "Reader", known: "Recollection") -> "list[Notice]":
-    """Return that no daemon runs, and why the last one ended if that is its last event."""
+    """Return the notice that no daemon runs, and the reason if the last daemon refused to run."""
     from agent.decide.operators.notices import Notice
 
     bills = "; open leases go on billing" if known.leases else ""
@@ -118,7 +119,7 @@ def _in_order(shown: dict[str, Any]) -> "Iterator[dict[str, Any]]":
 
 
 def _sentences(shown: dict[str, Any]) -> "Iterator[str]":
-    """Yield the notes below the table: first about the whole, then slot by slot, then cooldowns."""
+    """Yield the notes below the table: first about the whole fleet, then slot by slot, then cooldowns."""
     yield from (f"{row['about']}: {row['sentence']}" for row in shown["notices"])
     yield from (f"{row['slot']}: {row['why']}" for row in shown["slots"] if row["why"])
     yield from (f"in doubt: {row['kind']} {row['intent']} for {row['slot']}" for row in shown["in_doubt"])

@@ -1,4 +1,4 @@
-"""`gpubid fleet --watch`: the table again after each change of the feed, or one line of JSON a change."""
+"""`gpubid fleet --watch`: the table again after each change of the feed, or one line of JSON for each change."""
 
 import contextlib
 import json
@@ -13,7 +13,7 @@ from agent.cli.watch import feed_client
 
 
 def watch(file: Path, *, as_json: bool) -> None:
-    """Print the fleet after each change until it is interrupted; without a daemon, end with a sentence."""
+    """Print the fleet after each change until it is interrupted. Without a daemon, end with a message."""
     import asyncio
 
     read = last_good.read(file)

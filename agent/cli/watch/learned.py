@@ -1,4 +1,4 @@
-"""`gpubid strategy learned` and `reset`: show and forget what gpubid learned about pools, hosts and rivals."""
+"""`gpubid strategy learned` and `reset`: show and delete what gpubid learned about pools, hosts and rivals."""
 
 import json
 from datetime import datetime
@@ -48,7 +48,7 @@ def reset(
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     as_json: session.JsonOption = False,
 ) -> None:
-    """Forget what was learned about a pool, about a market and its hosts, or all; an event records who did it."""
+    """Forget what was learned about a pool, about a market and its hosts, or all. An event records who did it."""
     if market is not None and pool is not None:
         exits.stop(exits.BAD_INPUT, ["name --market or --pool, not both"])
     target = f"pool:{pool}" if pool is not None else f"market:{market}" if market is not None else "all"

@@ -1,4 +1,4 @@
-"""`gpubid ledger`: events, prices, backup, verify; all of them only read, also while the daemon runs."""
+"""`gpubid ledger`: events, prices, backup, restore, verify. All but restore only read, also while the daemon runs."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Since = Annotated[
-    str | None, typer.Option(metavar="TIME", help="Begin there: 2h (ago), 2026-11-20 or 2026-11-20T08:00Z.")
+    str | None, typer.Option(metavar="TIME", help="Begin at this time: 2h (ago), 2026-11-20 or 2026-11-20T08:00Z.")
 ]
 Limit = Annotated[int, typer.Option(min=1, max=100_000, help="At most this many rows, newest first.")]
 
@@ -77,7 +77,7 @@ def prices(
     limit: Limit = 100,
     as_json: session.JsonOption = False,
 ) -> None:
-    """Show asks and floors as they changed."""
+    """Show changes of asks and floors."""
     from agent.domain import money
     from agent.domain.market import gpu as gpus
     from agent.web.reading import views
@@ -103,7 +103,7 @@ def prices(
 
 
 def _refuse_unknown(file: Path, workload: str | None, kinds: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
-    """End where a filter names a kind or a workload that neither gpubid knows nor any event has."""
+    """End if a filter names a kind or a workload that neither gpubid nor any event knows."""
     from agent.config import problems
     from agent.domain.record.event_kind import EventKind
 
@@ -134,7 +134,7 @@ def _shown(
 
 @app.command()
 def backup(
-    to: Annotated[Path, typer.Argument(help="The file to write, which must not exist, or a folder to write one into.")],
+    to: Annotated[Path, typer.Argument(help="A file that does not exist yet, or a folder for a new file.")],
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     keep: Annotated[
         int, typer.Option(min=0, max=10_000, help="In a folder, keep this many copies, the newest ones; 0 keeps all.")
@@ -174,7 +174,7 @@ def restore(
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     replace: Annotated[bool, typer.Option("--replace", help="Rename an existing ledger; it is kept.")] = False,
 ) -> None:
-    """Put a backup in the ledger's place while no daemon runs; the next start asks the market for what is newer."""
+    """Put a backup in the ledger's place while no daemon runs. The next start asks the market for newer facts."""
     from agent.clock import SystemClock
     from agent.ledger.file import restore as restoring
     from agent.ledger.ledger_errors import LedgerError
@@ -195,7 +195,7 @@ def restore(
 
 @app.command()
 def verify(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False) -> None:
-    """Check the file, its references and its sums; exit 3 if it is damaged, 1 if sums contradict each other."""
+    """Check the file, its references and its sums. Exit 3 if it is damaged, 1 if sums contradict each other."""
     from agent.ledger.file import ledger_check as verifying
     from agent.ledger.ledger_errors import LedgerError
     from agent.web.reading import views

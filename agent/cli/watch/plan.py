@@ -1,4 +1,4 @@
-"""`gpubid plan`: what the next cycle would do."""
+"""`gpubid plan`: the decisions of the next cycle."""
 
 from agent.cli.shared import ask, last_good, session
 
@@ -13,7 +13,7 @@ def plan(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session
     if isinstance(read, last_good.Broken):
         shown = read.asked("/plan")
     else:
-        # A person who may not read the ledger, or has not every key, gets the decisions of the daemon's last cycle.
+        # A person who may not read the ledger or lacks a key gets the decisions of the daemon's last cycle.
         shown = ask.daemon(read[0], "/plan", first=not session.has_keys(read[0]))
         shown = shown if shown is not None else views.plan(preview(*read))
     if as_json:

@@ -1,4 +1,4 @@
-"""One dry cycle on a copy of the ledger: what would be done now. It writes nothing and takes no lock."""
+"""One dry cycle on a copy of the ledger. It shows the next decisions, writes nothing and takes no lock."""
 
 import asyncio
 import tempfile
@@ -17,7 +17,7 @@ from agent.systemd import CredentialError
 
 
 def preview(config: Config, tuned: Mapping[str, Tuned]) -> Pass:
-    """Return what a cycle would see and decide, or end with a sentence."""
+    """Return the fleet and the decisions of a cycle, or end with a message."""
     session.log_quietly()
     try:
         with session.waiting("asking the market"):

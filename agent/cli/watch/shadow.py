@@ -1,4 +1,4 @@
-"""`gpubid shadow`: what strategies that spend nothing would have done and cost beside the live ones."""
+"""`gpubid shadow`: the decisions and costs on paper of strategies that spend nothing, beside the live ones."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,7 +21,7 @@ def shadow(
     config: session.ConfigOption = session.DEFAULT_CONFIG,
     as_json: session.JsonOption = False,
 ) -> None:
-    """Show each shadow strategy, on paper, beside what the live strategy did in the same time."""
+    """Show each shadow strategy on paper beside the live strategy in the same time."""
     found = told(config, workload)
     if as_json:
         session.print_json(found)
@@ -30,7 +30,7 @@ def shadow(
 
 
 def told(config: Path, workload: str | None) -> Any:  # noqa: ANN401 - JSON
-    """Return every shadow, or those of one workload, from the daemon or the ledger; or end with a sentence."""
+    """Return every shadow, or those of one workload, from the daemon or the ledger; or end with a message."""
     name = workload.partition("/")[0] if workload else None
     query = {"workload": name} if name else None
     return ask.ask(config, "/shadow", lambda _, reader: _told(reader, name), query, workload=workload)

@@ -1,4 +1,4 @@
-"""`gpubid spend` and `gpubid savings`: what it cost, what was wasted, and what it would have cost elsewhere."""
+"""`gpubid spend` and `gpubid savings`: the cost, its wasted part, and the cost of the same hours elsewhere."""
 
 import csv
 import sys
@@ -29,7 +29,7 @@ class By(StrEnum):
     CAUSE = "cause"
 
 
-ByOption = Annotated[By, typer.Option("--by", help="What one row is.")]
+ByOption = Annotated[By, typer.Option("--by", help="The grouping of the rows.")]
 Since = Annotated[str | None, typer.Option(metavar="TIME", help="Begin at this UTC day: 2026-11-20, or 30d (ago).")]
 Until = Annotated[str | None, typer.Option(metavar="TIME", help="End before this UTC day.")]
 CsvOption = Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")]
@@ -43,7 +43,7 @@ def spend(
     as_json: session.JsonOption = False,
     as_csv: CsvOption = False,
 ) -> None:
-    """Show what was spent, on what, and how much of it was wasted, up to the last metering."""
+    """Show spend, its purpose and its wasted part, up to the last metering."""
     report = _reported(config, "/spend", _query(by, since, until))
     if as_json:
         session.print_json(report)
@@ -71,7 +71,7 @@ def savings(
 
 
 def _query(by: By, since: str | None, until: str | None) -> dict[str, str]:
-    """Return the query in the shape that the daemon takes; a wrong day ends here."""
+    """Return the query as the daemon takes it, or end if a day is wrong."""
     days = {name: instants.day(f"--{name}", text) for name, text in (("since", since), ("until", until))}
     return {"by": by.value} | {name: day.isoformat() for name, day in days.items() if day is not None}
 
@@ -92,7 +92,7 @@ async def _read(reader: "Reader", route: str, query: Mapping[str, str]) -> Mappi
 
 
 def _print(report: Mapping[str, Any], *, as_csv: bool) -> None:
-    """Print the rows and their total, as values or as a table with its sentences below."""
+    """Print the rows and their total, as CSV or as a table with its notes below."""
     rows = [*report["rows"], {"key": "all", **report["total"]}]
     if as_csv:
         writer = csv.DictWriter(sys.stdout, list(rows[0]), lineterminator="\n")

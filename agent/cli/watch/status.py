@@ -1,4 +1,4 @@
-"""`gpubid status`: one screen: is it well, what runs, what it costs against the caps."""
+"""`gpubid status`: one screen with problems, running slots and spend against the caps."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ WINDOWS = {"per_hour": "an hour", "per_day": "today", "per_month": "this month",
 
 
 def status(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False) -> None:
-    """Show whether all is well, what runs and what it costs against the caps. Exit code 1 if something is wrong."""
+    """Show problems, running slots and spend against the caps. Exit code 1 if something is wrong."""
     found = shown(config)
     if as_json:
         session.print_json(found)
@@ -26,12 +26,12 @@ def status(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: sessi
 
 
 def shown(file: Path) -> dict[str, Any]:
-    """Return the state of the whole, or end with a sentence."""
+    """Return the state of the whole fleet, or end with a message."""
     return dict(ask.ask(file, "/status", _shown, first=True))
 
 
 async def _shown(config: "Config", reader: "Reader") -> dict[str, Any]:
-    """Return the ledger's last state, where no daemon answers."""
+    """Return the last state in the ledger, for the case that no daemon answers."""
     from agent.cli.watch import fleet
     from agent.clock import SystemClock
     from agent.web.reading import status_json

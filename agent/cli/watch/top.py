@@ -1,4 +1,4 @@
-"""`gpubid top`: the feed on a whole terminal, and keys for orders."""
+"""`gpubid top`: the feed on the whole terminal, and keys for orders."""
 
 import os
 
@@ -16,7 +16,7 @@ def top(config: session.ConfigOption = session.DEFAULT_CONFIG) -> None:
     place = read.place if isinstance(read, last_good.Broken) else read[0]
     if not session.is_terminal():
         exits.stop(exits.BAD_INPUT, ["this is no terminal: use `gpubid fleet --watch`"])
-    # Textual would load a developer's console and slow animations over ssh.
+    # Without this, Textual shows animations, which are slow over ssh.
     os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
     shown = Top(feed_client.of(place))
     shown.run()

@@ -1,6 +1,6 @@
 """The screen of `gpubid top`: alerts and age first, then money, slots, the selected slot, events, keys.
 
-1. What a market wrote is shown as plain text: no markup, no control characters.
+1. Text from a market is shown as plain text: no markup, no control characters.
 2. An order is given only after its leases and dollars were shown and `y` was pressed.
 """
 
@@ -33,7 +33,7 @@ WAITING = "waiting for the daemon"
 
 
 class Confirm(ModalScreen[bool]):
-    """Asks about one order; `y` gives it, anything else does not."""
+    """Asks about one order. `y` gives it; any other key does not."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "yes", "yes"),
@@ -88,7 +88,7 @@ class Top(App[None]):
     ]
 
     def __init__(self, feed: FeedClient) -> None:
-        """Show what `feed` pushes."""
+        """Show the messages of `feed`."""
         super().__init__()
         self.trouble = ""
         self._feed = feed
@@ -109,7 +109,7 @@ class Top(App[None]):
         yield Footer(compact=True)
 
     def on_mount(self) -> None:
-        """Begin to listen; a terminal that closes or a SIGTERM ends like `q`."""
+        """Begin to listen. A closed terminal and SIGTERM end the program like `q`."""
         loop = asyncio.get_running_loop()
         for number in STOPS:
             with contextlib.suppress(RuntimeError, ValueError):
@@ -137,7 +137,7 @@ class Top(App[None]):
             self.exit()
 
     def _put(self, name: str, text: str) -> None:
-        # At the end the widgets go before the timer does.
+        # At the end the widgets are removed before the timer.
         for screen in self.screen_stack[:1]:
             for place in screen.query(f"#{name}").results(Static):
                 place.update(Text(text))
@@ -159,7 +159,7 @@ class Top(App[None]):
         self._show_detail()
 
     def _show_slots(self) -> None:
-        """Write the table anew, and keep the selected row."""
+        """Fill the table again, and keep the selected row."""
         table = self.screen_stack[0].query_one("#slots", DataTable)
         row = table.cursor_row
         columns, rows = top_text.table(self._fleet, self.size.width)
@@ -181,7 +181,7 @@ class Top(App[None]):
         self._put("detail", top_text.detail(slot) if slot else "")
 
     def on_data_table_row_highlighted(self) -> None:
-        """Show the row that the cursor is on."""
+        """Show the row at the cursor."""
         self._show_detail()
 
     def _selected(self) -> Mapping[str, Any] | None:
@@ -190,7 +190,7 @@ class Top(App[None]):
         return slots[row] if 0 <= row < len(slots) else None
 
     def action_order(self, verb: str) -> None:
-        """Ask about an order for the selected slot, or for its lease where it fills none."""
+        """Ask about an order for the selected slot, or for the selected lease if it has no slot."""
         slot = self._selected()
         if slot is not None:
             self._ask(Order(verb, slot["slot"] if slot["is_configured"] else slot["lease"]))
@@ -204,11 +204,11 @@ class Top(App[None]):
         self._ask(Order("resume", str(EVERYTHING)))
 
     def _ask(self, order: Order, why: str = "") -> None:
-        """Ask about an order; a question that is not on the screen yet gives way to the newer one."""
+        """Ask about an order. A newer question replaces one that is not on the screen yet."""
         self.run_worker(self._order(order, why), exclusive=True, group="question", exit_on_error=False)
 
     async def _order(self, order: Order, why: str) -> None:
-        """Show what an order would do, and give it if a person agrees. `why` it is asked again comes first."""
+        """Show the effect of an order, and give it if a person agrees. `why` it is asked again is shown first."""
         try:
             preview = await self._feed.preview(order)
         except Refused as error:
@@ -224,7 +224,7 @@ class Top(App[None]):
         self.run_worker(self._give(agreed), group="answer", exit_on_error=False)
 
     async def _give(self, order: Order) -> None:
-        """Give an order and show what was done; ask again where other leases are concerned by now."""
+        """Give an order and show its result. Ask again if it would by now concern other leases."""
         try:
             said = await self._feed.give(order)
         except Refused as error:
@@ -235,13 +235,13 @@ class Top(App[None]):
         self._say(_done(said, order))
 
     def _say(self, line: str) -> None:
-        """Show a line, with the one before it below: the answer to another order may have come a moment ago."""
+        """Show a line above the one before it, because the answer to another order may be a moment old."""
         self._lines.appendleft(plain(line))
         self._put("said", "\n".join(self._lines))
 
 
 def _done(said: Mapping[str, Any], order: Order) -> str:
-    """Return what an order came to, and what it leaves in doubt."""
+    """Return the result of an order, and the doubts that it leaves."""
     states = ", ".join(f"{row['slot']} {row['kind']} {row['state']}" for row in said["done"])
     doubts = "; ".join(order_text.doubts([order], said))
     return ": ".join(part for part in (said["said"], states, doubts) if part)

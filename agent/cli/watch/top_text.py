@@ -1,4 +1,4 @@
-"""The lines of `gpubid top`, from a document of the feed. Nothing is computed: figures are put into words."""
+"""The lines of `gpubid top`, from a document of the feed. Nothing is computed; figures become text."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -15,13 +15,13 @@ TREND = 8
 MOST_ALERTS = 3
 COLUMNS = ("slot", "state", "host", "$/h", "bid", "floor", "useful", "next")
 DROPPED = ("useful", "floor", "bid", "next", "host")
-"""Columns in the order in which a narrow terminal does without them; the selected slot shows them all the same."""
+"""Columns in the order in which a narrow terminal drops them. The selected slot shows all of them."""
 NEXT = 13
-"""Characters of the next decision that are shown at least; it alone may be cut, and is whole at the selected slot."""
+"""The least characters of the next decision. Only this column may be cut; the selected slot shows it whole."""
 
 
 def head(fleet: Mapping[str, Any], silent_seconds: float, *, is_gone: bool) -> str:
-    """Return the first line: whether the figures are of now, and how many slots run."""
+    """Return the first line: whether the figures are current, and how many slots run."""
     of = f"figures of {fleet['as_of'][:19]}Z"
     if is_gone:
         return f"STALE: no daemon answers for {silent_seconds:.0f} s, {of}"
@@ -32,7 +32,7 @@ def head(fleet: Mapping[str, Any], silent_seconds: float, *, is_gone: bool) -> s
 
 
 def alerts(fleet: Mapping[str, Any]) -> str:
-    """Return the alerts: a kill and a refused configuration among them; at most a few lines."""
+    """Return the alerts in at most a few lines, also a kill and a refused configuration."""
     found = [plain(f"! {each['about']}: {each['sentence']}") for each in fleet["alerts"]]
     more = len(found) - MOST_ALERTS
     return "\n".join([*found[:MOST_ALERTS], *([f"! and {more} more: `gpubid status`"] if more > 0 else [])])
@@ -44,7 +44,7 @@ def money(fleet: Mapping[str, Any]) -> str:
 
 
 def table(fleet: Mapping[str, Any], width: int) -> tuple[list[tuple[str, int]], list[list[str]]]:
-    """Return the columns that fit into a width, each with its own, and the rows: no id and no figure is cut."""
+    """Return the columns that fit into `width`, each with its own width, and the rows. No id and no figure is cut."""
     rows = [cells(slot) for slot in fleet["slots"]]
     needed = {name: max(map(cell_len, (name, *each))) + 1 for name, *each in zip(COLUMNS, *rows, strict=True)}
     widths = needed | {"next": min(needed["next"], NEXT + 1)}
@@ -75,7 +75,7 @@ def cells(slot: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def detail(slot: Mapping[str, Any]) -> str:
-    """Return the selected slot: where it runs, its prices of the last day, and its next decision with the reason."""
+    """Return the selected slot: its host, its prices of the last day, and its next decision with the reason."""
     return "\n".join(plain(line) for line in _detail(slot))
 
 
@@ -103,14 +103,14 @@ def event(row: Mapping[str, Any]) -> str:
 
 
 def question(verb: str, target: str, preview: Mapping[str, Any]) -> str:
-    """Return what an order would do: its leases with dollars an hour now and after it."""
+    """Return the effect of an order: its leases with dollars an hour now and after it."""
     rows = preview["leases"]
     first = plain(f"{verb} {target}: {preview['sentence']}")
     return "\n".join([first, *order_text.leases(rows, preview["in_doubt"]), order_text.total(rows)])
 
 
 def sparkline(values: Sequence[float | None], width: int = TREND) -> str:
-    """Return the last values as bars from zero to the highest; a value that is not known is a space."""
+    """Return the last values as bars from zero to the highest. An unknown value is a space."""
     shown = values[-width:]
     most = max((value for value in shown if value is not None), default=0.0)
     if most <= 0:
