@@ -1,12 +1,12 @@
-"""Uses slack where that is expected to save most; rents on demand when the deadline requires it, until it may leave.
+"""Uses slack where that is expected to save most, and rents on demand while the deadline requires it.
 
-Between waiting, interruptible capacity and on-demand the cheapest expected way to finish in time is chosen, by hazards
-that fall with age and by what this market showed (`agent.decide.deadline.single_pool_policy`); a rule of slack can
-stand in for that.
+It chooses between waiting, interruptible capacity and on-demand by the expected cost of finishing in time
+(`agent.decide.deadline.single_pool_policy`). The cost uses hazards that fall with age, and the evidence of this market.
+With `learn = false` two rules of slack choose instead.
 
 Invariants:
-1. Whatever else is cheaper, from the last call on only on-demand is rented.
-2. An attempt at interruptible capacity is begun only when on-demand is still in time after it failed.
+1. From the last call on only on-demand is rented, even if something else is cheaper.
+2. An attempt at interruptible capacity begins only if on-demand would still be in time after its failure.
 """
 
 from collections.abc import Sequence
@@ -89,7 +89,7 @@ class _Grounds:
         return self.outlook.may_try(self.start)
 
     def by_slack(self, tenure: Tenure | None) -> Tenure | None:
-        """Return what the slack rules choose next beside this."""
+        """Return the next tenure by the rules of slack; `tenure` is the present one."""
         task, params = self.task, self.params
         is_behind = slack.is_behind(task.done, task.deadline.hours, task.line, params.pace)
         look = slack.Look(tenure, self.bid is not None, is_behind, self.start)
@@ -114,7 +114,7 @@ class _Grounds:
         return deadline_costs.of(self.outlook, job, seen, prices, learned)
 
     def reason(self, code: str, sentence: str, *options: Option) -> Reason:
-        """Return a reason that also says how much slack there is and when it ends."""
+        """Return a reason that also states the slack and when it ends."""
         outlook = self.outlook
         if self.is_over:
             when = "the deadline cannot be met any more, by what is known"
@@ -124,7 +124,7 @@ class _Grounds:
 
     @property
     def is_over(self) -> bool:
-        """Whether even on-demand, running now, would be late."""
+        """Whether on-demand would be late even if it ran now."""
         return self.outlook.todo / self.outlook.speed > self.outlook.left
 
     def _finish(self) -> Option:
@@ -142,12 +142,12 @@ class _Grounds:
 
 
 class Deadline:
-    """Uniform Progress's last call below a rule that uses slack while there is no interruptible capacity."""
+    """The expected cost or a rule of slack decides, until Uniform Progress's last call."""
 
     params: ClassVar[type[Params]] = DeadlineParams
 
     def propose(self, view: View, params: Params) -> Sequence[Proposal]:
-        """Return the proposal for the slot of a workload with a deadline; without one nothing is done."""
+        """Return a proposal for each slot of a workload with a deadline; without a deadline each slot is held."""
         if not isinstance(params, DeadlineParams):
             raise TypeError("deadline runs on DeadlineParams")
         if view.task is None:
@@ -187,7 +187,7 @@ def _runs(held: Lease | None) -> bool:
 
 
 def _await(slot: SlotView, arriving: Lease, grounds: _Grounds) -> Proposal:
-    """Wait for a move, unless it is one to interruptible capacity without time left for it."""
+    """Return a hold while a move is under way, or the release of an interruptible one that has no time left."""
     is_late = grounds.outlook.is_last_call and arriving.tenure is Tenure.INTERRUPTIBLE
     if is_late and arriving.state is LeaseState.STARTING and only_copy.may_leave(arriving, grounds.view.workload):
         reason = grounds.reason("too_late", f"there is no time left to wait for host {arriving.host_id}")
@@ -209,7 +209,7 @@ def _without(slot: SlotView, grounds: _Grounds) -> Proposal:
 
 
 def _expected(slot: SlotView, bid: Candidate | None, expected: deadline_costs.Foresight, grounds: _Grounds) -> Proposal:
-    """An empty slot, by the least expected cost; an attempt without time for it is never begun."""
+    """Return the proposal with the least expected cost; an attempt without time for it never begins."""
     if expected.choice is Tenure.ON_DEMAND or (bid is None and not grounds.may_try):
         switch = _switch(slot, grounds)
         if switch is not None:
@@ -253,7 +253,10 @@ def _switch(slot: SlotView, grounds: _Grounds) -> Proposal | None:
 
 
 def _recover(slot: SlotView, held: Lease, bid: Candidate | None, grounds: _Grounds) -> Proposal:
-    """Wait, raise, start again or move, by cost; the cost in slack was checked before."""
+    """Return the recovery of a lost lease by cost: wait, raise, start again or move.
+
+    The caller has checked the slack.
+    """
     view, params = grounds.view, grounds.params
     numbers = recovery.Numbers(
         ceiling=bidding.ceiling(view.workload.price_of(held.gpu), held.disk_rate, held.ask, params.ceiling),
@@ -271,7 +274,7 @@ def _recover(slot: SlotView, held: Lease, bid: Candidate | None, grounds: _Groun
 
 
 def _on_demand(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal:
-    """Stay on demand, or move back to interruptible capacity if a failed attempt still leaves slack."""
+    """Return a hold on demand, or the move back to interruptible capacity if a failure would still leave slack."""
     view, params = grounds.view, grounds.params
     leaving = _leave(slot, held, grounds)
     if leaving is not None:

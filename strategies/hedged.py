@@ -1,6 +1,6 @@
-"""Slots spread over hosts, owners and markets; on demand by rule when interruptible capacity fails, and back.
+"""Slots spread over hosts, owners and markets; they fall back to on-demand by rule, and move back.
 
-A slot goes by the first of three rules that has something to say about it (`strategies/hedged_rules/`):
+The first of three rules that applies to a slot decides about it (`strategies/hedged_rules/`):
 
 1. `deadline_over_markets`: work of one slot with a deadline, which may be rented on several markets.
 2. `warm_service`: a service with `keep_warm`.
@@ -45,7 +45,7 @@ def _propose(slot: SlotView, grounds: Grounds, kept: Keeping | None) -> Proposal
 
 
 def _placed(proposal: Proposal, grounds: Grounds) -> Proposal:
-    """Count the slot where it goes, so that the next slots of the view keep the shares."""
+    """Return the proposal, and count its slot at the new place so that the next slots keep the shares."""
     if proposal.candidate is not None:
         grounds.spread.put(proposal.slot, proposal.candidate)
     return proposal

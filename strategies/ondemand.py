@@ -1,4 +1,4 @@
-"""Pay the listed price and never be outbid: the baseline with which every other strategy is compared."""
+"""On demand only: it pays the listed price and is never outbid. Every other strategy is compared with it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

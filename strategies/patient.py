@@ -95,9 +95,9 @@ def _asks(view: View, params: PatientParams) -> offer_terms.Asks:
 
 
 def _elsewhere(view: View, shortlist: Shortlist, params: PatientParams) -> list[Candidate]:
-    """Return the best offer on another host and, if that is a bid, the best on demand beside it.
+    """Return the best offer on another host and, if that is a bid, also the best on-demand offer.
 
-    With several slots the second search might name a host that the first has given to another slot.
+    With several slots the second search could name a host that the first has given to another slot.
     """
     best = shortlist.best if params.may_move else None
     if best is None:
@@ -141,7 +141,7 @@ def _numbers(view: View, held: Lease, params: PatientParams) -> recovery.Numbers
 
 
 def _go_back(slot: SlotView, view: View, shortlist: Shortlist, params: PatientParams) -> Proposal | None:
-    """Leave a healthy lease for a much cheaper offer, rarely: a move costs a restore and may find a worse host."""
+    """Return the move of a healthy lease to a cheaper offer, rarely: it costs a restore and may end on a worse host."""
     held = slot.lease
     if held is None or held.state is not LeaseState.RUNNING or not view.has_offers:
         return None

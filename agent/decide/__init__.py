@@ -1,1 +1,1 @@
-"""Pure: a fleet and numbers in, a plan out; no clock, network, logger or randomness."""
+"""Pure decisions: a plan from a fleet and numbers, without clock, network, logger or randomness."""

@@ -1,4 +1,4 @@
-"""A plan as sentences and as JSON: the choice, the next best ones, and why the rest was refused."""
+"""A plan as sentences and as JSON: the choice, the next best candidates, and why other offers were refused."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -49,19 +49,19 @@ class Explanation:
     refused: tuple[Refused, ...]
     offers: int
     funnel: Funnel | None = None
-    """What each requirement leaves of a sample of the markets' offers; None before any was asked for."""
+    """The offers of the markets' samples that are left after each requirement; None before the first sample."""
     relaxed: Relaxed | None = None
-    """The one requirement whose drop alone lets the most of that sample fit; None where no single one helps."""
+    """The requirement whose removal alone lets the most of that sample fit; None if no single one helps."""
     advised: tuple[tuple[str, str, Advice], ...] = ()
-    """The interval of checkpoints: (slot, host, advice) of leases and of planned rents."""
+    """The intervals of checkpoints: (slot, host, advice) of leases and of planned rents."""
     measured: Mapping[str, measured_checkpoints.Measured] = field(default_factory=dict)
-    """What guards measured of its checkpoints."""
+    """The figures of its checkpoints that guards measured."""
     used: frozenset[str] = frozenset()
-    """The names of those figures that stand in for the file's."""
+    """The names of those figures that replace the file's."""
     speeds: tuple[tuple[HostKey, float], ...] = ()
-    """What is left of the DLPerf of hosts that were measured, among those that offer something now."""
+    """The share of DLPerf that measured hosts keep, for hosts with an offer now."""
     notice: tuple[str, ...] = ()
-    """What is known of the notice that each of its markets gives, where it has a guard."""
+    """The known notice before an interruption of each of its markets, if it has a guard."""
 
 
 def explain(fleet: Fleet, made: Plan, work: Workload) -> Explanation:
@@ -100,7 +100,7 @@ def explain(fleet: Fleet, made: Plan, work: Workload) -> Explanation:
 
 
 def _offered(speeds: measured_speed.Speeds, offers: Iterable[Offer]) -> tuple[tuple[HostKey, float], ...]:
-    """Return what is left of the DLPerf of those hosts that offer something, in their order."""
+    """Return the share of DLPerf that hosts with an offer keep, sorted by host."""
     keys = {(offer.host, offer.gpu) for offer in offers}
     return tuple(sorted((host, share) for (host, gpu), share in speeds.items() if (host, gpu) in keys))
 

@@ -18,7 +18,7 @@ from agent.domain.work.deadline import Progress, Speed
 
 @dataclass(frozen=True, slots=True)
 class LeaseChanged:
-    """A lease is not what it was. `kind` is the event that tells it; without one it is only metered."""
+    """A lease has changed. `kind` is the event to record; without one the lease is only metered."""
 
     before: Lease
     after: Lease
@@ -31,7 +31,7 @@ class LeaseChanged:
 
 @dataclass(frozen=True, slots=True)
 class IntentSettled:
-    """The end of a doubt: the market's own listing showed the intent done, or the grace passed without it."""
+    """The end of a doubt: the market's own listing showed the intent done, or the grace passed without that."""
 
     intent: Intent
     state: IntentState
@@ -41,9 +41,11 @@ class IntentSettled:
 
 @dataclass(frozen=True, slots=True)
 class LeaseDisowned:
-    """A lease never was ours: a reply named a foreign instance, so the really rented one is still to be found.
+    """A lease never was ours: a reply named a foreign instance.
 
-    `charges` count what nobody saw and may have been ours.
+    The instance that was really rented is still to be found.
+
+    `charges` count an instance that no look saw and that may have been ours.
     """
 
     lease: Lease
@@ -74,12 +76,12 @@ class Marked:
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """Something a person should hear of."""
+    """A message for a person."""
 
     kind: EventKind
-    """The event that tells it."""
+    """The event to record."""
     key: str
-    """What it is about: of one kind and key it is said once."""
+    """Its subject. One kind and key is reported once."""
     sentence: str
 
     @property
@@ -99,17 +101,17 @@ class ProgressTold:
 
 @dataclass(frozen=True, slots=True)
 class GuardMeasured:
-    """The guard of a lease reported other figures than before."""
+    """The guard of a lease reported figures that differ from the last."""
 
     after: GuardFigures
     before: GuardFigures | None
     notice: NoticeGiven | None = None
-    """What the loss before this stretch of running gave, the first time that it is told."""
+    """The notice of the loss before this stretch of running, when it is first reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostChecked:
-    """The guard of a lease measured its host, or found other figures than before."""
+    """The guard of a lease measured its host for the first time, or found figures that differ from the last."""
 
     after: HostCheck
 

@@ -1,4 +1,7 @@
-"""The workloads that need offers now: only a slot without a running lease is a reason to use search rows."""
+"""The workloads that need offers now.
+
+Search rows are limited, so mostly a slot without a running lease is the reason.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,11 +24,12 @@ from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.workload import Workload
 
 PRESSED_HOURS = 1.0
-"""With less slack than this, on-demand prices must be known for the last call: it spans reserve and start."""
+"""Hours of slack below which on-demand prices must be known for the last call: they include reserve and start."""
 PRESSED_EVERY = 120.0
-"""Seconds between searches then: as long as an offer may be used."""
+"""Seconds between searches with so little slack: the time for which an offer may be used."""
 DEAR_SHARE = 0.5
-"""For a lease at or above this share of the slot's worth, better offers are searched more often. By rehearsals."""
+"""For a lease at or above this share of the slot's worth, better offers are searched more often. Chosen in
+rehearsals."""
 LIMITS = "limits"
 RESTING = (CooldownKind.MARKET, CooldownKind.REJECTED, CooldownKind.STORM, CooldownKind.STARTS)
 DOWN = frozenset({LeaseState.PAUSED, LeaseState.OFFLINE, LeaseState.RELEASING})
@@ -35,8 +39,8 @@ DOWN = frozenset({LeaseState.PAUSED, LeaseState.OFFLINE, LeaseState.RELEASING})
 class Need:
     """A workload that has to choose.
 
-    `key` changes when there is a new choice to make; `held_hosts` are those of its paused leases, whose own price
-    decides whether to stay. `bars` are, for each market, what forbids rents there now, whatever it offers.
+    `key` changes when there is a new choice to make. `held_hosts` are the hosts of its paused leases, whose own price
+    decides whether to stay. `bars` has, for each market, the reasons that forbid all rents there now.
     """
 
     workload: Workload
@@ -45,7 +49,7 @@ class Need:
     bars: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def bars_at(self, market: str) -> tuple[str, ...]:
-        """Return the bars at one market: where one of them ends, offers are searched at once."""
+        """Return the bars at one market; when one of them ends, offers are searched at once."""
         return self.bars.get(market, ())
 
 
@@ -69,14 +73,14 @@ def needs(fleet: Fleet, caps: Limits | None = None, faulty: frozenset[str] = fro
 
 
 def _cool_offs(need: Need, in_force: InForce) -> Iterator[str]:
-    """Yield the cool-offs of the slots that choose; they hold at every market."""
+    """Yield the cool-offs of the slots with a choice to make; they apply at every market."""
     for place in need.workload.places:
         if f"{place}" in need.key and slots.cool_off(place, in_force) is not None:
             yield f"{CooldownKind.COOL_OFF.value} {place}"
 
 
 def _rests(work: Workload, market: str, in_force: InForce) -> Iterator[str]:
-    """Yield what rests of a market: the whole of it, or models that a workload accepts."""
+    """Yield the cooldowns of a market, or of its models that a workload accepts."""
     models = work.requirements.gpu_models
     mine = {market, *(protections.of_model(market, model) for model in models)}
     for kind in RESTING:
@@ -114,7 +118,7 @@ def _need(fleet: Fleet, work: Workload, in_force: InForce) -> Need | None:
         is_served = any(not _is_down(lease) for lease in leases) and not may_move
         if is_served or fleet.paying_intent(place) is not None:
             continue
-        # Near the last call prices are asked again every few minutes, whatever was asked before.
+        # Near the last call prices are searched again every `PRESSED_EVERY` seconds.
         key += [f"{int(fleet.monotonic // PRESSED_EVERY)}"] if is_pressed else []
         key += [f"{place}", *(f"{lease.lease_id}@{lease.state_since.isoformat()}" for lease in leases)]
         hosts += [lease.host for lease in leases if lease.state is LeaseState.PAUSED]
@@ -122,7 +126,7 @@ def _need(fleet: Fleet, work: Workload, in_force: InForce) -> Need | None:
 
 
 def _is_pressed(fleet: Fleet, work: Workload, leases: Sequence[Lease]) -> bool:
-    """Return whether a deadline may soon force a slot to on-demand capacity that it does not have yet."""
+    """Return whether a deadline may soon force a slot to on-demand capacity, which it does not have yet."""
     task = tasks.of(fleet, work)
     if task is None or task.todo <= 0 or any(lease.tenure is Tenure.ON_DEMAND and lease.is_live for lease in leases):
         return False

@@ -1,12 +1,13 @@
-"""plan(fleet, strategies, limits, ...) -> Plan: what to do now, in the fixed order of moves.
+"""plan(fleet, strategies, limits, ...) -> Plan: the decisions of now, in a fixed order.
 
-Order: stop paying for what nobody uses or a person stopped (release), stop paying past a budget (pause), then, slot by
-slot in the order of the configuration, what each workload's strategy proposes and the limits allow.
+Order: stop paying for leases that nobody uses or that a person stopped (release), then stop paying past a budget
+(pause). After that come the proposals of the workloads' strategies that the limits allow, slot by slot in the order of
+the configuration.
 
 Invariants:
-1. Same fleet, same numbers, same `now`: same plan, byte for byte.
-2. At most one paying decision a slot, and none while the slot has an open paying intent.
-3. No host gets a second lease; a pool of hosts may.
+1. The same fleet, numbers and `now` give the same plan, byte for byte.
+2. A slot gets at most one paying decision, and none while it has an open paying intent.
+3. No host gets a second lease. A pool of hosts may.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
@@ -47,15 +48,15 @@ from agent.domain.work.decision import WAITS, Decision, Hold, Pause, Reason, Reb
 from agent.domain.work.workload import Workload
 
 NOTHING_FITS = frozenset({"no_offer", "no_view", WAITS, "waits_for_fallback"})
-"""The codes of a hold for which no offer was found."""
+"""The codes of a hold because no offer was found."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Decisions in the order in which they are carried out; `tuned` is the strategy of each workload.
 
-    `asked` are the endings that wait for a last checkpoint; a hold is among the decisions in place of each. `given_up`
-    are leases that were asked for one before, and that nothing ends any more.
+    `asked` are the endings that wait for a last checkpoint; a hold replaces each among the decisions. `given_up` are
+    leases that were asked for one before and whose ending is no longer due.
     """
 
     now: datetime
@@ -68,9 +69,9 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """Shared by all workloads of one plan: arranged offers, hosts in use, cooldowns, and searches begun.
+    """Values that all workloads of one plan share: arranged offers, hosts in use, cooldowns, and begun searches.
 
-    `believed` are the workloads as their prices are reckoned, by name.
+    `believed` are the workloads, by name, with the figures that their prices are calculated from.
     """
 
     books: requirement_check.Library
@@ -83,13 +84,13 @@ class Ground:
     believed: Mapping[str, Workload]
     speeds: measured_speed.Speeds
     slow: Mapping[str, slow_hosts.SlowHosts]
-    """The hosts below the floor of each workload, by its name."""
+    """The hosts below the `accept_floor` of each workload, by its name."""
     searches: dict[Hashable, ranking.Replay] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The checks of a decision: the fleet, committed spend, markets at fault, cooldowns, and workloads as reckoned."""
+    """The inputs of a decision's checks: fleet, limits, markets at fault, cooldowns, and the believed workloads."""
 
     fleet: Fleet
     caps: limits.Limits
@@ -104,7 +105,7 @@ def plan(
     caps: limits.Limits,
     faulty: frozenset[str] = frozenset(),
 ) -> Plan:
-    """Return what to do now. `tuned` maps a workload's `strategy` to its code and numbers."""
+    """Return the decisions of now. `tuned` maps a workload's `strategy` to its code and numbers."""
     ground = _ground(fleet)
     bounds = Bounds(fleet, caps, faulty, ground.in_force, ground.believed)
     now_standing = limits.standing(fleet)
@@ -127,20 +128,21 @@ def plan(
 
 
 def _settled(proposal: Proposal, work: Workload, bounds: Bounds, now_standing: limits.Standing) -> Decision:
-    """Return the decision about a proposal. Only these steps replace a decision, in this order."""
+    """Return the decision about a proposal. Only these steps may replace it, in this order."""
     believed = bounds.believed[work.name]
-    # A refusal of a moment ago, or a place that was just left, is not asked for again.
+    # An order that the market has just refused, or a start without effect yet, is not repeated.
     wanted = rests_after_writes.instead(_decision(proposal, believed), work, bounds.fleet)
-    # A slot that was moved a moment ago is not moved again, and a person's hold outranks the strategy.
+    # A slot that has just been moved is not moved again, and a person's hold outranks the strategy.
     wanted = _willed(_cooled(wanted, bounds.in_force), bounds.in_force)
-    # Limits, the proof that an instance is ours, and leases that could not be rented again outrank both.
+    # Limits, the proof that an instance is ours, and the protection of leases that could not be rented again outrank
+    # both.
     decision = _allowed(wanted, bounds, now_standing)
     # If no budget allows the old and the new lease together, the old one goes first.
     decision = break_before_make.instead(decision, proposal, wanted, work, bounds.fleet, bounds.caps)
     if isinstance(decision, Pause) and proposal.candidate is not None:
         rent = _cooled(_rent(proposal.slot, proposal.candidate, believed, proposal.reason), bounds.in_force)
         rent = _allowed(_willed(rent, bounds.in_force), bounds, now_standing.after(decision))
-        # Cancelling a start for a move that may not be made would leave the slot with neither.
+        # A cancelled start for a move that is not allowed would leave the slot with neither.
         decision = rent if isinstance(rent, Hold) else decision
     return decision
 
@@ -151,9 +153,9 @@ def _after(now_standing: limits.Standing, decision: Decision, work: Workload) ->
 
 
 def unpaid(fleet: Fleet, why: str) -> Fleet:
-    """Return a fleet whose markets may not be paid anything, if there is a reason.
+    """Return a fleet whose markets must not be paid anything, if there is a reason `why`.
 
-    Its plan releases nothing that would be rented again.
+    The plan of such a fleet releases no lease that would have to be rented again.
     """
     if not why:
         return fleet
@@ -165,7 +167,7 @@ def unpaid(fleet: Fleet, why: str) -> Fleet:
 
 
 def _ground(fleet: Fleet) -> Ground:
-    # A bid beside an instance of the same account, ours or not, may push that one off its own host.
+    # A bid beside an instance of the same account, ours or not, may outbid that instance on its host.
     listed = {row.host for view in fleet.markets.values() for row in view.instances}
     in_doubt = {intent.host for intent in fleet.intents if intent.is_open and intent.host_id}
     records = {key: decayed(record, fleet.now) for key, record in fleet.hosts.items()}
@@ -228,7 +230,7 @@ def _finds_nothing(proposal: Proposal) -> bool:
 
 
 def _explained(proposal: Proposal, found: funnel.Funnel | None) -> Proposal:
-    """Return a proposal that found nothing with the number of sampled offers that each requirement leaves."""
+    """Return a proposal; if it found nothing, with the number of sampled offers left after each requirement."""
     if found is None or not _finds_nothing(proposal):
         return proposal
     # The sample may be older than the searches, and a strategy may pay a share of the price: on demand, or by speed.
@@ -239,14 +241,14 @@ def _explained(proposal: Proposal, found: funnel.Funnel | None) -> Proposal:
 
 
 def _renewed(seen: SlotView, work: Workload) -> SlotView:
-    """Return a slot with a lease of an older spec as one to fill: the old lease goes when the new one runs."""
+    """Return a slot with a lease of an older spec as an empty one. The old lease is released when the new one runs."""
     if seen.lease is None or seen.arriving is not None or not reload.moves(seen.lease, work):
         return seen
     return SlotView(seen.slot, None, left=seen.lease.market)
 
 
 def _dated(seen: SlotView, fleet: Fleet) -> SlotView:
-    """Return a slot without a lease, with when and where it was left, or when this run first asked for it."""
+    """Return a slot; without a lease, with when and where it was left, or when it was first asked for."""
     if seen.lease is not None:
         return seen
     asked_since = fleet.known_since.get(seen.slot.workload, fleet.started_at)
@@ -255,7 +257,7 @@ def _dated(seen: SlotView, fleet: Fleet) -> SlotView:
 
 
 def _ranked(fleet: Fleet, work: Workload, pricing: Pricing, ground: Ground) -> Iterator[Candidate]:
-    """Yield candidates on distinct hosts that no lease of ours uses, also as the plan goes on renting."""
+    """Yield candidates on distinct hosts that no lease of ours uses, nor any rent of this plan."""
     yielded: set[HostKey] = set()
     owners = spread.owners(fleet, work)
     for candidate in _search(fleet, work, pricing, ground):
@@ -265,13 +267,16 @@ def _ranked(fleet: Fleet, work: Workload, pricing: Pricing, ground: Ground) -> I
         is_taken = is_taken or spread.is_crowded(work, candidate.offer.owner, owners)
         if not is_taken and not workload_end.is_avoided(work, host, ground.in_force):
             yielded.add(host)
-            # A candidate is taken before the next one is asked for.
+            # The reader has taken a candidate when it asks for the next one.
             owners[candidate.offer.owner] += 1
             yield candidate
 
 
 def _search(fleet: Fleet, work: Workload, pricing: Pricing, ground: Ground) -> Iterable[Candidate]:
-    """Return the candidates of its markets; the set of used hosts only grows, so earlier results stay in order."""
+    """Return the candidates of a workload's markets.
+
+    The set of used hosts only grows, so earlier results stay valid.
+    """
     work = ground.believed[work.name]
     book = ground.books.of(work)
     asked = ranking.question(work, pricing)
@@ -313,13 +318,13 @@ def _of_lease(proposal: Proposal) -> Decision:
 
 
 def _cooled(decision: Decision, in_force: InForce) -> Decision:
-    """Return a decision, or a hold in place of the second move of a slot within one cool-off, whatever runs there."""
+    """Return a decision, or a hold that replaces a slot's second move within one cool-off."""
     resting = slots.cool_off(decision.slot, in_force) if isinstance(decision, Rent) else None
     return decision if resting is None else Hold(slot_of(decision), resting)
 
 
 def _willed(decision: Decision, in_force: InForce) -> Decision:
-    """Return a decision, or the one not to act that an operator's hold makes of it."""
+    """Return a decision, or a hold if an operator's hold forbids it."""
     word = operator_holds.forbidden(decision, in_force.holds)
     if word is None or isinstance(decision, Hold):
         return decision
@@ -338,13 +343,13 @@ def _allowed(decision: Decision, bounds: Bounds, now_standing: limits.Standing) 
 
 
 def _untouchable(decision: Decision) -> limits.Strike | None:
-    """Forbid a write to an instance that is not proven ours, or shows another label now (rule 18)."""
+    """Return a strike against a write to an instance that is not proven ours or shows another label now (rule 18)."""
     why = "" if isinstance(decision, Hold | Rent) else ownership.why_untouched(decision.lease)
     return limits.Strike("ownership", why) if why else None
 
 
 def _for_good(decision: Decision, fleet: Fleet) -> limits.Strike | None:
-    """Forbid a strategy to empty a slot while nothing may be paid for: nothing could be rented again."""
+    """Return a strike against a release that empties a slot while nothing may be rented again."""
     if not isinstance(decision, Release):
         return None
     given_up, place = decision.lease, decision.lease.slot

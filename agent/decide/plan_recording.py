@@ -1,9 +1,10 @@
-"""A frame: one call of plan() as bytes, with all its inputs and its answer, to be computed again elsewhere.
+"""Frames: calls of plan() as bytes, with all inputs and the answer, to be computed again elsewhere.
 
 Invariants:
-1. A frame that is read back is equal to the one that was written, to the microsecond and the micro-dollar.
-2. What a plan is not made on (commands, environments, keys, logins) is left out; ids and addresses stay: it is private.
-3. Of two frames in a row only the parts that differ are written.
+1. A frame that is read equals the written one, to the microsecond and the micro-dollar.
+2. Data that no plan depends on (commands, environments, keys, logins) is left out. Ids and addresses are kept, so a
+   frame is private.
+3. Of two consecutive frames only the parts that differ are written.
 """
 
 import typing
@@ -21,7 +22,7 @@ from agent.domain.work.decision import Decision
 from agent.domain.work.workload import Workload
 
 MAGIC = b"gpubid recording 1\n"
-"""The beginning of a file of frames; each frame follows behind its length."""
+"""The first bytes of a file of frames. Each frame follows after its length."""
 LENGTH_BYTES = 4
 SUFFIX = ".frames"
 
@@ -35,7 +36,7 @@ _VIEW = {name: hint for name, hint in typing.get_type_hints(MarketView).items() 
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """The strategy of a name, and its numbers; `code` is where its class is found."""
+    """A named strategy and its numbers; `code` is the place of its class, as module:Class."""
 
     name: str
     code: str
@@ -56,7 +57,7 @@ class Frame:
 
 
 class Unread(ValueError):
-    """Bytes that are no frame of this release."""
+    """Bytes that are not a frame of this release."""
 
 
 def framed(fleet: Fleet, tuned: Mapping[str, Tuned], caps: Limits, faulty: frozenset[str], made: Plan) -> Frame:
@@ -75,7 +76,7 @@ def code_of(strategy: object) -> str:
 def answer(decisions: tuple[Decision, ...], standing: Standing) -> bytes:
     """Return the answer of a plan as bytes that are equal if and only if the answers are."""
     encode, decode = msgspec.msgpack.encode, msgspec.msgpack.decode
-    # Encoded and decoded once: a whole number instead of a float is an equal value with other bytes.
+    # Encoded and decoded once, because an equal whole number in place of a float has other bytes.
     named = sorted(standing.parts.items(), key=lambda item: (item[0].kind.value, item[0].name))
     exact = [(type(each).__name__, decode(encode(each), type=type(each))) for each in decisions]
     return encode((exact, encode(msgspec.structs.replace(standing, parts=dict(named)))))
@@ -94,7 +95,7 @@ def parts(frame: Frame) -> Parts:
     for market, view in frame.fleet.markets.items():
         found |= {f"view.{market}.{name}": encode(getattr(view, name)) for name in _VIEW}
     found |= {name: encode(getattr(frame, name)) for name in ("caps", "numbers")}
-    # A set has no order of its own: equal sets must have equal bytes.
+    # A set has no order, and equal sets must have equal bytes.
     return found | {"faulty": encode(sorted(frame.faulty)), "answer": frame.answer}
 
 
@@ -108,7 +109,7 @@ def followed(before: Parts, change: bytes) -> Parts:
     """Return the pieces after a change.
 
     Raises:
-        Unread: the bytes are no change.
+        Unread: the bytes are not a change.
     """
     try:
         gone, more = msgspec.msgpack.decode(change, type=tuple[list[str], dict[str, bytes]])
@@ -165,7 +166,7 @@ def tuned(numbers: Numbers, strategy: Strategy[Params]) -> Tuned:
 
 
 def _plain(value: object) -> object:
-    """Return a number for bytes: a duration is its days, seconds and microseconds."""
+    """Return a value that can be encoded: a duration becomes its days, seconds and microseconds."""
     return {"days": value.days, "s": value.seconds, "us": value.microseconds} if isinstance(value, timedelta) else value
 
 

@@ -1,4 +1,4 @@
-"""What a slot needs before any strategy is asked: finish moves, end failed starts, wait for doubt to settle."""
+"""Steps for a slot before any strategy is asked: finish moves, end failed starts, wait for doubt to settle."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -31,18 +31,18 @@ RELEASE_AGAIN = "release_again"
 _STARTS = frozenset({"resume", cooldowns.RAISE})
 """Kinds of orders after which a stopped lease may run again."""
 LOST_MOVE_PATIENCE = timedelta(minutes=10)
-"""How long a slot waits for a new lease that was lost after it ran, while the old one does not run. A guess."""
+"""How long a slot waits for a move's new lease that was lost after it ran, while the old one does not run. Assumed."""
 LOADING_SPARE = timedelta(minutes=20)
 SLOW_MBPS = 200.0
 """The assumed load rate of a host that advertises none."""
 LEAST_MBPS = 20.0
-"""A host that advertises less is waited for no longer than one with this."""
+"""The least assumed load rate: a start on a slower host is not waited for longer than with this rate."""
 LOADING_FACTOR = 5.0
-"""A start is ended after this many times the expected pull, plus the spare: real pulls have a long tail."""
+"""A start is ended after this many times the expected pull plus the spare, because real pulls have a long tail."""
 
 
 def releases(fleet: Fleet) -> Iterator[Release]:
-    """Yield the releases that no strategy decides: unfinished ones, failed starts, leases that were moved away from."""
+    """Yield the releases that no strategy decides: unfinished ones, failed starts, and old leases of finished moves."""
     in_force = cooldowns.in_force(fleet)
     for held in fleet.leases:
         if not held.is_open or (held.is_held and held.state is not LeaseState.RELEASING):
@@ -60,7 +60,7 @@ def _release_reason(fleet: Fleet, held: Lease) -> Reason | None:
         return Reason(_failure_code(held), f"the instance is unusable: {held.end_reason or 'it did not start'}")
     view = fleet.markets.get(held.market)
     if view is None or not view.is_fresh:
-        # Its last known state is no reason to end a lease that may run by now.
+        # The last known state of a lease that may run by now is no reason to end it.
         return None
     work = fleet.workload(held.slot.workload)
     if work is not None and is_overdue(fleet, held, work):
@@ -76,7 +76,10 @@ def _failure_code(held: Lease) -> str:
 
 
 def _fast_exit(fleet: Fleet, held: Lease, in_force: InForce) -> Reason | None:
-    """A container that ended at once is tried on another host; the last one stays, paused, for a person to look at."""
+    """Return why a container that ended at once is tried on another host.
+
+    The last one is kept, paused, for a person.
+    """
     is_over = held.end_reason == workload_end.FAST_EXIT and held.state in {LeaseState.EXITED, LeaseState.PAUSED}
     if (
         not is_over
@@ -89,19 +92,19 @@ def _fast_exit(fleet: Fleet, held: Lease, in_force: InForce) -> Reason | None:
 
 
 def _stuck(fleet: Fleet, held: Lease, in_force: InForce) -> Reason | None:
-    """A stopped lease that cannot start is released, unless its disk may hold the only checkpoint or is kept."""
+    """Return why a stopped lease that cannot start is released; None if its disk is needed or kept."""
     work = fleet.workload(held.slot.workload)
-    # Where its market was not listed, it may run by now.
+    # If its market was not listed in this cycle, the lease may run by now.
     if work is None or not fleet.is_seen(held) or not may_leave(held, work) or _is_kept(held, in_force):
         return None
     if _is_over(fleet, held):
         return Reason("contract_end", f"its host rented it out until {_end(fleet, held)}: it cannot start again")
     why = in_force.why_resting(CooldownKind.FULL, held.lease_id)
     if _is_never_started(held, in_force):
-        # If the request is at fault and not the host, another rent is still the only way to run.
+        # Even if the request is at fault and not the host, another rent is the only way to run.
         return Reason("host_full", "its market does not take the order to start it: it is released for another host")
     if not _is_stuck(held, in_force) or why == cooldowns.INVALID_START:
-        # A request that the market takes from nobody any more would else end every stopped lease at once.
+        # Otherwise a request that the market no longer accepts at all would end every stopped lease at once.
         return None
     return Reason("host_full", f"it cannot start on its host after {why}: it is released for another one")
 
@@ -116,7 +119,7 @@ def _is_never_started(held: Lease, in_force: InForce) -> bool:
 
 
 def _is_kept(held: Lease, in_force: InForce) -> bool:
-    """Return whether a person's word stops a lease and keeps its disk."""
+    """Return whether a person's order stops a lease and keeps its disk."""
     words = (Word.PAUSE, Word.HELD)
     is_kill = (Word.KILL, DISKS) in in_force.holds
     return is_kill or operator_holds.find(in_force.holds, words, operator_holds.of_lease(held)) is not None
@@ -136,7 +139,7 @@ def _is_over(fleet: Fleet, held: Lease) -> bool:
 
 
 def _ends_at(fleet: Fleet, held: Lease) -> datetime | None:
-    """Return when its contract ends, as listed now: a host may extend it, and a lease has that to the minute."""
+    """Return the end of a lease's contract as listed now, since a host may extend it; else the recorded end."""
     view = fleet.markets.get(held.market)
     row = view.instance(held.instance_id) if view is not None else None
     return row.ends_at if row is not None and row.ends_at is not None else held.ends_at
@@ -147,7 +150,7 @@ def _end(fleet: Fleet, held: Lease) -> str:
 
 
 def _moved_away(fleet: Fleet, held: Lease, work: Workload | None) -> Reason | None:
-    """The old lease of a finished move, or the new one of a move that lost its start."""
+    """Return why one lease of a move is released: the old one if the new one works, or a new one that was lost."""
     pair = [lease for lease in fleet.leases_of(held.slot) if lease.state is not LeaseState.RELEASING]
     others = [lease for lease in pair if lease is not held]
     if not others or work is None:
@@ -156,16 +159,16 @@ def _moved_away(fleet: Fleet, held: Lease, work: Workload | None) -> Reason | No
         is_lost = _is_lost_move(fleet, held, work)
         return Reason("move_lost", "lost before it was ready; the old lease stays") if is_lost else None
     seen = (lease for lease in others if fleet.is_seen(lease))
-    # A strategy priced the work since its last checkpoint before it rented the other one.
+    # The strategy priced the work since the old lease's last checkpoint before it rented the new one.
     if any(usefulness.is_useful(lease, work) for lease in seen) and may_leave_at_a_price(held, work):
         return Reason("moved", "the workload runs on another host")
     return None
 
 
 def _is_lost_move(fleet: Fleet, held: Lease, work: Workload) -> bool:
-    """Return whether the new lease of a move failed: while it is waited for, the slot has no other way.
+    """Return whether the new lease of a move failed. While the slot waits for it, nothing else can be tried.
 
-    One that ran before it was lost may come back soon.
+    A lease that ran before it was lost may come back soon.
     """
     if held.state is not LeaseState.PAUSED:
         return False
@@ -222,7 +225,7 @@ def _empty(fleet: Fleet, place: Slot, in_force: InForce) -> SlotView | Proposal:
     resting = cool_off(place, in_force)
     if resting is not None:
         return Proposal(place, None, resting)
-    return _hold(place, "slot_rests", f"rests after {why}") if why else SlotView(place, None)
+    return _hold(place, "slot_rests", f"in cooldown after {why}") if why else SlotView(place, None)
 
 
 def _taken(fleet: Fleet, place: Slot, pair: list[Lease], in_force: InForce) -> SlotView | Proposal:
@@ -268,17 +271,17 @@ def _kept_although_stuck(fleet: Fleet, held: Lease, in_force: InForce) -> Propos
     if _is_stuck(held, in_force):
         why = in_force.why_resting(CooldownKind.FULL, held.lease_id)
         kept = "that may be no fault of its host" if why == cooldowns.INVALID_START else "its disk may not be lost"
-        return _hold(held.slot, "host_full", f"rests after {why}; {kept}, so it is tried again later")
+        return _hold(held.slot, "host_full", f"in cooldown after {why}; {kept}, so it is tried again later")
     return None
 
 
 def _has_choice(fleet: Fleet) -> bool:
-    """Return whether there are offers at all: only then is a healthy lease compared with them."""
+    """Return whether there are any offers, since only then a healthy lease is compared with them."""
     return any(view.offers for view in fleet.markets.values())
 
 
 def _runs(place: Slot, in_force: InForce) -> int:
-    """Count the leases on which a slot began to run within the last day."""
+    """Return the number of leases on which a slot began to run within the last day."""
     return len(in_force.tallies_of(Counted.RAN, str(place)))
 
 

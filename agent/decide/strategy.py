@@ -51,17 +51,17 @@ Duration = Annotated[timedelta, pydantic.BeforeValidator(duration)]
 
 
 class Params(pydantic.BaseModel):
-    """The numbers of a strategy: frozen, bounded, and each with a description that its TOML repeats for operators."""
+    """The numbers of a strategy: frozen, bounded, each with a description that its TOML repeats for operators."""
 
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Down:
-    """Why and since when a slot has no running lease. `quotes` are floors of the paused lease's slice since then.
+    """A slot without a running lease since `since`. `quotes` are floors of the paused lease's slice since then.
 
-    `unverified` says why its bucket does not free its disk; nothing if it does, or has no say in it. `refused` are the
-    kinds of orders that its market did not take a moment ago: `resume` or `raise`.
+    `unverified` says why its bucket does not free its disk; empty if it does, or does not matter. `refused` are the
+    kinds of orders that its market has just refused: `resume` or `raise`.
     """
 
     since: datetime
@@ -72,42 +72,42 @@ class Down:
 
 @dataclass(frozen=True, slots=True)
 class SlotView:
-    """One slot, as a strategy sees it."""
+    """A strategy's view of one slot."""
 
     slot: Slot
-    """Which slot it is."""
+    """The slot."""
     lease: Lease | None
-    """Its lease; None where it is empty."""
+    """Its lease; None if it is empty."""
     arriving: Lease | None = None
     """The lease that it is moving to."""
     down: Down | None = None
-    """Since when its lease is down and what was quoted for it since, where it is down."""
+    """Since when its lease is down, and the floors quoted since; None if it is not down."""
     runs: int = 0
-    """On how many leases it began to run within the last day."""
+    """The number of leases on which it began to run within the last day."""
     empty_since: datetime | None = None
     """When a slot without a lease was last left, or first asked for."""
     left: str = ""
-    """The market that it was left on, where it ever ran."""
+    """The market on which its last lease ended, empty if it never ran."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One workload, its slots, and what the market has for it."""
+    """A strategy's view: one workload, its slots, and the offers for it."""
 
     workload: Workload
     """The workload."""
     slots: tuple[SlotView, ...]
-    """Its slots that are for the strategy to decide on now."""
+    """Its slots that the strategy decides about now."""
     now: datetime
     """The instant, in UTC."""
     has_offers: bool
-    """Whether the market was asked lately at all: no answer is no reason to act."""
+    """Whether the market was asked lately: without an answer there is no reason to act."""
     ranking: Callable[["Pricing"], Iterator["Candidate"]]
-    """Yields offers that fit, best first, each with its reckoning; it is given the ways to hold an offer."""
+    """Yields fitting offers, best first, each with its reckoning; its argument gives the ways to hold an offer."""
     market_hazard: float
     """Losses to the market per hour, over the fleet's own record."""
     hosts: Mapping[HostKey, HostRecord] = field(default_factory=dict)
-    """What each host is judged by."""
+    """The record that judges each host."""
     everything: HostRecord = UNSEEN
     """The record of all hosts together."""
     markets: tuple[str, ...] = ()
@@ -115,23 +115,23 @@ class View:
     leases: tuple[Lease, ...] = ()
     """All open leases of the workload, also of slots that are not for the strategy now."""
     unseen: frozenset[str] = frozenset()
-    """Ids of leases whose market was not listed in this cycle: they are known as they last were."""
+    """Ids of leases whose market was not listed in this cycle, so that only their last state is known."""
     losses: tuple[Loss, ...] = ()
     """Its interruptions of the last day."""
     task: Task | None = None
-    """The work of its deadline, where it has one."""
+    """The work of its deadline, if it has one."""
     learned: hazards.Learned = hazards.UNSEEN
-    """What its looks taught of interruptible capacity."""
+    """The evidence about interruptible capacity from its looks."""
     fastest: float = 0.0
-    """DLPerf of the fastest slice of the models it names; 0 below two models, or where none was seen yet."""
+    """DLPerf of the fastest slice of its models; 0 with fewer than two models, or if none was seen yet."""
     by_market: Mapping[str, availability_by_market.Known] = field(default_factory=dict)
-    """What its looks taught of each market, where the work may use several."""
+    """The evidence about each market from its looks, if a deadline job may use several."""
     rivals: Rivals = ASSUMED
-    """The law by which headroom saves losses."""
+    """The law of rivals' bids, by which headroom avoids losses."""
 
 
 class Pricing(Protocol):
-    """How a strategy would pay for an offer: the ways, each as (tenure, bid or ask per hour)."""
+    """A strategy's ways to pay for an offer, each as (tenure, bid or ask per hour)."""
 
     def __call__(self, candidate: Offer, /) -> Sequence[useful_hour.Way]:
         """Return the ways to hold the offer, or none."""
@@ -151,8 +151,8 @@ class Candidate:
 class Proposal:
     """One step that a strategy proposes for a slot. Limits have the last word.
 
-    `kind` None is a hold. A rent names `candidate`; the others name `lease`; a rebid names `bid` too. A pause that
-    makes way for a move names the move's `candidate`: where that may not be rented the pause is not made either.
+    `kind` None is a hold. A rent names `candidate`; the others name `lease`; a rebid names `bid` too. A pause before a
+    move names the move's `candidate`: if that may not be rented, the pause is not made either.
     """
 
     slot: Slot
@@ -164,7 +164,7 @@ class Proposal:
 
 
 class Shortlist:
-    """A ranking whose candidates are taken only when used: a slot that looks and stays leaves the best to the next."""
+    """A ranking whose candidates are taken only when used: a slot that stays leaves the best one to the next slot."""
 
     def __init__(self, ranked: Iterator[Candidate]) -> None:
         """Read from `ranked` when the best is first needed."""
@@ -173,13 +173,13 @@ class Shortlist:
 
     @property
     def best(self) -> Candidate | None:
-        """The best candidate that is not taken, or None."""
+        """The best candidate that is not taken yet, or None."""
         if not self._best:
             self._best.append(next(self._ranked, None))
         return self._best[0]
 
     def used(self, proposal: Proposal) -> Proposal:
-        """Return the proposal; the candidate that it rents is taken, and the next one is then the best."""
+        """Return the proposal; if it rents, its candidate is taken and the next one is the best."""
         if proposal.candidate is not None and proposal.kind is IntentKind.RENT:
             self._best.clear()
         return proposal
@@ -189,7 +189,7 @@ P_contra = TypeVar("P_contra", bound=Params, contravariant=True)
 
 
 class Strategy(Protocol[P_contra]):
-    """A pure method from a view and numbers to proposals, at most one a slot."""
+    """A pure function from a view and numbers to proposals, at most one per slot."""
 
     params: ClassVar[type[Params]]
 

@@ -1,7 +1,7 @@
-"""One slot with a deadline on several markets: it runs where the expected cost of finishing in time is least, or waits.
+"""One slot with a deadline on several markets: it runs where finishing in time is expected to cost least, or waits.
 
-The choice is `agent.decide.deadline.deadline_markets`; this module makes the slot's move of it. It stands above every
-other rule of `hedged`.
+`agent.decide.deadline.deadline_markets` makes the choice; this module turns it into the slot's move. This rule outranks
+every other rule of `hedged`.
 
 Invariant: work whose only checkpoint is on a disk stays with that disk.
 """
@@ -47,7 +47,7 @@ def _choose(slot: SlotView, grounds: Grounds) -> Faring | None:
 
 
 def _go(slot: SlotView, made: Faring, grounds: Grounds) -> Proposal | None:
-    """Move to the choice; stay if the slot may not go there now."""
+    """Return the move to the choice; a hold if a running slot may not go there now, None for another slot."""
     to, held = made.candidate, slot.lease
     if to is None or not recovery.may_go(slot, grounds.view.workload, to):
         return _stay(slot, held, made, grounds) if held is not None and slot.down is None else None
@@ -57,7 +57,7 @@ def _go(slot: SlotView, made: Faring, grounds: Grounds) -> Proposal | None:
 
 
 def _wait(slot: SlotView, made: Faring, grounds: Grounds) -> Proposal:
-    """Run nothing for now; a running lease is released for that only as often as for a cheaper offer."""
+    """Return a wait without a lease; a running lease is released only within the day's moves for cheaper offers."""
     held, why = slot.lease, Reason(WAITS, made.sentence, made.options)
     if held is None or slot.down is not None:
         return Proposal(slot.slot, None, why)

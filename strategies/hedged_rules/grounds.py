@@ -16,7 +16,7 @@ LOOK_AT = 64
 
 @dataclass(frozen=True, slots=True)
 class Grounds:
-    """Shared by all slots of one view."""
+    """Values that all slots of one view share."""
 
     view: View
     params: HedgedParams
@@ -29,11 +29,11 @@ class Grounds:
     spread: hedging.Spread
     """The place of each slot, and whether one more fits within the shares."""
     loss_rate: float
-    """How often the market interrupted the workload recently, per slot and hour."""
+    """The workload's recent rate of losses to the market, per slot and hour."""
 
     @property
     def is_bad(self) -> bool:
-        """Whether the market interrupts at least as often as the bound."""
+        """Whether the market interrupts at least as often as `most_losses`."""
         return self.loss_rate >= self.params.most_losses
 
     def bid(self, slot: SlotView) -> Candidate | None:
@@ -52,7 +52,7 @@ class Grounds:
         return self.spread.first(slot.slot, self.asks, may_crowd=self.params.may_crowd)
 
     def hazard(self, lease: Lease) -> float:
-        """Return how often a lease is expected to be lost on its host, per hour."""
+        """Return the expected losses to the market per hour of a lease on its host."""
         return useful_hour.contested_hazard(self.view.hosts.get(lease.host), self.view.market_hazard)
 
 

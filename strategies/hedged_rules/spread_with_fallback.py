@@ -1,8 +1,8 @@
-"""Slots at the cheapest offers within the shares; on demand while interruptible capacity fails, and back again.
+"""Slots at the cheapest offers within the shares; on demand while interruptible capacity fails, then back.
 
 Invariants:
 1. A slot falls back only after `fallback_after` without running capacity, or while the market takes leases too often.
-2. The way back opens only in a calm market, to a host that did not interrupt the workload lately.
+2. A slot moves back only in a calm market, and only to a host that did not interrupt the workload lately.
 """
 
 from agent.decide.moves import recovery, voluntary_move
@@ -16,7 +16,7 @@ from strategies.hedged_rules import upkeep
 from strategies.hedged_rules.grounds import Grounds
 
 CALM_SHARE = 0.5
-"""Slots move back when the rate of losses is below this share of the bound: at the bound itself they would flap."""
+"""Slots move back when the rate of losses is below this share of `most_losses`; at the bound itself they would flap."""
 
 
 def propose(slot: SlotView, grounds: Grounds) -> Proposal:
@@ -31,7 +31,7 @@ def propose(slot: SlotView, grounds: Grounds) -> Proposal:
 
 
 def _fill(slot: SlotView, grounds: Grounds) -> Proposal:
-    """Rent the cheapest offer within the shares; on demand once the slot has been empty too long."""
+    """Return the rent of the cheapest offer within the shares, on demand after too long without a lease, or a hold."""
     why = _why_fall_back(slot, grounds)
     bid, ask = grounds.bid(slot), grounds.fallback(slot)
     best = (ask or bid) if why else bid
@@ -69,7 +69,7 @@ def _why_fall_back(slot: SlotView, grounds: Grounds) -> str:
 
 
 def _fall_back(slot: SlotView, held: Lease, grounds: Grounds) -> Proposal | None:
-    """Leave a lost interruptible lease for on-demand by rule; recovery handles one that ended by itself or by hand."""
+    """Return the rule's move of a lost lease to on-demand; None for one that ended by itself or by a person's order."""
     why = _why_fall_back(slot, grounds)
     is_lost = held.tenure is Tenure.INTERRUPTIBLE and held.interrupted_by not in {None, *recovery.NOT_OF_THE_MARKET}
     ask = grounds.fallback(slot) if why and is_lost else None
@@ -81,14 +81,14 @@ def _fall_back(slot: SlotView, held: Lease, grounds: Grounds) -> Proposal | None
 
 
 def _go_elsewhere(slot: SlotView, held: Lease, grounds: Grounds) -> Proposal | None:
-    """Leave a healthy lease if that pays: on-demand for a bid, or a bid for a cheaper one."""
+    """Return the move of a healthy lease if that pays: from on-demand to a bid, or from a bid to a cheaper one."""
     if held.state is not LeaseState.RUNNING:
         return None
     return _leave(slot, held, grounds) if held.tenure is Tenure.INTERRUPTIBLE else _go_back(slot, held, grounds)
 
 
 def _go_back(slot: SlotView, held: Lease, grounds: Grounds) -> Proposal | None:
-    """Leave on-demand only after its minimum time, in a calm market, for another host, at a gain."""
+    """Return the move away from on-demand: after its minimum time, in a calm market, to another host, at a gain."""
     view, params = grounds.view, grounds.params
     is_settled = view.now - held.state_since >= params.return_after
     if not is_settled or grounds.loss_rate >= CALM_SHARE * params.most_losses:
@@ -101,7 +101,7 @@ def _go_back(slot: SlotView, held: Lease, grounds: Grounds) -> Proposal | None:
 
 
 def _leave(slot: SlotView, held: Lease, grounds: Grounds) -> Proposal | None:
-    """Leave a healthy interruptible lease after its minimum time for a cheaper offer."""
+    """Return the move of a healthy interruptible lease to a cheaper offer, after its minimum time."""
     params, view = grounds.params, grounds.view
     if not view.has_offers or view.now - held.state_since < params.leave_after:
         return None

@@ -1,4 +1,4 @@
-"""What every rule of `hedged` does with a lease that stays: recover a lost one, leave a host that ends, lower a bid."""
+"""Steps of every rule of `hedged` for a lease that stays: recover a lost one, leave a host that ends, lower a bid."""
 
 from agent.decide.moves import bid_decay, recovery
 from agent.decide.pricing import bidding

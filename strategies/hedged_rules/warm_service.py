@@ -1,9 +1,9 @@
-"""Slots of a service that must stay warm: one choice over all places decides where and how many.
+"""Slots of a service that must stay warm: one choice over all places decides their number and places.
 
-The choice is made once a view (`agent.decide.service.service_slots`); each slot then takes its part of it. It stands
-above the fallback and the way back.
+The choice is made once per view (`agent.decide.service.service_slots`), and each slot takes its part of it. This rule
+outranks the fallback and the move back.
 
-Invariant: what is part of the choice is left alone while it runs; nothing is given up before enough others run.
+Invariant: a running lease that is part of the choice is left alone. No lease is given up before enough others run.
 """
 
 from agent.decide.moves import recovery, voluntary_move
@@ -21,7 +21,7 @@ from strategies.hedged_rules.grounds import Grounds
 
 
 def keep(grounds: Grounds) -> Keeping | None:
-    """Return the choice for the workload; None unless it asks for it, or without recent offers."""
+    """Return the choice for the workload; None without `keep_warm`, for a batch, or without recent offers."""
     view, params = grounds.view, grounds.params
     if not (params.keep_warm and view.workload.kind is WorkloadKind.SERVICE and view.has_offers):
         return None
@@ -30,12 +30,12 @@ def keep(grounds: Grounds) -> Keeping | None:
 
 
 def propose(slot: SlotView, grounds: Grounds, kept: Keeping) -> Proposal:
-    """Return the proposal for a slot, and take its part off the choice."""
+    """Return the proposal for a slot, and remove its part from the choice."""
     held = slot.lease
     if held is None:
         return _fill(slot, grounds, kept) or _nothing(slot)
     if slot.down is not None:
-        # A lease that ended by itself or by hand would end so elsewhere too: recovery keeps it where it is for a while.
+        # A lease that ended by itself or by a person's order would end elsewhere too, so recovery keeps it for a while.
         is_left = held.interrupted_by in recovery.NOT_OF_THE_MARKET
         return (None if is_left else _fill(slot, grounds, kept)) or upkeep.recover(slot, held, grounds)
     moved = _change(slot, held, grounds, kept)
@@ -43,7 +43,7 @@ def propose(slot: SlotView, grounds: Grounds, kept: Keeping) -> Proposal:
 
 
 def _fill(slot: SlotView, grounds: Grounds, kept: Keeping) -> Proposal | None:
-    """Fill an empty slot as far as the choice lacks places; None if the lacking places cannot be rented."""
+    """Return the rent for an empty slot that the choice lacks, or a hold; None if no lacking place can be rented."""
     to = _place_of(slot, grounds, kept) if kept.lacking else None
     if to is not None:
         kept.lacking -= 1
@@ -60,7 +60,7 @@ def _nothing(slot: SlotView) -> Proposal:
 
 
 def _change(slot: SlotView, held: Lease, grounds: Grounds, kept: Keeping) -> Proposal | None:
-    """Release or move a running lease that is not part of the choice; None if it stays."""
+    """Return the release or move of a running lease that is not part of the choice; None if it stays."""
     if kept.stands(held) or not only_copy.may_leave(held, grounds.view.workload):
         return None
     if kept.may_spare(held):
@@ -71,7 +71,7 @@ def _change(slot: SlotView, held: Lease, grounds: Grounds, kept: Keeping) -> Pro
 
 
 def _elsewhere(slot: SlotView, held: Lease, grounds: Grounds, kept: Keeping) -> Proposal | None:
-    """Move a running lease to a place of the choice: to on-demand at once, to a bid if that pays."""
+    """Return the move of a running lease to a place of the choice: to on-demand at once, to a bid if that pays."""
     params, view = grounds.params, grounds.view
     to = _place_of(slot, grounds, kept)
     if to is None or (to.way.tenure is Tenure.ON_DEMAND and held.tenure is Tenure.ON_DEMAND):
@@ -83,7 +83,7 @@ def _elsewhere(slot: SlotView, held: Lease, grounds: Grounds, kept: Keeping) -> 
 
 
 def _place_of(slot: SlotView, grounds: Grounds, kept: Keeping) -> Candidate | None:
-    """Take the next place of the choice that this slot may use, interruptible ones first."""
+    """Remove and return the next place of the choice that this slot may use, interruptible ones first, or None."""
     params, work = grounds.params, grounds.view.workload
     for spot in kept.spots:
         fits = grounds.spread.first(slot.slot, [spot], may_crowd=params.may_crowd) is not None
