@@ -2,9 +2,9 @@
 
 Invariants:
 1. The ledger's own estimate is made and kept before a charge is read, and never touched again.
-2. A day is compared once it has ended and its charges have had time to appear; one that could not be read is
+2. A day is compared once it has ended and its charges have had time to appear. If its charges could not be read, it is
    tried again.
-3. Only instances of our leases are compared: what else is on the account is somebody else's.
+3. Only instances of our leases are compared: other instances on the account are somebody else's.
 """
 
 from collections.abc import Iterable, Mapping

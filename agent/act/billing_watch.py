@@ -14,13 +14,13 @@ class BillingWatch:
     """Keeps the findings of the last pass (`seen`) and how each market's last compared day differed (`drifts`)."""
 
     def __init__(self, ledger: Ledger, pollers: Sequence[Poller], clock: Clock) -> None:
-        """Compare what `pollers` saw with `ledger`."""
+        """Compare the last listings of `pollers` with `ledger`."""
         self._ledger, self._pollers, self._clock = ledger, pollers, clock
         self.seen = oversight.Oversight()
         self.drifts: Sequence[bill_drift.Drift] = ()
 
     def look(self) -> None:
-        """Compare the last listings with the ledger, also after a failed cycle: then it is needed."""
+        """Compare the last listings with the ledger; also after a failed cycle, when it is needed most."""
         now, views = self._clock.now(), [poller.view for poller in self._pollers]
         self.seen = oversight.look(self.seen, self._ledger.fleet_id, views, self._ledger.recollection(now), now)
 

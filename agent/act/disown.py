@@ -28,7 +28,7 @@ async def rents(ledger: Ledger, facts: Iterable[Fact]) -> Mapping[str, Intent]:
 
 
 def write(tx: Transaction, fact: LeaseDisowned, known: Mapping[str, Intent], now: datetime) -> None:
-    """End the lease and put its rent in doubt again; a listing will show by its label what was really rented."""
+    """End the lease and put its rent in doubt again. A listing will show by its label which instance was rented."""
     held = fact.lease
     ended = replace(
         held,

@@ -1,4 +1,4 @@
-"""Runs a plan: first what stops paying, then what pays, a few orders at a time. A cancellation cuts none in half."""
+"""Runs a plan: first the endings, then the paying orders, a few at a time. A cancellation cuts no order in half."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -28,13 +28,13 @@ class Executor:
         self._journal.looks = looks
 
     def hasten(self) -> None:
-        """Try at once the ending calls that failed a moment ago, if the market has not closed them: a person asks."""
+        """Let ending calls that failed a moment ago be tried at once, unless the market closed them: a person asks."""
         self._stopping.hasten()
 
     async def run(self, decisions: Iterable[Decision], workloads: Mapping[str, Workload]) -> list[Intent]:
         """Carry out all decisions but holds; return the intents as they ended.
 
-        A cancellation waits until what was begun has been resolved or left in doubt: an answer that nobody writes down
+        A cancellation waits until every order that has begun is resolved or in doubt. An answer that nobody writes down
         is money that nobody counts.
         """
         todo = [decision for decision in decisions if not isinstance(decision, Hold)]

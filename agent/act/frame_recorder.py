@@ -1,7 +1,7 @@
 """Recordings: files of frames beside the ledger, one for each day and start; past the limit the oldest are deleted.
 
 Invariants:
-1. A recording never costs a cycle: what cannot be written ends the recording, is logged once, and changes nothing else.
+1. A recording never costs a cycle. A failed write ends the recording, is logged once, and changes nothing else.
 2. Each file begins with a whole frame, so that each can be read without the others.
 """
 

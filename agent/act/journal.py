@@ -57,9 +57,9 @@ class Journal:
         credential: rent_terms.Credential = rent_terms.none,
         guards: GuardLaunches | None = None,
     ) -> None:
-        """Write to `ledger` and `markets`; `new_id` makes 16 hex characters, `denial` says why not to send any more.
+        """Write to `ledger` and `markets`; `new_id` makes 16 hex characters, `denial` returns why not to send any more.
 
-        `credential` gives what a workload names, at the moment in which it leaves; `guards` prepares starts of guards.
+        `credential` returns a credential just before it is sent; `guards` prepares starts of guards.
         """
         self._guards = guards
         self._launches: dict[str, GuardLaunch] = {}
@@ -73,7 +73,7 @@ class Journal:
         self.looks: Mapping[str, turns.Look] = {}
         """The last listing of each lease, by its id, from the last cycle."""
         self._naming = asyncio.Lock()
-        """Locked from the check whether a reply names an instance that had a lease, to the opening of the new lease."""
+        """Held from the check that a reply names no instance with an earlier lease, to the opening of the new lease."""
 
     async def carry_out(self, decision: Decision, work: Workload | None) -> Intent | None:
         """Record, send and resolve one decision; return the intent as it ended.
@@ -145,7 +145,7 @@ class Journal:
     async def _proven(self, decision: Decision) -> Decision | None:
         """Return a decision whose instance was shown to be ours, or None: its write waits for the proof.
 
-        What a person ends is looked at here and now.
+        For a release or a pause the proof is tried here and now.
         """
         if isinstance(decision, Rent | Hold) or decision.lease.is_proven:
             return decision
@@ -355,7 +355,7 @@ class Journal:
 
 
 def _let_rest(tx: Transaction, decision: Decision, now: datetime) -> None:
-    """A host that we left or that could not start is not rented again at once; a confirmed start is remembered."""
+    """Begin the cooldowns of a host that we left or that could not start, and remember a confirmed start."""
     for place in rests_after_writes.ended_by(decision):
         tx.lift_rest(place)
     if isinstance(decision, Resume):
@@ -389,7 +389,8 @@ def _event(kind: EventKind, intent: Intent, decision: Decision, host_id: str, no
 def _leaving(held: Lease, now: datetime, code: str) -> Lease:
     """Return a lease whose release is about to be sent.
 
-    One that bills nothing is taken for released. A silent host bills nothing either: there the disk counts from now on.
+    A lease that bills nothing would pass for released. A silent host bills nothing either, so its disk counts from now
+    on.
     """
     if held.bills is Bills.NOTHING:
         until = max(now, held.accrued_until)

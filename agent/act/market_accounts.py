@@ -48,7 +48,7 @@ class Accounts:
         return ""
 
     def unknown(self, views: Iterable[MarketView]) -> tuple[str, ...]:
-        """Return the markets to ask again: whose account is not bound or another one, or whose bill was not read."""
+        """Return the markets to ask again: the account is not bound or is another one, or the bill was not read."""
 
         def is_unknown(view: MarketView) -> bool:
             bound = self.bound(view.market)
@@ -58,7 +58,7 @@ class Accounts:
         return tuple(view.market for view in views if is_unknown(view))
 
     async def know(self, markets: Iterable[str] | None = None, patience: float | None = None) -> None:
-        """Read the account of each key, several markets at once; the cycles ask a market again that stays silent.
+        """Read the account of each key, several markets at once; the cycles ask a silent market again.
 
         Raises:
             LedgerError: a key is of another account than the ledger.
@@ -96,7 +96,7 @@ class Accounts:
             return account, None
 
     async def _bind(self, name: str, account_id: str, charges: Sequence[port.Charge] | None) -> None:
-        """Bind the ledger to an account and count its charges of this month, if they were read, both or neither.
+        """Bind the ledger to an account and count its charges of this month, if they were read: both or neither.
 
         Another account ends the daemon, so that is recorded first.
         """

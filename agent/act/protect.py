@@ -1,6 +1,6 @@
 """Cooldowns after repeated failures: reads the recent failures and records the cooldowns that follow.
 
-The count is made from the ledger's events, so a restart forgets neither what was counted nor what rests.
+The count is made from the ledger's events, so a restart forgets neither the counts nor the cooldowns.
 """
 
 from collections import Counter

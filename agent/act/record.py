@@ -77,7 +77,7 @@ async def record(ledger: Ledger, fleet: Fleet, facts: Iterable[Fact]) -> None:
 
 
 async def record_again(ledger: Ledger, fleet: Fleet, facts: Iterable[Fact]) -> None:
-    """Record the facts whose first commit failed, unless that commit took place: then nothing is counted twice.
+    """Record the facts whose first commit failed, unless that commit took place: nothing is counted twice.
 
     Raises:
         LedgerError: nothing was written.
@@ -136,7 +136,7 @@ async def keep_credit(ledger: Ledger, views: Iterable[MarketView], now: datetime
 
 
 async def keep_capacity(ledger: Ledger, before: Mapping[str, Capacity], after: Mapping[str, Capacity]) -> None:
-    """Record what a search showed of interruptible capacity, if anything.
+    """Record the interruptible capacity that a search showed, if any.
 
     Raises:
         LedgerError: nothing was written.
@@ -377,7 +377,9 @@ def tell_progress(tx: Transaction, fact: ProgressTold) -> None:
     if before is None or after.hours >= before.hours:
         return
     log.warning(EventKind.PROGRESS_WENT_BACK, workload=after.workload, hours=after.hours, before=before.hours)
-    sentence = f"{after.hours:g} h are done, {before.hours:g} h were told before: work was lost, or the report is wrong"
+    sentence = (
+        f"{after.hours:g} h are done, {before.hours:g} h were reported before: work was lost, or one is wrong"
+    )
     tx.append_event(
         Event(
             at=after.told_at,

@@ -22,7 +22,7 @@ def none(name: str) -> str:
 
 
 def _advised(decision: Rent, work: Workload) -> tuple[tuple[str, str], ...]:
-    """Return the workload's environment and, unless it says so itself, the interval of checkpoints."""
+    """Return the workload's environment and, unless the workload sets it itself, the interval of checkpoints."""
     own = {name for name, _ in (*work.environment, *work.env_from)}
     told = checkpointing.environment(decision.advice)
     return (*work.environment, *((name, value) for name, value in told if name not in own))

@@ -2,7 +2,7 @@
 
 Invariants:
 1. There is no market, no journal and no executor here: a shadow ends in the ledger's own tables for it.
-2. What goes wrong with a shadow, its strategy included, is logged once and costs the cycle nothing but that shadow.
+2. A failure of a shadow, its strategy included, is logged once and costs the cycle nothing but that shadow.
 """
 
 from collections.abc import Iterable, Mapping
@@ -95,7 +95,7 @@ class Shadows:
     async def _taken_up(self, work: Workload, chosen: Tuned, fleet: Fleet) -> tuple[Shadow, Counted, datetime]:
         """Return a shadow as it was left, or one that begins with the present live position.
 
-        Other numbers begin anew: the hours and dollars of those before are not theirs.
+        Changed parameters begin anew: the hours and dollars of the old ones are not theirs.
         """
         if self._known is None:
             reader = await self._ledger.reader()
@@ -134,7 +134,7 @@ async def live(ledger: Ledger, workload: str, fleet: Fleet) -> Counted:
 
 
 def counted(mine: Shadow, now: datetime) -> Counted:
-    """Return the figures of a shadow, with what its paper leases owe since they were metered."""
+    """Return the figures of a shadow, with the cost of its paper leases since they were metered."""
     tally, owed = mine.tally, meter.outstanding(mine.book.open(), now)
     return Counted(Usd(tally.spent) + owed, tally.paid, max(tally.useful, 0), tally.lost)
 

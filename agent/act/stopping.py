@@ -33,8 +33,8 @@ _Key = tuple[type[Pause] | type[Release], str, str]
 class _Failures:
     """Attempts in a row of one ending call: `ours` is when we try again, `market` when the market allows it.
 
-    `is_refused` tells that the last one was a refusal, so that nothing was done. A lease that is being released needs
-    no further attempt once the listing shows the first one carried out, so a confirmed one counts too.
+    `is_refused` says that the last one was a refusal, so that nothing was done. A confirmed attempt counts too while
+    the lease is being released: a listing that shows it carried out ends the attempts.
     """
 
     count: int = 0

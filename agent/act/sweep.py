@@ -1,6 +1,6 @@
-"""Orphans are adopted, held or released through their leases; this module finds only who stops our writing.
+"""Finds the second daemon that stops our writing. Orphans are adopted, held or released through their leases.
 
-Foreign instances never come here: reconcile names only what two answers showed under our fleet id.
+Foreign instances never come here: reconcile names only instances that two answers showed under our fleet id.
 """
 
 from collections.abc import Iterable

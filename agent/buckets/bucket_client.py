@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 DEADLINE_SECONDS = 10.0
 PRESIGNED_FOR = timedelta(days=7)
-"""The longest that SigV4 allows."""
+"""The longest time that SigV4 allows."""
 SEPARATOR = ":"
 PAGE = 1_000
 NO_SUCH_OBJECT = "<Code>NoSuchKey</Code>"

@@ -1,4 +1,4 @@
-"""What a bucket may answer instead of what it was asked for."""
+"""Errors of requests to a bucket."""
 
 
 class BucketError(Exception):
@@ -19,4 +19,4 @@ class BucketTaken(BucketError):
 
 
 class BucketTooLarge(BucketError):
-    """The object is larger than anything that is read; nothing of it was."""
+    """The object is larger than the caller allows; nothing of it was read."""

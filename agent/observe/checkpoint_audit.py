@@ -1,4 +1,4 @@
-"""Compares the newest checkpoint of paused guarded leases with what their bucket really has.
+"""Compares the newest checkpoint of paused guarded leases with the objects that their bucket really has.
 
 Invariants:
 1. A cycle never waits for a comparison. At most `MOST_AT_ONCE` run, each for at most `AUDIT_SECONDS`.
@@ -48,7 +48,7 @@ Proofs = Mapping[str, CheckpointProof]
 
 @dataclass(frozen=True, slots=True)
 class AuditTarget:
-    """One lease whose run's newest checkpoint is compared; `paths` is how many its guard carries."""
+    """One lease whose run's newest checkpoint is compared; `paths` is the number of paths that its guard carries."""
 
     lease: str
     place: Bucket
@@ -83,7 +83,7 @@ class CheckpointAudit:
         self._running: dict[str, asyncio.Task[CheckpointProof | None]] = {}
         self._asked: dict[str, float] = {}
         self.proofs: Proofs = {}
-        """The last comparisons; another mapping whenever one of them changed."""
+        """The last comparisons; the mapping is replaced at every change."""
 
     def look(self, wanted: Sequence[AuditTarget]) -> None:
         """Keep the comparisons of these leases that have ended, and begin those that are due."""
@@ -120,7 +120,7 @@ class CheckpointAudit:
             self.proofs = proofs
 
     async def _audited(self, target: AuditTarget) -> CheckpointProof | None:
-        """Return what a comparison shows, or None where the bucket did not tell all of it."""
+        """Return the result of a comparison, or None if the bucket did not answer every request."""
         began = self._clock.now()
         try:
             client = BucketClient(target.place, self._secret(target.place.credential))
@@ -134,7 +134,7 @@ class CheckpointAudit:
 
 
 async def _compared(client: BucketClient, target: AuditTarget) -> tuple[str, str]:
-    """Return the name of the newest checkpoint, and why it proves nothing or no reason.
+    """Return the name of the newest checkpoint, and the reason why it proves nothing, or an empty text.
 
     Raises:
         BucketAway: nobody knows what is there.
@@ -168,7 +168,7 @@ async def _listed(client: BucketClient, target: AuditTarget, name: str) -> tuple
 
     Raises:
         BucketAway: nobody knows what is there.
-        BucketTooLarge: there is more than is read.
+            BucketTooLarge: there are more than `MOST_OBJECTS`.
     """
     root, mine = f"{target.folder}/", f"{target.folder}/{carried_checkpoint.folder_of(name)}/"
     last = carried_checkpoint.sequence_of(name) or 0

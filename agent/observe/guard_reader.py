@@ -1,12 +1,12 @@
-"""Reads what guards leave in their buckets: their beats, and how the work ended.
+"""Reads the notes of guards in their buckets: their beats, and how the work ended.
 
 Invariants:
-1. A cycle waits for buckets at most `PATIENCE_SECONDS`, once a lease `FIRST_PATIENCE_SECONDS`; what is slower is
-   collected in a later one.
+1. A cycle waits for buckets at most `PATIENCE_SECONDS`, and once per lease `FIRST_PATIENCE_SECONDS`. A slower answer is
+   collected in a later cycle.
 2. At most one reading a lease and `MOST_AT_ONCE` together run; each ends by the bucket client's own deadline.
-3. A bucket that does not answer changes nothing: what it said last stays, with its time; no absence is assumed.
-4. Everything read is bounded, typed and cleaned; a beat that is not of that shape counts as not there, an end as one
-   that nobody can read.
+3. A bucket that does not answer changes nothing: its last answer stays, with its time, and no absence is assumed.
+4. Everything read is bounded, typed and cleaned. A beat of another shape counts as missing, an end of another shape as
+   unreadable.
 """
 
 import asyncio
@@ -35,11 +35,11 @@ log = structlog.get_logger("gpubid.guard_reader")
 
 PATIENCE_SECONDS = 0.5
 FIRST_PATIENCE_SECONDS = 5.0
-"""For the first word on a lease: without the note of a dead man's switch its stop looks like that of a person, and a
-batch is held. The file may have no switch any more where the container has one."""
+"""For the first reading of a lease. Without the note of a dead man's switch its stop looks like a person's, and a batch
+is held. The container may have a switch that the file does not have any more."""
 EVERY_SECONDS = 60.0
 AWAITED_EVERY_SECONDS = 1.0
-"""A guard that was asked for a checkpoint is listened to in every cycle: its lease bills until it has answered."""
+"""A guard that was asked for a checkpoint is read in every cycle: its lease bills until it has answered."""
 AWAITED_FOR = timedelta(minutes=15)
 """Longer than any `final_within`."""
 MOST_AT_ONCE = 16
@@ -55,7 +55,7 @@ Reports = Mapping[str, GuardReport]
 
 @dataclass(frozen=True, slots=True)
 class GuardTarget:
-    """One lease whose guard is listened to; `is_urgent` where its end is waited for.
+    """One lease whose guard's notes are read; `is_urgent` if something waits for its end.
 
     `asked_at` is when it was last asked for a checkpoint, `is_checked` whether its guard checks the host.
     """
@@ -73,7 +73,7 @@ def targets(
 ) -> tuple[GuardTarget, ...]:
     """Return the leases that may have a guard at work, or had one a moment ago.
 
-    One that ran and is not listed as running now is urgent: its last checkpoint says what a loss took.
+    A lease that ran and is not listed as running now is urgent: its last checkpoint shows how much work a loss cost.
     """
     rows = {(view.market, row.instance_id): row for view in views if view.is_fresh for row in view.instances}
     stopped = {at for at, row in rows.items() if row.state is not InstanceState.RUNNING}
@@ -95,7 +95,7 @@ def targets(
 
 
 class GuardReader:
-    """Listens to guards."""
+    """Reads the notes of guards."""
 
     def __init__(self, clock: Clock, spawn: Spawn, secret: Callable[[str], str]) -> None:
         """Start tasks with `spawn`; `secret` gives the key of a bucket by the name of its credential."""
@@ -107,12 +107,12 @@ class GuardReader:
         self._away: set[Bucket] = set()
         self._clients: dict[Bucket, tuple[str, BucketClient]] = {}
         self.reports: Reports = {}
-        """The last reports; another mapping whenever one of them changed."""
+        """The last reports; the mapping is replaced at every change."""
 
     async def look(self, wanted: Sequence[GuardTarget]) -> None:
         """Start the readings that are due, wait a moment, and keep the last reports of these leases.
 
-        After a start all are read for the first time: as many rounds as the first patience has time for.
+        After a start all leases are read for the first time, in as many rounds as fit into the first patience.
         """
         leases = {target.lease for target in wanted}
         patience = PATIENCE_SECONDS if leases <= self._asked.keys() else FIRST_PATIENCE_SECONDS
@@ -166,7 +166,7 @@ class GuardReader:
             self.reports = reports
 
     async def _read(self, target: GuardTarget) -> GuardReport | None:
-        """Return what the bucket tells of a lease, or None if it did not tell all of it."""
+        """Return the notes of a lease in its bucket, or None if the bucket did not answer every request."""
         began = self._clock.now()
         try:
             client = self._client(target.place)
@@ -199,7 +199,7 @@ class GuardReader:
 
 
 async def _end(client: BucketClient, target: GuardTarget) -> tuple[GuardEnd | None, str]:
-    """Return the final end of the run or else that of the lease, and the name of one that is there but unreadable.
+    """Return the final end of the run or else that of the lease, and the name of an end that exists but is unreadable.
 
     Raises:
         BucketAway: nobody knows what is there.
@@ -224,7 +224,7 @@ async def _switch(client: BucketClient, target: GuardTarget) -> GuardSwitch | No
 
 
 async def _acceptance(client: BucketClient, target: GuardTarget) -> AcceptanceReport | None:
-    """Return what the guard found of its host, if it was told to look.
+    """Return the guard's check of its host, if the guard makes one.
 
     Raises:
         BucketAway: nobody knows what is there.
@@ -247,7 +247,7 @@ def _clean(name: str | None) -> str | None:
 
 
 async def _object(client: BucketClient, path: str, kind: type[T]) -> tuple[T | None, bool]:
-    """Return an object of the bucket, None if there is none of that shape, and whether there is one of another.
+    """Return an object of the bucket, None unless it has that shape, and whether it exists with another shape.
 
     Raises:
         BucketAway: nobody knows what is there.
@@ -260,14 +260,14 @@ async def _object(client: BucketClient, path: str, kind: type[T]) -> tuple[T | N
 
 
 def _changed_at(before: GuardReport | None, beat: GuardBeat | None, now: datetime) -> datetime | None:
-    """Return when a beat was new: nobody knows how old the first one is that was ever read."""
+    """Return when a beat was new; None if the first report has it, since its age is not known."""
     if before is None or beat is None:
         return None
     return before.beat_changed_at if before.beat == beat else now
 
 
 def _seen_at(before: GuardReport | None, beat: GuardBeat | None, now: datetime) -> datetime:
-    """Return since when each reading found this beat, or none."""
+    """Return since when every reading has found this same beat, or no beat."""
     is_same = before is not None and before.beat == beat
     return (before.beat_seen_at if before is not None and is_same else None) or now
 

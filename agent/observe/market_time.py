@@ -1,4 +1,4 @@
-"""The time that a market tells, asked for twice where it is far off: one wrong answer sets no clock."""
+"""The time in a market's answers, asked for twice if it is far off: one wrong answer sets no clock."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -9,12 +9,12 @@ from agent.markets import port
 
 
 async def listing(market: port.Market, clock: SteadyClock) -> Sequence[Instance]:
-    """Return a complete listing, whose own Date sets the clock of a start while no account has told the time.
+    """Return a complete listing. At a start its own Date sets the clock while no account has given the time.
 
-    Nothing is metered before a listing: at the time of a machine that is a day ahead, it would bill a day.
+    Nothing is metered before a listing: by the clock of a machine that is a day ahead, it would bill a day.
 
     Raises:
-        MarketError: the market did not answer, or not again.
+            MarketError: the market did not answer, or not the second time.
     """
     rows = await market.instances()
     told, asked_at = market.told_time(), clock.monotonic()

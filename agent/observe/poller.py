@@ -3,8 +3,9 @@
 Invariants:
 1. The last good listing is kept with its age; a failed read makes it stale, never empty.
 2. Failure is logged once when it begins and once when it ends.
-3. An account that the market is too busy to show makes no listing stale: its facts grow old, and nothing is paid for
-   once they are older than `ACCOUNT_KEPT`.
+3. If the market is too busy to show the account, no listing becomes stale. The account's facts grow old; nothing is
+   paid
+   for once they are older than `ACCOUNT_KEPT`.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -60,7 +61,7 @@ class Poller:
     def __init__(
         self, market: port.Market, clock: SteadyClock, no_spend_because: str, is_ours: Callable[[str], str]
     ) -> None:
-        """Read from `market`; `is_ours(account id)` says why that account may not pay, or nothing."""
+        """Read from `market`; `is_ours(account id)` returns why that account may not pay, or an empty text."""
         self.market = market
         self._clock = clock
         self._no_spend = no_spend_because
@@ -158,11 +159,11 @@ class Poller:
     async def ask(self, needs: Sequence[Need], workloads: Sequence[Workload], dear: Collection[str] = ()) -> MarketView:
         """Search for offers if there is a choice to make, and sometimes for the price history.
 
-        Workloads named in `dear` pay for on-demand: whether something cheaper is on offer is looked up more often.
+        Workloads named in `dear` pay for on-demand, so cheaper offers are searched for them more often.
         """
         if not self.view.is_fresh:
-            # Nothing may be rented on a stale view: a search now would cost rows, and its back-off would outlast the
-            # dark.
+            # Nothing may be rented on a stale view. A search now would cost rows, and its back-off would outlast the
+            # time without listings.
             self.seen_offers = ()
             self._keep(())
             return self.view
@@ -186,7 +187,7 @@ class Poller:
         return self.view
 
     async def _sample(self, lacking: Sequence[Workload]) -> None:
-        """Ask now and then what there is at all, for the workloads that lack something: it tells why nothing fits."""
+        """Ask now and then for any offers, for workloads that lack something: the answer shows why nothing fits."""
         found = None if self._is_closed() else await self._wide.ask(lacking)
         if found is not None:
             self.view = msgspec.structs.replace(self.view, sample=found, sampled_at=self._clock.now())

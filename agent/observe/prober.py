@@ -1,9 +1,9 @@
 """Probes running instances from outside: whether a port or a page answers, and what the log says.
 
 Invariants:
-1. A cycle waits for probes at most `PATIENCE_SECONDS`; what is slower is collected in a later one.
+1. A cycle waits for probes at most `PATIENCE_SECONDS`; a slower probe is collected in a later one.
 2. At most one probe an instance and `MOST_AT_ONCE` together run; each ends by its own deadline.
-3. What a probe finds is a value for the next decision; a probe that fails is a value too.
+3. The result of a probe is a value for the next decision; a failure is such a value too.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ LOG_EVERY_SECONDS = 60.0
 LOG_LINES = 200
 MOST_AT_ONCE = 16
 MOST_TAILS = 64
-"""Logs that are kept to tell lines before a resume from lines after it."""
+"""Logs that are kept to separate lines before a resume from lines after it."""
 MOST_ANSWER = 4096
 _OK = range(200, 300)
 
@@ -123,7 +123,7 @@ class Prober:
         return Sighting(target.instance_id, began, is_ready, is_done, said, hours, failure, refusal, is_bare)
 
     def _is_bare(self, target: Target, lines: tuple[str, ...]) -> bool:
-        """Return whether a log that was read says that no guard runs, or said so before the end that was read now."""
+        """Return whether a log was read and it, or the one before, says that no guard runs."""
         known = self._known.get(target.instance_id)
         return bool(lines) and (failing.is_bare(lines) or (known is not None and known.is_bare))
 
@@ -141,9 +141,9 @@ class Prober:
         return self._may_be_local or _is_public(host.strip("[]"))
 
     def _of_this_run(self, target: Target, lines: tuple[str, ...]) -> Sequence[str]:
-        """Return the lines printed since this stretch of running began, as far as the log of the one before is known.
+        """Return the lines of this stretch of running, as far as the log before it is known.
 
-        A container made anew may print the very same lines again: past half of the time it has, all lines count.
+        A container made anew may print the same lines again: past half of the time that it has, all lines count.
         """
         since, last, before = self._tails.pop(target.instance_id, (target.since, (), ()))
         if since != target.since:
@@ -190,7 +190,7 @@ async def _asked(host: str, number: int, target: Target) -> tuple[bool, str]:
 
 
 async def _fetched(host: str, number: int, path: str) -> bytes:
-    """Return the body of a page that answers 2xx, a bounded piece of it, or nothing."""
+    """Return the body of a page that answers 2xx, at most `MOST_ANSWER` bytes of it; else empty."""
     reader, writer = await asyncio.open_connection(host, number, limit=MOST_ANSWER)
     try:
         question = f"GET {path} HTTP/1.0\r\nHost: {host}:{number}\r\nConnection: close\r\n\r\n"

@@ -1,7 +1,7 @@
-"""When the offers of one market are searched again for a workload: at once for a new choice, ever more rarely after.
+"""When the offers of one market are searched again for a workload: at once for a new choice, then ever more rarely.
 
 Invariants:
-1. Only another choice, or the end of what forbade rents, brings a search before its time; what begins to forbid none.
+1. Only another choice, or a bar on rents that ends, brings a search before its time; a bar that begins does not.
 2. Bars that end again and again bring one early search in `EARLY_EVERY` at most, and do not end the back-off.
 """
 
@@ -16,7 +16,7 @@ EARLY_EVERY = 60.0
 
 @dataclass(slots=True)
 class _Asked:
-    """The last search and the last early one for a choice, and what has forbidden rents since the last."""
+    """The last search and the last early one for a choice, and the bars on rents since the last."""
 
     key: tuple[str, ...]
     at: float
@@ -29,11 +29,11 @@ class SearchPace:
     """The searches for each workload at one market."""
 
     def __init__(self) -> None:
-        """Remember none."""
+        """Start without searches."""
         self._asked: dict[str, _Asked] = {}
 
     def is_due(self, workload: str, key: tuple[str, ...], bars: Collection[str], now: float) -> bool:
-        """Return whether to search now, and count it then; `bars` are what forbids rents at the market."""
+        """Return whether to search now, and count it then; `bars` are the reasons that forbid rents at the market."""
         asked = self._asked.get(workload)
         if asked is None or asked.key != key:
             self._asked[workload] = _Asked(key, now, 1, float("-inf"), frozenset(bars))

@@ -32,7 +32,7 @@ class Past:
 class Instant:
     """One instant on both clocks, the start of the program and of each workload, and observations of the market.
 
-    `typical` is how fast slices are, `capacity` whether workloads can have interruptible capacity.
+    `typical` is the usual speed of slices.
     """
 
     now: datetime

@@ -1,7 +1,7 @@
-"""Wide questions, now and then: what a market has of each number of GPUs that is needed. It tells why nothing fits.
+"""Wide questions, now and then, for any offers with the needed numbers of GPUs: they show why nothing fits.
 
 Invariants:
-1. A sample is whole: it has the answer for each number of GPUs, or there is none. In a part the others would be missed.
+1. A sample is complete: it has the answer for each number of GPUs, or there is none. A part would hide the others.
 2. An answer is kept while another question fails: the day's ration of rows is not spent on it twice.
 """
 
@@ -22,7 +22,7 @@ AGAIN = 600.0
 """Seconds until such a question that failed is asked again."""
 ROWS = 256
 SPARED_ROWS = 4_500
-"""Rows of the day's ration that a wide question leaves to the searches that find what is rented."""
+"""Rows of the day's ration that a wide question leaves to the searches for offers to rent."""
 
 
 class WideSample:

@@ -1,1 +1,1 @@
-"""What is done for guards: their start, and what they are asked for."""
+"""The daemon's work for guards: their start, their orders and their signs of life."""

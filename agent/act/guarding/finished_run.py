@@ -1,4 +1,4 @@
-"""A run that was finished before anything was rented for it again: its slot is done."""
+"""A run that proves to be finished when a rent is due: its slot is done without the rent."""
 
 from datetime import datetime
 
@@ -11,7 +11,7 @@ from agent.ledger.transaction import Transaction
 
 
 def note(tx: Transaction, place: Slot, why: str, now: datetime) -> None:
-    """Record that a slot is done, by what its guard left in the bucket."""
+    """Record that a slot is done, by the end that its guard left in the bucket."""
     done = OperatorHold(Word.DONE, hold.of_slot(place), now, why)
     tx.add_rest(done)
     said = f"{place} is done by {why}; nothing was rented for it"

@@ -1,4 +1,4 @@
-"""Claims the folders of guards for their workloads, and tells of a folder that another one has claimed."""
+"""Claims the folders of guards for their workloads, and logs a folder that has another claim."""
 
 import structlog
 
@@ -13,10 +13,10 @@ MOST_BYTES = 1 << 12
 
 
 async def claim(client: BucketClient, fleet_id: str, work: Workload) -> None:
-    """Claim a folder that nobody has claimed; another one's claim is left, and told in the log.
+    """Claim a folder that nobody has claimed. Another claim is left as it is, and logged.
 
     Raises:
-        BucketAway: nobody knows whose it is.
+            BucketAway: the bucket did not answer, so the folder's claim is unknown.
     """
     mine = folder_claim.of(fleet_id, work)
     try:

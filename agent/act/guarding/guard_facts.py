@@ -1,4 +1,4 @@
-"""Writes what guards measured: of their work and of their hosts."""
+"""Writes the guards' measurements of their work and of their hosts."""
 
 from agent.decide.facts import GuardMeasured, OfGuard
 from agent.ledger.transaction import Transaction

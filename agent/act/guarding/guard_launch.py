@@ -15,12 +15,12 @@ KEY_ID = "GPUBID_BUCKET_KEY_ID"
 SECRET = "GPUBID_BUCKET_SECRET"  # noqa: S105 - the name of a variable
 VERSION = 1
 CHECK_SECONDS = 60
-"""The most that the check of a host takes: its GPUs are paid for meanwhile."""
+"""The longest time for the check of a host: its GPUs are paid for meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
 class GuardLaunch:
-    """What the guard of one lease is told, besides the key."""
+    """The facts that the guard of one lease gets, besides the key."""
 
     lease: str
     """The id of the intent that rents it, which is known before the market names the instance."""
@@ -30,10 +30,10 @@ class GuardLaunch:
     manifest_exists: bool
     """Whether a checkpoint of this run may be in the bucket: then it never starts without the guard."""
     url: str
-    """Where the program is fetched from; empty without a bucket."""
+    """The address of the program; empty without a bucket."""
     sha256: str
     finished: str = ""
-    """How the work of the run is done already; then nothing is rented for it."""
+    """How the work of the run ended, if it is done already; then nothing is rented for it."""
     market: str = ""
     api: str = ""
     """The base address of that market's API, to which a dead man's switch sends its one request."""

@@ -1,12 +1,12 @@
 """Prepares the start of a guard: uploads the program, signs its address, and looks for a checkpoint of the run.
 
 Invariants:
-1. A bucket that is away says nothing: a run that may have a checkpoint starts as one that has.
+1. A bucket that does not answer proves nothing: a run that may have a checkpoint starts as if it had one.
 2. A run that has an end, also one that cannot be read, never starts without the guard: its work may be done.
    Nothing is rented for a batch whose end has a done code.
 3. Nothing here delays a rent by more than the deadline of six requests to the bucket.
-4. A bucket that was away at a rent gets the program later: a container waits ten minutes for it, and then runs without.
-   One that fails again rests, longer each time.
+4. A bucket that did not answer at a rent gets the program later: a container waits ten minutes for it, and then runs
+   without. A bucket that fails again is tried again after a wait, longer each time.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ log = structlog.get_logger("gpubid.guard")
 MOST_PROGRAM = 1 << 20
 MOST_POINTER = 1 << 16
 FIRST_REST_SECONDS, LONGEST_REST_SECONDS = 60.0, 900.0
-"""After a failure; each further one doubles it."""
+"""The wait after a first failure, doubled by each further one, and the longest wait."""
 POINTER, END = "latest.json", "end.json"
 
 
@@ -58,7 +58,7 @@ class Program:
 
 
 class GuardLaunches:
-    """Prepares the starts of guards; keeps which buckets have the program."""
+    """Prepares the starts of guards; remembers which buckets have the program."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class GuardLaunches:
         credential: Callable[[str], str],
         apis: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Take the fleet's id, what makes the program, what gives a credential by its name, and the markets' APIs."""
+        """Take the fleet's id, functions that make the program and return a named credential, and the markets' APIs."""
         self._fleet_id = fleet_id
         self._apis = apis
         self._make = program
@@ -78,7 +78,7 @@ class GuardLaunches:
         self._preparing: set[str] = set()
         """Workloads whose bucket is prepared beside the cycles."""
         self._rests: dict[str, tuple[float, float]] = {}
-        """Of workloads whose bucket failed: until when, on the monotonic clock, and how long it rests, in seconds."""
+        """By workload whose bucket failed: the end of its wait (monotonic clock) and its length, in seconds."""
 
     def look(
         self,
@@ -90,7 +90,8 @@ class GuardLaunches:
     ) -> None:
         """Begin to prepare the buckets of open leases that are not known to be prepared.
 
-        `now` is monotonic seconds; `spoken` are the intents of leases whose guard has the program, as it has spoken.
+        `now` is monotonic seconds; `spoken` are the intents of leases whose guard has spoken, so that it has the
+        program.
         """
         rented = {lease.slot.workload for lease in leases if lease.is_open and lease.intent_id not in spoken}
         rented -= {name for name, (until, _) in self._rests.items() if now < until}
@@ -106,7 +107,7 @@ class GuardLaunches:
     ) -> GuardLaunch | None:
         """Return how the guard of a rent starts, or None for a workload without one.
 
-        `is_first`: there was no lease of this run, so that nobody can have made a checkpoint of it.
+        With `is_first` this run had no lease before, so nobody can have made a checkpoint of it.
         """
         if work.guard is None:
             return None
@@ -142,7 +143,7 @@ class GuardLaunches:
         return place in self._uploaded and (place, work.name) in self._claimed
 
     async def _prepared(self, place: Bucket, work: Workload, now: float) -> None:
-        """Prepare a bucket; one that is still away is tried again after its rest."""
+        """Prepare a bucket. One that fails again is tried again after a wait."""
         program = self._program = self._program or Program(self._make())
         try:
             await self._prepare(BucketClient(place, self._credential(place.credential)), program, work)
@@ -165,7 +166,7 @@ class GuardLaunches:
             self._claimed.add((client.place, work.name))
 
     async def _upload(self, client: BucketClient, program: Program) -> None:
-        """Bring the program to the bucket unless it is there; what has its name and is another file is replaced."""
+        """Upload the program unless the bucket has it; another file of its name is replaced."""
         if client.place in self._uploaded:
             return
         there = await client.read(program.path, MOST_PROGRAM)
@@ -175,7 +176,7 @@ class GuardLaunches:
 
 
 def _finished(end: bytes | None, work: Workload) -> str:
-    """Return how the work of a batch is done by its end in the bucket; nothing where it is not, or is unreadable."""
+    """Return how a batch's work was done, by its end in the bucket; empty if it was not, or the end is unreadable."""
     if not end or work.kind is not WorkloadKind.BATCH:
         return ""
     try:
@@ -185,10 +186,10 @@ def _finished(end: bytes | None, work: Workload) -> str:
 
 
 async def _found(client: BucketClient, path: str) -> bytes | None:
-    """Return an object of the bucket, empty where it is larger than any of ours, or None where there is none.
+    """Return an object of the bucket; empty if it is larger than any of ours, None if it does not exist.
 
     Raises:
-        BucketAway: nobody knows.
+            BucketAway: the bucket did not answer, so it is not known.
     """
     try:
         return await client.read(path, MOST_POINTER)

@@ -2,11 +2,11 @@
 
 Invariants:
 1. No cycle waits for a bucket here: orders are written beside it, one request a folder at a time.
-2. What should stand in a bucket is derived in every cycle, and written until the bucket took it; after a restart the
-   order that stands there is read first.
+2. The order that a bucket should have is derived in every cycle, and written until the bucket took it. After a restart
+   the order in the bucket is read first.
 3. An order names its lease: a second container of the same slot does not take it.
-4. An order that is wanted waits for no reading, and is tried up to `TRIES` times: its ending waits for seconds only.
-   `written` has when the try began that the bucket took; after a restart nobody knows.
+4. A wanted order does not wait for that read. It is tried up to `TRIES` times: its ending waits for seconds only.
+   `written` has the start of the try that the bucket took; after a restart it is not known.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ ORDER = "order.json"
 VERSION = 1
 MOST_BYTES = 1 << 16
 AGAIN_SECONDS = 5.0
-"""An order that the bucket did not take after these tries is written again no sooner."""
+"""The shortest wait before an order that failed all its tries is written again."""
 TRIES = 3
 RETRY_SECONDS = 2.0
 LOOK_AGAIN_SECONDS = 60.0
@@ -45,7 +45,7 @@ Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 
 @dataclass(frozen=True, slots=True)
 class GuardOrder:
-    """The order of one lease: make this checkpoint and none beside it, or, without one, go on as ever."""
+    """The order of one lease: make this checkpoint and none beside it, or, without one, work on as usual."""
 
     lease: str
     checkpoint: str | None = None
@@ -60,10 +60,10 @@ class Folder:
 
 
 def wanted(planned: Plan, leases: Iterable[Lease], workloads: Iterable[Workload]) -> Mapping[str, str]:
-    """Return the ids of the orders that stand after a plan, by the id of the intent that rented each lease.
+    """Return the ids of the orders that are due after a plan, by the id of the intent that rented each lease.
 
-    Of several orders of a slot the first is to be written: that for which an ending waits, else the newest. The lease
-    of an ending that its market refuses works on, and bills: its guard may make checkpoints again.
+    Of several orders of a slot the first is written: the one for which an ending waits, else the newest. A lease whose
+    ending the market refuses works on and bills, so its guard may make checkpoints again.
     """
     works = {work.name: work for work in workloads}
     found = {asked.lease.intent_id: asked.order for asked in planned.asked}
@@ -88,13 +88,13 @@ class GuardOrders:
         self._reading: set[Folder] = set()
         self._standing: dict[Folder, GuardOrder] = {}
         self.written: Mapping[str, datetime] = {}
-        """When each order that stands and that its bucket took was sent, by the order's id.
+        """When each present order that its bucket took was sent, by the order's id.
 
-        It is another mapping whenever one of them changed.
+        The mapping is replaced at every change.
         """
 
     def see(self, asked: Mapping[str, str], folders: Mapping[str, Folder]) -> None:
-        """Begin to write what differs from what is wanted: the ids of the orders, and the folders, both by lease."""
+        """Begin to write the orders that differ from the wanted: the ids of the orders and the folders, by lease."""
         self._running = {folder: task for folder, task in self._running.items() if not task.done()}
         leases: dict[Folder, list[str]] = {}
         for lease, folder in folders.items():
@@ -105,7 +105,7 @@ class GuardOrders:
         for folder, mine in leases.items():
             ids = [GuardOrder(lease, order) for lease, order in asked.items() if lease in mine]
             if ids and folder in self._reading and folder in self._running:
-                # What it would find is replaced now.
+                # The order that it reads is replaced now.
                 self._running.pop(folder).cancel()
             if folder not in self._running:
                 self._keep(folder, ids[0] if ids else None)
@@ -127,7 +127,7 @@ class GuardOrders:
             self._begin(folder, order, AGAIN_SECONDS)
 
     def _begin(self, folder: Folder, order: GuardOrder | None, seconds: float) -> None:
-        """Write an order, or without one read what stands, unless the same was tried less than `seconds` ago."""
+        """Write an order, or without one read the bucket's, unless the same was tried less than `seconds` ago."""
         now = self._clock.monotonic()
         tried = self._tried.get(folder)
         if tried is not None and tried[1] == order and now - tried[0] < seconds:
@@ -138,7 +138,7 @@ class GuardOrders:
         self._running[folder] = self._spawn(work)
 
     async def _write(self, folder: Folder, order: GuardOrder, sent_at: datetime) -> None:
-        # One that takes another back is in no hurry, and keeps no new one waiting.
+        # An order that takes another back is in no hurry, and must not delay a new one.
         for left in reversed(range(TRIES if order.checkpoint is not None else 1)):
             try:
                 body = json.dumps(_note(order, sent_at), separators=(",", ":")).encode()
@@ -157,7 +157,7 @@ class GuardOrders:
         log.info("guard.ordered", lease=order.lease, checkpoint=order.checkpoint or "")
 
     async def _read(self, folder: Folder) -> None:
-        """Learn which order stands, after a start of this program."""
+        """Learn which order the bucket has, after a start of this program."""
         try:
             content = await self._client(folder).read(f"{folder.path}/{ORDER}", MOST_BYTES)
         except BucketTooLarge:
@@ -186,7 +186,7 @@ def _note(order: GuardOrder, now: datetime) -> Mapping[str, object]:
 
 
 def _order(content: bytes | None) -> GuardOrder:
-    """Return the order that a note is; one that nobody can read asks for nothing."""
+    """Return the order in a note; an unreadable note asks for nothing."""
     try:
         told = json.loads(content or b"{}")
     except (ValueError, RecursionError):

@@ -1,13 +1,13 @@
 """Writes the daemon's signs of life for guards, whose dead man's switches wait for them.
 
 Invariants:
-1. Each open lease with a guard gets them, and its switch is told of, as its container was told at its rent: the file
-   may say something else today.
+1. Each open lease with a guard gets them. Its switch counts as its container got it at the rent: the file may have
+   another one today.
 2. No cycle waits for a bucket: a sign is written beside it, and a failed one again after `AGAIN_SECONDS`.
-3. Only a write that the bucket confirmed counts as one.
-4. A daemon whose passes fail looks after nothing: it writes none before its first good pass, and none once the last one
-   is older than half of a switch's time. What a person orders is written all the same.
-5. The ledger keeps the last confirmed sign of each folder: a start counts on from there, and not from itself.
+3. Only a write that the bucket confirmed counts as a sign.
+4. A daemon whose passes fail looks after nothing. It writes no sign before its first good pass, and none once the last
+   good pass is older than half of a switch's time. A person's order is written all the same.
+5. The ledger keeps the last confirmed sign of each folder: after a restart the count goes on from that sign.
 """
 
 import asyncio
@@ -39,13 +39,13 @@ log = structlog.get_logger("gpubid.signs")
 AGAIN_SECONDS = 60.0
 MOST_AT_ONCE = 16
 MOST_NAMED = 8
-"""Switches that an answer names with their moments."""
+"""The most switches that an answer names with their moments."""
 FAILED_PASSES = 2
-"""So many passes must fail after a start before their failing counts: an order may interrupt the first."""
+"""Failed passes after a start from which on they count as failing: an order may interrupt the first one."""
 
 Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 Fire = tuple[Slot, datetime | None, str]
-"""A slot, when its switch fires, None for any moment, and what its guard then does to the instance."""
+"""A slot, the moment at which its switch fires (None: any moment), and its guard's action on the instance then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Switch:
     folder: str
     after: timedelta | None
     ending: str = "stops"
-    """What the guard then does to its instance, in a word."""
+    """The guard's action on its instance then, in a word."""
 
     @property
     def key(self) -> tuple[Bucket, str]:
@@ -67,7 +67,7 @@ class Switch:
 
 @dataclass(slots=True)
 class _Written:
-    """The signs that one folder had, and those that this program wrote."""
+    """The signs of one folder, and those that this program wrote."""
 
     kept: KeptSign
     """When the first was due, and the last that the bucket confirmed, also one from before this program began."""
@@ -81,22 +81,22 @@ class _Written:
     """By the monotonic clock, in seconds."""
 
     def silent_for(self, now: datetime, seconds: float) -> timedelta:
-        """Return since when no sign is confirmed, at a time of the wall clock and seconds of the monotonic one."""
+        """Return how long no sign has been confirmed, at a time of the wall clock and seconds of the monotonic one."""
         if self.written_at is not None:
             return timedelta(seconds=seconds - self.written_at)
         return max(self.own_silence(seconds), now - (self.kept.written_at or self.kept.due_at))
 
     def own_silence(self, seconds: float) -> timedelta:
-        """Return for how long this program has written none that was confirmed."""
+        """Return how long this program has written no sign that was confirmed."""
         return timedelta(seconds=seconds - (self.due_at if self.written_at is None else self.written_at))
 
 
 def switches(known: Recollection, workloads: Iterable[Workload], fleet_id: str) -> tuple[Switch, ...]:
     """Return the switches of the open leases.
 
-    A container has the switch of its rent; where nobody recorded that, it is taken for the file's. Of two leases that
-    read the same signs the switch that fires first is returned. Of an adopted lease nobody knows whose folder its
-    container reads: each slot's of its workload gets signs.
+    A container has the switch of its rent; where nobody recorded that, the file's counts. Of two leases that read the
+    same signs, the switch that fires first is returned. The folder that an adopted lease's container reads is unknown:
+    the folders of all slots of its workload get signs.
     """
     works = {work.name: work for work in workloads}
     found: dict[tuple[Bucket, str], Switch] = {}
@@ -151,7 +151,7 @@ class SignsOfLife:
         self._running: dict[tuple[Bucket, str], asyncio.Task[None]] = {}
         self._began = clock.monotonic()
         self._good_at: float | None = None
-        """When the last pass ended that did not fail, in seconds of the monotonic clock."""
+        """When the last good pass ended, in seconds of the monotonic clock."""
         self._failed_passes = 0
         """Passes before the first good one."""
         self._is_withheld = False
@@ -161,7 +161,7 @@ class SignsOfLife:
         self._good_at = self._clock.monotonic()
 
     async def keep(self, workloads: Iterable[Workload]) -> None:
-        """Bring the ledger in step with the signs that were confirmed, and take from it those of before.
+        """Bring the ledger in step with the confirmed signs, and read the earlier ones from it.
 
         Raises:
             LedgerError: it could not be written.
@@ -181,7 +181,7 @@ class SignsOfLife:
                 tx.forget_sign(before[key])
 
     def look(self, workloads: Iterable[Workload], *, is_ordered: bool = False) -> None:
-        """Begin to write the signs that are due; `is_ordered` where a person's word is to be spread."""
+        """Begin to write the signs that are due; `is_ordered` if a person's order must be spread."""
         absent_until = self._see(workloads).absent_until
         self._failed_passes += self._good_at is None and not is_ordered
         withheld = set() if is_ordered else {each.key for each in self._switches if not self._is_looked_after(each)}
@@ -194,7 +194,7 @@ class SignsOfLife:
                 self._running[key] = self._spawn(self._write(*key, written, absent_until))
 
     def _see(self, workloads: Iterable[Workload]) -> Recollection:
-        """Derive the switches and their signs from the ledger, and return what it knows."""
+        """Derive the switches and their signs from the ledger, and return its memory."""
         now = self._clock.now()
         known = self._ledger.recollection(now)
         self._switches = switches(known, workloads, self._ledger.fleet_id)
@@ -209,10 +209,10 @@ class SignsOfLife:
         return known
 
     async def spread(self, workloads: Iterable[Workload]) -> str:
-        """Write what changed, wait for it, and return in words whom it reached."""
+        """Write the changed signs, wait for them, and return a sentence about the switches that they reached."""
         known = tuple(workloads)
         rounds = 0
-        # What was being written already has the word from before, and so many are written at once.
+        # A write that had begun has the old absence, and only `MOST_AT_ONCE` run at once.
         while rounds < 2 + len(self._switches) // MOST_AT_ONCE:
             self.look(known, is_ordered=True)
             if self._running:
@@ -229,7 +229,7 @@ class SignsOfLife:
     def fires(self) -> tuple[Fire, ...]:
         """Return each switch, the soonest moment at which it fires if the daemon ends now, and what it does then.
 
-        None is any moment: no sign is known that the bucket confirmed.
+        None means any moment: no sign is known that the bucket confirmed.
         """
         return self._fires(self._switches)
 
@@ -237,7 +237,7 @@ class SignsOfLife:
         found: list[Fire] = []
         for each in switches:
             sign = self._known[each.key].kept
-            # A clock that was ahead wrote the time of a sign that is still to come.
+            # A clock that was ahead wrote a sign whose time is still to come.
             is_known = sign.written_at is not None and sign.written_at <= self._clock.now()
             if each.after is not None:
                 at = sign.written_at if is_known else None
@@ -246,9 +246,9 @@ class SignsOfLife:
         return tuple(sorted(found, key=lambda fire: fire[0]))
 
     def alerts(self) -> tuple[Alert, ...]:
-        """Return an alert for each switch without a sign, or a pass that succeeds, for a quarter of its time.
+        """Return an alert for each switch that had no sign, or no good pass, for a quarter of its time.
 
-        A daemon that was away for so long is no alert: only one that tried since.
+        A daemon that was away for so long raises no alert: only one that has tried since does.
         """
         failing_for, now, seconds = self._failing_for(), self._clock.now(), self._clock.monotonic()
         found = []
@@ -266,7 +266,7 @@ class SignsOfLife:
         return tuple(found)
 
     def _failing_for(self) -> timedelta:
-        """Return since when no pass succeeds."""
+        """Return how long no pass has succeeded."""
         return timedelta(seconds=self._clock.monotonic() - (self._began if self._good_at is None else self._good_at))
 
     def _is_looked_after(self, switch: Switch) -> bool:
@@ -279,7 +279,7 @@ class SignsOfLife:
         self._is_withheld = bool(count)
 
     async def close(self) -> None:
-        """End every writing."""
+        """End every write."""
         for task in self._running.values():
             task.cancel()
         await asyncio.gather(*self._running.values(), return_exceptions=True)
@@ -287,7 +287,7 @@ class SignsOfLife:
 
     @staticmethod
     def _knows(written: _Written, absent_until: datetime | None) -> bool:
-        """Return whether this program's last confirmed sign told this absence."""
+        """Return whether this program's last confirmed sign has this absence."""
         return written.written_at is not None and written.kept.absent_until == absent_until
 
     def _is_due(self, key: tuple[Bucket, str], written: _Written, absent_until: datetime | None) -> bool:

@@ -42,7 +42,7 @@ _LIFTED_BY_RESUME = frozenset({Word.PAUSE, Word.DRAIN, Word.DONE, Word.KILL, Wor
 
 
 def holds_back(rest: Rest) -> bool:
-    """Return whether a rest holds something back, and is not only a mark or a threshold that was told."""
+    """Return whether a rest holds something back, and is more than a mark or a reported threshold."""
     return not isinstance(rest, ToldCrossing) and rest.place[0] not in MARKS
 
 
@@ -70,7 +70,7 @@ class Grounds:
 class Meaning:
     """The result of an order: cooldowns to add and to lift, a lease to change, orders to send at once, and a sentence.
 
-    `runs` begin, and what was learned of `pools` and `hosts`, by market, is forgotten.
+    `runs` begin. The records of `pools` and `hosts`, each with its market, are forgotten.
     """
 
     target: Target | None
@@ -138,7 +138,7 @@ def read(order: Order, who: str, grounds: Grounds) -> Meaning:
 
 
 def _reset(order: Order, grounds: Grounds) -> Meaning:
-    """Return what to forget: of a pool, of a market, or all; with hosts, unless a pool is named."""
+    """Return the records to forget: of a pool, of a market, or all; hosts too, unless a pool is named."""
     kind, _, name = order.target.partition(":")
     if order.target != EVERYTHING_LEARNED and (kind not in {"market", "pool"} or not name):
         raise OrderError("bad_target", f"{order.target!r} cannot be reset; name all, market:NAME or pool:NAME")
@@ -156,7 +156,7 @@ def _reset(order: Order, grounds: Grounds) -> Meaning:
     )
     if not pools and not hosts:
         raise OrderError("nothing_learned", f"nothing was learned of {order.target}; see `gpubid strategy learned`")
-    sentence = f"forget what was learned of {order.target}: {len(pools)} pool(s), {len(hosts)} host(s)"
+    sentence = f"forget the records of {order.target}: {len(pools)} pool(s), {len(hosts)} host(s)"
     return Meaning(None, sentence, pools=pools, hosts=hosts)
 
 
@@ -287,7 +287,7 @@ def _progressed(order: Order, grounds: Grounds) -> Meaning:
     after = Progress(work.name, order.hours, grounds.now, before.since if before else grounds.now, "order")
     sentence = f"{order.hours:g} h of {work.deadline.hours:g} h are done"
     if before is not None and order.hours < before.hours:
-        sentence += f", and {before.hours:g} h were told before"
+        sentence += f", and {before.hours:g} h were reported before"
     return Meaning(hold.of_workload(work.name), sentence, progress=ProgressTold(after, before))
 
 

@@ -1,4 +1,4 @@
-"""What an order would do, for a person to confirm: each lease that it concerns, what it bills now and afterwards."""
+"""The preview of an order for a person to confirm: each lease that it concerns, and its cost now and afterwards."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,7 +17,7 @@ from agent.domain.work.order import Order
 GOES_ON = "goes on"
 BEING_RELEASED = "is being released"
 CHANGED = "leases_changed"
-"""The code of an order that a person agreed to for other leases."""
+"""The code of an order whose leases changed since a person confirmed it."""
 
 
 def shown(order: Order, grounds: Grounds) -> dict[str, Any]:
@@ -37,7 +37,7 @@ def shown(order: Order, grounds: Grounds) -> dict[str, Any]:
 
 
 def named(preview: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the leases to which a person agrees, but for those whose release is under way."""
+    """Return the leases that a person confirms, without those whose release is under way."""
     return tuple(row["lease"] for row in preview["leases"] if row["action"] != BEING_RELEASED)
 
 

@@ -1,8 +1,8 @@
-"""Carries out what a person ends, and records the order: a disk that is full delays neither.
+"""Carries out a person's endings, and records the order: a full disk delays neither.
 
 Invariants:
-1. What must end is sent although the ledger cannot be written.
-2. An order that could be recorded neither before its endings nor after them is an error: nobody believes that it holds.
+1. Endings are sent even if the ledger cannot be written.
+2. An order that could be recorded neither before its endings nor after them is an error, so that nobody relies on it.
 """
 
 from collections.abc import Callable, Sequence
