@@ -1,6 +1,6 @@
 """App: the program as a value. Tests, rehearsals and the command line build, run and close the very same one.
 
-This is the composition root: it alone knows the concrete markets and how the parts hang together.
+This is the composition root: it alone knows the concrete markets and how the parts are connected.
 """
 
 import asyncio
@@ -65,7 +65,7 @@ class Outside:
     credential: rent_terms.Credential = rent_terms.none
     observer: Callable[[str], Callable[[str, str, float], None]] | None = None
     anew: frozenset[str] = frozenset()
-    """Simulated markets that began again: nothing that the ledger has there exists any more."""
+    """Simulated markets that began again: nothing that the ledger records there exists any more."""
     exchanges: Mapping[str, Exchange] = field(default_factory=dict)
     """Carries requests to a market, by the market's name; missing means the network."""
 
@@ -83,7 +83,7 @@ class App:
         *,
         is_dry: bool,
     ) -> None:
-        """Put the parts together; use `open`, which also opens the ledger and settles what a crash left."""
+        """Connect the parts; use `open`, which also opens the ledger and settles the intents that a crash left."""
         self.ledger = ledger
         self.clock = clock
         self.markets = {settings.name: connect(settings, outside) for settings in config.markets}
@@ -126,7 +126,7 @@ class App:
 
     @classmethod
     async def open(cls, config: Config, tuned: Mapping[str, Tuned], outside: Outside, *, is_dry: bool = False) -> "App":
-        """Open the ledger, settle what a crash left in it, and see whose account the keys belong to.
+        """Open the ledger, settle the intents that a crash left in it, and read the accounts of the keys.
 
         Raises:
             LedgerError: it is locked, corrupt, newer than this program, or belongs to another account.
@@ -154,7 +154,7 @@ class App:
             LedgerError: the ledger could not be written; nothing was paid for.
         """
         while (done := await self._one_cycle()) is None:
-            """Whose order interrupted the reading had the next turn."""
+            """The order that interrupted the reading had the next turn."""
         unknown = self._accounts.unknown(poller.view for poller in self.pollers)
         if unknown:
             await self._accounts.know(unknown)
@@ -163,7 +163,7 @@ class App:
     async def _one_cycle(self) -> Pass | None:
         """Run one cycle, or return None if an order to end something interrupted it."""
         async with self._turn:
-            # A reload during the turn counts from the next one on, whose leases bear its names.
+            # A reload during the turn counts from the next one on, when the leases have its names.
             rules, unwritten = self.rules, ""
             try:
                 await halting.settle(self.ledger, self.clock.now())
@@ -204,10 +204,10 @@ class App:
         self._stopped_because = self._stopped_because or why
 
     async def say(self, order: Order, who: str) -> tuple[str, list[Intent]]:
-        """Take an order of a person: record it, do at once what it asks for, and return the result.
+        """Record a person's order, carry it out at once, and return the result.
 
         Raises:
-            OrderError: it cannot be understood or does not fit what there is; nothing was changed.
+                OrderError: it cannot be understood or does not fit the fleet; nothing was changed.
             LedgerError: it could not be written down.
         """
         if order.is_of_everything:
@@ -234,7 +234,7 @@ class App:
             return "the stop of all spending is lifted", []
         await halting.begin(self.ledger, self.clock.now(), who, keep_disks=order.keep_disks)
         async with self._turn_at_once():
-            # A cycle that rents when the order comes was finished first: the kill must also stop its lease.
+            # A cycle that was renting when the order came has finished first: the kill must also stop its lease.
             leases = self.ledger.recollection(self.clock.now()).leases
             reason = Reason("ordered", "ordered by `gpubid kill`")
             kind = Pause if order.keep_disks else Release
@@ -265,7 +265,7 @@ class App:
     async def _carry_out(
         self, wanted: Sequence[Release | Pause], who: str, write: ordered_endings.Write = lambda _: None
     ) -> list[Intent]:
-        """Record an order with `write` and send what it ends; the caller has the turn, so no cycle runs in between."""
+        """Record an order with `write` and send its endings; the caller has the turn, so no cycle runs in between."""
         now, workloads = self.clock.now(), self.rules.workloads
 
         def whole(tx: Transaction) -> None:
@@ -275,10 +275,10 @@ class App:
         return await ordered_endings.carry_out(self.ledger, self._executor, workloads, wanted, whole)
 
     def findings(self, config: Config, *, is_start: bool = False) -> tuple[reload.Finding, ...]:
-        """Return what a configuration would do to the leases, with the findings that refuse it.
+        """Return the effects of a configuration on the leases, with the findings that refuse it.
 
-        At a start nobody knows the caps that held before, and a cap that is reached is no reason to look after nothing:
-        only what would orphan a lease counts.
+        At a start the earlier caps are not known, and a cap that is reached is no reason to look after nothing. Only
+        findings that would orphan a lease count then.
         """
         now = self.clock.now()
         known = self.ledger.recollection(now)
@@ -300,7 +300,7 @@ class App:
         return leases, money.total_rate(lease.billing_rate for lease in leases)
 
     def notices(self) -> tuple[notices.Notice, ...]:
-        """Return the notices about the whole: why nothing is paid for, as of the last cycle."""
+        """Return the notices about the whole fleet as of the last cycle, such as why nothing is paid for."""
         views = self.seen.fleet.markets if self.seen is not None else {}
         unpaid = notices.notices(views, self._stopped_because, is_writable=self.ledger.is_writable)
         return (*unpaid, *self.billing_watch.notices())
@@ -342,7 +342,8 @@ class App:
     async def _settle_crash(self) -> None:
         """Settle open intents: `recorded` was never sent, so it is void; `sent` may have been done, so it is in doubt.
 
-        Between two cycles nothing is under way: what stands so was left by a crash, or by a ledger that took no answer.
+        Between two cycles nothing is under way: such an intent is left from a crash, or from a ledger that took no
+        answer.
         """
         now = self.clock.now()
         async with self.ledger.transaction() as tx:

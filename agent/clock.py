@@ -8,9 +8,9 @@ from typing import Protocol
 CLOSE = timedelta(seconds=60)
 """Two clocks with a smaller difference show the same time."""
 BELIEVED_SECONDS = 180.0
-"""So long a market has to say the same time before it is believed against the machine's own clock. Assumed."""
+"""A market must show the same time for so long before it is believed against the machine's own clock. Assumed."""
 LOST = timedelta(days=30)
-"""A machine so far behind has lost its time: one without a battery begins years ago."""
+"""A machine this far behind has lost its time: without a battery its clock starts years back."""
 
 
 class Clock(Protocol):
@@ -101,7 +101,7 @@ class PacedClock:
         return (time.monotonic() - self._began) * self.speed + self._advanced
 
     def advance(self, seconds: float) -> None:
-        """Move time forward; who sleeps goes on sleeping."""
+        """Move time forward; sleeping tasks go on sleeping."""
         self._advanced += seconds
 
     async def sleep(self, seconds: float) -> None:
@@ -113,10 +113,10 @@ class SteadyClock:
     """A wall clock without jumps: the machine's wall clock once, carried on by monotonic seconds (rule 14).
 
     Elapsed time is money here: a machine's clock that jumps a day must not bill a day. `heed` compares it to a market's
-    clock: while the machine's own agrees with the market's it is followed, small corrections and a sleep of the machine
-    included. Where the two differ at the start, and nothing else is known, the earlier one counts; that of a market
-    which is ahead counts once it has said the same for `BELIEVED_SECONDS`, or at once where the machine must have lost
-    its time: it is a month behind, or before what is on record while the market is not.
+    clock. While the machine's own clock agrees with the market's it is followed, small corrections and a sleep of the
+    machine included. If the two differ at the start, and nothing else is known, the earlier one counts. The clock of a
+    market that is ahead counts once it has shown the same time for `BELIEVED_SECONDS`. It counts at once if the machine
+    must have lost its time: it is a month behind, or before a recorded instant while the market is not.
     """
 
     def __init__(self, machine: Clock) -> None:
@@ -130,7 +130,7 @@ class SteadyClock:
         self._doubted: dict[str, tuple[float, timedelta]] = {}
 
     def recall(self, recorded: datetime) -> None:
-        """Take in an instant that is on record: a machine whose clock is before it is wrong, or the record is."""
+        """Take a recorded instant: if the machine's clock is before it, the clock or the record is wrong."""
         self._recorded = max(recorded, self._recorded or recorded)
 
     def now(self) -> datetime:
@@ -151,7 +151,7 @@ class SteadyClock:
 
     @property
     def is_set(self) -> bool:
-        """Whether a market has told the time since the start."""
+        """Whether a market has given the time since the start."""
         return self._is_set
 
     def heed(self, market: str, market_time: datetime | None) -> float:
@@ -170,7 +170,7 @@ class SteadyClock:
     def _is_believed(self, market: str, ahead: timedelta) -> bool:
         """Return whether a market's time counts at the start: an hour ahead, believed at once, would bill an hour."""
         wall = self._machine.now()
-        # A record that is ahead of the market too was made by a clock that was wrong, and proves nothing.
+        # A record that is ahead of the market too was made by a wrong clock, and proves nothing.
         is_before_record = self._recorded is not None and wall < self._recorded <= wall + ahead + CLOSE
         if ahead < timedelta() or ahead > LOST or is_before_record:
             return True

@@ -42,7 +42,7 @@ SECOND_LOOK_SECONDS = 1.0
 """Time between the listing that misses a lease and the next one: the market allows one a second."""
 
 SLOW_SECONDS = 60.0
-"""A cycle that has read for this long ends what must end before it reads on (rule 20)."""
+"""A cycle that has read for this long sends the due endings before it reads on (rule 20)."""
 
 NO_REPORTS: Reports = {}
 NO_ORDERS: Mapping[str, datetime] = {}
@@ -62,7 +62,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """What one cycle saw, found, decided and did."""
+    """The results of one cycle: the fleet that it saw, its facts, its plan and the intents that it carried out."""
 
     fleet: Fleet
     facts: tuple[Fact, ...]
@@ -72,20 +72,20 @@ class Pass:
     risks: risk.Risks = field(default_factory=dict)
     beside: tuple[shadow_ledgers.Seen, ...] = ()
     alerts: tuple[Alert, ...] = ()
-    """Every alert that stood in this pass, also one that was told before."""
+    """Every alert of this pass, also one that was sent before."""
 
     @property
     def is_busy(self) -> bool:
-        """Whether the next cycle should follow soon, because something was done whose effect is worth seeing.
+        """Whether the next cycle should follow soon, because a write was confirmed whose effect is worth seeing.
 
-        What the market refused, or left without an answer, is tried again at the pace of the poll.
+        A write that the market refused, or left without an answer, is tried again at the pace of the poll.
         """
         return any(intent.state is IntentState.CONFIRMED for intent in self.done)
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a cycle reads through `pollers` and writes through `executor`, the ledger both are kept in, and the time."""
+    """The parts of a cycle, which reads through `pollers`, writes through `executor` and keeps both in `ledger`."""
 
     ledger: Ledger
     pollers: Sequence[Poller]
@@ -109,9 +109,9 @@ class Cycle:
         is_dry: bool = False,
         witness: Witness = lambda *_: None,
     ) -> None:
-        """Go round these parts; `stop_writing(why)` is for a second daemon on our fleet.
+        """Run cycles with these parts; `stop_writing(why)` is for a second daemon on our fleet.
 
-        From then on nothing is written but what a person or a hard cap ends: any other release or pause might hit what
+        From then on only endings by a person or a hard cap are sent: any other release or pause might hit a lease that
         the other daemon keeps alive. A dry cycle writes to no market. `witness` receives every plan.
         """
         self._ledger = parts.ledger
@@ -177,7 +177,7 @@ class Cycle:
             beside = () if self._is_dry else await self._shadows.look(fleet, rules.tuned, rules.caps)
         except LedgerError as error:
             if error.code is Code.CONFLICT:
-                # What was decided contradicts the tables, so what was read of them is out of date.
+                # The decisions contradict the tables, so the history that was read of them is out of date.
                 self._past_of = UNREAD
             await self._end_only(rules, found, last_seen)
             raise
@@ -202,19 +202,19 @@ class Cycle:
             await self._keep_measured(rules)
 
     async def _keep_measured(self, rules: Rules) -> None:
-        """Record what guards measured, before a loss that this pass finds is counted by it."""
+        """Record the guards' measurements, before a loss that this pass finds is counted by them."""
         fleet = await self._fleet(rules)
-        # What cannot be recorded now is among the facts of this pass, and fails there.
+        # A measurement that cannot be recorded now is among the facts of this pass, and fails there.
         with contextlib.suppress(LedgerError):
             await record.record(self._ledger, fleet, guard_measurements.told(fleet))
             await self._keep_verified(await self._fleet(rules))
 
     async def _keep_verified(self, fleet: Fleet) -> None:
-        """Record which paused disks the bucket has the checkpoints of: by the figures that were just recorded."""
+        """Record which paused disks have their checkpoint in the bucket, by the figures that were just recorded."""
         await record.record(self._ledger, fleet, checkpoint_proofs.changes(fleet))
 
     def _facts(self, fleet: Fleet, found: reconcile.Reconciliation, rules: Rules) -> tuple[Fact, ...]:
-        """Return what to record: facts, new alerts, progress, and what guards measured."""
+        """Return everything to record: facts, new alerts, progress, and the guards' measurements."""
         risks = tuple(alert for name in sorted(self._risks) for alert in self._risks[name])
         news = self._news((*found.facts, *risks, *self._unsigned(), *self._of_money(fleet, rules)))
         return (*news, *progress_facts.told(fleet), *guard_measurements.told(fleet), *host_checks.told(fleet))
@@ -242,7 +242,7 @@ class Cycle:
             await self._read(asked, rules)
 
     async def _enrich(self, rules: Rules) -> Fleet:
-        """Return the fleet with what this pass learned about speed and capacity, and keep that for the next pass."""
+        """Return the fleet with this pass's observations of speed and capacity, and keep them for the next pass."""
         before = await self._fleet(rules)
         self._risks = risk.risks(before, rules.caps, self._risks)
         fleet = snapshot.enriched(before)
@@ -255,7 +255,7 @@ class Cycle:
         return await record.record_plan(self._ledger, planned, offers)
 
     def _ask_guards(self, planned: plan.Plan, rules: Rules) -> None:
-        """Let guards hear which of them makes a last checkpoint; a plan that is not recorded asks nobody."""
+        """Write the plan's orders for last checkpoints to guards; a plan that is not recorded asks for none."""
         if (
             self._orders is not None
             and not self._is_stopped
@@ -267,7 +267,7 @@ class Cycle:
             self._orders.see(guard_orders.wanted(planned, now.leases, rules.workloads), folders)
 
     async def _end_only(self, rules: Rules, found: reconcile.Reconciliation, last_seen: Mapping[str, datetime]) -> None:
-        """Release and pause what must end although the ledger cannot be written; it is reported again when it can."""
+        """Send the due endings although the ledger cannot be written; alerts are sent again when it can."""
         self._said = set()
         with contextlib.suppress(LedgerError):
             # One write may fail and the next succeed; then an ending would be metered without this pass's facts.
@@ -279,12 +279,12 @@ class Cycle:
         fleet = plan.unpaid(await self._fleet(rules), "the ledger cannot be written")
         planned = await self._plan(fleet, rules, found)
         ending = [decision for decision in planned.decisions if isinstance(decision, Release | Pause)]
-        # Nobody could tell later that these were asked, so they do not wait.
+        # Nobody could see later that these wait for a checkpoint, so they do not wait.
         ending += [asked.ending for asked in planned.asked]
         await self._act(ending, fleet, rules)
 
     async def _read(self, step: Callable[[], Awaitable[object]], rules: Rules) -> None:
-        """Read one step on; if the reading takes long, end first what must end."""
+        """Do one step of reading; if the reading takes long, send the due endings first."""
         if self._clock.monotonic() - self._acted_at >= SLOW_SECONDS:
             fleet = await self._fleet(rules)
             await self._act(stops.stops(fleet, rules.caps), fleet, rules)
@@ -301,7 +301,7 @@ class Cycle:
         return await self._executor.run(decisions, {work.name: work for work in rules.workloads})
 
     async def _plan(self, fleet: Fleet, rules: Rules, found: reconcile.Reconciliation) -> plan.Plan:
-        """Return the plan. A strategy may raise anything; then what must end is ended first."""
+        """Return the plan. A strategy may raise any error; then the due endings are sent first."""
         try:
             planned = plan.plan(fleet, rules.tuned, rules.caps, found.faulty)
         except Exception:

@@ -128,7 +128,7 @@ class Daemon:
         return [str(late) for late in self._health.late()]
 
     def reload(self) -> Reloaded:
-        """Read the files again; take them as a whole, or keep the last good ones. Return what came of it."""
+        """Read the files again; take them as a whole, or keep the last good ones. Return the result."""
         parts, app = self._parts, self._app
         parts.notifier.reloading(app.clock.monotonic())
         file = str(app.config.file)
@@ -140,7 +140,7 @@ class Daemon:
                 log.error(LoggedKind.CONFIG_REFUSED, problem=str(problem))
             self._reloaded = Reloaded(file, app.config.digest, error.problems)
         except Exception:
-            # Whatever goes wrong in the reading, the daemon continues with its present numbers.
+            # Whatever the reading raises, the daemon continues with its present numbers.
             log.exception(LoggedKind.CONFIG_REFUSED, problem="a defect of gpubid itself")
             self._reloaded = Reloaded(file, app.config.digest, (reload_json.defect(file),))
         parts.metrics.see_reload(app.clock.now(), is_good=self._reloaded.is_applied)

@@ -17,7 +17,7 @@ from agent.telemetry.metrics import Metrics
 
 
 class Figures:
-    """Writes each pass to the metrics, and remembers which slots are recovering and what has been counted."""
+    """Writes each pass to the metrics; remembers the slots that recover and the useful time that is counted."""
 
     def __init__(self, metrics: Metrics) -> None:
         """Write to `metrics`."""
@@ -26,7 +26,7 @@ class Figures:
         self._stretches: useful_time.Stretches | None = None
 
     def see(self, app: App, done: Pass) -> None:
-        """Write what one pass of `app` saw, found, decided and did."""
+        """Write the metrics of one pass of `app`."""
         metrics = self._metrics
         metrics.see_fleet(done.fleet, meter.outstanding(done.fleet.leases, done.fleet.now))
         faults = {alert.key for alert in done.alerts if alert.kind is EventKind.ALERT_MARKET_FAULT}
@@ -64,7 +64,7 @@ class Figures:
         metrics.see_purse(budget_alerts.used(done.plan.standing, caps), known)
 
     def see_ledger(self, app: App) -> None:
-        """Write the state of the ledger's file and unaccounted instances, also after a pass that failed for them."""
+        """Write the state of the ledger's file and the unaccounted instances, also after a failed pass."""
         seen = app.billing_watch.seen
         self._metrics.see_unaccounted({name: (seen.count(name), seen.listings(name)) for name in app.markets})
         self._metrics.see_kill(len(seen.remaining), seen.killed_at)

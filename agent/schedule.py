@@ -7,7 +7,7 @@ from datetime import UTC, timedelta
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 TIDY_HOUR = 3
-"""UTC hour in which old prices are rolled up; at midnight the budget days turn, which is work enough."""
+"""UTC hour in which old prices are rolled up; not at midnight, when the budget days turn."""
 WATCHDOG_SHARE = 3.0
 """The watchdog is fed this many times within its patience: one late beat must not kill a healthy daemon."""
 CYCLE_DEADLINE_POLLS = 20
@@ -17,8 +17,8 @@ CYCLE_DEADLINE_POLLS = 20
 OPEN_PATIENCE_SECONDS = 5.0
 """How long a start waits for the account of a key; after that the cycles go on asking."""
 READY_AFTER_SECONDS = 5.0
-"""The service manager is told that the daemon is ready after the first cycle, or so long after it began: a market that
-is silent is no start that failed, and a manager's patience is 90 seconds."""
+"""The service manager hears that the daemon is ready after the first cycle, or so long after it began. A silent market
+is no failed start, and a manager's patience is 90 seconds."""
 STOP_PATIENCE_SECONDS = 5.0
 """How long a stop waits for a cycle that reads: a market that hangs would outlast a service manager's patience."""
 
@@ -26,7 +26,7 @@ STOP_PATIENCE_SECONDS = 5.0
 class Pulse:
     """Beats in a fixed interval of the loop's monotonic time.
 
-    A scheduler that reckons by the wall clock waits a day when that is set back a day, and nothing is watched then.
+    A scheduler on the wall clock would wait a day when that is set back a day, and nothing would be watched then.
     """
 
     def __init__(self, beat: Callable[[], None], every: float) -> None:
@@ -83,7 +83,7 @@ class Clockwork:
         self._daily.start()
 
     def shutdown(self) -> None:
-        """End all of it."""
+        """Stop all of them."""
         self._cycle.stop()
         if self._watchdog is not None:
             self._watchdog.stop()

@@ -8,12 +8,12 @@ from pathlib import Path
 
 MAX_CREDENTIAL = 4096
 STORE = Path("/etc/credstore")
-"""The folder in which systemd looks for a credential of a unit; a person with the right to read it looks there too."""
+"""The folder in which systemd looks for a credential of a unit. A user who may read it has its keys too."""
 _MICROS = 1_000_000
 
 
 class CredentialError(Exception):
-    """A key is not available. `code` is for programs; the text names where it was looked for, never what was found."""
+    """A key is not available. `code` is for programs; the text names the places searched, never their content."""
 
     def __init__(self, code: str, sentence: str) -> None:
         super().__init__(sentence)
@@ -80,8 +80,7 @@ def _watchdog_seconds(environment: Mapping[str, str]) -> float | None:
 def credential(name: str, file: Path | None, environment: Mapping[str, str]) -> str:
     """Return a key: from `file` if it is named, else systemd's credential `name`, else the variable NAME.
 
-    Where there is neither, the store is asked from which systemd would have taken it, so that root's verbs have the key
-    of the service.
+    Without any of these, systemd's own store is read, so that root's verbs have the key of the service.
 
     Raises:
         CredentialError: it is nowhere, cannot be read, or is no key.

@@ -95,7 +95,7 @@ def _files(directory: Path | None) -> list[Path]:
     try:
         files = sorted(path for path in directory.iterdir() if path.suffix == ".toml" and path.name[0] != ".")
     except (OSError, ValueError):
-        sentence = "is no directory that can be read; make it, or take out strategies.directory"
+        sentence = "is no directory that can be read; make it, or remove strategies.directory"
         raise problems.ConfigError([_whole(directory, "missing_directory", sentence)]) from None
     if len(files) > MAX_FILES:
         sentence = f"holds more than {MAX_FILES} strategy files; name the right directory"
@@ -122,7 +122,7 @@ def _shipped_values(strategy: Strategy[Any]) -> dict[str, Any]:
 
 
 def over(name: str, params: Params, file: Path) -> Params:
-    """Return the numbers of the strategy `name`, with those of a file instead of theirs.
+    """Return the numbers of the strategy `name`, with those of a file in their place.
 
     Raises:
         ConfigError: the file cannot be read, is for another strategy, or holds a mistake.
@@ -139,7 +139,7 @@ def over(name: str, params: Params, file: Path) -> Params:
 
 
 def of_file(file: Path) -> Tuned:
-    """Return the strategy of one file, wherever it lies, under its stem.
+    """Return the strategy of one file, in whatever folder, under its stem.
 
     Raises:
         ConfigError: with every mistake in it.

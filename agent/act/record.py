@@ -377,9 +377,7 @@ def tell_progress(tx: Transaction, fact: ProgressTold) -> None:
     if before is None or after.hours >= before.hours:
         return
     log.warning(EventKind.PROGRESS_WENT_BACK, workload=after.workload, hours=after.hours, before=before.hours)
-    sentence = (
-        f"{after.hours:g} h are done, {before.hours:g} h were reported before: work was lost, or one is wrong"
-    )
+    sentence = f"progress fell from {before.hours:g} h to {after.hours:g} h: work was lost, or the report is wrong"
     tx.append_event(
         Event(
             at=after.told_at,
