@@ -207,7 +207,7 @@ class App:
         """Record a person's order, carry it out at once, and return the result.
 
         Raises:
-                OrderError: it cannot be understood or does not fit the fleet; nothing was changed.
+            OrderError: it cannot be understood or does not fit the fleet; nothing was changed.
             LedgerError: it could not be written down.
         """
         if order.is_of_everything:
@@ -342,8 +342,7 @@ class App:
     async def _settle_crash(self) -> None:
         """Settle open intents: `recorded` was never sent, so it is void; `sent` may have been done, so it is in doubt.
 
-        Between two cycles nothing is under way: such an intent is left from a crash, or from a ledger that took no
-        answer.
+        Between two cycles nothing is under way: a crash left such an intent, or a ledger that took no answer.
         """
         now = self.clock.now()
         async with self.ledger.transaction() as tx:

@@ -19,7 +19,7 @@ def document(raw: bytes, what: str) -> dict[str, object]:
     """Return a JSON object. NaN and Infinity are accepted: they are not JSON, but markets send them.
 
     Raises:
-            Malformed: the text is none; `what` names the answer.
+        Malformed: the text is none; `what` names the answer.
     """
     try:
         found = json.loads(raw)
@@ -46,7 +46,7 @@ def row(told: object, kind: type[_T], what: str) -> _T:
     """Return a row without its unreadable fields.
 
     Raises:
-            Malformed: it is no object, or a required field cannot be read.
+        Malformed: it is no object, or a required field cannot be read.
     """
     if not isinstance(told, dict):
         raise market_errors.Malformed(f"{what} has a row that is no object; it is refused.")

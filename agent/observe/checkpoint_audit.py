@@ -168,7 +168,7 @@ async def _listed(client: BucketClient, target: AuditTarget, name: str) -> tuple
 
     Raises:
         BucketAway: nobody knows what is there.
-            BucketTooLarge: there are more than `MOST_OBJECTS`.
+        BucketTooLarge: there are more than `MOST_OBJECTS`.
     """
     root, mine = f"{target.folder}/", f"{target.folder}/{carried_checkpoint.folder_of(name)}/"
     last = carried_checkpoint.sequence_of(name) or 0

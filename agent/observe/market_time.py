@@ -14,7 +14,7 @@ async def listing(market: port.Market, clock: SteadyClock) -> Sequence[Instance]
     Nothing is metered before a listing: by the clock of a machine that is a day ahead, it would bill a day.
 
     Raises:
-            MarketError: the market did not answer, or not the second time.
+        MarketError: the market did not answer, or not the second time.
     """
     rows = await market.instances()
     told, asked_at = market.told_time(), clock.monotonic()

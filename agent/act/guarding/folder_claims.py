@@ -16,7 +16,7 @@ async def claim(client: BucketClient, fleet_id: str, work: Workload) -> None:
     """Claim a folder that nobody has claimed. Another claim is left as it is, and logged.
 
     Raises:
-            BucketAway: the bucket did not answer, so the folder's claim is unknown.
+        BucketAway: the bucket did not answer, so the folder's claim is unknown.
     """
     mine = folder_claim.of(fleet_id, work)
     try:

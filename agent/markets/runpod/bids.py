@@ -154,7 +154,7 @@ def _order(where: names.Pool, gpus: int, terms: Terms, label: str) -> dict[str, 
     """Return the input of an order at a bid.
 
     Raises:
-            Rejected: the market cannot carry out these terms as meant.
+        Rejected: the market cannot carry out these terms as meant.
     """
     if terms.bid is None:
         raise market_errors.Rejected("invalid_price", "an interruptible order needs a bid")

@@ -30,7 +30,7 @@ def charges(raw: bytes) -> list[Charge]:
     """Return the bill by pod and UTC day.
 
     Raises:
-            Malformed: the body is no bill, or a line of it is absurd.
+        Malformed: the body is no bill, or a line of it is absurd.
     """
     try:
         records = _BILL.decode(raw).records
@@ -43,7 +43,7 @@ def dollars(amount: float) -> Usd:
     """Return an amount of the bill.
 
     Raises:
-            Malformed: the amount is absurd.
+        Malformed: the amount is absurd.
     """
     if not -_MOST <= amount <= _MOST:
         raise market_errors.Malformed("runpod shows an absurd sum; it is refused.")

@@ -70,7 +70,7 @@ def pods(myself: Any) -> dict[str, Pod]:  # noqa: ANN401 - decoded JSON
     """Return the pods of an account by id.
 
     Raises:
-            Malformed: the answer has no pods.
+        Malformed: the answer has no pods.
     """
     try:
         rows = list((myself or {}).get("pods") or [])

@@ -15,7 +15,7 @@ async def pods(endpoints: client.RunPodClient) -> list[parse.PodRow]:
     """Return every pod that has not ended.
 
     Raises:
-            Malformed: the body is no page, a pod is listed twice with a difference, or the pages do not end.
+        Malformed: the body is no page, a pod is listed twice with a difference, or the pages do not end.
     """
     found: dict[str, parse.PodRow] = {}
     cursor = ""

@@ -289,7 +289,7 @@ class RunPodMarket:
         """Refuse a listing with a fresh pod of ours that GraphQL lacks: it is not known whether the pod has a bid.
 
         Raises:
-                Unavailable: the listing has one.
+            Unavailable: the listing has one.
         """
         told, now = self._told, self._clock.now()
         if not told and not self._bids_went_out:

@@ -24,7 +24,7 @@ def create(where: names.Pool, gpus: int, terms: Terms, label: str) -> dict[str, 
     """Return the body of an on-demand order.
 
     Raises:
-            Rejected: the market cannot carry out these terms as meant.
+        Rejected: the market cannot carry out these terms as meant.
     """
     if terms.tenure is not Tenure.ON_DEMAND or terms.bid is not None:
         raise market_errors.Rejected("invalid_price", f"this is no order for {terms.tenure.value} at bid {terms.bid}")

@@ -50,7 +50,7 @@ def page(raw: bytes) -> ChargePage:
     """Return one page of the bill.
 
     Raises:
-            Malformed: the body is no such page.
+        Malformed: the body is no such page.
     """
     try:
         decoded = _PAGE.decode(raw)
@@ -65,7 +65,7 @@ def charge(line: _Line, since: datetime) -> Charge | None:
     """Return a line of an instance, or None for another line; a line that began earlier counts from `since`.
 
     Raises:
-            Malformed: the amount or the time is absurd.
+        Malformed: the amount or the time is absurd.
     """
     named = _INSTANCE.fullmatch(line.source or "")
     if named is None:
@@ -83,7 +83,7 @@ def holder(raw: bytes) -> tuple[str, Usd | None]:
     """Return the account's id and its credit; the credit is None if it is missing or absurd.
 
     Raises:
-            Malformed: the record has no account id.
+        Malformed: the record has no account id.
     """
     decoded = loose.row(loose.document(raw, "The account"), Holder, "The account")
     is_told = decoded.credit is not None and -_MOST <= decoded.credit <= _MOST

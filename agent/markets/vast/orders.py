@@ -33,7 +33,7 @@ def create(terms: Terms, label: str) -> dict[str, Any]:
     """Return the body, with every key of the vendor's own client.
 
     Raises:
-            Rejected: the market cannot carry out these terms as meant.
+        Rejected: the market cannot carry out these terms as meant.
     """
     if not label or len(label) > labels.MAX_LABEL:
         raise market_errors.Rejected("invalid_args", f"An order needs a label of 1 to {labels.MAX_LABEL} characters.")
@@ -66,7 +66,7 @@ def bid_dollars(bid: UsdPerHour) -> float:
     """Return a bid in the market's format.
 
     Raises:
-            Rejected: it is outside the market's range.
+        Rejected: it is outside the market's range.
     """
     rounded = money.rounded_up(bid, BID_PLACES)
     if not LEAST_BID <= rounded <= MOST_BID:

@@ -45,7 +45,7 @@ async def register(url: str, base: str, secret: Callable[[], str], clock: Clock)
     """Register `url` at the market at `base`, and return the secret that the market will sign with.
 
     Raises:
-            Rejected: the address is registered already, the market refuses it, or it showed no secret.
+        Rejected: the address is registered already, the market refuses it, or it showed no secret.
         Throttled, Unavailable, Unauthorized, Ambiguous, Malformed: as every call.
     """
     link = transport.Transport(base, secret, clock, pace.Pace(clock, client.LANES), lambda: 0.5)
