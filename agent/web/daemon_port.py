@@ -1,4 +1,4 @@
-"""What the web asks of the daemon: the App carries out orders, the process around it has deadlines and files."""
+"""The web's view of the daemon: the App carries out orders, and the process around it has deadlines and files."""
 
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, Protocol
@@ -29,11 +29,11 @@ class Orders(Protocol):
         ...
 
     async def say(self, order: Order, who: str) -> tuple[str, list[Intent]]:
-        """Take an order of a person; return its result and what was done at once."""
+        """Take an order of a person. Return its result and the intents that were sent at once."""
         ...
 
     def notices(self) -> tuple[Notice, ...]:
-        """Return the notices about the whole."""
+        """Return the notices about the whole fleet."""
         ...
 
     def beside(self, work: Coroutine[Any, Any, None]) -> None:
@@ -41,7 +41,7 @@ class Orders(Protocol):
         ...
 
     def doubts(self) -> list[Intent]:
-        """Return the writes that may still turn out to bill."""
+        """Return the intents in doubt that may bill."""
         ...
 
 
@@ -50,7 +50,7 @@ class Process(Protocol):
 
     @property
     def refused(self) -> Sequence[str]:
-        """Why the last reload was refused; empty where it was applied."""
+        """The mistakes for which the last reload was refused; empty if it was applied."""
         ...
 
     def late(self) -> Sequence[str]:
@@ -58,5 +58,5 @@ class Process(Protocol):
         ...
 
     def reload(self) -> Reloaded:
-        """Read the files again, and return what came of it."""
+        """Read the files again, and return the result."""
         ...

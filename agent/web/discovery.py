@@ -1,7 +1,7 @@
 """Prometheus HTTP service discovery of the workloads' ports on useful leases, so that moved services stay reachable.
 
-The answer is a list of {"targets": ["1.2.3.4:41234"], "labels": {...}}, one entry a port; a lease that is not ready yet
-is not in it, so that nobody is sent to a service that is still loading. Labels begin with `__meta_gpubid_`.
+The answer is a list of {"targets": ["1.2.3.4:41234"], "labels": {...}}, with one entry for each port. A lease that is
+not ready yet is not in it, because its service is still loading. Labels begin with `__meta_gpubid_`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -45,7 +45,7 @@ def services(leases: Iterable[Lease], workloads: Sequence[Workload], name: str |
 
 
 def route(app: Orders) -> web.RouteDef:
-    """Return the route; `?workload=NAME` narrows it."""
+    """Return the route. `?workload=NAME` selects one workload."""
 
     async def answered(request: web.Request) -> web.Response:
         leases = app.ledger.recollection(app.clock.now()).leases

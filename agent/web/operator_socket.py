@@ -1,13 +1,13 @@
-"""A Unix socket for operators while the daemon locks the ledger: orders with the peer's uid, and reading.
+"""The Unix socket for operators while the daemon locks the ledger. Each order has the uid of its sender.
 
 | call | what | who |
 |---|---|---|
 | POST /say: {"verb", "target", "seconds", "into", "hours", "keep_disks", "leases"}, an `Order` | who may order |
 | POST /reload: read the files again, as SIGHUP does; the answer says whether they were applied | who may order |
-| GET /status: whether it is well, what runs, what it costs against the caps | who connects |
-| GET /preview?verb&target&keep_disks: the leases that an order would concern, and what they bill | who connects |
+| GET /status: problems, running slots, spend against the caps | who connects |
+| GET /preview?verb&target&keep_disks: the leases that an order would concern, with their rates | who connects |
 | GET /logs?slot&lines: the last lines of a container | who connects |
-| GET /billing: what still bills and what was tried to end it | who connects |
+| GET /billing: the leases that still bill, and the attempts to end them | who connects |
 | GET /fleet, /running, /holdings, /plan, /learned | as the verbs | who connects |
 | GET /api/v1/fleet, /api/v1/events, /api/v1/openapi.json: the feed (agent/web/feed/) | who connects |
 | GET /spend?by&since&until, /savings?by&since&until&baseline | as the verbs | who connects |
@@ -73,7 +73,7 @@ class _Said(msgspec.Struct):
         """Return the order.
 
         Raises:
-            ValueError: it is for no time that there is.
+            ValueError: its time is out of range.
         """
         if self.seconds is not None and not 0 < self.seconds <= MOST_SECONDS:
             raise ValueError("seconds")
@@ -94,9 +94,10 @@ class OperatorSocket:
         process: Process | None = None,
         routes: Iterable[web.RouteDef] = (),
     ) -> None:
-        """Serve at `path`; `wake` starts a cycle at once, `operators` says who may do what.
+        """Serve at `path`. `wake` starts a cycle at once. `operators` has the users' rights.
 
-        Without a `process` nothing can be reloaded and nothing is late. `routes` are served besides, to who connects.
+        Without a `process` nothing can be reloaded and nothing is late. `routes` are further routes for every user who
+        can connect.
         """
         self._orders = orders
         self._process = process
@@ -126,10 +127,10 @@ class OperatorSocket:
         self._runner = web.AppRunner(made, **guard.bounds(refusals))
 
     async def start(self) -> None:
-        """Listen, and replace the socket of a crash: the ledger's lock proves that nobody serves it.
+        """Listen. A socket that a crash left is replaced: the ledger's lock proves that no daemon uses it.
 
         Raises:
-            ListenError: the path is too long for a socket, or nothing can be made there.
+            ListenError: the path is too long for a socket, or no file can be made there.
         """
         with contextlib.suppress(FileNotFoundError):
             self._path.unlink()
@@ -282,7 +283,7 @@ class OperatorSocket:
 
 
 def _instant(text: str | None) -> datetime | None:
-    """Return an instant told as ISO; one without a zone is UTC."""
+    """Return the instant of an ISO text. Without a zone it is UTC."""
     if text is None:
         return None
     instant = datetime.fromisoformat(text)
@@ -299,11 +300,11 @@ def _nothing_yet() -> web.Response:
 
 
 async def give(orders: Orders, order: Order, who: str, wake: Callable[[], None]) -> dict[str, Any]:
-    """Give an order, start a cycle, and return what was said, done and is in doubt.
+    """Give an order, start a cycle, and return the messages, the sent intents and the doubts.
 
     Raises:
-        OrderError: it cannot be understood or matches nothing.
-        LedgerError: it cannot be written down.
+        OrderError: the order cannot be understood or matches nothing.
+        LedgerError: the order cannot be recorded.
     """
     said, done = await orders.say(order, who)
     wake()
@@ -311,7 +312,7 @@ async def give(orders: Orders, order: Order, who: str, wake: Callable[[], None])
 
 
 def answer(done: list[Intent], doubts: list[Intent]) -> dict[str, Any]:
-    """Return what was done and what is in doubt, as JSON for the operator."""
+    """Return sent and doubtful intents, as JSON for the operator."""
     return {"done": [told(intent) for intent in done], "in_doubt": [told(intent) for intent in doubts]}
 
 

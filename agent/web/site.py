@@ -1,4 +1,4 @@
-"""The web server of a daemon: every route that it serves, behind one guard."""
+"""The web server of a daemon: all its routes, behind the same checks."""
 
 from collections.abc import Callable
 
@@ -26,7 +26,7 @@ def site(
     webhook_secret: Callable[[], str] | None = None,
     feed: LiveFeed | None = None,
 ) -> Server:
-    """Return the server of `app`; `wake` starts a cycle. Without `webhook_secret` every delivery is refused."""
+    """Return the server of `app`. `wake` starts a cycle. Without `webhook_secret` every delivery is refused."""
     listen, monotonic = app.config.listen, app.clock.monotonic
     refusals = Refusals(monotonic)
     feed = feed or LiveFeed(app)

@@ -1,7 +1,7 @@
 """The daemon's web server: /metrics for Prometheus, /healthz and /readyz for health checks, the page.
 
-By default it is bound to the loopback address: figures of spend are nobody else's business. Every route but the
-webhooks', which prove themselves by their signature, answers only to an own name (agent/web/guards/guard.py).
+By default it is bound to the loopback address, because figures of spend are private. A webhook proves itself by its
+signature; every other route answers only requests that use one of our names (agent/web/guards/guard.py).
 """
 
 import asyncio
@@ -17,13 +17,13 @@ from agent.web.guards import guard
 from agent.web.guards.refusal_log import Refusals
 
 MOST_BODY = 64 * 1024
-"""Bytes of a posted form: a verb, a target and a proof."""
+"""The most bytes of a posted form: a verb, a target and a proof."""
 MOST_CONNECTIONS = 64
-"""Most connections at a time: clients that never ask must not use up the files that the market's calls need."""
+"""The most connections at a time. Idle clients must not use up the file descriptors that calls to markets need."""
 
 
 class ListenError(Exception):
-    """The address cannot be served; the text says what to change."""
+    """The address cannot be served. The text says what to change."""
 
     code = "cannot_listen"
 
@@ -42,7 +42,7 @@ class Server:
         names: Collection[str] = (),
         refusals: Refusals | None = None,
     ) -> None:
-        """Serve on `host` and `port`; port 0 takes any free one. `names` are answered to besides addresses."""
+        """Serve on `host` and `port`. Port 0 takes any free one. Requests may use addresses and `names`."""
         self._host = host
         self._port = port
         self._health = health
@@ -80,7 +80,7 @@ class Server:
         await self._runner.cleanup()
 
     def _let_in(self) -> asyncio.Protocol:
-        """Return the handler of a new connection; if there are too many, the oldest is closed."""
+        """Return the handler of a new connection. If there are too many, close the oldest."""
         inside = self._runner.server
         if inside is None:
             raise ListenError("closed")

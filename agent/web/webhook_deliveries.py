@@ -1,9 +1,9 @@
-"""The receiver of Vast.ai's signed webhooks: a delivery proves nothing and changes nothing; it starts the next cycle.
+"""The receiver of Vast.ai's signed webhooks. A delivery proves nothing and changes nothing; it starts the next cycle.
 
 1. A delivery counts only with the right signature over its time and body, and only while it is fresh.
-2. The same event delivered again wakes nobody: deliveries are made at least once.
-3. What is refused is told by its status alone, and logged at a bounded rate; a redirect or another 4xx ends the
-   sender's tries.
+2. A repeated delivery of the same event starts no cycle: the market delivers each event at least once.
+3. The answer to a refused delivery is a status alone, and its log has a bounded rate. The status matters: after a
+   redirect or another 4xx the sender does not try again.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ class Deliveries:
     def __init__(
         self, secret: Callable[[], str], clock: Clock, wake: Callable[[], None], refusals: Refusals | None = None
     ) -> None:
-        """Check with the result of `secret`, and call `wake` for a new delivery."""
+        """Check signatures with the result of `secret`, and call `wake` for a new delivery."""
         self._secret = secret
         self._clock = clock
         self._wake = wake
@@ -41,7 +41,7 @@ class Deliveries:
         self._seen: OrderedDict[str, None] = OrderedDict()
 
     def route(self) -> web.RouteDef:
-        """Return the route that takes deliveries."""
+        """Return the route for deliveries."""
         return web.post(PATH, self._take)
 
     async def _take(self, request: web.Request) -> web.Response:
@@ -51,7 +51,7 @@ class Deliveries:
         try:
             secret = self._secret().encode()
         except CredentialError as error:
-            # The sender tries again; the secret may be back by then.
+            # The sender tries again, and the secret may be readable by then.
             self._refusals.refused("no_webhook_secret", request.remote, str(error))
             return web.Response(status=503)
         event = events.webhook(raw, stamp, signature, secret, self._clock.now())
@@ -68,7 +68,7 @@ class Deliveries:
 
 
 def signed(raw: bytes, at: datetime, secret: str) -> dict[str, str]:
-    """Return the headers with which the market would sign a delivery, for a test of the way here."""
+    """Return the headers with which the market would sign a delivery, for a test of the path to the daemon."""
     stamp = str(int(at.timestamp()))
     mark = hmac.new(secret.encode(), stamp.encode() + b"." + raw, hashlib.sha256).hexdigest()
     return {"X-Vast-Timestamp": stamp, "X-Vast-Signature-256": f"sha256={mark}", "Content-Type": "application/json"}

@@ -38,7 +38,7 @@ async def test_the_first_screen_shows_the_total_of_the_verb_with_its_date(tmp_pa
         report = await spend_reports.saved(await page.world.app.ledger.reader(), asked, None, found.as_of)
         _, board = await page.get("/")
     total = report["total"]
-    assert "not worked out yet" in before
+    assert "not computed yet" in before
     assert (found.saved_dollars, found.share) == (total["saved_dollars"], total["savings_ratio"])
     assert (found.spent_dollars, found.compared_dollars) == (total["dollars"], total["compared_dollars"])
     assert found.saved_dollars is not None

@@ -158,7 +158,7 @@ async def test_a_report_says_which_days_and_rows_it_leaves_out(tmp_path: Path, m
 @pytest.mark.parametrize(
     ("path", "sentence"),
     [
-        ("/spend?by=moon", "--by: nothing is grouped by that; write one of day"),
+        ("/spend?by=moon", "--by: no report is grouped by that; write one of day"),
         ("/spend?since=soon", "since: &#39;soon&#39; is not an ISO date"),
         ("/savings?baseline=moon", "--baseline: no price of moon is known"),
     ],

@@ -21,7 +21,7 @@ NO_SAVINGS = Savings(EPOCH, EPOCH, None, None, 0.0, None, 0.0, [])
 
 
 def mark(fleet: Fleet) -> bytes:
-    """Return the document without what only time changes, encoded."""
+    """Return the encoded document without the values that time alone changes."""
     timeless = msgspec.structs.replace(
         fleet,
         as_of=EPOCH,
@@ -56,7 +56,7 @@ def _money(money: Money) -> Money:
 
 
 def _slot(slot: Slot) -> Slot:
-    """Return a slot without instants and sentences; the points of its trail leave with time, but for the last."""
+    """Return a slot without instants and sentences, and with only the last point of its trail."""
     decision = slot.decision and msgspec.structs.replace(slot.decision, at=EPOCH, sentence="")
     prices = [msgspec.structs.replace(each, at=EPOCH) for each in slot.prices[-1:]]
     return msgspec.structs.replace(slot, prices=prices, useful_share=None, decision=decision, why="", measured=None)

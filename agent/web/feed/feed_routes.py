@@ -27,7 +27,7 @@ def routes(feed: LiveFeed) -> list[web.RouteDef]:
         return web.Response(body=msgspec.json.encode(openapi.document()), content_type="application/json")
 
     async def events(request: web.Request) -> web.StreamResponse:
-        # What cannot be read is an error before the stream begins, and ends it later.
+        # A ledger that cannot be read is an error before the stream begins. Later, it ends the stream.
         await feed.newest()
         answer = web.StreamResponse(headers=HEADERS)
         await answer.prepare(request)
@@ -60,7 +60,7 @@ async def _write(request: web.Request, answer: web.StreamResponse, message: Mess
         async with asyncio.timeout(PATIENCE_SECONDS):
             await answer.write(_written(message))
     except TimeoutError:
-        # A polite end would wait for the client too, with all that is not sent yet in memory.
+        # A normal close would also wait for the client, with all unsent data in memory.
         if request.transport is not None:
             request.transport.abort()
         raise

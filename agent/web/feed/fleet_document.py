@@ -1,6 +1,6 @@
-"""The document of the feed: ledger, last cycle and daemon read once, and put into the shapes of the read model.
+"""The document of the feed: ledger, last cycle and daemon, read once, as structs of the read model.
 
-A slot is looked up by its key, so that a document costs as much as its rows, also with a thousand slots.
+Slots are found by key, so that the cost of a document grows only with its rows, also at a thousand slots.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,9 +46,9 @@ STALE_POLLS = 4
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What a document is made from, at `now`: rules and file in force, the ledger's memory, the last cycle, notices.
+    """The sources of a document at `now`: rules and file in force, the ledger's memory, the last cycle, notices.
 
-    `late` and `refused` are the daemon's late jobs and the mistakes of its last reload; `savings` are the last figures.
+    `late` and `refused` are the daemon's late jobs and the mistakes of its last reload. `savings` are the last figures.
     """
 
     rules: Rules
@@ -64,7 +64,7 @@ class Sources:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The fleet without its rows, which costs the same however many slots it has: what the page shows first too."""
+    """The fleet without its rows, also shown first on the page. Its cost does not grow with the number of slots."""
 
     alerts: list[read_model.Alert]
     notes: list[read_model.Alert]
@@ -74,7 +74,7 @@ class Summary:
 
 
 async def summary(of: Sources, reader: Reader) -> Summary:
-    """Return what is wrong, what is to be known, money, and the age of the last cycle."""
+    """Return alerts, notes, money, and the age of the last cycle."""
     metered = await reader.sums(of.now.date(), of.now.date())
     known, caps, now = of.known, of.rules.caps, of.now
     standing = committed_spend.reckon(known.leases, known.intents, known.total, known.spend_of, now)
@@ -118,7 +118,7 @@ async def document(of: Sources, reader: Reader) -> read_model.Fleet:
 
 
 def is_stale(last_cycle_at: datetime | None, poll_seconds: float, now: datetime) -> bool:
-    """Return whether the last cycle is more than four polls ago; without any, it is."""
+    """Return whether the last cycle is more than four polls ago, or no cycle has ended yet."""
     return last_cycle_at is None or (now - last_cycle_at).total_seconds() > STALE_POLLS * poll_seconds
 
 
@@ -158,7 +158,7 @@ def _money(of: Sources, standing: Standing, metered: Mapping[str, Counted]) -> r
 
 
 async def _slots(places: Sequence[Slot], of: Sources, reader: Reader) -> list[read_model.Slot]:
-    """Return the configured slots in order, then each lease that fills none."""
+    """Return the configured slots in order, then each lease without a slot."""
     having = slot_leases.filled(places, of.known.leases)
     leads = [slot_leases.lead(mine) for mine in having.by_slot.values()]
     shown = [lease for lease in (*leads, *having.loose) if lease is not None]
@@ -235,9 +235,9 @@ def _with(row: read_model.Slot, **changes: Any) -> read_model.Slot:  # noqa: ANN
 def _useful_share(
     mine: Sequence[Lease], lines: Mapping[str, Line], work: Workload | None, now: datetime
 ) -> float | None:
-    """Return the useful part of the paid time of these leases today, or None before any; `lines` are today's by lease.
+    """Return the useful share of the paid time of these leases today, or None without paid time.
 
-    The ledger has it up to its last metering; the span since then is added.
+    `lines` are today's by lease, up to the ledger's last metering. The time since then is added.
     """
     today = [lines[each.lease_id] for each in mine if each.lease_id in lines]
     promise = phases.promise(work)
@@ -253,7 +253,7 @@ def _useful_share(
 
 
 def _planned(seen: Pass | None) -> Iterator[tuple[str, read_model.Decision]]:
-    """Yield the decision of the last cycle about each slot; of several, the first is the next to be done."""
+    """Yield the decisions of the last cycle with their slots. The first of a slot's decisions is carried out next."""
     told: set[str] = set()
     for made in seen.plan.decisions if seen is not None else ():
         row = explain.as_json(made)

@@ -1,9 +1,9 @@
-"""The live feed: the newest document, made once a cycle while somebody watches, and streams that push it.
+"""The live feed: the newest document, made once a cycle while there are readers, and streams that push it.
 
-1. A document is made when it is asked for, at most once a second; nothing is made for nobody.
-2. A stream never queues: a slow client gets the newest document when it is ready to read, and skips those between.
-3. A stream says something every ten seconds, so that a client knows within thirty that the daemon is gone.
-4. A document is sent after a change (agent/web/feed/change_mark.py) and once a minute; a beat between has the money.
+1. A document is made at a request, at most once a second. Without readers none is made.
+2. A stream never queues. A slow client gets the newest document when it is ready to read, and misses older ones.
+3. A stream sends something every ten seconds, so that a client knows within thirty that the daemon is gone.
+4. A document is sent after a change (agent/web/feed/change_mark.py) and once a minute. Beats between have the money.
 """
 
 import asyncio
@@ -26,13 +26,13 @@ FRESH_SECONDS = 1.0
 LOOK_SECONDS = 1.0
 LOOKS_A_BEAT = 10
 DOCUMENT_SECONDS = 60.0
-"""The figures that only time changes are at most this old at a client, but for money, which every beat has."""
+"""The greatest age, at a client, of figures that time alone changes. Money is newer, because every beat has it."""
 MOST_TRIES = 10
-"""So often something is made from the ledger until nothing was written meanwhile."""
+"""The most attempts to read the ledger without a write in between."""
 COMMIT_SECONDS = 2.0
-"""So long a commit is waited for."""
+"""The longest wait for a commit."""
 MOST_STREAMS = 16
-"""Open streams at a time; one more ends the oldest, as connections do."""
+"""The most open streams. One more ends the oldest, as with connections."""
 GIVES_WAY = read_model.Refusal(
     "too_many_streams",
     f"{MOST_STREAMS} readers of the feed are open and one more came, so this one ended: close one and open this again",
@@ -41,7 +41,7 @@ GIVES_WAY = read_model.Refusal(
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """One document: its bytes as JSON, when it was made in monotonic seconds, and the mark of its content."""
+    """One document: its bytes as JSON, its instant in monotonic seconds, and the mark of its content."""
 
     body: bytes
     made_at: float
@@ -49,7 +49,7 @@ class Made:
     mark: bytes
 
     def is_news_after(self, sent: "Made | None") -> bool:
-        """Return whether a client that was sent that document is to be sent this one."""
+        """Return whether a client with the document `sent` must get this one."""
         return sent is None or self.mark != sent.mark or self.made_at - sent.made_at >= DOCUMENT_SECONDS
 
 
@@ -65,7 +65,7 @@ class LiveFeed:
     """Makes documents of an App and wakes the streams after each cycle."""
 
     def __init__(self, app: Orders, process: Process | None = None) -> None:
-        """Read `app`; without a `process` no job is late and no configuration refused."""
+        """Read `app`. Without a `process` no job is late and no configuration is refused."""
         self._app = app
         self._process = process
         self._newest: Made | None = None
@@ -99,15 +99,15 @@ class LiveFeed:
             if made is None or not 0 <= now - made.made_at < FRESH_SECONDS:
                 changes = self._changes
                 made = await self._make(now)
-                # What changed while it was made may be missing in it: the next reader gets one made after that.
+                # A change during the reading may be missing in this document, so the next reader gets a new one.
                 self._newest = made if changes == self._changes else None
             return made
 
     async def messages(self) -> AsyncGenerator[Message | None, None]:
-        """Yield the document at once, then after each change, or a beat where only time has passed.
+        """Yield the document at once and after each change, else a beat every ten seconds.
 
-        None is yielded each second between: whoever writes the messages looks then whether the client is still there.
-        A stream that gives way to another says so last, or its client would think that the daemon is gone.
+        In between, yield None each second, so that the writer can check whether the client is still connected.
+        A stream that ends for another one sends a last `refused`; else its client would think that the daemon is gone.
         """
         waiting = asyncio.Event()
         self._streams.append(waiting)
@@ -138,10 +138,10 @@ class LiveFeed:
             stream.set()
 
     async def of_one_version(self, made_from: Callable[[Sources, Reader], Awaitable[T]]) -> T:
-        """Return what is made from memory and rows of one version of the ledger: else a span may be counted twice.
+        """Return the result of `made_from` with memory and rows of one version of the ledger.
 
-        A commit between two questions makes it be made again. A ledger that is written to all the time, or whose disk
-        hangs, is shown at last as it was read.
+        With two versions a span may be counted twice, so a commit during the reading starts it again. After
+        `MOST_TRIES` tries, or if the disk hangs, the result may mix versions.
 
         Raises:
             LedgerError: the ledger cannot be read.
@@ -183,7 +183,7 @@ def _beat(fleet: read_model.Fleet) -> bytes:
 
 
 async def _is_woken(waiting: asyncio.Event) -> bool:
-    """Wait for a change, at most `LOOK_SECONDS`; return whether one came."""
+    """Wait for a change, at most `LOOK_SECONDS`. Return whether one came."""
     try:
         async with asyncio.timeout(LOOK_SECONDS):
             return await waiting.wait()

@@ -1,7 +1,7 @@
-"""What this month's useful hours would have cost on demand, beside what they cost: worked out for whoever watches.
+"""This month's savings: the cost of the useful hours, beside their price on demand.
 
-1. It is the total of `gpubid savings` since the first of the month (UTC), as of its own instant.
-2. It is worked out beside the cycles, at most once in `EVERY`, and only while somebody asks; nobody waits for it.
+1. They are the total of `gpubid savings` since the first of the month (UTC), as of their own instant.
+2. They are computed beside the cycles, at most once in `EVERY`, and only while there are readers. No reader waits.
 """
 
 from collections.abc import Callable
@@ -17,17 +17,17 @@ EVERY = timedelta(minutes=10)
 
 
 class MonthSavings:
-    """Keeps the last figures, and has newer ones worked out when they are old."""
+    """Keeps the last figures, and computes new ones when they are old."""
 
     def __init__(self, app: Orders, changed: Callable[[], None]) -> None:
-        """Read the ledger of `app`; call `changed` after new figures."""
+        """Read the ledger of `app`, and call `changed` after new figures."""
         self._app = app
         self._changed = changed
         self._last: Savings | None = None
         self._began_at: float | None = None
 
     def last(self) -> Savings | None:
-        """Return the last figures, None before the first ones; begin to work out newer ones if these are old."""
+        """Return the last figures, or None before the first. If they are old, begin to compute new ones."""
         now = self._app.clock.monotonic()
         if self._began_at is None or now - self._began_at >= EVERY.total_seconds():
             self._began_at = now
@@ -40,7 +40,7 @@ class MonthSavings:
             async with self._app.ledger.archive() as reader:
                 report = await spend_reports.saved(reader, spend_reports.Asked("month", first), None, now)
         except LedgerError:
-            # The feed reads the same ledger and says why it cannot be read; these figures keep their date.
+            # The feed reads the same ledger and reports the error. These figures keep their date.
             return
         total, since = report["total"], report["cut_before"] or first.isoformat()
         self._last = Savings(

@@ -1,4 +1,4 @@
-"""The OpenAPI document of the feed, made from the read model: what a program may rely on."""
+"""The OpenAPI document of the feed, made from the read model. Programs may rely on it."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def document() -> dict[str, Any]:
                 "get": _get(
                     "events",
                     "The fleet after each change, and once a minute, as server-sent events: `fleet` has a Fleet as its "
-                    "data; `beat` has a Beat. Something comes at least every ten seconds, first a Fleet. Before a "
+                    "data; `beat` has a Beat. A message comes at least every ten seconds, first a Fleet. Before a "
                     "stream ends for another one, `refused` has a Refusal.",
                     {"text/event-stream": {"schema": {"type": "string"}}},
                 )
@@ -50,7 +50,7 @@ def _get(name: str, summary: str, content: dict[str, Any]) -> dict[str, Any]:
         "summary": summary,
         "responses": {
             "200": {"description": summary, "content": content},
-            "421": {"description": "asked for by a name that is not the daemon's; see `names` in [web]"},
+            "421": {"description": "the request uses a host name that is not the daemon's; see `names` in [web]"},
             "503": {"description": "the ledger cannot be read", "content": refused},
         },
     }

@@ -1,6 +1,9 @@
-"""A lease's bid beside floor and ask of its slice of the host: their changes, from four queries for all leases.
+"""The price trail of a lease: changes of its bid, and of floor and ask of its slice of the host.
 
-1. A trail begins with the prices that held when it begins, at the rent at the earliest, whenever they last changed.
+Four queries read the trails of all leases.
+
+1. A trail begins with the prices that were in force at its beginning, whenever they last changed. It begins at the rent
+   or later.
 """
 
 from collections import defaultdict
@@ -20,14 +23,14 @@ Slice = tuple[str, str, int]
 """Market, host and number of GPUs."""
 SPAN = timedelta(days=1)
 MOST_ROWS = 2_000
-"""Rows that one query of a document reads, for all leases together."""
+"""The most rows of one query, for all leases together."""
 MOST_POINTS = 48
-"""Points of one trail: a chart of a terminal's width has no room for more."""
+"""The most points of one trail. A chart of a terminal's width has no room for more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trail:
-    """The prices of one lease as they changed, oldest first, and its interruptions, newest first."""
+    """The price changes of one lease, oldest first, and its interruptions, newest first."""
 
     prices: Sequence[Price] = ()
     losses: Sequence[Event] = ()
@@ -42,9 +45,9 @@ _TELL_A_BID = (EventKind.LEASE_OPENED, EventKind.LEASE_REBID, EventKind.LEASE_RU
 async def trails(
     leases: Sequence[Lease], reader: Reader, since: datetime, most: int = MOST_POINTS, until: datetime | None = None
 ) -> Mapping[str, Trail]:
-    """Return the trail of each lease since then by its id, oldest first; of a younger lease, since it was rented.
+    """Return the trail of each lease by its id, from `since` or from its rent, whichever is later.
 
-    What is later than `until` is left out; a loss that ended a lease is at its end.
+    Points later than `until` are left out. A loss that ended a lease is the last point.
     """
     if not leases:
         return {}
@@ -68,7 +71,7 @@ async def trails(
 
 
 def _trail(lease: Lease, happened: Sequence[Event], seen: Iterable[PriceSample], since: datetime, most: int) -> Trail:
-    """Return the trail of one lease from its events and the samples of its slice, with those of before `since`."""
+    """Return the trail of one lease from its events and the samples of its slice, also from before `since`."""
     changes: list[tuple[datetime, str, float]] = []
     if lease.tenure is Tenure.INTERRUPTIBLE:
         settled = (each for each in happened if each.kind not in _UNSETTLED)
@@ -82,7 +85,7 @@ def _trail(lease: Lease, happened: Sequence[Event], seen: Iterable[PriceSample],
 
 
 def _steps(changes: Sequence[tuple[datetime, str, float]], since: datetime) -> list[Price]:
-    """Return one point a change; each has the last known bid, floor and ask."""
+    """Return one point for each change, with the last known bid, floor and ask."""
     points: list[Price] = []
     known: dict[str, float] = {}
     for at, name, value in changes:
@@ -95,7 +98,7 @@ def _steps(changes: Sequence[tuple[datetime, str, float]], since: datetime) -> l
 
 
 def _thinned(points: Sequence[Price], most: int) -> list[Price]:
-    """Return at most `most` of them, with the first and the last."""
+    """Return at most `most` points, including the first and the last."""
     if len(points) <= most:
         return list(points)
     step = (len(points) - 1) / (most - 1)

@@ -1,7 +1,7 @@
 """The read model: every figure that a cockpit shows, as of one instant. `/api/v1/openapi.json` is made from it.
 
-1. Money is in dollars with at most six decimals; times are ISO 8601 in UTC.
-2. Text that a market wrote is on one line, without control characters and bounded (agent/markets/text.py).
+1. Money is in dollars with at most six decimals. Times are ISO 8601 in UTC.
+2. Text from a market is on one line, bounded, and without control characters (agent/markets/text.py).
 3. Within v1, fields are added, never renamed, retyped or removed.
 """
 
@@ -14,7 +14,7 @@ Instant = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 class Alert(msgspec.Struct, frozen=True):
-    """One thing to look at: a program reads `code`, a person `sentence`; `about` names the object."""
+    """One problem: a program reads `code`, a person reads `sentence`. `about` names the object."""
 
     about: str
     code: str
@@ -30,7 +30,7 @@ class Market(msgspec.Struct, frozen=True):
 
 
 class Price(msgspec.Struct, frozen=True):
-    """From `at` on: our bid, the floor and the ask of the same number of GPUs on that host, in dollars per hour."""
+    """Prices from `at` on: our bid, and floor and ask of the same number of GPUs on that host, in dollars per hour."""
 
     at: Instant
     bid: float | None
@@ -39,7 +39,7 @@ class Price(msgspec.Struct, frozen=True):
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """A decision with its reason; `limit` names the limit that forbade the strategy's proposal."""
+    """A decision with its reason. `limit` names the limit that forbade the strategy's proposal."""
 
     at: Instant
     kind: str
@@ -49,10 +49,10 @@ class Decision(msgspec.Struct, frozen=True):
 
 
 class Measured(msgspec.Struct, frozen=True):
-    """What the guard of a lease measured last; the host could falsify these figures.
+    """The last measurements of a lease's guard. The host could falsify these figures.
 
-    `progress` is in the work's own unit. `kept_at` is when the last checkpoint in the bucket was taken, or the stretch
-    of running began without one.
+    `progress` is in the work's own unit. `kept_at` is the time of the last checkpoint in the bucket. Without one, it is
+    the time at which the present running stretch began.
     """
 
     told_at: Instant
@@ -65,12 +65,12 @@ class Measured(msgspec.Struct, frozen=True):
 
 
 class Slot(msgspec.Struct, frozen=True):
-    """A slot with its last lease; without a lease its state is `empty`.
+    """A slot with its last lease. Without a lease its state is `empty`.
 
-    `dollars_per_hour` is what every lease of the slot bills now. `bid` is null on demand; `floor` and `ask` are the
-    last that were seen. `prices` are the changes of the last day, oldest first. `useful_share` is the part of the paid
-    time of its present leases today that was useful. `decision` is the last one about it. `why` says why it does not
-    run. `is_configured` is false for a lease that fills no slot: it bills all the same. `measured` is null without a
+    `dollars_per_hour` is the present rate of all leases of the slot. `bid` is null on demand. `floor` and `ask` are the
+    last that were seen. `prices` are the changes of the last day, oldest first. `useful_share` is the useful part of
+    today's paid time of its present leases. `decision` is the last one about the slot. `why` says why the slot does not
+    run. `is_configured` is false for a lease without a configured slot, which bills too. `measured` is null without a
     guard that reports to a bucket.
     """
 
@@ -96,7 +96,7 @@ class Slot(msgspec.Struct, frozen=True):
 
 
 class Cap(msgspec.Struct, frozen=True):
-    """A cap with the committed spend that counts against it; `window` is per_hour, per_day, per_month or total."""
+    """A cap with the committed spend that counts against it. `window` is per_hour, per_day, per_month or total."""
 
     scope: str
     name: str
@@ -106,7 +106,7 @@ class Cap(msgspec.Struct, frozen=True):
 
 
 class Credit(msgspec.Struct, frozen=True):
-    """What a market's account can still spend, and how many hours it lasts at the present rate."""
+    """The credit of a market's account, and how many hours it lasts at the present rate."""
 
     market: str
     dollars: float | None
@@ -115,9 +115,10 @@ class Credit(msgspec.Struct, frozen=True):
 
 
 class WorkloadMoney(msgspec.Struct, frozen=True):
-    """A workload's rate of spend now and its spend today, with what its leases owe up to `as_of`.
+    """A workload's present rate of spend and its spend today, including the cost of its leases up to `as_of`.
 
-    `useful_hours` and `dollars_per_useful_hour` are of today up to the last metering; the latter is null before any.
+    `useful_hours` and `dollars_per_useful_hour` are of today up to the last metering. `dollars_per_useful_hour` is null
+    while there are no useful hours.
     """
 
     workload: str
@@ -128,11 +129,12 @@ class WorkloadMoney(msgspec.Struct, frozen=True):
 
 
 class Savings(msgspec.Struct, frozen=True):
-    """The useful hours since `since` against the on-demand price of their time, as of its own instant `as_of`.
+    """The useful hours since `since`, compared with the on-demand price of their time, as of their own instant `as_of`.
 
-    `spent_dollars` is what the leases of cards with such a price cost, `compared_dollars` what their useful hours cost
-    on demand; `saved_dollars` is the difference, negative where we paid more, and `share` its part of the latter. Null
-    is what has no price to compare with: `unpriced_dollars` were spent on the cards of `unpriced`.
+    `spent_dollars` is the cost of the leases of cards with an on-demand price. `compared_dollars` is the on-demand cost
+    of their useful hours. `saved_dollars` is the difference, negative if we paid more. `share` is `saved_dollars` as a
+    share of `compared_dollars`. Without a price to compare with, a figure is null. `unpriced_dollars` were spent on the
+    cards in `unpriced`, which have no such price.
     """
 
     since: Instant
@@ -146,11 +148,11 @@ class Savings(msgspec.Struct, frozen=True):
 
 
 class Money(msgspec.Struct, frozen=True):
-    """Spend with what leases owe up to `as_of`, the caps over everything, and the runway at the running rate.
+    """Spend including the cost of leases up to `as_of`, the caps over everything, and the runway at the running rate.
 
-    `runway_hours` is the time until the first cap or credit is used up; null if none will be. `runway_ends` says which.
-    `savings` are of this month and have their own date, at most ten minutes old while somebody watches; null until they
-    are worked out.
+    `runway_hours` is the time until a cap or credit is used up first, or null if none will be; `runway_ends` names it.
+    `savings` are of this month and have their own instant, at most ten minutes old while there are readers. They are
+    null until they are computed.
     """
 
     today_dollars: float
@@ -186,10 +188,10 @@ class Happened(msgspec.Struct, frozen=True):
 class Fleet(msgspec.Struct, frozen=True):
     """The fleet as of `as_of`.
 
-    `last_cycle_at` is the instant that the last finished cycle saw; `is_stale` is true where that is more than four
-    polls ago. `alerts` are what is wrong, `notes` what is only to be known. `is_killed` is true while a `gpubid kill`
-    is in force. `refused_configuration` are the mistakes of the last reload. `in_doubt` counts orders without a known
-    outcome. `events` are the last ones, newest first.
+    `last_cycle_at` is the instant of the last finished cycle. `is_stale` is true if that is more than four polls ago.
+    `alerts` are problems; `notes` need no action. `is_killed` is true while a `gpubid kill` is in force.
+    `refused_configuration` has the mistakes of the last reload. `in_doubt` counts orders without a known outcome.
+    `events` are the last ones, newest first.
     """
 
     version: str
@@ -212,7 +214,7 @@ class Fleet(msgspec.Struct, frozen=True):
 
 
 class Beat(msgspec.Struct, frozen=True):
-    """Only time has passed: the instants and the money of the newest document; the rest of the last one holds."""
+    """The instants and the money of the newest document. All other values are still those of the last document."""
 
     as_of: Instant
     last_cycle_at: Instant | None
@@ -221,7 +223,7 @@ class Beat(msgspec.Struct, frozen=True):
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """Why there is no answer: a code for programs and a sentence for people."""
+    """The reason why there is no answer: a code for programs and a sentence for people."""
 
     error: str
     sentence: str

@@ -1,6 +1,6 @@
 """The runway: how long caps and credit last at the running rate.
 
-A cap of a day or a month that outlasts its window is no end: the window begins again.
+A daily or monthly cap that lasts until the end of its window is no end, because the next window begins with it unused.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,8 +1,8 @@
-"""What slots did over a span of time, from the ledger: running, loading, paused or empty, and work that was lost.
+"""The history of slots over a span of time, from the ledger: running, loading, paused or empty, and lost work.
 
-1. A slot with two leases, as while it moves, does what the further one does: running before loading before paused.
+1. A slot with two leases, as during a move, has the state of the further one: running before loading before paused.
 2. A lease that is stopped for any reason and kept (lost, exited, offline, missing) counts as paused.
-3. Lost work is the part of a running stretch that an interruption took; it is marked inside that stretch.
+3. Lost work is the end of a running stretch that an interruption made useless. It is marked inside that stretch.
 """
 
 import itertools
@@ -20,11 +20,11 @@ from agent.domain.slot import Slot
 from agent.ledger.reader import Reader
 
 MOST_EVENTS = 5_000
-"""Events that are read for all slots together. With more, the histories begin where those end."""
+"""The most events to read for all slots together. With more events, the histories begin at the oldest one read."""
 
 
 class Doing(StrEnum):
-    """What a slot does, the furthest first."""
+    """The state of a slot in its history, the furthest first."""
 
     RUNNING = "running"
     LOADING = "loading"
@@ -50,14 +50,14 @@ AFTER = {
     EventKind.LEASE_GONE: Doing.EMPTY,
     EventKind.LEASE_ENDED: Doing.EMPTY,
 }
-"""What a lease does after an event."""
+"""The state of a lease after an event."""
 KINDS = tuple(AFTER)
 OPEN = {LeaseState.RUNNING: Doing.RUNNING, LeaseState.STARTING: Doing.LOADING, LeaseState.RELEASING: Doing.EMPTY}
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """From `begins` to `ends` a slot did one thing, or lost work to `cause`."""
+    """A stretch from `begins` to `ends` in one state, or with work lost to `cause`."""
 
     begins: datetime
     ends: datetime
@@ -66,31 +66,31 @@ class Stretch:
 
     @property
     def span(self) -> timedelta:
-        """How long it was."""
+        """The length of the stretch."""
         return self.ends - self.begins
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What one slot did: stretches one after another without a gap, and the work that was lost in them."""
+    """The history of one slot: stretches one after another without a gap, and the work that was lost in them."""
 
     stretches: Sequence[Stretch]
     lost: Sequence[Stretch]
 
     def total(self, doing: Doing) -> timedelta:
-        """Return how long it did something."""
+        """Return how long the slot was in a state."""
         return sum((each.span for each in self.stretches if each.doing is doing), timedelta())
 
     @property
     def total_lost(self) -> timedelta:
-        """How much work was lost."""
+        """The time of the lost work."""
         return sum((each.span for each in self.lost), timedelta())
 
 
 async def histories(
     places: Collection[Slot], leases: Iterable[Lease], reader: Reader, since: datetime, now: datetime
 ) -> Mapping[Slot, History]:
-    """Return the history of each of these slots; `leases` are the open ones."""
+    """Return the history of each of these slots. `leases` are the open ones."""
     shown = frozenset(places)
     happened = await reader.slot_events(shown, KINDS, since, MOST_EVENTS)
     if len(happened) == MOST_EVENTS:
@@ -122,7 +122,7 @@ def history(
 ) -> History:
     """Return the history of the slot of these leases.
 
-    `happened` are the events of each lease, oldest first; `before` is the last one of each before `since`.
+    `happened` are the events of each lease, oldest first. `before` is the last event of each lease before `since`.
     """
     lives = [_life(lease, happened.get(lease.lease_id, ()), before.get(lease.lease_id), since, now) for lease in leases]
     ids = {lease.lease_id for lease in leases}
@@ -137,7 +137,7 @@ def history(
 def _life(
     lease: Lease, happened: Sequence[Event], before: Event | None, since: datetime, now: datetime
 ) -> list[Stretch]:
-    """Return what one lease did from `since`, or from when it was opened."""
+    """Return the stretches of one lease from `since`, or from its opening if that is later."""
     if lease.opened_at >= since:
         doing = Doing.LOADING
     elif before is not None:

@@ -1,4 +1,4 @@
-"""Money by workload: what it bills now, what it spent today, and what a useful hour of today cost."""
+"""Money by workload: its present rate, its spend today, and the cost of a useful hour today."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ NOTHING = Counted()
 
 
 def by_workload(known: Recollection, metered: Mapping[str, Counted], now: datetime) -> list[WorkloadMoney]:
-    """Return a row for each workload that bills or spent today; `metered` is what the ledger has of today."""
+    """Return a row for each workload that bills now or spent today. `metered` is today's spend in the ledger."""
     leases: dict[str, list[Lease]] = defaultdict(list)
     for lease in known.leases:
         leases[lease.slot.workload].append(lease)

@@ -1,1 +1,1 @@
-"""Checks before every route: who asks, under which name, how much and how often."""
+"""Checks before every route: the sender, the host name, the size and the rate of requests."""

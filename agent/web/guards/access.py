@@ -1,4 +1,4 @@
-"""The user at the other end of the operator's socket, and his rights: to read, or to give orders too."""
+"""The user at the other end of the operators' socket, and his rights: to read, or to give orders too."""
 
 import grp
 import os
@@ -26,7 +26,7 @@ class Peer:
 
 
 def peer(request: web.Request) -> Peer:
-    """Return the uid of a request's sender; -1 if the kernel cannot say."""
+    """Return the uid of a request's sender, or -1 if the kernel does not know it."""
     link = request.transport.get_extra_info("socket") if request.transport is not None else None
     if link is None:
         return Peer(-1)
@@ -35,7 +35,7 @@ def peer(request: web.Request) -> Peer:
 
 
 def may_order(who: Peer, uids: tuple[int, ...], *, may_group_order: bool) -> bool:
-    """Return whether a user may give orders; every user who could connect may read."""
+    """Return whether a user may give orders. Every user who can connect may read."""
     return may_group_order or who.uid in {0, os.geteuid(), *uids}
 
 

@@ -1,4 +1,4 @@
-"""The body of a request, read within bounds; an unreadable body is the sender's mistake, never a defect of ours."""
+"""The body of a request, read within bounds. An unreadable body is the sender's mistake, never a defect of ours."""
 
 import asyncio
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ async def body(request: web.Request) -> bytes:
     """Return the bytes of a body.
 
     Raises:
-        HTTPException: they are too many, come too slowly, or are framed wrongly.
+        HTTPException: the body is too large, comes too slowly, or has a wrong framing.
     """
     try:
         async with asyncio.timeout(BODY_SECONDS):
@@ -36,7 +36,7 @@ async def form(request: web.Request) -> Mapping[str, str]:
     """Return the fields of a form as our own pages send it: URL-encoded, in UTF-8.
 
     Raises:
-        HTTPException: it is no such form.
+        HTTPException: the body is no such form.
     """
     if request.content_type != FORM or _charset(request) not in UTF_8:
         raise web.HTTPUnsupportedMediaType(text=f"Send the form as {FORM} in UTF-8.\n")
@@ -52,8 +52,8 @@ async def document(request: web.Request, kind: type[Read]) -> Read:
     """Return a JSON body as a value of `kind`.
 
     Raises:
-        HTTPException: the body cannot be had.
-        ValueError: it is no such JSON.
+        HTTPException: the body cannot be read.
+        ValueError: the body is no such JSON.
     """
     raw = await body(request)
     try:

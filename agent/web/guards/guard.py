@@ -1,7 +1,7 @@
-"""Checks before every route of both surfaces: bounds of a connection, known names, and no defect shown outside.
+"""Checks before every route of HTTP server and socket: bounds of a connection, known names, no traceback outside.
 
-1. A request that cannot be understood is answered 4xx. A defect of ours is 500, and a ledger that cannot be read 503.
-2. Each is logged at a bounded rate: an unauthenticated sender neither fills the disk nor slows the cycle.
+1. A request that cannot be understood gets 4xx. A defect of ours gets 500. A ledger that cannot be read gets 503.
+2. All of these are logged at a bounded rate: an unauthenticated sender neither fills the disk nor slows the cycle.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ IDLE_SECONDS = 75.0
 LINGER_SECONDS = 2.0
 LONGEST_PAUSE_SECONDS = 0.1
 ELSEWHERE = "Use the IP address, localhost, or a host name listed as `names` in [web].\n"
-FOREIGN = "This was not sent from a page of this daemon: open its own page, and give the order there.\n"
+FOREIGN = "This form is not from a page of this daemon: open the daemon's page, and give the order there.\n"
 
 
 def bounds(refusals: Refusals) -> dict[str, Any]:
@@ -43,11 +43,11 @@ def bounds(refusals: Refusals) -> dict[str, Any]:
 
 
 def answering(refusals: Refusals) -> Middleware:
-    """Return the outermost middleware: nothing is cached, and a defect is answered without its traceback."""
+    """Return the outermost middleware: no answer is cached, and the answer to a defect has no traceback."""
 
     @web.middleware
     async def answered(request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Answer, whatever the route does."""
+        """Return an answer, even if the route fails."""
         try:
             answer = await handler(request)
         except web.HTTPException as refusal:
@@ -90,7 +90,7 @@ def guarding(names: Collection[str], refusals: Refusals, exempt: Collection[str]
 class Turn:
     """Lets one request at a time through, with an equally long pause after each, so that cycles have half the loop.
 
-    Only for handlers that read no body: who sends slowly would keep the others waiting.
+    It is only for handlers that read no body: a slow sender would keep the others waiting.
     """
 
     def __init__(self) -> None:
@@ -113,7 +113,7 @@ class Turn:
 
 
 class _Complaints(logging.Logger):
-    """Receives aiohttp's log of a connection; aiohttp itself logs a traceback for each request that it cannot parse."""
+    """Receives aiohttp's log of a connection: aiohttp logs a traceback for each request that it cannot parse."""
 
     def __init__(self, refusals: Refusals) -> None:
         super().__init__("gpubid.http", logging.WARNING)

@@ -1,9 +1,9 @@
 """Host names of the daemon, and whether a request that changes something comes from its own page.
 
-1. A page of another site can point its own name at this machine (DNS rebinding) and then read what we answer. So we
+1. A page of another site can point its own name at this machine (DNS rebinding) and then read our answers. So we
    answer only to an address, to `localhost`, and to the names that the configuration lists.
-2. A page of another site can make a browser post a form here. Browsers say where a form is from: in `Origin`, and most
-   in `Sec-Fetch-Site`. What says neither is no browser, and has no cookie of one.
+2. A page of another site can make a browser post a form here. A browser names the origin of a form in `Origin`, and
+   mostly in `Sec-Fetch-Site` too. A request with neither is not from a browser and has no browser's cookie.
 """
 
 import ipaddress
@@ -25,14 +25,14 @@ def is_ours(authority: str, names: Collection[str]) -> bool:
 
 
 def is_addressed_to_us(request: web.Request, names: Collection[str]) -> bool:
-    """Return whether every server name in a request is ours; a request without any is accepted."""
+    """Return whether every server name in a request is ours. A request without any name is accepted."""
     target = request.raw_path if "://" in request.raw_path.partition("?")[0] else ""
     asked = [*request.headers.getall(hdrs.HOST, ()), *([_authority(target)] if target else ())]
     return all(is_ours(each, names) for each in asked)
 
 
 def is_from_elsewhere(request: web.Request, names: Collection[str]) -> bool:
-    """Return whether a browser says that a changing request was made on another site's page."""
+    """Return whether a browser reports that a changing request comes from another site's page."""
     if request.method in SAFE_METHODS:
         return False
     site = request.headers.get("Sec-Fetch-Site")
@@ -43,7 +43,7 @@ def is_from_elsewhere(request: web.Request, names: Collection[str]) -> bool:
         return False
     authority = _authority(origin)
     is_same = bool(authority) and authority.lower() == request.headers.get(hdrs.HOST, "").lower()
-    # Behind a proxy that ends TLS, the browser names the proxy, and the proxy may name us.
+    # Behind a proxy that ends TLS, the browser's headers name the proxy, and the proxy's may name us.
     return not is_same and _host(authority) not in names
 
 

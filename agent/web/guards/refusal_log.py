@@ -14,16 +14,16 @@ MOST_TEXT = 100
 
 
 class Refusals:
-    """The refusals and defects of one surface; requests must not fill the disk with log lines."""
+    """Counts the refusals and defects of one server, so that requests cannot fill the disk with log lines."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
-        """Count by `monotonic` seconds."""
+        """Measure minutes with `monotonic`, in seconds."""
         self._monotonic = monotonic
         self._logged_at: dict[str, float] = {}
         self._times: dict[str, int] = {}
 
     def refused(self, kind: str, client: str | None, about: str = "") -> None:
-        """Log a refusal; `about` is the request, shortened and without control characters."""
+        """Log a refusal. `about` is the request, shortened and without control characters."""
         times = self._due(kind)
         if times:
             log.warning("web.refused", kind=kind, client=client, about=text.clean(about, MOST_TEXT), times=times)
@@ -35,7 +35,7 @@ class Refusals:
             log.error("web.failed", code="bug", times=times, exc_info=error)
 
     def _due(self, kind: str) -> int:
-        """Count one of a kind; return the number since the last line, or 0 while no line is due."""
+        """Count one of a kind. Return the number since the last line, or 0 while no line is due."""
         if kind not in self._times and len(self._times) >= MOST_KINDS:
             return 0
         now = self._monotonic()

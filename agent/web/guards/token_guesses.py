@@ -1,10 +1,10 @@
-"""Wrong tokens, counted for each client: a client that guesses must wait, and other clients need not.
+"""Wrong tokens, counted for each client: a client that guesses must wait, but other clients need not.
 
-1. A client is a browser that logged in before, else an address (of IPv6 the network that one site gets, a /64).
-2. After `MOST_GUESSES` wrong tokens a client waits until `REST_SECONDS` have passed since the last one. While it waits
-   its tokens are not looked at.
+1. A client is a browser that logged in before, else an address (for IPv6, the /64 network of one site).
+2. After `MOST_GUESSES` wrong tokens a client waits until `REST_SECONDS` have passed since the last one. During the wait
+   its tokens are not checked.
 3. A browser that logged in before is counted by itself: a stranger behind the same address cannot lock it out.
-4. At most `MOST_CLIENTS` are counted. Where more guess at once, an address that is not counted yet waits too.
+4. At most `MOST_CLIENTS` are counted. If more guess at once, an address that is not counted yet waits too.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ class Guesses:
     """Counts wrong guesses by client."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
-        """Count by `monotonic` seconds."""
+        """Measure waits with `monotonic`, in seconds."""
         self._monotonic = monotonic
         # client -> (wrong guesses, when they are forgotten), the soonest forgotten first
         self._wrong: OrderedDict[str, tuple[int, float]] = OrderedDict()
@@ -56,10 +56,10 @@ class Guesses:
 
 
 class Browsers:
-    """Marks browsers that logged in, so that they are counted by themselves; a mark gives no other right."""
+    """Marks browsers that logged in, so that they are counted by themselves. A mark gives no other right."""
 
     def __init__(self) -> None:
-        """Make marks that only this process knows."""
+        """Create the key with which this process signs its marks."""
         self._key = secrets.token_bytes(32)
 
     def mark(self) -> str:
@@ -68,7 +68,7 @@ class Browsers:
         return f"{name}.{self._seal(name)}"
 
     def is_known(self, mark: str) -> bool:
-        """Return whether a mark is ours."""
+        """Return whether this process made a mark."""
         name, _, seal = mark.partition(".")
         return hmac.compare_digest(_bytes(seal), self._seal(name).encode())
 

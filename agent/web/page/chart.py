@@ -1,8 +1,8 @@
-"""A lease's bid, floor and ask over time as SVG: axes with units, losses marked, readable without script.
+"""The chart of a lease's bid, floor and ask over time as SVG: axes with units, marked losses, readable without script.
 
-1. The chart says in words what it shows, so that nobody has to see it.
-2. `data-trail` has the same figures for agent/web/static/charts.js, which draws them with uPlot and shows those under
-   the pointer. Without script the large chart has them as tooltips.
+1. The chart has a description in words, for readers who cannot see it.
+2. `data-trail` has the same figures for agent/web/static/charts.js, which draws them with uPlot and shows the figures
+   under the pointer. Without script the large chart shows them as tooltips.
 """
 
 import math
@@ -18,14 +18,14 @@ from agent.domain.record.event import Event
 from agent.web.feed.read_model import Price
 
 LINES = ("ask", "floor", "bid")
-"""In the order of drawing: the bid is on top."""
+"""The lines in the order of drawing. The last one, the bid, is on top."""
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 MOST_TICKS = 4
 MOST_DIGITS = 5
 
 
 class Size(NamedTuple):
-    """How large a chart is, in units of its view box, and whether each point has a tooltip."""
+    """The size of a chart, in units of its view box, and whether each point has a tooltip."""
 
     width: int
     height: int
@@ -46,15 +46,15 @@ class Course:
     start: datetime
     end: datetime
     year: int
-    """The present year; instants of another one show theirs."""
+    """The present year. Instants of other years are shown with their year."""
 
     def moment(self, at: datetime, *, seconds: bool = False) -> str:
-        """Return an instant as it is written on the chart."""
+        """Return the text of an instant on the chart."""
         year = "" if at.year == self.year else f"{at:%Y}-"
         return f"{year}{at:%m-%d %H:%M:%S}" if seconds else f"{year}{at:%m-%d %H:%M}"
 
     def line(self, name: str) -> list[tuple[datetime, float]]:
-        """Return the instants at which a price changed, with its value from then on."""
+        """Return the instants at which a price changed, with its new values."""
         found: list[tuple[datetime, float]] = []
         for point in self.points:
             value = getattr(point, name)
@@ -64,7 +64,7 @@ class Course:
 
 
 def drawn(course: Course, size: Size) -> Markup:
-    """Return the chart, or nothing where no price is known."""
+    """Return the chart, or an empty text if no price is known."""
     lines = {name: line for name in LINES if (line := course.line(name))}
     if not lines or course.end <= course.start:
         return Markup("")
@@ -105,7 +105,7 @@ class _Scale:
         return TOP + height - (value - self._low) / self._span * height
 
     def path(self, line: Sequence[tuple[datetime, float]]) -> str:
-        """Return a path of horizontal steps: a price holds until the next."""
+        """Return a path of horizontal steps: a price is in force until the next."""
         (first, value), *others = line
         parts = [f"M{self.across(first):.1f} {self.up(value):.1f}"]
         parts += [f"H{self.across(at):.1f}V{self.up(each):.1f}" for at, each in others]
@@ -135,7 +135,7 @@ class _Scale:
         )
 
     def tooltips(self) -> Iterator[str]:
-        """Yield a field without colour for each change, as wide as the time that it held, with its figures."""
+        """Yield a transparent field with figures for each change, as wide as the time that it was in force."""
         course = self._course
         ends = [max(each.at, course.start) for each in course.points[1:]] + [course.end]
         for point, end in zip(course.points, ends, strict=True):
@@ -149,7 +149,7 @@ class _Scale:
 
 
 def ticks(least: float, most: float) -> list[float]:
-    """Return round values from below the least to above the most price, at most `MOST_TICKS` spans apart."""
+    """Return round values from below the least price to above the greatest, with at most `MOST_TICKS` spans."""
     span = max(most - least, most * 0.1, 0.001)
     power = 10.0 ** math.floor(math.log10(span / MOST_TICKS))
     step = next(power * each for each in STEPS if power * each * MOST_TICKS >= span * 0.999)
@@ -176,7 +176,7 @@ def _cause(event: Event) -> str:
 
 
 def _trail(course: Course) -> dict[str, list[object]]:
-    """Return the columns of the chart: seconds, each price from then on, and the cause of a loss at that second."""
+    """Return the columns of the chart: seconds, the prices from each second on, and the cause of a loss at it."""
     rows: list[tuple[float, Price | None, str | None]] = [
         (max(each.at, course.start).timestamp(), each, None) for each in course.points
     ]

@@ -1,6 +1,6 @@
 """The content of the page as plain values, from the ledger's memory, the last cycle and its history.
 
-Only the rows of one screen are worked out: a fleet of a thousand leases costs no more than its first page.
+Only the rows of one screen are computed: a fleet of a thousand leases costs no more than its first screen.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,7 +48,7 @@ TIMELINE = (
 async def board(sight: Sources, reader: Reader, page: int) -> dict[str, Any]:
     """Return the first screen, or a later one: money, markets, slots with charts, timeline, plan, cooldowns.
 
-    Leases that fill no slot come after the slots.
+    Leases without a slot come after the slots.
     """
     known, seen, now = sight.known, sight.seen, sight.now
     places = [place for work in sight.rules.workloads for place in work.places]
@@ -81,7 +81,7 @@ async def board(sight: Sources, reader: Reader, page: int) -> dict[str, Any]:
 
 
 async def _slots(rows: Sequence[Slot | Lease], having: Filled, sight: Sources, reader: Reader) -> list[dict[str, Any]]:
-    """Return the rows of one screen: slots with their leases, and leases that fill none."""
+    """Return the rows of one screen: slots with their leases, then leases without a slot."""
     places = [row for row in rows if isinstance(row, Slot)]
     loose = [row for row in rows if isinstance(row, Lease)]
     held = [lease for place in places for lease in having.by_slot.get(place, ())]
@@ -102,7 +102,7 @@ async def _slots(rows: Sequence[Slot | Lease], having: Filled, sight: Sources, r
 
 
 async def story(lease: Lease, reader: Reader, now: datetime, told: GuardFigures | None = None) -> dict[str, Any]:
-    """Return one lease's story: its facts, its bid against the floor, and all its events; `told` is its guard's."""
+    """Return one lease's story: facts, bid against floor, and all events. `told` is the last note of its guard."""
     happened = await reader.events(leases=[lease.lease_id], limit=STORY_EVENTS)
     until = lease.ended_at or now
     trails = await price_trail.trails([lease], reader, lease.opened_at, MOST_POINTS, lease.ended_at)
@@ -122,7 +122,7 @@ async def story(lease: Lease, reader: Reader, now: datetime, told: GuardFigures 
 
 
 def event(each: Event) -> dict[str, Any]:
-    """Return one event in the page's shape."""
+    """Return one event as the page shows it."""
     return {
         "at": each.at,
         "kind": each.kind,

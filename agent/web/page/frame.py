@@ -1,4 +1,4 @@
-"""The frame of every screen: templates, headers that forbid foreign script, the visitor's rights, one sentence."""
+"""The frame of every screen: templates, headers that forbid foreign script, the visitor's rights, one-line screens."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -20,7 +20,7 @@ HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
-    # Under "no-referrer" a browser would send no origin for our own forms either.
+    # With "no-referrer", a browser would also send no origin for our own forms.
     "Referrer-Policy": "same-origin",
 }
 
@@ -32,7 +32,7 @@ class Frame:
     """Draws the screens of one daemon."""
 
     def __init__(self, visitors: Visitors, clock: Clock) -> None:
-        """Show each visitor what he may do; dates show their year where it is not that of `clock`."""
+        """Show each visitor his rights. A date shows its year if that is not the year of `clock`."""
         self._visitors = visitors
         self._templates = jinja2.Environment(
             loader=jinja2.PackageLoader("agent.web"),
@@ -79,8 +79,8 @@ def sentence(text: str) -> Markup:
 def headed(routes: Iterable[web.RouteDef]) -> list[web.RouteDef]:
     """Return the routes with the headers.
 
-    Drawing blocks the cycles, so one page is drawn at a time, however many are requested. A route that reads a body
-    waits for its sender and takes no turn.
+    Drawing blocks the cycles, so only one page is drawn at a time. A route that reads a body waits for its sender and
+    takes no turn.
     """
     turn: Callable[[Handler], Handler] = guard.Turn().taken
     return [

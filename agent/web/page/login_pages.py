@@ -1,4 +1,4 @@
-"""Logging in and out: who has the token may give orders."""
+"""Logging in and out: a visitor with the token may give orders."""
 
 from aiohttp import web
 

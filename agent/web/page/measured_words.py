@@ -1,4 +1,4 @@
-"""What the guard of a lease measured, in words: figures of ours alone, never a text of the host."""
+"""The measurements of a lease's guard, in words. They have our own figures only, never a text from the host."""
 
 from datetime import datetime, timedelta
 
@@ -8,7 +8,7 @@ _GIGABYTE = 1e9
 
 
 def words(told: GuardFigures | None, now: datetime) -> str:
-    """Return the figures in one line, empty without a guard that reports to a bucket."""
+    """Return the figures in one line, or an empty text without a guard that reports to a bucket."""
     if told is None:
         return ""
     progress = None if told.progress is None else f"progress {told.progress:g}"

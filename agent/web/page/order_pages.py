@@ -1,9 +1,9 @@
-"""Orders from the page: what an order would do with dollars an hour, a confirmation, and the answer.
+"""Orders from the page: the expected effect with dollars an hour, a confirmation, and the answer.
 
 1. An order needs a session, the proof of our own form, and a confirmation (agent/web/page/visitors.py).
-2. What ends leases for good, a release and a kill of everything, needs a word that the person types.
-3. An order goes the way of POST /say on the operators' socket.
-4. An order is for the leases that were shown, or nothing is done; a kill of everything always acts.
+2. An order that ends leases for good (a release, a kill of everything) needs a word that the person types.
+3. An order takes the same path as POST /say on the operators' socket.
+4. An order concerns the leases that were shown, or nothing is done. A kill of everything always acts.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,17 +24,17 @@ from agent.web.page.frame import Frame
 from agent.web.page.visitors import Visitors
 
 MEANINGS = {
-    "drain": "Nothing new is rented for it; its leases go on until they are lost or released.",
-    "pause": "It is stopped and its disk goes on billing, until you resume it.",
+    "drain": "Nothing new is rented for it; its leases continue until they are lost or released.",
+    "pause": "It is stopped until you resume it. Its disk still bills.",
     "resume": "Your pause, drain or hold of it ends.",
     "release": "It is ended for good, with its disk and all files on it.",
-    "lock": "It is not rented until you unlock it; leases that run there go on.",
+    "lock": "It is not rented until you unlock it; leases that run there continue.",
     "unlock": "It may be used again at once.",
 }
 KILL_MEANINGS = {
     False: "Every lease is ended for good, with its disk and all files on it. Nothing is rented until you run "
     "`gpubid kill --lift`.",
-    True: "Every lease is stopped and its disk goes on billing. Nothing is rented until you run `gpubid kill --lift`.",
+    True: "Every lease is stopped. Its disk still bills. Nothing is rented until you run `gpubid kill --lift`.",
 }
 NO_SUCH_ORDER = "There is no such order on this page."
 
@@ -43,7 +43,7 @@ class OrderPages:
     """The routes of orders."""
 
     def __init__(self, app: Orders, visitors: Visitors, frame: Frame, wake: Callable[[], None]) -> None:
-        """Give orders to `app`; `wake` starts a cycle after one."""
+        """Give orders to `app`. `wake` starts a cycle after an order."""
         self._app = app
         self._visitors = visitors
         self._frame = frame
@@ -62,7 +62,7 @@ class OrderPages:
         return self._asked(request, order)
 
     def _asked(self, request: web.Request, order: Order, wrong: str = "") -> web.Response:
-        """Return the question: what the order would do, and the form that gives it."""
+        """Return the question: the expected effect of the order, and the form that gives it."""
         try:
             preview = order_preview.shown(order, self._grounds())
         except OrderError as error:
@@ -105,7 +105,7 @@ class OrderPages:
         return self._frame.shown(request, "done.html", {"title": "Done", **answer})
 
     def _word(self, order: Order) -> str:
-        """Return the word that a person types: the fleet id for a kill, the slot or workload for a release."""
+        """Return the word that a person must type: the fleet id for a kill, the slot or workload for a release."""
         if order.is_of_everything:
             return self._app.ledger.fleet_id
         if order.verb != "release":
@@ -120,7 +120,7 @@ class OrderPages:
 
 
 def _order_of(asked: Mapping[str, str]) -> Order | None:
-    """Return the order in a query or a form, or None where this page gives no such order."""
+    """Return the order in a query or a form, or None if this page does not give such an order."""
     order = Order(asked.get("verb", ""), asked.get("target", ""), keep_disks=asked.get("keep_disks") == "true")
     if order.is_of_everything:
         return order if order.verb == Word.KILL else None
@@ -128,7 +128,7 @@ def _order_of(asked: Mapping[str, str]) -> Order | None:
 
 
 def _agreed(order: Order, form: Mapping[str, str]) -> Order:
-    """Return the order for the leases that the form showed; a form that names none showed none."""
+    """Return the order for the leases that the form showed. A form without leases showed none."""
     if order.is_of_everything:
         return order
     return replace(order, leases=tuple(each for each in form.get("leases", "").split(",") if each))

@@ -1,8 +1,8 @@
-"""The page: the fleet with its money, last plan and losses; a lease's story. Its other screens are beside it.
+"""The page: the fleet with its money, last plan and losses, and a lease's story. Its other screens are beside it.
 
-1. Everything that a market or a host wrote is escaped by the templates; the page runs no script but its own files.
-2. Reading needs nothing.
-3. What another site's page asks for or posts is refused before it comes here: see agent/web/guards/guard.py.
+1. The templates escape all text from markets and hosts. The page runs no script except its own files.
+2. Reading needs no login.
+3. Requests and forms from another site's page are refused before: see agent/web/guards/guard.py.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ class Pages:
     """The routes of the page, over the App."""
 
     def __init__(self, app: Orders, visitors: Visitors, wake: Callable[[], None], feed: LiveFeed | None = None) -> None:
-        """Show `app`; `wake` starts a cycle after an order. `feed` says what the page is made from."""
+        """Show `app`. `wake` starts a cycle after an order. `feed` has the sources of the page."""
         self._feed = feed or LiveFeed(app)
         self._app = app
         self._frame = Frame(visitors, app.clock)

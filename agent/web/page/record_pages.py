@@ -1,4 +1,4 @@
-"""What the ledger keeps, page by page: events with filters, spend and savings with the figures of the verbs."""
+"""The ledger's records on the page: events with filters, and spend and savings with the figures of the verbs."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -19,7 +19,7 @@ from agent.web.reading.spend_reports import ReportError
 
 EVENTS = 100
 ROWS = 500
-"""Rows of a report on the page; the verbs print all of them."""
+"""The most rows of a report on the page. The verbs print all rows."""
 
 
 class RecordPages:
@@ -95,7 +95,7 @@ class RecordPages:
 
 
 def _table(report: Mapping[str, Any], now: datetime) -> dict[str, Any]:
-    """Return the table of a report, with the sentences below it."""
+    """Return the table of a report, with the notes below it."""
     columns = report_columns.of(report)
     left = max(len(report["rows"]) - ROWS, 0)
     rows = [*report["rows"][left:], {"key": "all", **report["total"]}]

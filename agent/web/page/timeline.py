@@ -1,4 +1,4 @@
-"""The history of a slot as a band of SVG, and in words: what it did over the last day, and the work it lost."""
+"""The history of a slot over the last day, with its lost work, as a band of SVG and in words."""
 
 from datetime import datetime, timedelta
 
@@ -8,7 +8,7 @@ from agent.web.feed.slot_history import Doing, History, Stretch
 
 WIDTH, HEIGHT = 600, 22
 LOST = (13, 9)
-"""Where the mark of lost work is, from the top, and its height: the lower half, so that the stretch is seen too."""
+"""Top and height of the mark of lost work. It covers the lower half, so that the stretch is visible too."""
 MARKS = 6
 """Hours between two marks on the axis."""
 
@@ -41,7 +41,7 @@ def drawn(history: History, since: datetime, now: datetime) -> Markup:
 
 
 def words(history: History) -> str:
-    """Return the history in words: how long it did what."""
+    """Return the history in words: the time in each state."""
     spans = [(doing.value, history.total(doing)) for doing in Doing]
     times = "1 interruption" if len(history.lost) == 1 else f"{len(history.lost)} interruptions"
     spans.append((f"work lost in {times}", history.total_lost))

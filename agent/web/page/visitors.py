@@ -1,8 +1,8 @@
 """Visitors of the page and their rights: everybody may read; a visitor with the token may give orders too.
 
-1. A session is a random name in a cookie that no script and no other site gets; it ends after `SESSION_HOURS`.
-2. An order carries a proof that it was made on our own page: a keyed hash of the session that other sites cannot know.
-3. Guessing the token is slowed for each client by itself: see agent/web/guards/token_guesses.py.
+1. A session is a random name in a cookie that no script and no other site gets. It ends after `SESSION_HOURS`.
+2. An order has a proof that it comes from our own page: a keyed hash of the session, which other sites cannot know.
+3. Guesses of the token are slowed for each client separately: see agent/web/guards/token_guesses.py.
 """
 
 import hashlib
@@ -29,25 +29,25 @@ MOST_SESSIONS = 100
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The cookies for the right token: the session's name, and the mark by which the browser is known again."""
+    """The cookies for the right token: the session's name, and the mark that identifies the browser later."""
 
     session: str
     mark: str
 
     def give(self, answer: web.StreamResponse) -> None:
-        """Put both into the cookies of an answer."""
+        """Set both cookies in an answer."""
         hours, days = int(SESSION_HOURS * 3600), KNOWN_DAYS * 86_400
         answer.set_cookie(COOKIE, self.session, httponly=True, samesite="Strict", max_age=hours)
         answer.set_cookie(KNOWN, self.mark, httponly=True, samesite="Strict", path="/login", max_age=days)
 
 
 class Visitors:
-    """The sessions of one daemon; none survives it."""
+    """The sessions of one daemon. They end with the daemon."""
 
     def __init__(
         self, token: Callable[[], str] | None, monotonic: Callable[[], float], refusals: Refusals | None = None
     ) -> None:
-        """Allow orders to visitors who know the result of `token`; None allows nobody."""
+        """Allow orders from visitors who know the result of `token`. With None, nobody may give orders."""
         self._token = token
         self._monotonic = monotonic
         self._refusals = refusals or Refusals(monotonic)
@@ -58,7 +58,7 @@ class Visitors:
 
     @property
     def may_log_in(self) -> bool:
-        """Whether there is a token at all."""
+        """Whether a token is configured."""
         return self._token is not None
 
     def must_wait(self, request: web.Request) -> bool:
@@ -98,7 +98,7 @@ class Visitors:
         return name if self._sessions.get(name, 0.0) > self._monotonic() else None
 
     def proof(self, session: str) -> str:
-        """Return the proof in a form of ours; other sites' forms lack it."""
+        """Return the proof for our own forms. Other sites' forms cannot have it."""
         return hmac.new(self._key, session.encode(), hashlib.sha256).hexdigest()
 
     def may_order(self, request: web.Request, proof: str) -> bool:
@@ -107,12 +107,12 @@ class Visitors:
         return session is not None and hmac.compare_digest(_bytes(proof), self.proof(session).encode())
 
     def _counted(self, request: web.Request) -> tuple[Guesses, str]:
-        """Return the counter for the guesses of a request, and the client's name in it."""
+        """Return the counter of a request's guesses, and the client's name in it."""
         mark = self._mark(request)
         return self._guesses[bool(mark)], mark or site(request.remote)
 
     def _mark(self, request: web.Request) -> str:
-        """Return the mark of a browser that logged in before, else nothing."""
+        """Return the mark of a browser that logged in before, else an empty text."""
         mark = request.cookies.get(KNOWN, "")
         return mark if self._browsers.is_known(mark) else ""
 

@@ -1,4 +1,4 @@
-"""The caps of a running daemon, as JSON in micro-dollars, and back; caps only, without warnings."""
+"""The caps of a running daemon as JSON in micro-dollars, and back. Warnings are not included."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,10 +22,10 @@ def told(caps: Limits) -> dict[str, Any]:
 
 
 def of(said: Mapping[str, Any]) -> Limits:
-    """Return the caps of such JSON.
+    """Return the caps in such JSON.
 
     Raises:
-        KeyError, ValueError: it is none.
+        KeyError, ValueError: the JSON has no valid caps.
     """
     hard = _hard(said)
     return Limits(

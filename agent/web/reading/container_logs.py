@@ -1,4 +1,4 @@
-"""The output of a container, requested from its market for a person; nothing of it is stored."""
+"""The output of a container, requested from its market for a person. None of it is stored."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ MOST_LINES = 5_000
 
 
 def lease_of(slot: str, leases: Sequence[Lease]) -> Lease | None:
-    """Return the lease of a slot, or of a workload with one slot; of two leases the one that runs."""
+    """Return the lease of a slot, or of a workload with one slot. Of two leases, return the running one."""
     mine = [lease for lease in leases if slot in {str(lease.slot), lease.slot.workload, lease.lease_id}]
     running = [lease for lease in mine if lease.state is LeaseState.RUNNING]
     found = running or mine
@@ -19,7 +19,7 @@ def lease_of(slot: str, leases: Sequence[Lease]) -> Lease | None:
 
 
 async def read(slot: str, lines: int, leases: Sequence[Lease], markets: Mapping[str, Market]) -> dict[str, Any]:
-    """Return the last lines of a slot's container, or JSON with an `error` that says why there are none."""
+    """Return the last lines of a slot's container as JSON, or an `error` with the reason why there are none."""
     held = lease_of(slot, leases)
     market = markets.get(held.market) if held is not None else None
     if held is None or market is None:

@@ -1,4 +1,4 @@
-"""The filter of events that the page takes, in the words and with the errors of `gpubid ledger events`."""
+"""The page's filter of events, with the words and the errors of `gpubid ledger events`."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from agent.ledger.reader import Reader
 
 
 class FilterError(Exception):
-    """A filter names nothing that there is; the text says what to write instead."""
+    """A filter has an unknown value. The text says what to write instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventFilter:
-    """What is asked for: each part as it was written; empty asks for everything."""
+    """The parts of a filter, as they were written. An empty part selects everything."""
 
     workload: str = ""
     """A workload, or a slot of it: NAME/SLOT."""
@@ -29,7 +29,7 @@ class EventFilter:
     since: str = ""
 
     def query(self) -> str:
-        """Return it as the query of an address."""
+        """Return the filter as the query of an address."""
         parts = [("workload", self.workload), *(("kind", each) for each in self.kinds)]
         parts += [("market", self.market), ("since", self.since)]
         return urlencode([(name, value) for name, value in parts if value], errors="replace")
@@ -38,7 +38,7 @@ class EventFilter:
         """Return the last events before `until`, newest first.
 
         Raises:
-            FilterError: `since` is no time.
+            FilterError: `since` is no instant.
         """
         since = time_words.instant(self.since, now) if self.since else None
         if self.since and since is None:
@@ -46,10 +46,10 @@ class EventFilter:
         return await reader.events(since, until, self.workload or None, self.kinds, limit, market=self.market or None)
 
     def refuse_unknown(self, rows: Sequence[Event], workloads: Collection[Workload], markets: Collection[str]) -> None:
-        """Refuse a filter that nothing fits because neither gpubid knows the word nor any event has it.
+        """Refuse a filter with a word that neither gpubid knows nor any event has.
 
         Raises:
-            FilterError: it says what is known.
+            FilterError: its text has the known words.
         """
         if rows:
             return
@@ -65,7 +65,7 @@ class EventFilter:
 
 
 def read(asked: MultiMapping[str]) -> EventFilter:
-    """Return the filter of a query; an empty field asks for nothing."""
+    """Return the filter in a query. An empty field filters nothing."""
     kinds = tuple(each.strip() for each in asked.getall("kind", []) if each.strip())
     one = {name: asked.get(name, "").strip() for name in ("workload", "market", "since")}
     return EventFilter(one["workload"], kinds, one["market"], one["since"])

@@ -1,4 +1,4 @@
-"""The data for judging a new configuration, from the daemon for a person who may not read its ledger."""
+"""The data for judging a new configuration. The daemon gives them to a person who may not read its ledger."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,10 +31,10 @@ def of(known: Recollection, now: datetime) -> Holdings:
 
 
 def encoded(held: Holdings) -> bytes:
-    """Return it as JSON."""
+    """Return the holdings as JSON."""
     return msgspec.json.encode(held)
 
 
 def decoded(said: Mapping[str, Any]) -> Holdings:
-    """Return it from JSON."""
+    """Return the holdings in JSON."""
     return msgspec.convert(said, Holdings)

@@ -1,4 +1,4 @@
-"""What gpubid learned, as JSON: markets, their pools, owners and hosts, each with its evidence."""
+"""The learned figures as JSON: markets, their pools, owners and hosts, each with its evidence."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -15,7 +15,7 @@ from agent.domain.market.outbids import STEPS
 from agent.domain.record.host_check import HostCheck
 
 SPEEDS = ("matmul_tflops", "copy_to_gpu_gbps", "copy_from_gpu_gbps", "disk_write_mbps", "power_share")
-"""The figures of a check, of the last one."""
+"""The figures of the last check."""
 
 
 def learned(
@@ -25,7 +25,7 @@ def learned(
     given: Iterable[NoticeGiven] = (),
     checks: Iterable[HostCheck] = (),
 ) -> dict[str, Any]:
-    """Return rates an hour, chances, speeds and notices, with their exposure; counts of hosts are decayed to `now`."""
+    """Return rates an hour, chances, speeds and notices, with their exposure. Counts of hosts are decayed to `now`."""
     known, hosts, notices, checked = list(pools), list(records), list(given), list(checks)
     markets: dict[str, list[HostRecord]] = {each.market: [] for each in known}
     for record in hosts:
@@ -45,7 +45,7 @@ def learned(
 
 
 def notice(market: str, given: Iterable[NoticeGiven]) -> dict[str, Any]:
-    """Return what losses to a market gave, once there are enough to say so."""
+    """Return the notice that losses to the market gave, once there are enough losses."""
     found = market_notice.of(market, given)
     return {
         "losses": found.losses,
@@ -56,7 +56,7 @@ def notice(market: str, given: Iterable[NoticeGiven]) -> dict[str, Any]:
 
 
 def _speeds(checks: list[HostCheck]) -> list[dict[str, Any]]:
-    """Return what guards measured of each host and model, newest checks last, and what that leaves of its DLPerf."""
+    """Return the guards' speeds of each host and model, newest checks last, and the host's share of its DLPerf."""
     left, found = measured_speed.speeds(checks), dict[tuple[HostKey, GpuModel], list[HostCheck]]()
     for check in sorted(checks, key=lambda check: check.checked_at):
         found.setdefault((check.host, check.gpu), []).append(check)
@@ -144,7 +144,7 @@ def _by_models(known: Capacity) -> dict[str, Any]:
 
 
 def _by_regimes(known: Capacity) -> dict[str, Any]:
-    """Return the same for a market that is watched by itself; factors compare old spells with the average regime."""
+    """Return the pool of a market that is observed by itself. Factors compare old spells with the average regime."""
     used, belief = regimes.SHIPPED, availability_by_market.belief(known)
     lost, back = (
         used.rates[:, side + 1] / (used.prior @ used.rates[:, side + 1]) for side in (regimes.UP, regimes.DOWN)
@@ -182,7 +182,7 @@ def _owners(records: list[HostRecord], rate: float, now: datetime) -> list[dict[
 
 
 def _row(kept: HostRecord, own: HostRecord, judged: HostRecord, rate: float) -> dict[str, Any]:
-    """Return one host: its counts, and the record that judges it, with its owner's other hosts."""
+    """Return one host: its own counts, and the record that rates it, which includes its owner's other hosts."""
     losses = useful_hour.contested_hazard(judged, rate)
     return {
         "host": own.host_id,

@@ -5,7 +5,7 @@ import re
 from agent.domain.record.lease import Lease
 
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9.:-]{0,252}")
-"""ssh would read a name that begins with a dash as an option."""
+"""A name must not begin with a dash, because ssh would read it as an option."""
 
 
 def ssh(held: Lease) -> list[str] | None:
@@ -17,6 +17,6 @@ def ssh(held: Lease) -> list[str] | None:
 
 
 def ports(held: Lease) -> dict[str, str]:
-    """Return {"8080/tcp": "1.2.3.4:41234"}: each open port of the container and its outside address."""
+    """Return each open port of the container and its outside address: {"8080/tcp": "1.2.3.4:41234"}."""
     pairs = (entry.partition("=") for entry in held.ports.split())
     return {name: place for name, _, place in pairs if place}

@@ -1,4 +1,4 @@
-"""What came of a reload: applied with notes on what it does not reach, or refused with every mistake."""
+"""The result of a reload: applied, with notes on changes that need a restart, or refused with every mistake."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -9,7 +9,7 @@ from agent.decide.operators.notices import Notice
 
 @dataclass(frozen=True, slots=True)
 class Reloaded:
-    """The file that was read, the digest of the one in force, and why it was refused or what to know."""
+    """The file that was read, the digest of the file in force, and the mistakes or notes."""
 
     file: str
     digest: str
@@ -22,7 +22,7 @@ class Reloaded:
         return not self.problems
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as `gpubid reload --json` prints it."""
+        """Return the result as `gpubid reload --json` prints it."""
         return {
             "file": self.file,
             "is_applied": self.is_applied,
@@ -33,5 +33,5 @@ class Reloaded:
 
 
 def defect(file: str) -> Problem:
-    """Return what to say where our own code failed."""
-    return Problem(file, 0, WHOLE_FILE, "defect", "reading it met a defect of gpubid itself; see the daemon's log")
+    """Return the problem to report if our own code failed."""
+    return Problem(file, 0, WHOLE_FILE, "defect", "a defect of gpubid prevented reading it; see the daemon's log")

@@ -1,4 +1,4 @@
-"""The columns of the reports of spend and savings, and how a figure is written, in verbs and page alike."""
+"""The columns and the format of figures in the reports of spend and savings, for the verbs and the page."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -18,7 +18,7 @@ SPEND = {
 
 
 def savings(report: Mapping[str, Any]) -> Mapping[str, str]:
-    """Return the columns of a report of savings; one is called by what it compares with."""
+    """Return the columns of a report of savings. One has the name of the prices that it compares with."""
     return {
         "dollars": "spent",
         "compared_dollars": str(report["against"]).replace("_", " "),
@@ -36,7 +36,7 @@ def of(report: Mapping[str, Any]) -> Mapping[str, str]:
 
 
 def notes(report: Mapping[str, Any]) -> list[str]:
-    """Return the sentences below a report: sources, cards without a price, its instant, and the sum at that instant."""
+    """Return the notes below a report: sources, cards without a price, its instant, and the sum at that instant."""
     total = report["total"]
     found = [str(each) for each in report.get("cited", ())]
     if report.get("cut_before") is not None:
@@ -62,7 +62,7 @@ def notes(report: Mapping[str, Any]) -> list[str]:
 
 
 def cell(name: str, value: float | None) -> str:
-    """Return a figure as it is written in that column."""
+    """Return the text of a figure in that column."""
     if value is None:
         return "-"
     if name == "savings_ratio":

@@ -50,7 +50,7 @@ async def _row(
 def _live(account: ShadowAccount, sums: Mapping[str, Counted], leases: Sequence[Lease]) -> Counted:
     """Return a workload's real figures up to the shadow's last cycle, or to the end of that day.
 
-    A ledger may be read long after, and a shadow stays in it that no configuration names any more.
+    The ledger keeps a shadow that no configuration names any more, and may be read long after.
     """
     mine = (held for held in leases if held.slot.workload == account.workload)
     return sums.get(account.workload, Counted()).owing(meter.outstanding(mine, account.seen_at))

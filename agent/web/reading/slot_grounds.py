@@ -1,4 +1,4 @@
-"""Why one slot is as it is: its lease, the holds and cooldowns that keep it there, and its orders in doubt."""
+"""The reasons of one slot's state: its lease, its holds and cooldowns, and its orders in doubt."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -46,7 +46,7 @@ def of(fleet: Fleet, work: Workload, place: Slot) -> dict[str, Any]:
 
 
 def _kept_by(fleet: Fleet, work: Workload, place: Slot, mine: list[Lease]) -> Iterator[Rest]:
-    """Yield the holds and cooldowns that concern a slot; those of single offers and hosts are in the refusals."""
+    """Yield the holds and cooldowns that concern a slot. Cooldowns of single offers and hosts are in the refusals."""
     targets = _targets(fleet, work, place, mine)
     yield from (each for each in fleet.holds if each.target in targets and not each.is_over(fleet.now))
     leases = {each.lease_id for each in mine}

@@ -1,7 +1,7 @@
-"""The leases of each slot, and the one that stands for it: every reader counts running slots by these rules.
+"""The leases of each slot, and the lease that represents it. Every reader counts running slots by these rules.
 
-1. A held lease fills no slot; neither does a lease whose slot is not configured. Both bill all the same.
-2. While a slot moves it has two leases. The one that runs stands for it, else the last one.
+1. A held lease fills no slot. A lease whose slot is not configured fills no slot either. Both still bill.
+2. During a move a slot has two leases. The running one represents the slot, else the last one.
 """
 
 from collections import defaultdict
@@ -14,19 +14,19 @@ from agent.domain.slot import Slot
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """The open leases of each slot that has one, and those that fill none."""
+    """The open leases of each slot that has one, and the leases without a slot."""
 
     by_slot: Mapping[Slot, Sequence[Lease]]
     loose: Sequence[Lease]
 
     @property
     def running(self) -> int:
-        """How many slots run."""
+        """The number of running slots."""
         return sum(is_running(mine) for mine in self.by_slot.values())
 
 
 def filled(places: Collection[Slot], leases: Iterable[Lease]) -> Filled:
-    """Return which open leases fill which of these slots."""
+    """Return the open leases by the slot that they fill, and the leases without a slot."""
     by_slot: dict[Slot, list[Lease]] = defaultdict(list)
     loose: list[Lease] = []
     configured = frozenset(places)
@@ -37,7 +37,7 @@ def filled(places: Collection[Slot], leases: Iterable[Lease]) -> Filled:
 
 
 def lead(mine: Sequence[Lease]) -> Lease | None:
-    """Return the lease that stands for a slot with these leases."""
+    """Return the lease that represents a slot with these leases."""
     runs = (lease for lease in reversed(mine) if lease.state is LeaseState.RUNNING)
     return next(runs, mine[-1] if mine else None)
 

@@ -1,4 +1,4 @@
-"""Reports of spend and savings as JSON: dollars, hours and ratios of sums kept in whole millionths."""
+"""Reports of spend and savings as JSON: dollars, hours, and ratios of sums in whole micro-dollars."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -29,7 +29,7 @@ def spent(key: str, one: Sum) -> dict[str, Any]:
 
 
 def saved(key: str, one: Saving) -> dict[str, Any]:
-    """Return one row of a report of savings; what cannot be compared has no figure."""
+    """Return one row of a report of savings. A cost without a price to compare with has no figure."""
     return {
         "key": key,
         "dollars": one.spent / MICROS,
@@ -43,7 +43,7 @@ def saved(key: str, one: Saving) -> dict[str, Any]:
 
 
 def measured(taken: Iterable[Taken]) -> dict[str, Any]:
-    """Return how much work the guards measured to be lost, and in how many interruptions."""
+    """Return the lost work that guards measured, and the number of those interruptions."""
     known = [one.lost for one in taken if one.is_measured]
     return {"measured_interruptions": len(known), "measured_lost_hours": sum(known) / HOUR}
 

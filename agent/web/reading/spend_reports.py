@@ -16,16 +16,16 @@ from agent.ledger.reader import Reader
 from agent.web.reading import spend_json as shown
 
 MOST_LINES = 20_000
-"""Most lines (lease, day and tenure) that one report reads: a year of fifty slots. A report of so many took 0.9 s of
-processor time and 22 MB, savings with 400,000 prices 1.8 s and 21 MB (`make bench`)."""
+"""The most lines (lease, day and tenure) that one report reads: a year of fifty slots. A report of so many took 0.9 s
+of processor time and 22 MB, savings with 400,000 prices 1.8 s and 21 MB (`make bench`)."""
 MOST_HOURS = 400_000
-"""Most rolled-up hours of one model that a comparison reads: ten years of one market and four numbers of GPUs."""
+"""The most hourly rows of one model that a comparison reads: ten years of one market and four numbers of GPUs."""
 CAUSE = "cause"
 GROUPS = (*accounts.KEYS, CAUSE)
 
 
 class ReportError(Exception):
-    """There is no such report; the text says what to ask instead."""
+    """There is no such report. The text says what to ask instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,9 @@ class Asked:
 
 
 async def spend(reader: Reader, asked: Asked, now: datetime) -> Mapping[str, Any]:
-    """Return what was spent and wasted, with its total, and what open leases have cost since they were metered.
+    """Return spend and its wasted part, with totals, and the cost of open leases since the last metering.
 
-    Raises: ReportError: nothing is grouped by that.
+    Raises: ReportError: no report is grouped by `asked.by`.
     """
     _refuse_unknown(asked, GROUPS)
     asked, cut = await _bounded(reader, asked)
@@ -60,12 +60,12 @@ async def spend(reader: Reader, asked: Asked, now: datetime) -> Mapping[str, Any
 async def saved(reader: Reader, asked: Asked, baseline: str | None, now: datetime) -> Mapping[str, Any]:
     """Return useful hours against the on-demand price of their time, or the published price of a cloud.
 
-    Cards without such a price are named, and what they cost is compared with nothing.
+    Cards without such a price are named, and their cost is compared with nothing.
 
-    Raises: ReportError: nothing is grouped by that, or the cloud is unknown.
+    Raises: ReportError: no report is grouped by `asked.by`, or the cloud is unknown.
     """
     if asked.by == CAUSE:
-        raise ReportError("--by cause: what an interruption took has no price elsewhere; try `gpubid spend`")
+        raise ReportError("--by cause: the cost of an interruption has no price elsewhere; try `gpubid spend`")
     _refuse_unknown(asked, accounts.KEYS)
     asked, cut = await _bounded(reader, asked)
     lines, leases = await reader.lines_and_leases(asked.since, asked.until)
@@ -82,7 +82,7 @@ async def saved(reader: Reader, asked: Asked, baseline: str | None, now: datetim
 
 
 async def _bounded(reader: Reader, asked: Asked) -> tuple[Asked, dict[str, Any]]:
-    """Return what is read of a report, and the day before which it is cut, if it is."""
+    """Return the request within the limit of lines, and the day before which it is cut, if it is cut."""
     first = await reader.first_day_within(MOST_LINES, asked.since, asked.until)
     cut = {"cut_before": None if first is None else first.isoformat(), "most_lines": MOST_LINES}
     return (asked if first is None else replace(asked, since=first)), cut
@@ -93,18 +93,18 @@ def _unpriced(lines: Sequence[Line], price: savings.Price) -> list[str]:
 
 
 def _since_metering(leases: Sequence[Lease], asked: Asked, now: datetime) -> dict[str, Any]:
-    """Return the instant of a report, and what open leases have cost since they were metered."""
+    """Return the instant of a report, and the cost of open leases since the last metering."""
     is_open = asked.until is None or asked.until > now.date()
     return {"as_of": now.isoformat(), "unmetered_dollars": meter.outstanding(leases if is_open else (), now).dollars}
 
 
 def _refuse_unknown(asked: Asked, known: Sequence[str] | Mapping[str, object]) -> None:
     if asked.by not in known:
-        raise ReportError(f"--by: nothing is grouped by that; write one of {', '.join(known)}")
+        raise ReportError(f"--by: no report is grouped by that; write one of {', '.join(known)}")
 
 
 async def _at_the_time(reader: Reader, lines: Sequence[Line], now: datetime) -> savings.Price:
-    """Return the cheapest ask of each time; reads only the history of models and days that were rented."""
+    """Return the cheapest ask of each time. Only the history of rented models and days is read."""
     if not lines:
         return lambda _: None
     days = [line.day for line in lines]
@@ -150,7 +150,7 @@ def _start_of(day: date) -> datetime:
 async def answer(reader: Reader, route: str, query: Mapping[str, str], now: datetime) -> Mapping[str, Any]:
     """Return the report of a request to /spend or /savings: `by`, and optionally `since`, `until`, `baseline`.
 
-    Raises: ReportError: nothing can be reported of that.
+    Raises: ReportError: there is no such report.
     """
     try:
         since, until = (date.fromisoformat(query[name]) if name in query else None for name in ("since", "until"))

@@ -1,4 +1,4 @@
-"""What `gpubid status` shows, as JSON: is it well, what runs, and what it costs against the caps."""
+"""The figures of `gpubid status` as JSON: problems, running slots, and spend against the caps."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -22,14 +22,14 @@ from agent.ledger.tables.decisions import RecordedDecision
 from agent.web.reading import slot_leases, views
 
 MOST_MISSING = 20
-"""Missing leases that are named one by one."""
+"""The most missing leases that are named one by one."""
 LASTING = frozenset({"not_sold", "credit_unknown"})
-"""Alerts of what a market does not offer: they last for as long as the market is used, and nothing is broken."""
+"""Alerts of features that a market does not offer. They last as long as the market is used, and nothing is broken."""
 
 
 @dataclass(frozen=True, slots=True)
 class Daemon:
-    """What only the daemon knows: its last look at each market, the alerts that stand, late jobs, a refused reload.
+    """Facts that only the daemon knows: its last look at each market, open alerts, late jobs, a refused reload.
 
     `reading_only` are the markets with `spend = false`.
     """
@@ -51,7 +51,7 @@ def shown(
     caps: Limits,
     daemon: Daemon | None = None,
 ) -> dict[str, Any]:
-    """Return the state of the whole; without a `daemon` it is the ledger's last state, and not well."""
+    """Return the state of the whole fleet. Without a `daemon` it is the ledger's last state, and not well."""
     fleet = views.fleet(workloads, known, decided, now, (), caps)
     standing = committed_spend.reckon(known.leases, known.intents, known.total, known.spend_of, now)
     notes, troubles = conditions(known, standing, notices, caps, now, daemon)
@@ -85,21 +85,21 @@ def conditions(
     now: datetime,
     daemon: Daemon | None,
 ) -> tuple[list[Notice], list[Notice]]:
-    """Return what is only to be known, and what is wrong.
+    """Return the notes, and the problems.
 
-    Wrong are notices, alerts, held and missing leases, late jobs, a refused reload, reached caps and a kill.
+    Problems are notices, alerts, held and missing leases, late jobs, a refused reload, reached caps and a kill.
     """
     notes, troubles = _sorted((*notices, *held_back(known.leases)), daemon)
     return notes, [*troubles, *_of_missing(known.leases), *_of_money(known, standing, caps, now)]
 
 
 def cap_rows(standing: Standing, caps: Limits) -> list[dict[str, Any]]:
-    """Return every cap with what is committed of it."""
+    """Return every cap with its committed spend."""
     return [row for scope in caps.scopes() for row in _caps(scope, standing, caps)]
 
 
 def daemon_of(seen: Pass | None, config: Config, late: Sequence[str], refused: Sequence[str]) -> Daemon:
-    """Return what only the daemon knows, from its last cycle; before the first one it has not looked yet."""
+    """Return the facts that only the daemon knows, from its last cycle. Before the first cycle there are none."""
     return Daemon(
         seen.fleet.markets if seen is not None else {},
         seen.alerts if seen is not None else (),
@@ -111,7 +111,7 @@ def daemon_of(seen: Pass | None, config: Config, late: Sequence[str], refused: S
 
 
 def _sorted(notices: Iterable[Notice], daemon: Daemon | None) -> tuple[list[Notice], list[Notice]]:
-    """Return what is only to be known, and what is wrong."""
+    """Return the notes, and the problems."""
     notes: list[Notice] = []
     troubles: list[Notice] = []
     for each in notices:
@@ -140,7 +140,7 @@ def _of_missing(leases: Iterable[Lease]) -> Iterator[Notice]:
     for lease in missing[:MOST_MISSING]:
         sentence = (
             f"{lease.market} has not listed {lease.lease_id} since {lease.state_since:%Y-%m-%d %H:%M} UTC; "
-            f"it counts as spend, {lease.billing_rate}, until the market proves it gone"
+            f"it counts as spend, {lease.billing_rate}, until it is proven gone"
         )
         yield Notice(str(lease.slot), "missing", sentence)
     if len(missing) > MOST_MISSING:
@@ -163,7 +163,7 @@ def _market(view: MarketView, now: datetime) -> dict[str, Any]:
 
 
 def _slot(row: Mapping[str, Any], mine: Sequence[Lease]) -> dict[str, Any]:
-    """Return one slot with the host of its lease, and what every lease of the slot bills together."""
+    """Return one slot with the host of its lease, and the rate of all leases of the slot together."""
     last = next((held for held in mine if held.lease_id == row["lease"]), None)
     return {
         **row,
@@ -176,7 +176,7 @@ def _slot(row: Mapping[str, Any], mine: Sequence[Lease]) -> dict[str, Any]:
 
 
 def _caps(scope: Scope, standing: Standing, caps: Limits) -> Iterator[dict[str, Any]]:
-    """Yield each cap of a scope with what is committed of it."""
+    """Yield each cap of a scope with its committed spend."""
     part, hard = standing.of(scope), caps.hard(scope)
     if hard.per_hour is not None:
         yield _cap(scope, Window.HOUR, part.rate.dollars, hard.per_hour.dollars)

@@ -1,4 +1,4 @@
-"""The leases that still bill, and the market's last answers to our endings, for a person who waits for a kill."""
+"""The leases that still bill, with the market's last answers to our releases, for a person who waits for a kill."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -9,11 +9,11 @@ from agent.ledger.reader import Reader
 
 ENDING = frozenset({IntentKind.RELEASE, IntentKind.PAUSE})
 MOST_INTENTS = 500
-"""Attempts to search for the last ones of each lease."""
+"""The most recent attempts in which the last one of each lease is searched."""
 
 
 async def shown(reader: Reader, leases: Iterable[Lease], doubts: Iterable[Intent]) -> dict[str, Any]:
-    """Return the leases that bill as far as the market has shown, and the paying writes that may bill, as JSON."""
+    """Return the leases that bill as far as the market shows, and the paying intents that may bill, as JSON."""
     billing = [lease for lease in leases if lease.bills is not Bills.NOTHING]
     tried = await reader.intents(MOST_INTENTS) if billing else ()
     return {
@@ -26,7 +26,7 @@ async def shown(reader: Reader, leases: Iterable[Lease], doubts: Iterable[Intent
 
 
 def _row(lease: Lease, tried: Sequence[Intent]) -> dict[str, Any]:
-    """Return one lease; `tried` is newest first."""
+    """Return one lease. `tried` is newest first."""
     last: dict[IntentKind, Intent] = {}
     for intent in tried:
         is_over = intent.state not in {IntentState.RECORDED, IntentState.SENT}

@@ -37,7 +37,7 @@ def fleet(
     notices: Iterable[Notice] = (),
     caps: Limits | None = None,
 ) -> dict[str, Any]:
-    """Return slots with their leases, spend, doubts, cooldowns, and notices about the whole."""
+    """Return slots with their leases, spend, doubts, cooldowns, and notices about the whole fleet."""
     owed = meter.outstanding(known.leases, now)
     places = [place for work in workloads for place in work.places]
     filled = slot_leases.filled(places, known.leases).by_slot
@@ -75,7 +75,7 @@ def fleet(
 
 
 def outlook(seen: credit_watch.Outlook, read_at: datetime) -> dict[str, Any]:
-    """Return how long a market's credit lasts."""
+    """Return a market's credit, and how long it lasts."""
     return {
         "market": seen.market,
         "credit_dollars": None if seen.credit is None else seen.credit.dollars,
@@ -170,7 +170,7 @@ def explained(
 ) -> dict[str, Any]:
     """Return the reasons of a cycle for one workload, one NAME/SLOT or all: slots, and each slot's last decisions.
 
-    `weighed` are the last ones among several ways, `beside` is what shadows would have done last.
+    `weighed` are the last decisions that compared several options. `beside` are the last decisions of shadows.
     """
     places = {place: work for work in seen.fleet.workloads for place in work.places if _is_meant(place, workload)}
     return {
@@ -193,7 +193,7 @@ def _is_meant(place: Slot, name: str | None) -> bool:
 
 
 def _now(seen: Pass, work: Workload, name: str | None) -> dict[str, Any]:
-    """Return the grounds of a workload's decisions; of those of one slot, if a slot is named."""
+    """Return the grounds of a workload's decisions, or of one slot's if a slot is named."""
     found = explain.explanation_json(explain.explain(seen.fleet, seen.plan, work))
     is_all = name in {None, work.name}
     of_slot = {
@@ -223,7 +223,7 @@ def decision(made: RecordedDecision) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - JSON of any shape
-    """Return a value in JSON: money in dollars, times in ISO, enums by their value."""
+    """Return a value as JSON: money in dollars, times in ISO, enums by their value."""
     if isinstance(value, dict):
         return {key: plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):

@@ -1,5 +1,5 @@
-// Draws the charts of prices anew with uPlot, so that the pointer shows the figures under it; without script the
-// server's SVG is there. Called again after the page has been redrawn.
+// Draws the charts of prices again with uPlot, which shows the figures under the pointer. Without script the server's SVG
+// remains. It is called again after the page is redrawn.
 "use strict";
 const drawCharts = (() => {
   // The bid is drawn last, on top.
@@ -14,7 +14,7 @@ const drawCharts = (() => {
     const year = at.getUTCFullYear() === new Date().getUTCFullYear() ? "" : `${at.getUTCFullYear()}-`;
     return `${year}${two(at.getUTCMonth() + 1)}-${two(at.getUTCDate())} ${two(at.getUTCHours())}:${two(at.getUTCMinutes())}`;
   };
-  // A price holds until the next: under the pointer is the last change before it, not the nearest one.
+  // A price is in force until the next, so the pointer shows the last change before it, not the nearest one.
   const held = (plot, _, nearest, at) => (nearest > 0 && plot.data[0][nearest] > at ? nearest - 1 : nearest);
   const lossLines = (losses) => (plot) => {
     const { ctx, bbox } = plot;
@@ -54,7 +54,7 @@ const drawCharts = (() => {
     const svg = place.querySelector("svg");
     place.querySelector(".uplot")?.remove();
     const plot = new uPlot(options(place, trail, shown), [trail.at, ...shown.map((name) => trail[name]), trail.at.map(() => null)]);
-    // The words stay: a canvas says nothing to who cannot see it.
+    // The words remain for readers who cannot see the canvas.
     plot.root.setAttribute("role", "img");
     plot.root.setAttribute("aria-label", svg.getAttribute("aria-label"));
     place.append(plot.root);

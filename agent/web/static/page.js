@@ -1,5 +1,5 @@
-// Draws the fleet anew after each change that the feed pushes, and says when the daemon is silent; without script the
-// page is whole and stands still.
+// Draws the fleet again after each change that the feed pushes, and reports when the daemon is silent. Without script the
+// page is complete but does not change.
 "use strict";
 {
   const SILENCE_MS = 20000;
@@ -18,7 +18,7 @@
     stream = new EventSource("/api/v1/events");
     stream.addEventListener("fleet", () => { heard(); isDue = true; });
     stream.addEventListener("beat", heard);
-    // The daemon ended it for another reader: coming back by itself would end the next one's.
+    // The daemon ended this stream for another reader. A reconnection would end another reader's stream.
     stream.addEventListener("refused", (told) => {
       stream.close();
       refusal = JSON.parse(told.data).sentence;
@@ -37,7 +37,7 @@
         drawCharts();
       }
     } catch {
-      // The daemon restarts now and then; the silence is told, and the figures are asked for again.
+      // The daemon restarts now and then. The page reports the silence and requests the figures again.
       isDue = true;
     }
   };
@@ -51,7 +51,7 @@
     }
     stale.hidden = !isStale;
     document.title = isStale ? `STALE - ${title}` : title;
-    // A browser gives a stream up for good after some errors.
+    // A browser gives up a stream for good after some errors.
     if (stream.readyState === EventSource.CLOSED && !refusal) listen();
     if (isDue && Date.now() - drawnAt > REDRAW_MS && !getSelection().toString()) redraw();
   };
@@ -60,7 +60,7 @@
     if (document.hidden) { stream.close(); return; }
     isDue = true;
     refusal = "";
-    // The stream has a few seconds to begin again before its silence is told.
+    // The stream has a few seconds to begin again before its silence is reported.
     heardAt = Math.max(heardAt, Date.now() - SILENCE_MS + 3000);
     listen();
   });
