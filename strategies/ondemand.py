@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import ClassVar
 
 from pydantic import Field
 
 from agent.decide.moves import recovery
 from agent.decide.pricing import useful_hour
-from agent.decide.strategy import Params, Proposal, Shortlist, SlotView, View
+from agent.decide.strategy import Candidate, Params, Proposal, Shortlist, SlotView, View
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.intent import IntentKind
@@ -40,9 +39,9 @@ class OnDemand:
 
     def _fill(self, slot: SlotView, view: View, shortlist: Shortlist) -> Proposal:
         if slot.lease is not None and recovery.ends_soon(slot.lease, view.now):
-            return recovery.leave(slot, view.workload, shortlist.best, view.now) or _keep(slot, view.now)
+            return recovery.leave(slot, view.workload, shortlist.best, view.now) or _keep(slot, view, shortlist)
         if slot.lease is not None:
-            return _keep(slot, view.now)
+            return _keep(slot, view, shortlist)
         best = shortlist.best
         if best is None:
             code = "no_offer" if view.has_offers else "no_view"
@@ -52,14 +51,26 @@ class OnDemand:
         return Proposal(slot.slot, IntentKind.RENT, Reason("best_offer", sentence, options), candidate=best)
 
 
-def _keep(slot: SlotView, now: datetime) -> Proposal:
+def _keep(slot: SlotView, view: View, shortlist: Shortlist) -> Proposal:
     held = slot.lease
-    left = recovery.cooling_off(slot, now)
+    left = recovery.cooling_off(slot, view.now)
     if left is not None:
         return left
+    if slot.is_start_refused:
+        return _elsewhere(slot, view, shortlist.best)
     if held is not None and held.state is LeaseState.PAUSED:
         return Proposal(slot.slot, IntentKind.RESUME, Reason("resume", "start it again on its host"), lease=held)
     return Proposal(slot.slot, None, Reason("running", "runs on demand"))
+
+
+def _elsewhere(slot: SlotView, view: View, best: Candidate | None) -> Proposal:
+    """Return the move of a lease whose start its market did not take; the old one is kept until the new one runs."""
+    refused = "the market did not take its start a moment ago"
+    if slot.arriving is not None or best is None or not recovery.may_go(slot, view.workload, best):
+        return Proposal(slot.slot, None, Reason("order_refused", f"{refused}: it is tried again later"))
+    options = (Option("move", best.reckoning.per_useful_hour, best.reckoning.terms()),)
+    sentence = f"{refused}: move to host {best.offer.host_id} at {best.way.rate} on demand"
+    return recovery.go(slot, best, Reason("move", sentence, options))
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from agent.domain.work.workload import Workload
 
 RELEASE_AGAIN = "release_again"
 """The code of a repeated release, because the market has not confirmed the first."""
-_STARTS = frozenset({"resume", cooldowns.RAISE})
+_STARTS = frozenset({cooldowns.RESUME, cooldowns.RAISE})
 """Kinds of orders after which a stopped lease may run again."""
 LOST_MOVE_PATIENCE = timedelta(minutes=10)
 """How long a slot waits for a move's new lease that was lost after it ran, while the old one does not run. Assumed."""
@@ -99,12 +99,11 @@ def _stuck(fleet: Fleet, held: Lease, in_force: InForce) -> Reason | None:
         return None
     if _is_over(fleet, held):
         return Reason("contract_end", f"its host rented it out until {_end(fleet, held)}: it cannot start again")
-    why = in_force.why_resting(CooldownKind.FULL, held.lease_id)
     if _is_never_started(held, in_force):
         # Even if the request is at fault and not the host, another rent is the only way to run.
         return Reason("host_full", "its market does not take the order to start it: it is released for another host")
-    if not _is_stuck(held, in_force) or why == cooldowns.INVALID_START:
-        # Otherwise a request that the market no longer accepts at all would end every stopped lease at once.
+    why = in_force.why_resting(CooldownKind.FULL, held.lease_id)
+    if not _is_stuck(held, in_force):
         return None
     return Reason("host_full", f"it cannot start on its host after {why}: it is released for another one")
 
@@ -114,8 +113,9 @@ def _is_never_started(held: Lease, in_force: InForce) -> bool:
     if held.state is not LeaseState.PAUSED or held.paused_by_us:
         return False
     tallies = in_force.tallies_of(Counted.UNTAKEN, held.lease_id)
-    refused = (each.count for each in tallies if each.where in _STARTS and each.since >= held.state_since)
-    return max(refused, default=0) >= cooldowns.UNTAKEN_MOST
+    # What the account lacks, and what the listing contradicts, is no reason to give up a disk.
+    refused = (each for each in tallies if each.where in _STARTS and each.ground in cooldowns.OF_THE_REQUEST)
+    return any(each.count >= cooldowns.UNTAKEN_MOST and each.since >= held.state_since for each in refused)
 
 
 def _is_kept(held: Lease, in_force: InForce) -> bool:
@@ -270,8 +270,8 @@ def _kept_although_stuck(fleet: Fleet, held: Lease, in_force: InForce) -> Propos
         return _hold(held.slot, "contract_end", f"{sentence}: copy it, then `gpubid release {held.lease_id}`")
     if _is_stuck(held, in_force):
         why = in_force.why_resting(CooldownKind.FULL, held.lease_id)
-        kept = "that may be no fault of its host" if why == cooldowns.INVALID_START else "its disk may not be lost"
-        return _hold(held.slot, "host_full", f"in cooldown after {why}; {kept}, so it is tried again later")
+        sentence = f"in cooldown after {why}; its disk may not be lost, so it is tried again later"
+        return _hold(held.slot, "host_full", sentence)
     return None
 
 
@@ -295,7 +295,7 @@ def _quotes(fleet: Fleet, held: Lease) -> tuple[UsdPerHour, ...]:
 
 def _refused(fleet: Fleet, held: Lease, in_force: InForce) -> frozenset[str]:
     tallies = in_force.tallies_of(Counted.UNTAKEN, held.lease_id)
-    return frozenset(each.where for each in tallies if cooldowns.is_resting(each, fleet.now))
+    return frozenset(each.where for each in tallies if cooldowns.has_no_way(each, fleet.now))
 
 
 def _hold(place: Slot, code: str, sentence: str) -> Proposal:

@@ -89,6 +89,11 @@ class SlotView:
     left: str = ""
     """The market on which its last lease ended, empty if it never ran."""
 
+    @property
+    def is_start_refused(self) -> bool:
+        """Whether the market did not take the start of its lease a moment ago: other ways are weighed."""
+        return self.down is not None and IntentKind.RESUME.value in self.down.refused
+
 
 @dataclass(frozen=True, slots=True)
 class View:

@@ -161,7 +161,7 @@ def _stay(slot: SlotView, held: Lease, work: Workload, numbers: Numbers, now: da
     idle, own = _idle_hours(held, now - held.state_since), speed(held.dlperf, numbers.fastest)
     # A pool's market starts nothing by itself, so waiting means a resume at the same price.
     if held.paused_by_us or held.interrupted_by in NOT_OF_THE_MARKET or _is_stopped_pod(held):
-        if slot.down is not None and "resume" in slot.down.refused:
+        if slot.is_start_refused:
             option = _over_horizon(_Way("wait", held.gpu_rate, held.disk_rate, own, HORIZON_HOURS), work, numbers)
             return option, _hold(slot, "order_refused", "wait: the market refused its start a moment ago")
         start = idle if held.interrupted_by in OF_THE_MARKET else useful_hour.CONTAINER_SECONDS / 3600

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from typing import TypeGuard
 
 from agent.decide.pricing import cooldowns
 from agent.decide.reconcile import workload_end
@@ -9,6 +10,7 @@ from agent.decide.reconcile.guards.guard_refusal import GUARD_REFUSED
 from agent.domain.fleet import Fleet
 from agent.domain.record import cooldown
 from agent.domain.record.cooldown import Cooldown, CooldownKind
+from agent.domain.record.lease import LeaseState
 from agent.domain.record.rest import Rest
 from agent.domain.record.tally import Counted, Tally, place_of
 from agent.domain.slot import Slot
@@ -46,10 +48,10 @@ def after_refusal(decision: Decision, reason: str, known: Iterable[Tally], now: 
     if isinstance(decision, Rent):
         return tuple(_of_offer(decision.offer.key, reason, known, now))
     found: list[Rest] = []
-    if isinstance(decision, Resume | Rebid) and (reason in CANNOT_START or _is_invalid(decision, reason)):
+    if reason in CANNOT_START and _is_start(decision):
         why = f"{cooldowns.REFUSED_START}{reason}"
         found.append(Cooldown(CooldownKind.FULL, decision.lease.lease_id, now + cooldowns.HOST_FULL, why))
-    if not isinstance(decision, Hold) and reason in cooldowns.UNTAKEN:
+    elif not isinstance(decision, Hold) and (reason == TOO_LOW or cooldowns.is_unrepeated(reason)):
         found.append(_untaken(decision, reason, known, now))
     return tuple(found)
 
@@ -81,8 +83,11 @@ def _order(decision: Resume | Rebid | Pause | Release) -> str:
     return type(decision).__name__.lower()
 
 
-def _is_invalid(decision: Resume | Rebid, reason: str) -> bool:
-    return isinstance(decision, Resume) and reason == cooldowns.INVALID
+def _is_start(decision: Decision) -> TypeGuard[Resume | Rebid]:
+    """Return whether an order starts a stopped lease; a bid that is refused while it runs says nothing of a start."""
+    if isinstance(decision, Rebid):
+        return decision.lease.state is LeaseState.PAUSED
+    return isinstance(decision, Resume)
 
 
 def _of_offer(offer: str, reason: str, known: Iterable[Tally], now: datetime) -> Iterable[Rest]:
@@ -150,7 +155,7 @@ def instead(decision: Decision, work: Workload, fleet: Fleet) -> Decision:
 
 
 def _refused(decision: Decision, fleet: Fleet) -> Hold | None:
-    """Return a hold if the market refused the request of the same start or bid less than `HOST_FULL` ago, else None."""
+    """Return a hold instead of a start or a bid that rests after a refusal; what ends or pauses a lease never rests."""
     if not isinstance(decision, Resume | Rebid):
         return None
     of, order = decision.lease.lease_id, _order(decision)

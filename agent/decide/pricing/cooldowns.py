@@ -31,14 +31,18 @@ REFUSED_START = "a start that was refused: "
 """The first words of the ground of a `full` cooldown after a refusal; the market's code follows."""
 INVALID = "invalid_args"
 """Vast's code for a start that the host will never make, as after the end of its contract."""
-INVALID_START = REFUSED_START + INVALID
-"""The ground after a request that the market did not accept: the fault may be ours, so this host is not blamed."""
-UNTAKEN = frozenset({INVALID, "refused", "forbidden", "route_gone"})
+OF_THE_REQUEST = frozenset({INVALID, "invalid_price", "refused", "forbidden", "route_gone"})
 """Refusals of the request itself: the same request gets the same answer again."""
+OF_THE_ACCOUNT = frozenset({"missing_billing"})
+"""Refusals that a person alone ends, and that no other host is a way around."""
+OF_THE_MOMENT = frozenset({"wrong_state", "not_found"})
+"""Refusals that contradict the listing which the order came from: soon one of both is over."""
+MOMENT = timedelta(minutes=1)
+"""The rest after the first of those; it doubles with each further one, up to `HOST_FULL`."""
 UNTAKEN_KEPT = timedelta(minutes=30)
-"""Such refusals for one lease are counted together until this long after the last one."""
-RAISE, LOWER = "raise", "lower"
-"""The kinds of orders that change a bid. The kind of any other order is its own name, such as `resume`."""
+"""Refusals of orders for one lease are counted together until this long after the last one."""
+RAISE, LOWER, RESUME = "raise", "lower", "resume"
+"""The kinds of orders that rest; the kind of any other order is its own name."""
 UNTAKEN_MOST = 3
 """After so many of them, a start counts as impossible on its host."""
 STARTED_KEPT = timedelta(hours=1)
@@ -59,9 +63,24 @@ def after_refusals(count: int) -> timedelta:
     return min(UNDERBID * int(UNDERBID_GROWS ** min(count - 1, 8)), UNDERBID_MOST)
 
 
+def is_unrepeated(reason: str) -> bool:
+    """Return whether an order for a lease that met such a refusal is not asked for again at the next poll."""
+    return reason in OF_THE_REQUEST | OF_THE_ACCOUNT | OF_THE_MOMENT
+
+
 def is_resting(refused: Tally, now: datetime) -> bool:
-    """Return whether the market refused the request of an order of this kind less than `HOST_FULL` ago."""
-    return now < refused.until - UNTAKEN_KEPT + HOST_FULL
+    """Return whether an order of a kind that the market did not take is not to be asked for again yet."""
+    rest = min(MOMENT * 2 ** min(refused.count - 1, 8), HOST_FULL) if refused.ground in OF_THE_MOMENT else HOST_FULL
+    return now < refused.until - UNTAKEN_KEPT + rest
+
+
+def has_no_way(refused: Tally, now: datetime) -> bool:
+    """Return whether other ways are to be weighed while an order rests.
+
+    No other host is a way around what the account lacks. What the listing contradicts is first asked for again.
+    """
+    is_lasting = refused.ground in OF_THE_MOMENT and refused.count >= UNTAKEN_MOST
+    return is_resting(refused, now) and (is_lasting or refused.ground in OF_THE_REQUEST)
 
 
 @dataclass(frozen=True, slots=True)

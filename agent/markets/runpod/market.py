@@ -54,7 +54,7 @@ NOT_THERE_SECONDS = 900.0
 """GraphQL counts as gone after this long with no other answer; a proxy may answer the same. Assumed."""
 LAG = timedelta(minutes=2)
 """How long after a rent two surfaces of the market may disagree. Assumed."""
-UNTAKEN = frozenset({"invalid_args", "refused", "route_gone"})
+ENDED_ELSEWHERE = frozenset({"invalid_args", "refused", "route_gone"})
 """Refusals of an action that say nothing about the pod: another route may still end it."""
 _EXITED = "EXITED"
 
@@ -185,7 +185,7 @@ class RunPodMarket:
         try:
             await self._client.act(instance_id, "terminate", is_urgent=True)
         except market_errors.Rejected as refusal:
-            if refusal.reason not in UNTAKEN:
+            if refusal.reason not in ENDED_ELSEWHERE:
                 raise
             try:
                 await self._client.remove(instance_id)

@@ -1,5 +1,6 @@
 """A start that the market confirmed and that shows no effect: waited for, then given up, never sent cycle by cycle."""
 
+import dataclasses
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,10 +13,11 @@ from agent.decide.moves import rests_after_writes
 from agent.decide.pricing import cooldowns
 from agent.decide.strategy import SlotView
 from agent.domain.market.interruption import Cause
+from agent.domain.market.tenure import Tenure
 from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.record.tally import Tally
-from agent.domain.work.decision import Decision, Hold, Reason, Rebid, Release, Resume
+from agent.domain.work.decision import Decision, Hold, Pause, Reason, Rebid, Release, Resume
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
 from strategies.ondemand import OnDemand, OnDemandParams
 from strategies.patient import Patient, PatientParams
@@ -53,35 +55,109 @@ def test_what_stopped_is_started_once_and_then_waited_for() -> None:
 
 
 REBID = Rebid(builders.lease(), builders.per_hour("0.3"), WHY)
+START_AT_A_BID = Rebid(STOPPED, builders.per_hour("0.3"), WHY)
 
 
 @pytest.mark.parametrize(
-    ("asked", "refusal", "rests"),
+    ("asked", "refusal", "is_full"),
     [
         (Resume(STOPPED, WHY), "host_full", True),
-        (Resume(STOPPED, WHY), "invalid_args", True),
+        (Resume(STOPPED, WHY), "invalid_args", False),
         (Resume(STOPPED, WHY), "missing_billing", False),
-        (REBID, "bid_too_low", True),
+        (START_AT_A_BID, "bid_too_low", True),
+        (REBID, "bid_too_low", False),
         (REBID, "invalid_args", False),
     ],
     ids=str,
 )
 def test_a_start_that_its_host_refused_is_not_asked_for_at_every_poll(
-    asked: Resume | Rebid, refusal: str, *, rests: bool
+    asked: Resume | Rebid, refusal: str, *, is_full: bool
 ) -> None:
     """What concerns the account is no reason to leave a host, and a bid that is no bid says nothing of the host."""
     made = rests_after_writes.after_refusal(asked, refusal, (), NOW)
     full = [rest for rest in made if isinstance(rest, Cooldown)]
     assert [(rest.place, rest.is_over(NOW + cooldowns.HOST_FULL)) for rest in full] == [
         (("full", "vast-1"), True)
-    ] * rests
+    ] * is_full
     tallies = [rest for rest in made if isinstance(rest, Tally)]
-    assert [tally.of for tally in tallies] == ["vast-1"] * (refusal == "invalid_args")
+    assert [tally.of for tally in tallies] == ["vast-1"] * (not is_full)
     work, wait = builders.workload(strategy="ondemand"), cooldowns.HOST_FULL
     at_once = builders.fleet(leases=(asked.lease,), tallies=tallies, now=NOW + wait - timedelta(seconds=1))
     assert isinstance(rests_after_writes.instead(asked, work, at_once), Hold) is bool(tallies)
     later = builders.fleet(leases=(asked.lease,), tallies=tallies, now=NOW + wait)
     assert rests_after_writes.instead(asked, work, later) is asked
+
+
+def refused_often(asked: Resume | Rebid, refusal: str, hours: float = 1.0) -> list[float]:
+    """Return after how many minutes an order is asked for that is always refused; a poll is half a minute."""
+    at, found = NOW, []
+    tallies: tuple[Tally, ...] = ()
+    while at < NOW + timedelta(hours=hours):
+        fleet = builders.fleet(leases=(asked.lease,), tallies=tallies, now=at)
+        if rests_after_writes.instead(asked, builders.workload(), fleet) is asked:
+            found.append((at - NOW) / timedelta(minutes=1))
+            made = rests_after_writes.after_refusal(asked, refusal, tallies, at)
+            tallies = tuple(rest for rest in made if isinstance(rest, Tally))
+        at += timedelta(seconds=30)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("refusal", "minutes"),
+    [
+        ("missing_billing", [0, 15, 30, 45]),
+        ("invalid_price", [0, 15, 30, 45]),
+        ("wrong_state", [0, 1, 3, 7, 15, 30, 45]),
+        ("not_found", [0, 1, 3, 7, 15, 30, 45]),
+    ],
+)
+def test_an_order_that_is_refused_again_and_again_rests(refusal: str, minutes: list[float]) -> None:
+    """It was asked for at every poll. Where the listing contradicts the refusal, the rest begins short and grows."""
+    assert refused_often(Resume(STOPPED, WHY), refusal) == minutes
+
+
+@pytest.mark.parametrize("refusal", ["missing_billing", "wrong_state", "not_found"])
+@pytest.mark.parametrize("order", [Release, Pause])
+def test_what_ends_or_pauses_a_lease_never_rests(order: type[Release | Pause], refusal: str) -> None:
+    """A kill or a cap may demand it (rule 20)."""
+    running = builders.lease()
+    tallies: tuple[Tally, ...] = ()
+    for _ in range(5):
+        made = rests_after_writes.after_refusal(order(running, WHY), refusal, tallies, NOW)
+        tallies = tuple(rest for rest in made if isinstance(rest, Tally))
+    fleet = builders.fleet(leases=(running,), tallies=tallies)
+    asked = order(running, WHY)
+    assert rests_after_writes.instead(asked, builders.workload(), fleet) is asked
+
+
+@pytest.mark.parametrize(
+    ("refusal", "times", "code"),
+    [
+        ("invalid_args", 1, "cancel_start"),
+        ("missing_billing", 3, "order_refused"),
+        ("wrong_state", 2, "order_refused"),
+        ("wrong_state", 3, "cancel_start"),
+    ],
+)
+@pytest.mark.parametrize("strategy", ["patient", "ondemand"])
+def test_another_host_is_tried_at_once_after_a_start_that_the_market_does_not_take(
+    strategy: str, refusal: str, times: int, code: str
+) -> None:
+    """The slot was idle for a quarter of an hour. No other host is a way around what the account lacks."""
+    tenure = Tenure.ON_DEMAND if strategy == "ondemand" else Tenure.INTERRUPTIBLE
+    held = builders.lease(state=LeaseState.PAUSED, interrupted_by=Cause.OUT_OF_CREDIT, tenure=tenure)
+    tallies: tuple[Tally, ...] = ()
+    for _ in range(times):
+        made = rests_after_writes.after_refusal(Resume(held, WHY), refusal, tallies, NOW)
+        assert not [rest for rest in made if isinstance(rest, Cooldown)], "nothing is known of its host"
+        tallies = tuple(rest for rest in made if isinstance(rest, Tally))
+    offers = (builders.offer(offer_id="a9", host_id="h9", owner_id="o9"),)
+    markets = {"vast": builders.view(offers=offers)}
+    decided = planned(held, *tallies, work=builders.workload(strategy=strategy), markets=markets)
+    expected = "move" if code == "cancel_start" and strategy == "ondemand" else code
+    assert decided.reason.code == expected
+    kept = planned(held, *tallies, work=dataclasses.replace(ON_DISK, strategy=strategy), markets=markets)
+    assert kept.reason.code == "order_refused", "the disk may hold the only checkpoint"
 
 
 LOWER = Rebid(builders.lease(), builders.per_hour("0.1"), WHY)
