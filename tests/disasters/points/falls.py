@@ -8,12 +8,9 @@ import dataclasses
 import math
 from typing import Any
 
+from tests.disasters.points import price_doubt
 from tests.disasters.sight import Sight
 from tests.disasters.truth import Box, Truth
-
-PATIENCE_SECONDS = 900.0
-LISTINGS = 3
-"""So many listings after that may pass until a look by id has confirmed it."""
 
 
 def agreed(box: Box) -> float:
@@ -41,8 +38,8 @@ class Fall:
         if not is_listed:
             return
         self.since = min(self.since, now)
-        self.listings += now - self.since >= PATIENCE_SECONDS
-        if self.listings > LISTINGS:
+        self.listings += now - self.since >= price_doubt.SECONDS
+        if self.listings > price_doubt.LISTINGS:
             self.counted = rate
 
     def restart(self) -> None:

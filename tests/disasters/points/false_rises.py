@@ -8,17 +8,10 @@ import dataclasses
 from collections.abc import Iterator
 
 from tests.disasters.orders import Order
+from tests.disasters.points import price_doubt
 from tests.disasters.sight import Sight
 from tests.disasters.story import Strike
 from tests.disasters.truth import Box, Truth
-
-DOUBTED_SECONDS = 900.0
-DOUBTED_LISTINGS = 3
-"""How long, and in how many listings, a rise or a fall of so much is doubted."""
-QUICK = 3.0
-"""A rise of up to so many times the agreed price is doubted for those listings alone."""
-PLAUSIBLE = 1.5
-"""A rate of up to so many times the agreed one counts at once."""
 
 
 @dataclasses.dataclass(slots=True)
@@ -43,8 +36,8 @@ class Lie:
     def confirm(self, factor: float, now: float) -> None:
         """See a false price in a look by id: it begins the doubt of a fall anew."""
         self.contradicted = 0.0
-        is_over = self.factor <= QUICK or now - self.since >= DOUBTED_SECONDS
-        is_listed_enough = self.listings >= DOUBTED_LISTINGS and is_over
+        is_over = self.factor <= price_doubt.STEEP or now - self.since >= price_doubt.SECONDS
+        is_listed_enough = self.listings >= price_doubt.LISTINGS and is_over
         self.is_believed |= factor == self.factor and is_listed_enough
 
 
@@ -53,12 +46,12 @@ class FalseRises:
 
     def __init__(self, truth: Truth, poll: float) -> None:
         self._truth = truth
-        self._doubted = DOUBTED_SECONDS + DOUBTED_LISTINGS * poll
+        self._doubted = price_doubt.SECONDS + price_doubt.LISTINGS * poll
         self._lies: dict[tuple[str, str], Lie] = {}
 
     def hear(self, strike: Strike, order: Order | None, looked: float) -> None:
         """See that a market tells prices falsely; `looked` is when it last listed the truth."""
-        if order is None or strike.fault != "price" or strike.amount <= PLAUSIBLE:
+        if order is None or strike.fault != "price" or strike.amount <= price_doubt.PLAUSIBLE:
             return
         if order.place == "listing":
             self._truth.settle()

@@ -16,6 +16,7 @@ from agent.domain.record.lease import LeaseState
 from agent.ledger.file import ledger_check
 from agent.ledger.tables.spend_rows import MONTH_SEED
 from tests.disasters.orders import Order
+from tests.disasters.points import price_doubt
 from tests.disasters.points.fading import Fading
 from tests.disasters.points.falls import Falls, agreed
 from tests.disasters.points.false_rises import FalseRises
@@ -31,13 +32,6 @@ GONE_SECONDS = 120.0
 """Between the two complete listings that must lack an instance before it is believed gone."""
 FAULT_SECONDS = 3600.0
 """The patience with several that vanished from one listing: only an order counts any of it."""
-FALL_SECONDS = 900.0
-FALL_LISTINGS = 3
-"""How long, and in how many listings after the first, a listed rate under the agreed one is doubted."""
-PLAUSIBLE_RISE = 1.5
-"""A rate of up to so many times the agreed one counts at once; a higher one after further listings."""
-DOUBTED_RISE = 3.0
-"""A rate of more than so many times the agreed one is doubted for `FALL_SECONDS` too."""
 SURELY = 1.05
 """Rates are rounded up to the micro-dollar, and a look has its own length."""
 VERIFIED_EVERY = 40
@@ -59,6 +53,8 @@ class Money:
         self._open: dict[tuple[str, str], float] = {}
         self._turned: dict[tuple[str, str], tuple[float, float]] = {}
         """When each open instance first and last turned since it was seen."""
+        self._doubted = price_doubt.SECONDS + price_doubt.LISTINGS * poll
+        """How long a rate is doubted."""
         self._fading = Fading(poll, FAULT_SECONDS + GONE_SECONDS + 2 * poll)
         self._agreed: dict[tuple[str, str], float] = {}
         """The most that each instance was ever charged an hour."""
@@ -139,10 +135,23 @@ class Money:
             self._open[key] = max(self._open[key], agreed(box) + disk)
 
     def _see_raises(self, sight: Sight) -> None:
+        priced_falsely = {each.market for each in sight.struck if each.fault == "price"}
         for key in self._raised:
-            if self._truth.boxes[key].is_live and sight.saw_truly(key[0]):
+            if key[0] in priced_falsely and not self._is_believed(key, sight.now):
+                # Another price between two looks begins the doubt anew, as that of a fall.
+                self._raise_seen.pop(key, None)
+            elif self._truth.boxes[key].is_live and sight.saw_truly(key[0]):
                 first, listings = self._raise_seen.get(key, (sight.now, 0))
                 self._raise_seen[key] = first, listings + 1
+
+    def _is_believed(self, key: tuple[str, str], until: float) -> bool:
+        """Return whether listings have shown a rise for long enough: a daemon that is down has none."""
+        first, listings = self._raise_seen.get(key, (until, 0))
+        is_over = until - first > self._doubted
+        return listings > price_doubt.LISTINGS and (is_over or not self._is_steep(key))
+
+    def _is_steep(self, key: tuple[str, str]) -> bool:
+        return agreed(self._truth.boxes[key]) > self._raised[key][1] * price_doubt.STEEP
 
     def _dark(self, passed: float) -> None:
         """A pod on a silent host counts as billed: the market does not say, and this world charges nothing for it."""
@@ -183,7 +192,7 @@ class Money:
         # One that follows on another before that is believed is owed with it, from the first on.
         now = self._truth.now
         first, listings = self._raise_seen.pop(key, (now, 0))
-        is_over = listings > FALL_LISTINGS and now - first > FALL_SECONDS + FALL_LISTINGS * self._poll
+        is_over = listings > price_doubt.LISTINGS and now - first > self._doubted
         self._raised[key] = (now, before) if is_over else self._raised.get(key, (now, before))
 
     def _deny(self, sight: Sight, passed: float) -> None:
@@ -232,14 +241,13 @@ class Money:
     def _adopt(self, sight: Sight) -> None:
         """What no order of this ledger made is priced by the listing alone, up to the workload's price (rule 21)."""
         self._priced_falsely |= {each.market: sight.now for each in sight.struck if each.fault == "price"}
-        doubted = FALL_SECONDS + FALL_LISTINGS * self._poll
         most = {work.name: work.max_price.dollars for work in sight.app.rules.workloads}
         for lease in sight.leases:
             if lease.intent_id or lease.lease_id in self._adopted:
                 continue
             self._adopted.add(lease.lease_id)
-            if sight.now - self._priced_falsely.get(lease.market, -doubted) < doubted:
-                self._above += most.get(lease.slot.workload, 0.0) * doubted / 3600 * SURELY
+            if sight.now - self._priced_falsely.get(lease.market, -self._doubted) < self._doubted:
+                self._above += most.get(lease.slot.workload, 0.0) * self._doubted / 3600 * SURELY
 
     def judge(self, sight: Sight, ledger: Path) -> Iterator[Broken]:
         """Yield what the ledger counts wrong, where it can know better."""
@@ -281,19 +289,16 @@ class Money:
     def _unbelieved(self, sight: Sight) -> float:
         """Return what others' bids and rises add to agreed prices, while the ledger still doubts so high a rate.
 
-        Where the instance ends meanwhile, what no listing showed and what rose to more than `DOUBTED_RISE` times its
-        price is never counted; the rest is owed at its end.
+        Where the instance ends meanwhile, what no listing showed and what rose to more than `STEEP` times its price
+        is never counted; the rest is owed at its end.
         """
         missing = 0.0
         for key, (at, bid) in self._raised.items():
             box = self._truth.boxes[key]
             rate, until = agreed(box), box.thing.ended or sight.now
-            # It takes listings to believe it: a daemon that is down, or a market that lies, has none.
-            first, listings = self._raise_seen.get(key, (until, 0))
-            is_steep = rate > bid * DOUBTED_RISE
-            is_doubted = listings <= FALL_LISTINGS
-            is_doubted |= is_steep and until - first <= FALL_SECONDS + FALL_LISTINGS * self._poll
-            if rate > bid * PLAUSIBLE_RISE and is_doubted and (box.is_live or is_steep or not listings):
+            # A rise of up to `STEEP` that a listing showed is owed at the end.
+            is_counted = not box.is_live and not self._is_steep(key) and key in self._raise_seen
+            if rate > bid * price_doubt.PLAUSIBLE and not self._is_believed(key, until) and not is_counted:
                 # A rise may be accepted at the market when the instance is no more.
                 missing += (rate - bid) * max(until - at, 0.0) / 3600 * SURELY
         return missing
@@ -348,8 +353,8 @@ def _charged(boxes: Iterable[Box]) -> float:
 def _shares(strike: Strike) -> tuple[float, float]:
     """Return by which shares of its rate a lie may lower and raise what is counted at once.
 
-    A price of up to `PLAUSIBLE_RISE` times the agreed one counts at once; what is higher, `FalseRises` knows.
+    A price of up to `price_doubt.PLAUSIBLE` times the agreed one counts at once; what is higher, `FalseRises` knows.
     """
     if strike.fault == "price":
-        return float(strike.amount < 1), strike.amount - 1 if 1 < strike.amount <= PLAUSIBLE_RISE else 0.0
+        return float(strike.amount < 1), strike.amount - 1 if 1 < strike.amount <= price_doubt.PLAUSIBLE else 0.0
     return (1.0, 1.0) if strike.fault in {"state", "stale"} else (0.0, 0.0)
