@@ -41,7 +41,7 @@ from agent.domain.fleet import Fleet
 from agent.domain.market.host import HostKey, HostRecord, decayed
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.intent import IntentKind
-from agent.domain.record.lease import Lease
+from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.slot import Slot
 from agent.domain.work import usefulness
 from agent.domain.work.decision import WAITS, Decision, Hold, Pause, Reason, Rebid, Release, Rent, Resume, slot_of
@@ -335,7 +335,7 @@ def _willed(decision: Decision, in_force: InForce) -> Decision:
 def _allowed(decision: Decision, bounds: Bounds, now_standing: limits.Standing) -> Decision:
     struck = limits.strike(decision, bounds.fleet, now_standing, bounds.caps, bounds.faulty)
     struck = struck or _for_good(decision, bounds.fleet)
-    struck = struck or _untouchable(decision)
+    struck = struck or _untouchable(decision) or _unseen(decision, bounds.fleet)
     if struck is None or isinstance(decision, Hold):
         return decision
     sentence = f"{struck.sentence}; it would {decision.reason.sentence}"
@@ -346,6 +346,16 @@ def _untouchable(decision: Decision) -> limits.Strike | None:
     """Return a strike against a write to an instance that is not proven ours or shows another label now (rule 18)."""
     why = "" if isinstance(decision, Hold | Rent) else ownership.why_untouched(decision.lease)
     return limits.Strike("ownership", why) if why else None
+
+
+def _unseen(decision: Decision, fleet: Fleet) -> limits.Strike | None:
+    """Forbid a strategy to stop or give up a lost lease while its market is not listed: it may run again by now."""
+    if not isinstance(decision, Pause | Release) or fleet.is_seen(decision.lease) or decision.lease.paused_by_us:
+        return None
+    held = decision.lease
+    if held.state not in {LeaseState.PAUSED, LeaseState.OFFLINE}:
+        return None
+    return limits.Strike("unseen", f"{held.market} was not listed: {held.lease_id} may run again by now")
 
 
 def _for_good(decision: Decision, fleet: Fleet) -> limits.Strike | None:

@@ -1,0 +1,47 @@
+"""What a strategy may not do to a lease whose market is not listed."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import pytest
+
+from agent.decide import plan
+from agent.decide.limits.limits import Limits
+from agent.decide.strategy import Params, Proposal, View
+from agent.domain.market.interruption import Cause
+from agent.domain.record.intent import IntentKind
+from agent.domain.record.lease import LeaseState
+from agent.domain.work.decision import Hold, Pause, Reason, Release
+from tests.support import builders
+
+WHY = Reason("because", "because")
+
+
+class _Asks:
+    """Proposes the same whatever it sees."""
+
+    params: ClassVar[type[Params]] = Params
+
+    def __init__(self, proposal: Proposal) -> None:
+        self._proposal = proposal
+
+    def propose(self, view: View, params: Params) -> Sequence[Proposal]:
+        del view, params
+        return [self._proposal]
+
+
+@pytest.mark.parametrize("kind", [IntentKind.PAUSE, IntentKind.RELEASE])
+@pytest.mark.parametrize(("is_fresh", "paused_by_us"), [(True, False), (False, False), (False, True)])
+def test_a_lost_lease_is_neither_stopped_nor_given_up_while_its_market_is_not_listed(
+    kind: IntentKind, *, is_fresh: bool, paused_by_us: bool
+) -> None:
+    """The market may have given it back: a service that ran again was stopped for a move to another market."""
+    lost = builders.lease(state=LeaseState.PAUSED, interrupted_by=Cause.DISPLACED, paused_by_us=paused_by_us)
+    cancelled = {"patient": builders.tuned(_Asks(Proposal(builders.slot(), kind, WHY, lease=lost)), Params())}
+    markets = {"vast": builders.view(offers=(builders.offer(),), is_fresh=is_fresh)}
+    (decided,) = plan.plan(builders.fleet(markets=markets, leases=(lost,)), cancelled, Limits()).decisions
+    if is_fresh or paused_by_us:
+        assert isinstance(decided, Pause if kind is IntentKind.PAUSE else Release)
+    else:
+        assert isinstance(decided, Hold)
+        assert decided.reason.limit == "unseen"
