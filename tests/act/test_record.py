@@ -20,7 +20,7 @@ from agent.domain.market.tenure import Tenure
 from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
-from agent.domain.record.intent import IntentState
+from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.work.decision import Hold, Reason
 from agent.ledger.ledger_errors import LedgerError
@@ -167,6 +167,35 @@ async def test_a_doubt_settled_opens_the_lease_it_showed(desk: Desk) -> None:
     assert desk.lease() == made
     (kept,) = await desk.intents()
     assert (kept.state, kept.instance_id, kept.lease_id) == (IntentState.CONFIRMED, "7", "vast-7")
+
+
+@pytest.mark.parametrize(
+    ("kind", "price", "state", "ends"),
+    [
+        (IntentKind.RESUME, None, IntentState.CONFIRMED, {"resume"}),
+        (IntentKind.REBID, "0.30", IntentState.CONFIRMED, {"raise"}),
+        (IntentKind.REBID, "0.10", IntentState.CONFIRMED, {"lower"}),
+        (IntentKind.RESUME, None, IntentState.VOID, set()),
+    ],
+)
+async def test_an_order_that_a_listing_shows_to_be_done_ends_the_count_of_those_refused_before(
+    desk: Desk, kind: IntentKind, price: str | None, state: IntentState, ends: set[str]
+) -> None:
+    """Only an order whose answer was heard did: the refusals of before still counted against its host."""
+    held = await opened(desk, builders.lease(state=LeaseState.PAUSED))
+    rate = builders.per_hour(price) if price else None
+    intent = builders.intent(7, kind=kind, price=rate, lease_id=held.lease_id, state=IntentState.RECORDED, sent_at=None)
+    marks = tuple(tally("untaken", f"{held.lease_id}@{order}") for order in ("resume", "raise", "lower"))
+    async with desk.ledger.transaction() as tx:
+        for mark in marks:
+            tx.add_rest(mark)
+        tx.record_intent(intent)
+        for step in (IntentState.SENT, IntentState.IN_DOUBT):
+            tx.advance_intent(intent.intent_id, step, at=builders.NOW)
+    fleet = builders.fleet(leases=(held,), tallies=marks)
+    await record.record(desk.ledger, fleet, [IntentSettled(intent, state, "the listing shows it")])
+    left = {rest.partition("@")[2] for rest in desk.rests()}
+    assert left == {"resume", "raise", "lower"} - ends
 
 
 async def test_a_doubt_that_came_to_nothing_is_void(desk: Desk) -> None:

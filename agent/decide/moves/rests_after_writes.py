@@ -10,7 +10,8 @@ from agent.decide.reconcile.guards.guard_refusal import GUARD_REFUSED
 from agent.domain.fleet import Fleet
 from agent.domain.record import cooldown
 from agent.domain.record.cooldown import Cooldown, CooldownKind
-from agent.domain.record.lease import LeaseState
+from agent.domain.record.intent import Intent, IntentKind
+from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.record.rest import Rest
 from agent.domain.record.tally import Counted, Tally, place_of
 from agent.domain.slot import Slot
@@ -70,6 +71,17 @@ def ended_by(decision: Decision) -> tuple[tuple[str, str], ...]:
     if not isinstance(decision, Resume | Rebid | Pause):
         return ()
     return (place_of(Counted.UNTAKEN, decision.lease.lease_id, _order(decision)),)
+
+
+def ended_by_proof(intent: Intent, leases: Iterable[Lease]) -> tuple[tuple[str, str], ...]:
+    """Return the same places for an order in doubt that a listing shows to be done; `leases` are those before that."""
+    held = next((lease for lease in leases if lease.lease_id == intent.lease_id), None)
+    if held is None or intent.kind not in {IntentKind.RESUME, IntentKind.REBID, IntentKind.PAUSE}:
+        return ()
+    order = intent.kind.value
+    if intent.kind is IntentKind.REBID and intent.price is not None:
+        order = cooldowns.LOWER if intent.price < held.gpu_rate else cooldowns.RAISE
+    return (place_of(Counted.UNTAKEN, held.lease_id, order),)
 
 
 def _is_of(tally: Tally, lease_id: str, order: str) -> bool:
