@@ -9,11 +9,13 @@ from unittest import mock
 import pytest
 import structlog
 
+from agent.decide import slots
 from agent.decide.facts import LeaseChanged
 from agent.decide.reconcile import absence, agreed_rate
 from agent.decide.reconcile.pass_memory import Absence
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.record.lease import Lease
+from agent.simulator.vast.world import World
 from tests.disasters import __main__ as disasters
 from tests.disasters import play
 from tests.disasters.sight import Broken
@@ -98,3 +100,17 @@ def test_a_false_price_begins_the_doubt_of_a_true_rise_anew_and_ends_no_belief(p
     assert play.play(story).broken is None
     with mock.patch.object(agreed_rate, "PATIENCE", dt.timedelta(minutes=45)):
         assert _point(play.play(story).broken) == 4
+
+
+def test_what_loads_on_a_host_that_was_silent_is_waited_for_anew_and_not_for_ever() -> None:
+    """Its slow pull may begin anew when the host is back; one that hangs there is given up all the same."""
+    works = (Work("w0", "batch", "hedged", 1, ("runpod",), is_read=True), Work("w1", "service", "patient", 1))
+    deeds = (Deed(79, "storm"), Deed(101, "host_offline", pick=13, amount=0.42242407993311515))
+    strikes = (Strike("ledger", "commit", 12, "death_before"),)
+    story = Story(71329, ("vast", "runpod"), works, 29.0, 4.0, 0, strikes, deeds)
+    assert play.play(story).broken is None
+    hangs = dataclasses.replace(story, deeds=(deeds[0], Deed(100, "stuck", 1), deeds[1]))
+    with mock.patch.object(World, "calm_pulls", return_value=None):
+        assert play.play(hangs).broken is None
+        with mock.patch.object(slots, "is_overdue", return_value=False):
+            assert _point(play.play(hangs).broken) == 6

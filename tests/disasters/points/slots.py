@@ -31,6 +31,8 @@ class Slots:
     def __init__(self) -> None:
         self._free_since: dict[Slot, float] = {}
         self._calm_since = math.inf
+        self._silent_at: dict[tuple[str, str], float] = {}
+        """When the host of each instance was last silent: what loads on it begins anew when it is back."""
         self.judged = 0
         """How often a slot was looked at half an hour and more after the weather had cleared."""
 
@@ -41,13 +43,15 @@ class Slots:
 
         `closed` are markets that told us to search no more for now: their word on searches is kept for up to a day.
         """
+        silent = (box for box in sight.truth.live if box.thing.is_offline)
+        self._silent_at |= {(box.market, box.instance_id): sight.now for box in silent}
         if not sight.is_calm or sight.is_shared:
             self._free_since.clear()
             return
         running = {box.label.slot for box in sight.truth.live if box.label is not None and box.is_running}
         self._calm_since = min(self._calm_since, sight.now)
         holds = self._holds(sight)
-        loading = {box.label.slot for box in sight.truth.live if box.label is not None and _loads(box, sight.now)}
+        loading = {box.label.slot for box in sight.truth.live if box.label is not None and self._loads(box, sight.now)}
         # What lost its label waits for a person, who alone may say whose it is.
         lost = {box.label.slot for box in sight.truth.live if box.label is not None and not box.is_ours}
         for work in sight.app.rules.workloads:
@@ -68,6 +72,14 @@ class Slots:
                 # Room is judged on Vast alone.
                 if "vast" not in closed and can_run(work):
                     yield self._idle(sight, place, sight.now - since)
+
+    def _loads(self, box: Box, now: float) -> bool:
+        """Return whether an instance is on its way to its first run."""
+        thing = box.thing
+        began = max(thing.created, self._silent_at.get((box.market, box.instance_id), 0.0))
+        expected = thing.image_gb * 8000.0 / max(thing.host.inet_down, 20.0)
+        longest = max(LOADING_SECONDS, LOADING_SPARE_SECONDS + LOADING_FACTOR * expected)
+        return thing.holds_gpu and thing.first_started is None and now - began <= longest
 
     def _rests(self, sight: Sight, place: Slot) -> bool:
         keys = {str(place), place.workload, f"slot:{place}", f"workload:{place.workload}"}
@@ -100,11 +112,3 @@ class Slots:
         return Broken(
             6, sight.cycle, f"slot {place} does not run for {seconds:.0f} s of good weather; {why} [{states[:200]}]"
         )
-
-
-def _loads(box: Box, now: float) -> bool:
-    """Return whether an instance is on its way to its first run."""
-    thing = box.thing
-    expected = thing.image_gb * 8000.0 / max(thing.host.inet_down, 20.0)
-    longest = max(LOADING_SECONDS, LOADING_SPARE_SECONDS + LOADING_FACTOR * expected)
-    return thing.holds_gpu and thing.first_started is None and now - thing.created <= longest
