@@ -196,7 +196,7 @@ def _await(slot: SlotView, arriving: Lease, grounds: _Grounds) -> Proposal:
 
 
 def _without(slot: SlotView, grounds: _Grounds) -> Proposal:
-    """An empty slot: on demand when it must, interruptible when there is time for it, else wait."""
+    """Return the proposal for a slot that does not run: on demand if it must, else interruptible, else wait."""
     bid = grounds.bid if grounds.may_try or grounds.ask is None else None
     expected = grounds.foresight(slot)
     if expected is not None:
@@ -240,7 +240,7 @@ def _fill(slot: SlotView, bid: Candidate | None, grounds: _Grounds) -> Proposal:
 
 
 def _switch(slot: SlotView, grounds: _Grounds) -> Proposal | None:
-    """Return the move to on-demand, however often the slot has moved today; None without a candidate or a way out."""
+    """Return the move to on-demand, even without moves left today; None without a candidate or if it must stay."""
     ask, held = grounds.ask, slot.lease
     if ask is None or (held is not None and not only_copy.may_leave(held, grounds.view.workload)):
         return None

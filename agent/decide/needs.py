@@ -90,7 +90,10 @@ def _rests(work: Workload, market: str, in_force: InForce) -> Iterator[str]:
 
 
 def dear(fleet: Fleet) -> frozenset[str]:
-    """Return the workloads that pay for on-demand, or much of their worth: more searches may find cheaper offers."""
+    """Return the workloads with an expensive lease: on demand, or near their price.
+
+    They are searched for more often.
+    """
     return frozenset(
         lease.slot.workload
         for lease in fleet.leases

@@ -1,1 +1,1 @@
-"""The nouns: frozen values that know no clock, network, logger or randomness."""
+"""The nouns: frozen values without clock, network, logger or randomness."""

@@ -1,9 +1,9 @@
 """The fleet: everything known at one instant, with the age of each part.
 
-What is looked up for every slot (leases of a slot, offers of a host) is arranged once, when it is first asked for.
+Values that every slot looks up (leases of a slot, offers of a host) are arranged once, at the first look-up.
 
 Each cycle makes several fleets and views. They are structs because a frozen dataclass with so many fields takes more
-than ten times as long to make, and to replace.
+than ten times as long to make and to replace.
 """
 
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ class MarketView(msgspec.Struct, frozen=True, dict=True):
     instances: tuple[Instance, ...] = ()
     """Its last complete listing."""
     labels: Mapping[str, Label] = {}
-    """The labels of our making, of whatever fleet, by instance id."""
+    """The labels in our format, of any fleet, by instance id."""
     listed_at: datetime | None = None
     """When the listing was read."""
     listed_monotonic: float = 0.0
@@ -54,25 +54,26 @@ class MarketView(msgspec.Struct, frozen=True, dict=True):
     is_fresh: bool = False
     """Whether the listing was read in this cycle."""
     listings: int = 0
-    """How many complete listings there were since the start."""
+    """The number of complete listings since the start."""
     absent_ids: frozenset[str] = frozenset()
     """Instances that the market declared non-existent by its own code in this cycle."""
     is_key_proven: bool = False
     """Whether the key answered in this cycle."""
     is_record_read: bool = True
-    """Whether the market's record of events was read; a market that keeps none tells nothing by its silence."""
+    """Whether the market's record of events was read. A market without such a record proves nothing by its silence."""
     trouble: str = ""
-    """Why its last reading was none; empty where it was one."""
+    """Why its last listing could not be read; empty if it was read."""
     no_spend_because: str = ""
-    """Why nothing may be paid for there; empty where it may."""
+    """Why nothing may be paid for there; empty if it may."""
     credit: Usd | None = None
-    """What the account can still spend, where the market tells it."""
+    """The amount that the account can still spend, if the market reports it."""
     account_id: str = ""
-    """Whose the key is, where the market tells it."""
+    """The account of the key, if the market reports it."""
     clock_skew_seconds: float = 0.0
     """The market's clock less ours."""
     is_clock_read: bool = True
-    """Whether the market's clock, if it tells its time, has been read since the start; ours may be days off before."""
+    """Whether the market's clock, if it reports its time, has been read since the start; before, ours may be days
+    off."""
     events: tuple[MarketEvent, ...] = ()
     """The market's own record of our instances, as last read."""
     rises: tuple[MarketEvent, ...] = ()
@@ -80,19 +81,19 @@ class MarketView(msgspec.Struct, frozen=True, dict=True):
     offers: tuple[Offer, ...] = ()
     """Offers that are not older than the snapshot allows."""
     sample: tuple[Offer, ...] = ()
-    """What the last wide question brought."""
+    """The offers of the last wide search."""
     sampled_at: datetime | None = None
-    """When it was brought."""
+    """When that search was made."""
     sightings: Mapping[str, Sighting] = {}
-    """What probes last saw, by instance id."""
+    """The last results of probes, by instance id."""
     looks: Mapping[str, Label | None] = {}
-    """The labels that looks by a single id showed in this cycle, by instance id; None: not one of ours."""
+    """The labels that looks by a single id showed in this cycle, by instance id; None: no label of ours."""
     looked_rows: Mapping[str, Instance] = {}
-    """All that those looks showed, by instance id."""
+    """The rows that those looks showed, by instance id."""
     not_sold: Mapping[Tenure, str] = {}
     """The tenures that the account cannot rent there now, each with the reason."""
     looked_up: frozenset[str] = frozenset()
-    """Instances that were asked for by their id in this cycle, and shown."""
+    """Instances that a look by their id showed in this cycle."""
     unlisted_ids: frozenset[str] = frozenset()
     """Those of `looked_up` that the listing lacks."""
 
@@ -140,25 +141,25 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
     started_at: datetime
     """When this run of the program began."""
     workloads: tuple[Workload, ...]
-    """What must run, in the order of the configuration."""
+    """The workloads, in the order of the configuration."""
     markets: Mapping[str, MarketView]
-    """What each market has told us, by name."""
+    """The view of each market, by name."""
     leases: tuple[Lease, ...] = ()
     """The open leases."""
     intents: tuple[Intent, ...] = ()
     """The open intents."""
     spend: Spend = Spend()
-    """What the ledger has counted over all."""
+    """The ledger's count of all spend."""
     spend_of: Mapping[Scope, Spend] = {}
-    """The same of every workload and market that ever spent."""
+    """The ledger's count for every workload and market with spend."""
     holds: tuple[OperatorHold, ...] = ()
-    """What operators forbid or stop, and what waits for an operator."""
+    """The holds: orders of operators to forbid or stop, and slots and workloads that wait for an operator."""
     cooldowns: tuple[Cooldown, ...] = ()
-    """What rests for a while."""
+    """The cooldowns."""
     tallies: tuple[Tally, ...] = ()
-    """What was counted."""
+    """The tallies."""
     told: tuple[ToldCrossing, ...] = ()
-    """The thresholds of money that were told."""
+    """The thresholds of money whose crossing was reported."""
     past_leases: Mapping[str, Lease] = {}
     """The closed leases that a listing still names, by instance id."""
     past_intents: Mapping[str, Intent] = {}
@@ -168,33 +169,33 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
     losses: tuple[Loss, ...] = ()
     """The interruptions of the last day, oldest first."""
     vacated: Mapping[Slot, datetime] = {}
-    """When the last lease of a slot that ever ran ended."""
+    """When the last lease of a slot that had run ended."""
     left: Mapping[Slot, str] = {}
-    """The market on which that lease was."""
+    """The market of that lease."""
     known_since: Mapping[str, datetime] = {}
     """Since when a workload, by name, has been in the configuration of this run."""
     progress: Mapping[str, Progress] = {}
-    """What workloads with a deadline told last, by name."""
+    """The last progress of workloads with a deadline, by name."""
     speeds: tuple[Speed, ...] = ()
-    """What was measured of workloads with a deadline, by GPU model."""
+    """The measured speeds of workloads with a deadline, by GPU model."""
     starts: tuple[Start, ...] = ()
-    """The last first starts, oldest first."""
+    """The latest first starts of leases, oldest first."""
     typical: Mapping[tuple[GpuModel, int], float] = {}
     """The median DLPerf of a slice by model and GPUs, as last seen."""
     capacity: Mapping[str, Capacity] = {}
-    """What looking taught of interruptible capacity, by workload with a deadline."""
+    """The evidence about interruptible capacity, by workload with a deadline."""
     guard_reports: Mapping[str, GuardReport] = {}
-    """What guards last said, by the id of the intent that rented their lease."""
+    """The last reports of guards, by the id of the intent that rented their lease."""
     orders_written: Mapping[str, datetime] = {}
-    """When each order to a guard was sent that its bucket took, by the order's id; unknown before this run's start."""
+    """When each order to a guard was written to its bucket, by the order's id; unknown before this run's start."""
     checkpoint_proofs: Mapping[str, CheckpointProof] = {}
-    """What comparisons of paused leases' checkpoints with their buckets last showed, by the id of the rent's intent."""
+    """The last comparisons of paused leases' checkpoints with their buckets, by the id of the rent's intent."""
     guard_figures: Mapping[str, GuardFigures] = {}
-    """What guards measured, by lease id, of the last leases too."""
+    """The figures that guards measured, by lease id, also of recent leases."""
     guard_notices: tuple[NoticeGiven, ...] = ()
-    """The notices that losses to markets gave."""
+    """The notices before losses to markets."""
     host_checks: Mapping[str, HostCheck] = {}
-    """What guards measured of their hosts, by lease id, of the last leases too."""
+    """The checks of hosts by their guards, by lease id, also of recent leases."""
 
     def workload(self, name: str) -> Workload | None:
         """Return the workload of that name, or None."""
@@ -205,7 +206,7 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
         return self._by_slot.get(slot, ())
 
     def is_seen(self, lease: Lease) -> bool:
-        """Return whether the market of a lease was listed in this cycle; else its last state is shown."""
+        """Return whether the market of a lease was listed in this cycle; if not, only its last state is known."""
         view = self.markets.get(lease.market)
         return view is not None and view.is_fresh
 

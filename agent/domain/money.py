@@ -1,8 +1,8 @@
 """Money as whole micro-dollars in USD; a float never holds a sum.
 
 Invariants:
-1. `Usd` and `UsdPerHour` hold an integer of micro-dollars (1 USD = 1,000,000).
-2. Rounding is named by its direction: a price we offer rounds up, a charge rounds half up.
+1. `Usd` and `UsdPerHour` contain an integer of micro-dollars (1 USD = 1,000,000).
+2. Each rounding has a named direction: a price we offer rounds up, a charge rounds half up.
 """
 
 import functools
@@ -61,7 +61,7 @@ class UsdPerHour(msgspec.Struct, frozen=True, order=True, gc=False):
         return UsdPerHour(math.ceil(self.micros * factor - 1e-9))
 
     def over(self, seconds: float) -> Usd:
-        """Return what this rate costs over `seconds`, rounded half up."""
+        """Return the cost of this rate over `seconds`, rounded half up."""
         return Usd(math.floor(self.micros * seconds / _HOUR_SECONDS + 0.5))
 
 
@@ -88,7 +88,7 @@ def per_hour(dollars: float | str | Decimal) -> UsdPerHour:
 
 
 def per_hour_up(dollars: float | str | Decimal) -> UsdPerHour:
-    """Return a rate from dollars per hour, rounded up: a floor that is rounded down is a bid that is refused.
+    """Return a rate from dollars per hour, rounded up, because a bid at a floor that was rounded down is refused.
 
     Raises:
         ValueError: the input is no finite number.
@@ -118,7 +118,7 @@ def _micros(dollars: float | str | Decimal, rounding: str) -> int:
 
 @functools.lru_cache(4096)
 def _micros_of_float(dollars: float, rounding: str) -> int:
-    """Return the micro-dollars of a number in an answer: listings repeat the same few prices."""
+    """Return the micro-dollars of a number in an answer. They are cached, since listings repeat the same few prices."""
     return _rounded(str(dollars), rounding)
 
 

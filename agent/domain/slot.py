@@ -4,7 +4,7 @@ import msgspec
 
 
 class Slot(msgspec.Struct, frozen=True, order=True):
-    """One place of a workload; a slot has one lease, and two only while it moves."""
+    """One place of a workload. A slot has one lease, and two only while it moves."""
 
     workload: str
     index: int

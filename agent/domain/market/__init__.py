@@ -1,1 +1,1 @@
-"""Nouns of a market: offers, hosts, instances, prices."""
+"""The nouns of a market: offers, hosts, instances, prices."""

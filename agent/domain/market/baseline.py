@@ -11,7 +11,7 @@ from agent.domain.money import UsdPerHour
 class Quote:
     """The hourly price of a number of GPUs, from `least` to `most` (equal if no range was published).
 
-    `cited` says where the figure is from and of what date: no price without it.
+    `cited` is the source and date of the figure; every price has one.
     """
 
     least: UsdPerHour
@@ -24,7 +24,7 @@ class Quote:
 class Baseline:
     """One published figure: dollars per hour of `gpus` GPUs together, sold in multiples of `sold_in`.
 
-    `gpu` is a model, or a family of models where the source tells no more; `dated` is a month or a day, ISO 8601.
+    `gpu` is a model, or a family of models if the source is not more precise. `dated` is a month or a day, ISO 8601.
     """
 
     cloud: str

@@ -1,6 +1,7 @@
 """Whether interruptible capacity was available for a workload when last seen, and the evidence before.
 
-What a workload asks of its markets is a pool: workloads that ask the same of the same share what is learned of it.
+The requirements of a workload on its markets are a pool. Workloads with equal requirements and markets share its
+evidence.
 """
 
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from agent.domain.money import UsdPerHour
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Ends of spells, and hours watched, by bins of age: of available capacity, or of none."""
+    """Ends of spells and watched hours, by bins of age, for spells with capacity or for spells without."""
 
     ends: tuple[float, ...] = ()
     hours: tuple[float, ...] = ()
@@ -19,29 +20,29 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """Whether capacity fit within the price, and since when."""
+    """Whether capacity was there within the price, and since when."""
 
     is_there: bool
-    """Whether there was any at `seen_at`."""
+    """Whether there was capacity at `seen_at`."""
     since: datetime
-    """Since when that is so."""
+    """When the present spell, with or without capacity, began."""
     seen_at: datetime
-    """When it was looked for last."""
+    """The time of the last look."""
     evidence: tuple[float, ...] = ()
-    """Discounted log-likelihoods of the models of the pool, in the order of the hazards it was weighed by."""
+    """Discounted log-likelihoods of the pool's models, in the order of the hazards that weighed it."""
     price: UsdPerHour | None = None
-    """What an hour of it cost when there last was any."""
+    """The hourly price when there last was capacity."""
     market: str = ""
-    """Where it was looked for."""
+    """The market or markets of the looks."""
     pool: str = ""
-    """What was looked for, by name."""
+    """The name of the pool."""
     is_begun: bool = False
     """Whether the beginning of this spell was seen."""
     version: str = ""
-    """Which hazards the evidence was weighed by."""
+    """The digest of the hazards that weighed the evidence."""
     there: Counts = Counts()
-    """The spells with capacity, over all of our record."""
+    """The spells with capacity, over our whole record."""
     away: Counts = Counts()
-    """The spells without, over all of our record."""
+    """The spells without capacity, over our whole record."""
     looks: int = 1
-    """How often it was looked for."""
+    """The number of looks."""

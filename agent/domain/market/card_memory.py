@@ -1,6 +1,6 @@
-"""The memory of one card by model, in gigabytes as cards are advertised: the largest that a model is sold with.
+"""The memory of one card by model, in advertised gigabytes: the largest that a model is sold with.
 
-From RunPod's list of 2025-06-15 and rows of Vast.ai recorded 2026-07-27; for the others the makers' data.
+Sources: RunPod's list of 2025-06-15, rows of Vast.ai recorded 2026-07-27, and for the others the makers' data.
 """
 
 from collections.abc import Mapping
@@ -29,4 +29,4 @@ _MODELS: Mapping[int, str] = {
 GIGABYTES: Mapping[GpuModel, int] = {
     GpuModel(name): gigabytes for gigabytes, names in _MODELS.items() for name in names.split(", ")
 }
-"""By the canonical name of the model."""
+"""Gigabytes by the canonical name of the model."""

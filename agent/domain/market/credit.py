@@ -1,4 +1,4 @@
-"""Credit: what a market's account can still spend, with the time of the market's answer."""
+"""Credit: the amount that a market's account can still spend, with the time of the market's answer."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""One spelling for every GPU model, whatever a market or an operator calls it."""
+"""One spelling of every GPU model for the different spellings of markets and operators."""
 
 import re
 from functools import lru_cache

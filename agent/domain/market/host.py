@@ -1,12 +1,12 @@
 """A host: the physical machine behind offers, with our own record of it.
 
-Some markets name no machine before it is rented, only a pool of like ones: the pool stands in the host's place, under
-an id that begins with `POOL`. A pool has room for many leases; "pool/a" holds "pool/a/b".
+Some markets name no machine before a rent, only a pool of similar ones. Then the pool replaces the host, with an id
+that begins with `POOL`. A pool has room for many leases; "pool/a" contains "pool/a/b".
 
-What a host did long ago says little of what it does now, so every count halves in `HALF_LIFE`, by timestamps alone: a
-restart changes nothing, and looking often is the same as looking once.
+Old observations of a host say little about it now, so every count halves in `HALF_LIFE`. The decay depends only on
+timestamps: neither a restart nor the number of looks changes it.
 
-Markets number their hosts and owners independently: an id says nothing without its market (`HostKey`, `OwnerKey`).
+Markets number their hosts and owners independently, so an id needs its market (`HostKey`, `OwnerKey`).
 """
 
 import math
@@ -18,14 +18,14 @@ import msgspec
 from agent.domain.market.outbids import NONE_TOLD, Outbids
 
 HALF_LIFE = timedelta(days=10)
-"""Counts halve in this time, within the one to two weeks that bidding theory asks for. Assumed."""
+"""Counts halve in this time. Assumed, within the one to two weeks that bidding theory suggests."""
 
 
 POOL = "pool/"
 
 
 class HostKey(NamedTuple):
-    """The identity of a host: its market and that market's id of it. Written as MARKET/ID."""
+    """The identity of a host: its market and that market's id of the host. Written as MARKET/ID."""
 
     market: str
     host_id: str
@@ -36,7 +36,7 @@ class HostKey(NamedTuple):
 
     @property
     def is_pool(self) -> bool:
-        """Return whether it names a pool of like hosts instead of one host."""
+        """Return whether it names a pool of similar hosts instead of one host."""
         return is_pool(self.host_id)
 
     def is_same_place(self, other: "HostKey") -> bool:
@@ -45,7 +45,7 @@ class HostKey(NamedTuple):
 
 
 class OwnerKey(NamedTuple):
-    """The identity of an owner: its market and that market's id of it; the id is empty if unknown."""
+    """The identity of an owner: its market and that market's id of the owner, empty if unknown."""
 
     market: str
     owner_id: str
@@ -61,7 +61,7 @@ class OwnerKey(NamedTuple):
 
 
 def is_pool(host_id: str) -> bool:
-    """Return whether an id names a pool of like hosts instead of one host."""
+    """Return whether an id names a pool of similar hosts instead of one host."""
     return host_id.startswith(POOL)
 
 
@@ -75,7 +75,7 @@ def is_same_place(one: str, other: str) -> bool:
 class HostRecord(msgspec.Struct, frozen=True):
     """Our observations of a host, decayed as of `updated_at`.
 
-    A stay that is still going on, or that we ended, is exposure without a loss: censored, not forgotten.
+    A stay that still goes on, or that we ended, counts as exposure without a loss: censored, not forgotten.
     """
 
     market: str
@@ -84,27 +84,27 @@ class HostRecord(msgspec.Struct, frozen=True):
     running_seconds: float = 0.0
     """The exposure in which `interruptions` were counted."""
     interruptions: float = 0.0
-    """Losses, whatever the cause."""
+    """Losses of any cause."""
     starts_ok: float = 0.0
-    """Starts that came to run."""
+    """Successful starts."""
     starts_failed: float = 0.0
-    """Starts that came to nothing."""
+    """Failed starts."""
     updated_at: datetime | None = None
     """The instant as of which the counts are decayed."""
     market_losses: float = 0.0
-    """Of the interruptions, those outbid or displaced."""
+    """The interruptions that were outbids or displacements."""
     bid_seconds: float = 0.0
-    """The exposure of interruptible running."""
+    """The exposure in interruptible leases."""
     loaded_gb: float = 0.0
-    """Images that were loaded."""
+    """Gigabytes of loaded images."""
     loading_seconds: float = 0.0
-    """How long that took."""
+    """The seconds that loading them took."""
     displaced: float = 0.0
-    """Of the losses to the market, those to on-demand renters."""
+    """The losses to the market that were to on-demand renters."""
     outbids: Outbids = NONE_TOLD
-    """Of the losses to the market, those to bids whose price was told."""
+    """The losses to the market that were to bids of known price."""
     weighed_hours: float = 0.0
-    """`bid_seconds` in hours, each weighed by how often an ordinary stay of its age is lost."""
+    """`bid_seconds` in hours, each weighed by the loss rate of an ordinary stay of its age."""
 
     @property
     def key(self) -> HostKey:
@@ -142,7 +142,7 @@ UNSEEN = HostRecord("", "")
 
 
 def decayed(record: HostRecord, now: datetime) -> HostRecord:
-    """Return the record decayed to `now`; a clock that went back decays nothing."""
+    """Return the record decayed to `now`; if the clock went back, nothing decays."""
     if record.updated_at is None or now <= record.updated_at:
         return record
     share = math.exp2(-(now - record.updated_at) / HALF_LIFE)

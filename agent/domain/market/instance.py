@@ -20,58 +20,59 @@ class InstanceState(Enum):
     """The image is being pulled or the container made."""
     RUNNING = "running"
     PAUSED = "paused"
-    """The GPU is not ours now, the disk is: outbid, displaced, stopped and out of credit all look like this."""
+    """The GPU is not ours now, but the disk is. Outbid, displaced, stopped and out of credit all look like this."""
     FAILED = "failed"
     """Stopped after the host failed to start it; the message says why."""
     EXITED = "exited"
-    """The container ended although the instance still has the GPU."""
+    """The container ended, but the instance still has the GPU."""
     OFFLINE = "offline"
     """The host does not answer the market."""
     UNKNOWN = "unknown"
-    """An unknown combination of fields: ignorance, never an interruption."""
+    """An unknown combination of fields. It is never an interruption."""
 
 
 _CHARGED = frozenset({InstanceState.RUNNING, InstanceState.EXITED, InstanceState.UNKNOWN})
-"""An ended container gives no GPU back, and an unknown combination may be a running one."""
+"""The states whose GPUs count as charged: an ended container keeps its GPU, and an unknown combination may be
+running."""
 
 
 class Instance(msgspec.Struct, frozen=True, kw_only=True):
     """One row of a market's complete listing.
 
-    Text is untrusted, bounded by the adapter. What is unread is put in from the lease
-    (`agent/decide/reconcile/unread_rows.py`).
+    Text is untrusted; the adapter bounds it. `agent/decide/reconcile/unread_rows.py` fills unread fields from the
+    lease.
     """
 
     market: str
     """The market that lists it."""
     instance_id: str
-    """The market's id of it."""
+    """The market's id of the instance."""
     label: str
-    """The label that the market shows; empty where none."""
+    """The label that the market shows; empty if there is none."""
     host_id: str
-    """Its host; empty where the market does not tell it yet."""
+    """Its host; empty if the market does not report it yet."""
     owner_id: str
-    """The host's owner; empty where unknown."""
+    """The host's owner; empty if unknown."""
     tenure: Tenure
-    """How it is held."""
+    """Its tenure."""
     state: InstanceState
-    """What it is doing."""
+    """Its state."""
     gpu: GpuModel
     """The model of its GPUs."""
     gpus: int
     """How many GPUs it has."""
     gpu_rate: UsdPerHour
-    """What its GPUs cost per hour while running; of an interruptible one the bid as the market keeps it."""
+    """The hourly cost of its GPUs while running; for an interruptible one, the bid as the market keeps it."""
     disk_rate: UsdPerHour
-    """What its disk costs per hour, in every state."""
+    """The hourly cost of its disk, in every state."""
     disk_gb: float
     """The size of its disk."""
     created_at: datetime | None
-    """When it was made, where the market tells it."""
+    """When it was created, if the market reports it."""
     ends_at: datetime | None
-    """When its host leaves the market, where the market tells it."""
+    """When its host leaves the market, if the market reports it."""
     floor: UsdPerHour | None = None
-    """The host's floor on the instance's own record."""
+    """The host's floor in the instance's own record."""
     dlperf: float = 0.0
     """The market's benchmark of its GPUs together."""
     reliability: float = 0.0
@@ -79,31 +80,31 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     inet_down_mbps: float = 0.0
     """Download speed of its host, as advertised."""
     traffic_down_gb: float = 0.0
-    """What the market has billed as fetched so far."""
+    """Downloaded gigabytes that the market has billed so far."""
     traffic_up_gb: float = 0.0
-    """What the market has billed as sent so far."""
+    """Uploaded gigabytes that the market has billed so far."""
     traffic_down_micros_per_gb: int = 0
     traffic_up_micros_per_gb: int = 0
     is_wanted_running: bool = False
-    """Whether the market means to run it."""
+    """Whether the market intends to run it."""
     message: str = ""
-    """What the market says of it."""
+    """The market's message about it."""
     address: str = ""
-    """Where a shell on it is reached."""
+    """The address of a shell on it."""
     gpu_util: float | None = None
-    """Per cent of GPU use, where the market tells it."""
+    """Per cent of GPU use, if the market reports it."""
     ports: str = ""
-    """Where its ports are reached, as in a lease."""
+    """The addresses of its ports, in the form of a lease's."""
     has_trouble: bool = False
     """Whether the message reads like an error."""
     is_image_refused: bool = False
-    """Whether the image is what cannot be had."""
+    """Whether the start failed because the image cannot be pulled."""
     bills_while_loading: bool = False
-    """Whether its GPUs are charged from the rent on, not only from when they run."""
+    """Whether its GPUs are charged from the rent on, not only while they run."""
     may_bill_gpu: bool = False
-    """Whether its GPUs may be charged although the state does not say so."""
+    """Whether its GPUs may be charged in a state that does not charge them."""
     unread: frozenset[str] = frozenset()
-    """Fields that the answer left out or made absurd: zero or nothing here, until the lease fills them in."""
+    """Fields that are missing or absurd in the answer; they are zero or empty here until the lease fills them."""
 
     @property
     def host(self) -> HostKey:
@@ -128,7 +129,7 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def billing_rate(self) -> UsdPerHour:
-        """Its hourly cost in its present state; a host that is offline costs nothing if its GPUs do not."""
+        """Its hourly cost in its present state; on an offline host nothing, unless its GPUs are charged."""
         if self.bills_gpu:
             return self.disk_rate + self.gpu_rate
         return FREE if self.state is InstanceState.OFFLINE else self.disk_rate

@@ -1,6 +1,6 @@
-"""An interruption, the loss of a running lease that we did not ask for: its cause, and the evidence for it.
+"""Interruptions, losses of a running lease that we did not order: the causes, and the evidence for them.
 
-That one happened is an event of the ledger (`domain/record/event.py`), with cause, rule and evidence.
+The ledger has an event for each, with cause, rule and evidence (`domain/record/event.py`).
 """
 
 from dataclasses import dataclass
@@ -27,12 +27,12 @@ class Cause(StrEnum):
 
 
 class MarketEventKind(StrEnum):
-    """What a market's own record says of an instance."""
+    """The kinds of rows in a market's own record of an instance."""
 
     OUTBID = "outbid"
-    """Outbid, to a price that is told."""
+    """Outbid, at a reported price."""
     BID_LOST = "bid_lost"
-    """Outbid, to a price that is not told."""
+    """Outbid, at an unknown price."""
     STOPPED_BY_MARKET = "stopped_by_market"
     STARTED = "started"
     RESUMED = "resumed"
@@ -43,7 +43,7 @@ class MarketEventKind(StrEnum):
     NEAR_END = "near_end"
     LOW_CREDIT = "low_credit"
     PRICE_RISE = "price_rise"
-    """A host asks more from some day on, unless that is refused."""
+    """A host asks for a higher price from a certain day on."""
     OTHER = "other"
 
 
@@ -59,12 +59,12 @@ class MarketEvent:
     your_bid: UsdPerHour | None = None
     new_floor: UsdPerHour | None = None
     new_rate: UsdPerHour | None = None
-    """What one GPU would cost, of a rise."""
+    """For a rise, the new price of one GPU."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The evidence of a cause: the rule that decided, and what it saw, in one sentence."""
+    """The evidence of a cause: the rule that decided, and its observation in one sentence."""
 
     rule: str
     sentence: str

@@ -7,7 +7,7 @@ from agent.domain.slot import Slot
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """The content of a label of ours; markets.labels writes and reads its text."""
+    """The content of a label of ours; `markets.labels` writes and reads its text."""
 
     fleet_id: str
     slot: Slot

@@ -1,4 +1,4 @@
-"""The notice before a market takes an instance away, as guards measured it on the disk that was kept."""
+"""The notice before a market takes an instance, as guards measured it on the disk that was kept."""
 
 import statistics
 from collections.abc import Iterable
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 FEWEST = 10
-"""With fewer of them nothing is said of a market."""
+"""With fewer measured losses, a market's notice is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoticeGiven:
-    """What one loss gave: whether a signal came, and the seconds from it to silence. A host may lie."""
+    """The notice of one loss: whether a signal came, and the seconds from it to silence. A host may lie."""
 
     lease_id: str
     lost_at: datetime
@@ -23,22 +23,22 @@ class NoticeGiven:
 
 @dataclass(frozen=True, slots=True)
 class MarketNotice:
-    """What all known losses to one market gave."""
+    """The notice of one market, over all measured losses to it."""
 
     market: str
     losses: int
     signalled: int
     seconds: float | None
-    """The median from the signal to silence; None where no signal came."""
+    """The median from the signal to silence; None if no signal came."""
 
     @property
     def is_known(self) -> bool:
-        """Whether there are enough of them to say anything."""
+        """Whether enough losses were measured."""
         return self.losses >= FEWEST
 
     @property
     def sentence(self) -> str:
-        """It in words."""
+        """The notice in one sentence."""
         if not self.is_known:
             return f"notice before a loss to {self.market}: unknown ({self.losses} of {FEWEST} measured)"
         head = f"notice before a loss to {self.market}: SIGTERM in {self.signalled / self.losses:.0%} of {self.losses}"

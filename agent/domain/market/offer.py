@@ -1,4 +1,4 @@
-"""An offer: what a market would rent now."""
+"""An offer: a slice of a host that a market would rent now."""
 
 from datetime import datetime
 
@@ -18,17 +18,17 @@ class Offer(msgspec.Struct, frozen=True, gc=False):
     market: str
     """The market that offers it."""
     offer_id: str
-    """The market's id of it."""
+    """The market's id of the offer."""
     host_id: str
-    """Its host, or a pool of like hosts."""
+    """Its host, or a pool of similar hosts."""
     owner_id: str
-    """The host's owner; empty where unknown."""
+    """The host's owner; empty if unknown."""
     gpu: GpuModel
     """The model of its GPUs."""
     gpus: int
     """How many GPUs the slice has."""
     vram_mb: int
-    """Of one GPU."""
+    """The memory of one GPU."""
     dlperf: float
     """The market's benchmark of the whole slice."""
     reliability: float
@@ -42,14 +42,14 @@ class Offer(msgspec.Struct, frozen=True, gc=False):
     disk_gb: float
     """The largest disk that may be rented with it."""
     ask: UsdPerHour | None
-    """Its on-demand price for all its GPUs; None where the search did not tell it."""
+    """Its on-demand price for all its GPUs; None if the search did not report it."""
     floor: UsdPerHour | None
-    """The lowest bid for all its GPUs that would run at once; None where it cannot be bid for."""
+    """The lowest bid for all its GPUs that would run at once; None if it cannot be bid for."""
     storage_micros_per_gb_month: int
     traffic_down_micros_per_gb: int
     traffic_up_micros_per_gb: int
     ends_at: datetime | None
-    """When its host leaves the market, where the market tells it."""
+    """When its host leaves the market, if the market reports it."""
     seen_at: datetime
     """When the market showed it."""
     is_rentable: bool = True
@@ -71,5 +71,5 @@ class Offer(msgspec.Struct, frozen=True, gc=False):
         return OwnerKey(self.market, self.owner_id)
 
     def disk_rate(self, disk_gb: float) -> UsdPerHour:
-        """Return the hourly cost of `disk_gb` of disk: the market counts a month as 720 hours."""
+        """Return the hourly cost of `disk_gb` gigabytes of disk, with a month of 720 hours as markets count it."""
         return UsdPerHour(round(self.storage_micros_per_gb_month * disk_gb / 720))

@@ -1,7 +1,7 @@
-"""Outbids with a known price, counted by the headroom of our bid and of the winner's over the host's floor.
+"""Outbids with a known price, counted by the headroom of our bid and of the winner's bid over the host's floor.
 
-Counts, not sums of logarithms: a rival that bid less than we did was never seen, and what is known about a headroom
-comes only from bids of ours at or below it. Sums could not tell afterwards which those were.
+They are counts, not sums of logarithms. A rival that bid less than we did was never seen, so only our bids at or below
+a headroom give evidence about it. Sums could not separate those bids afterwards.
 """
 
 import math
@@ -30,9 +30,9 @@ class Outbids(msgspec.Struct, frozen=True):
 
     @classmethod
     def one(cls, ours: float, rival: float) -> Self:
-        """Return one outbid, by the headrooms of the bid that lost and of the one that won.
+        """Return the counts of one outbid, by the headrooms of the losing and the winning bid.
 
-        The winner's step is never below ours: prices are told in cents, and a cheap host's steps are less than one.
+        The winner's step is never below ours: prices are in cents, and the steps of a cheap host are less than a cent.
         """
         at = min(range(len(STEPS)), key=lambda step: abs(math.log1p(STEPS[step]) - math.log1p(max(ours, 0.0))))
         beyond = max(at, bisect_left(STEPS, rival) - 1)

@@ -22,7 +22,7 @@ class PriceSample:
 
 @dataclass(frozen=True, slots=True)
 class PriceSpan:
-    """The least, the mean and the most of `samples` prices."""
+    """The lowest, the mean and the highest of `samples` prices."""
 
     samples: int
     least: UsdPerHour
@@ -32,7 +32,7 @@ class PriceSpan:
 
 @dataclass(frozen=True, slots=True)
 class PriceHour:
-    """One hour of a model on a market: the mean is over changes seen, not over time."""
+    """One hour of a model on a market. The mean is over seen changes, not over time."""
 
     hour: datetime
     market: str

@@ -24,4 +24,4 @@ Sichuan; Tianjin; Tibet; Xinjiang; Yunnan; Zhejiang
 
 NAMES = frozenset(name for part in (_US, _CANADA, _CHINA) for name in " ".join(part.split()).split("; "))
 DATA_CENTRE = re.compile(r"[A-Z]{2,4}-[A-Z]{2,4}-[0-9]{1,2}", re.IGNORECASE)
-"""The form of RunPod's ids of data centres; which ones exist changes."""
+"""The form of RunPod's ids of data centres. The set of existing ones changes."""

@@ -1,4 +1,4 @@
-"""Money and paid time of one lease on one UTC day: every report of spend sums these lines."""
+"""Money and paid time of one lease on one UTC day. Every report of spend sums these lines."""
 
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -15,8 +15,9 @@ HOUR = 3_600_000_000
 class Line:
     """The cost of one lease on one UTC day, and its paid time by phase, in microseconds.
 
-    `paused_disk` is the part of `disk` that was paid while it did not run. `opened_at` to `ended_at` is the lease's own
-    life; `ask` the host's price on demand when it was rented. What was charged before the ledger began has no lease.
+    `paused_disk` is the part of `disk` that was paid while the lease did not run. `opened_at` to `ended_at` is the
+    lease's whole life. `ask` is the host's on-demand price at the rent. Charges from before the ledger began have no
+    lease.
     """
 
     lease_id: str
@@ -42,17 +43,17 @@ class Line:
 
     @property
     def amount(self) -> Usd:
-        """All of it."""
+        """All money of the line."""
         return self.gpu_spend + self.disk + self.traffic
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The time that one interruption took, in microseconds."""
+    """The time that one interruption wasted, in microseconds."""
 
     lease_id: str
     at: datetime
     cause: Cause
     lost: int
     is_measured: bool = False
-    """Whether a guard measured it; else it follows from the interval that the workload promises."""
+    """Whether a guard measured it; if not, it follows from the workload's checkpoint interval."""

@@ -13,7 +13,7 @@ class Window(Enum):
     """The windows of a threshold."""
 
     HOUR = "per_hour"
-    """The rate at which money is committed now."""
+    """The present committed rate."""
     DAY = "per_day"
     MONTH = "per_month"
     TOTAL = "total"
@@ -23,7 +23,7 @@ class Kind(Enum):
     """The subject of a budget."""
 
     ACCOUNT = "account"
-    """Everything gpubid spends."""
+    """All spend of gpubid."""
     MARKET = "market"
     WORKLOAD = "workload"
 
@@ -39,12 +39,12 @@ class Scope(msgspec.Struct, frozen=True):
 
     @property
     def prefix(self) -> str:
-        """The prefix of its limits' names; those of everything have none."""
+        """The prefix of its limits' names; empty for the scope of everything."""
         return "" if self.kind is Kind.ACCOUNT else f"{self.kind.value}_"
 
     @property
     def place(self) -> str:
-        """Its table in agent.toml."""
+        """Its table in `agent.toml`."""
         return "limits" if self.kind is Kind.ACCOUNT else f"{self.kind.value}s.{self.name}.budget"
 
 

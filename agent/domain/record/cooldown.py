@@ -1,4 +1,4 @@
-"""A cooldown: time in which a refused offer or host is not tried again."""
+"""A cooldown: a time in which a refused offer or host is not tried again."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from agent.domain.record.expiry import Expiring
 
 
 class CooldownKind(StrEnum):
-    """What rests, or after what."""
+    """The kinds of cooldowns, by their object or their cause."""
 
     OFFER = "offer"
     """An offer that was refused or taken, by its key."""
@@ -21,13 +21,13 @@ class CooldownKind(StrEnum):
     MARKET = "market"
     """A market that an operator's hold closes."""
     SLOT = "slot"
-    """A slot that rented a moment ago."""
+    """A slot that has just rented."""
     COOL_OFF = "cool_off"
     """A slot of a service that was moved once without an explanation, and stopped again."""
     FULL = "full"
-    """A lease, by its id, that cannot start where it is: its host has no free GPU."""
+    """A lease, by its id, that cannot start on its host, which has no free GPU."""
     STORM = "storm"
-    """A model of a market, MARKET/MODEL, that was interrupted too often: nothing interruptible is rented of it."""
+    """A model of a market, MARKET/MODEL, that was interrupted too often; no interruptible offer of it is rented."""
     STARTS = "starts"
     """A model of a market, MARKET/MODEL, that did not start on several hosts."""
     REJECTED = "rejected"
@@ -35,23 +35,23 @@ class CooldownKind(StrEnum):
 
 
 Cooling = Mapping[CooldownKind, Mapping[str, str]]
-"""What rests now, by kind and key, and after what."""
+"""The grounds of the cooldowns in force, by kind and key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cooldown(Expiring):
-    """`key` of a kind rests until `until`."""
+    """A cooldown of `key` until `until`."""
 
     kind: CooldownKind
     key: str
-    """Which one; that of a host or an owner has its market: "vast/777"."""
+    """The object in cooldown. A host or an owner has its market in front: "vast/777"."""
     until: datetime
     ground: str
-    """After what it rests."""
+    """The cause of the cooldown."""
 
     @property
     def place(self) -> tuple[str, str]:
-        """Scope and key."""
+        """The scope and the key."""
         return self.kind.value, self.key
 
 

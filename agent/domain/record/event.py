@@ -1,4 +1,4 @@
-"""An event: one thing that happened to a lease, an intent or a limit, as the ledger keeps it."""
+"""An event: one fact about a lease, an intent or a limit, as the ledger keeps it."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,13 +13,13 @@ class Event:
     """One fact, never changed after it is written."""
 
     at: datetime
-    """When it happened, as well as we know."""
+    """When it happened, as far as known."""
     kind: EventKind
-    """What happened."""
+    """The kind of the event."""
     seen_at: datetime | None = None
-    """When we saw it."""
+    """When we first saw it."""
     workload: str = ""
-    """Whom it concerns; empty where none."""
+    """The workload; empty if it concerns none."""
     slot: int | None = None
     """The number of the slot."""
     lease_id: str = ""
@@ -31,18 +31,18 @@ class Event:
     rule: str = ""
     """The rule by which the cause was found."""
     evidence: str = ""
-    """What that rule saw, in one sentence."""
+    """The observation of that rule, in one sentence."""
     bid: UsdPerHour | None = None
-    """Our bid then."""
+    """Our bid at that time."""
     floor: UsdPerHour | None = None
-    """The lowest bid that would have run then."""
+    """The lowest bid that would have run at that time."""
     rate: UsdPerHour | None = None
-    """What the lease cost per hour then."""
+    """The hourly cost of the lease at that time."""
     amount: Usd | None = None
-    """What it came to in money."""
+    """The amount of money of the event."""
     reason_code: str = ""
-    """Why we acted, as a code."""
+    """The code of the reason for our action."""
     reason: str = ""
-    """Why we acted, in one sentence."""
+    """The reason for our action, in one sentence."""
     event_id: int | None = None
-    """Its number, which the ledger gives as it is written; None before."""
+    """Its number, which the ledger assigns when it is written; None before."""

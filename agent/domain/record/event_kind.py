@@ -1,4 +1,4 @@
-"""What happened, as the ledger's events, the log, notifications and the handbook name it: noun.verb."""
+"""The kinds of events, named noun.verb in the ledger, the log, notifications and the handbook."""
 
 from enum import StrEnum
 
@@ -75,14 +75,14 @@ class EventKind(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> "EventKind":
-        """Return a kind that another release wrote: it is read, shown and matched like the others."""
+        """Return a kind that another release wrote. It is read, shown and matched like the others."""
         other = str.__new__(cls, value)
         other._name_, other._value_ = str(value), str(value)
         return other
 
 
 class LoggedKind(StrEnum):
-    """The kinds of what is written to the log alone, for an operator to look for."""
+    """The kinds of messages that are written only to the log, for an operator to search for."""
 
     BILL_COMPARED = "bill.compared"
     CONFIG_DEFERRED = "config.deferred"

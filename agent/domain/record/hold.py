@@ -1,6 +1,6 @@
-"""A hold: what an operator forbids or stops, and what waits for an operator, until a time or until it is lifted.
+"""A hold: an operator's order to forbid or stop, or a wait for an operator, until a time or until it is lifted.
 
-Invariant: a hold without a time is over only when somebody lifts it; no clock ends it.
+Invariant: a hold without an end is in force until somebody lifts it. No clock ends it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,28 +16,28 @@ from agent.domain.slot import Slot
 
 
 class Word(StrEnum):
-    """What a hold does."""
+    """The effects of holds."""
 
     LOCK = "lock"
-    """Nothing is rented, started or bid higher; what runs goes on."""
+    """Nothing is rented, started or bid higher. Running leases go on."""
     DRAIN = "drain"
-    """Nothing is rented; what runs goes on."""
+    """Nothing is rented. Running leases go on."""
     PAUSE = "pause"
-    """What runs is stopped, keeps its disk, and stays stopped."""
+    """Running leases are stopped, keep their disks, and stay stopped."""
     DONE = "done"
-    """What runs is released, and its slot is not filled again."""
+    """The lease is released, and its slot is not filled again."""
     KILL = "kill"
-    """What is there is released, and nothing is rented there."""
+    """Leases of the target are released, and nothing is rented there."""
     HELD = "held"
-    """The agent's own word: a slot or a workload waits for an operator; what runs is paused."""
+    """The daemon's own hold: a slot or a workload waits for an operator, and its running leases are paused."""
 
 
 OFF_THE_MARKET = (Word.KILL, Word.LOCK, Word.DRAIN, Word.PAUSE)
-"""Words under which no offer of a host, an owner or a market is rented."""
+"""The words under which no offer of the host, owner or market is rented."""
 
 
 class TargetKind(StrEnum):
-    """What sort of thing a hold is about."""
+    """The kinds of targets."""
 
     WORKLOAD = "workload"
     SLOT = "slot"
@@ -53,7 +53,7 @@ _SPOKEN_BARE = frozenset({TargetKind.WORKLOAD, TargetKind.SLOT, TargetKind.LEASE
 
 
 class Target(msgspec.Struct, frozen=True, order=True):
-    """What a hold is about; written as KIND:NAME."""
+    """The target of a hold, written as KIND:NAME."""
 
     kind: TargetKind
     name: str
@@ -64,35 +64,35 @@ class Target(msgspec.Struct, frozen=True, order=True):
 
     @classmethod
     def parse(cls, text: str) -> "Target | None":
-        """Return what KIND:NAME names, or None where that is no kind."""
+        """Return the target of KIND:NAME, or None if KIND is unknown."""
         kind, _, name = text.partition(":")
         return cls(TargetKind(kind), name) if kind in _KINDS else None
 
     @property
     def workload(self) -> str:
-        """The workload that it is, or is a slot of; empty for any other."""
+        """The workload of a target that is a workload or a slot; empty for any other target."""
         return self.name.partition("/")[0] if self.kind in {TargetKind.WORKLOAD, TargetKind.SLOT} else ""
 
     @property
     def index(self) -> int | None:
-        """The number of its slot; None where it is no slot."""
+        """The number of the slot; None if the target is not a slot."""
         index = self.name.rpartition("/")[2]
         return int(index) if self.kind is TargetKind.SLOT and index.isdecimal() else None
 
     @property
     def spoken(self) -> str:
-        """The name by which an order means it."""
+        """The name of the target in an order."""
         return self.name if self.kind in _SPOKEN_BARE else str(self)
 
     def renamed(self, name: str) -> "Target":
-        """Return the same workload, or the same slot, under another name of the workload."""
+        """Return the same target under another name of its workload."""
         return Target(self.kind, name + self.name[len(self.workload) :])
 
 
 EVERYTHING = Target(TargetKind.FLEET, "all")
-"""Killed, nothing is rented, raised or started, and all that bills is ended."""
+"""Under a kill of this target nothing is rented, raised or started, and everything that bills is ended."""
 DISKS = Target(TargetKind.FLEET, "disks")
-"""Stands beside `EVERYTHING` where the disks are to be kept: then what bills is paused, not released."""
+"""A kill of this target beside `EVERYTHING` keeps the disks: leases that bill are paused, not released."""
 
 
 def of_workload(name: str) -> Target:
@@ -135,18 +135,18 @@ class OperatorHold(Expiring):
     target: Target
     since: datetime
     ground: str
-    """Who gave it; why, where the agent holds by itself."""
+    """The person who gave it, or the reason of the daemon's own hold."""
     until: datetime | None = None
-    """When it is over by itself; None: when it is lifted."""
+    """When it ends by itself; None: only when it is lifted."""
 
     @property
     def place(self) -> tuple[str, str]:
-        """Scope and key: two holds of one place are the same hold, given twice."""
+        """The scope and the key. Two holds of one place are the same hold, given twice."""
         return place_of(self.word, self.target)
 
 
 Holds = Mapping[tuple[Word, Target], OperatorHold]
-"""Holds by what they do and what they are about."""
+"""Holds by word and target."""
 
 
 def in_force(holds: Iterable[OperatorHold], now: datetime) -> Holds:

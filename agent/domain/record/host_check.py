@@ -1,4 +1,4 @@
-"""What a guard measured of the host of one lease at its last start: the host's own word, beside what it promised."""
+"""A guard's check of one lease's host at its last start: the host's own figures, and its promises."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,26 +9,26 @@ from agent.domain.market.host import HostKey, OwnerKey
 
 @dataclass(frozen=True, slots=True)
 class HostCheck:
-    """The figures of one check; None is not known."""
+    """The figures of one check; None means unknown."""
 
     lease_id: str
     market: str
     host_id: str
     owner_id: str
-    """Empty where the market does not tell it."""
+    """The owner; empty if the market does not report it."""
     gpu: GpuModel
     gpus: int
     dlperf: float
-    """The market's benchmark of all its GPUs, as it promised at the rent."""
+    """The market's benchmark of all its GPUs, as promised at the rent."""
     checked_at: datetime
     """When the daemon first read these figures."""
     matmul_tflops: float | None = None
     """Tera-operations a second of the slowest GPU, in products of matrices of 16 bits."""
     copy_to_gpu_gbps: float | None = None
-    """Gigabytes a second, as the next."""
+    """Gigabytes a second; so is the next figure."""
     copy_from_gpu_gbps: float | None = None
     disk_write_mbps: float | None = None
-    """Megabytes a second, until the disk has them."""
+    """Megabytes a second, measured until the disk has stored them."""
     power_share: float | None = None
     """The lowest power limit of its GPUs, as a share of its default."""
 
@@ -39,11 +39,11 @@ class HostCheck:
 
     @property
     def voice(self) -> str:
-        """Who speaks: all hosts of one owner are one voice; a host of an unknown owner speaks for itself."""
+        """The voice of the host: all hosts of one owner have one voice, and a host of an unknown owner has its own."""
         return voice(self.host, self.owner_id)
 
 
 def voice(host: HostKey, owner_id: str) -> str:
-    """Return who speaks for a host; `owner_id` is empty where it is not known."""
-    # A market may number a host as it numbers an owner.
+    """Return the voice of a host; `owner_id` is empty if unknown."""
+    # A market may give a host and an owner the same number.
     return f"owner {OwnerKey(host.market, owner_id)}" if owner_id else f"host {host}"

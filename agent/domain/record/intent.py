@@ -21,7 +21,7 @@ class IntentKind(Enum):
 
     @property
     def is_paying(self) -> bool:
-        """Whether it can raise spend: only these are sent at most once."""
+        """Whether it can raise spend. Only such intents are sent at most once."""
         return self in {IntentKind.RENT, IntentKind.REBID, IntentKind.RESUME}
 
 
@@ -43,7 +43,7 @@ ALLOWED: dict[IntentState, frozenset[IntentState]] = {
     IntentState.RECORDED: frozenset({IntentState.SENT, IntentState.DENIED, IntentState.VOID}),
     IntentState.SENT: frozenset({IntentState.CONFIRMED, IntentState.REJECTED, IntentState.IN_DOUBT}),
     IntentState.IN_DOUBT: frozenset({IntentState.CONFIRMED, IntentState.VOID}),
-    # The market named an instance that is not ours: the one that was really rented is still to be found.
+    # The market named an instance that is not ours. The really rented one is still to be found.
     IntentState.CONFIRMED: frozenset({IntentState.IN_DOUBT}),
     IntentState.REJECTED: frozenset({IntentState.IN_DOUBT}),
     IntentState.DENIED: frozenset(),
@@ -58,11 +58,11 @@ class Intent:
     intent_id: str
     """Its id, which travels to the market in the label."""
     kind: IntentKind
-    """What is asked for."""
+    """The kind of the order."""
     state: IntentState
-    """How far it is."""
+    """Its state."""
     market: str
-    """Whom it is sent to."""
+    """The market that it is sent to."""
     slot: Slot
     """The slot that it is for."""
     recorded_at: datetime
@@ -70,21 +70,21 @@ class Intent:
     reason: str
     """The code of the reason."""
     lease_id: str = ""
-    """The lease that it is about; empty for a rent until it is confirmed."""
+    """The lease of the order; empty for a rent until it is confirmed."""
     offer_id: str = ""
-    """The offer that is rented."""
+    """The offer of a rent."""
     host_id: str = ""
-    """The host that it is about."""
+    """The host of the order."""
     instance_id: str = ""
-    """What the market answered, as far as it did."""
+    """The instance that the market named, if it did."""
     tenure: Tenure | None = None
-    """How a rent is to be held."""
+    """The ordered tenure of a rent."""
     price: UsdPerHour | None = None
-    """The bid that is asked for; None on demand."""
+    """The ordered bid; None on demand."""
     rate: UsdPerHour = UsdPerHour(0)
-    """What it may cost per hour, the bid or ask plus disk: it counts as spend while in doubt."""
+    """The most it may cost per hour: bid or ask plus disk. It counts as spend while in doubt."""
     disk_gb: float = 0.0
-    """The disk that is rented."""
+    """The size of the ordered disk."""
     sent_at: datetime | None = None
     """When it was sent."""
     doubted_at: datetime | None = None
@@ -92,9 +92,9 @@ class Intent:
     resolved_at: datetime | None = None
     """When it was settled; None while it is open."""
     outcome: str = ""
-    """What came of it, in words."""
+    """The outcome in words."""
     guard_run: int | None = None
-    """The run of its slot that a rented guard is started for."""
+    """The slot's run that the guard of a rent is started for."""
 
     @property
     def host(self) -> HostKey:

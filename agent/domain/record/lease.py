@@ -19,14 +19,14 @@ class LeaseState(Enum):
     """Rented or resumed; the instance does not run yet."""
     RUNNING = "running"
     PAUSED = "paused"
-    """It does not run, its disk is kept and billed."""
+    """It does not run; its disk is kept and billed."""
     EXITED = "exited"
-    """The container ended although the GPU is held."""
+    """The container ended, but the instance still has the GPU."""
     OFFLINE = "offline"
     MISSING = "missing"
-    """Not in the last complete listing; it counts as spend until the market proves it gone."""
+    """The last complete listing lacks it. It counts as spend until the market proves it gone."""
     RELEASING = "releasing"
-    """We want it gone; it is released again and again until the market confirms it."""
+    """We ordered its release, and order it again until the market confirms it."""
     ENDED = "ended"
 
 
@@ -43,7 +43,7 @@ ALLOWED: dict[LeaseState, frozenset[LeaseState]] = {
     for state in LeaseState
     if state not in {LeaseState.RELEASING, LeaseState.ENDED}
 } | {
-    # A release is a promise: only the market's word that it is gone may end it.
+    # A release is a promise: only the market's statement that the instance is gone ends it.
     LeaseState.RELEASING: frozenset({LeaseState.ENDED}),
     LeaseState.ENDED: frozenset(),
 }
@@ -51,24 +51,24 @@ ALLOWED: dict[LeaseState, frozenset[LeaseState]] = {
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """Capacity we pay for."""
+    """Capacity that we pay for."""
 
     lease_id: str
     """Its id in the ledger."""
     market: str
-    """The market it is rented on."""
+    """The market on which it is rented."""
     instance_id: str
     """The market's id of the instance."""
     slot: Slot
     """The slot that it fills, or was labelled for."""
     tenure: Tenure
-    """How it is held."""
+    """Its tenure."""
     state: LeaseState
-    """What we know of it."""
+    """Its state as far as known."""
     host_id: str
     """The market's id of its host."""
     owner_id: str
-    """The market's id of the host's owner; empty where unknown."""
+    """The market's id of the host's owner; empty if unknown."""
     offer_id: str
     """The offer that it was rented from."""
     gpu: GpuModel
@@ -78,19 +78,19 @@ class Lease:
     dlperf: float
     """The market's benchmark of them together."""
     gpu_rate: UsdPerHour
-    """What its GPUs cost while it runs, or may run for all that the market says."""
+    """The rate of its GPUs while it runs, or may run as far as the market shows."""
     disk_rate: UsdPerHour
-    """What its disk costs, in every state but offline."""
+    """The rate of its disk, in every state except offline."""
     disk_gb: float
     """The size of its disk."""
     opened_at: datetime
     """When it was rented."""
     state_since: datetime
-    """Since when it is in its state."""
+    """When its present state began."""
     bills: Bills
-    """What is charged since `accrued_until`."""
+    """The kind of billing since `accrued_until`."""
     accrued_until: datetime
-    """How far its cost stands in the ledger."""
+    """The time up to which the ledger has its cost."""
     intent_id: str
     """The rent that made it."""
     ask: UsdPerHour | None = None
@@ -98,78 +98,80 @@ class Lease:
     host_floor: UsdPerHour | None = None
     """The lowest bid that would run at once, as last seen."""
     ends_at: datetime | None = None
-    """When its host leaves the market, where the market tells it."""
+    """When its host leaves the market, if the market reports it."""
     has_run: bool = False
     """Whether it ever ran."""
     has_failed: bool = False
-    """Whether its start came to nothing, or the instance is not what we asked for."""
+    """Whether its start failed, or the instance is not as ordered."""
     run_since: datetime | None = None
     """When the present stretch of running began."""
     is_held: bool = False
-    """Whether it is metered and not acted on until a person adopts or releases it."""
+    """Whether it is only metered until a person adopts or releases it."""
     paused_by_us: bool = False
-    """Whether it was our own pause that stopped it, and no loss."""
+    """Whether our own pause stopped it, not a loss."""
     interrupted_by: Cause | None = None
-    """What it was lost to, while it is."""
+    """The cause of its loss, while it is lost."""
     rival_floor: UsdPerHour | None = None
-    """What a rival bid when we last lost it."""
+    """The rival's bid at our last loss."""
     recent_bids: tuple[UsdPerHour, ...] = ()
-    """Bids we made on it lately, newest first: the market echoes them as its floor."""
+    """Our recent bids on it, newest first, since the market echoes them as its floor."""
     bid_since: datetime | None = None
     """When we last changed its bid."""
     traffic_down_gb: float = 0.0
-    """What it has fetched so far, and the ledger has counted."""
+    """Downloaded gigabytes that the ledger has counted so far."""
     traffic_up_gb: float = 0.0
-    """What it has sent so far, and the ledger has counted."""
+    """Uploaded gigabytes that the ledger has counted so far."""
     ended_at: datetime | None = None
     """When it ended; None while it is open."""
     end_reason: str = ""
-    """Why it failed or ended: a code, which the words of the market may follow."""
+    """Why it failed or ended: a code, which may be followed by the market's text."""
     spec_digest: str = ""
     """The digest of the image, GPU and disk that it was rented for."""
     ready_since: datetime | None = None
-    """When its present stretch of running became useful, where the workload tells."""
+    """When its present stretch of running became useful, if the workload shows that."""
     was_ready: bool = False
     """Whether any stretch of running became useful."""
     runs: int = 0
-    """How many stretches of running it had."""
+    """The number of its stretches of running."""
     idle_since: datetime | None = None
-    """Since when its GPUs do nothing."""
+    """Since when its GPUs are idle."""
     ssh_address: str = ""
-    """Where a shell on it was last reached."""
+    """The last known address of a shell on it."""
     ports: str = ""
-    """Where its ports were last reached: "8080/tcp=1.2.3.4:41234", a space between two."""
+    """The last known addresses of its ports: "8080/tcp=1.2.3.4:41234", with a space between two."""
     agreed_rate: UsdPerHour | None = None
-    """What its GPUs were agreed to cost; None: `gpu_rate`."""
+    """The agreed rate of its GPUs; None: `gpu_rate`."""
     doubted_rate: UsdPerHour | None = None
     """A listed rate that is not believed yet."""
     agreed_until: datetime | None = None
-    """So much billed GPU time before `accrued_until` the agreed rate was last listed, while another one is doubted."""
+    """While another rate is doubted: the agreed rate was last listed this much billed GPU time before
+    `accrued_until`."""
     doubted_since: datetime | None = None
-    """Since when that rate is listed."""
+    """Since when the doubted rate is listed."""
     doubted_listings: int = 0
-    """How many listings have shown that rate."""
+    """The number of listings that have shown the doubted rate."""
     proven_at: datetime | None = None
-    """When two answers of the market, one of them a look by its id, had shown our label on it."""
+    """When two answers of the market, one of them a look by its id, had shown our label on the instance."""
     estranged_since: datetime | None = None
     """Since when the market shows another label on it, or none."""
     vouched_at: datetime | None = None
-    """When a person said that it is ours whatever its label says."""
+    """When a person confirmed that it is ours, whatever its label shows."""
     guard_run: int | None = None
-    """The run of its slot that its guard was started for, where it has one."""
+    """The slot's run that its guard was started for, if it has a guard."""
     read_back_at: datetime | None = None
-    """When a complete listing first showed it on the terms of its order: what differs later has changed since."""
+    """When a complete listing first showed it on the terms of its order. A later difference is a change."""
     checkpoint_asked_at: datetime | None = None
     """When its guard was last asked for a checkpoint before an ending of our own."""
     guard_terms: str | None = None
-    """The terms that its guard was told at the rent, as JSON (`kept_terms.py` of the domain)."""
+    """The terms that its guard was given at the rent, as JSON (`kept_terms.py` of the domain)."""
     checkpoint_taken_at: datetime | None = None
-    """When the last checkpoint on its paused disk was taken; None where nobody knows."""
+    """When the last checkpoint on its paused disk was taken; None: unknown."""
     checkpoint_verified_at: datetime | None = None
-    """When the bucket was last found to have that checkpoint or a later one whole; it counts for the present pause."""
+    """When the bucket was last found to have that checkpoint, or a later one, whole. It counts for the present
+    pause."""
 
     vram_mb: int | None = None
-    """The memory of one GPU that its offer promised; None: nobody recorded it."""
+    """The memory of one GPU that its offer promised; None: not recorded."""
 
     @property
     def agreed(self) -> UsdPerHour:
@@ -188,7 +190,7 @@ class Lease:
 
     @property
     def is_proven(self) -> bool:
-        """Whether two answers showed its instance to be ours; until then nothing is written to it (rule 18)."""
+        """Whether two answers showed that its instance is ours. Until then nothing is written to it (rule 18)."""
         return self.proven_at is not None
 
     @property
@@ -198,14 +200,14 @@ class Lease:
 
     @property
     def billing_rate(self) -> UsdPerHour:
-        """Its hourly cost, as far as the market has shown."""
+        """Its present hourly cost, as far as the market has shown."""
         if self.bills is Bills.NOTHING:
             return FREE
         return self.gpu_rate + self.disk_rate if self.bills is Bills.GPU_AND_DISK else self.disk_rate
 
     @property
     def committed_rate(self) -> UsdPerHour:
-        """The most that it may cost per hour without another order: a start counts as running, a loss as back."""
+        """Its highest hourly cost without another order: a start counts as running, a lost lease as back."""
         if not self.is_open:
             return FREE
         is_stopped = self.paused_by_us and self.bills is not Bills.GPU_AND_DISK
@@ -213,7 +215,7 @@ class Lease:
 
     @property
     def began(self) -> datetime:
-        """Since when it runs, or starts."""
+        """When its present run or start began."""
         return self.run_since or self.state_since
 
     @property
@@ -233,7 +235,7 @@ class Lease:
 
     @property
     def is_in_run(self) -> bool:
-        """Whether a stretch of running goes on as far as we know: also one of a lease that the market does not list."""
+        """Whether a stretch of running goes on as far as known, also while the market does not list the lease."""
         return self.state is LeaseState.RUNNING or (self.state is LeaseState.MISSING and self.run_since is not None)
 
     @property

@@ -8,10 +8,10 @@ from agent.domain.money import ZERO, Usd
 
 @dataclass(frozen=True, slots=True)
 class Phases:
-    """Paid time of a lease on one UTC day, in microseconds, to be added to the counts.
+    """Paid time of a lease on one UTC day, in microseconds, to add to the counts.
 
-    `spoiled` is moved from useful to lost, `redeemed` from restoring to useful. `paused_disk` is the part of the money
-    for its disk that was paid while it did not run.
+    `spoiled` moves from useful to lost, `redeemed` from restoring to useful. `paused_disk` is the part of the cost of
+    its disk that was paid while it did not run.
     """
 
     lease_id: str

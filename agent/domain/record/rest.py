@@ -1,4 +1,4 @@
-"""Whatever the ledger remembers until a time: a hold, a cooldown, a tally, or a threshold that was told."""
+"""The records that the ledger keeps until a time: holds, cooldowns, tallies, and reported thresholds."""
 
 from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.hold import OperatorHold
@@ -6,11 +6,11 @@ from agent.domain.record.tally import Tally
 from agent.domain.record.told_crossing import ToldCrossing
 
 Rest = OperatorHold | Cooldown | Tally | ToldCrossing
-"""Each has a `place`, scope and key: two rests of one place are the same rest, and the longer one counts."""
+"""Each has a `place` (scope and key). Two records of one place are the same record, and the longer one counts."""
 
 
 def outlasts(one: Rest, other: Rest) -> bool:
-    """Return whether a rest ends no sooner than another: of two without an end, whether it was given no sooner."""
+    """Return whether one record ends no sooner than another. Of two without an end, the later one counts."""
     if one.until is not None and other.until is not None:
         return one.until >= other.until
     if isinstance(one, Cooldown) or isinstance(other, Cooldown) or one.until is not other.until:

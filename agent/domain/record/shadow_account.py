@@ -1,4 +1,4 @@
-"""A shadow's account: the figures of a strategy that spends nothing, on paper, beside the live one."""
+"""A shadow's account: the paper figures of a strategy that spends nothing, beside the live one."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -9,7 +9,7 @@ from agent.domain.slot import Slot
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Money and paid time in microseconds, counted since a ledger or a shadow began."""
+    """Money, and paid time in microseconds, counted since a ledger or a shadow began."""
 
     spent: Usd = ZERO
     paid: int = 0
@@ -22,12 +22,12 @@ class Counted:
         return Counted(spent, self.paid - other.paid, self.useful - other.useful, self.lost - other.lost)
 
     def owing(self, amount: Usd) -> "Counted":
-        """Return the same with money that is owed and not recorded yet."""
+        """Return the same with an amount added that is owed and not recorded yet."""
         return replace(self, spent=self.spent + amount)
 
     @property
     def per_useful_hour(self) -> float | None:
-        """Dollars for each useful hour; None without one."""
+        """Dollars per useful hour; None without a useful hour."""
         return self.spent.dollars / (self.useful / 3.6e9) if self.useful > 0 else None
 
 

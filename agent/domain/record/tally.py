@@ -1,4 +1,4 @@
-"""A tally: one more of something that is counted for a while; it keeps nothing from anybody by itself."""
+"""A tally: a count that the ledger keeps for a while. By itself it forbids nothing."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,12 +8,12 @@ from agent.domain.record.expiry import Expiring
 
 
 class Counted(StrEnum):
-    """What is counted."""
+    """The kinds of tallies."""
 
     RAN = "ran"
-    """A lease on which a slot began to run: these bound the moves of a slot in a day."""
+    """A lease on which a slot began to run. They bound the moves of a slot in a day."""
     STARTED = "started"
-    """A start of a lease that the market confirmed and that has not come to run."""
+    """A confirmed start of a lease that does not run yet."""
     FAST_EXIT = "fast_exit"
     """A host on which a workload ended at once."""
     FAILED_START = "failed_start"
@@ -23,39 +23,39 @@ class Counted(StrEnum):
     UNDERBID = "underbid"
     """Bids on an offer that were refused as too low: its quote may stay stale for hours."""
     UNTAKEN = "untaken"
-    """Orders of a kind for a lease that its market does not take, since the first of them."""
+    """Refused requests of one kind of order for a lease, since the first of them."""
 
 
 OF_THE_WORKLOAD = frozenset({Counted.FAST_EXIT, Counted.FAILED_START})
-"""What counts against a workload; what was counted is forgotten when an operator lets the workload go on."""
+"""Tallies against a workload. They are forgotten when an operator resumes the workload."""
 
 
 AT_A_PLACE = frozenset({Counted.RAN, Counted.FAST_EXIT, Counted.FAILED_START, Counted.UNTAKEN})
-"""What counts by itself for each host or lease on which it happened, or for each kind of order."""
+"""Tallies that count separately for each host or lease on which they happened, or for each kind of order."""
 AT = "@"
-"""Stands in a key between what it counts for, which has none, and where it happened."""
+"""The separator in a key between the subject, which contains none, and the place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tally(Expiring):
-    """One more of what is counted, until `until`."""
+    """One tally, which counts until `until`."""
 
     counted: Counted
     of: str
     """The slot, workload, lease or offer that it counts for."""
     since: datetime
-    """When it was counted."""
+    """When it was first counted."""
     until: datetime
     ground: str
     """What happened."""
     where: str = ""
-    """The lease or host on which it happened, or the kind of order, where it counts for each of them by itself."""
+    """The lease or host on which it happened, or the kind of order, for a tally that counts separately for each."""
     count: int = 1
-    """How often it happened."""
+    """The number of times that it happened."""
 
     @property
     def place(self) -> tuple[str, str]:
-        """Scope and key: what happened again at one place is counted there."""
+        """The scope and the key. A repetition at one place counts there."""
         return place_of(self.counted, self.of, self.where)
 
 

@@ -1,4 +1,4 @@
-"""A threshold of money that was crossed and told: it is not told again until its window is over."""
+"""A crossed threshold of money that was reported. It is not reported again until its window is over."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,26 +9,26 @@ from agent.domain.record.event_kind import EventKind
 from agent.domain.record.expiry import Expiring
 
 CROSSED = "crossed"
-"""Under this the ledger remembers what was told."""
+"""The scope under which the ledger keeps reported thresholds."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToldCrossing(Expiring):
-    """A threshold that was told; a moved threshold is another one."""
+    """A reported threshold; a changed threshold is another one."""
 
     kind: EventKind
-    """The event that told it."""
+    """The event that reported it."""
     scope: Scope
     window: Window
     threshold: Usd
     since: datetime
-    """When it was told."""
+    """When it was reported."""
     ground: str
-    """What was spent of it then."""
+    """The spend at that time."""
     until: datetime | None = None
-    """When its window is over; None: never, and it is told once."""
+    """When its window is over; None: never, so it is reported only once."""
 
     @property
     def place(self) -> tuple[str, str]:
-        """Scope and key."""
+        """The scope and the key."""
         return CROSSED, f"{self.kind} {self.scope} {self.window.value} {self.threshold.micros}"

@@ -1,4 +1,4 @@
-"""What a guard found of its host at a start; None is not known, and a host may lie in every word of it."""
+"""A guard's check of its host at a start. None means unknown, and a host may lie in every figure."""
 
 from typing import Annotated, Literal
 
@@ -16,9 +16,9 @@ class GpuReport(msgspec.Struct, frozen=True):
     name: Word | None = None
     memory_mb: Figure | None = None
     is_split: bool = False
-    """Whether it is divided (MIG): its memory and speed are not those of a whole card."""
+    """Whether it is divided (MIG), so that its memory and speed are not those of a whole card."""
     uncorrected_errors: Count | None = None
-    """Errors of its memory that were not corrected, since its driver started."""
+    """Uncorrected errors of its memory since its driver started."""
     power_limit_watts: Figure | None = None
     power_default_watts: Figure | None = None
     pcie_generation: Count | None = None
@@ -31,7 +31,7 @@ class GpuReport(msgspec.Struct, frozen=True):
 
 
 class ScriptReport(msgspec.Struct, frozen=True):
-    """The end of the operator's own check: its exit code, None where it did not end in time, and its last line."""
+    """The end of the operator's own check: its exit code, None if it did not end in time, and its last line."""
 
     code: Annotated[int, msgspec.Meta(ge=-64, le=255)] | None = None
     last_line: Annotated[str, msgspec.Meta(max_length=200)] = ""
@@ -44,20 +44,20 @@ class AcceptanceReport(msgspec.Struct, frozen=True):
     lease: Annotated[str, msgspec.Meta(max_length=256)]
     """The id of the intent that rented its lease."""
     tool: Literal["ok", "missing", "failed", "slow", "unreadable"] = "missing"
-    """How `nvidia-smi` fared."""
+    """The result of `nvidia-smi`."""
     driver: Word | None = None
     gpu_count: Count | None = None
     gpus: Annotated[tuple[GpuReport, ...], msgspec.Meta(max_length=MOST_GPUS)] = ()
     is_under_load: bool = False
-    """Whether the figures of the link were read while copies ran; at rest a link is slow."""
+    """Whether the figures of the link were read while copies ran, since an idle link is slow."""
     cuda_starts: bool | None = None
     cuda_error: Annotated[str, msgspec.Meta(max_length=200)] | None = None
     matmul_tflops: Figure | None = None
     """Tera-operations a second of the slowest GPU, in products of matrices of 16 bits."""
     copy_to_gpu_gbps: Figure | None = None
-    """Gigabytes a second, as the next."""
+    """Gigabytes a second; so is the next figure."""
     copy_from_gpu_gbps: Figure | None = None
     disk_write_mbps: Figure | None = None
-    """Megabytes a second, until the disk has them."""
+    """Megabytes a second, measured until the disk has stored them."""
     script: ScriptReport | None = None
     took_seconds: Annotated[float, msgspec.Meta(ge=0, le=3600)] | None = None

@@ -1,6 +1,6 @@
-"""A checkpoint as the bucket describes it: what a guard would restore, and whether the store really has it.
+"""A checkpoint by the bucket's manifest: its files, and whether the store really has them.
 
-All of it may be written by a host, so each field has bounds. The guard has its own reading of the same notes.
+A host may have written all of it, so each field has bounds. The guard has its own code to read the same notes.
 """
 
 import re
@@ -24,7 +24,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 @dataclass(frozen=True, slots=True)
 class StoredObject:
-    """An object of a listing. `tag` is the store's own checksum of it, nothing where it tells none."""
+    """An object of a listing. `tag` is the store's own checksum of it, empty if the store reports none."""
 
     name: str
     size_bytes: int
@@ -39,7 +39,7 @@ class CheckpointPointer(msgspec.Struct, frozen=True):
 
 
 class CarriedFile(msgspec.Struct, frozen=True):
-    """A file of a checkpoint, and the tag that a store which tags by MD5 must give it; nothing: nobody reckoned it."""
+    """A file of a checkpoint. `etag` is the tag that a store with MD5 tags must give it, empty if not computed."""
 
     path: Annotated[str, msgspec.Meta(max_length=1_000)]
     size_bytes: Annotated[int, msgspec.Meta(ge=0, le=2**50)]
@@ -69,7 +69,7 @@ class CarriedCheckpoint(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class CheckpointProof:
-    """What a comparison of a run's newest checkpoint with its bucket showed; `refusal` says why it proves nothing."""
+    """The comparison of a run's newest checkpoint with its bucket; `refusal` says why it proves nothing."""
 
     read_at: datetime
     """When the comparison began."""
@@ -85,12 +85,12 @@ def sequence_of(name: str) -> int | None:
 
 
 def folder_of(name: str) -> str:
-    """Return where the files of a manifest are."""
+    """Return the folder of a manifest's files."""
     return name.removesuffix(".json")
 
 
 def read(content: bytes | None, kind: type[T]) -> T | None:
-    """Return the note of an object; None where there is none of that shape."""
+    """Return the note in an object, or None if it has no note of that shape."""
     try:
         return None if content is None else msgspec.json.decode(content, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -98,9 +98,9 @@ def read(content: bytes | None, kind: type[T]) -> T | None:
 
 
 def refusal(made: CarriedCheckpoint, name: str, run: int, paths: int, stored: Mapping[str, StoredObject]) -> str:
-    """Return why a checkpoint named `name` is not whole in the store, or nothing.
+    """Return why the checkpoint named `name` is not whole in the store; empty if it is.
 
-    `stored` are the objects in its folder, by their names there; `paths` is how many paths the guard carries.
+    `stored` are the objects in its folder, by their names there. `paths` is the number of paths that the guard carries.
     """
     if made.name != name or made.run != run:
         return f"{name} says that it is {made.name} of run {made.run}"
@@ -120,7 +120,7 @@ def refusal(made: CarriedCheckpoint, name: str, run: int, paths: int, stored: Ma
 
 
 def went_back(made: CarriedCheckpoint, earlier: Mapping[str, CarriedCheckpoint]) -> str:
-    """Return which of the checkpoints before it has more progress, or nothing."""
+    """Return which earlier checkpoint has more progress, or an empty text."""
     for name, before in earlier.items():
         if before.progress is not None and (made.progress is None or made.progress < before.progress):
             return f"{made.name} has less progress than {name} before it"

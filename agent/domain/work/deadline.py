@@ -1,6 +1,6 @@
-"""A deadline: work with a time by which it must be done, and the known progress of it.
+"""A deadline: work that must be done by a time, and its known progress.
 
-Hours of work are hours on the reference GPU; how fast another GPU does them is measured.
+Hours of work are hours on the reference GPU. The speed of other GPUs is measured.
 """
 
 import re
@@ -15,7 +15,8 @@ PLACE = "{hours}"
 """The place of the number in `line`."""
 MOST_HOURS = 1e6
 MOST_TOLD_SHARE = 0.99
-"""More than this share of the work is not believed done on the word of a host: work would stop, or not start again."""
+"""The largest share of the work that is believed done by a host's report: at the whole share, work would not start
+again."""
 _NUMBER = r"\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)(?![0-9.])"
 
 
@@ -33,9 +34,9 @@ class ProgressSign(Enum):
 class Deadline:
     """`hours` of work on `reference_gpu` (on the running GPU, if none is named) must be done `by` a time.
 
-    `restart` is what an interruption costs at most: the work since the last checkpoint and the restore; None takes both
-    from the workload's promise about checkpoints. `line` is text of a log line with `{hours}` in it; `port` and `path`
-    answer with the number, alone or as {"hours": 1.5}.
+    `restart` is the most that an interruption costs: the work since the last checkpoint and the restore. None takes
+    both from the workload's checkpoint figures. `line` is the text of a log line with `{hours}` in it. `port` and
+    `path` answer with the number, alone or as {"hours": 1.5}.
     """
 
     hours: float
@@ -55,12 +56,12 @@ class Deadline:
         return self.sign in {ProgressSign.LOG, ProgressSign.HTTP}
 
     def hours_of(self, progress: float) -> float:
-        """Return the hours that a guard's number stands for: never all of them, since only an end says that."""
+        """Return the hours of a guard's number; never all of them, since only an end proves that."""
         share = progress / (self.total or self.hours)
         return min(max(share, 0.0), MOST_TOLD_SHARE) * self.hours
 
     def number_of(self, hours: float) -> float:
-        """Return the guard's number that stands for so many hours."""
+        """Return the guard's number for these hours."""
         return hours / self.hours * (self.total or self.hours)
 
     def hours_in(self, line: str) -> float | None:
@@ -86,8 +87,8 @@ def is_hours(hours: float) -> bool:
 class Progress:
     """The last report of a workload: `hours` done, its `source`, and since when the workload is known.
 
-    `lease_id` is the lease whose log or page told it, empty where a person did. `number` is what stands for it in the
-    work's own unit, where its guard told it.
+    `lease_id` is the lease whose log or page reported it, empty if a person did. `number` is the progress in the work's
+    own unit, if its guard reported it.
     """
 
     workload: str
@@ -111,7 +112,7 @@ class Speed:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """How long the first start of a lease took, from its rent until it ran."""
+    """The time of a lease's first start, from its rent until it ran."""
 
     lease_id: str
     market: str

@@ -1,4 +1,4 @@
-"""A decision: one step of a plan with its grounds; doing nothing is a decision too."""
+"""A decision: one step of a plan with its grounds. A hold is a decision too."""
 
 from dataclasses import dataclass
 
@@ -47,7 +47,7 @@ class Reason:
 class Advice:
     """The interval of checkpoints in seconds: for the whole lease, and from each age on, as (age, interval).
 
-    `hazard` is the losses an hour that it rests on.
+    `hazard` is the rate of losses per hour behind it.
     """
 
     interval: int
@@ -59,7 +59,7 @@ class Advice:
 class Rent:
     """Rent `offer` for `slot`; `bid` is None for on-demand. `rate` is the most that it will cost per hour, with disk.
 
-    `advice` goes along into the container, where any can be given.
+    `advice` is passed to the container, if there is any.
     """
 
     slot: Slot
@@ -129,7 +129,7 @@ def slot_of(decision: Decision) -> Slot:
 
 
 def raises_spend(decision: Decision) -> bool:
-    """Return whether carrying it out may raise our hourly spend."""
+    """Return whether a decision may raise our hourly spend."""
     if isinstance(decision, Rebid):
         return decision.bid > decision.lease.gpu_rate
     return isinstance(decision, Rent | Resume)

@@ -12,7 +12,7 @@ Text = Annotated[str, msgspec.Meta(max_length=256)]
 
 
 class FolderClaim(msgspec.Struct, frozen=True):
-    """One folder belongs to one workload of one fleet: whoever has its key may overwrite everything in it."""
+    """One folder belongs to one workload of one fleet, because its key allows to overwrite everything in it."""
 
     version: Literal[1]
     fleet: Text
@@ -29,12 +29,12 @@ def of(fleet_id: str, work: Workload) -> FolderClaim:
 
 
 def written(claim: FolderClaim) -> bytes:
-    """Return a claim as the bucket has it."""
+    """Return a claim as the bytes of its object."""
     return msgspec.json.encode(claim)
 
 
 def read(content: bytes | None) -> FolderClaim | None:
-    """Return the claim of an object; None where there is none, or nobody can read it."""
+    """Return the claim in an object, or None if it has none that can be read."""
     try:
         return None if content is None else msgspec.json.decode(content, type=FolderClaim)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

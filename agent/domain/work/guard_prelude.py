@@ -1,26 +1,27 @@
-"""The start of a guarded container: a short `sh` text that fetches the guard, checks it and becomes it.
+"""The start of a guarded container: a short `sh` text that downloads the guard, checks it and replaces itself by it.
 
 Invariants:
-1. Work without a checkpoint in the bucket always starts: where no guard can be had it runs bare, and a line says so.
-2. Work with a checkpoint never starts bare, since it would begin again from nothing: its start fails with `EXIT_CODE`.
-3. Nothing runs that has not the digest in GPUBID_GUARD_SHA256, and no key and no address stands among the arguments.
+1. Work without a checkpoint in the bucket always starts. If no guard can be downloaded, it runs bare, and a line says
+   so.
+2. Work with a checkpoint never starts bare, since it would begin again from nothing. Its start fails with `EXIT_CODE`.
+3. Only a file with the digest in GPUBID_GUARD_SHA256 runs. No key and no address is among the arguments.
 """
 
 import shlex
 
 CANNOT_START = "gpubid-guard: cannot start: "
-"""Begins the last line of a start that failed for want of the guard."""
+"""The first words of the last line of a start that failed because it had no guard."""
 BARE = "gpubid-guard: bare: "
-"""Begins the line that says that the work runs without the guard."""
+"""The first words of the line that says that the work runs without the guard."""
 EXIT_CODE = 78
-"""EX_CONFIG of sysexits.h: neither the host nor the work is to blame."""
+"""EX_CONFIG of sysexits.h: the fault is neither the host's nor the work's."""
 PATIENCE_SECONDS = 600
-"""How long a start waits for the guard where a checkpoint exists."""
+"""How long a start waits for the guard if a checkpoint exists."""
 SHORT_PATIENCE_SECONDS = 30
-"""How long it waits where none exists."""
+"""How long it waits if none exists."""
 PAUSE_SECONDS = 10
 MOST_VAST_SCRIPT = 4048
-"""Characters that Vast.ai takes as `onstart` (its OpenAPI file says so)."""
+"""The most characters that Vast.ai accepts as `onstart`, by its OpenAPI file."""
 
 _TEXT = r"""
 bare() {

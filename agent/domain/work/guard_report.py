@@ -1,4 +1,4 @@
-"""What the guard of a lease says of itself, as the daemon last read it; a host may lie in every word of it."""
+"""The reports of a lease's guard, as the daemon last read them. A host may lie in every part of them."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,14 +14,14 @@ Name = Annotated[str, msgspec.Meta(max_length=256)]
 
 
 class GuardNotice(msgspec.Struct, frozen=True):
-    """What the guard before got of the end of its stretch: whether a signal came, and the seconds until silence."""
+    """The notice before the end of the previous stretch: whether a signal came, and the seconds until silence."""
 
     sigterm_seen: bool
     seconds: Seconds
 
 
 class GuardBeat(msgspec.Struct, frozen=True):
-    """The guard's sign of life: what it does now, and what it measured. Times are durations on the host."""
+    """The guard's sign of life: its present phase and its measurements. Times are durations on the host."""
 
     version: Literal[1]
     sequence: Annotated[int, msgspec.Meta(ge=0, le=2**53)]
@@ -35,10 +35,10 @@ class GuardBeat(msgspec.Struct, frozen=True):
     checkpoint_took_seconds: Seconds | None = None
     upload_seconds: Seconds | None = None
     upload_lag_seconds: Seconds | None = None
-    """From the making of that checkpoint until the bucket had it."""
+    """The time from the making of that checkpoint until the bucket had it."""
     restore_seconds: Seconds | None = None
     notice: GuardNotice | None = None
-    """While the work runs: of the last stop of its instance; None where no guard ran before on its disk."""
+    """While the work runs: the notice of the last stop of its instance; None if no guard ran on its disk before."""
     answered: Name | None = None
     """The last order of the daemon that it has carried out."""
 
@@ -55,38 +55,38 @@ class GuardEnd(msgspec.Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """How it ended, in words."""
+        """The end in words."""
         return f"killed by signal {self.signal}" if self.signal is not None else f"exit code {self.code}"
 
 
 class GuardSwitch(msgspec.Struct, frozen=True):
-    """The note of a dead man's switch that fires: what it counted, before it asks the market to end the instance."""
+    """The note that a dead man's switch writes when it fires, before it orders the market to end the instance."""
 
     version: Literal[1]
     lease: Name
     silent_seconds: Seconds
     written: Annotated[int, msgspec.Meta(ge=0, le=2**33)] | None = None
-    """The last number that it read in a sign of life: seconds since 1970 by the daemon's clock; None: it read none."""
+    """The last number that it read in a sign of life: seconds since 1970 by the daemon's clock; None: none was read."""
     manifest: Name | None = None
     destroys: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class GuardReport:
-    """Everything that was read of one lease's guard; `read_at` is when the bucket last told all of it."""
+    """Everything that was read of one lease's guard; `read_at` is when all of it was last read from the bucket."""
 
     read_at: datetime
     beat: GuardBeat | None = None
-    """Its own; that of another lease of the slot is none."""
+    """Its own beat; a beat of another lease of the slot does not count."""
     beat_changed_at: datetime | None = None
-    """When a beat was first seen after another or none, by the daemon's clock; None while nobody has seen a change."""
+    """When the daemon last saw the beat change, by the daemon's clock; None while it has seen no change."""
     end: GuardEnd | None = None
-    """The final end of the run's work, or that of this lease where there is no final one."""
+    """The final end of the run's work; if there is none, the end on this lease."""
     unread_end: str = ""
-    """The name of an end that is there and cannot be read; it is not known what it says."""
+    """The name of an end that exists and cannot be read, so that its content is unknown."""
     beat_seen_at: datetime | None = None
-    """Since when each reading found this beat, or none, by the daemon's clock; a restart begins anew."""
+    """Since when each reading found this same beat, or none, by the daemon's clock; a restart begins again."""
     switch: GuardSwitch | None = None
-    """The note of this lease's dead man's switch, where it ever fired."""
+    """The note of this lease's dead man's switch, if it ever fired."""
     acceptance: AcceptanceReport | None = None
-    """What its check of the host found at the last start, where it was told to check."""
+    """The result of its check of the host at the last start, if it was ordered to check."""

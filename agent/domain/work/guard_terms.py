@@ -12,18 +12,18 @@ class Ask(Enum):
 
     SIGUSR1 = "SIGUSR1"
     NONE = "none"
-    """Not at all: the work writes checkpoints by itself."""
+    """Not at all, because the work writes checkpoints by itself."""
 
 
 class Accept(Enum):
-    """What follows from the check of a host at each start."""
+    """The consequences of the check of a host at each start."""
 
     OFF = "off"
     """Nothing is checked."""
     TELL = "tell"
-    """It is reported, and the lease goes on."""
+    """A difference is reported, and the lease goes on."""
     REJECT = "reject"
-    """A host that is not what was rented counts as a failed start."""
+    """A host that differs from the rented terms counts as a failed start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +39,13 @@ class Bucket:
     """The name of the credential with KEY_ID:SECRET, stored nowhere."""
 
     def holds(self, other: "Bucket") -> bool:
-        """Return whether another folder is this one or lies in it."""
+        """Return whether another folder is this one or is inside it."""
         is_same = (self.endpoint, self.name) == (other.endpoint, other.name)
         return is_same and f"{other.prefix}/".startswith(f"{self.prefix}/" if self.prefix else "")
 
     @property
     def is_on_this_machine(self) -> bool:
-        """Whether only programs of this machine reach it."""
+        """Whether only programs on this machine can reach it."""
         host = urlsplit(self.endpoint).hostname or ""
         try:
             return host == "localhost" or ip_address(host).is_loopback
@@ -58,29 +58,29 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class GuardTerms:
-    """What the guard of a workload does."""
+    """The settings of a workload's guard."""
 
     paths: tuple[str, ...]
     """Files and folders of the container that are a checkpoint."""
     complete: str = ""
-    """A folder counts as whole once a file of this pattern is in it; empty: once nothing in it changes."""
+    """A folder counts as whole when it has a file of this pattern; empty: when nothing in it changes any more."""
     ask: Ask = Ask.SIGUSR1
     bucket: Bucket | None = None
-    """Where checkpoints are kept; None: the guard only prints its status in the log."""
+    """The bucket for checkpoints; None: the guard only prints its status in the log."""
     keep: int = 2
-    """How many checkpoints stay in the bucket."""
+    """The number of checkpoints that stay in the bucket."""
     final_within: timedelta = timedelta(seconds=8)
-    """The most that a last checkpoint may take once the work is told to stop."""
+    """The most time for a last checkpoint after the work was ordered to stop."""
     done_codes: tuple[int, ...] = (0,)
-    """Exit codes that say that the work is done; none for a service."""
+    """Exit codes that mean that the work is done; none for a service."""
     deadman: timedelta | None = None
-    """After how long a silence of the daemon the guard stops its instance; None: never."""
+    """The silence of the daemon after which the guard stops its instance; None: never."""
     release_disk: bool = True
-    """Whether a paused disk may be released once the bucket is found to have its last checkpoint."""
+    """Whether a paused disk may be released after the bucket was found to have its last checkpoint."""
     destroy: bool = False
-    """Whether such a stop destroys the instance, where its last checkpoint was verified."""
+    """Whether such a stop destroys the instance, if its last checkpoint was verified."""
     accept: Accept = Accept.OFF
     accept_floor: float | None = None
-    """The least share of the median speed of its model that a host must reach; None: any speed will do."""
+    """The least share of the median speed of its model that a host must reach; None: any speed is accepted."""
     accept_script: str = ""
-    """The operator's own check of a host, a shell command; empty: none."""
+    """The operator's own check of a host, as a shell command; empty: none."""

@@ -1,4 +1,4 @@
-"""The terms of a guard that its container keeps from its rent: the ledger has them as text beside the lease."""
+"""The terms of a guard that its container keeps from its rent. The ledger has them as text with the lease."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -11,7 +11,7 @@ from agent.domain.work.workload import Workload, WorkloadKind
 
 
 class KeptTerms(msgspec.Struct, frozen=True):
-    """What the daemon must judge a guard's words by, as the guard itself was told."""
+    """The terms that were given to a guard, by which the daemon must judge its reports."""
 
     is_batch: bool
     endpoint: str
@@ -19,15 +19,15 @@ class KeptTerms(msgspec.Struct, frozen=True):
     prefix: str
     done_codes: tuple[int, ...]
     deadman_seconds: int | msgspec.UnsetType | None = msgspec.UNSET
-    """After how long a silence of the daemon its dead man's switch fires; None: never; unset: nobody recorded it."""
+    """The silence of the daemon after which its dead man's switch fires; None: never; unset: not recorded."""
     destroys: bool = False
-    """Whether that switch releases the instance, where its last checkpoint was verified."""
+    """Whether that switch releases the instance, if its last checkpoint was verified."""
     paths: tuple[str, ...] | None = None
-    """The paths that it carries, in the order in which its manifests number them; None: nobody recorded them."""
+    """The paths that it carries, in the order in which its manifests number them; None: not recorded."""
 
     @property
     def deadman(self) -> timedelta | None:
-        """After how long a silence of the daemon its dead man's switch fires; None: never, or nobody recorded it."""
+        """The silence of the daemon after which its dead man's switch fires; None: never, or not recorded."""
         seconds = self.deadman_seconds
         return None if seconds is None or isinstance(seconds, msgspec.UnsetType) else timedelta(seconds=seconds)
 
@@ -43,12 +43,12 @@ class KeptTerms(msgspec.Struct, frozen=True):
 
     @property
     def spoken(self) -> str:
-        """That folder, in words."""
+        """The folder in words."""
         return str(Bucket(self.endpoint, "", self.bucket, self.prefix, ""))
 
 
 def of(work: Workload) -> KeptTerms | None:
-    """Return the terms that a container of a workload is rented with; None for one without a guard that reports."""
+    """Return the guard's terms for a rent of a workload; None if it has no guard that reports."""
     place = work.guard.bucket if work.guard is not None else None
     if work.guard is None or place is None:
         return None
@@ -59,7 +59,7 @@ def of(work: Workload) -> KeptTerms | None:
 
 
 def recorded(held: Lease, work: Workload | None) -> Lease:
-    """Return the lease of a rent with the terms that its guard was told: those of the workload as it was rented for."""
+    """Return the lease of a rent with the terms that its guard was given: those of the workload at the rent."""
     terms = of(work) if work is not None and held.guard_run is not None else None
     if terms is None or held.guard_terms is not None:
         return held
@@ -67,7 +67,7 @@ def recorded(held: Lease, work: Workload | None) -> Lease:
 
 
 def read(held: Lease) -> KeptTerms | None:
-    """Return the terms that a lease's guard was told; None where nobody recorded them, or a later release did."""
+    """Return the terms that a lease's guard was given; None if they were not recorded, or by a later release."""
     try:
         return None if held.guard_terms is None else msgspec.json.decode(held.guard_terms, type=KeptTerms)
     except msgspec.MsgspecError:

@@ -7,30 +7,30 @@ from agent.domain.work.workload import CheckpointPlace, Workload
 
 
 def may_leave(held: Lease, work: Workload) -> bool:
-    """Return whether the lease's disk may be lost: it never ran, keeps no checkpoints, or the workload allows it."""
+    """Return whether a lease's disk may be lost: it never ran, has no checkpoints, or the workload allows it."""
     return not held.has_run or work.checkpoint.place is not CheckpointPlace.DISK or work.may_lose_disk
 
 
 def may_leave_at_a_price(held: Lease, work: Workload) -> bool:
-    """Return whether a strategy that prices the work since its last checkpoint may give a lease's disk up."""
+    """Return whether a strategy that prices the work since the last checkpoint may give up a lease's disk."""
     return may_leave(held, work) or is_carried(held, work)
 
 
 def is_carried(held: Lease, work: Workload) -> bool:
-    """Return whether the last checkpoint on a paused disk was found whole in the bucket since it was paused."""
+    """Return whether the last checkpoint on a paused disk was found whole in the bucket since the pause."""
     verified = held.checkpoint_verified_at
     return bucket_of(held, work) is not None and verified is not None and verified >= held.state_since
 
 
 def bucket_of(held: Lease, work: Workload) -> Bucket | None:
-    """Return the bucket that may have the checkpoint of a paused disk; None where its word could not free the disk."""
+    """Return the bucket that may have the checkpoint of a paused disk; None if it could not free the disk."""
     if work.guard is None or not _may_be_freed(held, work) or other_paths(held, work):
         return None
     return work.guard.bucket
 
 
 def other_paths(held: Lease, work: Workload) -> str:
-    """Return why a bucket may lack a path that the workload keeps on a paused disk, or nothing."""
+    """Return why a bucket may lack a path that the workload keeps on a paused disk; empty if it has all."""
     if work.guard is None or not _may_be_freed(held, work):
         return ""
     terms = kept_terms.read(held)

@@ -1,4 +1,4 @@
-"""An order: what a person asks for, by a verb of the command line or the page."""
+"""An order of a person, by a verb of the command line or the page."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -24,22 +24,23 @@ VERBS = (
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a person asked for."""
+    """An order of a person."""
 
     verb: str
     """One of `VERBS`."""
     target: str
-    """What it is about; `fleet:all` is everything: a kill of it stops all spending, and a resume ends that."""
+    """Its target. `fleet:all` is everything: a kill of it stops all spending, and a resume ends that."""
     span: timedelta | None = None
-    """How long it holds; None: until it is lifted."""
+    """How long it is in force; None: until it is lifted."""
     into: str = ""
-    """The slot to adopt into; empty: that of the label."""
+    """The slot to adopt into; empty: the slot of the label."""
     hours: float | None = None
     """The hours of work that are done, for `progress`."""
     keep_disks: bool = False
     """Whether a kill of everything pauses instead of releasing."""
     leases: tuple[str, ...] | None = None
-    """The leases that were shown to the person who agreed; with others nothing is done. None: nobody was asked."""
+    """The leases that were shown to the person who agreed. If others are open, nothing is done. None: nobody was
+    asked."""
 
     @property
     def is_of_everything(self) -> bool:

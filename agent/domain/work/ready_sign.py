@@ -19,7 +19,7 @@ class ReadySign(Enum):
 class Readiness:
     """The sign of readiness: `line` is in the log, `port` answers, or `path` on it answers with a 2xx.
 
-    A lease that runs and is not ready `within` is a bad one.
+    A lease that runs and is not ready after `within` is bad.
     """
 
     sign: ReadySign = ReadySign.NONE
@@ -38,8 +38,8 @@ class Readiness:
 class Sighting:
     """The result of a probe of one instance at `at`; `hours` is the reported progress.
 
-    `failure` is the line of its log by which it ended in a failure, `refusal` why its guard could not be had.
-    `is_bare` tells that the log, read at `at`, says that the work runs without the guard, or said so before.
+    `failure` is the line of its log that reports a failure. `refusal` is why its guard could not start. `is_bare`: its
+    log, read at `at`, says that the work runs without the guard, or said so before.
     """
 
     instance_id: str

@@ -6,7 +6,7 @@ from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.workload import Workload
 
 IDLE_AFTER = timedelta(minutes=15)
-"""Loading data between two epochs takes minutes; a quarter of an hour counts as idle. Assumed."""
+"""After this long GPUs count as idle; loading data between two epochs takes only minutes. Assumed."""
 
 
 def is_useful(held: Lease, work: Workload | None) -> bool:

@@ -1,4 +1,4 @@
-"""A workload: what must run, on which GPUs, and what an interruption costs it."""
+"""A workload: the work that must run, its GPUs, and its cost of an interruption."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -18,13 +18,13 @@ class WorkloadKind(Enum):
     """Whether a workload ends by itself."""
 
     BATCH = "batch"
-    """It ends some day; a stop without a known cause may be that end."""
+    """It ends by itself; a stop without a known cause may be that end."""
     SERVICE = "service"
     """It runs until a person stops it."""
 
 
 class OnChange(Enum):
-    """What happens to a running lease whose workload now asks for another image, GPU or disk."""
+    """The treatment of a running lease whose workload now requires another image, GPU or disk."""
 
     KEEP = "keep"
     MOVE = "move"
@@ -63,15 +63,15 @@ class Checkpoint:
     """The workload's checkpoints."""
 
     interval: timedelta = timedelta(minutes=15)
-    """The time between two of them."""
+    """The time between two checkpoints."""
     restore: timedelta = timedelta(seconds=60)
-    """From the start of the container to useful work."""
+    """The time from the start of the container to useful work."""
     size_gb: float = 0.0
-    """What is fetched on a new host."""
+    """Gigabytes of a checkpoint to download on a new host."""
     place: CheckpointPlace = CheckpointPlace.DISK
     """Where they are kept."""
     takes: timedelta | None = None
-    """How long the workload stands still to make one, where that is known."""
+    """How long the workload stops to make a checkpoint, if known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,34 +79,34 @@ class Requirements:
     """Requirements of an offer; an empty tuple or None requires nothing."""
 
     gpus: int = 1
-    """How many GPUs, exactly."""
+    """The exact number of GPUs."""
     gpu_models: tuple[GpuModel, ...] = ()
-    """The models, one of which it must be."""
+    """The accepted models; empty accepts any."""
     min_vram_mb: int | None = None
-    """Per GPU."""
+    """Memory per GPU."""
     min_reliability: float | None = None
-    """From 0 to 1, as advertised."""
+    """Advertised reliability from 0 to 1."""
     verified_only: bool = True
     """Whether the market must have verified the host."""
     regions: tuple[str, ...] = ()
-    """Countries or regions, one of which it must be in."""
+    """The accepted countries or regions; empty accepts any."""
     min_inet_down_mbps: float | None = None
     min_end_ahead: timedelta = timedelta(hours=2)
-    """A host that leaves the market sooner is not worth the loading."""
+    """The least time before a host leaves the market; a shorter stay is not worth the loading."""
     query: str = ""
     """Extra filters in the market's own search grammar, checked by the adapter that will send them."""
 
 
 class MaxPrice(msgspec.Struct, frozen=True):
-    """The most that one slot may cost per hour, with its disk, on any GPU model; some models have their own."""
+    """The highest hourly cost of one slot with its disk, for any GPU model; some models have their own."""
 
     others: UsdPerHour
-    """For a model without its own price."""
+    """The price of models without their own."""
     by_gpu: tuple[tuple[GpuModel, UsdPerHour], ...] = ()
 
     @property
     def highest(self) -> UsdPerHour:
-        """The most that a slot may cost on whichever model."""
+        """The highest of all prices."""
         return max([self.others, *(price for _, price in self.by_gpu)])
 
     def of(self, model: GpuModel) -> UsdPerHour:
@@ -114,7 +114,7 @@ class MaxPrice(msgspec.Struct, frozen=True):
         return next((price for named, price in self.by_gpu if named == model), self.others)
 
     def at_speed(self, model: GpuModel, speed: float) -> UsdPerHour:
-        """Return what an hour on a model is worth; its own price holds as it is, the common one counts by speed."""
+        """Return the worth of an hour on a model: its own price unchanged, or the common price times `speed`."""
         return next((price for named, price in self.by_gpu if named == model), self.others.scaled(speed))
 
     def scaled(self, share: float) -> "MaxPrice":
@@ -128,10 +128,10 @@ class MaxPrice(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What must run.
+    """Work that must run.
 
-    A batch is done when its container exits, when `done_line` is in its log where that is given, or when a person says
-    so. What fails everywhere is not the hosts' fault: after too many failures the workload is held.
+    A batch is done when its container exits, when its log has `done_line` if that is given, or when a person says so.
+    Failures on many hosts are not the hosts' fault: after too many of them the workload is held.
     """
 
     name: str
@@ -143,65 +143,65 @@ class Workload:
     strategy: str
     """The strategy that decides for it."""
     requirements: Requirements
-    """What an offer must have."""
+    """The requirements of an offer."""
     markets: tuple[str, ...] = ()
-    """The markets on which it may run; on any where empty."""
+    """The markets on which it may run; empty: any."""
     slots: int = 1
-    """How many places it has."""
+    """The number of its slots."""
     disk_gb: float = 20.0
     """The disk that each slot is rented with."""
     image_gb: float = 5.0
     """Gigabytes of the image as pulled."""
     command: str = ""
-    """What the container runs instead of its own entry point; empty: its own."""
+    """The command that the container runs instead of its own entry point; empty: its own."""
     onstart: str = ""
     """A shell script that runs when the instance starts."""
     environment: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """Variables and their values."""
     checkpoint: Checkpoint = Checkpoint()
-    """How its checkpoints are made and kept."""
+    """The making and keeping of its checkpoints."""
     may_lose_disk: bool = False
     """Whether a disk that may hold the only checkpoint may be given up."""
     kind: WorkloadKind = WorkloadKind.SERVICE
     """Whether it ends by itself."""
     done_line: str = ""
-    """The line of its log that says that a batch is done."""
+    """The line of its log that means that a batch is done."""
     max_fast_exits: int = 3
-    """After so many exits right after the start, on as many hosts, it is held."""
+    """After this many exits right after the start, on as many hosts, it is held."""
     max_failed_starts: int = 12
-    """After so many failed starts in a day it is held."""
+    """After this many failed starts in a day it is held."""
     ports: tuple[int, ...] = ()
     """Ports of the container to open to the outside."""
     runtype: Runtype = Runtype.AUTO
-    """How the container is started."""
+    """The way in which the container is started."""
     ssh_keys: tuple[str, ...] = ()
-    """Who may log in."""
+    """The public keys that may log in."""
     image_login: ImageLogin | None = None
-    """How a private image is fetched."""
+    """The login to pull a private image."""
     env_from: tuple[tuple[str, str], ...] = ()
     """Variables, each with the name of the credential that holds its value."""
     template: str = ""
     """The hash of a template of the market to start from."""
     max_per_owner: int | None = None
-    """At most so many of its slots are on hosts of one owner."""
+    """The most of its slots on hosts of one owner."""
     on_change: OnChange = OnChange.KEEP
-    """What becomes of a running lease whose image, GPU or disk the configuration changes."""
+    """The treatment of a running lease whose image, GPU or disk the configuration changes."""
     was: str = ""
     """Its old name."""
     priority: int = 0
-    """Of two workloads the one of higher priority is paused last."""
+    """Of two workloads, the one with the higher priority is paused last."""
     ready: Readiness = field(default_factory=Readiness)
-    """How it shows that it is ready."""
+    """The sign by which it shows that it is ready."""
     dataset_gb: float = 0.0
-    """Data that are fetched on every new host."""
+    """Gigabytes of data that every new host downloads."""
     deadline: Deadline | None = None
-    """The work that must be done by a time, where there is one."""
+    """The deadline of its work, if it has one."""
     shadow: tuple[str, ...] = ()
     """Strategies that decide beside the live one and spend nothing."""
     max_price_by_gpu: tuple[tuple[GpuModel, UsdPerHour], ...] = ()
     """GPU models with a price of their own instead of `max_price`."""
     guard: GuardTerms | None = None
-    """The program that carries its checkpoints to a bucket, where there is one."""
+    """The settings of its guard, which carries checkpoints to a bucket; None without one."""
 
     @property
     def prices(self) -> MaxPrice:
@@ -224,7 +224,7 @@ class Workload:
 
     @property
     def moved_gb(self) -> float:
-        """Gigabytes that a new host fetches: image, dataset, and a checkpoint that is kept elsewhere."""
+        """Gigabytes that a new host downloads: image, dataset, and a checkpoint that is kept elsewhere."""
         kept = self.checkpoint.size_gb if self.checkpoint.place is CheckpointPlace.REMOTE else 0.0
         return self.image_gb + self.dataset_gb + kept
 
