@@ -15,7 +15,7 @@ import structlog
 
 from agent.decide.deadline import single_pool_policy
 from tests.disasters import draw, play, shrink, tell
-from tests.disasters.play import Verdict
+from tests.disasters.life import Verdict
 from tests.disasters.sight import Broken
 from tests.disasters.story import Story
 

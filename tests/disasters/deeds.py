@@ -10,12 +10,14 @@ from agent.config.settings import Config
 from agent.decide.operators import operator_holds
 from agent.domain import money
 from agent.domain.work.order import Order
-from agent.domain.work.workload import Workload
 from agent.ledger.ledger_errors import LedgerError
 from agent.simulator.market_model import Refusal
 from agent.simulator.runpod.model import Refused
+from tests.disasters import edits
+from tests.disasters.edits import pick
 from tests.disasters.exchange import Death
-from tests.disasters.stage import CREDIT, strategies
+from tests.disasters.guards import guard_deeds
+from tests.disasters.stage import CREDIT
 from tests.disasters.story import Deed
 from tests.disasters.truth import Box
 from tests.support import spending
@@ -37,7 +39,7 @@ async def do(deed: Deed, player: "Player") -> None:
 # --- verbs ----------------------------------------------------------------------------------------------------------
 def _say(verb: str, *, ends: bool = False) -> Callable[[Deed, "Player"], Awaitable[None]]:
     async def said(deed: Deed, player: "Player") -> None:
-        work = _pick(player.config.workloads, deed.pick)
+        work = pick(player.config.workloads, deed.pick)
         if player.app is None or work is None:
             return
         if ends:
@@ -50,14 +52,14 @@ def _say(verb: str, *, ends: bool = False) -> Callable[[Deed, "Player"], Awaitab
 async def _release(deed: Deed, player: "Player") -> None:
     if player.app is None:
         return
-    lease = _pick([lease for lease in player.app.billing()[0] if lease.is_open], deed.pick)
+    lease = pick([lease for lease in player.app.billing()[0] if lease.is_open], deed.pick)
     if lease is not None:
         player.ordered.add(lease.slot.workload)
         await player.app.say(Order("release", lease.lease_id), WHO)
 
 
 async def _lock(deed: Deed, player: "Player") -> None:
-    lease = _pick(list(player.app.billing()[0]), deed.pick) if player.app is not None else None
+    lease = pick(list(player.app.billing()[0]), deed.pick) if player.app is not None else None
     if player.app is not None and lease is not None:
         await player.app.say(Order("lock", f"host:{lease.host_id}", dt.timedelta(minutes=20)), WHO)
 
@@ -106,30 +108,13 @@ async def _resume_all(_: Deed, player: "Player") -> None:
 
 
 # --- files ----------------------------------------------------------------------------------------------------------
-def _edit(change: Callable[[Deed, Config], Config]) -> Callable[[Deed, "Player"], Awaitable[None]]:
-    async def edited(deed: Deed, player: "Player") -> None:
-        after = change(deed, player.config)
-        if player.app is None or any(each.is_refusal for each in player.app.findings(after)):
-            return
-        player.config = after
-        player.app.reload(after, strategies())
-
-    return edited
-
-
-def _changed(deed: Deed, config: Config, change: Callable[[Workload], Workload]) -> Config:
-    work = _pick(config.workloads, deed.pick)
-    works = tuple(change(each) if each is work else each for each in config.workloads)
-    return dataclasses.replace(config, workloads=works)
-
-
 def _price(deed: Deed, config: Config) -> Config:
     dollars = f"{0.2 + deed.amount:.2f}"
-    return _changed(deed, config, lambda work: dataclasses.replace(work, max_price=money.per_hour(dollars)))
+    return edits.changed(deed, config, lambda work: dataclasses.replace(work, max_price=money.per_hour(dollars)))
 
 
 def _slots(deed: Deed, config: Config) -> Config:
-    return _changed(
+    return edits.changed(
         deed,
         config,
         lambda work: dataclasses.replace(work, slots=1 + deed.pick % 3) if work.deadline is None else work,
@@ -137,7 +122,7 @@ def _slots(deed: Deed, config: Config) -> Config:
 
 
 def _remove(deed: Deed, config: Config) -> Config:
-    work = _pick(config.workloads, deed.pick)
+    work = pick(config.workloads, deed.pick)
     kept = tuple(each for each in config.workloads if each is not work)
     return dataclasses.replace(config, workloads=kept) if kept else config
 
@@ -149,7 +134,7 @@ def _cap(deed: Deed, config: Config) -> Config:
 
 def _strategy(deed: Deed, config: Config) -> Config:
     other = ("patient", "ondemand", "hedged")[deed.pick % 3]
-    return _changed(deed, config, lambda work: dataclasses.replace(work, strategy=other, deadline=None))
+    return edits.changed(deed, config, lambda work: dataclasses.replace(work, strategy=other, deadline=None))
 
 
 # --- fate -----------------------------------------------------------------------------------------------------------
@@ -162,7 +147,7 @@ def _mine(player: "Player") -> list[Box]:
 
 
 async def _host_gone(deed: Deed, player: "Player") -> None:
-    box = _pick(_mine(player), deed.pick)
+    box = pick(_mine(player), deed.pick)
     if box is not None:
         _world(player, box).set_host_gone(box.thing.host.machine_id)
 
@@ -174,14 +159,14 @@ async def _storm(_: Deed, player: "Player") -> None:
 
 
 async def _host_offline(deed: Deed, player: "Player") -> None:
-    box = _pick(_mine(player), deed.pick)
+    box = pick(_mine(player), deed.pick)
     if box is not None:
         until = player.stage.clock.time() + 60.0 + 1800.0 * deed.amount
         _world(player, box).set_host_offline(box.thing.host.machine_id, until)
 
 
 async def _rival(deed: Deed, player: "Player") -> None:
-    box = _pick([box for box in _mine(player) if box.thing.holds_gpu], deed.pick)
+    box = pick([box for box in _mine(player) if box.thing.holds_gpu], deed.pick)
     if box is None:
         return
     world, bid = _world(player, box), None if deed.amount < 0.5 else 5.0
@@ -190,13 +175,13 @@ async def _rival(deed: Deed, player: "Player") -> None:
 
 
 async def _exit(deed: Deed, player: "Player") -> None:
-    box = _pick([box for box in _mine(player) if box.is_running and box.market == "vast"], deed.pick)
+    box = pick([box for box in _mine(player) if box.is_running and box.market == "vast"], deed.pick)
     if box is not None:
         player.stage.simulator.world.exit_container(int(box.instance_id), restarts_after=120.0)
 
 
 async def _stuck(deed: Deed, player: "Player") -> None:
-    box = _pick([box for box in _mine(player) if not box.is_running and box.market == "vast"], deed.pick)
+    box = pick([box for box in _mine(player) if not box.is_running and box.market == "vast"], deed.pick)
     if box is not None:
         player.stage.simulator.world.stick_loading(int(box.instance_id))
 
@@ -206,7 +191,7 @@ async def _foreign(deed: Deed, player: "Player") -> None:
 
 
 async def _relabel(deed: Deed, player: "Player") -> None:
-    box = _pick(_mine(player), deed.pick)
+    box = pick(_mine(player), deed.pick)
     if box is not None:
         box.thing.label = "mine now"
 
@@ -225,7 +210,7 @@ def _of_vast(player: "Player", *, on_demand: bool = False) -> list[Box]:
 
 async def _rise(deed: Deed, player: "Player") -> None:
     """A host asks more of its renters on demand; a person accepts it at the market, or nobody does."""
-    box = _pick(_of_vast(player, on_demand=True), deed.pick)
+    box = pick(_of_vast(player, on_demand=True), deed.pick)
     if box is None:
         return
     landlord = player.stage.simulator.world.landlord
@@ -241,7 +226,7 @@ async def _rise(deed: Deed, player: "Player") -> None:
 
 
 async def _maintenance(deed: Deed, player: "Player") -> None:
-    box = _pick(_of_vast(player), deed.pick)
+    box = pick(_of_vast(player), deed.pick)
     if box is not None:
         landlord = player.stage.simulator.world.landlord
         landlord.plan_maintenance(box.thing.host.machine_id, 600.0 * (deed.pick % 8), 60.0 + 1800.0 * deed.amount)
@@ -249,7 +234,7 @@ async def _maintenance(deed: Deed, player: "Player") -> None:
 
 async def _near_end(deed: Deed, player: "Player") -> None:
     """A host leaves the market soon, and its contracts end with it."""
-    box, world = _pick(_of_vast(player), deed.pick), player.stage.simulator.world
+    box, world = pick(_of_vast(player), deed.pick), player.stage.simulator.world
     if box is None:
         return
     host = box.thing.host
@@ -261,7 +246,7 @@ async def _near_end(deed: Deed, player: "Player") -> None:
 
 async def _prepay(deed: Deed, player: "Player") -> None:
     """A person makes a deposit for an instance on demand at the market: it costs less from then on."""
-    box = _pick(_of_vast(player, on_demand=True), deed.pick)
+    box = pick(_of_vast(player, on_demand=True), deed.pick)
     if box is not None:
         box.thing.host.credit_discount = 0.4
         months = 6.0 * deed.amount
@@ -303,11 +288,11 @@ _DEEDS: Mapping[str, Callable[[Deed, "Player"], Awaitable[None]]] = {
     "kill_keep": _kill(keep=True),
     "lift": _lift,
     "resume_all": _resume_all,
-    "edit_price": _edit(_price),
-    "edit_slots": _edit(_slots),
-    "edit_remove": _edit(_remove),
-    "edit_cap": _edit(_cap),
-    "edit_strategy": _edit(_strategy),
+    "edit_price": edits.edit(_price),
+    "edit_slots": edits.edit(_slots),
+    "edit_remove": edits.edit(_remove),
+    "edit_cap": edits.edit(_cap),
+    "edit_strategy": edits.edit(_strategy),
     "host_gone": _host_gone,
     "storm": _storm,
     "host_offline": _host_offline,
@@ -326,8 +311,5 @@ _DEEDS: Mapping[str, Callable[[Deed, "Player"], Awaitable[None]]] = {
     "clock": _clock,
     "sleep": _sleep,
     "second": _second,
+    **guard_deeds.DEEDS,
 }
-
-
-def _pick(among, pick: int):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202 - anything
-    return among[pick % len(among)] if among else None

@@ -4,6 +4,7 @@ import itertools
 import random
 from collections.abc import Iterator
 
+from tests.disasters.guards import guard_draw
 from tests.disasters.story import CALM_FROM, Deed, Story, Strike, Work
 
 # How many exchanges of a place are worth naming in one seed, and the share of them that is struck at full intensity.
@@ -50,7 +51,7 @@ def story(seed: int) -> Story:
     dice = random.Random(f"disaster/{seed}")
     markets = dice.choices([("vast",), ("runpod",), ("vast", "runpod")], (6, 2, 4))[0]
     strikes = (*_strikes(dice, markets), *_commits(dice), *_invalid(seed, markets))
-    return Story(
+    drawn = Story(
         seed,
         markets,
         tuple(_works(dice, markets)),
@@ -60,6 +61,7 @@ def story(seed: int) -> Story:
         strikes=tuple(sorted(strikes, key=lambda each: (each.market, each.place, each.number))),
         deeds=tuple(sorted((*_deeds(dice), *_purposes(seed)), key=lambda each: each.cycle)),
     )
+    return guard_draw.guarded(drawn)
 
 
 def _works(dice: random.Random, markets: tuple[str, ...]) -> Iterator[Work]:

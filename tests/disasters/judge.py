@@ -9,10 +9,12 @@ from agent.config.settings import Config
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.workload import Workload
 from tests.disasters.draw import ENDLESS, NO_NUMBER
+from tests.disasters.guards.guard_world import GuardWorld
 from tests.disasters.orders import Order
 from tests.disasters.points.faults import Faults
 from tests.disasters.points.known import Known
 from tests.disasters.points.money import Money
+from tests.disasters.points.only_copies import OnlyCopies
 from tests.disasters.points.releases import Releases
 from tests.disasters.points.slots import Slots
 from tests.disasters.points.stopping import Stopping
@@ -31,7 +33,7 @@ MOST_CLOSED_SECONDS = 25 * 3600.0
 class Judge:
     """Asks the six points after every cycle."""
 
-    def __init__(self, story: Story, truth: Truth) -> None:
+    def __init__(self, story: Story, truth: Truth, guards: GuardWorld | None = None) -> None:
         self._truth = truth
         self._ordered: set[str] = set()
         self._capped_at: float | None = None
@@ -41,8 +43,9 @@ class Judge:
         self._readings = Readings()
         self.writes = Writes(truth, self._readings)
         self.releases = Releases(
-            truth, story.works, lambda work: work in self._ordered, lambda: self._is_counted_capped
+            truth, story.works, lambda work: work in self._ordered, lambda: self._is_counted_capped, guards
         )
+        self.only_copies = OnlyCopies(truth, story.works, guards)
         self.money = Money(truth, story.poll, self._readings)
         self.stopping = Stopping()
         self.slots = Slots()
@@ -76,6 +79,7 @@ class Judge:
             self.money.hear_other(order)
         else:
             self.releases.leaves(order)
+            self.only_copies.leaves(order)
             self.money.hear_own(order)
         if is_second and order.kind == "release":
             # What another daemon ends has vanished from the listings of ours.
@@ -127,12 +131,25 @@ class Judge:
         return itertools.chain(
             self.writes.judge(sight.cycle),
             self.known.judge(sight),
-            () if sight.is_shared else self.releases.judge(sight.cycle, lambda box: self._reason(config.ledger, box)),
+            () if sight.is_shared else self._released(sight, config.ledger),
             self.money.judge(sight, config.ledger),
             self.stopping.judge(sight, must_stop=self._must_stop()),
             self.faults.judge(sight),
-            self.slots.judge(sight, excuse=self._excuse(sight), closed=self._closed(sight), can_run=can_run),
+            self.slots.judge(
+                sight,
+                excuse=self._excuse(sight),
+                closed=self._closed(sight),
+                tied=self.only_copies.tied(),
+                can_run=can_run,
+            ),
         )
+
+    def _released(self, sight: Sight, ledger: Path) -> Iterator[Broken]:
+        def reason_of(box: Box) -> str | None:
+            return self._reason(ledger, box)
+
+        yield from self.releases.judge(sight.cycle, reason_of)
+        yield from self.only_copies.judge(sight.cycle, reason_of, lambda work: work in self._ordered)
 
     def _closed(self, sight: Sight) -> frozenset[str]:
         """Return the markets whose searches are closed by what one of their answers said."""

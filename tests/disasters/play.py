@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,9 @@ from agent.ledger.ledger_errors import LedgerError
 from agent.simulator.market_model import RentTerms
 from tests.disasters import deeds, exchange, stage
 from tests.disasters.exchange import Death, Process
+from tests.disasters.guards.bucket import Gate
 from tests.disasters.judge import Judge
+from tests.disasters.life import Life, Verdict, cancel_all
 from tests.disasters.orders import Order
 from tests.disasters.points.room import Room
 from tests.disasters.sight import Broken, Sight
@@ -34,27 +36,9 @@ CALM_POLL = 290.0
 """Between two polls of the good weather at the end; steps of at most five minutes."""
 CALM_SECONDS = 3.2 * 3600
 MOST_CALM_CYCLES = 150
+SETTLED_ROUNDS = 8
 MOST_HURRIED_CYCLES = 60
 """So many cycles of the good weather follow soon on a busy one; after that time goes on whoever writes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What came of a story: the first point that did not hold, how often each was judged, a digest of every call."""
-
-    broken: Broken | None
-    judged: tuple[int, ...]
-    cycles: int
-    digest: str
-
-
-@dataclass(slots=True)
-class Life:
-    """A daemon that runs, and the process it is."""
-
-    app: App
-    process: Process
-    config: Config
 
 
 class Player:
@@ -64,7 +48,7 @@ class Player:
         self.story = story
         self.stage = stage.Stage(story, folder)
         self.truth = Truth(self.stage.simulator, story.markets)
-        self.judge = Judge(story, self.truth)
+        self.judge = Judge(story, self.truth, self.stage.guards)
         self.config = self.stage.config
         self.ordered: set[str] = set()
         self.rivals: list[tuple[Any, int, float]] = []
@@ -87,6 +71,11 @@ class Player:
     def app(self) -> App | None:
         """Return the daemon, while one runs."""
         return self._life.app if self._life is not None else None
+
+    @property
+    def acting(self) -> Process | None:
+        """Return the process whose turn it is."""
+        return self._acting
 
     # --- told by the exchanges --------------------------------------------------------------------------------------
     def leaves(self, order: Order) -> None:
@@ -161,7 +150,7 @@ class Player:
         try:
             app = await self.stage.open(config, process, self)
         except (Death, LedgerError):
-            await self._cancel_all()
+            await cancel_all()
             return None
         finally:
             self._acting = before
@@ -182,7 +171,7 @@ class Player:
         life, self._life = self._life, None
         self._forget(life)
         life.process.is_dead = True
-        await self._cancel_all()
+        await cancel_all()
         with contextlib.suppress(Death):
             await life.app.ledger.close()
         self._is_down(seconds)
@@ -198,12 +187,6 @@ class Player:
 
     def _is_down(self, seconds: float) -> None:
         self._down_until = self.stage.clock.time() + seconds
-
-    async def _cancel_all(self) -> None:
-        tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def begin_second(self, cycles: int) -> None:
         """Start a second daemon on a ledger of its own, with our fleet id, for so many cycles."""
@@ -251,6 +234,8 @@ class Player:
         self.rivals, self._later = [], []
         self.stage.machine.off = timedelta()
         self.stage.simulator.world.calm_pulls()
+        if self.stage.guards is not None:
+            self.stage.guards.calm()
         await self._end_second()
         until = self.stage.clock.time() + CALM_SECONDS
         self.judge.calm_since = self.stage.clock.time()
@@ -309,7 +294,7 @@ class Player:
             return None, None
         self._acting = self._life.process
         try:
-            return await self._life.app.cycle(), None
+            return await self._settled(self._life.app), None
         except LedgerError as error:
             is_defect = "this is a defect" in error.sentence
             return None, Broken(0, self._cycle, f"a cycle ended so: {error.sentence}") if is_defect else None
@@ -322,6 +307,13 @@ class Player:
         finally:
             self._acting = None
 
+    async def _settled(self, app: App) -> Pass:
+        """Run a cycle, and let go on what it began beside itself: an exchange of a story takes no time."""
+        done = await app.cycle()
+        for _ in range(SETTLED_ROUNDS if self.stage.guards is not None else 0):
+            await asyncio.sleep(0)
+        return done
+
     async def _cycle_of_second(self) -> None:
         second = self._second
         if second is None:
@@ -331,7 +323,7 @@ class Player:
             await second.app.cycle()
         except Death:
             self._second = None
-            await self._cancel_all()
+            await cancel_all()
             with contextlib.suppress(Death):
                 await second.app.ledger.close()
             await self.end_life(5.0)
@@ -379,6 +371,17 @@ def play(story: Story, folder: Path | None = None) -> Verdict:
     made = Path(tempfile.mkdtemp(prefix="gpubid-disaster-", dir=folder or stage.place()))
     try:
         stage.copy_template(made)
-        return loop.run(lambda on_loop: Player(story, made, on_loop).play())
+        return loop.run(lambda on_loop: _played(Player(story, made, on_loop)))
     finally:
         shutil.rmtree(made, ignore_errors=True)
+
+
+async def _played(player: Player) -> Verdict:
+    """Play it, with its bucket where it has one."""
+    guards, made = player.stage.guards, player.stage
+    if guards is None:
+        return await player.play()
+    # Who would tell of a task that died with its process is dead as well.
+    asyncio.get_running_loop().set_exception_handler(lambda *_: None)
+    with Gate(guards.bucket, made.clock, made.weather, player, made.simulator.advance_to).opened():
+        return await player.play()

@@ -1,5 +1,6 @@
 """The stage of one seed: both markets, the clocks, the ledger's folder, and the program's way to all of them."""
 
+import dataclasses
 import datetime as dt
 import random
 import shutil
@@ -16,7 +17,8 @@ from agent.decide.limits.limits import Limits
 from agent.decide.strategy import Tuned
 from agent.domain import money
 from agent.domain.market import gpu
-from agent.domain.work.deadline import Deadline
+from agent.domain.work.deadline import Deadline, ProgressSign
+from agent.domain.work.guard_terms import Accept, Bucket, GuardTerms
 from agent.domain.work.ready_sign import Readiness, ReadySign
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Requirements, Workload, WorkloadKind
 from agent.ledger.store import Ledger
@@ -24,7 +26,8 @@ from agent.simulator.climate import Climate, Demand, Runpod
 from agent.simulator.market_server import Simulator
 from agent.simulator.vast.world import World
 from tests.disasters.exchange import Process, StruckExchange, Weather, Witness
-from tests.disasters.story import Story, Work
+from tests.disasters.guards.guard_world import GuardWorld
+from tests.disasters.story import Guarded, Story, Work
 from tests.support import loop
 from tests.support.in_process import InProcess
 from tests.support.scene import FLEET, KEY, START
@@ -32,7 +35,8 @@ from tests.support.scene import FLEET, KEY, START
 MEMORY = Path("/dev/shm")  # noqa: S108 - a memory file system; a folder of our own is made in it
 HOSTS = 60
 CREDIT = 2000.0
-URLS = {"vast": "http://vast.invalid", "runpod": "http://runpod.invalid"}
+URLS = {"vast": "https://vast.invalid", "runpod": "https://runpod.invalid"}
+BUCKET_KEY = "KEY:SECRET"
 
 
 class MachineClock:
@@ -72,6 +76,7 @@ class Stage:
         climate = _climate(story.demand)
         world = World(climate, seed=story.seed, start=self.clock.time(), hosts=HOSTS, credit=CREDIT)
         self.simulator = Simulator(world, self.clock, seed=story.seed)
+        self.guards = GuardWorld(story, self.simulator) if story.is_guarded else None
         self.weather = Weather(story.strikes)
         self.ids = random.Random(f"{story.seed}/ids")
         self.fate = random.Random(f"{story.seed}/fate")
@@ -87,6 +92,7 @@ class Stage:
             new_id=lambda: f"{self.ids.getrandbits(64):016x}",
             jitter=lambda: 0.5,
             fleet_id=FLEET,
+            credential=lambda _: BUCKET_KEY,
             exchanges={
                 name: StruckExchange(name, InProcess(answers[name]), self.weather, witness, process, self.clock)
                 for name in self.story.markets
@@ -126,7 +132,7 @@ def workload(work: Work) -> Workload:
     """Return a workload of a story."""
     models = tuple(gpu.model(name) for name in ("RTX 4090", "RTX 3090", "RTX A5000", "RTX 4080S"))
     wants = Requirements(gpus=1, gpu_models=models, verified_only=False)
-    return Workload(
+    made = Workload(
         name=work.name,
         image="pytorch/pytorch:latest",
         max_price=money.per_hour("0.9"),
@@ -142,6 +148,26 @@ def workload(work: Work) -> Workload:
         done_line="done" if work.ends_after else "",
         ready=Readiness(ReadySign.LOG, line="ready") if work.is_read else Readiness(),
         deadline=Deadline(6.0, START + dt.timedelta(hours=30)) if work.strategy == "deadline" else None,
+    )
+    return made if work.guard is None else guarded(made, work.guard)
+
+
+def guarded(work: Workload, guard: Guarded) -> Workload:
+    """Return a workload with its guard; each has a folder of its own in the bucket."""
+    terms = GuardTerms(
+        ("/ckpt",),
+        bucket=Bucket("https://bucket.invalid", "us-east-1", "runs", work.name, f"{work.name}-bucket"),
+        final_within=dt.timedelta(seconds=guard.final_within),
+        deadman=dt.timedelta(seconds=guard.deadman) if guard.deadman else None,
+        accept=Accept(guard.accept),
+    )
+    place = CheckpointPlace.DISK if guard.is_on_disk else CheckpointPlace.REMOTE
+    kept = Checkpoint(place=place, size_gb=2, interval=dt.timedelta(seconds=guard.interval))
+    told = work.deadline
+    if told is not None:
+        told = dataclasses.replace(told, sign=ProgressSign.GUARD, total=3600.0 * told.hours)
+    return dataclasses.replace(
+        work, command="python train.py", environment=(), done_line="", checkpoint=kept, deadline=told, guard=terms
     )
 
 

@@ -7,13 +7,15 @@ import dataclasses
 
 CALM_FROM = 112
 """From this cycle on nothing more goes wrong."""
+BUCKET = "bucket"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Strike:
     """Something wrong with one exchange or one commit: the `number`th of its `place` in the seed, and `times` in a row.
 
-    `market` is "ledger" for a commit. `amount` is what the fault takes: seconds, a factor, which row.
+    `market` is "ledger" for a commit, and `BUCKET` for a call to the bucket of guards. `amount` is what the fault
+    takes: seconds, a factor, which row.
     """
 
     market: str
@@ -35,6 +37,28 @@ class Deed:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Guarded:
+    """The guard of a workload, and the work under it, in few words. Times are in seconds."""
+
+    is_on_disk: bool = False
+    """Whether its checkpoints are kept on the disk, beside the bucket's."""
+    needs: float = 0.0
+    """How long the work runs until it ends; 0 for ever."""
+    code: int = 0
+    """The exit code of that end."""
+    interval: float = 600.0
+    """Between two checkpoints, where the daemon advises no other."""
+    takes: float = 2.0
+    upload: float = 3.0
+    final_within: float = 20.0
+    deadman: float = 0.0
+    """The silence after which its switch fires; 0 for never."""
+    accept: str = "off"
+    is_warned: bool = False
+    """Whether its market gives a notice before an eviction."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Work:
     """One workload, in few words."""
 
@@ -47,6 +71,7 @@ class Work:
     """Whether its log tells that it is ready."""
     ends_after: float = 0.0
     """Seconds of running after which a batch is done; 0 for never."""
+    guard: Guarded | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -63,3 +88,8 @@ class Story:
     """The cap on instances; 0 for none."""
     strikes: tuple[Strike, ...] = ()
     deeds: tuple[Deed, ...] = ()
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether any work of it has a guard."""
+        return any(work.guard is not None for work in self.works)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tests.disasters.play import Verdict
+from tests.disasters.life import Verdict
 from tests.disasters.sight import Broken
 from tests.disasters.story import Deed, Story, Strike
 
@@ -39,9 +39,10 @@ def story(told: Story) -> Iterator[str]:
     """Yield the lines of a story."""
     yield f"seed {told.seed}: {' and '.join(told.markets)}, a poll of {told.poll:g} s, demand x{told.demand:g}"
     for work in told.works:
+        guard = f", with {work.guard}" if work.guard is not None else ""
         where = f" on {work.markets[0]}" if work.markets else ""
         ends = f", done after {work.ends_after:g} s" if work.ends_after else ""
-        yield f"  {work.name}: {work.kind}, {work.slots} slot(s), strategy {work.strategy}{where}{ends}"
+        yield f"  {work.name}: {work.kind}, {work.slots} slot(s), strategy {work.strategy}{where}{ends}{guard}"
     for strike in told.strikes:
         yield f"  {_strike(strike)}"
     for deed in told.deeds:

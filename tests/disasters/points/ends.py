@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from agent.domain.slot import Slot
 from agent.domain.work.workload import WorkloadKind
 from agent.simulator.market_model import Container
+from tests.disasters.guards.guard_world import GuardWorld
 from tests.disasters.story import Work
 from tests.disasters.truth import Box, Truth
 
@@ -14,8 +15,9 @@ ROUNDING_SECONDS = 1.0
 class Ends:
     """Remembers how long each slot's containers have worked, and which of them ended by themselves."""
 
-    def __init__(self, truth: Truth, works: Iterable[Work]) -> None:
+    def __init__(self, truth: Truth, works: Iterable[Work], guards: GuardWorld | None = None) -> None:
         self._truth = truth
+        self._guards = guards
         self._works = {work.name: work for work in works}
         self._worked: dict[Slot, float] = {}
         self._exited: set[Slot] = set()
@@ -35,10 +37,15 @@ class Ends:
             self._exited.add(place)
 
     def is_done(self, place: Slot) -> bool:
-        """Return whether a batch has printed its last line, or where it prints none, its container has ended."""
+        """Return whether a batch has printed its last line, or where it prints none, its container has ended.
+
+        Of guarded work nobody knows but its own guards, whatever those of other slots say.
+        """
         work = self._works.get(place.workload)
         if work is None or work.kind != WorkloadKind.BATCH.value:
             return False
+        if self._guards is not None and work.guard is not None:
+            return self._guards.is_called_done(place)
         if work.ends_after:
             return self._worked.get(place, 0.0) >= work.ends_after - ROUNDING_SECONDS
         return place in self._exited

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from agent.domain.record.lease import LeaseState
 from tests.disasters.exchange import UNHEARD
+from tests.disasters.guards.guard_world import GuardWorld
 from tests.disasters.orders import Order
 from tests.disasters.points.ends import Ends
 from tests.disasters.sight import Broken, Sight
@@ -43,10 +44,15 @@ class Releases:
     """Looks at every release of what truly runs. `ordered` says whether a person asked for an end of a workload."""
 
     def __init__(
-        self, truth: Truth, works: Iterable[Work], ordered: Callable[[str], bool], is_capped: Callable[[], bool]
+        self,
+        truth: Truth,
+        works: Iterable[Work],
+        ordered: Callable[[str], bool],
+        is_capped: Callable[[], bool],
+        guards: GuardWorld | None = None,
     ) -> None:
         self._truth = truth
-        self._ends = Ends(truth, works)
+        self._ends = Ends(truth, works, guards)
         self._ordered = ordered
         self._is_capped = is_capped
         self._pending: list[Pending] = []

@@ -18,6 +18,8 @@ BY_CHOICE = frozenset({SPARE, WAITS, "wait_paused"})
 """Codes with which a strategy leaves a slot empty because that is cheaper."""
 
 
+BY_DISK = frozenset({"contract_end", "host_full", "ends_soon"})
+"""Codes with which a slot waits for a person, because its disk may have the only copy of its work (rule 11)."""
 LOADING_SECONDS = 3600.0
 """How long the first start of an instance may take at least: some hosts load at a tenth of the usual speed."""
 LOADING_FACTOR = 5.0
@@ -37,11 +39,18 @@ class Slots:
         """How often a slot was looked at half an hour and more after the weather had cleared."""
 
     def judge(
-        self, sight: Sight, *, excuse: str, closed: frozenset[str], can_run: Callable[[Workload], bool]
+        self,
+        sight: Sight,
+        *,
+        excuse: str,
+        closed: frozenset[str],
+        tied: frozenset[Slot],
+        can_run: Callable[[Workload], bool],
     ) -> Iterator[Broken]:
         """Yield the slots that should run and do not; `excuse` is what stands in the way of all.
 
         `closed` are markets that told us to search no more for now: their word on searches is kept for up to a day.
+        `tied` are slots whose stopped disk may not be lost.
         """
         silent = (box for box in sight.truth.live if box.thing.is_offline)
         self._silent_at |= {(box.market, box.instance_id): sight.now for box in silent}
@@ -58,6 +67,7 @@ class Slots:
             for place in work.places:
                 # Work with a deadline waits for cheap capacity as long as its slack lasts.
                 chooses = holds.get(place) in BY_CHOICE or (work.deadline is not None and place in holds)
+                chooses |= holds.get(place) in BY_DISK and place in tied
                 usable = {name for name in sight.fresh if work.may_use(name)}
                 # Slots that are spread over markets leave a closed one's share empty, as their numbers ask for.
                 chooses |= closed >= usable or (bool(closed & usable) and len(work.places) > 1)

@@ -1,0 +1,75 @@
+"""Point 3, too: no paused disk with the only copy of work is released, but for a reason that rule 11 allows."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from agent.domain.slot import Slot
+from tests.disasters.guards.guard_world import GuardWorld
+from tests.disasters.guards.scripted_guard import ScriptedGuard
+from tests.disasters.orders import Order
+from tests.disasters.sight import Broken
+from tests.disasters.story import Work
+from tests.disasters.truth import Box, Truth
+
+ALLOWED = frozenset({"ordered", "over_budget", "over_rate", "done"})
+"""Codes of releases that rule 11 does not forbid: a person's, a cap's, and those of work that is done."""
+ROUNDING = 0.01
+
+
+class OnlyCopies:
+    """Looks at every release of what does not run, and whose work keeps its checkpoints on the disk."""
+
+    def __init__(self, truth: Truth, works: Iterable[Work], guards: GuardWorld | None) -> None:
+        self._truth = truth
+        self._guards = guards
+        self._on_disk = {work.name for work in works if work.guard is not None and work.guard.is_on_disk}
+        self._pending: list[tuple[Box, str]] = []
+        self.judged = 0
+
+    def leaves(self, order: Order) -> None:
+        """Look at what a disk and the bucket have at this instant."""
+        box = self._truth.boxes.get((order.market, order.target))
+        guard = self._guards.guard_of(box) if box is not None and self._guards is not None else None
+        if order.kind != "release" or box is None or guard is None or box.label is None or not box.is_live:
+            return
+        if box.is_running or box.label.slot.workload not in self._on_disk:
+            return
+        self.judged += 1
+        lacks = self._lacks(guard)
+        if lacks:
+            self._pending.append((box, lacks))
+
+    def _lacks(self, guard: ScriptedGuard) -> str:
+        """Return what the bucket lacks of a disk: a checkpoint that its guard reported, or any where it reported none.
+
+        What was saved after that, and never reported, is what a strategy has priced.
+        """
+        disk = guard.disk
+        needed = disk.counts.get(disk.told, disk.saved)
+        if needed is None or self._guards is None:
+            return ""
+        best = self._guards.best(guard.root)
+        if best >= needed - ROUNDING:
+            return ""
+        return f"its disk has a count of {needed:.0f}, and the bucket truly has {best:.0f} of it"
+
+    def judge(
+        self, cycle: int, reason_of: Callable[[Box], str | None], ordered: Callable[[str], bool]
+    ) -> Iterator[Broken]:
+        """Yield every such release without a reason that is allowed."""
+        pending, self._pending = self._pending, []
+        for box, lacks in pending:
+            code = reason_of(box)
+            is_ordered = box.label is not None and ordered(box.label.slot.workload)
+            if not is_ordered and code not in ALLOWED:
+                yield Broken(3, cycle, f"{box.market} {box.instance_id} was released ({code}), and {lacks}")
+
+    def tied(self) -> frozenset[Slot]:
+        """Return the slots whose stopped disk has work, and waits for a person where its host starts it no more."""
+        found = set()
+        for box in self._truth.live if self._guards is not None else ():
+            guard = self._guards.guard_of(box) if self._guards is not None else None
+            if guard is None or box.label is None or box.label.slot.workload not in self._on_disk:
+                continue
+            if not box.is_running and guard.disk.is_begun:
+                found.add(box.label.slot)
+        return frozenset(found)
