@@ -12,12 +12,15 @@ from tests.disasters.draw import ENDLESS, NO_NUMBER
 from tests.disasters.guards.guard_world import GuardWorld
 from tests.disasters.orders import Order
 from tests.disasters.points.faults import Faults
+from tests.disasters.points.finished import Finished
 from tests.disasters.points.known import Known
 from tests.disasters.points.money import Money
 from tests.disasters.points.only_copies import OnlyCopies
+from tests.disasters.points.prices import Prices
 from tests.disasters.points.releases import Releases
 from tests.disasters.points.slots import Slots
 from tests.disasters.points.stopping import Stopping
+from tests.disasters.points.waits import Waits
 from tests.disasters.points.writes import Writes
 from tests.disasters.readings import Readings
 from tests.disasters.sight import Broken, Sight
@@ -46,6 +49,9 @@ class Judge:
             truth, story.works, lambda work: work in self._ordered, lambda: self._is_counted_capped, guards
         )
         self.only_copies = OnlyCopies(truth, story.works, guards)
+        self.waits = Waits(guards)
+        self.finished = Finished(guards, self._readings)
+        self.prices = Prices()
         self.money = Money(truth, story.poll, self._readings)
         self.stopping = Stopping()
         self.slots = Slots()
@@ -80,6 +86,7 @@ class Judge:
         else:
             self.releases.leaves(order)
             self.only_copies.leaves(order)
+            self.finished.leaves(order, ledger, self._truth.now)
             self.money.hear_own(order)
         if is_second and order.kind == "release":
             # What another daemon ends has vanished from the listings of ours.
@@ -134,6 +141,8 @@ class Judge:
             () if sight.is_shared else self._released(sight, config.ledger),
             self.money.judge(sight, config.ledger),
             self.stopping.judge(sight, must_stop=self._must_stop()),
+            self.prices.judge(sight),
+            () if sight.is_shared else self._guarded(sight),
             self.faults.judge(sight),
             self.slots.judge(
                 sight,
@@ -143,6 +152,10 @@ class Judge:
                 can_run=can_run,
             ),
         )
+
+    def _guarded(self, sight: Sight) -> Iterator[Broken]:
+        yield from self.waits.judge(sight, must_stop=self._must_stop())
+        yield from self.finished.judge(sight)
 
     def _released(self, sight: Sight, ledger: Path) -> Iterator[Broken]:
         def reason_of(box: Box) -> str | None:

@@ -9,7 +9,7 @@ from tests.disasters.story import Deed, Story, Strike
 POINTS = {
     0: "a cycle ends by no defect",
     1: "what exists under our label is known",
-    2: "no write goes to a foreign instance, no paying request leaves twice",
+    2: "no write goes to a foreign instance, no paying request leaves twice, or for too much",
     3: "a healthy lease is released for a true reason",
     4: "the ledger's spend is right and it verifies",
     5: "money stops when told",

@@ -14,6 +14,7 @@ from obstore import exceptions
 from agent.buckets import bucket_client
 from agent.clock import SteppedClock
 from agent.config import guard_archive
+from agent.guard import bucket_notes
 from agent.guard.object_store import Fetched, Listed, Unreachable
 from tests.disasters.exchange import Process, Weather, Witness
 from tests.disasters.story import BUCKET, Strike
@@ -44,6 +45,8 @@ class Bucket:
         self._slow: dict[str, tuple[float, float]] = {}
         self.failed_at: dict[str, float] = {}
         """When each folder last failed the daemon."""
+        self.ordered: dict[str, float] = {}
+        """When the bucket last took each order for a checkpoint, by its id."""
 
     def leave(self, folder: str, until: float) -> None:
         """Do not answer for a while."""
@@ -117,7 +120,7 @@ class DaemonSide:
         del use_multipart
         key = self._key(path)
         strike = await self._gate.passed(key, path, self._process)
-        is_written = self._gate.bucket.store.put(key, bytes(content), is_new=mode == "create")
+        is_written = self._gate.written(key, path, bytes(content), is_new=mode == "create")
         if strike is not None and strike.fault == "death_after" and self._process is not None:
             raise self._process.die()
         if strike is not None and strike.fault == "lost_after":
@@ -166,6 +169,13 @@ class Gate:
     def acting(self) -> Process | None:
         """Return the process that asks."""
         return self._teller.acting
+
+    def written(self, key: str, path: str, content: bytes, *, is_new: bool) -> bool:
+        """Keep what the daemon writes; return False where it is new and there is one."""
+        order = bucket_notes.parsed(content).get("checkpoint") if place(path) == "order" else None
+        if isinstance(order, str):
+            self.bucket.ordered[order] = self._clock.time()
+        return self.bucket.store.put(key, content, is_new=is_new)
 
     async def passed(self, key: str, path: str, process: Process | None) -> Strike | None:
         """Wait as long as an answer takes and raise what the weather makes of it; return what strikes the answer."""

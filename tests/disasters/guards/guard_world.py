@@ -17,6 +17,7 @@ from tests.disasters.guards.bucket import Bucket, GuardSide
 from tests.disasters.guards.scripted_guard import ScriptedGuard
 from tests.disasters.story import Story
 from tests.disasters.truth import Box
+from tests.support.scene import FLEET
 
 RESTART_SECONDS = 10.0
 """A pod whose container ended starts it again."""
@@ -164,3 +165,8 @@ def slot_of(root: str) -> Slot:
     """Return the slot of a run's folder in the bucket."""
     _, _, name, index, _ = root.split("/")
     return Slot(name, int(index))
+
+
+def root_of(name: str, index: int, run: int) -> str:
+    """Return the folder of a run in the bucket."""
+    return f"{name}/{FLEET}/{name}/{index}/{run}"

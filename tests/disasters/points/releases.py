@@ -8,6 +8,7 @@ from agent.domain.record.lease import LeaseState
 from tests.disasters.exchange import UNHEARD
 from tests.disasters.guards.guard_world import GuardWorld
 from tests.disasters.orders import Order
+from tests.disasters.points.checks import Checks
 from tests.disasters.points.ends import Ends
 from tests.disasters.sight import Broken, Sight
 from tests.disasters.story import Strike, Work
@@ -53,6 +54,7 @@ class Releases:
     ) -> None:
         self._truth = truth
         self._ends = Ends(truth, works, guards)
+        self._checks = Checks(guards)
         self._ordered = ordered
         self._is_capped = is_capped
         self._pending: list[Pending] = []
@@ -118,6 +120,7 @@ class Releases:
 
     def look(self, sight: Sight) -> None:
         """Take in whose terms a cycle has read back and written down: one that no fault of the ledger has struck."""
+        self._checks.see(sight)
         if sight.is_shared or any(strike.market == "ledger" for strike in sight.struck):
             self._listed.clear()
             return
@@ -174,7 +177,7 @@ class Releases:
             return f"recorded is {code!r}, and true listings showed it running"
         if code in {"over_budget", "over_rate"} and not self._is_capped():
             return f"recorded is {code!r}, and no cap is near"
-        return "" if is_ordered else self._unordered(box, code)
+        return "" if is_ordered else self._checks.untrue(box, code) or self._unordered(box, code)
 
     def _unordered(self, box: Box, code: str) -> str:
         """Return why a reason is untrue where no person asked for an end of the workload."""

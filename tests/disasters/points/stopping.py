@@ -1,8 +1,9 @@
 """Point 5: after a kill or a crossed cap no GPU bills longer than five minutes in which the market takes an ending."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from tests.disasters.sight import Broken, Sight
+from tests.disasters.truth import Box
 
 ALLOWED_SECONDS = 300.0
 MOST_OF_A_CYCLE = 90.0
@@ -22,8 +23,8 @@ class Stopping:
         self._failed_at: dict[str, float] = {}
         self.judged = 0
 
-    def judge(self, sight: Sight, *, must_stop: str) -> Iterator[Broken]:
-        """Yield what still bills; `must_stop` says why all has to, and is empty where nothing has to."""
+    def judge(self, sight: Sight, *, must_stop: str, of: Callable[[Box], bool] = lambda _: True) -> Iterator[Broken]:
+        """Yield what still bills; `must_stop` says why all of it has to stop, and is empty where nothing has to."""
         self._failed_at |= {each.market: sight.now for each in sight.struck if each.place in WRITES}
         passed, self._last = min(sight.now - self._last, MOST_OF_A_CYCLE), sight.now
         if not must_stop or sight.is_shared:
@@ -32,7 +33,7 @@ class Stopping:
         self.judged += 1
         stopped: dict[tuple[str, str], float] = {}
         for box in sight.truth.live:
-            if box.label is None or not box.is_ours or sight.truth.gpu_rate(box) <= 0:
+            if box.label is None or not box.is_ours or sight.truth.gpu_rate(box) <= 0 or not of(box):
                 continue
             key = (box.market, box.instance_id)
             is_hindered = any(each.market in {box.market, "ledger"} and each.place in ENDING for each in sight.struck)

@@ -1,0 +1,63 @@
+"""Points 2 and 5, too: nothing is rented for a run whose end its guard has told, and nothing of it bills on."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.disasters.guards.guard_world import GuardWorld, root_of
+from tests.disasters.orders import Order
+from tests.disasters.points.stopping import Stopping
+from tests.disasters.readings import Readings
+from tests.disasters.sight import Broken, Sight
+from tests.disasters.truth import Box, ours
+
+LATELY_SECONDS = 90.0
+"""So long after the bucket failed, nobody may have read the end: a guard is listened to each minute."""
+_RUN = "SELECT name, slot, run FROM guard_runs WHERE workload = ? AND slot = ? ORDER BY run DESC LIMIT 1"
+
+
+class Finished:
+    """Knows which runs are truly done, and looks at what is paid for them."""
+
+    def __init__(self, guards: GuardWorld | None, readings: Readings) -> None:
+        self._guards = guards
+        self._readings = readings
+        self._broken: list[str] = []
+        self._bills = Stopping()
+
+    def leaves(self, order: Order, ledger: Path, now: float) -> None:
+        """Look at a rent before the market acts on it."""
+        label = ours(order.label) if order.kind == "rent" else None
+        if self._guards is None or label is None:
+            return
+        rows = self._readings.rows(ledger, _RUN, label.slot.workload, str(label.slot.index))
+        root = root_of(*rows[0]) if rows else ""
+        if root in self._guards.done and not self._is_unread(root, now):
+            self._broken.append(f"a rent for {label.slot} left, and the bucket says that its run is done")
+
+    def judge(self, sight: Sight) -> Iterator[Broken]:
+        """Yield what was broken since the last look, and what bills on."""
+        broken, self._broken = self._broken, []
+        for sentence in broken:
+            yield Broken(2, sight.cycle, sentence)
+        if self._guards is not None:
+            why = "the end of its work"
+            yield from self._bills.judge(sight, must_stop=why, of=lambda box: self._is_done(box, sight.now))
+
+    def _is_done(self, box: Box, now: float) -> bool:
+        guard = self._guards.guard_of(box) if self._guards is not None else None
+        return (
+            guard is not None
+            and self._guards is not None
+            and guard.root in self._guards.done
+            and not self._is_unread(guard.root, now)
+        )
+
+    def _is_unread(self, root: str, now: float) -> bool:
+        """Return whether the bucket may not have told the end."""
+        if self._guards is None:
+            return True
+        bucket = self._guards.bucket
+        return (
+            bucket.is_away(root, now)
+            or now - bucket.failed_at.get(root.partition("/")[0], -LATELY_SECONDS) < LATELY_SECONDS
+        )

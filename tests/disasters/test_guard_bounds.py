@@ -1,0 +1,132 @@
+"""What guards promise, as the judge holds it: each bound finds a defect that is made for it."""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+from unittest import mock
+
+import pytest
+import structlog
+
+from agent.act import rent_terms
+from agent.act.guarding import guard_launches
+from agent.act.guarding.guard_launch import GuardLaunch
+from agent.decide.moves import due_endings, last_checkpoint
+from agent.decide.reconcile.guards import acceptance_verdict, guard_end
+from agent.decide.reconcile.guards.guard_end import GuardWord, Word
+from agent.domain.fleet import Fleet
+from agent.domain.record.lease import Lease
+from agent.domain.work import only_copy
+from agent.domain.work.workload import Workload
+from agent.markets import port
+from tests.disasters import __main__ as disasters
+from tests.disasters import play
+from tests.disasters.sight import Broken
+from tests.disasters.story import Deed, Guarded, Story, Work
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    disasters.quietly()
+    yield
+    # A process that logs nothing would fail the next test that reads what is logged.
+    structlog.reset_defaults()
+
+
+OUTBID = Deed(60, "rival", amount=0.3)
+LEAVES = Deed(40, "near_end", amount=0.1)
+SLOW = Guarded(takes=30.0, upload=90.0, final_within=60.0)
+
+
+def broken(guard: Guarded, *deeds: Deed, strategy: str = "ondemand", slots: int = 1) -> Broken | None:
+    """Play a quiet story of one guarded batch."""
+    work = Work("w0", "batch", strategy, slots, guard=guard)
+    return play.play(Story(7, ("vast",), (work,), 30.0, 0.0, 0, deeds=deeds)).broken
+
+
+def found(broken: Broken | None) -> tuple[int, str]:
+    """Return the point that does not hold, and its sentence."""
+    assert broken is not None
+    return broken.point, broken.sentence
+
+
+def test_a_paused_disk_whose_checkpoints_are_not_whole_in_the_bucket_is_the_only_copy() -> None:
+    """Its host writes manifests without the files that they name."""
+    story = Guarded(is_on_disk=True, interval=300.0), Deed(20, "lie_objects_missing"), OUTBID
+    assert broken(*story, strategy="hedged") is None
+    with mock.patch.object(only_copy, "is_carried", return_value=True):
+        point, sentence = found(broken(*story, strategy="hedged"))
+    assert (point, "was released (moved), and its disk has a count of" in sentence) == (3, True)
+
+
+def test_nothing_is_rented_for_a_run_that_is_done() -> None:
+    """It is outbid as it ends, and nobody heeds its end."""
+    story = Guarded(needs=1800.0), dataclasses.replace(OUTBID, cycle=75)
+    assert broken(*story, strategy="hedged") is None
+    with _deaf(), mock.patch.object(guard_launches, "_finished", return_value=""):
+        point, sentence = found(broken(*story, strategy="hedged"))
+    assert (point, "the bucket says that its run is done" in sentence) == (2, True)
+
+
+def test_what_is_done_bills_no_longer() -> None:
+    assert broken(Guarded(needs=1800.0)) is None
+    with _deaf():
+        point, sentence = found(broken(Guarded(needs=1800.0)))
+    assert (point, "after the end of its work" in sentence) == (5, True)
+
+
+def _deaf() -> Any:
+    return mock.patch.object(guard_end, "of", return_value=GuardWord(Word.WORKS))
+
+
+def test_a_last_checkpoint_is_waited_for_no_longer_than_its_guard_has() -> None:
+    """Its host leaves the market, and it carries for two minutes."""
+    assert broken(SLOW, LEAVES) is None
+    with mock.patch.object(last_checkpoint, "_written_at", lambda fleet, *_: fleet.now):
+        point, sentence = found(broken(SLOW, LEAVES))
+    assert (point, "waits for its guard" in sentence) == (5, True)
+
+
+def test_a_hard_cap_waits_for_no_checkpoint() -> None:
+    cap = Deed(30, "edit_cap", amount=0.0)
+    assert broken(SLOW, cap) is None
+    with mock.patch.object(due_endings, "is_of_cap", return_value=False):
+        point, sentence = found(broken(SLOW, cap))
+    assert (point, "waits for its guard after a crossed cap" in sentence) == (5, True)
+
+
+def test_no_guard_makes_a_bid_higher_than_its_workload_allows() -> None:
+    assert broken(Guarded(), strategy="hedged") is None
+    terms_of = rent_terms.of
+
+    def dear(*about: Any) -> port.Terms:
+        terms = terms_of(*about)
+        is_guarded = isinstance(about[-1], GuardLaunch) and terms.bid is not None
+        return dataclasses.replace(terms, bid=terms.bid.scaled(8)) if is_guarded and terms.bid else terms
+
+    with mock.patch.object(rent_terms, "of", dear):
+        point, sentence = found(broken(Guarded(), strategy="hedged"))
+    assert (point, "and w0/0 may cost $0.900" in sentence) == (2, True)
+
+
+def test_a_host_that_calls_its_work_done_ends_no_other_lease() -> None:
+    lie = Deed(60, "lie_false_done")
+    assert broken(Guarded(), lie, slots=2) is None
+    judged = guard_end.of
+
+    def of_anyone(fleet: Fleet, held: Lease, work: Workload) -> GuardWord:
+        ends = (report.end for report in fleet.guard_reports.values())
+        is_done = any(end is not None and end.done for end in ends)
+        return GuardWord(Word.DONE, "somebody's end") if is_done else judged(fleet, held, work)
+
+    with mock.patch.object(guard_end, "of", of_anyone):
+        point, sentence = found(broken(Guarded(), lie, slots=2))
+    assert (point, "recorded is 'done'" in sentence) == (3, True)
+
+
+def test_a_host_is_given_up_for_its_check_only_where_the_workload_asks_for_that() -> None:
+    lie = Deed(2, "lie_fewer_gpus", amount=0.1)
+    assert broken(Guarded(accept="tell"), lie) is None
+    with mock.patch.object(acceptance_verdict, "_may_reject", return_value=True):
+        point, sentence = found(broken(Guarded(accept="tell"), lie))
+    assert (point, "not_as_rented" in sentence) == (3, True)
