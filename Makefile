@@ -11,7 +11,8 @@ STAMP := $(VENV)/.installed
 PIP := $(PYTHON) -m pip install --quiet --no-input --disable-pip-version-check
 # It compiles nothing: Python does so when it first imports, unless it may not write what it compiled.
 UV := $(BIN)/uv pip install --quiet $(if $(PYTHONDONTWRITEBYTECODE),--compile-bytecode)
-TOML := $(wildcard pyproject.toml agent.toml strategies/*.toml agent/simulator/climates/*.toml agent/baselines/*.toml)
+TOML := $(wildcard pyproject.toml agent.toml strategies/*.toml agent/simulator/climates/*.toml agent/baselines/*.toml \
+	deploy/handbook/recipes/*.toml)
 TAPLO_FORMAT := --option column_width=120 --option array_auto_collapse=false
 PURE_TESTS := $(wildcard tests/domain tests/decide tests/strategies tests/docs)
 WORKERS ?= 2
@@ -74,6 +75,15 @@ stores: ## Install s3rver beside, in .node-s3: an S3 server that checks signatur
 		&& (cd .node-s3 && npm ci --silent --ignore-scripts --no-audit --no-fund --no-update-notifier) \
 		&& cp tests/guard/servers/package-lock.json .node-s3/.installed; } \
 		|| echo "NOT INSTALLED: s3rver; the tests that need it skip" >&2
+
+.PHONY: frameworks
+frameworks: setup ## Install PyTorch and Hugging Face's Trainer beside, in .venv-torch (4 GB), for the recipes' tests at night
+	@cmp -s tests/guard/frameworks/frameworks.lock .venv-torch/.installed && exit 0; \
+	echo "installing PyTorch and Trainer into .venv-torch"; \
+	{ python3 -m venv --clear --without-pip .venv-torch \
+		&& $(UV) --python .venv-torch/bin/python --no-deps --require-hashes -r tests/guard/frameworks/frameworks.lock \
+		&& cp tests/guard/frameworks/frameworks.lock .venv-torch/.installed; } \
+		|| echo "NOT INSTALLED: PyTorch and Trainer; the tests that need them skip" >&2
 
 .PHONY: demo
 demo: setup ## Rehearse a day of one workload in a bidding war and tell what it did and what it cost
@@ -162,7 +172,7 @@ disasters: setup ## Play SEEDS disasters from FIRST on, each a whole fleet in fa
 
 .PHONY: nightly
 nightly: TOOLS += rclone:rclone pg_ctlcluster:postgresql debootstrap:debootstrap systemd-nspawn:systemd-container
-nightly: setup tools cover deploy-test ## Second opinions that take minutes: coverage, the booted guest, pyright, slow tests, more worlds, mutants
+nightly: setup tools frameworks cover deploy-test ## Second opinions that take minutes: coverage, the booted guest, pyright, slow tests, more worlds, mutants
 	@$(BIN)/pyright --pythonpath $(PYTHON) agent strategies migrations
 	@[ -n "$${GPUBID_OPENAPI:-}" ] || echo "GPUBID_OPENAPI names no OpenAPI file of the vendor: the surface is NOT fuzzed" >&2
 	@$(PYTHON) -m pytest --quiet -m nightly || [ $$? = 5 ]
@@ -205,3 +215,6 @@ lock: setup ## Write requirements.lock anew from pyproject.toml, newest versions
 		--output-file deploy/debian/requirements.lock pyproject.toml deploy/debian/instead.in
 	@$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
 		--no-annotate --output-file tests/simulator/runpod/sdk.lock tests/simulator/runpod/sdk.in
+	@$(BIN)/uv pip compile --quiet --upgrade --python-version 3.11 --python-platform x86_64-unknown-linux-gnu \
+		--generate-hashes --no-header --no-annotate --override tests/guard/frameworks/without.txt \
+		--output-file tests/guard/frameworks/frameworks.lock tests/guard/frameworks/frameworks.in

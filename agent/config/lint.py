@@ -109,6 +109,11 @@ def _guard(work: Workload, name: str, config: Config) -> Iterator[Finding]:
     elif work.checkpoint.place is CheckpointPlace.REMOTE and place is None:
         sentence = "the guard has no bucket: it carries no checkpoint to another host"
         yield Finding(f"{name}.guard", sentence, 'write bucket, or checkpoint.at = "disk"')
+    takes, within = work.checkpoint.takes, work.guard.final_within
+    if place is not None and takes is not None and takes >= within:
+        made = f"a checkpoint takes {problems.duration_text(takes)} by checkpoint.takes"
+        sentence = f"{made}, a last one gets {problems.duration_text(within)}: it is never in the bucket in time"
+        yield Finding(f"{name}.guard.final_within", sentence, "write more than takes and its upload together")
     away = [market.name for market in config.markets if not market.is_on_this_machine]
     if place is not None and away and place.is_on_this_machine:
         sentence = f"is on this machine: no instance on {' or '.join(away)} reaches it"

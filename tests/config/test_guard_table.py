@@ -12,11 +12,12 @@ from agent.config import lint
 from agent.config.problems import ConfigError
 from agent.config.settings import Config
 from agent.domain.work.guard_terms import Accept, Ask, Bucket, GuardTerms
-from tests.support.configs import STRATEGIES, added
+from tests.support.configs import GOOD, STRATEGIES, added
 
 COMMAND = 'command = "python train.py"'
 PLACE = Bucket("https://s3.eu-1.amazonaws.com", "eu-1", "abc", "runs/train", "train_bucket")
 NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+RECIPES = Path(__file__).parents[2] / "deploy/handbook/recipes"
 
 
 def loaded(folder: Path, *lines: str) -> Config:
@@ -143,6 +144,32 @@ def test_a_guard_that_helps_nobody_is_odd(
     (found,) = lint.findings(made, lint.Known(NOW))
     assert found.key == f"workloads.train.{key}"
     assert words in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ((), "a checkpoint takes 8s by checkpoint.takes, a last one gets 8s: it is never in the bucket in time"),
+        (('final_within = "9s"',), None),
+    ],
+)
+def test_a_last_checkpoint_that_has_no_time_to_be_made_is_odd(
+    tmp_path: Path, more: tuple[str, ...], words: str | None
+) -> None:
+    checkpoint = ("[workloads.train.checkpoint]", 'at = "remote"', 'takes = "8s"')
+    made = loaded(tmp_path, COMMAND, "[workloads.train.guard]", *bucket("abc/d", *more), *checkpoint)
+    assert [found.sentence for found in lint.findings(made, lint.Known(NOW))] == ([words] if words else [])
+
+
+@pytest.mark.parametrize("recipe", sorted(RECIPES.glob("*.toml")), ids=lambda recipe: recipe.stem)
+def test_the_table_of_a_recipe_is_sound(tmp_path: Path, recipe: Path) -> None:
+    market, _, _ = GOOD.partition("[workloads.train]")
+    (tmp_path / "agent.toml").write_text(market + recipe.read_text())
+    made = config.load(tmp_path / "agent.toml", strategies=STRATEGIES)
+    assert lint.findings(made, lint.Known(NOW)) == ()
+    (work,) = made.workloads
+    assert work.guard is not None
+    assert (work.guard.ask, work.guard.done_codes) == (Ask.SIGUSR1, (0,))
 
 
 def test_a_store_on_this_machine_is_odd_where_instances_are_elsewhere(tmp_path: Path) -> None:

@@ -53,6 +53,12 @@ def test_the_generated_pages_are_current() -> None:
     assert due == [], "run `.venv/bin/python deploy/handbook/write.py` (`make handbook` does)"
 
 
+@pytest.mark.parametrize("recipe", sorted((HANDBOOK / "recipes").iterdir()), ids=lambda recipe: recipe.name)
+def test_a_recipe_is_on_its_page_word_for_word(recipe: Path) -> None:
+    kind = {".py": "python", ".toml": "toml"}[recipe.suffix]
+    assert f"\n```{kind}\n{recipe.read_text()}```\n" in (HANDBOOK / "pages/recipes.md").read_text()
+
+
 def test_every_guess_leads_to_the_function_that_it_names() -> None:
     page = (HANDBOOK / "pages/one-guess.md").read_text()
     guesses = re.findall(r"^\| .+ \| `(agent/\S+\.py)` \| `(\w+)` \|$", page, re.MULTILINE)
