@@ -31,14 +31,14 @@ class BucketNotes:
         return f"{self.root}/{name}"
 
     def read(self, name: str, most_bytes: int = LARGEST_NOTE_BYTES) -> tuple[Mapping[str, Any], str] | None:
-        """Return a note and the tag of its version; one that is no note of ours counts as empty, with its tag."""
+        """Return a note and the tag of its version; a note that is not ours counts as empty, with its tag."""
         found = self.store.get(self.key(name), most_bytes)
         return None if found is None else (parsed(found.body), found.tag)
 
     def write(self, name: str, note: Mapping[str, Any], *, tag: str | None = None, is_new: bool = False) -> bool:
-        """Write a note; return False where it is not the version `tag`, or `is_new` and there is one.
+        """Write a note; return False if the present one is not the version `tag`, or exists although `is_new`.
 
-        It is looked at first: some stores do not know conditions, and some take them and do not keep them.
+        The present note is read first: some stores refuse conditions, and some accept them without keeping them.
         """
         body = encoded(note)
         key = self.key(name)
@@ -60,7 +60,7 @@ def encoded(note: Mapping[str, Any]) -> bytes:
 
 
 def parsed(body: bytes) -> Mapping[str, Any]:
-    """Return the object that a text is in JSON, of our version; else an empty one."""
+    """Return the JSON object of a text if it has our version; else an empty one."""
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):

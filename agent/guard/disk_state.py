@@ -1,4 +1,4 @@
-"""What the guard keeps on the instance's disk: a few facts, and the notice of a stop. A torn file counts as none."""
+"""The guard's files on the instance's disk: a few facts, and the notice of a stop. A torn file counts as none."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class DiskState:
     """Facts of this run on this disk. Nothing is kept where there is no folder."""
 
     def __init__(self, place: Path | None, run: int) -> None:
-        """Read what an earlier guard of the same run left."""
+        """Read the facts that an earlier guard of the same run left."""
         self._place = place
         self._run = run
         self._lock = threading.Lock()
@@ -57,7 +57,7 @@ class DiskState:
             return self._place is not None and _write(self._place / _STATE, self.facts)
 
     def note_stop(self, now: float) -> None:
-        """Write when a stop was announced, and let the disk have it before anything else is done."""
+        """Write the time at which a stop was announced, before anything else is done."""
         if self._place is not None:
             _write(self._place / _NOTICE, {"run": self._run, "sigterm": now, "alive": now})
 
@@ -68,7 +68,7 @@ class DiskState:
             _write(self._place / _NOTICE, {**notice, "alive": now}, is_synced=False)
 
     def taken_notice(self) -> Mapping[str, Any] | None:
-        """Return the notice that the guard before was given, once: whether a signal came, and seconds until silence.
+        """Return the earlier guard's notice of a stop, once: whether a signal came, and the seconds until its silence.
 
         None where no guard ran before, or its end was its own.
         """

@@ -17,7 +17,7 @@ BEAT_SECONDS, LOOK_SECONDS = 60.0, 10.0
 
 
 class GuardBeat:
-    """A thread that says how it is and hears what is wanted."""
+    """A thread that reports the guard's status and reads the daemon's orders."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class GuardBeat:
         self._is_silent = False
 
     def start(self) -> None:
-        """Begin, with a beat at once; once."""
+        """Begin with a beat at once; a second call does nothing."""
         if self._is_started:
             return
         self._is_started = True
@@ -61,7 +61,7 @@ class GuardBeat:
                 self._heard(lambda: self._tell(said))
 
     def end(self) -> None:
-        """Beat once more, and print nothing after it: what the guard says next is its last line."""
+        """Beat once more, and print nothing after it: the guard's next line is then the last one."""
         self.beat()
         with self._saying:
             self._is_silent = True

@@ -1,7 +1,7 @@
 """The guard's clock: seconds since the host's boot, and waits.
 
-`speed` is how many simulated seconds a real one has; it is 1 on a rented host. Every duration of the guard is in
-simulated seconds, but those of the network.
+`speed` is simulated seconds per real second; it is 1 on a rented host. Every duration of the guard is in simulated
+seconds, but those of the network.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ LEAST_SPEED, MOST_SPEED = 1.0, 1000.0
 
 
 def uptime() -> float:
-    """Return real seconds since the host's boot: programs that are waited for run in no other time."""
+    """Return real seconds since the host's boot: programs run in real time."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class GuardClock:
-    """Tells time by the boot clock, which goes on over all processes of one host."""
+    """The time since boot, which is the same for all processes of one host."""
 
     def __init__(self, speed: float = 1.0) -> None:
         """Run at a speed between 1 and 1,000."""
@@ -29,7 +29,7 @@ class GuardClock:
         return uptime() * self.speed
 
     def wall(self) -> float:
-        """Return the host's own idea of seconds since 1970: told to others, never compared with theirs."""
+        """Return the host's seconds since 1970: reported to others, never compared with their clocks."""
         return time.time()
 
     def real(self, seconds: float) -> float:

@@ -1,4 +1,4 @@
-"""The program: `python3 guard.pyz -- COMMAND`. It may not be the reason why paid work does not start."""
+"""The program: `python3 guard.pyz -- COMMAND`. It must never be the reason why paid work does not start."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from agent.guard.work_process import NOT_EXECUTABLE, NOT_FOUND, WorkCommand
 
 
 def main() -> NoReturn:
-    """Run the command that stands after `--`."""
+    """Run the command after `--`."""
     words = sys.argv[1:]
     command = words[words.index("--") + 1 :] if "--" in words else words
     if not command:

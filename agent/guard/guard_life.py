@@ -37,8 +37,8 @@ LOOK_SECONDS, LOOK_SECONDS_OF_A_STOP = 1.0, 0.1
 """Seconds between two looks where no signal comes."""
 RETRY_SECONDS = 30.0
 FAILED_SECONDS = 300.0
-"""How long a failed end is told before the guard exits: the daemon reads the bucket once a minute, and some markets
-start an ended container again at once."""
+"""How long the guard stays after a failed end: the daemon reads the bucket once a minute, and some markets start an
+ended container again at once."""
 
 
 class GuardLife:
@@ -98,7 +98,7 @@ class GuardLife:
         return STOPPED if end is None else self._ended(end)
 
     def _begin(self) -> None:
-        """Bring what the work begins from, which may wait for the bucket."""
+        """Bring the files from which the work begins; this may wait for the bucket."""
         self._status.set(notice=self._disk.taken_notice())
         self._disk.keep(lease=self._settings.lease, ended=False)
         if self._carrier is not None:
@@ -115,14 +115,14 @@ class GuardLife:
         """Say why nothing starts; return the exit code."""
         self._status.phase = guard_status.FAILED
         self._beat.end()
-        # The daemon reads this where it is the last line of the log, and nowhere else.
+        # The daemon reads this line only if it is the last one of the log.
         self._output.say(f"gpubid-guard: cannot start: {why}")
         return CANNOT_START
 
     def _has_ended_elsewhere(self) -> bool:
-        """Return whether the bucket says that the work is done; one that is away is asked again later.
+        """Return whether the bucket says that the work is done; a bucket that is away is asked again later.
 
-        A note that is there and cannot be read may say that it is: CannotBegin.
+        A note that cannot be read may say so too: CannotBegin.
         """
         self._is_end_unread = False
         try:
@@ -138,7 +138,7 @@ class GuardLife:
         return found is not None and found[0].get("done") is True
 
     def _lived(self) -> WorkEnd | None:
-        """Run the command, again where what it began from may be why it crashed; None where a stop came before."""
+        """Run the command, and again if its beginning may be why it crashed; None if a stop came before."""
         while not self._signals.stopping.is_set():
             begun = self._clock.now()
             end = self._worked()
@@ -213,7 +213,7 @@ class GuardLife:
             self._carrier.end_soon()
 
     def _ended(self, end: WorkEnd) -> int:
-        """Say how it ended; return the exit code, after a finished work only when told to end."""
+        """Print how it ended and return the exit code; after finished work only when a signal asks for the end."""
         is_done = end.is_done(self._settings.done_codes)
         if self._carrier is not None:
             self._carrier.finish(is_clean=is_done)
@@ -245,7 +245,7 @@ class GuardLife:
         self._output.say(f"gpubid-guard: {why}")
         note = self._disk.facts.get("end")
         is_told = not isinstance(note, dict) or self._tell_end(END, note)
-        # Who hears of the end finds its note.
+        # The note is there before the beat says that the work is done.
         self._status.phase = guard_status.DONE
         self._beat.start()
         self._beat.soon()
@@ -253,7 +253,7 @@ class GuardLife:
         return 0
 
     def _stay(self, name: str, note: Mapping[str, Any], until: float, *, is_told: bool) -> None:
-        """Stay until a time or a signal, and tell the end until the bucket has it."""
+        """Stay until a time or a signal, and write the end until the bucket has it."""
         retry = self._clock.now() + RETRY_SECONDS
         while not self._signals.stopping.is_set() and self._clock.now() < until:
             self._signals.wait(self._clock.real(LOOK_SECONDS))

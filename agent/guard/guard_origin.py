@@ -1,7 +1,7 @@
-"""Where a start of the work begins: from nothing, from what the disk has, or from a checkpoint in the bucket.
+"""The beginning of a start of the work: nothing, the files on the disk, or a checkpoint in the bucket.
 
-A beginning from which the work crashed twice, each time within a minute, is given up: from the disk to the newest
-checkpoint, from a checkpoint to the one before. That happens once; what crashes then is the program.
+A beginning on which the work crashed twice, each time within a minute, is given up: the disk for the newest checkpoint,
+a checkpoint for the one before. That happens once; another crash is the program's own.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ REPLACED = ".gpubid-replaced"
 
 
 class CannotBegin(Exception):
-    """There is a checkpoint, and it cannot be had: a start from nothing would begin paid work anew."""
+    """There is a checkpoint, and it cannot be read: a start from nothing would begin paid work anew."""
 
 
 class GuardOrigin:
@@ -50,7 +50,7 @@ class GuardOrigin:
         status: GuardStatus,
         disk: DiskState,
     ) -> None:
-        """Know nothing yet."""
+        """Decide nothing yet."""
         self._settings = settings
         self._notes = notes
         self._clock = clock
@@ -66,7 +66,7 @@ class GuardOrigin:
 
     @property
     def is_restored(self) -> bool:
-        """Return whether the disk has just what a checkpoint brought."""
+        """Return whether the disk has exactly the files of a checkpoint."""
         return self._manifest is not None
 
     def find(self, stopping: threading.Event) -> None:
@@ -83,7 +83,7 @@ class GuardOrigin:
             self._patiently(self._bring, stopping, is_needed=True)
 
     def crashed(self, stopping: threading.Event) -> bool:
-        """Take note of a start that crashed within a minute; return whether to start again, with the disk prepared."""
+        """Count a start that crashed within a minute; prepare the disk, and return whether to start again."""
         if self._manifest is None and not self._is_on_disk:
             return False
         self._crashes += 1
@@ -159,8 +159,8 @@ class GuardOrigin:
         return self._manifest is not None
 
     def _clear(self) -> None:
-        """Take away what stands below the paths: what a checkpoint just brought is in the bucket, all else is kept."""
-        # A guard that is killed now, or finds no checkpoint, must not take the rest for the work's own.
+        """Clear the paths: files that a checkpoint just brought are removed, all others are moved aside."""
+        # A guard that is killed now, or finds no checkpoint, must not take the remaining files for the work's own.
         self._disk.keep(started=False)
         if not self._is_in_place:
             self._set_aside()
@@ -169,13 +169,13 @@ class GuardOrigin:
             _remove(path)
 
     def _set_aside(self) -> None:
-        """Move what stands below the paths away, and keep what was moved before."""
+        """Move the files below the paths aside, and keep those that were moved before."""
         for path in map(Path, self._settings.paths):
             with contextlib.suppress(OSError):
                 _move_away(path)
 
     def _patiently(self, ask: Callable[[], None], stopping: threading.Event, *, is_needed: bool) -> None:
-        """Ask the bucket until it answers, for ten minutes; where the work can begin without it, once."""
+        """Ask the bucket until it answers, for ten minutes; only once if the work can begin without it."""
         until = self._clock.now() + PATIENCE_SECONDS
         while not stopping.is_set():
             failure = _failure(ask)
@@ -218,7 +218,7 @@ def _free(place: Path) -> Path:
 
 
 def _has_files(path: Path) -> bool:
-    """Return whether anything stands there but what a restore that was cut off left."""
+    """Return whether it has files besides those of a restore that was cut off."""
     if path.is_symlink() or path.is_file():
         return True
     for _, folders, names in os.walk(path):

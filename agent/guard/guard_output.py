@@ -1,4 +1,4 @@
-"""The guard's standard output: what the work prints, passed on, and the guard's own lines between whole ones."""
+"""The guard's standard output: the work's output, passed on, and the guard's own lines between whole ones."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class GuardOutput:
         self._write(_OUT, start + line.encode("utf-8", "replace") + b"\n")
 
     def pass_on(self, streams: Mapping[int, int]) -> threading.Thread:
-        """Begin to pass on what comes from descriptors: {read from: write to}. Return the thread that does so."""
+        """Begin to pass on the output from descriptors: {read from: write to}. Return the thread that does so."""
         thread = threading.Thread(target=self._pump, args=(dict(streams),), daemon=True, name="output")
         thread.start()
         return thread

@@ -1,4 +1,4 @@
-"""What the daemon tells the guard: the environment, read with bounds."""
+"""The daemon's settings for the guard: the environment, read with bounds."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ VERSION = 1
 DONE, ASK_SIGUSR1, ASK_NONE = 0, "SIGUSR1", "none"
 SECRET_VARIABLES = ("GPUBID_BUCKET_KEY_ID", "GPUBID_BUCKET_SECRET", "GPUBID_BUCKET_TOKEN")
 OWN_VARIABLES = (*SECRET_VARIABLES, "GPUBID_GUARD", "GPUBID_GUARD_HOME", "GPUBID_GUARD_URL", "GPUBID_GUARD_SHA256")
-"""What the work does not get to see in its environment."""
+"""Variables that the work does not get."""
 SPEED_VARIABLE, PROGRESS_VARIABLE = "SIM_SPEED", "GPUBID_PROGRESS"
 LEAST_INTERVAL_SECONDS, USUAL_INTERVAL_SECONDS, MOST_SECONDS = 5.0, 900.0, 7 * 86_400.0
 MOST_PATHS, MOST_KEPT, MOST_CODES, MOST_TEXT = 100, 100, 256, 4_096
 CODES = range(256)
 VAST, RUNPOD = "vast", "runpod"
 MARKET_VARIABLES = {VAST: ("CONTAINER_ID", "CONTAINER_API_KEY"), RUNPOD: ("RUNPOD_POD_ID", "RUNPOD_API_KEY")}
-"""Where each market tells a container its own id, and a key for this instance alone. The work sees both, as ever."""
+"""Each market's variables for a container's own id, and for a key of this instance alone. The work gets both."""
 LEAST_SILENT_SECONDS, MOST_SILENT_SECONDS = 3_600.0, 30 * 86_400.0
 MOST_CHECK_SECONDS = 60.0
 _INSTANCE, _KEY = re.compile(r"[A-Za-z0-9_-]{1,100}"), re.compile(r"[!-~]{1,4096}")
@@ -28,12 +28,12 @@ _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 class UnusableSettings(Exception):
-    """The daemon's word cannot be read. The message is one sentence."""
+    """The daemon's settings cannot be read. The message is one sentence."""
 
 
 @dataclass(frozen=True)
 class BucketPlace:
-    """Where the mailbox lies: address of the store, its region, the bucket, the folder in it, and the key."""
+    """The place of the mailbox: address of the store, its region, the bucket, the folder in it, and the key."""
 
     endpoint: str
     region: str
@@ -48,8 +48,8 @@ class BucketPlace:
 class DeadmanSettings:
     """The dead man's switch: the daemon's longest silence in seconds, and how the market is asked to stop us.
 
-    `api` is the address of the market without a slash at its end. `instance` and `key` are empty where the market did
-    not tell them.
+    `api` is the address of the market without a slash at its end. `instance` and `key` are empty if the market did not
+    give them.
     """
 
     after_seconds: float
@@ -75,7 +75,7 @@ class AcceptanceSettings:
 
 @dataclass(frozen=True)
 class GuardSettings:
-    """Everything that the guard is told. Durations are in seconds."""
+    """All settings of the guard. Durations are in seconds."""
 
     paths: tuple[str, ...]
     complete: str | None
@@ -100,7 +100,7 @@ class GuardSettings:
 
 
 def read(environment: Mapping[str, str]) -> GuardSettings:
-    """Return what an environment says, or raise UnusableSettings."""
+    """Return the settings in an environment, or raise UnusableSettings."""
     try:
         told = json.loads(environment["GPUBID_GUARD"])
     except (ValueError, KeyError, RecursionError):
@@ -127,12 +127,12 @@ def read(environment: Mapping[str, str]) -> GuardSettings:
 
 
 def speed(environment: Mapping[str, str]) -> float:
-    """Return how many simulated seconds a real one has; 1 on a rented host."""
+    """Return the simulated seconds per real second; 1 on a rented host."""
     return _number(_float(environment.get(SPEED_VARIABLE, "")), 1.0, 1.0, 1_000.0)
 
 
 def work_environment(environment: Mapping[str, str], progress_file: str | None) -> dict[str, str]:
-    """Return what the work gets to see: everything but the guard's own, and where to write its progress."""
+    """Return the work's environment: all but the guard's own variables, and the file for its progress."""
     kept = {name: value for name, value in environment.items() if name not in {*OWN_VARIABLES, PROGRESS_VARIABLE}}
     if progress_file is not None:
         kept[PROGRESS_VARIABLE] = progress_file
@@ -240,7 +240,7 @@ def _acceptance(value: object) -> AcceptanceSettings | None:
 
 
 def _api(text: str) -> str:
-    """Return the address of a market. A key goes there: https, but on this machine itself."""
+    """Return the address of a market. A key is sent there, so it must be https, except on this machine itself."""
     try:
         address = urlsplit(text)
         is_usable = bool(address.hostname) and (address.port is None or address.port > 0)

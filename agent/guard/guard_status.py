@@ -1,4 +1,4 @@
-"""What the guard says of itself: the fields of its beat."""
+"""The guard's status: the fields of its beat."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class GuardStatus:
             self._fields.update(fields)
 
     def set_progress(self, number: float | None) -> None:
-        """Take back the progress to that of a restored checkpoint; without one it is unknown."""
+        """Set the progress back to that of a restored checkpoint; without one it is unknown."""
         if self._progress_file is not None:
             with contextlib.suppress(OSError):
                 if number is None:

@@ -1,4 +1,4 @@
-"""Lets the disk serve the work first: what a thread reads, and those that it starts, comes after the rest."""
+"""Lets the disk serve the work first: reads of a thread, and of those that it starts, come last."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PATIENCE_SECONDS = 10.0
 
 
 def take(reaper: Reaper) -> None:
-    """Take it for the calling thread, where the image has the program for it; without it nothing changes."""
+    """Take the low priority for the calling thread, if the image has the program for it; else nothing changes."""
     if shutil.which(PROGRAM) is None:
         return
     words = [PROGRAM, *_LAST_OF_THE_USUAL, "-p", str(threading.get_native_id())]

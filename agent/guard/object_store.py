@@ -1,4 +1,4 @@
-"""What the guard asks of a store of objects, whatever store it is. Keys begin with the mailbox's root."""
+"""The guard's interface to a store of objects, whatever store it is. Keys begin with the mailbox's root."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ LARGEST_MANIFEST_BYTES = 4 * 1024 * 1024
 
 
 class StoreFailed(Exception):
-    """The store cannot be had now, or refuses. The message is one sentence."""
+    """The store does not answer now, or refuses. The message is one sentence."""
 
 
 class Unreachable(StoreFailed):
-    """No answer came, or one that promises nothing: asked again later it may work."""
+    """No answer came, or one that promises nothing: a later try may work."""
 
 
 class DiskFailed(StoreFailed):
@@ -32,12 +32,12 @@ class Refused(StoreFailed):
 
 
 class TooLarge(Refused):
-    """There is an object, and it is larger than what is read of one."""
+    """The object exists, and is larger than the reader allows."""
 
 
 @dataclass(frozen=True)
 class Fetched:
-    """A small object: what is in it, and the tag of this version of it."""
+    """A small object: its content, and the tag of this version of it."""
 
     body: bytes
     tag: str
@@ -45,7 +45,7 @@ class Fetched:
 
 @dataclass(frozen=True)
 class Uploaded:
-    """A file that was written: its SHA-256, and the tag that its content has in a store that tags by MD5, or nothing.
+    """A file that was written: its SHA-256, and its tag in a store that tags by MD5, or an empty text.
 
     The tag of an object in one part is its MD5; in N parts the MD5 of their MD5s, and "-N".
     """
@@ -70,7 +70,7 @@ class ObjectStore(Protocol):
         """Return an object, or None where there is none. A larger one is refused."""
 
     def put(self, key: str, body: bytes, *, tag: str | None = None, is_new: bool = False) -> bool:
-        """Write a small object; return False where it is not the version `tag`, or `is_new` and there is one."""
+        """Write a small object; return False if the present one is not version `tag`, or exists although `is_new`."""
 
     def upload(self, key: str, file: Path) -> Uploaded:
         """Write a file. Parts that are there from an earlier try are kept."""

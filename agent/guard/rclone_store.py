@@ -45,13 +45,13 @@ class RcloneStore:
         return Fetched(body, hashlib.sha256(body).hexdigest())
 
     def put(self, key: str, body: bytes, *, tag: str | None = None, is_new: bool = False) -> bool:
-        """Write a small object. A condition is not kept by the store: who asks for one has looked."""
+        """Write a small object. The store keeps no condition: a caller that needs one has read the object first."""
         del tag, is_new
         self._do(["rcat", self._place(key)], body)
         return True
 
     def upload(self, key: str, file: Path) -> Uploaded:
-        """Write a file. Nobody knows how the remote tags it."""
+        """Write a file. Its tag at the remote is not known."""
         sha256 = _sha256(file)
         self._do(["copyto", "--no-traverse", str(file), self._place(key)])
         return Uploaded(sha256)
@@ -106,9 +106,9 @@ class RcloneStore:
             raise Unreachable(f"rclone: {said}")
 
     def _run(self, words: Sequence[str], body: bytes, most_bytes: int) -> tuple[int, bytes, str]:
-        """Run rclone; return its exit code, what it printed up to a size, and its last words."""
+        """Run rclone; return its exit code, its output up to a size, and its last words."""
         try:
-            # What it says goes to a file: two pipes would have to be read at once.
+            # Its errors go into the same pipe or nowhere: two pipes would have to be read at once.
             process = self._reaper.start(
                 lambda: subprocess.Popen(  # noqa: S603 - a program of the operator's image, with words of ours
                     [PROGRAM, "--ask-password=false", *words],

@@ -14,7 +14,7 @@ _FORWARDED = (signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, sig
 
 
 class SignalLine:
-    """What has come. `stopping` is set by the first signal that asks for the end."""
+    """The signals that have come. `stopping` is set by the first one that asks for the end."""
 
     def __init__(self) -> None:
         """Take all signals from now on."""

@@ -1,4 +1,4 @@
-"""How the work ended, and what that means."""
+"""The end of the work, and its meaning."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class WorkEnd:
 
     @property
     def exit_code(self) -> int:
-        """Return what a shell would say: 128 and the signal's number for a signal."""
+        """Return the exit code as a shell gives it: 128 and the signal's number for a signal."""
         return 128 - self.code if self.code < 0 else self.code
 
     def note(
@@ -47,7 +47,7 @@ class WorkEnd:
         return note
 
     def sentence(self) -> str:
-        """Say it to a person."""
+        """Return it as a sentence for a person."""
         if self.code >= 0:
             return f"the command ended with code {self.code}"
         try:

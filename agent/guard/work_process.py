@@ -22,7 +22,7 @@ _FIELD = re.compile(r"^(Pid|NSpid|PPid|SigCgt):\s*([^\n]*)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class WorkCommand:
-    """What is to be started: its words, and its environment."""
+    """The command to start: its words, and its environment."""
 
     words: Sequence[str]
     environment: Mapping[str, str]
@@ -58,7 +58,7 @@ class WorkProcess:
             self._printing = output.pass_on({sources[0]: 1, sources[1]: 2})
 
     def end(self) -> None:
-        """Kill what is left of the group, as the end of a container would, and pass on what was printed before."""
+        """Kill the rest of the group, as the end of a container would, and pass on its last output."""
         self.signal(signal.SIGKILL)
         self._reaper.reap()
         if self._printing is not None:
@@ -97,7 +97,7 @@ class WorkProcess:
 
 @dataclass(frozen=True)
 class _Process:
-    """A process as /proc tells it: its number there, those by PID namespace from the outermost on, its parent."""
+    """A process as /proc shows it: its number there, those by PID namespace from the outermost on, its parent."""
 
     number: int
     numbers: tuple[int, ...]
@@ -106,7 +106,7 @@ class _Process:
 
 
 def _handlers(top: int, number: int) -> Iterator[int]:
-    """Yield the topmost processes at and below one that handle a signal; none where /proc does not tell.
+    """Yield the topmost processes at and below one that handle a signal; none if /proc does not show them.
 
     The /proc of a container may be that of the machine, where everybody has another number: we are found in it as
     `self`, and the others by their place below us.

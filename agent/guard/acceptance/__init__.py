@@ -1,1 +1,1 @@
-"""The check of a host at each start of its container: what its GPUs are, and whether they work."""
+"""The check of a host at each start of its container: its GPUs, and whether they work."""

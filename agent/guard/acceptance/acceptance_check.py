@@ -1,7 +1,7 @@
-"""The check of a host, once at each start: at most a minute, never the reason why work does not start.
+"""The check of a host, once at each start. It takes at most a minute and never keeps the work from starting.
 
-It only reports; the daemon, which knows what was rented, judges. Every figure that cannot be had is None. A bucket that
-does not answer keeps the work back for `PATIENCE_SECONDS` more.
+It only reports; the daemon knows what was rented, and judges. A figure that cannot be had is None. A bucket that does
+not answer delays the work by `PATIENCE_SECONDS` more.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class AcceptanceCheck:
         notes: BucketNotes | None,
         stopping: threading.Event,
     ) -> None:
-        """Report what `host` finds, until the guard is told to stop."""
+        """Report the figures of `host`, until the guard must stop."""
         self._settings = settings
         self._host = host
         self._output = output
@@ -65,7 +65,7 @@ class AcceptanceCheck:
                 pass
 
     def _tell(self, notes: BucketNotes, note: Mapping[str, Any], is_tried: threading.Event) -> None:
-        """Try again while the word is of use: a host is judged by it in its first minutes alone."""
+        """Write the note, and try again while it is of use: it judges a host only in its first minutes."""
         for _ in range(TRIES):
             is_told = self._told(notes, note)
             is_tried.set()

@@ -1,4 +1,4 @@
-"""One program run to its end, bounded in time and in what it prints; whatever it does, the guard goes on."""
+"""One program run to its end, bounded in time and in output; whatever it does, the guard goes on."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _PAUSE_SECONDS, _LAST_OUTPUT_SECONDS = 0.02, 1.0
 
 @dataclass(frozen=True)
 class Ended:
-    """How a program ended: its exit code, negative for a signal, and the beginning and the end of what it printed.
+    """How a program ended: its exit code, negative for a signal, and the beginning and the end of its output.
 
-    `code` is None where it did not end in time, or is not there (`is_missing`). `was_started` is False also where
-    there was no room for it.
+    `code` is None if it did not end in time, or does not exist (`is_missing`). `was_started` is False also if there was
+    no room for it.
     """
 
     code: int | None
@@ -34,12 +34,12 @@ class Ended:
 
 
 class BoundedRun:
-    """A program that runs; nothing of it is waited for beyond its time."""
+    """A program that runs. Nothing waits for it beyond its time."""
 
     def __init__(
         self, words: Sequence[str], environment: Mapping[str, str], reaper: Reaper, *, with_errors: bool = False
     ) -> None:
-        """Start it; raise OSError where it cannot be. `with_errors` keeps what it says on the second stream too."""
+        """Start it; raise OSError if that fails. `with_errors` keeps its standard error too."""
         self._reaper = reaper
         self._head = b""
         self._tail = b""
@@ -59,11 +59,11 @@ class BoundedRun:
         self._reading.start()
 
     def head(self) -> str:
-        """Return the beginning of what was printed up to now."""
+        """Return the beginning of its output up to now."""
         return self._head.decode("utf-8", "replace")
 
     def wait(self, until: float, stopping: threading.Event) -> int | None:
-        """Wait for its end up to a time of `uptime`, or until the guard is told to stop."""
+        """Wait for its end up to a time of `uptime`, or until the guard must stop."""
         while True:
             self._reaper.reap()
             code = self._reaper.code(self._process)
@@ -72,7 +72,7 @@ class BoundedRun:
             stopping.wait(_PAUSE_SECONDS)
 
     def ended(self, until: float, stopping: threading.Event) -> Ended:
-        """Wait, then kill what is left of its group. One that hangs in the kernel is left behind."""
+        """Wait, then kill the rest of its group. A process that hangs in the kernel is left behind."""
         code = self.wait(until, stopping)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)

@@ -1,7 +1,7 @@
-"""What `nvidia-smi` says of the GPUs: asked within a time, read with bounds. What it does not say is None.
+"""The answers of `nvidia-smi` about the GPUs: asked within a time, read with bounds. A missing figure is None.
 
-No number here is waited for or trusted: drivers differ in the fields that they know, in how they say that a card has
-no such figure, and a broken one hangs or prints errors in the place of values.
+No number here is waited for or trusted. Drivers know different fields, and say in different ways that a card has no
+such figure. A broken driver hangs, or prints errors in the place of values.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _REASONS = re.compile(r"0x[0-9a-fA-F]{1,16}")
 
 @dataclass(frozen=True)
 class GpuAnswer:
-    """What came back: how the program fared, how many GPUs it named, and the figures of the first of them."""
+    """An answer: how the program fared, how many GPUs it named, and the figures of the first of them."""
 
     tool: str
     count: int | None = None
@@ -62,14 +62,14 @@ class GpuQuery:
     """Asks `nvidia-smi`; remembers which fields this driver does not know."""
 
     def __init__(self, environment: Mapping[str, str], reaper: Reaper, stopping: threading.Event) -> None:
-        """Run it with an environment, until the guard is told to stop."""
+        """Run it with an environment, until the guard must stop."""
         self._environment = environment
         self._reaper = reaper
         self._stopping = stopping
         self._fields = dict(FIELDS)
 
     def ask(self, until: float, names: Sequence[str] = tuple(dict(FIELDS))) -> GpuAnswer:
-        """Return what is said of these figures up to a time of `uptime`, in `SECONDS` at most."""
+        """Return these figures, asked up to a time of `uptime` and for `SECONDS` at most."""
         until = min(until, uptime() + SECONDS)
         return answered(lambda fields: self._run(fields, until), self._fields, names)
 

@@ -1,4 +1,4 @@
-"""Everything that is asked of a host at a start. Times are real seconds: programs run in no other."""
+"""All figures of a host at a start. Times are real seconds: programs run in real time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agent.guard.guard_clock import uptime
 from agent.guard.reaper import Reaper
 
 TRIAL_SECONDS, DISK_SECONDS, SCRIPT_SECONDS = 25.0, 5.0, 30.0
-"""What is left of the time is the script's; what comes before leaves it that much, or half of a shorter time."""
+"""The longest times of the parts. The script gets the rest of the time: at least its own, or half of a shorter time."""
 MOST_LINE = 200
 _LOOK_SECONDS = 0.1
 _HIDING = "CUDA_VISIBLE_DEVICES"
@@ -27,7 +27,7 @@ class HostFigures:
     def __init__(
         self, environment: Mapping[str, str], place: Path | None, reaper: Reaper, stopping: threading.Event
     ) -> None:
-        """Run programs with the environment of the work, write to `place`, until the guard is told to stop."""
+        """Run programs with the environment of the work, write to `place`, until the guard must stop."""
         self._environment = environment
         self._place = place
         self._reaper = reaper
@@ -35,7 +35,7 @@ class HostFigures:
         self._query = GpuQuery(environment, reaper, stopping)
 
     def found(self, until: float, script: str | None) -> Mapping[str, Any]:
-        """Return every figure that can be had up to a time of `uptime`, and how the operator's own check ended."""
+        """Return the figures that can be had up to a time of `uptime`, and how the operator's own check ended."""
         begun, end = uptime(), until
         if script is not None:
             until -= min(SCRIPT_SECONDS, (until - begun) / 2)
@@ -57,7 +57,7 @@ class HostFigures:
         }
 
     def _tried(self, until: float) -> tuple[Mapping[str, Any], GpuAnswer]:
-        """Return what the GPUs can do, and what is said of their links while they copy."""
+        """Return the abilities of the GPUs, and the figures of their links while they copy."""
         until = min(until, uptime() + TRIAL_SECONDS)
         seen = {name: text for name, text in self._environment.items() if name != _HIDING}
         try:
@@ -75,7 +75,7 @@ class HostFigures:
         return found, loaded
 
     def _written(self, until: float) -> Mapping[str, Any]:
-        """Return how fast the disk writes, where it has room for that."""
+        """Return how fast the disk writes, if it has room for the trial."""
         if self._place is None or shutil.disk_usage(self._place).free < 2 * host_trial.DISK_BYTES:
             return {}
         until = min(until, uptime() + DISK_SECONDS)
@@ -84,9 +84,9 @@ class HostFigures:
         return host_trial.figures(ended.head)
 
     def _scripted(self, script: str, until: float) -> Mapping[str, Any] | None:
-        """Return how the operator's own check ended: its code, None where it did not end in time.
+        """Return how the operator's own check ended; its `code` is None if it did not end in time.
 
-        None where it could not be started: that says nothing of the host.
+        Return None if it could not be started: that says nothing about the host.
         """
         words = ["sh", "-c", script]
         ended = bounded_run.run(words, self._environment, self._reaper, until, self._stopping, with_errors=True)

@@ -1,7 +1,7 @@
-"""What the host can do: whether CUDA starts, how fast its GPUs multiply and copy, how fast its disk writes.
+"""The trial of a host: whether CUDA starts, how fast its GPUs multiply and copy, how fast its disk writes.
 
-Each is tried in a process of its own, which may hang or crash as a driver does; this module is that process's program
-too. It prints one line of JSON a figure, so that what came before a crash is known.
+Each part is tried in a process of its own, which may hang or crash as a driver does. This module is that process's
+program too. It prints one line of JSON for each figure, so the figures before a crash are known.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _is_figure(name: str, value: object) -> bool:
 
 
 def main() -> None:
-    """Be the process of a trial: `gpu`, or `disk FOLDER`."""
+    """Run as the process of a trial: `gpu`, or `disk FOLDER`."""
     _, _, kind, *rest = sys.argv[1:]
     for found in _gpu() if kind == GPU else _disk(Path(rest[0])):
         sys.stdout.write(json.dumps(found) + "\n")
@@ -132,7 +132,7 @@ def _multiplied(torch: Any, device: str) -> float:  # noqa: ANN401 - as above
 
 
 def _rate(torch: Any, device: str, step: Callable[[], object], seconds: float) -> float:  # noqa: ANN401 - as above
-    """Return how often a step is done a second, after a first one that loads what it needs."""
+    """Return the steps per second, after a first step that loads its libraries."""
     step()
     torch.cuda.synchronize(device)
     begun, steps = uptime(), 0
@@ -149,7 +149,7 @@ def _disk(folder: Path) -> Iterator[Mapping[str, Any]]:
     piece = os.urandom(1024 * 1024)
     try:
         with file.open("wb", buffering=0) as out:
-            # The file has its name for as long as nothing is in it: a killed trial leaves no bytes.
+            # The file loses its name while it is empty: a killed trial leaves no bytes.
             file.unlink()
             begun = uptime()
             for _ in range(DISK_BYTES // len(piece)):

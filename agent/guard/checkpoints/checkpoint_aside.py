@@ -1,4 +1,4 @@
-"""Takes a checkpoint aside: links that keep its files while the work replaces or deletes them; else copies."""
+"""Takes a checkpoint aside: by links, which keep its files while the work replaces or deletes them; else by copies."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class AsideCheckpoint:
     """The files of one checkpoint, kept until it is dropped."""
 
     def __init__(self, seen: SeenCheckpoint, files: tuple[AsideFile, ...], folders: tuple[Path, ...]) -> None:
-        """Keep what was taken."""
+        """Keep the files that were taken."""
         self.seen = seen
         self.files = files
         self.folders = folders
@@ -65,7 +65,7 @@ def taken(seen: SeenCheckpoint, home: Path | None, name: str, *, may_copy: bool 
 
 
 def clear(home: Path | None) -> None:
-    """Remove what an earlier guard left in its folder."""
+    """Remove the files that an earlier guard left in its folder."""
     if home is not None:
         shutil.rmtree(home / OWN_FOLDER, ignore_errors=True)
 

@@ -25,11 +25,11 @@ from agent.guard.object_store import DiskFailed, Refused, StoreFailed
 
 LOOK_SECONDS, LOOK_SECONDS_AT_THE_END = 1.0, 0.2
 PATIENCE_SECONDS = 600.0
-"""How long an asked program has to begin with a checkpoint, before one that it made earlier is taken."""
+"""How long an asked program has to begin a checkpoint; after that, one that it made earlier is taken."""
 ASK_AGAIN_SECONDS, RETRY_SECONDS = 10.0, 30.0
 """A program may install its handler late."""
 QUIET_SECONDS = 1_800.0
-"""An order keeps the interval back no longer: the daemon that wrote it may be gone."""
+"""The longest time for which an order suspends the interval: the daemon that wrote it may be gone."""
 _LONGEST_ID = 200
 
 
@@ -77,11 +77,11 @@ class CheckpointCarrier:
         self.take_priority: Callable[[], None] = lambda: None
 
     def start(self, ask: Callable[[], bool], *, is_restored: bool) -> None:
-        """Carry what a start of the work makes; `ask` asks it for a checkpoint and returns whether anybody listens."""
+        """Carry the checkpoints of a start of the work; `ask` asks it for one and returns whether anybody listens."""
         with self._lock:
             self._ask = ask
             self._begun = self._clock.now()
-            # What a program makes by itself is carried as soon as it is there.
+            # A checkpoint that a program makes by itself is carried as soon as it is there.
             self._due = self._begun + (0.0 if self._settings.ask != ASK_SIGUSR1 else self._settings.interval_at(0.0))
             mark = self._disk.facts.get("mark")
             if is_restored or mark is not None:
@@ -92,9 +92,9 @@ class CheckpointCarrier:
             threading.Thread(target=self._run, daemon=True, name="carrier").start()
 
     def take_order(self, order: Mapping[str, Any]) -> None:
-        """Take what the daemon wants: a checkpoint by an id, and whether none is to be made beside it.
+        """Take the daemon's order: a checkpoint by an id, and whether no other may be made meanwhile.
 
-        Two containers of one slot find one order: that of another lease is none.
+        Two containers of one slot read one order: an order for another lease counts as none.
         """
         is_ours = order.get("lease") in (None, self._settings.lease)
         wanted = order.get("checkpoint")
@@ -105,7 +105,7 @@ class CheckpointCarrier:
             self._woken.set()
 
     def _keep_quiet(self, order: Mapping[str, Any] | None) -> None:
-        """Make none by the interval for `QUIET_SECONDS` from the first look at an order, and from each that is new."""
+        """Make none by the interval for `QUIET_SECONDS` from the first look at an order, and at each new one."""
         by = None if order is None else (order.get("written_sequence"), order.get("checkpoint"))
         if by != self._quiet_by:
             self._quiet_until = None if by is None else self._clock.now() + QUIET_SECONDS
@@ -115,7 +115,7 @@ class CheckpointCarrier:
         """Ask for a last checkpoint: the instance is about to be stopped."""
         self._is_ending = self._watch.is_ending = True
         self._is_idle = False
-        # An upload that goes on now keeps nobody from making the last checkpoint meanwhile.
+        # The work can make its last checkpoint while an earlier upload goes on.
         self._ask_work(self._clock.now())
         self._woken.set()
 
@@ -139,7 +139,7 @@ class CheckpointCarrier:
 
     @property
     def has_all(self) -> bool:
-        """Return whether the bucket has everything that stands below the paths. Call it while no work runs."""
+        """Return whether the bucket has every file below the paths. Call it while no work runs."""
         try:
             seen = checkpoint_files.look(self._settings.paths, self._settings.complete)
         except TooManyFiles:
@@ -152,7 +152,7 @@ class CheckpointCarrier:
         return self._is_idle
 
     def finish(self, *, is_clean: bool) -> None:
-        """Carry what the ended work left, on this thread. What an unclean end wrote last may be torn, and is left."""
+        """Carry the last checkpoint of the ended work, on this thread. After an unclean end a torn one is left out."""
         with self._lock:
             self._ask = lambda: False
             self._is_finished = True
@@ -210,7 +210,7 @@ class CheckpointCarrier:
         self._forget_unanswered(now)
 
     def _forget_unanswered(self, now: float) -> None:
-        """Let the work be asked again where it made nothing for long: it may have let a signal pass."""
+        """Let the work be asked again if it has made nothing for long: it may have let a signal pass."""
         if now - self._asked >= PATIENCE_SECONDS and not self._watch.is_pending:
             self._asked_wall = None
 
@@ -222,7 +222,7 @@ class CheckpointCarrier:
         return is_ordered or self._is_ending or (now >= self._due and not is_quiet)
 
     def _ask_work(self, now: float) -> None:
-        # What comes after is told by what changes: the times of files may be a second, or a tick, too old.
+        # A later checkpoint is known by its changes: the times of files may be a second, or a tick, too old.
         self._asked_mark = self._watch.mark
         self._asked, self._asked_wall, self._asked_for = now, self._clock.wall(), self._order
         if self._settings.ask == ASK_SIGUSR1:
@@ -313,7 +313,7 @@ class CheckpointCarrier:
         return [name for name in rejected if isinstance(name, str)] if isinstance(rejected, list) else []
 
     def _clean(self, made: Manifest) -> None:
-        """Remove what is kept no longer. A key that may not delete leaves that to the bucket's own rules."""
+        """Remove old checkpoints. A key that may not delete leaves that to the bucket's own rules."""
         if self._is_ending or "cleaning" in self._disk.facts:
             return
         try:
@@ -332,6 +332,6 @@ class CheckpointCarrier:
 
 
 def _told(failure: Exception) -> str:
-    """Return what a person is told: of what nobody foresaw its kind too."""
+    """Return the sentence for a person; an error that nobody foresaw has its kind in it."""
     is_foreseen = isinstance(failure, (StoreFailed, TooManyFiles, OSError))
     return str(failure) if is_foreseen else f"{type(failure).__name__}: {failure}"

@@ -1,4 +1,4 @@
-"""Which files a checkpoint is, as they stand on the disk now.
+"""The files of a checkpoint, as they are on the disk now.
 
 A file's name in a checkpoint is the number of its path in the settings and the way below it: `0/step-7/model.pt`, or
 `0` where the path is the file itself. So a checkpoint fits another host whose paths have other names.
@@ -16,7 +16,7 @@ from typing import Iterator, Sequence
 MOST_FILES = 20_000
 """A manifest of more would be larger than its 4 MB."""
 PARTIAL = ".gpubid-part"
-"""How the name of a file ends that is being restored."""
+"""The ending of the name of a file that is being restored."""
 OWN_FOLDER = ".gpubid-guard"
 
 
@@ -35,7 +35,7 @@ class SeenFile:
     inode: int
 
     def is_unchanged(self, path: Path) -> bool:
-        """Return whether a path still has this very content, as far as size and time tell."""
+        """Return whether a path still has this very content, as far as size and time show."""
         try:
             now = path.stat()
         except OSError:
@@ -51,7 +51,7 @@ class SeenCheckpoint:
 
     @property
     def mark(self) -> str:
-        """Return a text that another look at the same files gives too."""
+        """Return a text that is the same for each look at the same files."""
         return hashlib.sha256(repr(self.files).encode("utf-8", "replace")).hexdigest()
 
     @property
@@ -66,7 +66,7 @@ class SeenCheckpoint:
 
 
 def look(paths: Sequence[str], complete: str | None) -> SeenCheckpoint | None:
-    """Return the checkpoint that stands below the paths, or None; the newest whole one where a file tells which is."""
+    """Return the checkpoint below the paths, or None; with `complete`, the newest whole one."""
     roots = [Path(os.path.realpath(path)) for path in paths]
     folders = _complete_folders(roots, complete) if complete is not None else list(enumerate(roots))
     files: list[SeenFile] = []
@@ -114,7 +114,7 @@ def _files(number: int, folder: Path, roots: Sequence[Path]) -> Iterator[SeenFil
 
 
 def _seen(name: str, path: Path, roots: Sequence[Path]) -> Iterator[SeenFile]:
-    """Yield a plain file, or what a link leads to below the paths; a file that went meanwhile is none."""
+    """Yield a plain file, or the target of a link if it is below the paths; skip a file that has vanished."""
     try:
         if path.is_symlink():
             path = Path(os.path.realpath(path))
@@ -129,5 +129,5 @@ def _seen(name: str, path: Path, roots: Sequence[Path]) -> Iterator[SeenFile]:
 
 
 def is_below(path: Path, root: Path) -> bool:
-    """Return whether a path is a root or lies below it."""
+    """Return whether a path is a root or is below it."""
     return path == root or root in path.parents

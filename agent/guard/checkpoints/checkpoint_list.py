@@ -15,7 +15,7 @@ STRANGERS_SECONDS = 86_400.0
 
 
 class CheckpointList:
-    """What the bucket has of this run."""
+    """The checkpoints of this run in the bucket."""
 
     def __init__(self, notes: BucketNotes, lease: str) -> None:
         """List below the mailbox of `notes`; `lease` is ours."""
@@ -70,7 +70,7 @@ class CheckpointList:
         return sum(f"{folder}.json" > newest and not self._is_ours(folder) for folder in folders if id_of(folder))
 
     def prune(self, keep: int, current: Manifest) -> None:
-        """Remove all but the newest `keep` checkpoints and what the pointer names: each manifest before its files."""
+        """Remove all but the newest `keep` checkpoints and the pointer's: each manifest before its files."""
         rows = self._rows()
         whole = sorted((name for name in rows if _is_manifest(name)), reverse=True)
         found = self._notes.read(LATEST)

@@ -16,11 +16,11 @@ SPARE_BYTES = 16 * 1024 * 1024
 
 
 class WrongContent(StoreFailed):
-    """What came is not what the manifest says."""
+    """The content that came differs from the manifest."""
 
 
 def restore(notes: BucketNotes, manifest: Manifest, paths: Sequence[str]) -> None:
-    """Write the files of a manifest below the paths, or raise StoreFailed; what was there stays until all came."""
+    """Write the files of a manifest below the paths, or raise StoreFailed; earlier files stay until all came."""
     targets = [(file, target(file.path, paths)) for file in manifest.files]
     for file, place in targets:
         _make_room(file, place)

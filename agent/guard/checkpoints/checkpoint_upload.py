@@ -31,10 +31,10 @@ class CheckpointUpload:
     def carry(
         self, plan: UploadPlan, rejected: Collection[str], known: object, keep: Callable[[UploadPlan], None]
     ) -> tuple[Manifest, bool]:
-        """Write what is not there yet; return the manifest, and whether the pointer names it now. Raise StoreFailed.
+        """Write the parts that are missing; return the manifest, and whether the pointer names it. Raise StoreFailed.
 
-        `rejected` and `known` are those of the pointer. `keep` is called with the plan where the disk should learn
-        how far it is.
+        `rejected` and `known` are those of the pointer. `keep` is called with the plan when the disk should record how
+        far it is.
         """
         begun = self._clock.now()
         folder = f"{FOLDER}/{manifest.checkpoint_id(plan.sequence, self._lease)}"
@@ -55,7 +55,7 @@ class CheckpointUpload:
         return made, pointer.advance(self._notes, made, rejected, known)
 
     def _there(self, made: Manifest) -> Manifest:
-        """Return the manifest that is there: the one that a killed guard wrote before it could tell the disk."""
+        """Return the manifest in the bucket: a killed guard wrote it before the disk could record that."""
         found = self._notes.read(made.name, LARGEST_MANIFEST_BYTES)
         try:
             there = manifest.read(found[0], made.name) if found is not None else made

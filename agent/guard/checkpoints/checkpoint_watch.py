@@ -1,4 +1,4 @@
-"""Sees when a checkpoint is whole: its mark stands in it, or nothing of it changed for a while."""
+"""Sees when a checkpoint is whole: it has its mark's file, or none of its files has changed for a while."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ class CheckpointWatch:
         self.is_ending = False
 
     def forget_new(self, mark: str | None = None) -> None:
-        """Take what stands there now as carried: it was just restored, or is the one that was carried under a mark."""
+        """Count the present files as carried: they were just restored, or have the mark of a carried checkpoint."""
         seen = self._look()
         if seen is not None and (mark is None or seen.mark == mark):
             self._carried = seen
 
     def carried(self, seen: SeenCheckpoint) -> None:
-        """Know that this one is in the bucket."""
+        """Remember that this checkpoint is in the bucket."""
         self._carried = seen
 
     @property
     def mark(self) -> str:
-        """Return the mark of what stands there now; nothing where there is none, or it cannot be looked at."""
+        """Return the mark of the present files; empty if there are none, or they cannot be looked at."""
         try:
             seen = self._look()
         except (TooManyFiles, OSError):
@@ -50,18 +50,18 @@ class CheckpointWatch:
 
     @property
     def has_carried(self) -> bool:
-        """Return whether there is nothing, or what stands there is in the bucket."""
+        """Return whether there are no files, or the present ones are in the bucket."""
         seen = self._look()
         return seen is None or seen == self._carried
 
     def is_settled(self, clock: GuardClock) -> bool:
-        """Return whether what stands there was last written so long ago that it is whole."""
+        """Return whether the present files were last written so long ago that they are whole."""
         seen = self._look()
         return seen is not None and (clock.wall() - seen.newest_seconds) * clock.speed >= self._quiet
 
     @property
     def is_pending(self) -> bool:
-        """Return whether the last look saw something that is not carried."""
+        """Return whether the last look saw a checkpoint that is not carried."""
         return self._seen is not None and self._seen != self._carried
 
     def whole(self, now: float, *, is_over: bool = False) -> AsideCheckpoint | None:
@@ -80,7 +80,7 @@ class CheckpointWatch:
         return self._released() or self._take(seen)
 
     def _released(self) -> AsideCheckpoint | None:
-        """Hand out what is held."""
+        """Hand out the held checkpoint."""
         held, self._held = self._held, None
         return held
 

@@ -24,9 +24,9 @@ class WrongManifest(Exception):
 
 @dataclass(frozen=True)
 class ManifestFile:
-    """A file: its name as in checkpoint_files, and what must be in it.
+    """A file: its name as in checkpoint_files, its size and its digest.
 
-    `etag` is the store's tag of that content, where the store tags by MD5; nothing where it is not known.
+    `etag` is the store's tag of its content, if the store tags by MD5; empty if it is not known.
     """
 
     path: str
@@ -65,11 +65,11 @@ class Manifest:
         return sum(file.size_bytes for file in self.files)
 
     def note(self) -> dict[str, Any]:
-        """Return it as it is written."""
+        """Return its note."""
         return {"version": VERSION, **asdict(self)}
 
     def too_large(self, most_bytes: int) -> bool:
-        """Return whether nobody would read it."""
+        """Return whether its note is larger than anybody reads."""
         return len(json.dumps(self.note())) > most_bytes
 
 
@@ -85,7 +85,7 @@ def id_of(name: str) -> tuple[int, str] | None:
 
 
 def read(note: Mapping[str, Any], name: str) -> Manifest:
-    """Return what a note says whose name in the mailbox is `name`, or raise WrongManifest."""
+    """Return the manifest of a note whose name in the mailbox is `name`, or raise WrongManifest."""
     files = note.get("files")
     if not isinstance(files, list) or not files or len(files) > MOST_FILES:
         raise WrongManifest(f"{name} names no files, or too many")
@@ -137,7 +137,7 @@ def _number(note: Mapping[str, Any], key: str, most: float, least: float = 0) ->
     value = note.get(key)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise WrongManifest(f"{key} is no number")
-    # No number is within bounds that is none or has no end; no float is as large as some integers.
+    # NaN and infinity are never within bounds. Some integers are larger than every float.
     if not least <= value <= most:
         raise WrongManifest(f"{key} is out of bounds")
     return value

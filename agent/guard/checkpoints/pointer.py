@@ -1,7 +1,7 @@
-"""The pointer at the newest manifest: it names a whole checkpoint always.
+"""The pointer at the newest manifest: it always names a whole checkpoint.
 
-Two containers of one slot may both carry: of their checkpoints the one with more progress counts. What one container
-makes after another checkpoint of its own, or after the one that it began from, is newer, whatever number it shows.
+Two containers of one slot may both carry: the checkpoint with more progress counts. A container's checkpoint is newer
+than its own earlier ones and than the one that it began from, whatever progress it shows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def read_name(note: Mapping[str, Any]) -> str | None:
 def advance(notes: BucketNotes, manifest: Manifest, rejected: Collection[str], known: object = None) -> bool:
     """Point at a manifest that is whole; return False where the pointer is further.
 
-    A pointer at a manifest in `rejected` crashed the work: what was made after it replaces it. `known` is the name of
+    A manifest in `rejected` crashed the work: a pointer at it is replaced by any later one. `known` is the name of
     the manifest that this container began from, or carried last.
     """
     wanted = {
@@ -70,6 +70,6 @@ def _is_of(name: str, lease: str) -> bool:
 
 
 def _number(value: object, least: float, most: float) -> float | None:
-    """Return a number within its bounds, or None; the bounds go first, no float is as large as some integers."""
+    """Return a number within its bounds, or None. The bounds are compared first: some integers exceed every float."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return float(value) if is_number and least <= value <= most else None  # type: ignore[arg-type,operator]

@@ -1,4 +1,4 @@
-"""What is being carried: kept on the disk too, so that a guard that was killed goes on with the same upload."""
+"""The upload under way: kept on the disk too, so that the next guard goes on with the upload of a killed one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LARGE_BYTES = 8 * 1024 * 1024
 
 @dataclass(frozen=True)
 class UploadPlan:
-    """A checkpoint that was taken aside, what is told of it, and what is in the bucket. Times are the host's own."""
+    """A checkpoint that was taken aside, its figures, and its part in the bucket. Times are the host's own."""
 
     aside: AsideCheckpoint
     sequence: int
@@ -28,7 +28,7 @@ class UploadPlan:
     order: str | None = None
     """The order that it answers."""
     digests: dict[str, str] = field(default_factory=dict)
-    """SHA-256 by the name of a file that is there."""
+    """SHA-256 of the files in the bucket, by name."""
     tags: dict[str, str] = field(default_factory=dict)
     """The store's tags of these files, as far as they are known."""
 

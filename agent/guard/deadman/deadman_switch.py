@@ -1,8 +1,8 @@
 """Counts for how long the daemon has been silent, and says when that is too long. Time is handed in.
 
-1. Only time in which the bucket answers counts: between two answers their distance, 60 seconds at most.
+1. Only time in which the bucket answers counts: the time between two answers, 60 seconds at most.
 2. A new version of the daemon's note begins the count again. A note that is missing or cannot be read changes nothing.
-3. A daemon that said for how long it will be away has that long from the moment at which its note was first seen.
+3. A daemon that announced an absence has that long, from the moment at which its note was first seen.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ class SignOfLife:
 
     @property
     def version(self) -> tuple[str, int]:
-        """Return what differs in any two versions."""
+        """Return a value that differs in any two versions."""
         return self.tag, self.written
 
 
 def read_sign(note: Mapping[str, Any], tag: str) -> SignOfLife | None:
-    """Return what a note says, or None where it cannot be read. An absence out of its bounds is brought into them."""
+    """Return the sign in a note, or None if it cannot be read. An absence out of its bounds is brought into them."""
     written = note.get("written")
     if isinstance(written, bool) or not isinstance(written, int) or not 0 <= written <= MOST_WRITTEN:
         return None
@@ -73,7 +73,7 @@ class DeadmanSwitch:
             self.silent_seconds = 0.0
 
     def facts(self) -> dict[str, Any]:
-        """Return what the disk keeps."""
+        """Return the facts that the disk keeps."""
         facts: dict[str, Any] = {"silent_seconds": round(self.silent_seconds, 3)}
         if self._sign is not None:
             facts.update(tag=self._sign.tag, written=self._sign.written, absent_seconds=self._sign.absent_seconds)
@@ -81,7 +81,7 @@ class DeadmanSwitch:
 
 
 def _seconds(value: object, most: float) -> float:
-    """Return a number between 0 and `most`; 0 for what is none."""
+    """Return a number between 0 and `most`; 0 for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:  # noqa: PLR0124 - NaN
         return 0.0
     return float(min(max(value, 0.0), most))

@@ -1,8 +1,8 @@
-"""Looks for the daemon's sign of life; where it stays away, has a last checkpoint carried and the instance stopped.
+"""Looks for the daemon's sign of life; if it stays away, has a last checkpoint carried and the instance stopped.
 
-1. The bucket must answer: without its word the daemon is not called silent, and nothing is asked of the market.
+1. Without an answer of the bucket the daemon is not called silent, and nothing is asked of the market.
 2. Each request to the market comes after a new look at the sign of life, which may call it off.
-3. The disk is given up only where all that the work saved is in the bucket, each file with its size.
+3. The disk is given up only if everything that the work saved is in the bucket, each file with its size.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class DeadmanWatch:
         self._is_asked = False
 
     def start(self, stopping: threading.Event) -> None:
-        """Begin, where there is a switch and the market's key for it; end when the guard is told to."""
+        """Begin, if there is a switch and the market's key for it; end when the guard must stop."""
         self._stopping = stopping
         if self._settings is None:
             return
@@ -90,12 +90,12 @@ class DeadmanWatch:
         return True
 
     def _keep(self) -> None:
-        """Let the disk have the count. Who starts an instance again that was stopped has the whole time anew."""
+        """Write the count to the disk. An instance that is started again after its stop has the whole time anew."""
         facts = self._switch.facts()
         self._disk.keep(deadman={**facts, "silent_seconds": 0.0} if self._is_asked else facts)
 
     def _fire(self, settings: DeadmanSettings) -> None:
-        """Try until the process ends, or until the daemon is heard of."""
+        """Try until the process ends, or until the daemon is back."""
         self._say(f"the daemon has been silent for {self._switch.silent_seconds:.0f} s")
         carried: float | None = None
         is_whole = is_told = False
@@ -131,7 +131,7 @@ class DeadmanWatch:
             return False
 
     def _told(self, *, destroys: bool) -> bool:
-        """Write what is going to be done; return whether the request may be sent."""
+        """Write the note of the coming request; return whether the request may be sent."""
         note = {
             "version": VERSION,
             "lease": self._lease,

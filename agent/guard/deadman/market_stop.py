@@ -1,8 +1,9 @@
 """Asks the market to stop or to end this instance, by the key that the market gave to the container.
 
-Vast.ai documents what its key may do. That a pod's own key may ask for this at RunPod is not known: it was never tried.
+Vast.ai documents the rights of its key. Whether a pod's own key may ask for this at RunPod is not known: it was never
+tried.
 
-No message has the key in it, nor a word of the market or of a library: either might repeat it.
+No message contains the key, nor any text of the market or of a library: either might repeat it.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ def _connection(address: SplitResult) -> http.client.HTTPConnection:
 
 
 def _cut(sockets: Sequence[socket.socket]) -> None:
-    """End a conversation: who waits for its next byte waits no more."""
+    """Close the sockets, so that nothing waits for a next byte."""
     for each in sockets:
         with contextlib.suppress(OSError):
             each.shutdown(socket.SHUT_RDWR)

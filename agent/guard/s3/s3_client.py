@@ -1,4 +1,4 @@
-"""Requests to one bucket: signed, tried again after what may pass, with the store's clock where ours is wrong."""
+"""Requests to one bucket: signed, tried again after failures that may pass, by the store's clock if ours is wrong."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class S3Client:
                 raise self._failure(request, response)
             yield response
         finally:
-            # What nobody read would be taken for the next answer.
+            # Unread bytes would be taken for the next answer.
             if response.isclosed():
                 self._idle.append(connection)
             else:
@@ -126,7 +126,7 @@ class S3Client:
         self._clock.wait(threading.Event(), seconds * random.SystemRandom().uniform(0.5, 1.0))
 
     def close(self) -> None:
-        """Close what is idle."""
+        """Close idle connections."""
         while self._idle:
             self._idle.pop().close()
 

@@ -21,7 +21,7 @@ SMALLEST_PART = 8 * 1024 * 1024
 MOST_PARTS, AT_ONCE = 9_000, 4
 PIECE = 256 * 1024
 UNTOLD = frozenset({FORBIDDEN, NOT_FOUND, NOT_IMPLEMENTED})
-"""How a store answers that keeps no list of unfinished uploads, or whose key may not read it."""
+"""Answers of a store that keeps no list of unfinished uploads, or whose key may not read it."""
 _MOST_PAGES = 20
 
 
@@ -37,7 +37,7 @@ class FilePart:
 
 
 def part_size(size_bytes: int) -> int:
-    """Return how large each part of a file is."""
+    """Return the size of each part of a file, bytes."""
     mebibyte = 1024 * 1024
     return max(SMALLEST_PART, -(-size_bytes // MOST_PARTS // mebibyte) * mebibyte)
 
@@ -88,7 +88,7 @@ class S3Multipart:
         return Uploaded(whole.hexdigest(), _tag(md5s))
 
     def abort_stale(self, prefix: str, is_stale: Callable[[str, float], bool]) -> None:
-        """Drop unfinished uploads of which `is_stale` says so by key and age in seconds."""
+        """Drop the unfinished uploads that are stale by key and age in seconds."""
         for upload in self._unfinished(prefix):
             if is_stale(upload.key, self._client.now() - upload.begun):
                 request = S3Request("DELETE", upload.key, {"uploadId": upload.id})
@@ -107,7 +107,7 @@ class S3Multipart:
         return upload_id, {}
 
     def _unfinished(self, prefix: str) -> Iterator[FoundUpload]:
-        """Yield the unfinished uploads below a prefix; none where the store or its key does not tell them."""
+        """Yield the unfinished uploads below a prefix; none if the store or its key does not show them."""
         query = {"uploads": "", "prefix": prefix, "encoding-type": "url"}
         for _ in range(_MOST_PAGES):
             answer = self._client.ask(S3Request("GET", "", query), accepts=UNTOLD)

@@ -27,7 +27,7 @@ class S3Objects:
         self._multipart = S3Multipart(self._client)
 
     def close(self) -> None:
-        """Close what is idle."""
+        """Close idle connections."""
         self._client.close()
 
     def get(self, key: str, most_bytes: int) -> Fetched | None:
@@ -41,7 +41,7 @@ class S3Objects:
         return None
 
     def put(self, key: str, body: bytes, *, tag: str | None = None, is_new: bool = False) -> bool:
-        """Write a small object; return False where it is not the version `tag`, or `is_new` and there is one."""
+        """Write a small object; return False if the present one is not version `tag`, or exists although `is_new`."""
         headers = {"if-none-match": "*"} if is_new else {"if-match": f'"{tag}"'} if tag is not None else {}
         digest = hashlib.sha256(body).hexdigest()
         request = S3Request("PUT", key, headers=headers, body=lambda: [body], size=len(body), sha256=digest)
@@ -136,11 +136,11 @@ class _Sink:
 
     @property
     def sha256(self) -> str:
-        """Return the digest of all that is there."""
+        """Return the digest of the whole file."""
         return self._digest.hexdigest()
 
     def take(self, piece: bytes) -> None:
-        """Add what came."""
+        """Add bytes that came."""
         self._file.write(piece)
         self._digest.update(piece)
         self.size += len(piece)
