@@ -1,9 +1,9 @@
 """Every metric family of the program: its name, labels and meaning, and the label values that start at zero.
 
 Invariants:
-1. No label holds an id, an offer number or a free text (the few names are in named_figures.py); sets that are known at
-   start stand at zero from the start.
-2. Units are in the names, ages are told as timestamps, and only counters end in `_total`.
+1. No label holds an id, an offer number or a free text (the few names are in named_figures.py). Sets that are known at
+   the start begin at zero.
+2. Units are in the names, ages are timestamps, and only counters end in `_total`.
 """
 
 from collections.abc import Iterable
@@ -110,12 +110,12 @@ class Families:
         )  # fmt: skip
         self.floor = Gauge(
             "gpubid_market_floor_dollars_per_hour",
-            "Lowest floor among the offers seen last that fit the workload; without a sample where none did.",
+            "Lowest floor among the last seen offers that fit the workload; no sample if none fits.",
             ("market", "workload"), registry=target,
         )  # fmt: skip
         self.ask = Gauge(
             "gpubid_market_ask_dollars_per_hour",
-            "Lowest on-demand price among the offers seen last that fit the workload; without a sample where none did.",
+            "Lowest on-demand price among the last seen offers that fit the workload; no sample if none fits.",
             ("market", "workload"), registry=target,
         )  # fmt: skip
         self.clock_skew = Gauge("gpubid_clock_skew_seconds", "The market's clock less ours.", market, registry=target)
@@ -213,24 +213,24 @@ class Families:
             registry=target,
         )  # fmt: skip
         self.kill_timestamp = Gauge(
-            "gpubid_kill_timestamp_seconds", "When the kill was given after which these still bill; 0 without any.",
+            "gpubid_kill_timestamp_seconds", "Time of the kill after which something still bills; 0 if nothing does.",
             registry=target,
         )  # fmt: skip
 
     def _make_shadows(self, target: CollectorRegistry) -> None:
         self.shadow_spend = Counter(
             "gpubid_shadow_spend_dollars_total",
-            "What a strategy beside the live one would have spent, on paper.", ("workload", "strategy"),
+            "Spend of a strategy beside the live one, on paper.", ("workload", "strategy"),
             registry=target,
         )  # fmt: skip
         self.shadow_useful = Counter(
             "gpubid_shadow_useful_seconds_total",
-            "Useful time that a strategy beside the live one would have had, on paper.", ("workload", "strategy"),
+            "Useful time of a strategy beside the live one, on paper.", ("workload", "strategy"),
             registry=target,
         )  # fmt: skip
         self.shadow_interruptions = Counter(
             "gpubid_shadow_interruptions_total",
-            "Interruptions that a strategy beside the live one would have had, on paper.", ("workload", "strategy"),
+            "Interruptions of a strategy beside the live one, on paper.", ("workload", "strategy"),
             registry=target,
         )  # fmt: skip
         self.shadow_decisions = Counter(
@@ -241,7 +241,7 @@ class Families:
 
     def _make_money(self, target: CollectorRegistry) -> None:
         self.spend = Counter(
-            "gpubid_spend_dollars_total", "What the ledger counted as spent.", ("workload", "market", "tenure"),
+            "gpubid_spend_dollars_total", "Spend, as the ledger counted it.", ("workload", "market", "tenure"),
             registry=target,
         )  # fmt: skip
         self.on_demand_worth = Counter(
@@ -251,7 +251,7 @@ class Families:
         )  # fmt: skip
         self.spend_rate = Gauge(
             "gpubid_spend_dollars_per_hour",
-            "What everything costs per hour now, with intents in doubt.",
+            "Cost of everything per hour now, intents in doubt included.",
             registry=target,
         )
         self.budget_rate = Gauge(

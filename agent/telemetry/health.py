@@ -20,8 +20,8 @@ class Health:
     """Progress deadlines per job.
 
     Invariants:
-    1. A job is late only by the monotonic clock: a wall clock that jumps makes nobody late.
-    2. A market that is down makes nobody late: a cycle that ends, ends well here whatever it saw.
+    1. A job is late only by the monotonic clock: a wall clock that jumps makes no job late.
+    2. A market that is down makes no job late: every cycle that ends counts as progress.
     """
 
     def __init__(self, monotonic: Callable[[], float]) -> None:

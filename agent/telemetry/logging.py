@@ -33,7 +33,7 @@ def configure(
 
     `form` is json, text, or auto: text at a terminal, JSON everywhere else.
 
-    `now` tells the time of an event, so that a rehearsal's lines carry the time it rehearses.
+    `now` returns the time of an event, so that a rehearsal's lines have the rehearsed time.
     """
     target = sys.stderr if stream is None else stream
     is_pipe = not target.isatty() or is_journal(target, os.environ if environment is None else environment)

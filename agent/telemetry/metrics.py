@@ -94,7 +94,7 @@ class Metrics(families.Families):
             self.unaccounted_listings.labels(market).set(listings)
 
     def see_kill(self, remaining: int, given_at: datetime | None) -> None:
-        """Write what a kill has not ended yet, and the time of the kill."""
+        """Write how much a kill has not ended yet, and the time of the kill."""
         self.after_kill.set(remaining)
         self.kill_timestamp.set(given_at.timestamp() if given_at else 0)
 
@@ -227,7 +227,7 @@ class Metrics(families.Families):
             self.paid.labels(workload, phase).inc(max(0.0, seconds))
 
     def see_risks(self, workloads: Iterable[str], endangered: Collection[str]) -> None:
-        """Write whose deadline is at risk."""
+        """Write which workloads have a deadline at risk."""
         for workload in workloads:
             self.deadline_at_risk.labels(workload).set(workload in endangered)
 

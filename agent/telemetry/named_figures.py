@@ -2,7 +2,7 @@
 
 1. Each cycle writes all of them anew: a slot without a bid and a cooldown that is over have no series. While a slot
    moves, bid and floor are those of the lease that was opened last.
-2. Slots are as many as the configuration says. At most `MOST_AVOIDED` cooldowns are named, those that last longest.
+2. The configuration bounds the slots. At most `MOST_AVOIDED` cooldowns are named, those that last longest.
 """
 
 from collections.abc import Mapping
@@ -50,7 +50,7 @@ class NamedFigures:
 
         self.measured = Gauge(
             "gpubid_measured_checkpoint_seconds",
-            "Median over hosts of what guards measured: seconds to make a checkpoint, to upload it and to restore it.",
+            "Median over hosts of the guards' figures: seconds to make a checkpoint, to upload it and to restore it.",
             ("workload", "figure"), registry=target,
         )  # fmt: skip
         self.measured_size = Gauge(
@@ -71,7 +71,7 @@ class NamedFigures:
             self.silent.labels(workload).set(count)
 
     def see_measured(self, found: Mapping[str, Mapping[str, float]]) -> None:
-        """Write by workload what guards measured; what nobody measured has no series."""
+        """Write the guards' measurements by workload; a missing figure has no series."""
         self.measured.clear()
         self.measured_size.clear()
         for workload, figures in found.items():

@@ -1,7 +1,7 @@
 """How long a slot takes to recover from an interruption, phase by phase, as the cycles show it.
 
-Every phase is counted from the loss itself as the ledger dates it, so that each bounds the one before: how long until
-the loss was seen, until something was decided that pays, until that was sent, until the slot ran, until it was useful.
+Every phase is counted from the loss itself, as the ledger dates it, so each phase contains the one before. They end
+when the loss is seen, a paying decision is made, its write is sent, the slot runs, and the slot is useful.
 A slot that the market gives back by itself has no decision and no send: those two phases are not observed for it.
 """
 

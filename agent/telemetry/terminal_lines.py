@@ -1,4 +1,4 @@
-"""The log for a person at a terminal: a decision is one line that reads, everything else as structlog prints it."""
+"""The log for a person at a terminal: a decision is one readable line, everything else as structlog prints it."""
 
 from collections.abc import MutableMapping
 from datetime import datetime
