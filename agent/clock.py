@@ -46,10 +46,10 @@ class SystemClock:
 
 
 class SteppedClock:
-    """A clock that moves only when somebody waits on it or advances it; rehearsals and tests share one with the market.
+    """A clock that moves only when it is waited on or advanced; rehearsals and tests share one with the market.
 
-    Two tasks that wait 5 s from the same instant both end 5 s later, as on a real clock: a wait moves the clock to its
-    own deadline and never beyond.
+    A wait moves the clock to its own deadline and never beyond. So two tasks that wait 5 s from the same instant both
+    end 5 s later, as on a real clock.
     """
 
     def __init__(self, start: datetime) -> None:

@@ -111,8 +111,8 @@ class Cycle:
     ) -> None:
         """Run cycles with these parts; `stop_writing(why)` is for a second daemon on our fleet.
 
-        From then on only endings by a person or a hard cap are sent: any other release or pause might hit a lease that
-        the other daemon keeps alive. A dry cycle writes to no market. `witness` receives every plan.
+        From then on only endings by a person or a hard cap are sent. Any other might hit a lease that the other daemon
+        keeps alive. A dry cycle writes to no market. `witness` receives every plan.
         """
         self._ledger = parts.ledger
         self._pollers = parts.pollers

@@ -8,7 +8,7 @@ from pathlib import Path
 
 MAX_CREDENTIAL = 4096
 STORE = Path("/etc/credstore")
-"""The folder in which systemd looks for a credential of a unit. A user who may read it has its keys too."""
+"""The folder in which systemd looks for a unit's credential. gpubid looks there too, if its user may read it."""
 _MICROS = 1_000_000
 
 

@@ -24,7 +24,7 @@ def tell(news: Iterable[Decision]) -> None:
 
 
 def _place(decision: Decision) -> dict[str, Any]:
-    """Return where a decision is carried out and what it costs an hour; nothing for a hold."""
+    """Return the market and host of a decision, and its dollars per hour; nothing for a hold."""
     if isinstance(decision, Hold):
         return {}
     if isinstance(decision, Rent):

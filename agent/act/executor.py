@@ -24,7 +24,7 @@ class Executor:
         self._gate = asyncio.Semaphore(MOST_AT_ONCE)
 
     def see(self, looks: Mapping[str, Look]) -> None:
-        """Learn when each lease was last seen and what its market recorded, to meter a lease up to its end."""
+        """Take the last look at each lease and its market's record, to meter a lease up to its end."""
         self._journal.looks = looks
 
     def hasten(self) -> None:

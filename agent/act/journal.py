@@ -131,7 +131,7 @@ class Journal:
     async def keep_due(self, decision: Release) -> None:
         """Record that a lease is to be released although the market accepts no such call now.
 
-        A ledger that cannot be written changes nothing: what is due is derived again in every cycle.
+        A ledger that cannot be written changes nothing: due releases are derived again in every cycle.
         """
         held = self.present(decision.lease)
         if not held.is_open or held.state is LeaseState.RELEASING:

@@ -40,7 +40,7 @@ class Accounts:
         bound = self.bound(market)
         if not bound:
             return f"the account of {market} has not been read yet"
-        # A market that does not name the account proves it only by what it lists.
+        # A market that does not name the account proves it only by its listing.
         if account_id not in {"", bound} and bound != UNTOLD:
             return f"the key of {market} is for account {account_id}, this ledger for {bound}: nothing is paid"
         if self._ledger.is_uncounted(market):

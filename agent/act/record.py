@@ -122,7 +122,7 @@ async def record_plan(ledger: Ledger, made: plan.Plan, seen: Iterable[Offer]) ->
 
 
 async def keep_credit(ledger: Ledger, views: Iterable[MarketView], now: datetime) -> None:
-    """Record each market's changed credit, for those who only read the ledger.
+    """Record each market's changed credit, for programs that only read the ledger.
 
     Raises:
         LedgerError: nothing was written.

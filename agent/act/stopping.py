@@ -3,7 +3,7 @@
 Invariants:
 1. No intent is written for a call that the market has closed to us, or that failed a moment ago.
 2. While an instance may bill its GPU, each of its ending calls is tried again within `AGAIN_GPU[-1]` seconds.
-3. What is remembered here only delays: after a restart every ending call that is due is tried at once.
+3. The memory of this module only delays: after a restart every ending call that is due is tried at once.
 4. A release that is confirmed and due again was not carried out: it counts as one without a usable answer.
 """
 
@@ -60,8 +60,7 @@ class Stopping:
     async def end(self, order: Pause | Release, work: Workload | None) -> list[Intent]:
         """Carry out a pause or a release when it is due; return the intents as they ended.
 
-        A release that fails, or that may not be tried now, is replaced by a pause for the time being: the lease stays
-        due for its release.
+        A release that fails, or that may not be tried now, is replaced by a pause. The lease stays due for its release.
 
         Raises:
             LedgerError: as the journal.

@@ -212,7 +212,7 @@ def _move_away(path: Path) -> None:
 
 
 def _free(place: Path) -> Path:
-    """Return a name that nothing has yet: what was moved away before may be the only copy."""
+    """Return a name that nothing has yet: files that were moved away before may be the only copy."""
     names = (place.with_name(f"{place.name}-{number}") for number in itertools.count(2))
     return next(each for each in itertools.chain([place], names) if not os.path.lexists(each))
 

@@ -108,8 +108,8 @@ class _Process:
 def _handlers(top: int, number: int) -> Iterator[int]:
     """Yield the topmost processes at and below one that handle a signal; none if /proc does not show them.
 
-    The /proc of a container may be that of the machine, where everybody has another number: we are found in it as
-    `self`, and the others by their place below us.
+    The /proc of a container may be that of the machine, where all numbers differ. We are found in it as `self`, and the
+    others by their place below us.
     """
     own = _process("self")
     if own is None:

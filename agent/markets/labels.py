@@ -1,4 +1,4 @@
-"""Fleet, workload, slot and intent <-> the label on an instance. The label tells our instances from others."""
+"""Fleet, workload, slot and intent <-> the label on an instance. The label separates our instances from others."""
 
 import functools
 import re

@@ -31,7 +31,7 @@ class Unavailable(MarketError):
 
 
 class Malformed(MarketError):
-    """The answer of a read was not what the market documents."""
+    """The answer of a read does not have the documented shape."""
 
     code = "malformed"
 

@@ -90,7 +90,7 @@ class CheckpointAudit:
         leases = {target.lease for target in wanted}
         self._collect(leases)
         now = self._clock.monotonic()
-        # Those that waited longest go first, so that two that hang keep nobody else waiting for ever.
+        # The leases that waited longest go first, so that two comparisons that hang do not block the others for ever.
         for target in sorted(wanted, key=lambda target: self._asked.get(target.lease, -1.0)):
             last = self._asked.get(target.lease)
             is_due = target.lease not in self._running and (last is None or now - last >= EVERY_SECONDS)

@@ -1,4 +1,4 @@
-"""Probes running instances from outside: whether a port or a page answers, and what the log says.
+"""Probes running instances from outside: whether a port or a page answers, and the lines of the log.
 
 Invariants:
 1. A cycle waits for probes at most `PATIENCE_SECONDS`; a slower probe is collected in a later one.

@@ -94,7 +94,7 @@ def fleet(
 
 
 def enriched(fleet: Fleet) -> Fleet:
-    """Return a fleet with what its offers and leases show of the speed of slices and of capacity."""
+    """Return a fleet with the speed of slices and the capacity that its offers and leases show."""
     seen = availability.watched(fleet.capacity, fleet) | availability_by_market.watched(fleet.capacity, fleet)
     return msgspec.structs.replace(fleet, typical=deadline_progress.typical(fleet.typical, fleet), capacity=seen)
 

@@ -87,7 +87,7 @@ class Gate:
         return api_calls.refuse(status, "auth_error", "Invalid user key")
 
     def pace(self, call: Call) -> Reply | None:
-        """Answer a caller who comes too soon."""
+        """Answer a call that comes too soon."""
         if call.route in SEARCH_ROUTES:
             return self._pace_search(call)
         threshold = self._thresholds.get((call.method, call.route))

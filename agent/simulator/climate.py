@@ -17,7 +17,7 @@ _T = TypeVar("_T")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Demand:
-    """The rivals of a climate: how many come, of what kind, and how they bid."""
+    """The rivals of a climate: their number, their kinds and their bids."""
 
     arrivals: float = 1.0  # times the calibrated rate of rivals per host
     on_demand_share: float = recorded_figures.ON_DEMAND_SHARE  # of the rivals that come

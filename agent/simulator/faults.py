@@ -115,7 +115,7 @@ _VERSION = re.compile(r"^/api/v\d+")
 
 
 class BadFaultError(ValueError):
-    """A declaration is wrong; the text names the key and what it should be."""
+    """A declaration is wrong; the text names the key and the right value."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)

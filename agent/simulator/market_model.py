@@ -15,7 +15,7 @@ _PORT = re.compile(r"-p \d{1,5}:(\d{1,5})(/tcp)?")
 
 
 class Container(enum.Enum):
-    """Name what the container of a contract does, as its host would report it."""
+    """Name the state of a contract's container, as its host would report it."""
 
     NONE = "none"  # nothing reported yet: the seconds after a create
     LOADING = "loading"  # image being pulled or unpacked

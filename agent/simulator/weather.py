@@ -1,8 +1,8 @@
-"""The weather: which declared faults are active now, which of them strike a call, and what they do to the world.
+"""The weather: which declared faults are active now, which of them strike a call, and their effect on the world.
 
 1. Faults of the climate begin at their second; those of POST /weather begin at once.
-2. A fault that ends, by time or by hand, gives back what it took: silent hosts answer, hanging pulls go on, credit
-   returns. A host that is gone stays gone.
+2. A fault that ends, by time or by hand, undoes its effect: silent hosts answer, hanging pulls go on, credit returns. A
+   host that is gone stays gone.
 3. Seeded: the same declarations and the same calls are struck alike.
 4. A field lie changes the bytes of an answer alone; it counts an answer only where it found something to change.
 """

@@ -255,7 +255,7 @@ class Metrics(families.Families):
             self.credit_lasts.labels(market).set(seconds)
 
     def see_drift(self, market: str, share: float) -> None:
-        """Write by what share a market charged more than the ledger counted, on the last compared day."""
+        """Write the share by which a market charged more than the ledger counted, on the last compared day."""
         self.drift.labels(market).set(share)
 
     def see_reload(self, at: datetime, *, is_good: bool) -> None:

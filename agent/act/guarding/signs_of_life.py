@@ -227,7 +227,7 @@ class SignsOfLife:
         return f"{told}; without a new sign these fire: {', '.join(moments[:MOST_NAMED])}{more}" if moments else told
 
     def fires(self) -> tuple[Fire, ...]:
-        """Return each switch, the soonest moment at which it fires if the daemon ends now, and what it does then.
+        """Return each switch, the soonest moment at which it fires if the daemon ends now, and its action then.
 
         None means any moment: no sign is known that the bucket confirmed.
         """

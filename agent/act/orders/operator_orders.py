@@ -1,4 +1,4 @@
-"""A person's order, read against the fleet: its meaning, what it records, and what it does at once.
+"""A person's order, read against the fleet: its meaning, its records, and the orders that it sends at once.
 
 Targets are NAME (a workload), NAME/SLOT, a lease or instance id, host:MARKET/ID, owner:MARKET/ID
 (host:ID where one market alone has it), market:NAME, for `unlock` a cooldown as `gpubid fleet` shows it,
@@ -86,7 +86,7 @@ class Meaning:
     hosts: tuple[tuple[str, str], ...] = ()
 
     def write(self, tx: Transaction, order: Order, who: str, now: datetime) -> None:
-        """Record the order, with who gave it."""
+        """Record the order and the person who gave it."""
         for rest in self.lifts:
             tx.lift_rest(rest.place)
         for added in self.adds:

@@ -1,6 +1,6 @@
 """The check of a host, once at each start. It takes at most a minute and never keeps the work from starting.
 
-It only reports; the daemon knows what was rented, and judges. A figure that cannot be had is None. A bucket that does
+It only reports; the daemon knows the rented offer, and judges. A figure that cannot be had is None. A bucket that does
 not answer delays the work by `PATIENCE_SECONDS` more.
 """
 

@@ -28,7 +28,7 @@ _SECONDS = 1.0
 _LOAD_SECONDS = 2.0
 _LIBRARY = "libcuda.so.1"
 _OF_THE_IMAGE = {803, 804}
-"""CUDA's codes for an image whose own part of the driver does not fit the host's: nobody knows whose fault that is."""
+"""CUDA's codes for an image whose own part of the driver does not fit the host's: either may be at fault."""
 _BOOT = "import runpy, sys; sys.path.insert(0, sys.argv[1]); runpy.run_module(sys.argv[2], run_name='__main__')"
 _NAME = "agent.guard.acceptance.host_trial"
 _ORIGIN = str(Path(__file__).parents[3])

@@ -1,7 +1,7 @@
 """The files of a checkpoint, as they are on the disk now.
 
-A file's name in a checkpoint is the number of its path in the settings and the way below it: `0/step-7/model.pt`, or
-`0` where the path is the file itself. So a checkpoint fits another host whose paths have other names.
+A file's name in a checkpoint is the number of its path in the settings, and the way below it: `0/step-7/model.pt`. It
+is `0` if the path is the file itself. So a checkpoint fits another host whose paths have other names.
 """
 
 from __future__ import annotations

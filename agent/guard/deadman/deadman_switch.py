@@ -64,7 +64,7 @@ class DeadmanSwitch:
         return self.silent_seconds >= max(self._after, absent)
 
     def answered(self, now: float, sign: SignOfLife | None) -> None:
-        """Take an answer of the bucket, at a time of the guard's clock; None stands for one without a readable note."""
+        """Take an answer of the bucket, at a time of the guard's clock; None means one without a readable note."""
         if self._answered is not None:
             self.silent_seconds += min(max(now - self._answered, 0.0), LONGEST_GAP_SECONDS)
         self._answered = now

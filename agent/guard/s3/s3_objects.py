@@ -121,7 +121,7 @@ class S3Objects:
 
 
 class _Sink:
-    """A file that is filled up to a size, and the digest of what is in it."""
+    """A file that is filled up to a size, and the digest of its content."""
 
     def __init__(self, file: BinaryIO, size_bytes: int) -> None:
         """Go on where the file ends."""

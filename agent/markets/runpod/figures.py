@@ -35,7 +35,7 @@ _MEASURED: Mapping[str, float] = {
     "RTX 3090": 44.4,
     "RTX 4090": 98.3,
     "V100": 25.7,
-    # Offers of Vast.ai recorded the same day, per GPU, one host each; if hosts of one model differed, the fastest:
+    # Offers of Vast.ai recorded the same day, per GPU, one host each; of hosts of one model the fastest. The
     # others of H100 SXM (184.3), RTX PRO 6000 WS (143) and RTX 3090 (15.9) ran at half of it or less.
     "H100 SXM": 358.6,
     "H100 NVL": 305.3,

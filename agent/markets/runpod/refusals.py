@@ -1,13 +1,13 @@
 """The meaning of an answer of REST v2: done, refused, throttled, or no proof at all.
 
 Invariants:
-1. A refusal is proof only as a problem document whose own status is that of the answer, with a status that refuses;
-   a 401 refuses the key in any shape.
+1. A refusal is proof only as a problem document whose own status is that of the answer and refuses. A 401 refuses the
+   key in any shape.
 2. Every other answer to a write is Ambiguous, also any 5xx and any page.
 3. A 429 in any shape proves that nothing was done.
 
-The status codes mean what the v2 OpenAPI document says of them: a create that is answered 400 broke a rule or found no
-capacity, 402 is an empty account, 409 an action that does not fit the pod's state.
+The status codes follow the v2 OpenAPI document. A create that is answered 400 broke a rule or found no capacity; 402 is
+an empty account; 409 is an action that does not fit the pod's state.
 """
 
 import re

@@ -183,7 +183,7 @@ def _proof(said: Answer) -> market_errors.MarketError:
     leftover = instance_id(said)
     if said.code == "insufficient_credit":
         return market_errors.OutOfFunds(said.code, f"The account lacks credit ({said}); add some.", leftover)
-    # A stale offer is also refused as a bad argument; the sentence tells the two apart.
+    # A stale offer is also refused as a bad argument; its sentence shows which of the two it is.
     reason = _OFFER_GONE if said.code == "invalid_args" and _OFFER_GONE in said.message else said.code
     return market_errors.Rejected(reason, f"vast refused ({said}); {_ADVICE[reason]}.", leftover)
 

@@ -3,7 +3,7 @@
 Invariants:
 1. Only observed combinations have a meaning; every other is UNKNOWN, which is ignorance.
 2. The fields never show why an instance is paused: an outbid, a stop and an empty account have the same four values.
-3. Where the contract holds its GPUs and nobody knows what runs on them, they count as charged.
+3. If the contract holds its GPUs and its container's state is not known, they count as charged.
 """
 
 import re

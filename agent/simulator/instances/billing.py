@@ -1,7 +1,7 @@
 """Billing: the cost of every contract, as exact sums over the stretches with constant rates.
 
 1. A rate changes only through `rate`; between two changes cost is rate times time, split at midnight UTC.
-2. Credit is what was granted less what was charged; it runs below zero, as the vendor's does.
+2. Credit is the sum of grants less the sum of charges; it runs below zero, as the vendor's does.
 """
 
 import dataclasses

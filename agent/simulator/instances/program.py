@@ -3,9 +3,9 @@
 A container with real processes ignores these variables.
 
 SIM_READY_AFTER: seconds from its start until it is ready ("never": it never is); 15 without it.
-SIM_READY_LINE: what it prints then; "ready" without it.
+SIM_READY_LINE: the line that it prints then; "ready" without it.
 SIM_DONE_AFTER: seconds of running, over all of its stretches, until its work is done and it ends; without it, never.
-SIM_DONE_LINE: what it prints then; "done" without it.
+SIM_DONE_LINE: the line that it prints then; "done" without it.
 SIM_IDLE_AFTER: seconds from its start until its GPUs do nothing more; without it, never.
 SIM_EXIT_AFTER: seconds from each start until it ends without a word; without it, never.
 """

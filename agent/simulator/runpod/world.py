@@ -223,7 +223,7 @@ class World:
         raise Refused(Refused.BAD_INPUT, f"Network volume {volume_id} not found.")
 
     def terminate(self, pod_id: str) -> None:
-        """End it and what is on it."""
+        """End it, with its files."""
         self.fleet.end(self.pod(pod_id), Change.TERMINATED, "destroyed")
 
     def log_lines(self, pod: Pod) -> list[str]:

@@ -109,7 +109,7 @@ class Landlord:
         return months, contract.discount
 
     def left_of_deposit(self, contract: Contract) -> float:
-        """Return what is left of a contract's deposit."""
+        """Return the remaining deposit of a contract, dollars."""
         self._desk.till.settle(self._timeline.now)
         return self._desk.till.left_of_deposit(contract)
 

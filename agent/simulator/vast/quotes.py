@@ -64,7 +64,7 @@ class Quote:
         self.coming.append((at, round(level, 3)))
 
     def read(self, now: float) -> float | None:
-        """Return what a search shows now: FREE for the host's floor, None for nothing."""
+        """Return the floor that a search shows now: FREE for the host's floor, None for no row."""
         while self.coming and self.coming[0][0] <= now:
             self.shown = self.coming.pop(0)[1]
         return None if now < self.hidden_until else self.shown

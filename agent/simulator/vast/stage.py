@@ -66,7 +66,7 @@ class Stage(Protocol):
         ...
 
     def charged_total(self) -> float:
-        """Return what was charged so far, in dollars."""
+        """Return the charges so far, in dollars."""
         ...
 
     def billing_now(self) -> list[int]:

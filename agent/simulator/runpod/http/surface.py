@@ -71,7 +71,7 @@ class Surface:
         return self.world.pod(pod_id)
 
     def rent(self, call: Call, terms: Terms, bid: float | None = None) -> Pod:
-        """Make a pod or raise Refused; weather may have sold out what the catalogue lists."""
+        """Make a pod or raise Refused; the weather may have sold out a type that the catalogue lists."""
         if "sold_out" in call.struck:
             raise Refused(Refused.NO_STOCK, NO_STOCK if bid is None else NO_SPOT_STOCK)
         return self.world.rent(terms, bid)
