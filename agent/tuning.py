@@ -171,7 +171,7 @@ def _tuned(file: Path, known: Registry) -> Tuned:
 
 def _name_problems(file: Path, read: source.Source, name: object, known: Registry) -> Iterator[problems.Problem]:
     if not _NAME.fullmatch(file.stem):
-        sentence = "the file's name is what workloads write; name it with letters, digits, dots, dashes, underscores"
+        sentence = "workloads use the file's name; name it with letters, digits, dots, dashes, underscores"
         yield _whole(file, "bad_name", sentence)
     if name is None:
         sentence = f'is missing; write which strategy the numbers are for, as strategy = "{next(iter(known), "")}"'

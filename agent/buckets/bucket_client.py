@@ -40,7 +40,7 @@ def key_of(secret: str) -> tuple[str, str]:
     """
     key_id, _, rest = secret.partition(SEPARATOR)
     if not key_id or not rest:
-        raise ValueError("is not KEY_ID:SECRET; write the bucket's key so, in one word")
+        raise ValueError("is not KEY_ID:SECRET; write the bucket's key in that form, as one word")
     return key_id, rest
 
 

@@ -76,9 +76,7 @@ class GuardOrigin:
         self._patiently(self._look, stopping, is_needed=is_needed)
         if self._manifest is not None:
             if any(_has_files(Path(path)) for path in self._settings.paths):
-                self._output.say(
-                    f"gpubid-guard: files stand where the checkpoint goes, they are moved to NAME{REPLACED}"
-                )
+                self._output.say(f"gpubid-guard: files are where the checkpoint goes; they are moved to NAME{REPLACED}")
                 self._set_aside()
             self._patiently(self._bring, stopping, is_needed=True)
 
@@ -150,7 +148,7 @@ class GuardOrigin:
             return False
         self._crashes = 0
         if self._is_on_disk:
-            self._output.say("gpubid-guard: what this disk has is given up: the work crashed on it twice")
+            self._output.say("gpubid-guard: the files on this disk are given up: the work crashed on them twice")
             self._is_on_disk = False
             self._patiently(self._look, stopping, is_needed=True)
         else:

@@ -228,7 +228,7 @@ class CheckpointCarrier:
         if self._settings.ask == ASK_SIGUSR1:
             self._is_deaf = not self._ask()
             if self._is_deaf and not self._is_ending:
-                self._say("nothing of the work handles SIGUSR1: only checkpoints of its own accord are carried")
+                self._say("no process of the work handles SIGUSR1: only checkpoints that it makes itself are carried")
 
     def _is_new(self, aside: AsideCheckpoint, now: float) -> bool:
         """Return whether a checkpoint is the one that was asked for, or it is time to take another."""
@@ -253,7 +253,7 @@ class CheckpointCarrier:
         self._carried(made, plan)
         self._drop_plan()
         if not is_newest:
-            self._output.say(f"gpubid-guard: {made.id} is carried, another container of this slot is further")
+            self._output.say(f"gpubid-guard: {made.id} is carried; another container of this slot is further")
         self._clean(made)
 
     def _planned(self, aside: AsideCheckpoint) -> UploadPlan:

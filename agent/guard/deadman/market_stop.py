@@ -54,7 +54,7 @@ def send(settings: DeadmanSettings, *, destroys: bool) -> None:
     if status not in _SUCCESSES:
         raise MarketFailed(f"the market answered {status}")
     if _is_soft_refusal(body):
-        raise MarketFailed(f"the market answered {status}, and that it did not do it")
+        raise MarketFailed(f"the market answered {status}, and refused in its text")
 
 
 def _answer(settings: DeadmanSettings, request: StopRequest) -> tuple[int, bytes]:
