@@ -55,7 +55,7 @@ class LeaseDisowned:
 
 @dataclass(frozen=True, slots=True)
 class InstanceFound:
-    """An instance of ours without a lease; `verdict` is adopt, hold, release or second_daemon."""
+    """An instance of ours without a lease; `verdict` is adopt, hold, wait, release or second_daemon."""
 
     instance: Instance
     verdict: str

@@ -219,7 +219,7 @@ def _empty(fleet: Fleet, place: Slot, in_force: InForce) -> SlotView | Proposal:
     stranger = orphans.claimant(fleet, place)
     if stranger:
         return _hold(
-            place, "stranger", f"instance {stranger} carries its label and has no lease: gpubid settles that first"
+            place, "stranger", f"instance {stranger} carries its label: gpubid settles first whether it belongs there"
         )
     why = in_force.why_resting(CooldownKind.SLOT, str(place))
     resting = cool_off(place, in_force)

@@ -75,6 +75,8 @@ async def test_what_took_the_place_of_a_lease_of_the_backup_is_adopted_and_none_
         if not is_account_shown:
             world.weather("throttle_text", route="GET /users/current")
         await world.cycle(minutes=3)
+        waiting = [lease.instance_id for lease in world.leases() if lease.is_held]
+        assert waiting == ([] if is_account_shown else [second.instance_id]), "it bills, so it is counted"
         world.still()
         await world.cycle(minutes=20)
         assert terms(world.leases()) == rented

@@ -13,6 +13,7 @@ from agent.act import record
 from agent.act.orders import operator_targets
 from agent.decide.facts import ProgressTold
 from agent.decide.operators import guard_runs, operator_holds
+from agent.decide.reconcile import orphans
 from agent.domain.record import hold
 from agent.domain.record.cooldown import CooldownKind
 from agent.domain.record.event import Event
@@ -266,7 +267,10 @@ def _adopted(order: Order, leases: tuple[Lease, ...], grounds: Grounds) -> Meani
     vouched = grounds.now if held[0].is_estranged else held[0].vouched_at
     # In another slot its guard still writes to the folder of the slot in its label.
     run = held[0].guard_run if into == held[0].slot else None
-    adopted = replace(held[0], is_held=False, slot=into, vouched_at=vouched, estranged_since=None, guard_run=run)
+    why = "" if orphans.is_undecided(held[0]) else held[0].end_reason
+    adopted = replace(
+        held[0], is_held=False, slot=into, vouched_at=vouched, estranged_since=None, guard_run=run, end_reason=why
+    )
     return Meaning(hold.of_slot(into), f"adopt {held[0].lease_id} into {into}", adopted=adopted)
 
 

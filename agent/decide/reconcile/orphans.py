@@ -7,20 +7,23 @@ Invariants:
    unknown, the instance is held: metered, with an alert, and left to a person.
 3. An instance that we released ourselves is released again.
 4. Every cycle finds a verdict again until the ledger has it, so that none is lost when it could not be written.
-5. While the market neither lists nor denies the lease of a slot, another instance with its label waits for a verdict.
+5. While the market neither lists nor denies the lease of a slot, another instance with its label is held and metered
+   as undecided: it is adopted as soon as its slot proves empty, else it stays held.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from agent.decide.facts import Fact, InstanceFound, IntentSettled, LeaseDisowned
+from agent.decide.facts import Fact, InstanceFound, IntentSettled, LeaseChanged, LeaseDisowned
 from agent.decide.reconcile import absence, agreed_rate, ownership, readback
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance, InstanceState
+from agent.domain.market.interruption import Evidence
 from agent.domain.market.label import Label
 from agent.domain.money import FREE, UsdPerHour
+from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import Intent, IntentKind
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.slot import Slot
@@ -31,6 +34,8 @@ UNSEEN = Label("", Slot("", 0), "")
 LOOKS = 2
 """The number of looks after which an orphan is believed: a stale listing may show an instance that was just
 released."""
+UNDECIDED = "undecided"
+"""The end reason of a held lease whose slot may be filled or not; its verdict is still to come."""
 TAKEN_BACK = frozenset({"host_gone", "contract_end", ownership.NEVER_OURS})
 """Ends that we did not order: if the instance is listed again, the lease goes on."""
 
@@ -52,10 +57,7 @@ def find(fleet: Fleet, view: MarketView, memory: Memory, held: list[Lease], sett
     doubted = {fact.lease.intent_id for fact in settled if isinstance(fact, LeaseDisowned)}
     # While the ledger cannot be written, a rent stays `sent` although it is in doubt.
     doubted |= {intent.intent_id for intent in fleet.intents if intent.is_open and intent.kind is IntentKind.RENT}
-    open_leases = (lease for lease in fleet.leases if lease.is_open and not lease.is_held)
-    filling = [lease for lease in open_leases if not _is_gone(fleet, lease)]
-    filled, undecided = {lease.slot for lease in filling}, _undecided(fleet, filling)
-    filled |= {intent.slot for intent in fleet.intents if intent.is_open and intent.kind.is_paying}
+    filled, undecided = _slots(fleet)
     facts: list[Fact] = []
     seen = {key: looks for key, looks in memory.strangers.items() if not key.startswith(f"{view.market}/")}
     to_look: set[str] = set()
@@ -75,11 +77,52 @@ def find(fleet: Fleet, view: MarketView, memory: Memory, held: list[Lease], sett
             facts.append(_strayed(fleet, row))
             continue
         verdict = _judge(fleet, row, label, is_filled=label.slot in filled)
-        if verdict.verdict == "hold" and label.slot in undecided:
-            continue
+        if verdict.verdict == "hold" and label.slot in undecided and verdict.lease is not None:
+            verdict = _waiting(verdict, verdict.lease)
         facts.append(verdict)
         filled.add(label.slot)
     return Strangers(tuple(facts), seen, frozenset(to_look))
+
+
+def decided(fleet: Fleet, owned: ownership.Ownership) -> ownership.Ownership:
+    """Return the leases with a verdict on each undecided one whose slot is now known to be empty or filled."""
+    filled, unknown = _slots(fleet)
+    leases, facts = list(owned.leases), list(owned.facts)
+    for number, held in enumerate(leases):
+        view = fleet.markets.get(held.market)
+        if not is_undecided(held) or held.slot in unknown or view is None or not _is_shown(view, held):
+            continue
+        work = fleet.workload(held.slot.workload)
+        is_wanted = work is not None and held.slot in work.places and held.slot not in filled
+        leases[number] = replace(held, is_held=not is_wanted, end_reason="")
+        what = f"slot {held.slot} is empty: adopted" if is_wanted else f"{_why_held(work, held.slot)}: it stays held"
+        evidence = Evidence("adopt" if is_wanted else "hold", f"instance {held.instance_id} waited, and {what}")
+        facts.append(LeaseChanged(held, leases[number], EventKind.ORPHAN_SEEN, evidence=evidence))
+        filled.add(held.slot)
+    return replace(owned, leases=tuple(leases), facts=tuple(facts))
+
+
+def is_undecided(held: Lease) -> bool:
+    """Return whether a held lease waits for its verdict."""
+    return held.is_held and held.end_reason == UNDECIDED and held.is_open and held.state is not LeaseState.RELEASING
+
+
+def _slots(fleet: Fleet) -> tuple[set[Slot], set[Slot]]:
+    """Return the filled slots, and those of them of which nobody knows whether they are."""
+    open_leases = (lease for lease in fleet.leases if lease.is_open and not lease.is_held)
+    filling = [lease for lease in open_leases if not _is_gone(fleet, lease)]
+    filled = {lease.slot for lease in filling}
+    filled |= {intent.slot for intent in fleet.intents if intent.is_open and intent.kind.is_paying}
+    return filled, _undecided(fleet, filling)
+
+
+def _waiting(verdict: InstanceFound, made: Lease) -> InstanceFound:
+    """Return the verdict on an instance that is counted and adopted later, if its slot proves empty."""
+    sentence = (
+        f"instance {made.instance_id} on host {made.host_id} carries the label of {made.slot}, whose lease is neither "
+        f"shown nor denied: counted until that is known"
+    )
+    return replace(verdict, verdict="wait", lease=replace(made, end_reason=UNDECIDED), sentence=sentence)
 
 
 def _is_gone(fleet: Fleet, held: Lease) -> bool:
@@ -111,7 +154,7 @@ def claimant(fleet: Fleet, place: Slot) -> str:
     An empty slot does not rent beside such an instance: after a lost ledger, or with a host that seemed gone, that
     would pay twice.
     """
-    known = {lease.instance_id for lease in fleet.leases}
+    known = {lease.instance_id for lease in fleet.leases if not is_undecided(lease)}
     for view in fleet.markets.values():
         for instance_id, label in view.labels.items():
             if label.fleet_id != fleet.fleet_id or label.slot != place or instance_id in known:

@@ -87,7 +87,7 @@ class Reconciliation:
 
 def reconcile(fleet: Fleet, memory: Memory) -> Reconciliation:
     """Return the facts in the fresh listings of `fleet`."""
-    owned = ownership.settle(fleet, memory)
+    owned = orphans.decided(fleet, ownership.settle(fleet, memory))
     fleet = msgspec.structs.replace(fleet, leases=owned.leases)
     result = Reconciliation(owned.facts, replace(memory, label_looks=owned.looks), to_look=owned.to_look)
     for name in sorted(fleet.markets):

@@ -82,41 +82,6 @@ def test_a_filled_slot_or_an_unknown_workload_holds(changes: dict[str, Any]) -> 
     assert fact.sentence.endswith("held and counted; run `gpubid release` or `gpubid adopt`")
 
 
-@pytest.mark.parametrize("state", [LeaseState.RUNNING, LeaseState.MISSING])
-@pytest.mark.parametrize(
-    "seen",
-    [
-        {"is_key_proven": True},
-        {"is_key_proven": False, "absent_ids": frozenset({"1"})},
-        {"is_fresh": False, "instances": (builders.instance(1, market="runpod"),)},
-    ],
-    ids=["not denied", "no proof of the key", "dark"],
-)
-def test_an_orphan_waits_while_the_lease_of_its_slot_is_neither_shown_nor_denied(
-    seen: dict[str, Any], state: LeaseState
-) -> None:
-    """A hold is final: minutes later the lease was gone, and its slot rented again beside the held instance."""
-    lease = builders.lease(1, market="runpod", state=state)
-    look = builders.view(instances=(ROW,), labels=LABELS, looks=LABELS)
-
-    def seen_as(**changes: Any) -> Fleet:
-        return builders.fleet(
-            leases=(lease,), markets={"vast": look, "runpod": builders.view(market="runpod", **changes)}
-        )
-
-    memory = Memory()
-    for _ in range(5):
-        facts, memory = looked(seen_as(**seen), memory)
-        assert facts == ()
-    assert not orphans.claimant(builders.fleet(), lease.slot)
-    assert orphans.claimant(seen_as(**seen), lease.slot) == "7"
-    (gone,), _ = looked(seen_as(is_key_proven=True, absent_ids=frozenset({"1"})), memory)
-    (shown,), _ = looked(seen_as(instances=(builders.instance(1, market="runpod"),)), memory)
-    assert isinstance(gone, InstanceFound)
-    assert isinstance(shown, InstanceFound)
-    assert (gone.verdict, shown.verdict) == ("adopt", "hold")
-
-
 def test_what_is_held_says_whether_its_slot_is_filled_or_its_workload_unknown() -> None:
     rows = (builders.instance(1), ROW)
     filled, unknown = found(world(leases=(builders.lease(1),), rows=rows)), found(world(workloads=()))
