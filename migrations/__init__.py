@@ -1,1 +1,1 @@
-"""The steps that lead a ledger of any release to the present one."""
+"""The migrations that bring a ledger of any release to the present schema."""

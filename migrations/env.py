@@ -1,4 +1,4 @@
-"""How Alembic runs our migrations: on the connection it is handed, inside that connection's one transaction."""
+"""Alembic's environment: migrations run on the given connection, in its one transaction."""
 
 from alembic import context
 

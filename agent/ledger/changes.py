@@ -1,6 +1,6 @@
-"""The changes of a transaction: read before the memory, and put into the memory after the commit.
+"""The changes of a transaction: they are read before the memory, and enter the memory after the commit.
 
-What comes later in a transaction sees what came before in it.
+Later steps of a transaction see its earlier ones.
 """
 
 from dataclasses import dataclass, field
@@ -73,7 +73,7 @@ class Changes:
         return known or HostRecord(market, host_id)
 
     def rest(self, place: tuple[str, str]) -> Rest | None:
-        """Return a rest, by scope and key."""
+        """Return a hold, cooldown, tally or reported threshold, by scope and key."""
         return self.rests[place] if place in self.rests else self.memory.rests.get(place)
 
     def speed(self, workload: str, gpu: str) -> Speed | None:

@@ -1,4 +1,4 @@
-"""Fills the memory from the tables, at start and after a commit that failed."""
+"""Filling of the memory from the tables, at start and after a failed commit."""
 
 import datetime as dt
 
@@ -32,9 +32,9 @@ _CHECKS = (guard_rows.LAST_CHECKS, guard_rows.OPEN_CHECKS)
 
 
 def recall(link: sa.Connection, now: dt.datetime) -> Memory:
-    """Return the memory from the tables; spend from the first of last month on, as clocks may be set back.
+    """Return the memory from the tables, with spend since the first day of last month, as clocks may be set back.
 
-    A clock that is ahead at a start drops nothing: what is over by then may be in force again when it is corrected.
+    A clock that is ahead at the start drops nothing: records that seem over may be in force again when it is corrected.
     """
     memory, now = Memory(), _no_later_than_recorded(link, now)
     for row in rows(link, lease_rows.OPEN):

@@ -4,7 +4,7 @@ from enum import Enum
 
 
 class Code(Enum):
-    """Why the ledger refused."""
+    """The reasons why the ledger refuses."""
 
     LOCKED = "locked"
     """Another process writes this ledger."""
@@ -18,7 +18,7 @@ class Code(Enum):
     FLEET_MISMATCH = "fleet_mismatch"
     WRONG_ACCOUNT = "wrong_account"
     UNREADABLE = "unreadable"
-    """The file is another user's."""
+    """The file belongs to another user."""
     UNWRITABLE = "unwritable"
     BAD_TRANSITION = "bad_transition"
     SLOT_BUSY = "slot_busy"

@@ -32,12 +32,12 @@ from agent.ledger.tables.progress_rows import MOST_STARTS
 from agent.ledger.tables.types import EPOCH
 
 _PRICE_KEYS = 20_000
-"""Most last prices in memory: more than a day's quota of rows can name, so the bound is for safety only."""
+"""The most last prices in memory. A day's quota of rows cannot name as many, so the bound is only for safety."""
 
 STARTS_KEPT = dt.timedelta(days=30)
 """Older starts say little about the present time of a start."""
 LOSSES_KEPT = dt.timedelta(days=1)
-"""How far back interruptions are remembered: as far as any strategy may look."""
+"""How far back interruptions are remembered, which is as far as any strategy looks."""
 
 
 Payer = tuple[str, str]
@@ -53,17 +53,17 @@ class Recollection:
     intents: tuple[Intent, ...]
     """The open intents, oldest first."""
     spend: Mapping[str, Spend]
-    """Spend by workload; one that spent nothing this month is not in it."""
+    """Spend by workload; a workload without spend this month is missing."""
     total: Spend
-    """Spend over all."""
+    """All spend."""
     holds: tuple[OperatorHold, ...]
     """The holds that are in force."""
     cooldowns: tuple[Cooldown, ...]
     """The cooldowns that are not over."""
     tallies: tuple[Tally, ...]
-    """What was counted and still counts."""
+    """The tallies that still count."""
     told: tuple[ToldCrossing, ...]
-    """The thresholds of money that were told in their window."""
+    """The thresholds of money that were reported in their window."""
     hosts: Mapping[str, Mapping[str, HostRecord]]
     """Our own record of hosts, by market, then by host."""
     accounts: Mapping[str, str]
@@ -71,37 +71,37 @@ class Recollection:
     losses: tuple[Loss, ...] = ()
     """The interruptions of the last day."""
     vacated: Mapping[Slot, dt.datetime] = field(default_factory=dict)
-    """When the last lease of a slot that ever ran ended."""
+    """When the last lease of a slot that had run ended."""
     left: Mapping[Slot, str] = field(default_factory=dict)
     """The market of that lease."""
     progress: Mapping[str, Progress] = field(default_factory=dict)
-    """What workloads with a deadline told last, by name."""
+    """The last progress of workloads with a deadline, by name."""
     speeds: tuple[Speed, ...] = ()
-    """What was measured of workloads with a deadline, by GPU model."""
+    """The measured speeds of workloads with a deadline, by GPU model."""
     starts: tuple[Start, ...] = ()
-    """The last first starts."""
+    """The latest first starts of leases."""
     spend_of: Mapping[Scope, Spend] = field(default_factory=dict)
     """Spend of every workload and market that ever spent."""
     credits: Mapping[str, Credit] = field(default_factory=dict)
-    """What each market's account last said it can still spend, and when."""
+    """The last reported credit of each market's account, and its time."""
     capacity: tuple[Capacity, ...] = ()
-    """What is known of pools."""
+    """The knowledge of pools."""
     guard_runs: tuple[GuardRun, ...] = ()
     """Every run of every slot with a guard, in the order in which they began."""
     guard_figures: Mapping[str, GuardFigures] = field(default_factory=dict)
-    """What guards measured, by lease id: of the last leases."""
+    """The figures that guards measured, by lease id, of recent leases."""
     guard_notices: tuple[NoticeGiven, ...] = ()
-    """The notices that losses gave, the last ones."""
+    """The latest notices before losses."""
     host_checks: Mapping[str, HostCheck] = field(default_factory=dict)
-    """What guards measured of their hosts, by lease id: of the last leases."""
+    """The checks of hosts by their guards, by lease id, of recent leases."""
     absent_until: dt.datetime | None = None
-    """Until when a person said that the daemon will be away; None: nobody did."""
+    """The end of the absence that a person announced for the daemon; None: none is announced."""
     signs: tuple[KeptSign, ...] = ()
     """The last sign of life of each folder that containers read."""
 
     @property
     def rests(self) -> tuple[Rest, ...]:
-        """Holds, cooldowns, tallies and what was told together, in the order of their places."""
+        """Holds, cooldowns, tallies and reported thresholds together, in the order of their places."""
         found: tuple[Rest, ...] = (*self.holds, *self.cooldowns, *self.tallies, *self.told)
         return tuple(sorted(found, key=lambda rest: rest.place))
 
@@ -145,22 +145,22 @@ class Memory:
     _made_until: dt.datetime = EPOCH
 
     def holds_as(self, other: "Memory") -> bool:
-        """Return whether the same leases, intents, spend and rests are remembered in both."""
+        """Return whether both memories have the same leases, intents, spend, and holds, cooldowns and tallies."""
         mine = self.leases, self.intents, self.totals, self.rests
         return mine == (other.leases, other.intents, other.totals, other.rests)
 
     def forget_made(self) -> None:
-        """Make the next recollection again, because something changed."""
+        """Make the next recollection anew, because something changed."""
         self._made = None
 
     def forget_old(self, now: dt.datetime) -> None:
-        """Forget what is over or too old, and every last price: its sample may be gone from the tables."""
+        """Forget records that are over or too old, and all last prices, whose samples may be deleted."""
         self.losses, self.starts = self._recent_losses(now), self._recent_starts(now)
         self.rests = {place: rest for place, rest in self.rests.items() if not rest.is_over(now)}
         self.prices.clear()
 
     def recollection(self, now: dt.datetime) -> Recollection:
-        """Return the recollection at `now`: the same object while neither the ledger nor the date changed."""
+        """Return the recollection at `now`, the same object while neither the ledger nor the date changed."""
         if self._made is None or not self._made_from <= now < self._made_until:
             self._made = self._make(now)
         return self._made
@@ -175,7 +175,7 @@ class Memory:
                 self.put_vacated(lease.slot, lease.ended_at, lease.market)
 
     def put_vacated(self, place: Slot, at: dt.datetime, market: str) -> None:
-        """Remember when and on which market a lease of a slot ended, the last one only."""
+        """Remember when and on which market the last lease of a slot ended."""
         if at >= self.vacated.get(place, at):
             self.vacated[place], self.left[place] = at, market
 
@@ -195,7 +195,7 @@ class Memory:
         self.hosts = {market: records for market, records in self.hosts.items() if records}
 
     def put_rests(self, changed: Mapping[tuple[str, str], Rest | None]) -> None:
-        """Remember rests, and forget those that are None: they were lifted."""
+        """Remember holds, cooldowns and tallies, and forget those that are None, which were lifted."""
         merged = {**self.rests, **changed}
         self.rests = {place: rest for place, rest in merged.items() if rest is not None}
 
@@ -205,7 +205,7 @@ class Memory:
         self.totals[payer] = self.totals.get(payer, ZERO) + amount
 
     def put_start(self, start: Start) -> None:
-        """Remember how long a first start took; a later start of the same lease says nothing about loading."""
+        """Remember the time of a first start. A later start of the same lease says nothing about loading."""
         if start.lease_id in self.starts:
             return
         self.starts[start.lease_id] = start
@@ -213,20 +213,20 @@ class Memory:
             self.starts.pop(next(iter(self.starts)))
 
     def put_guard_figures(self, told: GuardFigures) -> None:
-        """Remember what a guard measured: of every open lease, and of the ended ones that told something last."""
-        # Another mapping, because recollections share it; the last to tell is the last to be forgotten.
+        """Remember a guard's figures: of every open lease, and of the ended ones that reported last."""
+        # A new mapping, because recollections share the old one. The last to report is the last to be forgotten.
         self.guard_figures = {key: one for key, one in self.guard_figures.items() if key != told.lease_id}
         self.guard_figures[told.lease_id] = told
-        # An open lease whose figures were forgotten would be measured anew in every pass (rule 17).
+        # If the figures of an open lease were forgotten, every pass would record them again (rule 17).
         for lease_id in [key for key in self.guard_figures if key not in self.leases][:-MOST_GUARD_FIGURES]:
             del self.guard_figures[lease_id]
 
     def put_notices(self, given: Iterable[NoticeGiven]) -> None:
-        """Remember what losses gave, the last ones."""
+        """Remember the latest notices before losses."""
         self.guard_notices = (*self.guard_notices, *given)[-MOST_NOTICES:]
 
     def put_host_checks(self, told: Iterable[HostCheck]) -> None:
-        """Remember checks: of every open lease, and of the ended ones that were checked last."""
+        """Remember checks of hosts: of every open lease, and of the ended ones that were checked last."""
         new = {each.lease_id: each for each in told}
         if not new:
             return

@@ -1,4 +1,4 @@
-"""Reads a ledger, also while the daemon writes it: questions, and answers as values of the domain."""
+"""A reader of the ledger, also while the daemon writes it: queries, with answers as values of the domain."""
 
 import asyncio
 import datetime as dt
@@ -70,14 +70,14 @@ class Reader:
         leases: Collection[str] | None = None,
         market: str | None = None,
     ) -> list[Event]:
-        """Return events, of these leases and this market only if they are named, newest first."""
+        """Return events, newest first; if leases or a market are named, only theirs."""
         query = event_rows.between(since, until, workload, kinds, limit, leases, market)
         return await self._all(query, event_rows.event_of)
 
     async def slot_events(
         self, slots: Collection[Slot], kinds: Collection[str], since: dt.datetime, limit: int = LIMIT
     ) -> list[Event]:
-        """Return events of these kinds of these slots, and of slots between them, newest first."""
+        """Return events of these kinds of these slots and of slots between them, newest first."""
         return await self._all(event_rows.of_slots(slots, kinds, since, limit), event_rows.event_of)
 
     async def last_events(self, leases: Collection[str], kinds: Collection[str], before: dt.datetime) -> list[Event]:
@@ -95,7 +95,7 @@ class Reader:
         return int(await self._wire.run(lambda link: link.scalar(event_rows.LAST)) or 0)
 
     async def count_events(self, kind: str, workload: str, since: dt.datetime, until: dt.datetime) -> int:
-        """Return how many events of a kind a workload had, both ends included."""
+        """Return the number of a workload's events of a kind, both ends included."""
         query = event_rows.count(kind, workload, since, until)
         return int(await self._wire.run(lambda link: link.scalar(query)) or 0)
 
@@ -109,12 +109,12 @@ class Reader:
         limit: int = LIMIT,
         hosts: Collection[str] | None = None,
     ) -> list[PriceSample]:
-        """Return prices as they changed, newest first; older than two weeks are in `price_hours`."""
+        """Return changes of prices, newest first; prices older than two weeks are in `price_hours`."""
         named = hosts if host_id is None else (host_id,)
         return await self._all(price_history.history(market, gpu, named, since, until, limit), price_history.sample_of)
 
     async def last_prices(self, leases: Collection[str], before: dt.datetime) -> list[PriceSample]:
-        """Return the last prices before an instant of the slice of its host that each of these leases holds."""
+        """Return the last price before an instant of the slice of each of these leases."""
         return await self._all(price_history.last_before(leases, before), price_history.sample_of)
 
     async def each_ask(
@@ -122,7 +122,7 @@ class Reader:
     ) -> None:
         """Call `see(market, host_id, gpus, gpu, hour, ask)` for each ask, on the ledger's thread; no row is kept.
 
-        The asks of a host and number of GPUs come one after another, the oldest first: hours since the epoch, and
+        The asks of one host and number of GPUs come one after another, oldest first: hours since the epoch, and
         micro-dollars an hour or None.
         """
         query = price_history.asks(models, since, until)
@@ -131,7 +131,7 @@ class Reader:
     async def looks(
         self, since: dt.datetime | None = None, until: dt.datetime | None = None
     ) -> list[search_history.Seen]:
-        """Return every search with offers, oldest first; they are kept as long as raw prices."""
+        """Return every search that found offers, oldest first; they are kept as long as raw prices."""
         return await self._all(search_history.between(since, until), search_history.look_of)
 
     async def slices(self) -> list[Offer]:
@@ -157,7 +157,7 @@ class Reader:
     async def spend_by(
         self, key: SpendKey, since: dt.date | None = None, until: dt.date | None = None
     ) -> list[SpendLine]:
-        """Return sums of spend in the order of their key, from day `since` up to but not including `until`."""
+        """Return sums of spend, sorted by key, from day `since` up to but not including `until`."""
         return await self._all(spend_rows.summed(key, since, until), spend_rows.line_of)
 
     async def bills(self, since: dt.date, until: dt.date) -> list[BillLine]:
@@ -171,7 +171,7 @@ class Reader:
     async def lines_and_leases(
         self, since: dt.date | None = None, until: dt.date | None = None
     ) -> tuple[list[Line], list[Lease]]:
-        """Return these lines and the open leases as of one instant: each span is in the lines or owed."""
+        """Return these lines and the open leases of one instant, so that each span is in the lines or owed."""
 
         def work(link: sa.Connection) -> tuple[list[Line], list[Lease]]:
             lines = [spend_lines.line_of(row) for row in rows(link, spend_lines.lines(since, until))]
@@ -180,7 +180,7 @@ class Reader:
         return await self._wire.run(work)
 
     async def first_day_within(self, most: int, since: dt.date | None, until: dt.date | None) -> dt.date | None:
-        """Return the first day from which on there are at most `most` lines, the last day whole; None if all are."""
+        """Return the first day from which there are at most `most` lines (at least the last day); None if all fit."""
         count, first = 0, cast("dt.date | None", None)
         for row in await self._wire.run(lambda link: rows(link, spend_lines.by_day(since, until))):
             count += row["lines"]
@@ -195,11 +195,11 @@ class Reader:
         return {row["workload"]: spend_lines.counted_of(row) for row in found}
 
     async def taken(self, since: dt.datetime | None = None, until: dt.datetime | None = None) -> list[Taken]:
-        """Return what interruptions took, oldest first."""
+        """Return the time that interruptions wasted, oldest first."""
         return await self._all(spend_lines.taken(since, until), spend_lines.taken_of)
 
     async def counted(self, market: str, since: dt.date, until: dt.date) -> dict[str, tuple[str, Usd]]:
-        """Return (lease id, amount) of the ledger's count, by instance, of days up to but not including `until`."""
+        """Return (lease id, amount) of the ledger's count by instance, for days up to but not including `until`."""
         found = await self._wire.run(lambda link: rows(link, market_bills.counted(market, since, until)))
         return {row["instance_id"]: (row["lease_id"], row["estimate"]) for row in found}
 
@@ -211,25 +211,25 @@ class Reader:
     async def intents(
         self, limit: int = LIMIT, ids: Collection[str] | None = None, leases: Collection[str] | None = None
     ) -> list[Intent]:
-        """Return intents in any state, of these ids or leases only if they are named, the last recorded first."""
+        """Return intents in any state, the last recorded first; if ids or leases are named, only those."""
         return await self._all(intent_rows.newest(limit, ids, leases), intent_rows.intent_of)
 
     async def leases(
         self, limit: int = LIMIT, instances: Collection[str] | None = None, ids: Collection[str] | None = None
     ) -> list[Lease]:
-        """Return leases in any state, of these instances or ids only if they are named, the last opened first."""
+        """Return leases in any state, the last opened first; if instances or ids are named, only those."""
         return await self._all(lease_rows.newest(limit, instances, ids), lease_rows.lease_of)
 
     async def has_worked(self, run: GuardRun) -> bool:
-        """Return whether there was ever a lease of a run."""
+        """Return whether a run ever had a lease."""
         return bool(await self._all(lease_rows.of_run(run), lease_rows.lease_of))
 
     async def notices(self) -> list[NoticeGiven]:
-        """Return the notices that losses to markets gave, the last told first."""
+        """Return the notices before losses to markets, the last reported first."""
         return await self._all(guard_rows.LAST_NOTICES, guard_rows.notice_of)
 
     async def host_checks(self) -> list[HostCheck]:
-        """Return what guards measured of their hosts: on every open lease, and on the ended ones checked last."""
+        """Return the checks of hosts by their guards: on every open lease, and on the ended ones checked last."""
         ended = await self._all(guard_rows.LAST_CHECKS, guard_rows.check_of)
         return ended + await self._all(guard_rows.OPEN_CHECKS, guard_rows.check_of)
 
@@ -242,12 +242,12 @@ class Reader:
         return await self._all(pool_rows.POOLS, pool_rows.capacity_of)
 
     async def decisions(self, slots: Collection[Slot] | None = None) -> list[RecordedDecision]:
-        """Return the last decision of each slot, of these slots only if they are named."""
+        """Return the last decision of each slot; if slots are named, only of those."""
         query = decisions.last_per_slot() if slots is None else decisions.last_of(slots)
         return await self._all(query, decisions.decision_of)
 
     async def weighed(self) -> list[RecordedDecision]:
-        """Return the last decision of each slot that chose among several ways, each with its price."""
+        """Return the last decision of each slot that chose among several priced ways."""
         return await self._all(decisions.last_weighed_per_slot(), decisions.decision_of)
 
     async def shadows(self) -> list[ShadowAccount]:
@@ -283,7 +283,7 @@ class Reader:
         sidecar.note_backup(self._wire.path, at)
 
     async def copy(self, to: Path) -> None:
-        """Copy the ledger to a file that does not exist yet and check the copy; it counts as no backup.
+        """Copy the ledger to a file that does not exist yet and check the copy; it does not count as a backup.
 
         Raises:
             LedgerError: BAD_BACKUP, UNWRITABLE, CORRUPT.
@@ -293,7 +293,7 @@ class Reader:
     async def export(
         self, names: Sequence[str], folder: Path, suffix: str, opener: table_export.Opener
     ) -> list[table_export.Exported]:
-        """Write tables to files that do not exist yet, all as of one instant.
+        """Write tables of one instant to files that do not exist yet.
 
         Raises:
             LedgerError: UNWRITABLE, CORRUPT.
@@ -317,7 +317,7 @@ class Reader:
 
 
 async def open_reader(path: Path) -> Reader:
-    """Open a ledger to read it: no lock, no migration, nothing written.
+    """Return a reader of a ledger, without a lock, a migration or any write.
 
     Raises:
         LedgerError: MISSING, UNREADABLE, CORRUPT; OLDER_SCHEMA, NEWER_SCHEMA and UNRELEASED_SCHEMA, the file

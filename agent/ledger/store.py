@@ -1,7 +1,7 @@
-"""The ledger that the daemon writes: it opens it safely, remembers its content, and commits facts.
+"""The daemon's ledger: it opens the file safely, remembers its content, and commits facts.
 
 1. One process writes a ledger: the lock is taken before the file is touched.
-2. The memory holds what is committed, nothing else; after a failed commit it is read anew.
+2. The memory has only committed facts. After a failed commit it is read again.
 3. A ledger that could not be written stays unwritable until a commit succeeds and the ballast is back.
 """
 
@@ -29,15 +29,15 @@ _FLEET_ID = "fleet_id"
 
 
 class Ledger:
-    """The durable record of rents, decisions and spend. Open it with `Ledger.open`; close it, its threads wait."""
+    """The durable record of rents, decisions and spend. Open it with `Ledger.open`, and close it to end its threads."""
 
     def __init__(self, path: Path, clock: Clock, lock: sidecar.Lock, wire: Wire) -> None:
         self.path = path
         self.fleet_id = ""
         self.is_writable = True
-        """Whether the last commit succeeded and the ballast is there; when not, nothing may be paid for."""
+        """Whether the last commit succeeded and the ballast exists; if not, nothing may be paid for."""
         self.owed: tuple[OperatorHold, ...] = ()
-        """The kill of everything that no commit has taken yet: it counts in place of one that was written down."""
+        """A kill of everything that could not be committed yet; it counts in place of a recorded one."""
         self._writes_begun = self._writes_ended = 0
         self._clock = clock
         self._lock = lock
@@ -51,7 +51,7 @@ class Ledger:
 
     @classmethod
     async def open(cls, path: Path, *, clock: Clock, fleet_id: str = "") -> "Ledger":
-        """Open the ledger at `path`, or make or upgrade it; a new fleet gets `fleet_id`, or a random one.
+        """Return the ledger at `path`, created or upgraded if needed. A new fleet gets `fleet_id`, or a random id.
 
         Raises:
             LedgerError: LOCKED, UNWRITABLE, CORRUPT, NEWER_SCHEMA, UNRELEASED_SCHEMA, FLEET_MISMATCH.
@@ -71,7 +71,10 @@ class Ledger:
         return ledger
 
     def recollection(self, now: dt.datetime | None = None) -> Recollection:
-        """Return the memory at `now` with the owed order; without SQL, the same object while nothing changed."""
+        """Return the memory at `now` with the owed kill.
+
+        It needs no SQL, and is the same object while nothing changed.
+        """
         known = self._memory.recollection(now or self._clock.now())
         if not self.owed:
             return known
@@ -81,21 +84,21 @@ class Ledger:
 
     @property
     def was_lost(self) -> bool:
-        """Whether the tables are new or a backup although the fleet is not: earlier spend is unknown until settled."""
+        """Whether an existing fleet has new or restored tables, so that earlier spend is unknown until settled."""
         return self._memory.was_lost
 
     def is_uncounted(self, market: str) -> bool:
-        """Return whether what a market charged before these tables is still unknown."""
+        """Return whether a market's charges from before these tables are still unknown."""
         return self._memory.was_lost and market not in self._memory.counted_again
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
-        """Gather facts and commit them together when the block ends; an exception in it drops them all.
+        """Yield a transaction that commits its facts when the block ends; an exception in the block drops them.
 
-        Others wait for their turn meanwhile: await nothing slow inside.
+        Other transactions wait meanwhile, so the block must not await anything slow.
 
         Raises:
-            LedgerError: UNWRITABLE, CONFLICT, CORRUPT at the end of the block; nothing of it is kept then.
+            LedgerError: UNWRITABLE, CONFLICT, CORRUPT at the end of the block; then nothing of it is kept.
         """
         async with self._turn:
             if self._is_stale:
@@ -106,7 +109,7 @@ class Ledger:
                 await self._commit(gathered)
 
     async def tidy(self) -> None:
-        """Roll up old prices, forget ended cooldowns and old decisions; meant for once a day."""
+        """Roll up old prices, and delete ended cooldowns and old decisions; once a day is enough."""
         now = self._clock.now()
         before = {"before": price_history.raw_before(now)}
 
@@ -121,11 +124,11 @@ class Ledger:
             link.execute(shadow_rows.CROWDED)
 
         async with self._turn:
-            # A price that has not changed for long has lost its sample: its next sight must be stored again.
+            # A price that has not changed for long has lost its sample, so its next sight must be stored again.
             await self._guarded(work, lambda: self._memory.forget_old(now))
 
     def room(self) -> tuple[int, int, dt.datetime | None]:
-        """Return the bytes of the file and its journal, the bytes free for us on its disk, and the newest backup."""
+        """Return the bytes of the file and its journal, the free bytes on its disk, and the newest backup's time."""
         return sidecar.size_bytes(self.path), sidecar.free_bytes(self.path), sidecar.last_backup(self.path)
 
     async def settled(self) -> int:
@@ -134,18 +137,18 @@ class Ledger:
             return self._writes_begun
 
     def is_still_at(self, version: int) -> bool:
-        """Return whether nothing was written since then: what a reader read is of the same version as the memory."""
+        """Return whether nothing was written since that version, so that a reader's rows match the memory."""
         return self._writes_begun == self._writes_ended == version
 
     async def reader(self) -> Reader:
-        """Return a reader beside the writer: a long answer does not delay a commit."""
+        """Return a reader with its own connection, so that a long answer does not delay a commit."""
         if self._reader is None:
             self._reader = Reader(await Wire(self.path, "ro").open())
         return self._reader
 
     @asynccontextmanager
     async def archive(self) -> AsyncIterator[Reader]:
-        """Yield a reader of its own for reports, one at a time: nothing else waits for a year's rows."""
+        """Yield a separate reader for reports, one report at a time, so that nothing else waits for a year's rows."""
         async with self._one_report:
             if self._archive is None:
                 self._archive = Reader(await Wire(self.path, "ro").open())
@@ -182,18 +185,18 @@ class Ledger:
         if error.code is Code.UNWRITABLE:
             self.is_writable = False
             sidecar.free_ballast(self.path)
-        # Only SQLite knows whether a commit that failed took place. If it cannot be asked now, it is asked again
-        # before anything else is written.
+        # Only the file shows whether a failed commit took place. If it cannot be read now, it is read before anything
+        # else is written.
         self._is_stale = True
         with suppress(LedgerError):
             self._memory = await self._wire.run(self._recall)
             self._is_stale = False
 
     async def _read_anew(self) -> None:
-        """Bring the memory in step with the file, and refuse changes that were decided on the old memory.
+        """Read the memory again from the file, and refuse changes that were decided on the old memory.
 
         Raises:
-            LedgerError: the file cannot be read, or the write took place: what follows is decided again, not twice.
+            LedgerError: the file cannot be read, or the write took place: pending changes must be decided again.
         """
         before, self._memory = self._memory, await self._wire.run(self._recall)
         self._is_stale = False

@@ -1,8 +1,8 @@
-"""A transaction: facts gathered in memory, checked against the memory, committed at once or not at all.
+"""A transaction: facts gathered in memory, checked against the memory, and committed together or not at all.
 
-1. Nothing reaches SQLite before the block ends, so a transaction is never open while something else is awaited.
-2. What breaks a rule of the domain is refused when it is said, not when it is committed.
-3. Saying what is already so changes nothing: a transaction without news costs no SQL.
+1. Nothing reaches SQLite before the block ends, so no SQL transaction is open while something else is awaited.
+2. A fact that breaks a rule of the domain is refused when it is added, not at the commit.
+3. A fact that is already recorded changes nothing. A transaction without changes needs no SQL.
 """
 
 import dataclasses
@@ -63,9 +63,10 @@ _META_STORED = sa.insert(schema.meta).prefix_with("OR REPLACE")
 _META_FORGOTTEN = sa.delete(schema.meta).where(schema.meta.c.key == sa.bindparam("this_key"))
 ACCOUNT = "account/"
 UNTOLD = "untold"
-"""For the account of a market that does not name it; the first named one replaces it."""
+"""The account of a market that does not name it. The first named account replaces it."""
 WAS_LOST = "was_lost"
-"""While it stands, what the markets charged before this ledger is unknown, but for those that are counted again."""
+"""The key of a lost ledger's mark. While it exists, the markets' earlier charges are unknown, except where counted
+again."""
 COUNTED_AGAIN = "counted_again/"
 ABSENT_UNTIL = "absent_until"
 
@@ -100,10 +101,10 @@ class Transaction:
         instance_id: str = "",
         lease_id: str = "",
     ) -> Intent:
-        """Move an open intent to its next state and return it; empty texts change nothing.
+        """Change an open intent to its next state and return it; empty texts change nothing.
 
         Raises:
-            LedgerError: BAD_TRANSITION, the move is not in the table of the domain or no such intent is open.
+            LedgerError: BAD_TRANSITION, the domain's table does not allow the change or no such intent is open.
         """
         intent = self._news.intent(intent_id)
         if intent is None:
@@ -117,11 +118,11 @@ class Transaction:
     def reopen_intent(self, intent: Intent, *, at: dt.datetime, outcome: str) -> None:
         """Put a resolved rent in doubt again, because its answer named a foreign instance.
 
-        Where another paying intent of its slot is open it stays resolved: what it made is found by its label all the
-        same, and the slot is blocked already.
+        If another paying intent of its slot is open, it stays resolved: the slot is blocked already, and its instance
+        is found by its label all the same.
 
         Raises:
-            LedgerError: BAD_TRANSITION, the intent is not one whose answer was believed.
+            LedgerError: BAD_TRANSITION, the domain's table does not allow the change.
         """
         if any(other.slot == intent.slot and other.kind.is_paying for other in self._news.open_intents()):
             return
@@ -147,7 +148,7 @@ class Transaction:
         """Record a changed lease; an unchanged one is not written.
 
         Raises:
-            LedgerError: BAD_TRANSITION, the change of state is not in the table of the domain or the lease is not open.
+            LedgerError: BAD_TRANSITION, the domain's table does not allow the change of state or the lease is not open.
         """
         known = self._news.lease(lease.lease_id)
         if known is None:
@@ -173,7 +174,7 @@ class Transaction:
             self._news.starts.append(start)
 
     def tell_progress(self, told: Progress) -> None:
-        """Store the progress of a workload, instead of the earlier report."""
+        """Store the progress of a workload in place of the earlier report."""
         self._news.progress[told.workload] = told
         self._write(progress_rows.TOLD, progress_rows.row(told))
 
@@ -183,17 +184,17 @@ class Transaction:
         self._write(guard_rows.BEGUN, guard_rows.row(run))
 
     def keep_guard_figures(self, told: GuardFigures) -> None:
-        """Store what the guard of a lease measured, instead of its earlier figures."""
+        """Store the figures of a lease's guard in place of its earlier ones."""
         self._news.guard_figures.append(told)
         self._write(guard_rows.MEASURED, guard_rows.figures_row(told))
 
     def keep_host_check(self, told: HostCheck) -> None:
-        """Store what a guard measured of the host of a lease, instead of its earlier check."""
+        """Store a guard's check of the host of a lease in place of its earlier one."""
         self._news.host_checks.append(told)
         self._write(guard_rows.CHECKED, dataclasses.asdict(told))
 
     def add_notice(self, given: NoticeGiven) -> None:
-        """Store the notice that a loss to a market gave."""
+        """Store the notice before a loss to a market."""
         self._news.guard_notices.append(given)
         self._write(guard_rows.NOTICED, dataclasses.asdict(given))
 
@@ -206,7 +207,7 @@ class Transaction:
         self._write(progress_rows.MEASURED, progress_rows.row(whole))
 
     def add_spend(self, entry: SpendEntry) -> None:
-        """Add to what a lease cost on a UTC day."""
+        """Add to the cost of a lease on a UTC day."""
         if entry.is_empty:
             return
         self._news.spend.append(entry)
@@ -222,27 +223,27 @@ class Transaction:
             self._write(phase_rows.SPOILED, phase_rows.move(tenure, part, part.spoiled))
 
     def add_loss(self, lease_id: str, at: dt.datetime, cause: Cause, lost: int, *, is_measured: bool = False) -> None:
-        """Store the time that an interruption took, in microseconds, and whether a guard measured it."""
+        """Store the time that an interruption wasted, in microseconds, and whether a guard measured it."""
         self._write(phase_rows.LOST, phase_rows.loss(lease_id, at, cause, lost, is_measured=is_measured))
 
     def add_estimate(self, line: BillLine) -> None:
-        """Store our count of an instance's day; the first count stays."""
+        """Store our count of an instance's day; a later count does not replace the first."""
         self._write(market_bills.ESTIMATED, market_bills.row(line))
 
     def add_charged(self, market: str, day: dt.date, instance_id: str, charged: Usd, at: dt.datetime) -> None:
-        """Store the market's charge for an instance's day, beside the estimate."""
+        """Store the market's charge for an instance's day with the estimate."""
         key = {"this_market": market, "this_day": day, "this_instance": instance_id}
         self._write(market_bills.CHARGED, {**key, "charged": charged, "charged_at": at})
 
     def add_rest(self, rest: Rest) -> None:
-        """Let something rest; a longer rest is never cut short."""
+        """Add a hold, cooldown, tally or reported threshold; a longer one is never shortened."""
         known = self._news.rest(rest.place)
         if known is None or not outlasts(known, rest):
             self._news.rests[rest.place] = rest
             self._write(rest_rows.STORED, rest_rows.row(rest))
 
     def lift_rest(self, place: tuple[str, str]) -> None:
-        """End what rests at a place, by scope and key, at once: a person said so, or its ground is gone."""
+        """End the record at a place (scope and key) at once: a person lifted it, or its ground is gone."""
         self._news.rests[place] = None
         self._write(rest_rows.LIFTED, rest_rows.named(place))
 
@@ -292,10 +293,10 @@ class Transaction:
         self.work += search_history.kept(offers)
 
     def bind_account(self, market: str, account_id: str) -> None:
-        """Bind this ledger to an account of a market; an empty id is of a market that names none.
+        """Bind this ledger to an account of a market; the id is empty if the market names no account.
 
         Raises:
-            LedgerError: WRONG_ACCOUNT, it belongs to another.
+            LedgerError: WRONG_ACCOUNT, the ledger belongs to another account.
         """
         known = self._news.account(market)
         if known == account_id or (known is not None and not account_id):
@@ -318,7 +319,7 @@ class Transaction:
             self._write(_META_STORED, {"key": credits_.KEY + market, "value": credits_.text(credit)})
 
     def keep_absence(self, absence: Absence) -> None:
-        """Store until when the daemon will be away, or that it is not away."""
+        """Store the end of the daemon's absence, or that it is not away."""
         self._news.absence = absence
         if absence.until is None:
             self._write(_META_FORGOTTEN, {"this_key": ABSENT_UNTIL})
@@ -326,7 +327,7 @@ class Transaction:
             self._write(_META_STORED, {"key": ABSENT_UNTIL, "value": absence.until.isoformat()})
 
     def keep_sign(self, sign: KeptSign) -> None:
-        """Store the last sign of life of a folder, instead of the earlier one."""
+        """Store the last sign of life of a folder in place of the earlier one."""
         self._news.signs[sign.key] = sign
         self._write(guard_rows.SIGNED, dataclasses.asdict(sign))
 
@@ -336,11 +337,11 @@ class Transaction:
         self._write(guard_rows.UNSIGNED, guard_rows.sign_key(sign))
 
     def keep_shadow(self, account: ShadowAccount, made: Iterable[ShadowDecision] = ()) -> None:
-        """Store a shadow's figures, instead of the earlier ones, and its new decisions."""
+        """Store a shadow's figures in place of the earlier ones, and its new decisions."""
         self.work += shadow_rows.kept(account, made)
 
     def count_again(self, market: str) -> None:
-        """Mark the loss of an earlier ledger as settled on one market: its spend there has been counted again."""
+        """Mark the loss of an earlier ledger as settled on one market, whose spend has been counted again."""
         self._news.counted_again.add(market)
         self._write(_META_STORED, {"key": COUNTED_AGAIN + market, "value": "1"})
 
@@ -350,7 +351,7 @@ class Transaction:
         self._write(_META_FORGOTTEN, {"this_key": WAS_LOST})
 
     def remember(self) -> None:
-        """Bring the memory in step; called after the commit."""
+        """Apply the changes to the memory after the commit."""
         self._news.remember()
 
     def _refuse_busy(self, intent: Intent) -> None:

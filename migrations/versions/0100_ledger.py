@@ -1,4 +1,4 @@
-"""The ledger of the first release: its statements stand beside, in SQL."""
+"""The ledger of the first release; its statements are in the SQL file of the same name."""
 
 from pathlib import Path
 

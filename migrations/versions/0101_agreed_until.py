@@ -1,4 +1,4 @@
-"""A lease knows when its agreed rate was last listed, while another one is doubted."""
+"""Leases keep when their agreed rate was last listed, while another rate is doubted."""
 
 import sqlalchemy as sa
 from alembic import op

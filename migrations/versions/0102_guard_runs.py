@@ -1,4 +1,4 @@
-"""Runs of the slots whose work a guard keeps, and the run that a rent and its lease are for."""
+"""The runs of slots with a guard, and the run of each rent and lease."""
 
 import sqlalchemy as sa
 from alembic import op

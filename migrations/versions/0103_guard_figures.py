@@ -1,4 +1,4 @@
-"""What guards measured, by lease; and whether a guard measured the work that an interruption took."""
+"""Guards' figures by lease; and whether a guard measured the work that an interruption wasted."""
 
 import sqlalchemy as sa
 from alembic import op

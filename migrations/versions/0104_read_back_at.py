@@ -1,4 +1,4 @@
-"""A lease knows when a listing had shown it on the terms of its order."""
+"""Leases keep when a listing first showed them on the terms of their order."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""When the guard of a lease was asked for a last checkpoint, before an ending of our own."""
+"""Leases keep when their guard was asked for a last checkpoint before an ending of our own."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""The notice that losses to a market gave, as guards measured it."""
+"""The notices before losses to a market, as guards measured them."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""The terms that the guard of a lease was told at its rent."""
+"""Leases keep the terms that their guard was given at the rent."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""When the bucket was found to have the last checkpoint of a paused disk, and when that was taken."""
+"""Leases keep when the bucket was found to have their paused disk's last checkpoint, and when that was taken."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,7 +1,7 @@
-"""Orders for a lease that its market does not take are counted as a kind of their own.
+"""Refused requests of orders for a lease are a separate kind of tally.
 
-A check cannot be altered: the table is made anew, with every row. Alembic's batch mode reflects no checks, and would
-lose the other two.
+A check cannot be altered, so the table is created again with every row. Alembic's batch mode does not reflect checks
+and would lose the other two.
 """
 
 from alembic import op

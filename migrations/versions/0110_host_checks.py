@@ -1,4 +1,4 @@
-"""What guards measured of the hosts of leases."""
+"""The checks of leases' hosts by their guards."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""The memory of one GPU that the offer of a lease promised."""
+"""Leases keep the memory of one GPU that their offer promised."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""The number of its guard that stands for a workload's progress, in the work's own unit."""
+"""Progress keeps the guard's number in the work's own unit."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""The last sign of life that each bucket confirmed."""
+"""The last confirmed sign of life in each bucket's folder."""
 
 from alembic import op
 

@@ -1,1 +1,1 @@
-"""The file and its neighbours: connection, migration, backup, restore, check."""
+"""The ledger's file: connection, migration, backup, restore, check, and the small files beside it."""

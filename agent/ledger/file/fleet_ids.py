@@ -21,7 +21,7 @@ class FleetIds:
 
     @property
     def agreed(self) -> str:
-        """The id that nothing contradicts, or nothing."""
+        """The id if the files do not contradict each other, else nothing."""
         if self.ledger and self.second and self.ledger != self.second:
             return ""
         return self.ledger or self.second
@@ -33,7 +33,7 @@ def is_one(text: str) -> bool:
 
 
 def of(path: Path) -> FleetIds:
-    """Return what can be read; nothing is written, and nothing raises."""
+    """Return the ids that can be read. It writes nothing and raises nothing."""
     return FleetIds(_in_ledger(path), _in_second(path))
 
 

@@ -11,7 +11,7 @@ from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.tables import schema
 
 _SHOWN = 20
-"""Most listed findings of one kind: the twenty-first shows nothing new."""
+"""The most listed findings of one kind: the next one would show nothing new."""
 
 RULES: dict[str, str] = {
     "intent sent without a time": """SELECT intent_id FROM intents
@@ -43,15 +43,15 @@ ACCOUNTS: dict[str, str] = {
     "more running time than the lease lasted": """SELECT lease_id FROM leases JOIN spend USING (lease_id)
         GROUP BY lease_id HAVING sum(running_seconds) > (accrued_until - opened_at) / 1e6 + 1""",
 }
-"""Sums that contradict each other: a stretch was dated wrongly, and no row is lost."""
+"""Queries for sums that contradict each other: a stretch was dated wrongly, but no row is lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
     """The findings of a check: none if the ledger is sound.
 
-    `counted` is the rows of each table. `findings` are damage: rows that no gpubid wrote so. `inconsistencies` are sums
-    that contradict each other in a ledger that is whole.
+    `counted` is the number of rows of each table. `findings` are damage: rows that no gpubid wrote like this.
+    `inconsistencies` are sums that contradict each other in an undamaged ledger.
     """
 
     path: Path
@@ -72,7 +72,7 @@ class Verification:
 
 
 def refuse_unreadable(path: Path, way_out: str = "") -> None:
-    """Raise LedgerError if this user may not read a ledger: that says nothing about the ledger."""
+    """Raise LedgerError if this user may not read a ledger, which says nothing about the ledger itself."""
     try:
         is_readable = not path.exists() or os.access(path, os.R_OK)
     except PermissionError:
@@ -83,10 +83,10 @@ def refuse_unreadable(path: Path, way_out: str = "") -> None:
 
 
 def verify(path: Path) -> Verification:
-    """Check a ledger or a backup of one; it may be in use, and damage is a finding, not an error.
+    """Return the check of a ledger or a backup. It may be in use, and damage is a finding, not an error.
 
     Raises:
-        LedgerError: NEWER_SCHEMA, UNRELEASED_SCHEMA: another release's, and no damage.
+        LedgerError: NEWER_SCHEMA, UNRELEASED_SCHEMA: another release wrote it; that is no damage.
     """
     try:
         with closing(connection.connect(path, "ro")) as raw:
@@ -116,7 +116,7 @@ def _count(raw: sqlite3.Connection, table: str) -> int:
 
 def _damage(raw: sqlite3.Connection) -> tuple[str, ...]:
     found = [text for (text,) in raw.execute(f"PRAGMA integrity_check({_SHOWN})") if text != "ok"]
-    found += [f"row {row[1]} of {row[0]} points nowhere" for row in raw.execute("PRAGMA foreign_key_check")]
+    found += [f"row {row[1]} of {row[0]} refers to a missing row" for row in raw.execute("PRAGMA foreign_key_check")]
     return tuple(found[:_SHOWN])
 
 

@@ -1,9 +1,9 @@
 """The schema of a file, and its upgrade to the present one before anything else opens it.
 
-1. An older ledger is copied before it is changed; the copy is named after its schema, and the newest few are kept.
+1. An older ledger is copied before it is changed. The copy is named after its schema, and the newest few are kept.
 2. All steps are one transaction: a crash leaves the old schema, whole.
-3. A newer schema is refused: an older program would not know what its columns mean. So is one of before the first
-   release, and neither is called damaged.
+3. A newer schema is refused, because an older program does not know the meaning of its columns. A schema from before
+   the first release is refused too. Neither is reported as damage.
 """
 
 import functools
@@ -21,7 +21,8 @@ from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.tables import schema
 
 COPIES_KEPT = 2
-"""Each is as large as the ledger was, and serves only for going back: from the last upgrade, and the one before."""
+"""Each copy is as large as the ledger was. They only serve to go back: from the last upgrade, and from the one
+before."""
 _COPY = ".schema-{}.sqlite"
 
 
@@ -29,7 +30,7 @@ def stored_revision(path: Path) -> str | None:
     """Return the schema of a file, None if it has no ledger yet.
 
     Raises:
-        LedgerError: CORRUPT, it is no database, a damaged one or somebody else's; UNRELEASED_SCHEMA.
+        LedgerError: CORRUPT, it is not a database, a damaged one, or another program's; UNRELEASED_SCHEMA.
     """
     if not path.exists() or path.stat().st_size == 0:
         return None
@@ -44,7 +45,7 @@ def check_sound(path: Path) -> None:
     """Let SQLite check the file quickly.
 
     Raises:
-        LedgerError: CORRUPT, with what it found first.
+        LedgerError: CORRUPT, with the first finding.
     """
     try:
         with closing(connection.connect(path, "ro")) as raw:
@@ -56,7 +57,7 @@ def check_sound(path: Path) -> None:
 
 
 def refuse_foreign(path: Path, revision: str) -> None:
-    """Refuse a schema of a later release, or of before the first; the file is sound and is not changed.
+    """Refuse a schema of a later release, or from before the first one. The file is sound and is not changed.
 
     Raises:
         LedgerError: NEWER_SCHEMA, UNRELEASED_SCHEMA.
@@ -72,7 +73,7 @@ def refuse_foreign(path: Path, revision: str) -> None:
 
 
 def refuse_unreleased(raw: sqlite3.Connection, path: Path, revision: str) -> None:
-    """Refuse a file of the first schema's name whose tables are others: no released gpubid wrote it.
+    """Refuse a file with the first schema's name but other tables: no released gpubid wrote it.
 
     Raises:
         LedgerError: UNRELEASED_SCHEMA.
@@ -82,7 +83,7 @@ def refuse_unreleased(raw: sqlite3.Connection, path: Path, revision: str) -> Non
 
 
 def prepare(path: Path) -> None:
-    """Bring a file to the present schema: make it, check it, copy and upgrade it, or refuse it.
+    """Bring a file to the present schema: create it, check it, copy and upgrade it, or refuse it.
 
     Raises:
         LedgerError: CORRUPT, NEWER_SCHEMA, UNRELEASED_SCHEMA, UNWRITABLE.
@@ -108,12 +109,12 @@ def upgrade_to(path: Path, revision: str = "head") -> None:
     Raises:
         LedgerError: as SQLite refuses.
     """
-    # Alembic takes a third of a second to import and is needed once a release.
+    # The import of Alembic takes a third of a second, and it is needed once per release.
     from alembic import command  # noqa: PLC0415
     from alembic.config import Config  # noqa: PLC0415
 
     steps = importlib.resources.files("migrations")
-    # A rebuilt table is dropped for a moment; with enforced keys its rows' children would be deleted.
+    # A rebuilt table is dropped for a moment. With enforced keys the rows that refer to it would be deleted.
     engine = connection.engine(path, "rw", enforces_keys=False)
     try:
         with importlib.resources.as_file(steps) as folder, engine.begin() as link:
@@ -128,7 +129,7 @@ def upgrade_to(path: Path, revision: str = "head") -> None:
 
 
 def _drop_old_copies(path: Path) -> None:
-    """Delete all but the newest copies, by their time: a restored ledger may be of an older schema."""
+    """Delete all but the newest copies, by time and not by schema, since a restored ledger may have an older schema."""
     found = path.parent.glob(glob.escape(path.name) + _COPY.format("*"))
     for old in sorted(found, key=lambda file: (file.stat().st_mtime_ns, file.name))[:-COPIES_KEPT]:
         with suppress(OSError):
@@ -156,7 +157,7 @@ def _tables(raw: sqlite3.Connection) -> frozenset[str]:
 
 @functools.cache
 def _first_tables() -> frozenset[str]:
-    """Return the statements that make the first schema's tables, as SQLite keeps them."""
+    """Return the statements that create the first schema's tables, as SQLite stores them."""
     text = importlib.resources.files("migrations").joinpath("versions", f"{schema.FIRST}_ledger.sql").read_text()
     made = "\n".join(line for line in text.splitlines() if not line.startswith("--")).split(";\n")
     return frozenset(each.strip() for each in made if each.strip().startswith("CREATE TABLE"))
@@ -172,7 +173,7 @@ def _unreleased(path: Path, name: str) -> LedgerError:
 
 
 def _touch(path: Path) -> None:
-    # Before SQLite makes it, so that nobody else may read it.
+    # The file is created before SQLite does it, so that nobody else may read it.
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     except OSError as error:

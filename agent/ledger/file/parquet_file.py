@@ -44,7 +44,7 @@ def _type(column: sa.Column[Any]) -> Any:  # noqa: ANN401 - PyArrow has no types
         return pa.timestamp("us", tz="UTC")
     if isinstance(column.type, Flag):
         return pa.bool_()
-    # A decorated type stores what its own column type stores.
+    # A decorated type stores the values of its own column type.
     stored = getattr(column.type, "impl", column.type)
     if isinstance(stored, sa.Integer):
         return pa.int64()

@@ -1,9 +1,9 @@
-"""Puts a backup in the ledger's place, so that the next start continues with it and asks the market for newer facts.
+"""Restore: a backup replaces the ledger. The next start continues with it and gets newer facts from the market.
 
-1. Nothing is deleted: a ledger that is in the way is put aside under a name that says when.
-2. What was spent since the backup is unknown: the ledger says so, and the market's bill of this month is counted at the
-   next start for every instance that the backup does not know.
-3. The files belong to whoever owns the folder: a backup is restored by root and written by the daemon.
+1. Nothing is deleted. An existing ledger is renamed, with the time in its new name.
+2. The spend since the backup is unknown, and the ledger records that. At the next start the market's bill of this month
+   is counted for every instance that the backup does not have.
+3. The files get the owner of the folder: root restores a backup, and the daemon writes it later.
 """
 
 import datetime as dt
@@ -24,17 +24,17 @@ def restore(source: Path, path: Path, at: dt.datetime, *, replaces: bool) -> Pat
     """Make `path` a copy of the backup `source`; return the new name of the earlier ledger, None if there was none.
 
     Raises:
-        LedgerError: LOCKED, a daemon runs; BAD_BACKUP, it is none, is damaged, or a ledger is in the way and may not be
+        LedgerError: LOCKED, a daemon runs; BAD_BACKUP, it is no backup, is damaged, or a ledger exists and may not be
             replaced; NEWER_SCHEMA, UNRELEASED_SCHEMA, UNWRITABLE.
     """
     _check(source)
     lock = sidecar.Lock(path)
     try:
         if path.exists() and not replaces:
-            raise LedgerError(Code.BAD_BACKUP, f"{path} exists: say --replace to put it aside")
+            raise LedgerError(Code.BAD_BACKUP, f"{path} exists: add --replace to put it aside")
         fleet_id, beside_id = _fleet_of(source), sidecar.read_fleet_id(path)
         if beside_id not in {None, fleet_id} and not replaces:
-            sentence = f"{source} is of fleet {fleet_id}, the ledger here of {beside_id}: say --replace to give that up"
+            sentence = f"{source} is of fleet {fleet_id}, the ledger here of {beside_id}: add --replace to give it up"
             raise LedgerError(Code.BAD_BACKUP, sentence)
         aside = _put_aside(path, at)
         backup.copy(source, path)
@@ -85,14 +85,14 @@ def _fleet_of(source: Path) -> str:
 
 
 def _mark(path: Path, at: dt.datetime) -> None:
-    """Note in the ledger that spend is unknown since the backup."""
+    """Record in the ledger that spend since the backup is unknown."""
     first = at.astimezone(dt.UTC).date().replace(day=1).isoformat()
     try:
         with closing(connection.connect(path, "rw")) as raw:
             raw.execute("BEGIN IMMEDIATE")
             raw.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, '1')", (WAS_LOST,))
             raw.execute("DELETE FROM meta WHERE key LIKE ?", (COUNTED_AGAIN + "%",))
-            # Counted again with the rest of the bill.
+            # This is counted again with the rest of the bill.
             raw.execute("DELETE FROM spend WHERE lease_id = ? AND day >= ?", (MONTH_SEED, first))
             raw.execute("COMMIT")
     except sqlite3.Error as error:

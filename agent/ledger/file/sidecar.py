@@ -2,7 +2,7 @@
 
 1. The lock is held by the kernel, not by the file: a killed daemon leaves none behind.
 2. The fleet id outlives the ledger, so that instances of a lost ledger are still known as ours.
-3. The ballast is real bytes; freeing it gives a full disk room for the last words.
+3. The ballast is real bytes. Freeing it gives a full disk room for the last records.
 """
 
 import contextlib
@@ -17,13 +17,13 @@ from pathlib import Path
 from agent.ledger.ledger_errors import Code, LedgerError
 
 BALLAST_BYTES = 1024 * 1024
-"""Room for some hundred releases and their events; a commit needs a few pages of the write-ahead log."""
+"""Room for some hundreds of releases and their events. A commit needs a few pages of the write-ahead log."""
 
 _FLEET_ID = re.compile(r"[0-9a-f]{12}")
 
 
 def sibling(path: Path, suffix: str) -> Path:
-    """Return the file of that suffix beside a ledger."""
+    """Return the file with a suffix beside a ledger."""
     return path.with_name(path.name + suffix)
 
 
@@ -54,7 +54,7 @@ class Lock:
         os.pwrite(self._handle, f"{os.getpid()}\n".encode(), 0)
 
     def release(self) -> None:
-        """Give up the lock. The file stays: removing it would let two processes lock two files of one name."""
+        """Give up the lock. The file stays, because removing it would let two processes lock two files of one name."""
         os.close(self._handle)
 
 
@@ -75,7 +75,7 @@ def read_fleet_id(path: Path) -> str | None:
     """Return the fleet id of the second file, or None when there is no such file.
 
     Raises:
-        LedgerError: FLEET_MISMATCH, the file holds something else.
+        LedgerError: FLEET_MISMATCH, the file has something else.
     """
     file = sibling(path, ".fleet")
     try:
@@ -152,7 +152,8 @@ def read_number(path: Path, suffix: str) -> int | None:
 def keep_ballast(path: Path) -> bool:
     """Make sure that the ballast exists in full; return False if the disk has no room for it and as much again.
 
-    As much again, because a disk that holds the ballast and nothing more is full: it would be freed and made in turns.
+    The same room again is needed because a disk with room only for the ballast is full: the ballast would be freed and
+    created in turns.
     """
     file = sibling(path, ".ballast")
     try:
@@ -160,7 +161,7 @@ def keep_ballast(path: Path) -> bool:
             return True
         if shutil.disk_usage(file.parent).free < 2 * BALLAST_BYTES:
             return False
-        # Random bytes: a file system that compresses would store zeros in no room.
+        # The bytes are random, because a compressing file system would store zeros without using space.
         handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         try:
             os.write(handle, os.urandom(BALLAST_BYTES))
@@ -174,7 +175,7 @@ def keep_ballast(path: Path) -> bool:
 
 
 def free_ballast(path: Path) -> None:
-    """Free the ballast's megabyte; a read-only disk has none to free."""
+    """Free the ballast's megabyte; on a read-only disk nothing is freed."""
     try:
         sibling(path, ".ballast").unlink(missing_ok=True)
     except OSError:
@@ -191,7 +192,7 @@ def size_bytes(path: Path) -> int:
 
 
 def free_bytes(path: Path) -> int:
-    """Return our free room on a ledger's disk; none if the folder is gone."""
+    """Return the bytes free for us on a ledger's disk; 0 if the folder is gone."""
     try:
         return shutil.disk_usage(path.parent).free
     except OSError:
@@ -199,7 +200,7 @@ def free_bytes(path: Path) -> int:
 
 
 def note_backup(path: Path, at: dt.datetime) -> None:
-    """Store when the newest backup was made: in a file, because the process of a backup may not write the ledger.
+    """Store the time of the newest backup, in a file because the process of a backup may not write the ledger.
 
     Raises:
         LedgerError: UNWRITABLE.

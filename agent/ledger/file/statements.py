@@ -1,7 +1,7 @@
-"""Runs the statements of a commit on the driver's own connection.
+"""Execution of a commit's statements on the driver's own connection.
 
-SQLAlchemy compiles each statement once for its set of columns. Its execution of a compiled statement takes longer than
-SQLite's, so the values are converted here. No statement may have a list among its values (`IN`).
+SQLAlchemy compiles each statement once for its set of columns. Its own execution of a compiled statement takes longer
+than SQLite's, so the values are converted here. No statement may have a list among its values (`IN`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +14,7 @@ Convert = Callable[[Any], Any]
 
 
 class Prepared:
-    """One statement for one set of columns: its SQL, and how a row becomes its parameters."""
+    """One statement for one set of columns: its SQL, and the conversion of a row to its parameters."""
 
     def __init__(self, statement: sa.ClauseElement, columns: tuple[str, ...], dialect: sa.Dialect) -> None:
         """Compile the statement."""
@@ -28,7 +28,7 @@ class Prepared:
             self._parameters.append((key, None if key else bind.effective_value, convert))
 
     def parameters(self, row: Mapping[str, Any]) -> tuple[Any, ...]:
-        """Return the values of a row in the statement's order, as SQLite holds them."""
+        """Return the values of a row in the statement's order, as SQLite stores them."""
         values = []
         for key, constant, convert in self._parameters:
             value = row[key] if key is not None else constant
@@ -42,7 +42,7 @@ def _prepared(statement: sa.ClauseElement, columns: tuple[str, ...], dialect: sa
 
 
 def execute(link: sa.Connection, statement: sa.Executable, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Run a statement once for each row, in the transaction that is open. The rows have the same columns.
+    """Run a statement once for each row, in the open transaction. The rows have the same columns.
 
     Raises:
         sqlite3.Error: a row breaks a rule, or the file cannot be written.

@@ -1,8 +1,8 @@
-"""Every table of the ledger as CSV or Parquet files, for other programs; the ledger is only read.
+"""Every table of the ledger as CSV or Parquet files for other programs. The ledger is only read.
 
 Invariants:
-1. All files are of one instant: one read transaction, which a running daemon goes on writing beside.
-2. No existing file is overwritten; a failure leaves none of the files that it began.
+1. All files are of one instant: one read transaction, during which a daemon may go on writing.
+2. No existing file is overwritten. A failure removes the files that were begun.
 3. Text never becomes a formula: in CSV a text that a spreadsheet could take for one begins with an apostrophe.
 """
 
@@ -23,9 +23,9 @@ from agent.ledger.tables.types import Flag, MicroUsd, MicroUsdPerHour, UtcHour, 
 TABLES = tuple(sorted(schema.METADATA.tables))
 """The names of all tables."""
 ROWS_AT_ONCE = 10_000
-"""Rows that are in memory at one time."""
+"""The number of rows in memory at one time."""
 FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""What begins a formula in Excel, LibreOffice or Google Sheets, in ASCII and in full width."""
+"""The characters that begin a formula in Excel, LibreOffice or Google Sheets, in ASCII and in full width."""
 GUARD = "'"
 _BLANKS = frozenset("\t\r\n")
 
@@ -34,7 +34,7 @@ Row = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """One file, and how many rows of which table it has."""
+    """One exported file, its table, and the number of its rows."""
 
     table: str
     file: Path
@@ -52,7 +52,7 @@ class Sink(Protocol):
 
 
 Opener = Callable[[Path, Sequence[sa.Column[Any]]], Sink]
-"""Begins the file of a table."""
+"""A function that begins the file of a table."""
 
 
 class CsvSink:
@@ -130,7 +130,7 @@ def _table(link: sa.Connection, name: str, file: Path, opener: Opener, begun: li
 
 def _rows(link: sa.Connection, table: sa.Table) -> Iterator[list[Row]]:
     """Yield a table's rows as plain values, batch by batch, in the order of its primary key."""
-    # As stored: a value that an older release wrote and this one no longer names is exported too.
+    # Values are read as stored, so that a value of an older release that this one does not name is exported too.
     plain = [sa.type_coerce(column, sa.types.NullType()).label(column.name) for column in table.columns]
     convert = [_plain(column.type) for column in table.columns]
     found = link.execution_options(yield_per=ROWS_AT_ONCE).execute(sa.select(*plain).order_by(*table.primary_key))
@@ -141,7 +141,7 @@ def _rows(link: sa.Connection, table: sa.Table) -> Iterator[list[Row]]:
 
 
 def _plain(kind: sa.types.TypeEngine[Any]) -> Callable[[Any], Any]:
-    """Return what makes a stored value a plain one: dollars with six decimals, times in UTC, flags."""
+    """Return the function from a stored value to a plain one: dollars with six decimals, times in UTC, flags."""
     if isinstance(kind, MicroUsd | MicroUsdPerHour):
         return lambda micros: Decimal(micros).scaleb(-6)
     if isinstance(kind, UtcMicros | UtcHour | Flag):
@@ -154,7 +154,7 @@ def _same(value: Any) -> Any:  # noqa: ANN401 - any stored value
 
 
 def is_money(column: sa.Column[Any]) -> bool:
-    """Return whether a column holds dollars."""
+    """Return whether a column has dollars."""
     return isinstance(column.type, MicroUsd | MicroUsdPerHour)
 
 

@@ -1,1 +1,1 @@
-"""The tables, one module each: their rows, their statements, their values in our types."""
+"""The tables, one module each: rows, statements, and values in our types."""

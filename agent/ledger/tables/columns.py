@@ -1,4 +1,4 @@
-"""The parts of the ledger's tables: columns by their content, each with its checks."""
+"""The columns of the ledger's tables by their content, each with its checks."""
 
 from collections.abc import Iterable
 from enum import Enum
@@ -27,23 +27,23 @@ METADATA = sa.MetaData(
 
 
 def quoted(members: Iterable[Enum]) -> str:
-    """Return the values of an enumeration as SQL has them in a list."""
+    """Return the values of an enumeration as an SQL list."""
     return ", ".join(f"'{value}'" for value in sorted(member.value for member in members))
 
 
 def enum(name: str, members: type[Enum], *, nullable: bool = False) -> list[SchemaItem]:
-    """Return a column that holds a member of an enumeration."""
+    """Return a column for a member of an enumeration."""
     column: sa.Column[Enum] = sa.Column(name, EnumText(members), nullable=nullable)
     return [column, sa.CheckConstraint(f"{name} IN ({quoted(members)})", name=name)]
 
 
 def flag(name: str) -> list[SchemaItem]:
-    """Return a column that holds 0 or 1."""
+    """Return a column for 0 or 1."""
     return [sa.Column(name, Flag, nullable=False), sa.CheckConstraint(f"{name} IN (0, 1)", name=name)]
 
 
 def not_negative(*names: str) -> list[SchemaItem]:
-    """Return the checks that columns hold nothing below zero."""
+    """Return the checks that columns have no value below zero."""
     return [sa.CheckConstraint(f"{name} >= 0", name=name) for name in names]
 
 
@@ -98,9 +98,9 @@ def json(*names: str) -> list[SchemaItem]:
 
 
 def table(name: str, *groups: list[SchemaItem], has_rowid: bool = True, autoincrement: bool = False) -> sa.Table:
-    """Return a table made of groups of columns and checks, in the order in which they are given."""
+    """Return a table of groups of columns and checks, in the given order."""
     items = [item for group in groups for item in group]
-    # SQLite keeps columns before constraints; so do we, and the migration reads like the table.
+    # SQLite keeps columns before constraints. The same order here makes the migration read like the table.
     items.sort(key=lambda item: not isinstance(item, sa.Column))
     return sa.Table(
         name,

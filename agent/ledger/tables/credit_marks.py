@@ -1,4 +1,4 @@
-"""Each market's last reported credit, stored as one single fact per market."""
+"""Each market's last reported credit, stored as one row per market in the table of single facts."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""Stored decisions: one row when a slot's decision changes, not one a cycle."""
+"""Stored decisions: one row when a slot's decision changes, not one per cycle."""
 
 import dataclasses
 import functools
@@ -18,11 +18,11 @@ from agent.ledger.tables import schema
 from agent.ledger.tables.types import Query
 
 KEPT_DAYS = 30
-"""Older decisions are deleted; intents keep the orders, and events their results, for good."""
+"""Older decisions are deleted. Intents keep the orders, and events their results, for good."""
 
 MADE = sa.insert(schema.decisions)
 _SAMPLE = re.compile(r"\d+ offers sampled at \d\d:\d\d UTC")
-"""The sample that the sentence of an empty slot counts, as agent/decide/pricing/funnel.py writes it."""
+"""The figures of the sample in the sentence of an empty slot, as `agent/decide/pricing/funnel.py` writes them."""
 _PLAIN = ("at", "kind", "lease_id", "offer_id", "bid", "rate", "strategy", "strategy_file", "params_digest")
 
 
@@ -44,7 +44,7 @@ class RecordedDecision:
 
     @property
     def gist(self) -> tuple[object, ...]:
-        """What must differ for a new row: figures in the sentence change every cycle, its sample once an hour."""
+        """The parts that must differ for a new row; figures and samples in the sentence change without one."""
         sample = _SAMPLE.search(self.reason.sentence)
         told = sample[0] if sample is not None else ""
         return (
@@ -115,14 +115,14 @@ def last_per_slot() -> Query:
 def last_of(slots: Collection[Slot]) -> Query:
     """Return the query for the last decision of each of these slots, of a few hundred at most.
 
-    Each is found at once by its index; a group of all decisions ever made would be gone through.
+    Each is found directly by its index. A grouping would read all decisions ever made.
     """
     return _last_of(tuple(slots))
 
 
 @functools.lru_cache(maxsize=32)
 def _last_of(slots: tuple[Slot, ...]) -> Query:
-    """Return that query; building it costs more than asking it, and the same screens are asked for again."""
+    """Return that query from a cache: building it costs more than running it, and screens repeat the same query."""
     table = schema.decisions
     newest = sa.func.max(table.c.decision_id)
     found = [
@@ -139,7 +139,7 @@ def last_weighed_per_slot() -> Query:
 def old(now: datetime) -> sa.Delete:
     """Return the statement that deletes old decisions, except each slot's last and its last weighed one.
 
-    The numbers come from an alias: SQLAlchemy would take the table inside for the row that is deleted.
+    The numbers come from an alias, because SQLAlchemy would take the inner table for the deleted row.
     """
     table, twin = schema.decisions, schema.decisions.alias()
     is_last = table.c.decision_id.in_(_newest(twin, is_weighed=False))

@@ -1,4 +1,4 @@
-"""Events between the domain and their table."""
+"""The conversion of events between the domain and their table."""
 
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
@@ -73,14 +73,14 @@ def between(
 
 
 def _number(index: str) -> int:
-    """Return the number of a slot, or one that no slot has: neither Python nor SQLite takes digits without end."""
+    """Return the number of a slot, or one that no slot has, since Python and SQLite limit the digits."""
     return int(index) if len(index) <= MOST_DIGITS else NO_SLOT
 
 
 def of_slots(slots: Collection[Slot], kinds: Collection[str], since: datetime, limit: int) -> Query:
     """Return the query for the last `limit` events of these kinds of these slots, the newest first.
 
-    Slots between two of these are read too: the slots of one screen are neighbours.
+    Slots between two of these are read too, since the slots of one screen are neighbours.
     """
     table = schema.events
     numbers: dict[str, list[int]] = {}
@@ -97,7 +97,7 @@ def of_slots(slots: Collection[Slot], kinds: Collection[str], since: datetime, l
 def last_before(leases: Collection[str], kinds: Collection[str], before: datetime) -> Query:
     """Return the query for each of these leases' last event of these kinds before an instant.
 
-    Each is found at once by its index; a group of all its events would be gone through.
+    Each is found directly by its index. A grouping would read all its events.
     """
     table, of = schema.events, schema.leases
     each = table.alias("each")
@@ -112,7 +112,7 @@ def last_before(leases: Collection[str], kinds: Collection[str], before: datetim
 
 
 def count(kind: str, workload: str, since: datetime, until: datetime) -> Query:
-    """Return the query for how many events of a kind a workload had from `since` up to and at `until`."""
+    """Return the query for the number of a workload's events of a kind, from `since` to `until`, both included."""
     table = schema.events.c
     where = (table.workload == workload, table.at >= since, table.at <= until, table.kind == kind)
     return sa.select(sa.func.count()).select_from(schema.events).where(*where)

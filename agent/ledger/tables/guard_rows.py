@@ -1,4 +1,4 @@
-"""Runs of slots, and what guards measured, between the domain and their tables."""
+"""The conversion of slots' runs and guards' measurements between the domain and their tables."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from agent.ledger.tables import schema
 RUNS = sa.select(schema.guard_runs)
 BEGUN = sa.insert(schema.guard_runs)
 MOST_GUARD_FIGURES = 512
-"""Ended leases whose figures are remembered: those of older ones say little about the present work."""
+"""The number of ended leases whose figures are remembered: older figures say little about the present work."""
 MOST_NOTICES = 1_000
 _NOTICES = schema.guard_notices
 LAST_NOTICES = sa.select(_NOTICES).order_by(_NOTICES.c.told_at.desc()).limit(MOST_NOTICES)
@@ -29,7 +29,7 @@ LAST_FIGURES = sa.select(_FIGURES).where(_ENDED).order_by(_FIGURES.c.told_at.des
 OPEN_FIGURES = sa.select(_FIGURES).where(~_ENDED)
 MEASURED = sa.insert(_FIGURES).prefix_with("OR REPLACE")
 MOST_CHECKS = 512
-"""Hosts change hands and cards: older ones say little about those that are offered now."""
+"""The number of ended leases whose checks are remembered. Hosts change owners and cards, so older checks say little."""
 _CHECKS = schema.host_checks
 _OPEN = sa.exists().where(schema.leases.c.lease_id == _CHECKS.c.lease_id, schema.leases.c.state != LeaseState.ENDED)
 LAST_CHECKS = sa.select(_CHECKS).where(~_OPEN).order_by(_CHECKS.c.checked_at.desc()).limit(MOST_CHECKS)
@@ -61,7 +61,7 @@ def run_of(columns: Mapping[str, Any]) -> GuardRun:
 
 
 def figures_row(told: GuardFigures) -> dict[str, Any]:
-    """Return the columns of what a guard measured."""
+    """Return the columns of a guard's figures."""
     columns = {each.name: getattr(told, each.name) for each in dataclasses.fields(told)}
     return {**columns, "workload": told.slot.workload, "slot": told.slot.index}
 
@@ -89,5 +89,5 @@ def sign_of(columns: Mapping[str, Any]) -> KeptSign:
 
 
 def sign_key(sign: KeptSign) -> dict[str, str]:
-    """Return what `UNSIGNED` finds the row of a sign by."""
+    """Return the parameters by which `UNSIGNED` finds the row of a sign."""
     return {f"this_{name}": getattr(sign, name) for name in _SIGN_KEY}

@@ -80,7 +80,7 @@ def exposed(record: HostRecord, more: Exposure) -> HostRecord:
 
 
 def named(place: tuple[str, str]) -> dict[str, str]:
-    """Return what names a host, by market and id."""
+    """Return the parameters that name a host, from its market and id."""
     return {"this_market": place[0], "this_host": place[1]}
 
 
@@ -96,7 +96,7 @@ def host_of(columns: Mapping[str, Any]) -> HostRecord:
 
 
 def _outbids(kept: Mapping[str, Any]) -> Outbids:
-    """Return the counts; counts by other steps are dropped, and counting begins again."""
+    """Return the counts. Counts by other steps are dropped, and counting begins again."""
     if tuple(kept["steps"]) != STEPS:
         return NONE_TOLD
     return Outbids(tuple(kept["ours"]), tuple(kept["rivals"]))

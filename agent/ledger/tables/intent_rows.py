@@ -1,4 +1,4 @@
-"""Intents between the domain and their table, and the changes of moving one."""
+"""The conversion of intents between the domain and their table, and their changes of state."""
 
 import dataclasses
 from collections.abc import Collection, Mapping
@@ -37,7 +37,7 @@ def advanced(intent: Intent, state: IntentState, at: datetime, learned: Mapping[
     """Return the intent in its next state, with its time and the `learned` texts (empty ones change nothing).
 
     Raises:
-        LedgerError: BAD_TRANSITION, the table of transitions does not allow it.
+        LedgerError: BAD_TRANSITION, the table of transitions does not allow the change.
     """
     if state not in intents.ALLOWED[intent.state]:
         raise LedgerError(
@@ -50,7 +50,7 @@ def advanced(intent: Intent, state: IntentState, at: datetime, learned: Mapping[
 
 
 def newest(limit: int, ids: Collection[str] | None = None, leases: Collection[str] | None = None) -> Query:
-    """Return the query for intents in any state, of these ids or leases only if named, the last recorded first."""
+    """Return the query for intents in any state, the last recorded first; if ids or leases are named, only those."""
     table = schema.intents
     query = sa.select(table).order_by(table.c.recorded_at.desc(), table.c.intent_id).limit(limit)
     query = query if leases is None else query.where(table.c.lease_id.in_(leases))

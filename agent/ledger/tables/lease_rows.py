@@ -1,4 +1,4 @@
-"""Leases between the domain and their table."""
+"""The conversion of leases between the domain and their table."""
 
 import dataclasses
 from collections.abc import Collection, Mapping
@@ -19,7 +19,7 @@ UPDATED = sa.update(schema.leases).where(schema.leases.c.lease_id == sa.bindpara
 OPEN = sa.select(schema.leases).where(schema.leases.c.state != LeaseState.ENDED)
 
 LAST_ENDED = (
-    # Beside a maximum SQLite takes bare columns from the row that has it.
+    # With a maximum in the query, SQLite takes bare columns from the row that has the maximum.
     sa.select(
         schema.leases.c.workload,
         schema.leases.c.slot,
@@ -43,14 +43,14 @@ def lease_of(columns: Mapping[str, Any]) -> Lease:
 
 
 def of_run(run: GuardRun) -> Query:
-    """Return the query for one lease of a run, also of one that has ended; leases keep no name from before a rename."""
+    """Return the query for one lease of a run, open or ended; leases do not keep a name from before a rename."""
     table = schema.leases
     slots = table.c.workload.in_({run.slot.workload, run.name}), table.c.slot == run.slot.index
     return sa.select(table).where(*slots, table.c.guard_run == run.run).limit(1)
 
 
 def newest(limit: int, instances: Collection[str] | None = None, ids: Collection[str] | None = None) -> Query:
-    """Return the query for leases in any state, of these instances or ids only if named, the last opened first."""
+    """Return the query for leases in any state, the last opened first; if instances or ids are named, only those."""
     table = schema.leases
     query = sa.select(table).order_by(table.c.opened_at.desc(), table.c.lease_id).limit(limit)
     query = query if ids is None else query.where(table.c.lease_id.in_(ids))

@@ -14,7 +14,7 @@ from agent.ledger.tables.types import MicroUsd, Query
 
 @dataclass(frozen=True, slots=True)
 class BillLine:
-    """The cost of one instance on one UTC day: our count, and the market's charge; None until that was read."""
+    """The cost of one instance on one UTC day: our count, and the market's charge (None until it was read)."""
 
     market: str
     day: dt.date
@@ -29,7 +29,7 @@ class BillLine:
 _FIELDS = ("market", "day", "instance_id", "lease_id", "estimate", "estimated_at", "charged", "charged_at")
 
 ESTIMATED = sa.insert(schema.bills).prefix_with("OR IGNORE")
-"""An estimate is never changed: it proves something only if it was made before the bill was seen."""
+"""An estimate is never changed, since it proves something only if it was made before the bill was seen."""
 
 CHARGED = (
     sa.update(schema.bills)
@@ -57,7 +57,7 @@ def between(since: dt.date, until: dt.date) -> Query:
 
 
 def counted(market: str, since: dt.date, until: dt.date) -> Query:
-    """Return the query for what the ledger counted for each instance of a market on each of these days."""
+    """Return the query for the ledger's count of each instance of a market on each of these days."""
     spend, leases = schema.spend.c, schema.leases.c
     amount = sa.func.sum(spend.gpu + spend.disk + spend.traffic, type_=MicroUsd)
     return (

@@ -1,4 +1,4 @@
-"""Paid time by phase, by lease, UTC day and tenure, and the time that each interruption took."""
+"""Paid time by phase, lease, UTC day and tenure, and the time that each interruption wasted."""
 
 import datetime as dt
 from typing import Any
@@ -27,9 +27,9 @@ ADDED = _added()
 
 
 def _moved(source: str, target: str) -> sa.Update:
-    """Return the statement that moves time from one phase to another, at most as much as there is."""
+    """Return the statement that moves time from one phase to another, at most all of it."""
     table = schema.phases
-    # SQLite reads every old value before it writes a new one: both see the same sum.
+    # SQLite reads all old values before it writes new ones, so both columns use the same amount.
     amount = sa.func.min(sa.bindparam("micros", type_=sa.Integer), table.c[source])
     return (
         sa.update(table)
@@ -46,7 +46,7 @@ LOST = sa.insert(schema.losses).prefix_with("OR REPLACE")
 
 
 def row(tenure: Tenure, part: Phases) -> dict[str, Any]:
-    """Return the columns of what is added."""
+    """Return the columns of an addition."""
     return {
         "lease_id": part.lease_id,
         "day": part.day,
@@ -61,10 +61,10 @@ def row(tenure: Tenure, part: Phases) -> dict[str, Any]:
 
 
 def move(tenure: Tenure, part: Phases, micros: int) -> dict[str, Any]:
-    """Return the columns of what is moved."""
+    """Return the columns of a move of time."""
     return {"this_lease": part.lease_id, "this_day": part.day, "this_tenure": tenure, "micros": micros}
 
 
 def loss(lease_id: str, at: dt.datetime, cause: Cause, lost: int, *, is_measured: bool) -> dict[str, Any]:
-    """Return the columns of what an interruption took."""
+    """Return the columns of the time that an interruption wasted."""
     return {"lease_id": lease_id, "at": at, "cause": cause, "lost": lost, "is_measured": is_measured}

@@ -1,4 +1,4 @@
-"""Knowledge of pools between the domain and its table."""
+"""The conversion of the knowledge of pools between the domain and its table."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -18,18 +18,18 @@ FORGOTTEN = sa.delete(schema.capacity).where(
 
 
 def row(known: Capacity) -> dict[str, Any]:
-    """Return the columns of what is known of a pool."""
+    """Return the columns of the knowledge of a pool."""
     columns = {field.name: getattr(known, field.name) for field in dataclasses.fields(known)}
     return {**columns, "there": msgspec.to_builtins(known.there), "away": msgspec.to_builtins(known.away)}
 
 
 def named(place: tuple[str, str]) -> dict[str, str]:
-    """Return what names a pool, by market and name."""
+    """Return the parameters that name a pool, from its market and name."""
     return {"this_market": place[0], "this_pool": place[1]}
 
 
 def capacity_of(columns: Mapping[str, Any]) -> Capacity:
-    """Return what is known of the pool of a row."""
+    """Return the knowledge of a pool in a row."""
     counts = {name: _counts(columns[name]) for name in ("there", "away")}
     return Capacity(**{**columns, **counts, "evidence": tuple(columns["evidence"])})
 

@@ -1,8 +1,8 @@
 """Price history, stored by change and rolled up to hours.
 
-1. A sample is kept only when ask or floor of (market, host, gpus) differ from the last kept one. A host that offers two
-   slices of one size counts with its cheaper one: else the two would take turns and every sight were a change.
-2. Raw samples older than `RAW_DAYS` become hours of (market, model, gpus); sums are kept, so means merge exactly.
+1. A sample is kept only if ask or floor of (market, host, gpus) differ from the last kept one. If a host offers two
+   slices of one size, only the cheaper one counts; otherwise the two would alternate and every sight would be a change.
+2. Raw samples older than `RAW_DAYS` become hours of (market, model, gpus). Sums are kept, so that means merge exactly.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -18,7 +18,7 @@ from agent.ledger.tables import schema
 from agent.ledger.tables.types import CleanText, MicroUsdPerHour, Query, UtcMicros
 
 RAW_DAYS = 14
-"""Two weeks have each weekday twice; older prices are asked for by model and hour, not by host."""
+"""Two weeks have each weekday twice. Older prices are only needed by model and hour, not by host."""
 
 Key = tuple[str, str, int]
 Pair = tuple[UsdPerHour | None, UsdPerHour | None]
@@ -78,7 +78,7 @@ def key_of(sample: PriceSample) -> Key:
 
 
 def cheapest(samples: Iterable[PriceSample]) -> dict[Key, PriceSample]:
-    """Return one sample for each key: the lowest floor, then the lowest ask; an unknown price counts as highest."""
+    """Return one sample per key, with the lowest floor, then the lowest ask; unknown prices count as highest."""
     chosen: dict[Key, PriceSample] = {}
     for sample in samples:
         known = chosen.get(key_of(sample))
@@ -88,7 +88,7 @@ def cheapest(samples: Iterable[PriceSample]) -> dict[Key, PriceSample]:
 
 
 def raw_before(now: datetime) -> datetime:
-    """Return the whole hour before which raw samples become hours."""
+    """Return the full hour before which raw samples become hours."""
     return (now - timedelta(days=RAW_DAYS)).replace(minute=0, second=0, microsecond=0)
 
 
@@ -100,7 +100,7 @@ def history(
     until: datetime | None,
     limit: int,
 ) -> Query:
-    """Return the query for raw samples, of these hosts only if they are named, the newest first."""
+    """Return the query for raw samples, newest first; if hosts are named, only of those."""
     table = schema.prices
     query = sa.select(table).order_by(table.c.at.desc(), table.c.host_id).limit(limit)
     for column, value in ((table.c.market, market), (table.c.gpu, gpu)):
@@ -114,9 +114,9 @@ def history(
 
 
 def last_before(leases: Collection[str], before: datetime) -> Query:
-    """Return the query for the last raw sample before an instant of each slice that these leases hold.
+    """Return the query for the last raw sample before an instant of the slice of each of these leases.
 
-    Each is found at once by the table's own order.
+    Each is found directly by the table's own order.
     """
     of, table = schema.leases, schema.prices
     older = table.alias("older")
@@ -137,7 +137,7 @@ def _is_slice_of(prices: sa.FromClause, leases: sa.FromClause) -> list[sa.Column
 def asks(models: Collection[str], since: datetime, until: datetime) -> Query:
     """Return the query for the asks of models as whole numbers, each host's one after another, the oldest first.
 
-    The order is the table's own: nothing is sorted, however many they are.
+    The order is the table's own, so nothing is sorted, however many asks there are.
     """
     table = schema.prices
     at = sa.type_coerce(table.c.at, sa.Integer) // sa.literal_column("3600000000")

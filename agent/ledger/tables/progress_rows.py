@@ -1,4 +1,4 @@
-"""Progress, measured speeds and starts between the domain and their tables."""
+"""The conversion of progress, measured speeds and starts between the domain and their tables."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ TOLD = sa.insert(schema.progress).prefix_with("OR REPLACE")
 MEASURED = sa.insert(schema.speeds).prefix_with("OR REPLACE")
 RUNNING = EventKind.LEASE_RUNNING
 MOST_STARTS = 256
-"""This many starts are enough for a quantile."""
+"""The most starts in memory; this many are enough for a quantile."""
 
 
 def progress_of(columns: Mapping[str, Any]) -> Progress:
@@ -35,7 +35,7 @@ def speed_of(columns: Mapping[str, Any]) -> Speed:
 
 
 def row(told: Progress | Speed) -> dict[str, Any]:
-    """Return the columns of either."""
+    """Return the columns of a progress or a speed."""
     return dataclasses.asdict(told)
 
 
@@ -47,7 +47,7 @@ def start_of(event: Event, lease: Lease | None) -> Start | None:
 
 
 def first_runs(since: datetime) -> Query:
-    """Return the query for when each lease opened since then first ran: (lease_id, market, opened_at, at)."""
+    """Return the query for the first run of each lease with one since then: (lease_id, market, opened_at, at)."""
     events, leases = schema.events, schema.leases
     return (
         sa.select(leases.c.lease_id, leases.c.market, leases.c.opened_at, sa.func.min(events.c.at).label("at"))

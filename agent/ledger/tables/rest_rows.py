@@ -1,4 +1,4 @@
-"""Rests between the domain and their table: the one place that reads a stored scope and key."""
+"""The conversion of holds, cooldowns, tallies and reported thresholds between the domain and their table."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -26,7 +26,7 @@ _COUNTED = frozenset(Counted)
 
 
 def row(rest: Rest) -> dict[str, Any]:
-    """Return the columns of a rest."""
+    """Return the columns of a record."""
     scope, key = rest.place
     since = None if isinstance(rest, Cooldown) else rest.since
     count = rest.count if isinstance(rest, Tally) else 1
@@ -34,10 +34,10 @@ def row(rest: Rest) -> dict[str, Any]:
 
 
 def rest_of(columns: Mapping[str, Any]) -> Rest:
-    """Return the rest of a row.
+    """Return the record of a row.
 
     Raises:
-        ValueError: it is of no kind that we know, or a hold about nothing that can be held.
+        ValueError: its kind is unknown, or it is a hold with an impossible target.
     """
     scope, key, until, ground = (columns[name] for name in ("scope", "key", "until", "code"))
     if scope == TargetKind.FLEET:
@@ -62,10 +62,10 @@ def _told(key: str, since: datetime, until: datetime | None, ground: str) -> Tol
 
 
 def named(place: tuple[str, str]) -> dict[str, str]:
-    """Return what names a rest, by scope and key."""
+    """Return the parameters that name a record, from its scope and key."""
     return {"this_scope": place[0], "this_key": place[1]}
 
 
 def over(now: datetime) -> sa.Delete:
-    """Return the statement that forgets rests that are over."""
+    """Return the statement that deletes records that are over."""
     return sa.delete(schema.cooldowns).where(schema.cooldowns.c.until <= now)

@@ -1,7 +1,7 @@
-"""The tables of the ledger; migrations lead to exactly these, and a test compares the two.
+"""The tables of the ledger. The migrations lead to exactly these tables, and a test compares the two.
 
 1. Every table is STRICT; enumerations, flags and non-negative money are CHECKed by SQLite itself.
-2. One open paying intent per slot is a unique index, not only a habit.
+2. A unique index allows only one open paying intent per slot.
 """
 
 import sqlalchemy as sa
@@ -31,7 +31,7 @@ from agent.ledger.tables.types import (
 FIRST = "0100"
 """The schema of the first release. Earlier ones were never released, and there is no upgrade from them."""
 REVISION = "0113"
-"""The newest migration. It is here so that opening an up-to-date ledger need not import Alembic."""
+"""The newest migration. It is a constant so that opening an up-to-date ledger does not import Alembic."""
 
 METADATA = columns.METADATA
 
@@ -75,7 +75,7 @@ leases = columns.table(
     columns.counts("runs"),
     columns.maybe_times("idle_since"),
     columns.text("ssh_address", "ports"),
-    # Without checks: SQLite can add columns without rewriting a table only if none of its checks change.
+    # These columns have no checks: SQLite can add columns without rewriting a table only if no check changes.
     [sa.Column("agreed_rate", MicroUsdPerHour), sa.Column("doubted_rate", MicroUsdPerHour)],
     columns.maybe_times("doubted_since"),
     [sa.Column("doubted_listings", sa.Integer, nullable=False, server_default=sa.text("0"))],
@@ -187,7 +187,7 @@ losses = columns.table(
     [sa.Column("lease_id", sa.Text, primary_key=True), sa.Column("at", UtcMicros, primary_key=True)],
     columns.enum("cause", Cause),
     columns.counts("lost"),
-    # Without a check, as in leases; NULL in rows of before: not measured.
+    # It has no check, as in leases. NULL in older rows means not measured.
     [sa.Column("is_measured", Flag)],
     has_rowid=False,
 )
@@ -234,7 +234,8 @@ cooldowns = columns.table(
     columns.maybe_times("since", "until"),
     columns.text("code"),
     columns.counts("count"),
-    # What has no end of its own says when it began. A new scope is a new schema: no older release overlooks a hold.
+    # A record without an end has its beginning. A new scope needs a new schema, so that no older release overlooks a
+    # hold.
     [sa.CheckConstraint(f"scope IN ({_SCOPES})", name="scope")],
     [sa.CheckConstraint("since IS NOT NULL OR until IS NOT NULL", name="time")],
     has_rowid=False,

@@ -1,7 +1,7 @@
-"""The slices of each search, with its time; with the changes of prices, every look can be made again.
+"""The slices and the time of each search. With the changes of prices every look can be reconstructed.
 
-1. A look is kept as long as raw prices are (`prices.RAW_DAYS`): one without the other says nothing.
-2. Of a slice the last facts are kept, not their history: prices have one, reliability and lines hardly move.
+1. A look is kept as long as raw prices (`price_history.RAW_DAYS`), since neither is of use without the other.
+2. Only the last facts of a slice are kept. Prices have a history of their own, and reliability and lines hardly change.
 """
 
 from collections.abc import Iterable, Mapping
@@ -67,7 +67,7 @@ def slice_row(offer: Offer) -> dict[str, Any]:
 
 
 def offer_of(columns: Mapping[str, Any]) -> Offer | None:
-    """Return the last offer of a slice, without its prices; None if another release wrote it."""
+    """Return the last offer of a slice, without its prices; None if another release wrote it in another form."""
     key = {"market": columns["market"], "host_id": columns["host_id"], "gpus": columns["gpus"]}
     try:
         whole = {**columns["facts"], **key, "seen_at": columns["seen_at"], "ask": None, "floor": None}

@@ -1,7 +1,7 @@
-"""The figures and decisions of shadows, between the domain and their tables: one account each, bounded decisions.
+"""The conversion of shadows' accounts and decisions between the domain and their tables.
 
-1. A shadow's rows stand in tables of their own: no sum of money, no event and no decision of the fleet reads them.
-2. Decisions older than `KEPT_DAYS`, and all but the last `KEPT_DECISIONS` of a shadow, are forgotten once a day.
+1. A shadow's rows are in separate tables: no sum of money, no event and no decision of the fleet reads them.
+2. Decisions older than `KEPT_DAYS`, and all but the last `KEPT_DECISIONS` of a shadow, are deleted once a day.
 """
 
 from collections.abc import Iterable, Mapping
@@ -36,7 +36,7 @@ CROWDED = sa.text("""
 
 
 def old(now: datetime) -> sa.Delete:
-    """Return the statement that forgets decisions that are too old."""
+    """Return the statement that deletes decisions that are too old."""
     table = schema.shadow_decisions
     return sa.delete(table).where(table.c.at < now - timedelta(days=KEPT_DAYS))
 

@@ -1,4 +1,4 @@
-"""The lines of every report of spend: money, time by phase and lease in one row, and interruptions."""
+"""The lines of every report of spend: money, paid time by phase, and lease in one row; and interruptions."""
 
 import datetime as dt
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ def lines(since: dt.date | None, until: dt.date | None) -> Query:
 
 
 def by_day(since: dt.date | None, until: dt.date | None) -> Query:
-    """Return the query for how many lines each day has, the last day first."""
+    """Return the query for the number of lines of each day, the last day first."""
     day = schema.spend.c.day
     query = sa.select(day, sa.func.count().label("lines")).group_by(day).order_by(day.desc())
     query = query if since is None else query.where(day >= since)
@@ -49,14 +49,14 @@ def by_day(since: dt.date | None, until: dt.date | None) -> Query:
 
 
 def line_of(columns: Mapping[str, Any]) -> Line:
-    """Return the line of a row; without a lease or phases it keeps the line's own zeros."""
+    """Return the line of a row; without a lease or phases it has zeros."""
     return Line(**{name: value for name, value in columns.items() if value is not None})
 
 
 def sums(until: dt.date, since: dt.date | None = None) -> Query:
-    """Return the query for each workload's figures up to and including a day, from a day or since the ledger began.
+    """Return the query for each workload's figures up to and including a day, since a day or the ledger's beginning.
 
-    Summed by SQLite: the lines of a large fleet's year take seconds to read.
+    SQLite adds them up, because reading the lines of a large fleet's year takes seconds.
     """
     spend, phases = schema.spend.c, schema.phases.c
     amount = sa.func.sum(spend.gpu + spend.disk + spend.traffic, type_=MicroUsd)
@@ -72,7 +72,7 @@ def counted_of(columns: Mapping[str, Any]) -> Counted:
 
 
 def taken(since: dt.datetime | None, until: dt.datetime | None) -> Query:
-    """Return the query for what interruptions took from `since` up to but not at `until`."""
+    """Return the query for the time that interruptions wasted, from `since` up to but not at `until`."""
     table = schema.losses
     query = sa.select(table).order_by(table.c.at)
     query = query if since is None else query.where(table.c.at >= since)
@@ -80,5 +80,5 @@ def taken(since: dt.datetime | None, until: dt.datetime | None) -> Query:
 
 
 def taken_of(columns: Mapping[str, Any]) -> Taken:
-    """Return what a row says that an interruption took."""
+    """Return the time that an interruption wasted, from a row."""
     return Taken(columns["lease_id"], columns["at"], columns["cause"], columns["lost"], bool(columns["is_measured"]))

@@ -17,7 +17,7 @@ from agent.ledger.tables.types import MicroUsd, Query
 
 _AMOUNT = sa.func.sum(schema.spend.c.gpu + schema.spend.c.disk + schema.spend.c.traffic, type_=MicroUsd)
 MONTH_SEED = "before-this-ledger"
-"""The lease id of the vendor's own charges of this month, if the ledger is new or restored."""
+"""The lease id of the market's own charges of this month, if the ledger is new or restored."""
 _ADDENDS = ("gpu", "disk", "traffic", "running_seconds", "useful_seconds")
 
 
@@ -43,7 +43,7 @@ class SpendEntry:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to add."""
+        """Whether it adds nothing."""
         return self.amount == ZERO and not self.running_seconds and not self.useful_seconds
 
 
@@ -92,7 +92,7 @@ def row(entry: SpendEntry) -> dict[str, Any]:
 
 
 def daily(since: dt.date) -> Query:
-    """Return the query for what each workload spent on each market on each day from `since` on."""
+    """Return the query for the spend of each workload on each market on each day from `since` on."""
     table = schema.spend.c
     return (
         sa.select(table.day, table.workload, table.market, _AMOUNT.label("amount"))
@@ -102,14 +102,14 @@ def daily(since: dt.date) -> Query:
 
 
 def ever() -> Query:
-    """Return the query for what each workload spent on each market since the ledger began."""
+    """Return the query for the spend of each workload on each market since the ledger began."""
     table = schema.spend.c
     return sa.select(table.workload, table.market, _AMOUNT.label("amount")).group_by(table.workload, table.market)
 
 
 @functools.lru_cache(maxsize=64)
 def summed(key: SpendKey, since: dt.date | None, until: dt.date | None) -> Query:
-    """Return the query for sums of spend from day `since` up to but not on `until`; kept, as building it takes time."""
+    """Return the cached query for sums of spend from day `since` up to but not on `until`; building it takes time."""
     table = schema.spend.c
     columns: dict[SpendKey, sa.ColumnElement[str]] = {
         SpendKey.DAY: sa.type_coerce(table.day, sa.Text),

@@ -1,7 +1,7 @@
-"""Our values in SQLite columns.
+"""The conversion of our values to SQLite columns.
 
-1. STRICT tables know INTEGER, REAL, TEXT and BLOB only: every type here is one of these underneath.
-2. Reading back gives the value that was written, to the microsecond and the micro-dollar.
+1. STRICT tables have only INTEGER, REAL, TEXT and BLOB, so every type here is stored as one of these.
+2. A read gives the written value, to the microsecond and the micro-dollar.
 """
 
 import datetime as dt
@@ -18,19 +18,19 @@ EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)
 _HOUR = dt.timedelta(hours=1)
 LONGEST_TEXT = 2000
-"""Vendor text reaches sentences and outcomes: longer text is cut, so that no answer can fill the disk."""
+"""Text of vendors gets into sentences and outcomes. Longer text is cut, so that no answer can fill the disk."""
 
 V = TypeVar("V")
 
 Query = sa.Select[*tuple[Any, ...]]
-"""A query of any columns: rows become values in the repositories."""
+"""A query of any columns. The modules of the tables convert its rows to values."""
 
 
 def micros(value: dt.datetime) -> int:
     """Return whole microseconds since the epoch.
 
     Raises:
-        ValueError: the time carries no zone.
+        ValueError: the time has no zone.
     """
     if value.tzinfo is None:
         raise ValueError("a time in the ledger needs a zone")
@@ -43,20 +43,20 @@ def clean(text: str) -> str:
 
 
 class _Converted(sa.types.TypeDecorator[V], Generic[V]):
-    """A value under a column type that STRICT knows; None is NULL."""
+    """A value stored in a column type of STRICT tables; None is NULL."""
 
     impl: Any = sa.Integer
 
     def __init_subclass__(cls) -> None:
-        # SQLAlchemy looks for it on the class itself, and else compiles every statement again.
+        # SQLAlchemy reads it from the class itself; without it, it compiles every statement again.
         cls.cache_ok = True
 
     def to_column(self, value: V) -> int | str:
-        """Return what the column holds for a value."""
+        """Return the stored form of a value."""
         raise NotImplementedError
 
     def from_column(self, held: Any) -> V:  # noqa: ANN401 - an integer or a text, as the subclass wrote it
-        """Return the value for what the column holds."""
+        """Return the value of a stored form."""
         raise NotImplementedError
 
     def process_bind_param(self, value: V | None, dialect: sa.Dialect) -> int | str | None:
@@ -65,7 +65,7 @@ class _Converted(sa.types.TypeDecorator[V], Generic[V]):
         return None if value is None else self.to_column(value)
 
     def bind_processor(self, dialect: sa.Dialect) -> Callable[[V | None], int | str | None]:
-        """Return `process_bind_param` of a dialect: SQLAlchemy's own answer calls it through another function."""
+        """Return the conversion of parameters; SQLAlchemy's own version would call it through another function."""
         del dialect
         to_column = self.to_column
         return lambda value: None if value is None else to_column(value)
@@ -89,7 +89,7 @@ class UtcMicros(_Converted[dt.datetime]):
 
 
 class UtcHour(_Converted[dt.datetime]):
-    """A whole UTC hour as hours since the epoch: three bytes where microseconds take eight."""
+    """A full UTC hour as hours since the epoch: three bytes instead of eight for microseconds."""
 
     def to_column(self, value: dt.datetime) -> int:
         """Return hours."""
@@ -165,7 +165,7 @@ class CleanText(_Converted[str]):
 
 
 class JsonText(_Converted[Any]):
-    """Any JSON value as text, keys sorted, so that equal values are equal bytes."""
+    """Any JSON value as text with sorted keys, so that equal values have equal bytes."""
 
     impl = sa.Text
 
