@@ -3,7 +3,7 @@
 Invariants:
 1. Only the store's own word says that an object is missing; every other failure is `BucketAway`, which proves nothing.
 2. Nothing larger than the caller allows is taken into memory, and no call outlasts `DEADLINE_SECONDS`.
-3. Keys, signatures and the store's own texts reach no error and no log: a store may repeat its request.
+3. Keys, signatures and the store's own texts reach no error and no log: a store may repeat a request in them.
 """
 
 import asyncio

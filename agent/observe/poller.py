@@ -4,8 +4,7 @@ Invariants:
 1. The last good listing is kept with its age; a failed read makes it stale, never empty.
 2. Failure is logged once when it begins and once when it ends.
 3. If the market is too busy to show the account, no listing becomes stale. The account's facts grow old; nothing is
-   paid
-   for once they are older than `ACCOUNT_KEPT`.
+   paid for once they are older than `ACCOUNT_KEPT`.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence

@@ -189,7 +189,7 @@ async def _found(client: BucketClient, path: str) -> bytes | None:
     """Return an object of the bucket; empty if it is larger than any of ours, None if it does not exist.
 
     Raises:
-        BucketAway: the bucket did not answer, so it is not known.
+        BucketAway: the bucket did not answer, so its content is not known.
     """
     try:
         return await client.read(path, MOST_POINTER)

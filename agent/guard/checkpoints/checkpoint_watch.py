@@ -1,4 +1,4 @@
-"""Sees when a checkpoint is whole: it has its mark's file, or none of its files has changed for a while."""
+"""Sees when a checkpoint is whole: a file marks it as complete, or none of its files has changed for a while."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 
 Invariants:
 1. Nothing here is assumed to exist. If a field, a mutation or the product itself is gone, `not_sold` reports that in
-   the
-   market's own words, and it is seldom asked for again.
+   the market's own words, and it is seldom asked for again.
 2. The market's floor is for a whole pod, a bid is for one GPU of it; here both are for the whole pod.
 3. A floor at or above the ask does not count: such a bid would buy nothing but the risk.
 4. A pod pays its bid, not the floor.

@@ -1,10 +1,9 @@
 """The market's endpoints, one method each: the request goes out, the answer comes back checked.
 
 Invariants:
-1. Reads return a body or raise. Writes return the market's positive word, or raise what is proven.
+1. Reads return a body or raise. Writes return the market's positive word, or raise the error that its answer proves.
 2. A refusal for too many calls closes its lane until the time that the market named, at most a minute. All of REST v2
-   is
-   one lane, as the market counts it by key. The error of a search has the market's own time.
+   is one lane, as the market counts it by key. The error of a search has the market's own time.
 """
 
 import urllib.parse

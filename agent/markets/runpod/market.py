@@ -5,10 +5,9 @@ Invariants: those of the port. Beyond them:
 2. If a pod may have been rented at a bid, a listing without GraphQL's part is refused: the pod would pass for on
    demand.
 3. A pod that ran and reports nothing any more counts as running for `SILENCE_SECONDS`; after that its host is silent.
-   In
-   both cases it counts as charged while the listing shows a cost. RunPod documents two things as free: the storage of a
-   host that is down, and the time of announced maintenance. Silence alone is neither (references/billing-information
-   and pods/maintenance-and-outages of runpod/docs).
+   In both cases it counts as charged while the listing shows a cost. RunPod documents two things as free: the storage
+   of a host that is down, and the time of announced maintenance. Silence alone is neither
+   (references/billing-information and pods/maintenance-and-outages of runpod/docs).
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -5,8 +5,7 @@ Invariants:
    without a readable id refuses the whole listing, since a part of a listing would look like lost instances.
 2. Prices of the catalogue are for one GPU, the cost of a pod is for all of its GPUs; both leave here for all of them.
 3. A stopped pod shows no cost, so the price of its next run is looked up by its model and cloud. A running pod without
-   a
-   cost counts at that price too.
+   a cost counts at that price too.
 """
 
 from collections.abc import Callable, Iterable, Iterator

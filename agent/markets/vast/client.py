@@ -1,7 +1,7 @@
 """The market's endpoints, one method each: the request goes out, the answer comes back checked.
 
 Invariants:
-1. Reads return a body or raise. Writes return the market's positive word, or raise what is proven.
+1. Reads return a body or raise. Writes return the market's positive word, or raise the error that its answer proves.
 2. A refusal for too many calls closes its lane until the time that the market named. That is at most a day where the
    market rations by the day, else at most a minute.
 """

@@ -1,7 +1,7 @@
 """The market's JSON -> our nouns; structs name only the fields used, the decoder skips the rest.
 
 Invariants:
-1. Numbers may come as numbers, as strings or as null. A figure that is not finite, negative or absurd is unreadable.
+1. Numbers may come as numbers, as strings or as null. A figure that is negative, absurd or not finite is unreadable.
 2. An unreadable row of offers is dropped and counted: a search is a sample anyway. A row of instances stays even if a
    figure is unreadable; `unread` names the figure. A row without a readable id refuses the whole listing, since a part
    of a listing would look like lost instances.

@@ -58,7 +58,7 @@ def check(query: str) -> None:
     """Return if the market understands the query.
 
     Raises:
-        BadQuery: the market does not; the sentence names the word.
+        BadQuery: the market does not understand it; the sentence names the word.
     """
     parse(query)
 

@@ -1,8 +1,7 @@
 """The contracts of our account, from the first create to the last charge.
 
 1. A contract is charged for GPUs only while it holds them and its container is past loading. Its disk is charged
-   always,
-   except while its host is silent. Traffic is charged while the image is pulled.
+   always, except while its host is silent. Traffic is charged while the image is pulled.
 2. Outbid, displaced, stopped by hand and out of credit leave the same traces in a contract, save for StopCause, which
    only the truth shows.
 3. A contract never changes its tenure.

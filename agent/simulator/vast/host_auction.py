@@ -308,7 +308,7 @@ class Yard:
         return contract.bid is None or contract.bid >= self._prices.floor(contract.slice, now) - 1e-9
 
     def _take(self, contract: Contract, now: float) -> None:
-        """Take the GPUs from a contract that lost, with the cause and the price that would have won."""
+        """Take the GPUs from a contract that lost, with the cause and the price that it would have to bid."""
         winner = auction.in_the_way(contract.slice.gpus, self._won)
         floor = self._prices.floor(contract.slice, now)
         if winner is None or not self._is_admitted(contract, now):

@@ -2,8 +2,7 @@
 
 1. A free slice shows its host's floor at once.
 2. A slice that a bidder holds shows its old floor until the echo lag has passed. Then it shows the holder's bid,
-   rounded
-   to three decimals. A lowered bid takes longer to show than a raised one.
+   rounded to three decimals. A lowered bid takes longer to show than a raised one.
 3. A slice that a rival has just taken is not listed for some minutes; one held on demand is never listed.
 """
 

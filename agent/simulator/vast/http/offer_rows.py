@@ -3,8 +3,7 @@
 1. dph_total is dph_base plus storage_total_cost, exactly; storage_total_cost is storage_cost times GB over 720.
 2. In a bid search dph_base is min_bid. A slice without a quoted floor has no row there.
 3. Columns that never change are made once per slice. Columns that a search tests are cheap; the others are made only
-   for
-   its matches.
+   for its matches.
 """
 
 import zlib

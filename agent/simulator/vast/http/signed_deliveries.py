@@ -1,8 +1,7 @@
 """Signed deliveries to webhooks, as the vendor documents them, over real HTTP and to loopback only.
 
 1. A webhook's address must be public, but nothing here leaves the machine. `resolve` maps a public name to an address
-   on
-   loopback, as the person's own proxy would. A name without one cannot be reached.
+   on loopback, as the person's own proxy would. A name without one cannot be reached.
 2. A delivery is tried again after 408, 429, 5xx or no answer, with the delays of RETRY_SECONDS. Every other answer ends
    it. It is sent at least once, and at no exact time: `attend` sends the deliveries that are due.
 3. The body is signed as it is sent: HMAC-SHA256 over the header's time, a dot and the bytes.
