@@ -1,1 +1,1 @@
-"""The same plan() on recorded and drawn time, without HTTP: a market in memory and an engine that runs over it."""
+"""The same plan() on recorded and drawn time, without HTTP: a market in memory, and an engine that runs over it."""

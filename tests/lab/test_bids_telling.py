@@ -152,7 +152,7 @@ def test_the_page_holds_the_day_in_words_and_says_that_its_market_is_rehearsed(p
     assert re.search(r"hedged: \$\d+\.\d\d, \d\.\d useful h, \$\d\.\d\d for 1,000 DLPerf-hours; \d+ leases", text)
     for words in ("our bid", "lowest bid that runs", "the host&#x27;s ask", "work lost", "paused: disk alone"):
         assert re.search(rf">{re.escape(unescape(words))}</text>", unescape(text)), words
-    assert "cannot tell a run" not in text
+    assert "cannot show a run" not in text
     assert "#000001" not in text
 
 

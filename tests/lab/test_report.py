@@ -74,7 +74,7 @@ def test_slots_kept_warm_are_told_look_by_look(tmp_path: Path) -> None:
     text = file.read_text("utf-8")
     assert "<h2>One day, look by look</h2>" in text
     assert re.search(r"hedged: \d+\.\d+ dollars, \d+\.\d slot hours interruptible", text)
-    assert "cannot tell a run" not in text
+    assert "cannot show a run" not in text
 
 
 def test_a_saved_table_is_enough_for_what_it_holds(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_study_is_drawn_by_its_name(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert "Study mine/all." in file.read_text("utf-8")
     result, _ = run(tmp_path, "--strategies", "levi", "--storage", storage, "--study", "min")
-    assert (result.exit_code, "holds no study 'min'" in result.stderr) == (1, True)
+    assert (result.exit_code, "has no study 'min'" in result.stderr) == (1, True)
     result, _ = run(tmp_path, "--strategies", "levi", "--storage", f"sqlite:///{tmp_path}/none.db", "--study", "mine")
     assert (result.exit_code, (tmp_path / "none.db").exists()) == (1, False)
 

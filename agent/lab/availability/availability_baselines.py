@@ -33,7 +33,7 @@ class OnDemand:
 
 @dataclass(frozen=True, slots=True)
 class StaticSpread:
-    """Interruptible only: evenly over the pools in their order; a lost instance starts again in its pool."""
+    """Interruptible only: evenly over the pools in their order. A lost instance starts again in its pool."""
 
     slots: int
 
@@ -61,7 +61,7 @@ class RoundRobin:
 
 @dataclass(slots=True)
 class SpotHedge:
-    """Dynamic placement: `extra` above the asked number; on-demand for those that are not warm, at most the slots."""
+    """Dynamic placement: `extra` instances above the slots, and on-demand for those not warm, at most the slots."""
 
     slots: int
     extra: int
@@ -91,7 +91,7 @@ class SpotHedge:
 
 @dataclass(frozen=True, slots=True)
 class Turned:
-    """A rule that sees the pools in another order: its choice between equal pools must not depend on their names."""
+    """A rule that sees the pools in another order, so that its choice between equal pools does not depend on names."""
 
     rule: Rule
     by: int

@@ -44,12 +44,12 @@ OURS: Mapping[str, float | None] = {
 SpotHedge's numbers are slots above, ours are dollars: `MATCHED` compares them at like availability.
 """
 MATCHED = {f"hedged_as_{rule}": rule for rule in availability_baselines.RULES if rule != "on_demand"}
-"""Ours at the availability of a published rule, the dial chosen on other days; on-demand alone is always available."""
+"""Ours at the availability of a published rule, with a dial chosen on other days; on-demand is always available."""
 AT_TARGET = "hedged_at_target"
-"""Ours at the cheapest dial that reached the target on other days: the dial that an operator would write down."""
+"""Ours at the cheapest dial that reached the target on other days, as an operator would configure it."""
 MOST_TOLD = 6
 TOLD = ("round_robin", "spothedge_0", "spothedge_1", "hedged_1", "hedged")
-"""The most strategies in a picture of a span; of all, these."""
+"""The most strategies in the picture of a span."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class AvailabilityProblem:
 
     def with_params(self, strategy: str, params: Params) -> Self:
         """Return the same spans with the strategy on these numbers."""
-        other = copy.copy(self)  # the traces that were read stay read
+        other = copy.copy(self)  # keep the traces that were read
         object.__setattr__(other, "numbers", {**self.numbers, strategy: params})
         return other
 
@@ -117,12 +117,12 @@ class AvailabilityProblem:
         return self._spans
 
     def strategies(self) -> Sequence[str]:
-        """Return the published rules, ours, ours held to each of them where there are other days, and the bounds."""
+        """Return the published rules, ours, ours matched to each of them if there are other days, and the bounds."""
         matches = (*MATCHED, AT_TARGET) if all(matched.others(self._spans, self.hours)) else ()
         return (*availability_baselines.RULES, *OURS, *comparison.own(self.numbers, OURS), *matches, BOUND, BOUND_WHOLE)
 
     def rival(self, strategy: str) -> str | None:
-        """Return the published rule that a strategy is held to, the baseline for what is held to the target."""
+        """Return the published rule that a strategy is matched to; for one matched to the target, the baseline."""
         return self.baseline if strategy == AT_TARGET else MATCHED.get(strategy)
 
     def made_of(self, strategy: str) -> Sequence[str]:
@@ -144,12 +144,14 @@ class AvailabilityProblem:
         """Return the cost of a span, and the share of it with all slots warm.
 
         Raises:
-            NotComparable: the strategy is made of others over all spans.
+            NotComparable: the strategy is composed of others over all spans.
         """
         if not isinstance(case, Span):
             raise TypeError("availability runs spans")
         if self.rival(strategy) is not None:
-            raise NotComparable("matched", f"{strategy} is made of other days' runs; compare it with gpubid lab bench")
+            raise NotComparable(
+                "matched", f"{strategy} is composed of other days' runs; compare it with gpubid lab bench"
+            )
         if strategy in {BOUND, BOUND_WHOLE}:
             share = self.setting.target if strategy == BOUND else 1.0
             dollars = bound.cost(case, self.setting, share)

@@ -9,7 +9,7 @@ from agent.lab.engine import run_timeline
 
 
 def kept_of(span: Span, setting: Setting, makers: Mapping[str, Maker]) -> run_timeline.Kept:
-    """Return the picture of a span under each rule, without the last look: no rule sees how that one ended."""
+    """Return the picture of a span under each rule, without the last look, whose end no rule sees."""
     up = (span.capacity[:, :-1] > 0).tolist()
     return run_timeline.Kept(
         case=span.key,
@@ -22,7 +22,7 @@ def kept_of(span: Span, setting: Setting, makers: Mapping[str, Maker]) -> run_ti
 
 
 class _Told:
-    """A rule that records how each look but the last ended: the next one sees it."""
+    """A rule that records the end of each look except the last. Each look sees the end of the one before."""
 
     def __init__(self, rule: Rule) -> None:
         self._rule = rule

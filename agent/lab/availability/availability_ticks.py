@@ -1,9 +1,10 @@
 """A span step by step under one rule: its cost, and for how many steps enough slots were warm.
 
 Semantics, as in the simulator published with SkyServe: the rule says how many interruptible instances each pool shall
-hold and how many run on demand; a pool grants as many as it has, on-demand grants all. What is held costs its price
-from its start on; what was not granted costs nothing. A start is warm `cold_steps` steps later; when fewer are held,
-the youngest go first. The rule sees how the last step ended, and learns what a pool has from its starts there alone.
+have and how many run on demand. A pool grants as many as it has; on-demand grants all. An instance costs its price from
+its start on; a refused start costs nothing. A start is warm `cold_steps` steps later. When the number falls, the
+youngest instances go first. The rule sees how the last step ended, and learns a pool's capacity only from its starts
+there.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,10 +39,10 @@ class Choice:
 
 
 class Rule(Protocol):
-    """A rule that keeps slots warm: it may remember what it saw."""
+    """A rule that keeps slots warm. It may remember what it saw."""
 
     def choose(self, seen: Seen) -> Choice:
-        """Return what shall be held in this step."""
+        """Return the wanted instances of this step."""
         ...
 
 

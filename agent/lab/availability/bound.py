@@ -5,9 +5,9 @@ demand, z[b] the share of the block's steps that are met.
     minimise  sum price x + on_demand_price y
     a[i, b] <= x[i, b], a[i, b] <= x[i, b - 1], x[i, b] <= capacity; the same for w and y
     sum_i a[i, b] + w[b] >= slots z[b], z <= 1, mean of z over the judged steps >= target
-What is warm in a step was held `cold_steps` steps earlier, so the mean of a over a block is bound by the mean of x over
-it and over the block before: every plan gives a solution that costs no more, and the least is a lower bound. Prices are
-the lowest of a block and capacity its mean for the same reason. The first block is not judged.
+A warm instance of a step was held `cold_steps` steps earlier, so the mean of a over a block is bound by the mean of x
+over it and over the block before. Every plan therefore gives a solution that costs no more, and the least cost is a
+lower bound. For the same reason a block's price is its lowest and its capacity the mean. The first block is not judged.
 
 Source: the programme published with SkyServe (EuroSys'25, arXiv 2411.01438), relaxed to fractions and blocks of steps.
 """
@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Unsolved(Exception):
-    """The programme found no solution; the sentence is the solver's."""
+    """The programme found no solution. The message is the solver's."""
 
 
 def cost(span: Span, setting: Setting, target: float) -> float:

@@ -1,14 +1,14 @@
 """Ours at the availability of a published rule, so that dollars are compared at equal availability.
 
-A day is lived at one of two dials drawn by lot, and its figures are those to be expected of the draw. Dials and chance
-are chosen on other days: on the lower hull of (availability, dollars) over those days, at the availability that the
-rule had over the same days. Nothing of the day that is scored is looked at.
+A day runs at one of two dials drawn by lot, and its figures are the expected values of the draw. Dials and chance are
+chosen on other days: on the lower hull of (availability, dollars) over those days, at the availability that the rule
+had over the same days. The scored day itself is not used for the choice.
 
 Theory: the least mean cost at a mean availability is a mixture of two dials, each the best at one price of an hour
 short (Everett, Generalized Lagrange Multiplier Method, Operations Research 11(3), 1963).
 
-Invariant: what is chosen for a day is chosen on days that begin in other stretches of four days, of any group; where
-the record has one stretch only, on the days that do not overlap with it.
+Invariant: the dials of a day are chosen on days that begin in other stretches of four days, of any group. If the record
+has only one stretch, they are chosen on the days that do not overlap with the scored day.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -75,7 +75,7 @@ def _slope(first: Dial, second: Dial) -> float:
 
 
 def others(spans: Sequence[Span], hours: float) -> list[tuple[int, ...]]:
-    """Return, for each span of `hours`, the places of the spans that its dial is chosen on: none where all overlap."""
+    """Return for each span of `hours` the indices of the spans on which its dial is chosen; none if all overlap."""
     stretches = [each.block for each in spans]
     found = []
     for span, stretch in zip(spans, stretches, strict=True):
@@ -87,7 +87,7 @@ def others(spans: Sequence[Span], hours: float) -> list[tuple[int, ...]]:
 def scores(
     spans: Sequence[Span], hours: float, dials: Mapping[str, Sequence[Score]], theirs: Sequence[Score], target: float
 ) -> list[Score]:
-    """Return what each span comes to at the availability of `theirs`; `lead` is by how much it is more available."""
+    """Return each span's score at the availability of `theirs`. `lead` is the gain in availability."""
 
     def choose(known: Sequence[Dial], fitted_on: tuple[int, ...]) -> Lot:
         return lot(known, _over("", theirs, fitted_on).availability)
@@ -104,7 +104,7 @@ def at_target(
     theirs: Sequence[Score],
     target: float,
 ) -> list[Score]:
-    """Return what each span comes to at the cheapest dial that reached `target` on other days, and what it is worth."""
+    """Return each span's score at the cheapest dial that reached `target` on other days, with that dial's worth."""
     lots = _chosen(spans, hours, dials, lambda known, _: single(known, target))
     found = []
     for place, each in enumerate(lots):

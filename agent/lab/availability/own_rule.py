@@ -1,6 +1,6 @@
 """Our own rule on a span: the choice of decide/service/capacity_choice.py, carried out as the daemon does.
 
-It sees what the published rules see: what it asked for and what it got.
+It sees the same as the published rules: its requests and their results.
 """
 
 from dataclasses import replace
@@ -14,19 +14,19 @@ from agent.lab.availability.availability_ticks import Choice, Seen
 from agent.lab.availability.span import Setting, Span, region
 
 AGAIN_HOURS = 1.0
-"""A pool that refused a start is not tried for this long; then it counts like one never tried."""
+"""A pool that refused a start is not tried for this time. Then it counts as never tried."""
 ANEW_HOURS = 0.1
-"""Without a change the choice is made again this often: hazards fall slowly."""
+"""The time between two choices if nothing changes, because hazards fall slowly."""
 _HOUR = timedelta(hours=1)
 _BEGIN = datetime(2000, 1, 1, tzinfo=UTC)
-"""The beginning of a span: records fade by the clock."""
+"""The instant at which a span begins, because records fade by the clock."""
 
 
 class Hedged:
     """Remembers for each pool the record that the ledger keeps of a host, and its last refusal of a start.
 
-    `worth` is what an hour with too few warm slots costs, in hours of all on demand; `spare_slots` are held above
-    the number at most. What is not held yet counts as dearer by the share `least_gain`, as it does live.
+    `worth` is the cost of an hour with too few warm slots, in hours of all slots on demand. `spare_slots` is the most
+    slots above the number. A place that is not held yet counts as dearer by the share `least_gain`, as in the daemon.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Hedged:
         self._last: tuple[Seen, Choice] | None = None
 
     def choose(self, seen: Seen) -> Choice:
-        """Return what shall be held in this step."""
+        """Return the wanted instances of this step."""
         now = seen.step * self._span.step_hours
         if tuple(seen.wanted) != tuple(map(len, self._starts)) or tuple(seen.held) != tuple(seen.wanted):
             self._learn(seen, now)
@@ -63,7 +63,7 @@ class Hedged:
         return made
 
     def _is_settled(self, before: Seen, made: Choice, seen: Seen) -> bool:
-        """Return whether all wanted instances are there, nothing has changed, and the choice is recent."""
+        """Return whether all wanted instances exist, nothing has changed, and the choice is recent."""
         is_granted = tuple(seen.held) == made.spots and seen.on_demand == made.on_demand
         looked = (seen.step - before.step) * self._span.step_hours
         return is_granted and looked < ANEW_HOURS and replace(before, step=seen.step, wanted=seen.wanted) == seen
@@ -82,7 +82,7 @@ class Hedged:
                 self._lost[place] = now
 
     def _record(self, now: float) -> None:
-        """Add the time up to now to the records: a place counts once, however many slots it holds."""
+        """Add the time up to now to the records. A place counts once, at any number of slots."""
         for place, starts in enumerate(self._starts):
             begin, end = self._age(place, max(self._recorded, 0.0)), self._age(place, now)
             if starts and end > begin:
@@ -99,7 +99,7 @@ class Hedged:
         return HostKey(self._kin[place], self._span.pools[place])
 
     def _age(self, place: int, now: float) -> float:
-        """Return for how many hours a place has had its instances."""
+        """Return the hours for which a place has had its instances."""
         starts = self._starts[place]
         return max(now - starts[0] * self._span.step_hours, 0.0) if starts else 0.0
 
@@ -136,7 +136,7 @@ class Hedged:
         return self._carried_out(seen, target, chosen.on_demand)
 
     def _worth_a_try(self, seen: Seen, now: float) -> list[int]:
-        """Return the pools that hold something, and those that did not refuse lately, or else the longest ago."""
+        """Return the pools with instances and those without a recent refusal, or else the one refused longest ago."""
         others = [index for index, count in enumerate(seen.held) if not count]
         fresh = [index for index in others if self._refused[index] <= now - AGAIN_HOURS]
         tried = fresh or sorted(others, key=lambda index: (self._refused[index], index))[:1]
@@ -148,14 +148,14 @@ class Hedged:
         return seen.held[index] if has_refused else self._terms.slots + self._terms.most_extra
 
     def _carried_out(self, seen: Seen, target: list[int], on_demand: int) -> Choice:
-        """Return the target, with what is warm kept until what replaces it is, and on demand what may be refused."""
+        """Return the target, warm instances until their replacements are warm, and on-demand for possible refusals."""
         slots, wanted = self._terms.slots, list(target)
         lacking = slots - sum(map(min, seen.warm, target)) - min(seen.on_demand_warm, on_demand)
         for index in sorted(range(len(wanted)), key=seen.prices.__getitem__):
             kept = min(max(lacking, 0), max(seen.held[index] - wanted[index], 0))
             wanted[index] += kept
             lacking -= kept
-        # On-demand starts beside the wanted instances, and is released at the next look if those were granted.
+        # On-demand starts beside the wanted instances. It is released at the next look if those were granted.
         missing = max(slots - sum(map(min, seen.held, wanted)), 0)
         on_demand = max(on_demand, capacity_choice.cover(missing, self._terms), self._bridge(seen, wanted))
         on_demand = min(on_demand, slots)
@@ -164,7 +164,7 @@ class Hedged:
         return Choice(tuple(wanted), on_demand)
 
     def _bridge(self, seen: Seen, wanted: list[int]) -> int:
-        """Return how many on demand are warm sooner than the interruptible ones that replace them."""
+        """Return how many on-demand instances are warm before the interruptible ones that replace them."""
         cold = self._span.cold_steps
         spots = [
             seen.step - start for starts, want in zip(self._starts, wanted, strict=True) for start in starts[:want]

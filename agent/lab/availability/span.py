@@ -25,8 +25,8 @@ _ZONE = re.compile(r"^(?P<region>.+?)(?:-[a-z]|(?<=\d)[a-z])(?P<rest>_.*)?$")
 class Setting:
     """The slots to keep warm, and the terms.
 
-    `slots` warm ones at `target` of the steps, a start takes `cold_start_seconds`; on-demand costs
-    `on_demand_multiple` of the median interruptible price of the group. `spot_price` ($/h) stands for the trace's own;
+    `slots` must be warm in the share `target` of the steps. A start takes `cold_start_seconds`. On-demand costs
+    `on_demand_multiple` times the median interruptible price of the group. `spot_price` ($/h) replaces the trace's own.
     `most_in_pool` bounds a pool whose record says only yes or no.
     """
 
@@ -40,7 +40,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Span:
-    """A stretch of a group of pools: `capacity` and `prices` ($/h) are (pools, steps); a step lasts `step_seconds`.
+    """A stretch of a group of pools. `capacity` and `prices` ($/h) are (pools, steps). A step lasts `step_seconds`.
 
     A start is warm `cold_steps` steps later. The first `cold_steps` steps are not judged: nothing can be warm in them.
     """
@@ -62,27 +62,27 @@ class Span:
 
     @property
     def cluster(self) -> str:
-        """The group and the four days it begins in."""
+        """The group, and the four days in which the span begins."""
         return f"{self.group}/{self.block}"
 
     @property
     def block(self) -> int:
-        """The four days it begins in."""
+        """The four days in which the span begins."""
         return blocks.of(self.begins_hours)
 
     @property
     def steps(self) -> int:
-        """How many steps it has."""
+        """The number of steps."""
         return int(self.capacity.shape[1])
 
     @property
     def step_hours(self) -> float:
-        """How long a step is."""
+        """The hours of a step."""
         return self.step_seconds / 3600
 
     @property
     def judged_hours(self) -> float:
-        """How long it is without its first `cold_steps` steps."""
+        """The hours without the first `cold_steps` steps."""
         return (self.steps - self.cold_steps) * self.step_hours
 
     def has_prices(self) -> bool:
@@ -91,7 +91,7 @@ class Span:
 
 
 def region(pool: str) -> str:
-    """Return the pool's name without the letter of its zone: zones of one region share it."""
+    """Return the pool's name without the letter of its zone, which is the name of its region."""
     found = _ZONE.match(pool)
     return f"{found['region']}{found['rest'] or ''}" if found else pool
 

@@ -1,8 +1,8 @@
 """Dependent runs over one record, and how far a run may be read after its end."""
 
 CLUSTER_HOURS = 96
-"""Runs of one place that begin within the same four days are not independent: the bootstrap draws them together, and
-what is scored on one such stretch is chosen on others."""
+"""Runs of one place that begin within the same four days are not independent. The bootstrap draws them together, and
+choices that are scored on one such stretch are made on others."""
 SPARE_TICKS = 24
 """Ticks after the last deadline, so that a late run can be seen to its end."""
 

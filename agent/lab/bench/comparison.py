@@ -1,7 +1,7 @@
 """The comparison of strategies: each case of a problem under each strategy, in several processes, and a result table.
 
 Invariants:
-1. Every strategy meets the same cases; a difference is always taken case by case.
+1. Every strategy runs the same cases. A difference is always taken case by case.
 2. Neither the number of processes nor the order of the work changes a figure, wall time apart.
 """
 
@@ -19,7 +19,7 @@ from agent.lab.bench import interval
 from agent.lab.bench.result_table import Row, Table
 
 CHUNK = 16
-"""Cases that go to a process at a time: few enough that both cores end together."""
+"""Cases that a process gets at a time: so few that both cores end at about the same time."""
 
 
 class Case(Protocol):
@@ -32,7 +32,7 @@ class Case(Protocol):
 
     @property
     def cluster(self) -> str:
-        """The cases that are not independent of each other share it; the bootstrap draws them together."""
+        """A name shared by cases that are not independent of each other. The bootstrap draws them together."""
         ...
 
 
@@ -44,11 +44,11 @@ class Score:
     is_late: bool = False
     figures: Mapping[str, float] = field(default_factory=dict)
     is_priced: bool = False
-    """Whether a late case's cost has the price of being late: a search adds nothing to it."""
+    """Whether a late case's cost includes the price of lateness. Then a search adds nothing."""
 
 
 class Problem(Protocol):
-    """The problem of a comparison. It is sent to other processes, so it is a plain value."""
+    """The problem of a comparison. It is a plain value, because it is sent to other processes."""
 
     @property
     def name(self) -> str:
@@ -70,7 +70,7 @@ class Problem(Protocol):
         ...
 
     def strategies(self) -> Sequence[str]:
-        """Return the names of what it can run."""
+        """Return the names of the strategies that it can run."""
         ...
 
     def score(self, strategy: str, case: Case) -> Score:
@@ -82,7 +82,7 @@ class Problem(Protocol):
         ...
 
     def digests(self) -> Mapping[str, str]:
-        """Return the digest of each strategy's numbers, for those that have any."""
+        """Return the digest of the numbers of each strategy that has any."""
         ...
 
 
@@ -95,9 +95,9 @@ class Tunable(Problem, Protocol):
         ...
 
     def with_params(self, strategy: str, params: Params) -> Self:
-        """Return the same problem with the same cases, in which the strategy runs on these numbers.
+        """Return the same problem with the same cases, in which the strategy has these numbers.
 
-        A new name adds a strategy of the operator's own: the problem's strategy with numbers of this type, under it.
+        A new name adds an own strategy of the operator: the problem's strategy for numbers of this type, by that name.
         """
         ...
 
@@ -109,7 +109,7 @@ def own(numbers: Mapping[str, Params], shipped: Collection[str]) -> tuple[str, .
 
 @runtime_checkable
 class Spanned(Protocol):
-    """A case that lies in time; a problem of seeds has none of these."""
+    """A case with a span of time. Problems whose cases are seeds have no such cases."""
 
     @property
     def span(self) -> tuple[datetime, datetime]:
@@ -119,23 +119,23 @@ class Spanned(Protocol):
 
 @runtime_checkable
 class Sourced(Protocol):
-    """A problem that knows on which of its own records the numbers of a strategy were fitted."""
+    """A problem that knows which of its own records were used to fit the numbers of a strategy."""
 
     def fitted_on(self, strategy: str) -> tuple[str, ...]:
-        """Return the records among those it runs on, by name."""
+        """Return the names of those records among the ones that it runs on."""
         ...
 
 
 @runtime_checkable
 class Matching(Protocol):
-    """A problem with strategies that are, case by case, others that it runs, chosen so that they match a baseline."""
+    """A problem with matched strategies: each takes, case by case, another strategy that matches a baseline."""
 
     def rival(self, strategy: str) -> str | None:
-        """Return the baseline that a strategy is matched with and compared with, or None for one that runs itself."""
+        """Return the baseline that a strategy is matched and compared with, or None for an ordinary strategy."""
         ...
 
     def made_of(self, strategy: str) -> Sequence[str]:
-        """Return the strategies whose scores a matched one is made of."""
+        """Return the strategies from whose scores a matched one is composed."""
         ...
 
     def matched(self, strategy: str, scored: Mapping[str, Sequence[Score]]) -> Sequence[Score]:
@@ -145,7 +145,7 @@ class Matching(Protocol):
 
 @runtime_checkable
 class Divided(Protocol):
-    """A problem of several parts that belong in tables of their own."""
+    """A problem of several parts, each with its own table."""
 
     def parts(self) -> Sequence[Problem]:
         """Return the parts."""
@@ -160,11 +160,11 @@ class _Timed:
 
 
 _problem: list[Problem] = []
-"""The problem of this process; it is sent once and not with every chunk."""
+"""The problem of this process. It is sent once, not with every chunk."""
 
 
 class NotComparable(Exception):
-    """The request cannot be compared; the sentence says what to name instead."""
+    """The request cannot be compared. The message says what to name instead."""
 
     def __init__(self, code: str, sentence: str) -> None:
         super().__init__(sentence)
@@ -172,7 +172,7 @@ class NotComparable(Exception):
 
 
 Told = Callable[[int, int], None]
-"""Receives how many of how many runs are done."""
+"""Receives the number of runs that are done, and the number of all runs."""
 
 
 def run(
@@ -184,7 +184,7 @@ def run(
     seed: int = 0,
     told: Told = lambda _done, _total: None,
 ) -> Table:
-    """Return the table of these strategies; the bound is always among them, for the ratio.
+    """Return the table of these strategies. It always includes the bound, for the ratio.
 
     Raises:
         NotComparable: a strategy is not one of the problem's, or there is no case.
@@ -226,7 +226,7 @@ def _rivals(problem: Problem, named: Sequence[str]) -> dict[str, str]:
 
 
 def _needed(problem: Problem, named: Sequence[str], rivals: Mapping[str, str]) -> list[str]:
-    """Return the strategies to run: those that run themselves, and the parts of matched ones."""
+    """Return the strategies to run: ordinary ones, and the parts of matched ones."""
     needed = [name for name in named if name not in rivals]
     for name, rival in rivals.items():
         needed += [*(problem.made_of(name) if isinstance(problem, Matching) else ()), rival]

@@ -12,13 +12,13 @@ import numpy as np
 DRAWS = 2000
 LEVEL = 95.0
 FEWEST = 5
-"""An interval drawn from fewer clusters than these is left out: a percentile of two or three values is no bound."""
+"""The fewest clusters for an interval. A percentile of two or three values is no bound."""
 
 
 def clustered(differences: Sequence[float], clusters: Sequence[str], seed: int) -> tuple[float, float]:
-    """Return the 95 % interval of the mean of `differences`, drawing whole clusters; equal seeds give equal ones.
+    """Return the 95 % interval of the mean of `differences`, drawing whole clusters. Equal seeds give equal intervals.
 
-    From fewer than `FEWEST` clusters no interval is made, unless nothing differs: its ends are infinite.
+    With fewer than `FEWEST` clusters the ends are infinite, unless all differences are zero.
     """
     names, places = np.unique(np.asarray(clusters), return_inverse=True)
     if len(names) < FEWEST and any(differences):
@@ -32,7 +32,7 @@ def clustered(differences: Sequence[float], clusters: Sequence[str], seed: int) 
 
 
 def told(ends: tuple[float, float], digits: str = ".3f") -> str:
-    """Return an interval for people; `digits` is how a number is written."""
+    """Return an interval for people. `digits` is the format of a number."""
     low, high = ends
     if not (math.isfinite(low) and math.isfinite(high)):
         return "not known"
@@ -40,5 +40,5 @@ def told(ends: tuple[float, float], digits: str = ".3f") -> str:
 
 
 def plain(ends: tuple[float, float]) -> list[float | None]:
-    """Return an interval for JSON, which holds no number without bounds."""
+    """Return an interval for JSON, which has no infinite numbers."""
     return [end if math.isfinite(end) else None for end in ends]

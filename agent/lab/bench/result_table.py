@@ -13,16 +13,16 @@ from agent.lab.bench import interval
 
 PERCENTILES = (0, 5, 25, 50, 75, 95, 100)
 NESTED = {"ci95_vs_baseline", "cost_percentiles", "figures"}
-"""Parts of a document that a line of CSV cannot have as they are."""
+"""Parts of a document that do not fit into a line of CSV."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """One strategy: mean dollars, late runs, the mean paired difference to the baseline and its 95 % interval.
 
-    `costs` are the dollars of each case, in the order of the cases; `digest` names the numbers it ran on; `against` is
-    the baseline of the difference, the table's own for most. `fitted_on` names the records of the cases on which its
-    numbers were fitted: such a row proves nothing.
+    `costs` are the dollars of each case, in the order of the cases. `digest` is of the strategy's numbers. `against` is
+    the baseline of the difference, for most rows the table's own. `fitted_on` names the records of the cases that were
+    used to fit the numbers. A row with such records proves nothing.
     """
 
     strategy: str
@@ -40,14 +40,14 @@ class Row:
 
     @property
     def percentiles(self) -> dict[str, float]:
-        """The dollars that so many per cent of the runs stayed below, of those that could be done at all."""
+        """The dollars below which each percentage of the feasible runs stayed."""
         costs = np.array([cost for cost in self.costs if math.isfinite(cost)])
         return {f"{share}": float(np.percentile(costs, share)) for share in PERCENTILES} if len(costs) else {}
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A bench's result, with all that is needed to repeat it; `blocks` counts the clusters that intervals draw."""
+    """A bench's result, with everything that is needed to repeat it. `blocks` counts the clusters of the intervals."""
 
     problem: str
     runs: int
@@ -59,7 +59,7 @@ class Table:
     blocks: int = 0
 
     def document(self) -> dict[str, Any]:
-        """Return it for JSON."""
+        """Return the table for JSON."""
         return {
             "problem": self.problem,
             **self.about,
@@ -72,7 +72,7 @@ class Table:
         }
 
     def lines(self) -> list[list[str]]:
-        """Return its cells as text, the heading first."""
+        """Return the cells as text, the heading first."""
         figures = list(dict.fromkeys(key for row in self.rows for key in row.figures))
         heading = ["strategy", "mean $", "/ optimum", "late", f"less {self.baseline}", "95 %", *figures, "wall s"]
         return [
@@ -81,7 +81,7 @@ class Table:
         ]
 
     def notes(self) -> list[str]:
-        """Return sentences about what the table cannot prove."""
+        """Return the notes on the table's limits as proof."""
         found = []
         if self.blocks < interval.FEWEST:
             few = f"{self.blocks} independent block{'s' if self.blocks != 1 else ''}"
@@ -101,7 +101,7 @@ class Table:
 
 
 def csv_text(tables: Sequence[Table]) -> str:
-    """Return tables as one CSV, a line per strategy; the columns that tell tables apart come first."""
+    """Return tables as one CSV, with a line for each strategy. The columns that differ between tables come first."""
     apart = [key for key in tables[0].about if len({str(table.about.get(key)) for table in tables}) > 1]
     rows = [{**{key: table.about.get(key) for key in apart}, **_flat(row)} for table in tables for row in table.rows]
     text = io.StringIO()
@@ -130,7 +130,7 @@ def _document(row: Row) -> dict[str, Any]:
 
 
 def _finite(value: float) -> float | None:
-    """Return a number that JSON can hold; what cannot be reached at any price is none."""
+    """Return a number for JSON, or None for an infinite one, which no price reaches."""
     return value if math.isfinite(value) else None
 
 

@@ -1,7 +1,7 @@
-"""What other clients of such a market do, as strategies: our own code of published rules, each with its source.
+"""The rules of other clients of such a market, as strategies: our own code of published rules, each with its source.
 
-All of them take the cheapest listed price per DLPerf, but `floor_reckoned`, which takes our own order of offers: what
-is left of its difference to ours is bidding and recovery alone.
+All of them take the cheapest listed price per DLPerf, except `floor_reckoned`, which takes our own order of offers. Its
+difference to ours is therefore due to bidding and recovery alone.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ from agent.domain.record.lease import Lease
 from agent.domain.work.decision import Reason
 
 PATIENCE = timedelta(minutes=2)
-"""How long a raised bid may take to win the GPUs back before the next rung."""
+"""The time that a raised bid has to win the GPUs back before the next rung."""
 
 
 class FixedParams(Params):
@@ -29,7 +29,7 @@ class FixedParams(Params):
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One bid an offer: `over` times the floor, at most `cap` of the ask; the ask itself where `over` is None."""
+    """One bid for each offer: `over` times the floor, at most `cap` times the ask, or the ask if `over` is None."""
 
     max_price: UsdPerHour
     disk_gb: float
@@ -37,7 +37,7 @@ class Listed:
     cap: float | None
 
     def __call__(self, candidate: Offer, /) -> Sequence[useful_hour.Way]:
-        """Return the one way to hold the offer, or none within the price."""
+        """Return the one way to rent the offer, or none if it is above the price."""
         rate = candidate.ask if self.over is None else self._bid(candidate)
         if rate is None or rate + candidate.disk_rate(self.disk_gb) > self.max_price:
             return ()
@@ -55,7 +55,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """Bid by one rule; when lost, raise along `rungs` over the price to beat, then release and relaunch elsewhere."""
+    """Bid by one rule. After a loss, raise along `rungs` over the price to beat, then release and rent elsewhere."""
 
     params: ClassVar[type[Params]] = FixedParams
     over: float | None = 1.0
@@ -85,7 +85,7 @@ class Fixed:
         )
 
     def _climb(self, slot: SlotView, held: Lease, view: View) -> Proposal | None:
-        """Bid the next rung over the price that outbid the lease, while there is one below the cap."""
+        """Bid the next rung over the price that outbid the lease, if there is a rung below the cap."""
         if not self.rungs or slot.down is None or held.tenure is not Tenure.INTERRUPTIBLE:
             return None
         if held.bid_since is not None and held.bid_since >= slot.down.since and view.now - held.bid_since < PATIENCE:
@@ -100,7 +100,7 @@ class Fixed:
 
 
 def _listed_price(disk_gb: float) -> Callable[[Candidate], tuple[float, str]]:
-    """Return the order of listed prices, disk included, per DLPerf; ties go to the smaller offer id."""
+    """Return the order of listed prices per DLPerf, with disk. For equal prices the smaller offer id comes first."""
 
     def of(candidate: Candidate) -> tuple[float, str]:
         dollars = (candidate.way.rate + candidate.offer.disk_rate(disk_gb)).dollars

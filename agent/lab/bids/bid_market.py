@@ -2,7 +2,7 @@
 
 Invariants:
 1. Equal worlds and calls give equal answers.
-2. A search looks only at hosts that could ever fit: a host that nobody looks at moves the same, later.
+2. A search reads only hosts that could ever fit. A host that nobody reads makes the same moves, but later.
 """
 
 import random
@@ -34,10 +34,10 @@ _REASONS = {Refusal.BAD_PRICE: "invalid_price", Refusal.BAD_DISK: "invalid_args"
 
 
 class WorldMarket:
-    """One account on the simulated market. `requirements.query` and regions are not asked: the bench sets none."""
+    """One account on the simulated market. `requirements.query` and regions are ignored: the bench sets none."""
 
     def __init__(self, world: World) -> None:
-        """Answer for `world`, which its owner moves."""
+        """Answer from `world`, which its owner steps."""
         self.name = "vast"
         self.world = world
         self._fitting: dict[tuple[Requirements, float], tuple[Slice, ...]] = {}
@@ -47,7 +47,7 @@ class WorldMarket:
 
     # --- looking ------------------------------------------------------------------------------------------------------
     async def offers(self, query: port.OfferQuery) -> Sequence[Offer]:
-        """Return offers with floor and ask; more than `max_rows` are a sample, as the market's own answers are."""
+        """Return offers with floor and ask. More than `max_rows` are sampled, as in the market's own answers."""
         self.searches += 1
         found = [(slice_, floor) for slice_, floor in self._quoted(query) if self._is_affordable(slice_, floor, query)]
         if len(found) > query.max_rows:
@@ -65,7 +65,7 @@ class WorldMarket:
                 yield slice_, floor
 
     def _slices(self, query: port.OfferQuery) -> tuple[Slice, ...]:
-        """Return every slice that could ever fit; models, sizes and advertised figures never change."""
+        """Return every slice that could ever fit. Models, sizes and advertised figures never change."""
         key = (query.requirements, query.disk_gb)
         if key not in self._fitting:
             self._fitting[key] = tuple(slice_ for slice_ in self.world.slices.values() if fits(slice_, query))
@@ -98,7 +98,7 @@ class WorldMarket:
         return ()
 
     async def events(self, since: datetime) -> Sequence[MarketEvent]:
-        """Return the last notices that the inbox shows, oldest first."""
+        """Return the last notices in the inbox, oldest first."""
         shown = (notice for notice in reversed(self.world.inbox) if notice.kind in rows.SHOWN)
         found = (rows.event(self.name, notice) for notice in islice(shown, MOST_NOTICES))
         return sorted((each for each in found if each.at > since), key=lambda each: (each.at, each.event_id))
@@ -109,7 +109,7 @@ class WorldMarket:
 
     # --- writing ------------------------------------------------------------------------------------------------------
     async def rent(self, offer: Offer, terms: port.Terms, label: str) -> str:
-        """Rent; a bid below the floor is refused and leaves a stopped contract."""
+        """Rent. A bid below the floor is refused and leaves a stopped contract."""
         try:
             made = self.world.create(
                 int(offer.offer_id),
@@ -169,7 +169,7 @@ class WorldMarket:
         """Close nothing."""
 
     def _note_stop(self, contract: Contract) -> None:
-        # A contract that was lost in this very instant was not stopped by us.
+        # A contract that was lost at this same instant was not stopped by us.
         if contract.holds_gpu:
             self.stops.add((contract.contract_id, self.world.now))
 
@@ -181,7 +181,7 @@ class WorldMarket:
 
 
 def fits(slice_: Slice, query: port.OfferQuery) -> bool:
-    """Return whether a slice has what a query asks, prices and the present aside."""
+    """Return whether a slice meets a query, apart from prices and its present availability."""
     host, wants = slice_.host, query.requirements
     models = query.gpu_models or wants.gpu_models
     return (

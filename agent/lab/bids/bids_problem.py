@@ -21,7 +21,7 @@ OPTIMUM = "hindsight"
 OURS = ("patient", "hedged")
 MARKET = "semi-synthetic: rehearsed, from recorded and assumed figures (`gpubid simulate --about`)"
 PER = 1000.0
-"""Costs are per this many useful DLPerf-hours: about ten hours of an RTX 4090."""
+"""The unit of useful DLPerf-hours for costs: about ten hours of an RTX 4090."""
 PER_WORK = f"dollars per {PER:,.0f} useful DLPerf-hours"
 PER_DAY = "dollars of a day, each hour without useful work at the workload's max_price"
 WHOLE_DAY = (
@@ -84,11 +84,11 @@ class BidsProblem:
         return (*OURS, *comparison.own(self.numbers, OURS))
 
     def cases(self) -> Sequence[Seeded]:
-        """Return every day, the climates of one seed together: what is held out later holds all of them."""
+        """Return every day, the climates of one seed together, so that they are held out together."""
         return tuple(Seeded(climate, seed) for seed in self.seeds for climate in self.climates)
 
     def parts(self) -> "Sequence[BidsProblem]":
-        """Return a problem a climate: what is best in one may be worst in another."""
+        """Return one problem for each climate, because the best in one may be the worst in another."""
         return [replace(self, climates=(climate,)) for climate in self.climates]
 
     def strategies(self) -> Sequence[str]:
@@ -134,7 +134,7 @@ class BidsProblem:
     def _with_idle_hours(self, paid: waste.Split) -> float:
         """Return the bill with each hour without useful work at `max_price`.
 
-        The bill per useful hour would hang on the few days with next to none.
+        The bill per useful hour would depend on the few days with hardly any useful hours.
         """
         return paid.bill + self._rehearsed.max_price.dollars * max(self.hours - paid.useful_hours, 0.0)
 
@@ -143,7 +143,7 @@ class BidsProblem:
         return day.workload("") if self.work is None else own_workload.rehearsed(self.work)
 
     def timeline(self, strategies: Sequence[str], case: Case) -> run_timeline.Auction:
-        """Return the picture of a day under each strategy; for the bound, what the same work could have cost."""
+        """Return the picture of a day under each strategy, and for the bound the least cost of the same work."""
         setting = self._setting(case)
         return run_timeline.Auction(
             case=case.key,
@@ -164,7 +164,7 @@ class BidsProblem:
         return day.Setting(case.climate, case.seed, self.hours, poll, self._rehearsed)
 
     def about(self) -> Mapping[str, object]:
-        """Return what the rehearsed market is, and that it is rehearsed."""
+        """Return the facts of the rehearsed market, including that it is rehearsed."""
         return {
             "market": MARKET,
             "unit": (PER_WORK if self.work is None else PER_DAY) + "; 'late' counts days without useful work",
@@ -189,7 +189,7 @@ class BidsProblem:
 
 @functools.lru_cache(maxsize=1024)
 def _bound(setting: day.Setting) -> hindsight.Bound:
-    """Return the bound of a day, reckoned once in a process for all strategies."""
+    """Return the bound of a day, computed once in a process for all strategies."""
     work = setting.work
     query = port.OfferQuery(work.requirements, work.disk_gb, gpu_models=work.requirements.gpu_models)
     return hindsight.bound(setting.world, query, setting.hours, setting.poll)

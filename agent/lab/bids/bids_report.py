@@ -1,7 +1,6 @@
-"""One day of the auction lease by lease, for a picture; the day runs as in the bench, and is observed from outside.
+"""One day of the auction lease by lease, for a picture. The day runs as in the bench, and is observed from outside.
 
-What is written down are the market's own figures after each look, which no strategy is told; so nothing that is decided
-hangs on it.
+After each look the market's own figures are recorded. No strategy sees them, so no decision depends on them.
 """
 
 from collections import defaultdict
@@ -17,11 +16,11 @@ from agent.simulator.vast.world import World
 
 HOUR = 3600.0
 MOST_POINTS = 200
-"""A line of the bound has about this many points."""
+"""The approximate number of points of a bound's line."""
 
 
 def bidder(strategy: str, lived: day.Day) -> run_timeline.Bidder:
-    """Run a day and return its picture under the strategy that it has."""
+    """Run a day and return its picture under the day's strategy."""
     told = _Told(lived.world)
     while lived.clock.now() < lived.setting.end:
         lived.step()
@@ -40,7 +39,7 @@ def bidder(strategy: str, lived: day.Day) -> run_timeline.Bidder:
 
 
 def bound(found: hindsight.Bound) -> tuple[tuple[float, float], ...]:
-    """Return (dollars, DLPerf-hours), from nothing to all that can be done, the cheapest first."""
+    """Return points of (dollars, DLPerf-hours), from nothing to all possible work, the cheapest work first."""
     points, dollars, work = [(0.0, 0.0)], 0.0, 0.0
     for span in found.spans:
         dollars, work = dollars + span.price * span.work, work + span.work
@@ -81,7 +80,7 @@ def _part(part: waste.Part) -> run_timeline.Part:
 
 
 def _lost(contracts: Iterable[Contract], losses: Iterable[Loss]) -> dict[int, list[tuple[float, str]]]:
-    """Return when each contract was interrupted, and by what; a loss is of the last lease on its host until then."""
+    """Return instant and cause of each contract's interruptions. A loss belongs to the last lease on its host."""
     found: dict[int, list[tuple[float, str]]] = defaultdict(list)
     by_host = {(str(each.host.machine_id), each.created): each.contract_id for each in contracts}
     for loss in losses:

@@ -1,8 +1,8 @@
 """A rehearsed day of the auction under one strategy, in memory: the daemon's own cycle without a ledger.
 
-A poll is left out where the daemon would see what it saw the last two times and search for nothing: one lease runs and
-nothing was due for it on the market. `tests/lab/test_bids_day.py` holds that to the same decisions at the same times. A
-host that falls silent counts as lost from the last look, so by one poll earlier.
+A poll is left out if the daemon would see the same as in its last two looks and would not search: one lease runs, and
+nothing was due for it on the market. `tests/lab/test_bids_day.py` proves that the decisions and their times are the
+same. A silent host counts as lost from the last look, and so one poll earlier.
 """
 
 from collections.abc import Iterable, Mapping
@@ -30,11 +30,11 @@ IMAGE = "pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime"
 MODELS = ("RTX 4090", "RTX 3090")
 CHECKPOINT = Checkpoint(timedelta(minutes=15), timedelta(seconds=60), 2.0, CheckpointPlace.REMOTE)
 BUSY = timedelta(seconds=2)
-"""After a write the next cycle follows this soon, as in the daemon."""
+"""The time from a write to the next cycle, as in the daemon."""
 LOOK_AROUND = timedelta(seconds=min(poller.SURVEY_OF_DEAR_EVERY, poller.SURVEY_EVERY))
-"""A search without a need comes at whole multiples of this after the last search."""
+"""A search without a need comes at a whole multiple of this after the last search."""
 ENDS_SOON = timedelta(hours=3)
-"""A lease whose host leaves the market sooner may be moved for that."""
+"""A lease whose host leaves the market sooner may be moved for that reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Setting:
     hours: float = 24.0
     poll: timedelta = timedelta(seconds=60)
     work: Workload = field(default_factory=lambda: workload(""))
-    """What runs: that of the bench, or the operator's own."""
+    """The workload: the bench's, or the operator's own."""
 
     @property
     def world(self) -> World:
@@ -61,7 +61,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Lived:
-    """A day under one strategy: what was paid for what, and its counts."""
+    """The result of a day under one strategy: dollars by purpose, and its counts."""
 
     split: waste.Split
     charged: float
@@ -71,7 +71,7 @@ class Lived:
 
 
 def workload(strategy: str) -> Workload:
-    """Return the workload of the bench: that of the shipped configuration, on either of two cards."""
+    """Return the workload of the bench: the shipped configuration's, on either of two cards."""
     return Workload(
         name="train",
         image=IMAGE,
@@ -102,7 +102,7 @@ class Day:
         through: port.Market | None = None,
         clock: SteppedClock | None = None,
     ) -> None:
-        """Begin the day, in the setting's world or another, which is read through the market in memory."""
+        """Begin the day in the setting's world or in another one. The market in memory reads that world."""
         self.setting = setting
         self.world = setting.world if world is None else world
         self.market = WorldMarket(self.world)
@@ -121,7 +121,7 @@ class Day:
         return self.told()
 
     def step(self) -> None:
-        """Run one cycle, unless nothing can have changed, then let time pass until the next."""
+        """Run one cycle, unless nothing can have changed. Then let time pass until the next."""
         now = self.clock.now()
         before = len(self.engine.decisions)
         if not self._is_quiet(now):

@@ -1,12 +1,12 @@
-"""The hindsight bid: the least cost of useful work for somebody who knew the day in advance.
+"""The hindsight bid: the least cost of useful work with knowledge of the whole day.
 
-For each span between two looks and each slice that meets the workload's requirements the price is the lower of the
-host's own floor and its ask, disk included: no bid below the floor ever runs, and on demand costs the ask. The path
-over hosts is free: it moves between any two spans to the cheapest per DLPerf, loads and restores nothing, is never
-outbid, and in each span is as fast as the fastest slice that can be had. A host is out of reach only while it does
-not answer or while the renter holds it who was there when the world began and whom nothing displaces. All of these are
-relaxations, and floors, asks and outages do not depend on what anybody does, so whoever does so much work pays at
-least that, but for changes of a price within one span.
+For each span between two looks and each slice that meets the workload's requirements, the price is the lower of the
+host's own floor and its ask, with disk: no bid below the floor ever runs, and on demand costs the ask. The path over
+hosts is free. It moves between any two spans to the cheapest slice per DLPerf, loads and restores nothing, is never
+outbid, and in each span is as fast as the fastest available slice. A host is out of reach only while it does not
+answer, or while a renter from the world's beginning, whom nothing displaces, holds it. All of these are relaxations.
+Floors, asks and outages do not depend on anybody's actions. So the same work costs any strategy at least as much, apart
+from price changes within one span.
 """
 
 from collections.abc import Iterable
@@ -46,7 +46,7 @@ class Bound:
         return sum(span.work for span in self.spans)
 
     def dollars(self, work: float) -> float:
-        """Return the least that so many DLPerf-hours can cost; of more than can be done, what all of them do."""
+        """Return the least cost of so many DLPerf-hours, or of all possible ones if fewer are possible."""
         found, left = 0.0, work
         for span in self.spans:
             found += span.price * min(span.work, left)
@@ -56,13 +56,13 @@ class Bound:
         return found
 
     def least(self, hours: float, worth: float) -> float:
-        """Return the least that a day of so many hours can cost, if an hour without work costs `worth` dollars."""
+        """Return the least cost of a day of so many hours, if an hour without work costs `worth` dollars."""
         worked = sum(min(span.rate, worth) * span.hours for span in self.spans)
         return worked + worth * max(hours - sum(span.hours for span in self.spans), 0.0)
 
 
 def bound(world: World, query: port.OfferQuery, hours: float, step: timedelta) -> Bound:
-    """Return the bound of a day, by letting time pass in `world`, in which nobody of ours rents anything."""
+    """Return the bound of a day. It lets time pass in `world`, in which we rent nothing."""
     slices = [slice_ for slice_ in world.slices.values() if bid_market.fits(slice_, query)]
     seconds = step.total_seconds()
     found: list[Span] = []
@@ -76,7 +76,7 @@ def bound(world: World, query: port.OfferQuery, hours: float, step: timedelta) -
 
 
 def _span(prices: Iterable[tuple[float, float]], hours: float) -> list[Span]:
-    """Return the span of (dollars per DLPerf-hour, DLPerf) at its ends, or none where there was nothing."""
+    """Return the span for the (dollars per DLPerf-hour, DLPerf) of its slices, or none without any."""
     known = list(prices)
     if not known:
         return []

@@ -10,7 +10,7 @@ from agent.lab.bids import day
 def rehearsed(work: Workload) -> Workload:
     """Return one slot of a workload as the rehearsed market runs it.
 
-    Regions, filters in the market's grammar and deadlines are not modelled; it runs until the day ends.
+    Regions, filters in the market's grammar and deadlines are not modelled. The workload runs until the day ends.
     """
     return replace(
         day.workload(""),
@@ -28,7 +28,7 @@ def rehearsed(work: Workload) -> Workload:
 
 
 def told(work: Workload) -> list[str]:
-    """Return everything of a rehearsed workload that changes a day, for the facts of a table."""
+    """Return all properties of a rehearsed workload that change a day, for the facts of a table."""
     wants, kept, duration = work.requirements, work.checkpoint, problems.duration_text
     models = "/".join(str(model) for model in wants.gpu_models) or "any model"
     needs = [

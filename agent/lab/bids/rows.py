@@ -1,8 +1,8 @@
-"""The simulated market's rows as our nouns: the adapter reads the same from the same market over HTTP.
+"""The simulated market's rows as our nouns. The adapter reads the same rows from the same market over HTTP.
 
 Invariants:
-1. A row here equals the adapter's own row of the same contract, offer or notice at the same instant; a test holds the
-   two readings together.
+1. A row here equals the adapter's own row of the same contract, offer or notice at the same instant. A test compares
+   the two.
 """
 
 import math
@@ -26,7 +26,7 @@ SHOWN = {
 }
 """The notices that the inbox shows by default."""
 _LATEST = datetime(2060, 1, 1, tzinfo=UTC).timestamp()
-"""Hosts without an end date name one beyond this."""
+"""Hosts without an end date have a date beyond this."""
 _ROUNDING = 1e-6
 _BOOTING = frozenset({Container.NONE, Container.CREATED, Container.LOADING})
 _HOLDING = {
@@ -42,12 +42,12 @@ _REMADE = frozenset({Container.REBOOTING, Container.RECYCLING})
 
 
 def moment(seconds: float) -> datetime | None:
-    """Return an instant, or None for a date so far off that it stands for none."""
+    """Return an instant, or None for a date so far away that it means no end."""
     return datetime.fromtimestamp(seconds, UTC) if 0 < seconds < _LATEST else None
 
 
 def offer(world: World, market: str, slice_: Slice, floor: float, ask: float | None) -> Offer:
-    """Return a slice as an offer: `floor` as the search quotes it, the ask where that was told too."""
+    """Return a slice as an offer: with `floor` as the search quotes it, and the ask if that is known."""
     host = slice_.host
     return Offer(
         market,
@@ -124,7 +124,7 @@ def state(contract: Contract) -> InstanceState:
 
 
 def event(market: str, notice: Notice) -> MarketEvent:
-    """Return a notice that the inbox shows as evidence; it tells prices in whole cents."""
+    """Return a notice of the inbox as evidence. Its prices are in whole cents."""
     is_outbid = notice.kind is NoticeKind.OUTBID
     return MarketEvent(
         event_id=notice.event_id,

@@ -1,9 +1,9 @@
-"""The parts of a bill: useful time, and each kind of waste; the parts add up to the bill.
+"""The parts of a bill: useful time, and each kind of waste. The parts add up to the bill.
 
-A run is a span in which one container runs. Its first `restore` is loading; what follows is useful, on one contract at
-a time: while an older run still works, the younger idles. A run that was lost is useful up to its last checkpoint, and
-what was done after that is lost; one that we stopped ourselves, or that still runs, is useful to its end
-(agent/decide/accounting/meter.py counts alike).
+A run is a span in which one container runs. Its first `restore` is loading; the time after that is useful, on one
+contract at a time: while an older run still works, the younger one idles. A lost run is useful up to its last
+checkpoint, and the work after that is lost. A run that we stopped ourselves, or that still runs, is useful to its end
+(agent/decide/accounting/meter.py counts in the same way).
 """
 
 from collections import defaultdict
@@ -15,7 +15,7 @@ from agent.simulator.instances.billing import Rates, Turn
 
 HOUR = 3600.0
 KINDS = ("useful", "lost", "loading", "paused", "traffic", "idle")
-"""Useful work; work lost to interruptions; loading and restoring; disks of what does not run; traffic; idle GPUs."""
+"""Useful work; work lost to interruptions; loading and restoring; disks of stopped instances; traffic; idle GPUs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A span with a running container, epoch seconds; `is_lost` unless we ended it or it goes on."""
+    """A span with a running container, epoch seconds. `is_lost` unless we ended it or it still runs."""
 
     contract_id: int
     start: float
@@ -99,7 +99,8 @@ def parts(
 ) -> Iterator[Part]:
     """Yield the parts of a bill, up to `end`.
 
-    `turns` are the till's; `speeds` are DLPerf by contract; `stops` are contracts that we ended, and when.
+    `turns` are the simulator's billing records. `speeds` are DLPerf by contract. `stops` are the contracts that we
+    ended, with the instants.
     """
     stretches = _stretches(turns, end)
     for contract_id, contract in stretches.items():
@@ -132,7 +133,7 @@ def _at_rest(contract_id: int, stretch: Stretch) -> Iterator[Part]:
 def _of_run(
     contract: Iterable[Stretch], contract_id: int, kind: str, span: tuple[float, float], speeds: Mapping[int, float]
 ) -> Iterator[Part]:
-    """Yield a span of one run, a part for each stretch that it reaches into."""
+    """Yield a span of one run, with a part for each stretch that it overlaps."""
     for stretch in contract:
         first, last = max(span[0], stretch.start), min(span[1], stretch.end)
         if stretch.is_running and last > first:

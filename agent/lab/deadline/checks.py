@@ -1,4 +1,4 @@
-"""Checks before a run: a sentence for every job that cannot run, with what to name instead."""
+"""Checks before a run: a message for every job that cannot run, with the option to change."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -16,7 +16,7 @@ def check_settings(settings: Iterable[Setting], hours: float) -> None:
     """Raise if a job cannot be done at all, or is cut off by the end of its window.
 
     Raises:
-        NotComparable: with what to name instead.
+        NotComparable: its message says which option to change.
     """
     for each in settings:
         work, allowed, overhead = (seconds / 3600 for seconds in (each.work, each.allowed, each.overhead))

@@ -1,13 +1,13 @@
 """The part that a fit leaves out, so that no run is scored on data that its hazards were fitted on.
 
-A module of its own: the command line names the choices in its help, for which numpy is not loaded.
+It is a separate module, because the command line's help names the choices without loading numpy.
 """
 
 from enum import StrEnum
 
 
 class CrossFit(StrEnum):
-    """`none` takes the shipped hazards; `pool` leaves out the window's zone, `time` its days."""
+    """`none` takes the shipped hazards. `pool` leaves out the window's zone, and `time` its days."""
 
     NONE = "none"
     POOL = "pool"

@@ -1,4 +1,4 @@
-"""Published rules for one job with a deadline, written from their papers, to compare gpubid's own with.
+"""Published rules for one job with a deadline, written from their papers, for comparison with gpubid's own.
 
 Sources: on-demand, greedy and Uniform Progress from Wu et al., "Can't Be Late: Optimizing Spot Instance Savings under
 Deadlines", NSDI 2024; the slack rule from LEVI, arXiv 2605.09764.
@@ -26,7 +26,7 @@ class LeviParams(Params):
 
 
 def greedy(at: Sight) -> Tenure | None:
-    """Run interruptible capacity whenever it is there; on-demand only when the deadline forces it."""
+    """Run interruptible capacity whenever it is there, and on-demand only when the deadline forces it."""
     return Tenure.INTERRUPTIBLE if at.up[0] else None
 
 
@@ -49,9 +49,9 @@ PLAIN: Mapping[str, Callable[[Terms], Policy]] = {
     "uniform_progress": Uniform,
 }
 NUMBERED: Mapping[str, Params] = {"levi": LeviParams()}
-"""Published rules with numbers in them, and those they were published with."""
+"""Published rules with numbers, and their published numbers."""
 
 
 def policy(strategy: str, params: Params | None, terms: Terms) -> Policy:
-    """Return a published rule on these numbers, under the last resort that all of them share."""
+    """Return a published rule with these numbers, under the last resort that all of them share."""
     return Guarded(levi(params)) if isinstance(params, LeviParams) else PLAIN[strategy](terms)

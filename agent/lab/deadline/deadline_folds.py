@@ -1,8 +1,8 @@
 """Cross-fitting: the part of the traces for a fit, so that no run is scored on data of its own fit.
 
-`none` takes the shipped hazards. `pool` leaves out the window's pool with all pools of its zone, which come and go
-together. `time` leaves out, in every pool, the four days in which the window begins and all that windows beginning
-there reach into.
+`none` takes the shipped hazards. `pool` leaves out all pools of the window's zone, whose capacity comes and goes
+together. `time` leaves out, in every pool, the four days in which the window begins, and all days that windows of that
+beginning overlap.
 """
 
 from collections.abc import Iterator, Sequence
@@ -44,7 +44,7 @@ def fitted(traces: Sequence[Trace], left_out: Fold, by: CrossFit, hours: float) 
 
 
 def zone(pool: str) -> str:
-    """Return the zone of a pool's name: what stands before the first underscore."""
+    """Return the zone of a pool: the part of its name before the first underscore."""
     return pool.partition("_")[0]
 
 

@@ -31,7 +31,7 @@ def windows(trace: Trace, hours: float, stride_hours: float, prices: Prices) -> 
 
 
 def case(window: Window, setting: Setting) -> JobCase:
-    """Return a setting over a window of one pool; a last tick that the deadline cuts short counts up to it."""
+    """Return a setting over a window of one pool. A last tick that the deadline cuts counts up to the deadline."""
     (pool,) = window.pools
     allowed, overhead = setting.allowed / HOUR, setting.overhead / HOUR
     return JobCase(

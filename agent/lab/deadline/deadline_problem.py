@@ -33,7 +33,7 @@ LEARNER = "deadline"
 """The names of our strategies."""
 _RULES = (*deadline_baselines.PLAIN, *deadline_baselines.NUMBERED)
 SHIPPED_FROM = "as shipped: fitted on AWS from 2022-10-26 and from 2023-02-15, 12 and 11 days; no proof on those days"
-"""The first hazards of `deadline` unless it is fitted again; see `hazards.SHIPPED`."""
+"""A note on the first hazards of `deadline`, unless they are fitted again; see `hazards.SHIPPED`."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class DeadlineProblem:
     def _runs(self) -> tuple[JobCase, ...]:
         windows = [each for trace in self._traces for each in self._cut(trace)]
         for each in windows:
-            # Fitted here once, and not by every process; an impossible fit is reported before anything runs.
+            # Fit here once, not in every process, so that an impossible fit is reported before anything runs.
             self._hazards(each)
         return tuple(deadline_jobs.case(each, setting) for each in windows for setting in self.settings)
 
@@ -92,12 +92,12 @@ class DeadlineProblem:
 
     def with_params(self, strategy: str, params: Params) -> Self:
         """Return the same windows with the strategy on these numbers."""
-        other = copy.copy(self)  # the traces that were read stay read
+        other = copy.copy(self)  # keep the traces that were read
         object.__setattr__(other, "numbers", {**self.numbers, strategy: params})
         return other
 
     def score(self, strategy: str, case: Case) -> Score:
-        """Return what a case costs."""
+        """Return the cost of a case."""
         if not isinstance(case, JobCase):
             raise TypeError("deadline runs windows")
         if strategy == OPTIMUM:
@@ -170,5 +170,5 @@ class DeadlineProblem:
 
 
 def _of(name: str, params: Params) -> str:
-    """Return the strategy that has these numbers: an own file of `deadline` has its digest."""
+    """Return the strategy of these numbers, from which an own file of `deadline` gets its digest."""
     return LEARNER if isinstance(params, DeadlineParams) else name

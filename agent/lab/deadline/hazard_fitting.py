@@ -1,7 +1,7 @@
 """Hazards fitted to recorded traces: by bins of age, and how differently pools and days behave.
 
 Expectation and maximisation over stretches of a pool: each stretch is of one of the models, whose factors scale hazards
-that all share. What is not seen to its beginning has no age and is left out.
+that all share. A spell whose beginning was not seen has no age and is left out.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,13 +17,13 @@ from agent.lab.traces import survival
 Array = npt.NDArray[np.float64]
 
 EDGES = (0.0, 1 / 6, 0.5, 1.0, 2.0, 4.0, 8.0)
-"""Ages in hours at which bins begin: hazards fall about as one over age, so each is twice as wide as the one before."""
+"""Ages in hours at which bins begin. Hazards fall about as one over age, so each bin is twice as wide as the last."""
 FACTORS = (0.4, 0.8, 1.6, 3.2)
 STRETCH_HOURS = 48.0
-"""What is seen within this much of a pool is taken to be of one model; also the half-life of evidence."""
+"""The length of a stretch of a pool that counts as one model. It is also the half-life of evidence."""
 ROUNDS = 60
 _HALF = 0.5
-"""Of an event, and of an hour watched, stand for what is not known of a bin: one never seen is not impossible."""
+"""The prior of a bin, in events and in hours watched: an event that was never seen is not impossible."""
 _DIGITS = 3
 
 
@@ -81,7 +81,7 @@ def _maximised(there: _Counts, away: _Counts, pairs: Array) -> tuple[Array, Arra
 
 
 def _likelihood(counts: _Counts, rates: Array, factors: Array) -> Array:
-    """Return the log-likelihood (stretches, models) of Poisson counts, but for what no model changes."""
+    """Return the log-likelihood (stretches, models) of Poisson counts, without the terms that all models share."""
     events = counts.events.sum(axis=1)
     return np.outer(events, np.log(factors)) - np.outer(counts.hours @ rates, factors)
 

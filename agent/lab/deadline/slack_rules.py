@@ -1,7 +1,7 @@
 """`deadline` with `learn = false` over a window: its two slack rules and its last call, with the live arithmetic.
 
-The reserve is a tick, the time to the next look; a start takes the overhead of the setting, so what keeps time free for
-starts, polls and prices live has no part here.
+The reserve is a tick, the time to the next look. A start takes the overhead of the setting. So the live reserves for
+starts, polls and prices are not used here.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -18,7 +18,7 @@ _HOUR = timedelta(hours=1)
 
 
 def rule(params: DeadlineParams) -> Rule:
-    """Return the rules of slack on these numbers, as `strategies.deadline` asks them live."""
+    """Return the slack rules with these numbers, as `strategies.deadline` uses them live."""
     spare = params.return_slack / _HOUR
 
     def choose(at: Sight) -> Tenure | None:

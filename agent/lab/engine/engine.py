@@ -1,8 +1,8 @@
 """One loop over a market in memory: look, reconcile, plan, carry out; the same decisions as live, without a ledger.
 
 Invariants:
-1. Nothing of the market but the port is looked at: what a strategy sees is what it would see live.
-2. An order that the market refuses changes nothing but what it says of it.
+1. Only the market's port is read: a strategy sees the same as it would see live.
+2. An order that the market refuses changes nothing, except for the market's reply.
 """
 
 from collections.abc import Coroutine, Mapping
@@ -35,7 +35,7 @@ from agent.observe.poller import Poller
 T = TypeVar("T")
 FLEET = "lab"
 ROUNDS = 3
-"""A cycle that sent something is followed by the next at once, as live: a cancelled start, then the rent."""
+"""A cycle that sent an order is followed by the next at once, as live: for example a cancelled start, then the rent."""
 EVENTS_KEPT = timedelta(hours=6)
 KEPT = timedelta(days=1)
 
@@ -48,7 +48,7 @@ def at_once(call: Coroutine[Any, Any, T]) -> T:
     """Return the result of a call to a market in memory, without an event loop.
 
     Raises:
-        Waits: it would have to wait.
+        Waits: the call would have to wait.
     """
     try:
         call.send(None)
@@ -61,9 +61,9 @@ def at_once(call: Coroutine[Any, Any, T]) -> T:
 
 @dataclass(slots=True)
 class Engine:
-    """Runs workloads under strategies over one market in memory; `decisions` are those other than holds.
+    """Runs workloads under strategies over one market in memory. `decisions` are all decisions except holds.
 
-    With a `poller` the market is looked at and searched as the daemon does; without one everything is seen each cycle.
+    With a `poller` the market is listed and searched as by the daemon. Without one, each cycle sees everything.
     """
 
     market: port.Market
@@ -82,18 +82,18 @@ class Engine:
     _capacity: dict[str, Capacity] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Begin now."""
+        """Begin with an empty history at the present time."""
         self._began = self.now
 
     def cycle(self, now: datetime) -> None:
-        """Do one wake of the daemon: look, reconcile, plan, act, until nothing more is to be sent."""
+        """Do one wake of the daemon: look, reconcile, plan, act, until there is nothing more to send."""
         self.now = now
         for _ in range(ROUNDS):
             if not self._pass():
                 return
 
     def see(self, view: MarketView, now: datetime) -> plan.Plan:
-        """Do one pass over a view that was recorded, and return its plan."""
+        """Do one pass over a recorded view, and return its plan."""
         self.now, self._view = now, view
         found = self._reconciled(view)
         self._learn(found)
@@ -138,7 +138,7 @@ class Engine:
         return reconcile.reconcile(self._fleet(view), found.memory) if found.suspects else found
 
     def _polled(self, poller: Poller) -> reconcile.Reconciliation:
-        """Look as the daemon does: again, and by id, before a loss or a disappearance is believed."""
+        """Look as the daemon does: a second time, and by id, before a loss or a disappearance is believed."""
         self._view = at_once(poller.look())
         found = reconcile.reconcile(self._fleet(self._view), self._memory)
         turned = any(
@@ -281,7 +281,7 @@ class Engine:
         if not isinstance(decision, Release):
             self.book.put(made.lease)
             return
-        # The market in memory says at once and finally that it is gone.
+        # The market in memory confirms at once that the instance is gone.
         self.book.put(replace(held, state=LeaseState.ENDED, ended_at=self.now))
         for rest in rests_after_writes.after_release(decision, self.now):
             self.book.rest(rest)

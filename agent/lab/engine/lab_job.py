@@ -1,8 +1,8 @@
 """A job: work that runs on instances, is saved at checkpoints, and continues elsewhere from the last one.
 
 Invariants:
-1. What is saved never falls; what runs goes on from what was saved when its instance began.
-2. The instant at which the work is done is exact, whatever the steps in which time passes.
+1. Saved work never decreases. An instance continues from the work that was saved when it began.
+2. The instant at which the work is done is exact, for any steps in which time passes.
 """
 
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ class _Stretch:
 
 @dataclass(slots=True)
 class Job:
-    """`hours` of work, saved every `interval`; a start needs `restore` before it goes on."""
+    """`hours` of work, saved every `interval`. A start needs `restore` before the work continues."""
 
     hours: float
     interval: timedelta
@@ -39,7 +39,7 @@ class Job:
     _running: dict[str, _Stretch] = field(default_factory=dict)
 
     def start(self, instance_id: str, at: datetime, speed: float) -> None:
-        """Begin to run on an instance, from what is saved by then."""
+        """Begin to run on an instance, from the work saved by then."""
         self._running[instance_id] = _Stretch(at + self.restore, self.saved(at), speed)
 
     def stop(self, instance_id: str, at: datetime) -> None:
@@ -50,11 +50,11 @@ class Job:
             self._saved = max(self._saved, min(stretch.saved(at, self.interval), self.hours))
 
     def saved(self, at: datetime) -> float:
-        """Return the hours of work that no loss can take any more."""
+        """Return the hours of saved work, which no loss can take away."""
         return max([self._saved, *(each.saved(at, self.interval) for each in self._running.values())])
 
     def told(self, instance_id: str, at: datetime) -> float | None:
-        """Return the hours that an instance would print: None while it restores or does not run."""
+        """Return the hours that an instance would print, or None while it restores or does not run."""
         stretch = self._running.get(instance_id)
         return None if stretch is None or at < stretch.since else min(stretch.done(at), self.hours)
 

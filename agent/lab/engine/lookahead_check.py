@@ -1,11 +1,11 @@
-"""No lookahead: with its future replaced by noise a course must lead to the same proposals up to that point.
+"""No lookahead: if noise replaces the future of a course, the proposals up to that point must be the same.
 
-Three things are asked of a strategy, whatever it is made of: the same view gives the same proposals twice, another
-future changes nothing that is proposed before it, and a course that is run again after others gives what it gave first.
+Any strategy must pass three checks. The same view gives the same proposals twice. Another future changes no proposal
+before it. A course that is run again after other courses gives the same proposals as at first.
 
 Invariants:
-1. Nothing is trusted but what `propose` returns: state kept between calls, a course read behind the view's back and
-   lots drawn all come out as a difference.
+1. Only the result of `propose` is trusted. State kept between calls, a course read without the view, and random numbers
+   all show as a difference.
 """
 
 import random
@@ -27,7 +27,7 @@ from agent.lab.traces import course as courses
 from agent.lab.traces.course import Course
 
 CUTS = (0.25, 0.5, 0.75)
-"""Shares of a course after which the future is another one."""
+"""Shares of a course after which its future is replaced."""
 START = datetime(2026, 11, 20, tzinfo=UTC)
 STEP = timedelta(minutes=5)
 GPU = gpu.model("V100")
@@ -61,7 +61,7 @@ class Verdict:
 
 @dataclass(slots=True)
 class _Watched:
-    """A strategy that is asked everything twice, and whose answers are recorded."""
+    """A strategy that gets every view twice, and whose proposals are recorded."""
 
     inner: Strategy[Any]
     seen: list[tuple[datetime, tuple[Proposal, ...]]] = field(default_factory=list)
@@ -80,7 +80,7 @@ class _Watched:
 
 
 def drawn(count: int = 3) -> dict[str, Course]:
-    """Return seeded courses whose capacity and price both come and go, by name."""
+    """Return seeded courses, by name, in which capacity comes and goes and prices change."""
     return {f"drawn {number}": _drawn(f"lookahead-{number}") for number in range(count)}
 
 

@@ -1,11 +1,12 @@
 """The Market port in memory: hosts of one pool on a course, with seeded start-up delays; no HTTP, no vendor.
 
-On-demand can always be had on a host that holds nothing of ours. Interruptible capacity is there for as many instances
-as the course says: when it falls, the youngest are paused and keep their disks, and they start again when it is back.
+On-demand is always available on a host without an instance of ours. Interruptible capacity is there for as many
+instances as the course says. When it falls, the youngest are paused and keep their disks. They start again when it is
+back.
 
 Invariants:
-1. Equal courses, seeds and calls give equal answers: nothing else is drawn.
-2. The n-th start on a host takes as long whoever starts it.
+1. Equal courses, seeds and calls give equal answers; there is no other randomness.
+2. The n-th start on a host takes the same time under every strategy.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +31,7 @@ CAPABILITIES = frozenset({port.Capability.INTERRUPTIBLE, port.Capability.REBID, 
 class Pool:
     """The hosts of one GPU model on a course, equal except for their delays and `dlperfs`.
 
-    Traffic is priced per gigabyte; `image_gb` is what each start on a new host loads.
+    Traffic is priced per gigabyte. Each start on a new host loads `image_gb`.
     """
 
     course: Course
@@ -59,7 +60,7 @@ class _Held:
 
 @dataclass(slots=True)
 class Exchange:
-    """A market of one pool; `job` is the work on its instances. Time passes by `advance`."""
+    """A market of one pool. `job` is the work on its instances. Time passes by `advance`."""
 
     pool: Pool
     seed: str
@@ -76,7 +77,7 @@ class Exchange:
 
     # --- time ---------------------------------------------------------------------------------------------------------
     def advance(self, until: datetime) -> None:
-        """Let time pass until then: capacity comes and goes, starts come to their end, work is done, money is spent."""
+        """Let time pass until then: capacity comes and goes, starts end, work is done, money is spent."""
         for instant in self._instants(until):
             self._bill(instant)
             self.job.advance(instant)
@@ -141,7 +142,7 @@ class Exchange:
 
     # --- the port -----------------------------------------------------------------------------------------------------
     async def offers(self, query: port.OfferQuery) -> Sequence[Offer]:
-        """Return the hosts that hold nothing of ours; those with room for an interruptible instance have a floor."""
+        """Return the hosts without an instance of ours. A host with interruptible capacity has a floor."""
         taken = {held.number for held in self._held.values()}
         contested = sum(self._is_contested(held) and held.state in HOLDS for held in self._held.values())
         room = self.pool.course.capacity(self.now) - contested
@@ -157,7 +158,7 @@ class Exchange:
         return self._row(self._known(instance_id))
 
     async def rent(self, offer: Offer, terms: port.Terms, label: str) -> str:
-        """Rent a host that is free; an interruptible rent needs capacity and a bid at the floor at least."""
+        """Rent a free host. An interruptible rent needs capacity, and a bid of at least the floor."""
         number = int(offer.offer_id.removeprefix("a"))
         if any(held.number == number for held in self._held.values()):
             raise market_errors.Rejected("no_such_ask", "somebody holds it")
@@ -176,7 +177,7 @@ class Exchange:
         self._known(instance_id).rate = bid
 
     async def resume(self, instance_id: str) -> bool:
-        """Start again where there is capacity; else the start is queued."""
+        """Start again if there is capacity. Else queue the start."""
         held = self._known(instance_id)
         held.is_wanted = True
         self._give_back()
@@ -200,16 +201,16 @@ class Exchange:
         return port.Account("lab", Usd(10**12), self.now)
 
     async def charges(self, since: datetime, until: datetime) -> Sequence[port.Charge]:
-        """Return nothing: all spend is known exactly."""
+        """Return no charges: all spend is known exactly."""
         del since, until
         return ()
 
     async def events(self, since: datetime) -> Sequence[MarketEvent]:
-        """Return the losses since then."""
+        """Return the losses from `since` on."""
         return [event for event in self._events if event.at >= since]
 
     async def logs(self, instance_id: str, lines: int) -> Sequence[str]:
-        """Return the line that tells how far the work is."""
+        """Return the log line with the progress of the work."""
         del lines
         told = self.job.told(instance_id, self.now)
         return () if told is None else (f"hours done: {told:.9f}",)

@@ -1,8 +1,8 @@
 """A strategy on our own recorded time: the same plan() over the recorded searches, with a paper position for leases.
 
 Invariants:
-1. Nothing later than the instant is looked at: no record of a host, no price, no event.
-2. What was done and what would have been are counted over the same span, by the same metering.
+1. A plan reads nothing later than its instant: no record of a host, no price, no event.
+2. The real side and the paper side are counted over the same span, by the same metering.
 """
 
 from collections import Counter
@@ -44,7 +44,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """One workload over a span: what was done and what the strategy would have done, with the number of `plans`."""
+    """One workload over a span: the real side and the strategy's paper side, with the number of `plans`."""
 
     workload: str
     strategy: str
@@ -56,7 +56,7 @@ class Replayed:
 
 
 def replay(history: History, work: Workload, chosen: Tuned, caps: Limits, step: timedelta = STEP) -> Replayed | None:
-    """Return what a strategy would have done for a workload; None if the ledger has no searches."""
+    """Return the replay of a workload under a strategy, or None if the ledger has no searches."""
     span = history.span
     if span is None:
         return None
@@ -107,7 +107,7 @@ def _fleet(work: Workload, moment: Moment, since: datetime, number: int) -> Flee
         started_at=since,
         workloads=(work,),
         markets=views,
-        # A lease that is being released, or a foreign one, says nothing about a floor.
+        # A lease that is being released, or a foreign one, is no evidence of a floor.
         leases=tuple(lease for lease in moment.leases if lease.state is not LeaseState.RELEASING),
         starts=moment.starts,
     )

@@ -1,4 +1,4 @@
-"""Recordings read back, and their plans computed again: the same fleet must give the same plan, byte for byte."""
+"""Recordings, read and planned again: the same fleet must give the same plan, byte for byte."""
 
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,16 +12,16 @@ from agent.decide.plan_recording import LENGTH_BYTES, MAGIC, SUFFIX, Frame
 from agent.decide.strategy import Params, Strategy, Tuned
 
 Registry = Mapping[str, Strategy[Any]]
-"""Strategies by where their class is found."""
+"""Strategies by the import path of their class."""
 
 
 class RecordingError(ValueError):
-    """A file that is no recording of this release, or names a strategy that is not installed."""
+    """The file is no recording of this release, or names a strategy that is not installed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The first plan that differs: its number, its time, and both answers as plain values."""
+    """The first plan that differs: its number, its time, and both plans as plain values."""
 
     number: int
     at: datetime
@@ -33,19 +33,19 @@ def files(place: Path) -> list[Path]:
     """Return the recordings of a folder, the oldest first, or the one file.
 
     Raises:
-        RecordingError: there is none.
+        RecordingError: the folder has no recording.
     """
     found = sorted(place.glob(f"*{SUFFIX}")) if place.is_dir() else [place]
     if not found or not found[0].is_file():
-        raise RecordingError(f"{place}: holds no recording; write record = true under [lab] and let the daemon run")
+        raise RecordingError(f"{place}: contains no recording; write record = true under [lab] and let the daemon run")
     return found
 
 
 def frames(file: Path) -> Iterator[Frame]:
-    """Yield the frames of a recording; one cut short by a crash ends it.
+    """Yield the frames of a recording, up to a frame that a crash cut short.
 
     Raises:
-        RecordingError: it is no recording, or of another release.
+        RecordingError: the file is no recording, or of another release.
     """
     pieces: plan_recording.Parts = {}
     with file.open("rb") as source:
@@ -66,7 +66,7 @@ def _next(head: bytes, read: Any) -> bytes:  # noqa: ANN401 - the method of a fi
 
 
 def again(one: Frame, registry: Registry) -> bytes:
-    """Return the present answer of plan() to recorded inputs.
+    """Return the plan that plan() now makes from recorded inputs.
 
     Raises:
         RecordingError: a strategy is not installed, or its numbers are of another release.
@@ -76,7 +76,7 @@ def again(one: Frame, registry: Registry) -> bytes:
 
 
 def tuned(one: Frame, registry: Registry) -> dict[str, Tuned]:
-    """Return the strategies of a frame with the numbers they ran on.
+    """Return the strategies of a frame with their recorded numbers.
 
     Raises:
         RecordingError: a strategy is not installed, or its numbers are of another release.
@@ -109,5 +109,5 @@ def verify(recorded: Iterable[Frame], registry: Registry) -> tuple[int, Differen
 
 
 def by_code(installed: Mapping[str, Strategy[Any]]) -> Registry:
-    """Return strategies by where their class is found."""
+    """Return strategies by the import path of their class."""
     return {plan_recording.code_of(strategy): strategy for strategy in installed.values()}

@@ -10,9 +10,9 @@ from agent.lab.bench.comparison import Case
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """One strategy's run: the tenure of each tick, hours of work done at the beginning of each and at the end.
+    """One strategy's run: the tenure of each tick, and the hours of work done at the beginning of each and at the end.
 
-    `moves` are the ticks in which it went to another pool than the one before.
+    `moves` are the ticks in which it went to another pool than before.
     """
 
     strategy: str
@@ -56,9 +56,9 @@ class Shelf:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Slots to be kept warm, under several strategies: hours between looks, the pools, and how many are asked for.
+    """Slots to keep warm under several strategies: hours between looks, the pools, and the number of slots.
 
-    The first `unjudged` looks count for nobody.
+    The first `unjudged` looks are not judged.
     """
 
     case: str
@@ -71,9 +71,9 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """Prices of a lease from an hour on, $/h: our bid, the lowest that would have run, and the ask.
+    """Prices of a lease from an hour on, $/h: our bid, the lowest bid that would have run, and the ask.
 
-    On demand `bid` is what was agreed; `lowest` is None while no bid would have run.
+    On demand, `bid` is the agreed price. `lowest` is None while no bid would have run.
     """
 
     hour: float
@@ -95,9 +95,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Leased:
-    """One lease, in hours since the day began: its host, its card, its prices as they changed, and its bill.
+    """One lease, in hours since the day began: its host, its card, its price changes, and its bill.
 
-    `lost` are when it was interrupted, and by what.
+    `lost` has the instants and the causes of its interruptions.
     """
 
     host: str
@@ -110,11 +110,11 @@ class Leased:
     lost: tuple[tuple[float, str], ...]
 
     def dollars(self, *kinds: str) -> float:
-        """Return the payments for these kinds, or for all of them."""
+        """Return the dollars for these kinds, or for all kinds."""
         return sum(part.dollars for part in self.parts if not kinds or part.kind in kinds)
 
     def hours(self, kind: str) -> float:
-        """Return how long it was in a kind."""
+        """Return the hours of a kind."""
         return sum(part.end - part.start for part in self.parts if part.kind == kind)
 
     @property
@@ -143,10 +143,10 @@ class Bidder:
 
 @dataclass(frozen=True, slots=True)
 class Auction:
-    """A day of bidding under several strategies: its hours, what the market is, and the kinds of what is paid for.
+    """A day of bidding under several strategies: its hours, its market, and the kinds of cost.
 
-    `bound` are (dollars, DLPerf-hours): the most work that so much could have paid for. A figure of merit is dollars
-    for `per` DLPerf-hours.
+    `bound` has points of (dollars, DLPerf-hours): the most work that these dollars could have bought. The figure of
+    merit is dollars per `per` DLPerf-hours.
     """
 
     case: str

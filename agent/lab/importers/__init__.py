@@ -1,1 +1,1 @@
-"""Foreign records of markets -> trace files, one a pool; each kind in its own file."""
+"""Foreign records of markets as trace files, one for each pool. Each kind of record has its own module."""

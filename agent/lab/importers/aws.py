@@ -1,6 +1,6 @@
-"""AWS spot prices as `aws ec2 describe-spot-price-history` prints them: one pool a zone, instance type and product.
+"""AWS spot prices as `aws ec2 describe-spot-price-history` prints them: one pool per zone, instance type and product.
 
-AWS tells prices, not capacity: `available` is 1 from the first price on, which is an assumption and said on import.
+AWS shows prices, not capacity: `available` is 1 from the first price on. The import prints this assumption.
 """
 
 import json
@@ -16,7 +16,7 @@ STEP_SECONDS = 300
 
 
 def read(files: list[Path], gap_seconds: int | None = None) -> list[Trace]:
-    """Return the traces of price histories, one a pool; ticks of five minutes unless told otherwise.
+    """Return the traces of price histories, one for each pool. By default a tick is five minutes.
 
     Raises:
         ConfigError: a file is no such history; the problem names the entry and its key.

@@ -1,7 +1,7 @@
-"""Our own export (`gpubid lab record`): one pool a market, GPU model and number of GPUs.
+"""Our own export (`gpubid lab record`): one pool for each market, GPU model and number of GPUs.
 
-`available` is how many hosts of the last search had a floor; the prices are the lowest of those hosts at that instant.
-A search shows what a workload asked for: hosts that did not meet it were not looked at.
+`available` is the number of hosts with a floor in the last search. The prices are the lowest of those hosts at that
+instant. A search shows only hosts that met a workload's requirements.
 """
 
 import json
@@ -19,7 +19,7 @@ STEP_SECONDS = 300
 
 
 def read(files: list[Path], gap_seconds: int | None = None) -> list[Trace]:
-    """Return the traces of exports, one a pool; ticks of five minutes unless told otherwise.
+    """Return the traces of exports, one for each pool. By default a tick is five minutes.
 
     Raises:
         ConfigError: a file is no export; the problem names the line and the key.

@@ -1,8 +1,9 @@
-"""Observations of a pool at some instants -> a trace of even ticks.
+"""A trace of even ticks, made from observations of a pool at some instants.
 
 Invariants:
-1. A tick takes the last that was seen by its beginning; what was seen too long before counts as not there, at no price.
-2. What is wrong with a file is said with its line and key, and what to write instead.
+1. A tick takes the last observation before its beginning. An observation that is too old counts as no capacity and no
+   price.
+2. A mistake in a file is reported with its line, its key and a fix.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,12 +19,12 @@ from agent.lab.traces.trace_files import MAX_GAP_SECONDS, Trace
 
 MAX_TICKS = 1_000_000
 STALE_GAPS = 12
-"""After this many ticks without an observation the state of a pool is not known."""
+"""The most ticks without an observation after which the state of a pool is still known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The available instances of a pool at an instant, and prices in $/h, None if missing."""
+    """The available instances of a pool at an instant, and prices in $/h, or None if missing."""
 
     at: datetime
     available: int
@@ -46,10 +47,10 @@ def wrong(file: Path, line: int, key: str, sentence: str) -> ConfigError:
 
 
 def instant(file: Path, line: int, key: str, text: object) -> datetime:
-    """Return the instant of an ISO text, or of seconds since the epoch; without a zone it is UTC.
+    """Return the instant of an ISO text, or of seconds since the epoch. A text without a zone is UTC.
 
     Raises:
-        ConfigError: it is neither.
+        ConfigError: the text is neither.
     """
     try:
         if isinstance(text, int | float) or (isinstance(text, str) and text.replace(".", "", 1).isdecimal()):
@@ -61,10 +62,10 @@ def instant(file: Path, line: int, key: str, text: object) -> datetime:
 
 
 def price(file: Path, line: int, key: str, text: object) -> float | None:
-    """Return a price in $/h, None for nothing.
+    """Return a price in $/h, or None for an empty value.
 
     Raises:
-        ConfigError: it is no price.
+        ConfigError: the text is no price.
     """
     if text is None or text == "":
         return None
@@ -78,7 +79,7 @@ def price(file: Path, line: int, key: str, text: object) -> float | None:
 
 
 def gap_of(seen: Iterable[Seen]) -> int:
-    """Return the least whole seconds between two instants: what even records are apart."""
+    """Return the least whole seconds between two instants, which is the tick of an even record."""
     instants = sorted({each.at for each in seen})
     gaps = [round((after - before).total_seconds()) for before, after in pairwise(instants)]
     return min(max(min((gap for gap in gaps if gap > 0), default=300), 1), MAX_GAP_SECONDS)
@@ -87,10 +88,10 @@ def gap_of(seen: Iterable[Seen]) -> int:
 def trace(
     file: Path, pool: Pool, seen: Sequence[Seen], gap_seconds: int | None = None, *, is_held: bool = False
 ) -> Trace:
-    """Return the trace of a pool, from the first to the last that was seen of it; what `is_held` never grows stale.
+    """Return the trace of a pool from its first to its last observation. With `is_held` observations never grow old.
 
     Raises:
-        ConfigError: the ticks are too many for one trace.
+        ConfigError: there are too many ticks for one trace.
     """
     rows = sorted(seen, key=lambda each: each.at)
     gap = gap_seconds or gap_of(rows)

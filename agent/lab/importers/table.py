@@ -1,4 +1,4 @@
-"""Availability as comma-separated values: a header, then one line an instant and pool.
+"""Availability as comma-separated values: a header, then one line for each instant and pool.
 
 Columns: `time` (ISO, or seconds since the epoch), `available` (instances that could be had), and, where known,
 `spot_price` and `on_demand_price` in $/h, `pool`, `gpu`, `gpus`.
@@ -15,7 +15,7 @@ KNOWN = (*NEEDED, "spot_price", "on_demand_price", "pool", "gpu", "gpus")
 
 
 def read(files: list[Path], gap_seconds: int | None = None) -> list[Trace]:
-    """Return the traces of availability tables, one a pool; a file without a pool column is a pool of its name.
+    """Return the traces of availability tables, one per pool. A file without a pool column is one pool of its name.
 
     Raises:
         ConfigError: a file cannot be read; the problem names line and column.
@@ -38,7 +38,7 @@ def _rows(file: Path, reader: "csv.DictReader[str]") -> list[tuple[Pool, Seen]]:
             raise wrong(file, 1, name, f"is no column; begin with a line such as {','.join(KNOWN[:4])}")
     made = [_row(file, reader.line_num, row) for row in reader]
     if not made:
-        raise wrong(file, 1, "time", "has no rows; write one line an instant")
+        raise wrong(file, 1, "time", "has no rows; write one line for each instant")
     return made
 
 

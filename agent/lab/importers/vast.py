@@ -1,8 +1,8 @@
-"""Saved answers of `vastai search offers --raw`, a folder of JSON files: one pool a GPU model and number of GPUs.
+"""Saved answers of `vastai search offers --raw`, a folder of JSON files: one pool per GPU model and number of GPUs.
 
-The instant of a file is `--at`, else what its name tells (20261120T180000, 2026-11-20_18-00), else its own time.
-`available` is how many rentable offers have a bid price; the prices are the lowest of these offers. A search shows a
-sample of the market, so a count is a least count.
+The instant of a file is `--at`, else the one in its name (20261120T180000, 2026-11-20_18-00), else the file's own time.
+`available` is the number of rentable offers with a bid price. The prices are the lowest of these offers. A search shows
+a sample of the market, so a count is a minimum.
 """
 
 import json
@@ -20,7 +20,7 @@ _IN_NAME = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)[T_ -]?(\d\d)[-:h]?(\d\d)(?:[-:m]
 
 
 def read(files: list[Path], gap_seconds: int | None = None, at: datetime | None = None) -> list[Trace]:
-    """Return the traces of saved searches, one a pool; a pool that one search lacks was not there.
+    """Return the traces of saved searches, one for each pool. A pool that is missing in a search had no capacity then.
 
     Raises:
         ConfigError: a file is no saved search; the problem names the offer and its key.
@@ -28,7 +28,7 @@ def read(files: list[Path], gap_seconds: int | None = None, at: datetime | None 
     looks = [(_instant(file, at), file, _pools(file)) for each in files for file in _files(each)]
     pools = sorted({pool for _, _, found in looks for pool in found}, key=lambda pool: (pool.name, pool.gpus))
     if not pools:
-        raise wrong(files[0], 1, "file", "holds no offer of a GPU; save the output of vastai search offers --raw")
+        raise wrong(files[0], 1, "file", "contains no offer of a GPU; save the output of vastai search offers --raw")
     rows: dict[Pool, list[Seen]] = defaultdict(list)
     for instant, _, found in looks:
         for pool in pools:
@@ -40,7 +40,7 @@ def read(files: list[Path], gap_seconds: int | None = None, at: datetime | None 
 def _files(place: Path) -> list[Path]:
     found = sorted(place.glob("*.json")) if place.is_dir() else [place]
     if not found:
-        raise wrong(place, 1, "folder", "holds no .json file; name a folder of saved searches")
+        raise wrong(place, 1, "folder", "contains no .json file; name a folder of saved searches")
     return found
 
 
@@ -53,7 +53,9 @@ def _instant(file: Path, at: datetime | None) -> datetime:
             return datetime(*(int(part or 0) for part in told.groups()), tzinfo=UTC)  # type: ignore[arg-type,misc]
         return datetime.fromtimestamp(file.stat().st_mtime, UTC)
     except (ValueError, OSError) as error:
-        raise wrong(file, 1, "name", f"tells no instant ({error}); name it such as 20261120T180000.json") from error
+        raise wrong(
+            file, 1, "name", f"has no instant in its name ({error}); name it such as 20261120T180000.json"
+        ) from error
 
 
 def _pools(file: Path) -> dict[Pool, tuple[int, float | None, float | None]]:

@@ -1,4 +1,4 @@
-"""One run of a job told tick by tick, for a picture."""
+"""One run of a job tick by tick, for a picture."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -10,7 +10,7 @@ from agent.lab.jobs.tick_engine import Choice, Policy, Sight
 
 
 def timeline(case: JobCase, ticks: int, lanes: tuple[run_timeline.Lane, ...]) -> run_timeline.Timeline:
-    """Return the picture of a case: the capacity of each pool over `ticks`, and what became of the job."""
+    """Return the picture of a case: the capacity of each pool over `ticks`, and the runs of the job."""
     terms, up = case.terms, case.course.up[:ticks]
     return run_timeline.Timeline(
         case=case.key,
@@ -23,7 +23,7 @@ def timeline(case: JobCase, ticks: int, lanes: tuple[run_timeline.Lane, ...]) ->
 
 
 class _Told:
-    """A policy that writes down what was done at each tick."""
+    """A policy that records its choice at each tick."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
@@ -35,7 +35,7 @@ class _Told:
 
 
 def lane(strategy: str, case: JobCase, policy: Policy) -> run_timeline.Lane:
-    """Return what became of a case under a policy."""
+    """Return the run of a case under a policy."""
     told = _Told(policy)
     run = tick_engine.play(case, told)
     ended = case.terms.work / HOUR if run.finished is not None else told.done[-1]
@@ -50,13 +50,13 @@ def lane(strategy: str, case: JobCase, policy: Policy) -> run_timeline.Lane:
 
 
 def bound(strategy: str, case: JobCase) -> run_timeline.Lane | None:
-    """Return what the exact optimum holds, or nothing where the job cannot be done in time."""
+    """Return the run of the exact optimum, or None if the job cannot be done in time."""
     held = offline_optimum.choices(case)
     return lane(strategy, case, _Planned(held)) if held is not None else None
 
 
 class _Planned:
-    """A policy that holds what was planned."""
+    """A policy that follows a given plan."""
 
     def __init__(self, held: Sequence[Choice]) -> None:
         self._held = held

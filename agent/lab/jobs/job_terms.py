@@ -1,4 +1,4 @@
-"""What a job is: the terms everybody knows, and the window of the pools that it is run over.
+"""A job: the terms that every policy knows, and the window of the pools over which it runs.
 
 Units: seconds for time, dollars for money (estimates, never sums that are paid), $/h for prices.
 """
@@ -23,7 +23,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a policy knows before the first tick."""
+    """The terms that a policy knows before the first tick."""
 
     pools: tuple[str, ...]
     tick: int
@@ -33,11 +33,11 @@ class Terms:
     deadline: int
     """Seconds allowed."""
     overhead: int
-    """Seconds that each start spends before work advances; what is longer than a tick carries over."""
+    """Seconds that each start spends before work advances. Overhead longer than a tick carries over."""
     egress: Grid
-    """Dollars of moving the checkpoint from pool i to pool j: 0 on the diagonal, no dearer than by way of a third."""
+    """Dollars of moving the checkpoint from pool i to pool j: 0 on the diagonal, never more than by way of a third."""
     counts_part: bool = False
-    """Whether a last tick that the deadline cuts short counts up to it; else whole ticks alone do."""
+    """Whether a last tick that the deadline cuts short counts up to the deadline. Else only whole ticks count."""
 
     @property
     def ticks(self) -> int:
@@ -46,13 +46,13 @@ class Terms:
 
     @property
     def counted(self) -> int:
-        """Seconds within which work done is in time."""
+        """Seconds within which work counts as done in time."""
         return self.deadline if self.counts_part else self.ticks * self.tick
 
 
 @dataclass(frozen=True)
 class Course:
-    """What the pools had, by tick and pool: capacity, interruptible price and on-demand price in $/h."""
+    """The pools over time, by tick and pool: capacity, interruptible price and on-demand price in $/h."""
 
     up: Flags
     spot: Grid
@@ -60,14 +60,14 @@ class Course:
 
     @cached_property
     def rows(self) -> tuple[Tick, ...]:
-        """The same tick by tick, as plain numbers: a run looks at each once, and arrays of a few are slow."""
+        """The ticks as plain numbers. A run reads each once, and small arrays are slow."""
         columns = (tuple(map(tuple, each.tolist())) for each in (self.up, self.spot, self.on_demand))
         return tuple(zip(*columns, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A stretch of pools that share their time; `first` is its first tick of the record."""
+    """A stretch of pools that share their time. `first` is its first tick in the record."""
 
     pools: tuple[str, ...]
     tick: int
@@ -77,18 +77,18 @@ class Window:
 
     @property
     def span(self) -> tuple[datetime, datetime]:
-        """When it begins and ends."""
+        """The beginning and end of the window."""
         return self.start, self.start + timedelta(seconds=self.tick * len(self.course.up))
 
     @property
     def block(self) -> int:
-        """The four days of the record that it begins in."""
+        """The four days of the record in which the window begins."""
         return blocks.of(self.first * self.tick / HOUR)
 
 
 @dataclass(frozen=True, slots=True)
 class JobCase:
-    """A job over a window. `cluster` names the cases that are not independent of it, `group` those that are like it."""
+    """A job over a window. `cluster` names the cases that are not independent of it, `group` the similar cases."""
 
     key: str
     cluster: str
@@ -98,10 +98,10 @@ class JobCase:
 
     @property
     def course(self) -> Course:
-        """What the pools had."""
+        """The pools over the window."""
         return self.window.course
 
     @property
     def span(self) -> tuple[datetime, datetime]:
-        """When its window begins and ends."""
+        """The beginning and end of its window."""
         return self.window.span

@@ -1,9 +1,9 @@
-"""The exact offline optimum: what a policy that knew every tick would have paid, in time, and what it would have held.
+"""The exact offline optimum: the least cost in time of a policy that knew every tick, and its choices.
 
-A backward dynamic programme over (tick, what runs and where, slack), with slack = time left - work left: a tick of work
-keeps it, a tick of nothing costs a tick of it, a start costs the overhead. A start is taken whole: what is lost or left
-before it has worked was never worth its price, given that egress obeys the triangle inequality. Places that cost
-nothing to move between and have one on-demand price are one. Same semantics as `tick_engine`.
+A backward dynamic programme over (tick, tenure and place, slack), with slack = time left - work left. A tick of work
+keeps the slack, an idle tick costs a tick of it, and a start costs the overhead. A start is taken whole: an instance
+that is lost or left before it has worked is never worth its price, because egress obeys the triangle inequality. Places
+with free moves between them and one on-demand price count as one. The semantics are those of `tick_engine`.
 """
 
 import math
@@ -19,7 +19,7 @@ from agent.lab.jobs.tick_engine import NOTHING, Choice, fallback
 
 
 def cost(case: JobCase) -> float:
-    """Return the least dollars that are in time; infinite where nothing is."""
+    """Return the least dollars of a run in time, or infinity if none is in time."""
     back = _Backward(case)
     if back.levels <= 0:
         return math.inf
@@ -28,9 +28,9 @@ def cost(case: JobCase) -> float:
 
 
 def choices(case: JobCase) -> tuple[Choice, ...] | None:
-    """Return what to hold in each tick to pay the least, until the work is done; None where nothing is in time.
+    """Return the choice of each tick that costs the least, until the work is done; None if no run is in time.
 
-    Values are kept at every so many ticks alone and made again in between: those of all ticks would fill the memory.
+    Only the values of some ticks are kept. Those between are computed again, because all of them would fill the memory.
     """
     back = _Backward(case)
     if back.levels <= 0:
@@ -52,7 +52,7 @@ def choices(case: JobCase) -> tuple[Choice, ...] | None:
 
 
 def locations(terms: Terms, course: Course) -> list[int]:
-    """Return for each pool the first pool that is the same place: free to move to, the same to move from, one price."""
+    """Return for each pool the first pool of the same place: free moves between them, equal egress, one price."""
     egress = terms.egress
     found: list[int] = []
     for pool in range(len(terms.pools)):
@@ -78,11 +78,11 @@ class _Values:
 
 
 _Ahead = list[_Values]
-"""Values of a tick and of those after it, as far as a start reaches."""
+"""The values of a tick, and of the ticks after it that a start may reach."""
 
 
 class _Backward:
-    """The programme of one case; slack is counted in units of the greatest common divisor of tick and overhead."""
+    """The programme of one case. The unit of slack is the greatest common divisor of tick and overhead."""
 
     def __init__(self, case: JobCase) -> None:
         self.terms, self.course = case.terms, case.course
@@ -99,11 +99,11 @@ class _Backward:
         self.dear = np.full(max(self.levels, 0), np.inf)
 
     def least(self, ahead: _Ahead) -> float:
-        """Return the value of the first tick, from the values there."""
+        """Return the least cost at the first tick, from the values there."""
         return float(ahead[0].idle[-1][-1])
 
     def end(self) -> _Ahead:
-        """Return the values after the last tick: nothing where no work is left, infinite elsewhere."""
+        """Return the values after the last tick: 0 if no work is left, else infinite."""
         done = self._with_end(self.dear.copy(), self.first_done(self.ticks))
         idle = dict.fromkeys([*self.places, -1], done)
         return [_Values(idle, [done] * len(self.place), dict.fromkeys(self.places, done))]
@@ -120,11 +120,11 @@ class _Backward:
         return max(-(-(left - self.offset) // self.unit), 0)
 
     def egress(self, where: int, place: int) -> float:
-        """Return the dollars of moving the checkpoint; nothing before there is one."""
+        """Return the dollars of moving the checkpoint, or 0 before the first one."""
         return 0.0 if where < 0 else float(self.terms.egress[where, place])
 
     def price(self, tick: int, choice: Choice) -> float:
-        """Return the dollars of a tick of what runs."""
+        """Return the dollars of a tick of this choice."""
         prices = self.course.spot if choice.tenure is Tenure.INTERRUPTIBLE else self.course.on_demand
         return float(prices[tick, choice.pool]) * self.terms.tick / HOUR
 
@@ -134,7 +134,7 @@ class _Backward:
         return float(prices[tick : tick + self.warm_ticks, choice.pool].sum()) * (self.terms.tick / HOUR)
 
     def may_start(self, tick: int) -> list[Choice]:
-        """Return what can be started at a tick and runs until it is warm: pools, then on-demand by place."""
+        """Return the starts at a tick that last until they are warm: pools, then on-demand by place."""
         until = tick + self.warm_ticks
         if until > self.ticks:
             return []
@@ -143,11 +143,11 @@ class _Backward:
         return [*(Choice(Tenure.INTERRUPTIBLE, pool) for pool in open_), *asks]
 
     def target(self, tick: int, where: int) -> int:
-        """Return the place in which on-demand is rented at a tick."""
+        """Return the place where on-demand is rented at a tick."""
         return self.place[fallback(self.course.rows[tick][2], where)]
 
     def _less(self, values: Grid, seconds: int) -> Grid:
-        """Return the values at so much less slack; infinite where none is left."""
+        """Return the values with slack reduced by these seconds; infinite if none is left."""
         shift = seconds // self.unit
         if shift == 0:
             return values
@@ -184,7 +184,7 @@ class _Backward:
         return self._with_end(best, self.first_done(tick))
 
     def _starts(self, tick: int, ahead: _Ahead) -> tuple[dict[int, Grid], dict[int, Grid]]:
-        """Return by place what the best start in one of its pools costs from here, and a start on demand."""
+        """Return by place the cost of the best start in one of its pools, and of a start on demand."""
         starts: dict[int, Grid] = {}
         asks: dict[int, Grid] = {}
         for choice in self.may_start(tick):
@@ -203,7 +203,7 @@ class _Backward:
 
 
 class _Walk:
-    """Goes forward through the programme along what costs least."""
+    """Goes forward through the programme along the least cost."""
 
     def __init__(self, back: _Backward) -> None:
         self._back = back
@@ -216,7 +216,7 @@ class _Walk:
         return self._level(self._slack) >= self._back.first_done(tick) and tick >= self._begun_until
 
     def choose(self, tick: int, after: _Ahead) -> Choice:
-        """Return what is held in a tick, and let it pass; `after` are the values of the tick after it."""
+        """Return the choice of a tick, and let the tick pass. `after` are the values of the next tick."""
         if tick < self._begun_until:
             return self._runs
         back = self._back

@@ -1,4 +1,4 @@
-"""Where a pool is, by its name, and what moving a checkpoint between two pools costs.
+"""The region of a pool, by its name, and the cost of moving a checkpoint between two pools.
 
 Names are zones of AWS (us-east-1a) or GCP (us-east4-a), with or without "_GPU_COUNT" behind; every other name is a
 place of its own.

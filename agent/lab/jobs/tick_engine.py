@@ -1,11 +1,13 @@
-"""What becomes of a job over a window under one policy, tick by tick; one pool is several of which there is one.
+"""The run of a job over a window under one policy, tick by tick, over one pool or several.
 
-Semantics of a tick (published simulator of "Can't Be Late"): an interruptible instance whose pool has no capacity is
-gone at the tick's beginning; the policy sees which pools have capacity in this tick (all of them: probing costs are not
-modelled) and chooses none, interruptible in one pool, or on-demand; a tick costs that pool's price of that tick, whole
-also when work ends within it; every start spends the overhead before work advances, what is longer than a tick carries
-over; a start away from the checkpoint pays its egress. On-demand is rented in the pool where it is cheapest, of several
-where the checkpoint is.
+Semantics of a tick (published simulator of "Can't Be Late"):
+- An interruptible instance whose pool has no capacity is gone at the tick's beginning.
+- The policy sees which pools have capacity in this tick (all of them: probing costs are not modelled). It chooses none,
+  interruptible in one pool, or on-demand.
+- A tick costs that pool's price of that tick, whole even if work ends within it.
+- Every start spends the overhead before work advances. Overhead longer than a tick carries over.
+- A start away from the checkpoint pays its egress. On-demand is rented in the cheapest pool. Of several, the one with
+  the checkpoint is taken.
 
 Invariants:
 1. A policy sees nothing of a later tick.
@@ -22,7 +24,7 @@ from agent.lab.jobs.job_terms import HOUR, JobCase, Terms
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What is to run in this tick; `pool` is an index, -1 for none."""
+    """The choice for this tick. `pool` is an index, or -1 for none."""
 
     tenure: Tenure | None
     pool: int = -1
@@ -33,7 +35,7 @@ NOTHING = Choice(None)
 
 @dataclass(slots=True)
 class Sight:
-    """What a policy sees at the beginning of a tick; one object, led on from tick to tick."""
+    """A policy's view at the beginning of a tick. One object is updated from tick to tick."""
 
     terms: Terms
     up: Sequence[bool] = ()
@@ -46,7 +48,7 @@ class Sight:
     done: int = 0
     """Seconds of work done."""
     runs: Choice = NOTHING
-    """What ran in the tick before and still does."""
+    """The choice of the tick before, if it still runs."""
     warm: int = 0
     """Seconds of overhead that its start has yet to spend."""
     where: int = -1
@@ -79,29 +81,29 @@ class Sight:
 
 
 class Policy(Protocol):
-    """Chooses for each tick in turn; made anew for each case."""
+    """Chooses for each tick in turn. A new policy is made for each case."""
 
     def choose(self, sight: Sight, /) -> Choice:
-        """Return what is to run in this tick."""
+        """Return the choice for this tick."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What became of a job."""
+    """The result of a job."""
 
     cost: float
     """Dollars, egress included."""
     egress: float
     finished: int | None
-    """Seconds until it was done; None where that was not seen."""
+    """Seconds until it was done, or None if the window ended before."""
     choices: tuple[Choice, ...]
     starts: int
     spot_hours: float
     on_demand_hours: float
 
     def is_late(self, terms: Terms) -> bool:
-        """Whether it was done after what counts as in time, or not at all."""
+        """Whether the job was done too late, or not at all."""
         return self.finished is None or self.finished > terms.counted
 
 
@@ -110,7 +112,7 @@ class Refused(Exception):
 
 
 def fallback(prices: Sequence[float], where: int) -> int:
-    """Return the pool in which on-demand is rented: the cheapest, of several where the checkpoint is."""
+    """Return the pool in which on-demand is rented: the cheapest, and among equal ones where the checkpoint is."""
     least = min(prices)
     return where if where >= 0 and prices[where] <= least else prices.index(least)
 
@@ -119,7 +121,7 @@ def play(case: JobCase, policy: Policy) -> Run:
     """Play a case to its end.
 
     Raises:
-        Refused: the policy chose capacity that is not there.
+        Refused: the policy chose a pool without capacity.
     """
     sight, choices, finished = Sight(case.terms), [], None
     tick, cost, egress, starts = case.terms.tick, 0.0, 0.0, 0
@@ -147,7 +149,7 @@ _PAID = (Tenure.INTERRUPTIBLE, Tenure.ON_DEMAND)
 
 
 def _start(sight: Sight, chosen: Choice) -> float:
-    """Begin what was chosen; return the dollars of moving the checkpoint there."""
+    """Start the choice. Return the dollars of moving the checkpoint there."""
     terms, before = sight.terms, sight.where
     if chosen.tenure is Tenure.INTERRUPTIBLE and not sight.up[chosen.pool]:
         raise Refused(f"tick {sight.tick}: {terms.pools[chosen.pool]} has no capacity")
@@ -156,7 +158,7 @@ def _start(sight: Sight, chosen: Choice) -> float:
 
 
 def _advance(sight: Sight) -> int | None:
-    """Let a tick of what runs pass; return the second at which the work was done in it, or None."""
+    """Let a tick pass. Return the second at which the work was done in it, or None."""
     terms = sight.terms
     spent = min(sight.warm, terms.tick)
     sight.warm -= spent

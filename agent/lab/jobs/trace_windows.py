@@ -1,4 +1,4 @@
-"""Windows cut from traces: the stretches of one pool, or of several that share their time, that a job is run over."""
+"""Windows cut from traces: stretches of one pool, or of several that share their time, over which a job runs."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from agent.lab.traces.trace_files import Trace
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Prices in $/h that stand for the traces' own; None takes the traces', tick by tick."""
+    """Prices in $/h that replace the traces' own. With None the traces' prices count, tick by tick."""
 
     spot: float | None = None
     on_demand: float | None = None
@@ -24,7 +24,7 @@ OWN = Prices()
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """How windows are cut: hours of each, before its spare ticks, and seconds from the start of one to the next's.
+    """How windows are cut: the hours of each without its spare ticks, and the seconds from one start to the next.
 
     A window begins at the tick nearest to its instant. A pool with fewer than `instances` at once has no capacity.
     """
@@ -46,7 +46,7 @@ def cut(pools: Sequence[Trace], how: Cut) -> Iterator[Window]:
 
 
 def begins(ticks: int, length: int, stride_seconds: float, tick: int) -> Iterator[int]:
-    """Yield the first ticks of stretches of `length` ticks among so many, each the nearest to its instant."""
+    """Yield the first ticks of stretches of `length` ticks among `ticks`, each the nearest to its instant."""
     first, count = 0, 0
     while first + length <= ticks:
         yield first

@@ -1,9 +1,9 @@
 """Uniform Progress, on-demand alone, and the last resort that every published policy here has.
 
-Uniform Progress is Wu et al., "Can't Be Late" (NSDI 2024): interruptible capacity if it is there, on-demand while
-less is done than the straight line asks, and back only when two overheads ahead of it. Over several pools it tries the
-others by price after a loss, those of the lost pool's region last (SkyPilot's eager next region; "UP(S)" in SkyNomad,
-arXiv 2601.06520).
+Uniform Progress is Wu et al., "Can't Be Late" (NSDI 2024). It takes interruptible capacity if it is there, on-demand
+while the work is behind a straight line, and interruptible again only when two overheads ahead of the line. Over
+several pools it tries the others by price after a loss, and those of the lost pool's region last (SkyPilot's eager next
+region; "UP(S)" in SkyNomad, arXiv 2601.06520).
 """
 
 from dataclasses import dataclass, field
@@ -15,10 +15,10 @@ from agent.lab.jobs.tick_engine import NOTHING, Choice, Sight
 
 
 def last_resort(sight: Sight) -> Choice | None:
-    """Return what must run in this tick for the deadline's sake, or None where there is a choice.
+    """Return the choice that the deadline forces in this tick, or None if there is a free choice.
 
-    Where another start and a fall-back after it no longer fit, only what runs may go on; where the start of a fall-back
-    just fits, only what is warmed up may.
+    If another start and a fallback after it no longer fit, only the running instance may continue. If the start of a
+    fallback just fits, only a warm instance may continue.
     """
     terms, tick, looks = sight.terms, sight.terms.tick, sight.looks
     todo = sight.todo + terms.overhead
@@ -30,7 +30,7 @@ def last_resort(sight: Sight) -> Choice | None:
 
 
 def on_demand(sight: Sight) -> Choice:
-    """Return on-demand: what runs of it, or a start where it is cheapest."""
+    """Return on-demand: the running instance, or a start in the cheapest pool."""
     return sight.runs if sight.runs.tenure is Tenure.ON_DEMAND else Choice(Tenure.ON_DEMAND, sight.fallback)
 
 
@@ -47,7 +47,7 @@ class OnDemand:
 
 @dataclass(slots=True)
 class Uniform:
-    """Uniform Progress over the pools `among` (all where None): stays where it is, moves only after a loss."""
+    """Uniform Progress over the pools `among` (None means all). It moves only after a loss."""
 
     terms: Terms
     among: tuple[int, ...] | None = None
@@ -55,7 +55,7 @@ class Uniform:
     _lost: str | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        """Name the region of each pool that may be tried."""
+        """Set the region of each pool that may be tried."""
         pools, among = self.terms.pools, self.among
         tried = range(len(pools)) if among is None else among
         self._spots = tuple((Choice(Tenure.INTERRUPTIBLE, pool), region(pools[pool])) for pool in tried)
@@ -82,7 +82,7 @@ class Uniform:
         return on_demand(sight) if ahead < 0 else NOTHING
 
     def _first(self, sight: Sight) -> Choice | None:
-        """Return the first pool of the order that has capacity: by price, the region of the last loss at the end."""
+        """Return the first pool with capacity: in order of price, with the region of the last loss at the end."""
         up, prices, lost = sight.up, sight.spot, self._lost
         found = [(place == lost, prices[spot.pool], spot) for spot, place in self._spots if up[spot.pool]]
         return min(found, key=lambda each: each[:2])[2] if found else None

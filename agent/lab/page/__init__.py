@@ -1,1 +1,1 @@
-"""Pages of the lab: one file each that shows itself, without network and without script."""
+"""Pages of the lab. Each is one file that needs no network and no script."""

@@ -1,4 +1,4 @@
-"""A day of bidding told lease by lease: prices and our bid, what each lease was paid for, and work against dollars."""
+"""A day of bidding lease by lease: prices and our bid, the cost of each lease by kind, and work against dollars."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,7 @@ from agent.lab.page import ink, lease_bills
 from agent.lab.page.html import Plot
 
 LANE, BELOW = 1.3, 3.0
-"""Inches of a strategy's lane, and of what stands below all lanes."""
+"""Inches of a strategy's lane, and of the part below all lanes."""
 PAID = {Tenure.INTERRUPTIBLE: (ink.SERIES[0], "our bid"), Tenure.ON_DEMAND: (ink.SERIES[1], "paid on demand")}
 LOWEST, ASK = "lowest bid that runs", "the host's ask"
 USEFUL = {Tenure.INTERRUPTIBLE: "useful, interruptible", Tenure.ON_DEMAND: "useful, on demand"}
@@ -23,9 +23,9 @@ REST = {
     "loading": (0.5, ink.SERIES[4], "loading"),
     "paused": (0.3, ink.QUIET, "paused: disk alone"),
 }
-"""What else is paid for: height of its bar, colour, word; the lower the bar, the less comes of it."""
+"""The other kinds of cost: height of the bar, colour, word. A lower bar means less use."""
 STRIP = 0.26
-"""The bars take so much of a lane."""
+"""The share of a lane that the bars take."""
 
 
 def plot(told: Auction, name: str) -> Plot:
@@ -56,7 +56,7 @@ def plot(told: Auction, name: str) -> Plot:
 
 
 def _note(told: Auction) -> str:
-    bound = ", and nothing can lie above the broad line, which knew the whole day before." if told.bound else "."
+    bound = ", and no line can be above the broad one, which knew the whole day before." if told.bound else "."
     return (
         f"Day {told.case}, {told.market}. Above, for each strategy and the host it holds: our bid, the lowest bid that "
         "would run there, and the ask ($/h; no dashed line where no bid would run). An upright line is a new lease (a "
@@ -86,7 +86,7 @@ def _lane(axes: Axes, told: Auction, bidder: Bidder) -> None:
 
 
 def _reach(bidder: Bidder) -> tuple[float, float]:
-    """Return the span of prices: what rivals bid beyond every bid and ask of ours is cut off."""
+    """Return the span of prices in the picture. Rivals' bids above all our bids and asks are cut off."""
     quotes = [quote for lease in bidder.leases for quote in lease.quotes]
     if not quotes:
         return 0.0, 1.0
@@ -122,7 +122,7 @@ def _bars(axes: Axes, lease: Leased, floor: float, height: float) -> None:
 
 
 def _spans(lease: Leased, kind: str) -> Iterator[tuple[float, float]]:
-    """Yield beginning and length of what a lease was paid for; a new price alone is no gap."""
+    """Yield the beginning and length of each span of a kind. A new price alone is no gap."""
     start = end = 0.0
     for part in lease.parts:
         if part.kind != kind:
@@ -135,7 +135,7 @@ def _spans(lease: Leased, kind: str) -> Iterator[tuple[float, float]]:
 
 
 def _legend(axes: Axes) -> None:
-    """Name every line and bar, whether this lane has any or not."""
+    """Name every line and bar, even if this lane has none of it."""
     for colour, word in PAID.values():
         axes.plot([], [], "-", color=colour, linewidth=1.8, label=word)
     axes.plot([], [], "--", color=ink.INK, linewidth=1.0, label=LOWEST)
@@ -163,7 +163,7 @@ def _course(axes: Axes, told: Auction) -> None:
 
 
 def course(bidder: Bidder) -> tuple[np.ndarray, np.ndarray]:
-    """Return the dollars spent and the DLPerf-hours done by each instant at which anything changes."""
+    """Return the dollars spent and the DLPerf-hours done at each instant of a change."""
     parts = [part for lease in bidder.leases for part in lease.parts]
     hours = np.unique([0.0, *(hour for part in parts for hour in (part.start, part.end))])
     dollars, work = np.zeros_like(hours), np.zeros_like(hours)

@@ -10,7 +10,7 @@ NEEDED = {"0", "5", "25", "50", "75", "95", "100"}
 
 
 def plot(table: Table, name: str, of: str = "") -> Plot | None:
-    """Return the picture, or nothing where a table has no percentiles."""
+    """Return the picture, or None if a table has no percentiles."""
     rows = [row for row in table.strategies if row.mean_cost is not None and _shares(row).keys() >= NEEDED]
     if not rows:
         return None

@@ -1,4 +1,4 @@
-"""Whether losses and returns of capacity were predicted: each zone's by hazards fitted on the other zones alone."""
+"""Predicted and seen losses and returns of capacity. Each zone's hazards are fitted on the other zones only."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ AGES = np.append(0.0, np.geomspace(0.05, lasting.HOURS, 120))
 
 
 def plot(traces: Sequence[Trace], name: str) -> Plot | None:
-    """Return the picture, or nothing where capacity never changed."""
+    """Return the picture, or None if capacity never changed."""
     found, fitted = [], _fitted(traces)
     for of_capacity, what in SIDES.items():
         spells = {trace.pool: _spells(trace, of_capacity=of_capacity) for trace in traces}
@@ -32,9 +32,9 @@ def plot(traces: Sequence[Trace], name: str) -> Plot | None:
 
 
 def shares(hazards: Hazards, ages: survival.Array, *, of_capacity: bool) -> survival.Array:
-    """Return the share (ages,) of spells that last longer, in a pool that nobody has seen yet.
+    """Return the share (ages,) of spells that last longer, in a pool that was not seen yet.
 
-    Models are mixed by the spells they make and not by their time: a restless pool has more of them.
+    Models are weighted by their number of spells and not by their time: a pool with many changes has more spells.
     """
     ends = np.append(hazards.edges[1:], np.inf)
     inside = np.clip(ages[:, None] - np.asarray(hazards.edges), 0.0, ends - np.asarray(hazards.edges))
@@ -46,7 +46,7 @@ def shares(hazards: Hazards, ages: survival.Array, *, of_capacity: bool) -> surv
 
 
 def _mean_hours(hazards: Hazards, rates: survival.Array) -> survival.Array:
-    """Return how long a spell lasts on average, (models,), at rates (bins, models): each bin by its integral."""
+    """Return the average hours of a spell, (models,), at rates (bins, models): each bin by its integral."""
     lengths = np.append(np.diff(hazards.edges), np.inf)[:, None]
     begun = np.exp(-np.cumsum(np.vstack([np.zeros(rates.shape[1]), (rates * lengths)[:-1]]), axis=0))
     found: survival.Array = (begun * -np.expm1(-rates * lengths) / rates).sum(axis=0)
@@ -54,7 +54,7 @@ def _mean_hours(hazards: Hazards, rates: survival.Array) -> survival.Array:
 
 
 def _fitted(traces: Sequence[Trace]) -> dict[str, Hazards]:
-    """Return the hazards for each zone, fitted on all others; nothing where there is one zone, or nothing to fit on."""
+    """Return the hazards for each zone, fitted on all others; none if there is only one zone, or nothing to fit on."""
     zones = sorted({deadline_folds.zone(trace.pool) for trace in traces})
     try:
         return {
@@ -67,7 +67,7 @@ def _fitted(traces: Sequence[Trace]) -> dict[str, Hazards]:
 def _predicted(
     fitted: dict[str, Hazards], spells: dict[str, list[survival.Spell]], *, of_capacity: bool
 ) -> list[float]:
-    """Return the predicted shares, each pool's as often as it has spells."""
+    """Return the predicted shares, with each pool weighted by its number of spells."""
     counts = [len(each) for each in spells.values()]
     drawn = [shares(fitted[deadline_folds.zone(pool)], AGES, of_capacity=of_capacity) for pool in spells]
     return [float(share) for share in np.average(drawn, axis=0, weights=counts)]

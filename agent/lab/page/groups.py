@@ -1,4 +1,4 @@
-"""The distance of each strategy from the bound, setting by setting: where it wins and where it loses."""
+"""The distance of each strategy from the bound, by setting."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,10 +10,10 @@ from agent.lab.page.html import Plot
 
 FINE = (0, 1, 2, 5, 10, 20, 50, 100)
 COARSE = (-100, -10, -1, 0, 1, 10, 100, 1000)
-BELOW = " What costs less than a bound did less than the bound had to: look at what it was late with or short of."
+BELOW = " A strategy that costs less than a bound did less work than the bound: look at its late runs or missing slots."
 LONG = 26
 MOST = 24
-"""More settings than these cannot be read."""
+"""The most settings in a readable picture."""
 
 
 def plot(groups: Sequence[str], costs: Mapping[str, Sequence[float]], against: str, name: str) -> Plot | None:
@@ -28,7 +28,7 @@ def plot(groups: Sequence[str], costs: Mapping[str, Sequence[float]], against: s
         for place, (strategy, values) in enumerate(above.items()):
             mark, colour = ink.MARKS[place % 8], ink.series(place)
             axes.plot(values, range(len(names)), mark, color=colour, label=strategy, markersize=6, alpha=0.9)
-        # Most are near the bound and one or two are far from it.
+        # Most strategies are near the bound, and one or two are far from it.
         axes.set_xscale("symlog", linthresh=1.0, linscale=0.3)
         low, high = min(map(min, above.values())), max(map(max, above.values()))
         ticks = FINE if low >= 0 and high < FINE[-1] else [tick for tick in COARSE if tick >= min(low, 0.0)]
@@ -48,7 +48,7 @@ def plot(groups: Sequence[str], costs: Mapping[str, Sequence[float]], against: s
 
 
 def _short(group: str) -> str:
-    """Return a setting's name over two lines where it is long."""
+    """Return a setting's name, over two lines if it is long."""
     return group.replace(", ", "\n", 1) if len(group) > LONG else group
 
 

@@ -1,4 +1,4 @@
-"""A table, alone or with plots, as one HTML page: escaped, in light and dark, for a phone too, and without script."""
+"""A table, alone or with plots, as one HTML page: escaped, light and dark, readable on a phone, and without script."""
 
 import statistics
 from collections.abc import Sequence
@@ -15,14 +15,14 @@ from agent.lab.page.saved_table import Strategy, Table
 NONE = "\u2013"
 """A dash if there is no figure."""
 BAR = 160
-"""Units across of the picture of an interval."""
+"""The width of an interval's picture, in SVG units."""
 FARTHEST = 2.5
-"""A picture reaches at most this many times as far as that of the middle row."""
+"""The greatest scale of the pictures, as a multiple of the median row's reach."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table of text: heading and rows; the columns after the first `words` are figures, the rows at `sums` sums."""
+    """A table of text: heading and rows. Columns after the first `words` are figures. Rows at `sums` are sums."""
 
     caption: str
     heading: tuple[str, ...]
@@ -35,7 +35,7 @@ class Grid:
 class Plot:
     """A picture with its description: `says` for readers who cannot see it, `note` for everybody.
 
-    `table` has its figures, where they are worth reading.
+    `table` has its figures, if they are worth reading.
     """
 
     title: str
@@ -47,7 +47,7 @@ class Plot:
 
 
 def page(tables: Sequence[Table], plots: Sequence[Plot] = (), left_out: Sequence[str] = ()) -> str:
-    """Return the page of tables, the first of which names it; `left_out` says in sentences what could not be drawn."""
+    """Return the page of tables. Its title is of the first one. `left_out` has a sentence for each missing plot."""
     templates = jinja2.Environment(
         loader=jinja2.PackageLoader("agent.lab.page"),
         autoescape=True,
@@ -67,7 +67,7 @@ def page(tables: Sequence[Table], plots: Sequence[Plot] = (), left_out: Sequence
 
 
 class _Shown:
-    """A table and the parameters of its look."""
+    """A table and the settings of its layout."""
 
     def __init__(self, table: Table) -> None:
         reach = _reach(table)
@@ -85,7 +85,7 @@ def _title(table: Table) -> str:
 
 
 def dollars(value: float | None, digits: int, *, signed: bool = False) -> str:
-    """Return dollars, or a dash where there is no figure."""
+    """Return dollars, or a dash if there is no figure."""
     if value is None:
         return NONE
     return f"{value:+,.{digits}f}" if signed else f"{value:,.{digits}f}"
@@ -117,15 +117,15 @@ def _digits(table: Table) -> int:
 
 
 def _reach(table: Table) -> float:
-    """Return how far from zero a picture reaches: to the farthest end, unless one hides all others."""
+    """Return the reach of the pictures from zero: the farthest end, unless one would hide all others."""
     ends = [max(map(abs, row.interval)) for row in table.strategies if row.interval and row.strategy != table.baseline]
     return min(max(ends), FARTHEST * statistics.median_low(ends)) if ends else 0.0
 
 
 def _bar(row: Strategy, reach: float) -> Markup:
-    """Return an interval as a line with its mean, nought in the middle, an arrow where it lies outside.
+    """Return an interval as a line with its mean and zero in the middle, with an arrow if the mean is outside.
 
-    It is hidden from screen readers: the figures stand beside it.
+    It is hidden from screen readers, because the figures are beside it.
     """
     if row.interval is None or row.difference_vs_baseline is None or reach <= 0:
         return Markup("")

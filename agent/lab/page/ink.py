@@ -1,6 +1,6 @@
-"""Pictures by matplotlib as SVG inside a page: text stays text, and one picture serves light and dark.
+"""Pictures by matplotlib as SVG inside a page. Text stays text, and one picture serves light and dark.
 
-Every colour is drawn as a stand-in and comes out as a variable of the page's style sheet, which holds both schemes.
+Every colour is drawn as a placeholder and replaced by a variable of the page's style sheet, which has both schemes.
 Series differ by line and mark too, so that nobody needs the colours.
 """
 
@@ -22,7 +22,7 @@ SERIES = tuple(f"#00001{place}" for place in range(8))
 STYLES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 NARROW, WIDE = 4.4, 10.0
-"""Inches across; a narrow picture is still read on a phone, a wide one is scrolled there."""
+"""Inches across. A narrow picture is readable on a phone; a wide one is scrolled there."""
 _VARIABLES = {INK: "ink", QUIET: "quiet", LINE: "line", CARD: "card"} | {
     stand_in: f"series-{place}" for place, stand_in in enumerate(SERIES)
 }
@@ -46,14 +46,14 @@ _LOOKS: Any = {
     "ytick.labelcolor": INK,
     "legend.frameon": False,
     "legend.fontsize": 8,
-    # A name from a file is text: a dollar sign in it begins no formula.
+    # A name from a file is plain text: a dollar sign in it begins no formula.
     "text.parse_math": False,
 }
 
 
 @dataclass(slots=True)
 class Sheet:
-    """A figure to draw on; `svg` is there when the drawing is done."""
+    """A figure to draw on. `svg` is set when the drawing is done."""
 
     figure: Figure
     svg: Markup = field(default_factory=Markup)
@@ -65,7 +65,7 @@ class Sheet:
 
 @contextmanager
 def sheet(name: str, width: float, height: float) -> Iterator[Sheet]:
-    """Give an empty figure of so many inches; `name` is unique on its page, for the SVG's own references."""
+    """Yield an empty figure of this size in inches. `name` is unique on its page, for references inside the SVG."""
     with mpl.rc_context(_LOOKS):
         made = Sheet(Figure(figsize=(width, height), layout="constrained"))
         yield made
@@ -76,12 +76,12 @@ def sheet(name: str, width: float, height: float) -> Iterator[Sheet]:
 
 
 def series(place: int) -> str:
-    """Return the colour of the n-th series; there is one fewer than marks and lines, so that no two look alike."""
+    """Return the colour of the n-th series. There is one fewer than marks and lines, so that no two look alike."""
     return SERIES[place % (len(MARKS) - 1)]
 
 
 def _inlined(text: str, name: str) -> str:
-    """Return an SVG file as an element: without prologue, its own references apart from those of other pictures."""
+    """Return an SVG file as an element, without prologue. Its ids differ from those of other pictures."""
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r'(<svg [^>]*?)width="[^"]*" height="[^"]*" ?', r"\1", text, count=1)

@@ -1,4 +1,4 @@
-"""Warm slots look by look: where capacity was, each strategy's instances, and when too few were warm."""
+"""Warm slots look by look: available capacity, each strategy's instances, and the looks with too few warm ones."""
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator

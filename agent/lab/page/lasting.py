@@ -1,4 +1,4 @@
-"""Calibration: how long capacity was predicted to stay and to stay away, against how long it did."""
+"""Calibration: the predicted and the seen time for which capacity stays, and stays away."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,16 +12,16 @@ from agent.lab.page.html import Plot
 from agent.lab.traces import survival
 
 HOURS = 24.0
-"""The drawing ends here."""
+"""The last age of the drawing, in hours."""
 FIRST, TICKS = 0.15, (0.25, 0.5, 1, 2, 4, 8, 24)
-"""From where on, and where it is marked: most spells end within the first hour."""
+"""The first age of the drawing, and its marks. Most spells end within the first hour."""
 SAID = (1.0, 4.0, 12.0)
 """Ages in hours that the description names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lasting:
-    """Capacity that is there, or away: what was seen, and shares predicted at `ages` in hours, where there are any."""
+    """Spells of capacity, or of its absence: the seen ones, and the shares predicted at `ages` in hours, if any."""
 
     what: str
     seen: survival.Survival
@@ -30,7 +30,7 @@ class Lasting:
 
 
 def plot(found: Sequence[Lasting], how: str, name: str) -> Plot | None:
-    """Return the picture; `how` says what the prediction was made from."""
+    """Return the picture. `how` describes the data of the prediction."""
     if not found:
         return None
     with ink.sheet(name, ink.WIDE, 3.4) as sheet:

@@ -1,4 +1,4 @@
-"""Every lease of a day as a line of a table, and each strategy's sums: the same figures as its row of the bench."""
+"""Every lease of a day as a line of a table, and each strategy's sums, equal to its row in the bench."""
 
 from collections.abc import Iterable
 

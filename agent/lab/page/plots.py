@@ -1,4 +1,4 @@
-"""The plots of a report, in the order of a reader's questions: cost, certainty, where it is won, and how."""
+"""The plots of a report, in the order of a reader's questions: cost, certainty, settings, and one run."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,10 +12,10 @@ NOTHING = "settings side by side: there is one setting alone, or one strategy, o
 
 
 def of_saved(tables: Sequence[saved_table.Table]) -> Iterator[Plot | str]:
-    """Yield the plots of tables alone, and a sentence for each plot that they lack."""
+    """Yield the plots that need only tables, and a sentence for each missing plot."""
     for place, table in enumerate(tables):
         of = f": {table.about.get('climate', place + 1)}" if len(tables) > 1 else ""
-        yield costs.plot(table, f"costs-{place}", of) or f"costs{of}: the file holds no percentiles; print it anew"
+        yield costs.plot(table, f"costs-{place}", of) or f"costs{of}: the file has no percentiles; print it again"
         drawn = trade.plot(table, f"trade-{place}", of)
         yield drawn or f"cost against lateness{of}: no strategy differs from another in it"
 
@@ -24,7 +24,7 @@ def must_have(problem: Problem, key: str) -> None:
     """Raise if a problem has no run of that name.
 
     Raises:
-        NotComparable: with how runs are called there.
+        NotComparable: its message has names of runs.
     """
     keys = [each.key for each in problem.cases()]
     if key not in keys:
@@ -33,7 +33,7 @@ def must_have(problem: Problem, key: str) -> None:
 
 
 def of_problem(problem: Problem, table: Table, case: str | None, name: str) -> Iterator[Plot | str]:
-    """Yield the other plots of a problem that was just run; a `case` may be a run of another part."""
+    """Yield the other plots of a problem that was just run. `case` may be a run of another part."""
     cases = problem.cases()
     by_strategy = {row.strategy: row.costs for row in table.rows}
     against = problem.optimum if problem.optimum in by_strategy else table.baseline
@@ -41,7 +41,7 @@ def of_problem(problem: Problem, table: Table, case: str | None, name: str) -> I
     if against in by_strategy:
         yield groups.plot(names, by_strategy, against, f"groups-{name}") or NOTHING
     if not isinstance(problem, run_timeline.Told):
-        yield f"one run's timeline: {problem.name} cannot tell a run tick by tick"
+        yield f"one run's timeline: {problem.name} cannot show a run tick by tick"
         return
     chosen = _typical(cases, by_strategy.get(table.baseline)) if case is None else _named(cases, case)
     if chosen is None:

@@ -1,4 +1,4 @@
-"""One run tick by tick: where capacity was, each strategy's tenure, and its progress against the deadline."""
+"""One run tick by tick: available capacity, each strategy's tenure, and its progress against the deadline."""
 
 from itertools import groupby
 from typing import TypeVar
@@ -59,7 +59,7 @@ def _lines(axes: Axes, told: Timeline) -> None:
         hours = [tick * told.gap for tick in range(len(lane.done))]
         slack = [told.allowed - hour - (told.work - done) for hour, done in zip(hours, lane.done, strict=True)]
         label = f"{lane.strategy} (${lane.dollars:.2f})"
-        # The last point is the end of a tick, which may lie after the end of the work.
+        # The last point is the end of a tick, which may be after the end of the work.
         axes.plot(hours[:-1], slack[:-1], linestyle=ink.STYLES[place % 8], color=ink.series(place), label=label)
     axes.axhline(0, color=ink.INK, linewidth=1.2)
     axes.annotate("deadline line", (0, 0), (3, 3), textcoords="offset points", va="bottom", color=ink.QUIET)
@@ -69,7 +69,7 @@ def _lines(axes: Axes, told: Timeline) -> None:
 
 
 def spans(values: tuple[V, ...], gap: float) -> dict[V, list[tuple[float, float]]]:
-    """Return the stretches of each value: beginning and length in hours."""
+    """Return the stretches of each value, as beginning and length in hours."""
     found: dict[V, list[tuple[float, float]]] = {}
     first = 0
     for value, group in groupby(values):

@@ -1,4 +1,4 @@
-"""A table as `gpubid lab bench --json` printed it, read again and checked: it may come from anywhere."""
+"""A table as `gpubid lab bench --json` printed it. It is checked when it is read, because it may come from anywhere."""
 
 import json
 from pathlib import Path
@@ -14,10 +14,10 @@ _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
 
 
 class Strategy(msgspec.Struct, kw_only=True):
-    """One row: mean dollars, ratio to the bound (None: there is none), paired difference and its interval.
+    """One row: mean dollars, ratio to the bound (None without a bound), paired difference and its interval.
 
-    `against` is what it is the difference to, the table's baseline where it is empty; `fitted_on` names the records of
-    the table on which its numbers were fitted.
+    `against` is the baseline of the difference; empty means the table's baseline. `fitted_on` names the records of the
+    table that were used to fit the numbers.
     """
 
     strategy: _Name
@@ -35,13 +35,13 @@ class Strategy(msgspec.Struct, kw_only=True):
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The interval, where there is one."""
+        """The interval, or None."""
         low, high = self.ci95_vs_baseline
         return None if low is None or high is None else (low, high)
 
 
 class Table(msgspec.Struct, kw_only=True):
-    """A bench: what it ran on (`about`: every key that is not its own), and a row a strategy."""
+    """A bench: the facts of its data (`about`: all further keys), and a row for each strategy."""
 
     problem: _Name
     runs: Annotated[int, msgspec.Meta(ge=1)]
@@ -57,7 +57,7 @@ def table(document: dict[str, Any]) -> Table:
     """Return the table of a document.
 
     Raises:
-        msgspec.ValidationError: it is none.
+        msgspec.ValidationError: the document is no table.
     """
     own = set(Table.__struct_fields__)
     about = {key: value for key, value in document.items() if key not in own}
@@ -68,7 +68,7 @@ def read(path: Path) -> list[Table]:
     """Return the tables of a file.
 
     Raises:
-        ConfigError: it cannot be read, or is no table of a bench.
+        ConfigError: the file cannot be read, or is no table of a bench.
     """
     try:
         if path.stat().st_size > MAX_BYTES:

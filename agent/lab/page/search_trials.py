@@ -9,7 +9,7 @@ from agent.lab.tuning.study import Trial
 
 
 def plot(study: str, trials: Sequence[Trial], name: str) -> Plot | None:
-    """Return the picture, or nothing where no trial has a score."""
+    """Return the picture, or None if no trial has a score."""
     complete = [trial for trial in trials if trial.state == "complete"]
     scored = [(trial.number, trial.score) for trial in complete if trial.score is not None]
     if not scored:
@@ -31,6 +31,6 @@ def plot(study: str, trials: Sequence[Trial], name: str) -> Plot | None:
         title="How the numbers were searched",
         says=f"{len(scored)} trials with a score, {len(given_up)} given up; the first {scores[0]:.4g}, the best "
         f"{best[-1]:.4g} at trial {numbers[scores.index(best[-1])]}",
-        note=f"Study {study}. Scores are of the cases it was fitted on; on others they are worse as a rule.",
+        note=f"Study {study}. Scores are of the cases of the fit; on other cases they are usually worse.",
         svg=sheet.svg,
     )

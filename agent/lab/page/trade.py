@@ -1,4 +1,4 @@
-"""The cost of being in time, or of being available: a point per strategy."""
+"""Cost against lateness or availability, with a point for each strategy."""
 
 import math
 
@@ -10,7 +10,7 @@ TICKS = (0, 0.1, 0.3, 1, 3, 10, 30, 100)
 
 
 def plot(table: Table, name: str, of: str = "") -> Plot | None:
-    """Return cost against availability, or against the share of late runs; nothing where all are alike in it."""
+    """Return cost against availability or against the share of late runs, or None if all strategies are equal in it."""
     title, what, values = _measured(table)
     rows = [row for row in table.strategies if row.strategy in values and row.mean_cost is not None]
     if len({round(value, 9) for value in values.values()}) < 2:  # noqa: PLR2004 - one value is no axis
@@ -39,7 +39,7 @@ def plot(table: Table, name: str, of: str = "") -> Plot | None:
 
 
 def _measured(table: Table) -> tuple[str, str, dict[str, float]]:
-    """Return the quantity, the name of its axis and the value of each strategy in per cent, less is better."""
+    """Return the quantity, the name of its axis, and each strategy's value in per cent. Less is better."""
     figures = {row.strategy: row.figures.get("availability") for row in table.strategies}
     known = {strategy: 100 * max(1 - value, 0.0) for strategy, value in figures.items() if value is not None}
     if known:

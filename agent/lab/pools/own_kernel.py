@@ -1,4 +1,4 @@
-"""Our own kernel on the bench: observations become a belief, and decide/deadline/multi_pool_policy.py chooses."""
+"""Our own kernel on the bench: observations update a belief, and decide/deadline/multi_pool_policy.py chooses."""
 
 from dataclasses import dataclass, field
 
@@ -27,7 +27,7 @@ def standing(sight: Sight, terms: Terms) -> multi_pool_policy.Standing:
 
 @dataclass(slots=True)
 class Wander:
-    """Sees every pool in every tick and asks the kernel."""
+    """Sees every pool in every tick and takes the kernel's choice."""
 
     terms: Terms
     known: regimes.Regimes = regimes.SHIPPED

@@ -19,7 +19,7 @@ MOST_NAMED = 2
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Hours of work, hours allowed and hours that a start loses; `gpus` instances at once; what moving costs."""
+    """Hours of work, hours allowed, hours that a start loses, `gpus` instances at once, and the cost of a move."""
 
     work: float
     allowed: float
@@ -31,7 +31,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Length and stride in hours, and prices in $/h that stand for the traces' own."""
+    """Length and stride in hours, and prices in $/h that replace the traces' own."""
 
     hours: float
     stride_hours: float
@@ -40,10 +40,10 @@ class Windows:
 
 
 def chosen(folder: Path, names: Sequence[str]) -> tuple[trace_files.Trace, ...]:
-    """Return the traces of the pools named, all where none is; a zone stands for every pool in it.
+    """Return the traces of the named pools, or all traces if none is named. A zone means every pool in it.
 
     Raises:
-        ConfigError: a file is none, a name is of no pool, or the traces do not share their ticks.
+        ConfigError: a file is no trace, a name is of no pool, or the traces do not share their ticks.
     """
     found = trace_files.folder(folder)
     for name in names:
@@ -73,7 +73,7 @@ def cases(pools: Sequence[trace_files.Trace], job: Job, windows: Windows) -> Ite
         raise ValueError(f"{job.work:g} h of work and a start do not fit into {job.allowed:g} h; allow more")
     prices = Prices(windows.spot_price, windows.on_demand_price)
     _check_prices(pools, prices)
-    # Whole ticks, at least one: windows of all sets begin alike, however ticks and hours go into each other.
+    # Whole ticks, at least one, so that the windows of all sets begin at the same instants.
     stride = max(int(windows.stride_hours * HOUR) // terms.tick, 1) * terms.tick
     for window in trace_windows.cut(pools, Cut(windows.hours, stride, prices, job.instances)):
         yield JobCase(
@@ -98,13 +98,13 @@ def _terms(pools: Sequence[trace_files.Trace], job: Job) -> Terms:
 
 
 def _cluster(pools: Sequence[trace_files.Trace], window: Window) -> str:
-    """Return the four days that a window begins in: the pools of a set share their time."""
+    """Return the four days in which a window begins. The pools of a set share their time."""
     hours = timedelta(seconds=window.first * window.tick) / timedelta(hours=1)
     return f"{pools[0].start:%Y-%m-%d}+{blocks.of(hours)}"
 
 
 def _group(terms: Terms) -> str:
-    """Return the pools, hours allowed and hours of overhead: what decides how much there is to win."""
+    """Return the pools, hours allowed and hours of overhead, which determine the possible saving."""
     zones = [pool.partition("_")[0] for pool in terms.pools]
     named = " + ".join(zones) if len(zones) <= MOST_NAMED else f"{len(zones)} pools"
     return f"{named}, {terms.deadline / HOUR:g} h allowed, {terms.overhead / HOUR:g} h a start"
@@ -117,7 +117,7 @@ def _check_prices(pools: Sequence[trace_files.Trace], prices: Prices) -> None:
         (prices.on_demand, [trace.on_demand_prices for trace in pools], "--on-demand-price"),
     ):
         if given is None and any(np.isnan(each[:ticks]).any() for each in own):
-            raise _wrong(Path("traces"), option, "no_price", f"the traces hold ticks without a price; name {option}")
+            raise _wrong(Path("traces"), option, "no_price", f"the traces have ticks without a price; name {option}")
 
 
 def _wrong(path: Path, key: str, code: str, sentence: str) -> ConfigError:

@@ -30,7 +30,7 @@ POLICIES: dict[str, Callable[[Terms, float], tick_engine.Policy]] = {
 
 @dataclass(frozen=True)
 class PoolsProblem:
-    """The windows of each set of pools, with each of the jobs; `numbers` stand for a strategy's own."""
+    """The windows of each set of pools, with each of the jobs. `numbers` replace a strategy's own."""
 
     folder: Path
     sets: tuple[tuple[str, ...], ...]
@@ -67,7 +67,7 @@ class PoolsProblem:
 
     def with_params(self, strategy: str, params: Params) -> Self:
         """Return the same windows with the strategy on these numbers."""
-        other = copy.copy(self)  # the traces that were read stay read
+        other = copy.copy(self)  # keep the traces that were read
         object.__setattr__(other, "numbers", {**self.numbers, strategy: params})
         return other
 
@@ -78,7 +78,7 @@ class PoolsProblem:
         return POLICIES[strategy](terms, self.jobs[0].gigabytes)
 
     def score(self, strategy: str, case: Case) -> Score:
-        """Return what a case costs under a strategy."""
+        """Return the cost of a case under a strategy."""
         if not isinstance(case, JobCase):
             raise TypeError("deadline-pools runs windows of pools")
         if strategy == OPTIMUM:
@@ -89,7 +89,7 @@ class PoolsProblem:
         return _score(tick_engine.play(case, self._policy(strategy, case.terms)), case)
 
     def timeline(self, strategies: Sequence[str], case: Case) -> run_timeline.Timeline:
-        """Return the picture of a run; the bound has only costs, and `stay` is many runs."""
+        """Return the picture of a run. The bound has only costs, and `stay` is many runs."""
         if not isinstance(case, JobCase):
             raise TypeError("deadline-pools runs windows of pools")
         named = [name for name in strategies if name in POLICIES or self.params(name) is not None]

@@ -2,10 +2,10 @@
 
 score of an interruptible pool = V * (L - d)+ / L - price - egress / L, without d where it runs already; of on-demand
 V - its price; of nothing 0. V = on-demand price * required rate / past rate, at least the cheapest interruptible
-price. L, the hours a run still lasts, is read off the Nelson-Aalen estimate of the pool's own spells given the
-present age, its hazard scaled by the largest recent excess of losses over what it foretold; without a loss so far it
-is the time left. What runs is left only for a gain over a margin (0.5 $/h + 0.0002 $/h per GB + 5 % of V in the
-published settings).
+price. L is the hours that a run still lasts. It comes from the Nelson-Aalen estimate of the pool's own spells, given
+the present age, with the hazard scaled by the largest recent excess of losses over predicted ones. Without a loss so
+far, L is the time left. A running instance is left only for a gain above a margin (0.5 $/h + 0.0002 $/h per GB + 5 % of
+V in the published settings).
 """
 
 import math
@@ -19,12 +19,12 @@ from agent.lab.jobs.tick_engine import NOTHING, Choice, Sight
 
 MARGIN, MARGIN_OF_VALUE = 0.5, 0.05
 RISK_KEPT = 8.0
-"""Recent losses are looked at over so much foretold risk."""
+"""The predicted risk that counts as recent."""
 
 
 @dataclass(slots=True)
 class Spells:
-    """The spells of capacity of one pool, as seen from the first tick on."""
+    """The spells of capacity of one pool, from the first tick on."""
 
     tick_hours: float
     ended: list[float] = field(default_factory=list)
@@ -33,7 +33,7 @@ class Spells:
     excess: float = 1.0
 
     def see(self, *, is_up: bool) -> None:
-        """Take in one tick."""
+        """Record one tick."""
         if is_up:
             before = self.age or 0.0
             risk = (
@@ -71,7 +71,7 @@ class Spells:
         self.excess = max(self._densest(), 1.0) if total >= 1.0 else 1.0
 
     def _densest(self) -> float:
-        """Return the largest ratio of losses to those foretold, over the latest stretches that foretell at most one."""
+        """Return the largest ratio of losses to predicted ones, over the latest stretches that predict at most one."""
         risk, losses, best = 0.0, 0, 0.0
         for each, lost in reversed(self.recent):
             if risk and risk + each > 1.0:
@@ -81,7 +81,7 @@ class Spells:
         return best
 
     def lasts(self) -> float:
-        """Return the hours a spell of the present age still lasts; infinite while no end was seen."""
+        """Return the hours that a spell of the present age still lasts, or infinity while no end was seen."""
         knots = self._knots()
         if not knots:
             return math.inf
@@ -96,7 +96,7 @@ class Spells:
 
 @dataclass(slots=True)
 class Rate:
-    """Takes the best score; `gigabytes` only widens the margin."""
+    """Takes the best score. `gigabytes` only widens the margin."""
 
     terms: Terms
     gigabytes: float = 0.0
@@ -107,7 +107,7 @@ class Rate:
         self._spells = [Spells(self.terms.tick / HOUR) for _ in self.terms.pools]
 
     def choose(self, sight: Sight) -> Choice:
-        """Return the best score, if it is worth leaving what runs."""
+        """Return the choice with the best score, or the running one if the gain is too small."""
         for spells, is_up in zip(self._spells, sight.up, strict=True):
             spells.see(is_up=is_up)
         forced = uniform_progress.last_resort(sight)
@@ -123,7 +123,7 @@ class Rate:
         return best if scores[best] > scores.get(runs, 0.0) + margin else runs
 
     def _value(self, sight: Sight) -> float:
-        """Return the dollars an hour of progress is worth now."""
+        """Return the present value of an hour of progress, in dollars."""
         terms = self.terms
         required = (terms.work - sight.done) / max(terms.deadline - sight.now, 1)
         past = sight.done / sight.now if sight.done and sight.now else terms.work / terms.deadline

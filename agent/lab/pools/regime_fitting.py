@@ -1,7 +1,7 @@
 """Regimes of capacity fitted to recorded traces, and how well they predict other data.
 
 Expectation and maximisation over days of a pool: each day is of one regime, whose four hazards are its events over its
-hours. What the fit is judged by is what a belief says of each next look, from a first look on, as in use.
+hours. The fit is judged by a belief's prediction of each next look, from a first look on, as in use.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,16 +18,16 @@ from agent.lab.traces import trace_files
 COUNT, YOUNG_HOURS, TURN_HOURS = 4, 0.5, 24.0
 """Of three to six regimes and of half an hour to two, these predict later days and other clouds best for their size."""
 SCORED_HOURS = 72.0
-"""A belief begins again this often when it is judged: a job knows no more."""
+"""The time after which a judged belief begins again, because a job has no longer history."""
 STARTS, ROUNDS = 8, 200
 _EVENTS = 1.0
-"""This many events at the rate of all days are added for the uncertainty about a regime."""
+"""The prior of a regime, as a number of events at the rate of all days."""
 _DIGITS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Foretold:
-    """The predictions of beliefs: log-likelihood a pool and day, events seen and expected by state of a spell."""
+    """The predictions of beliefs: log-likelihood per pool and day, events seen and expected by state of a spell."""
 
     per_day: float
     seen: tuple[int, ...]
@@ -66,7 +66,7 @@ def fitted(sights: Sequence[Sight], count: int = COUNT) -> Fitted:
 
 
 def sights(folders: Iterable[Path], instances: int = 1) -> list[Sight]:
-    """Return the pools of these folders; capacity is `instances` at once, or the most that a folder ever shows.
+    """Return the pools of these folders. Capacity means `instances` at once, or the most that a folder ever shows.
 
     Raises:
         ConfigError: a file is no trace.
@@ -134,7 +134,7 @@ def _followed(known: Regimes, looks: Sequence[bool], gap: float, seen: Array, ex
 
 
 def _by_day(sight: Sight) -> tuple[Array, Array]:
-    """Return events and hours watched, (days, states), of days that were watched for a quarter at least."""
+    """Return events and hours watched, (days, states), of days that were watched for at least a quarter."""
     is_up, gap = sight.is_up, sight.gap_hours
     has_ended = is_up[1:] != is_up[:-1]
     ticks = np.arange(len(has_ended))
@@ -151,7 +151,7 @@ def _by_day(sight: Sight) -> tuple[Array, Array]:
 
 
 def _maximised(events: Array, hours: Array, count: int, seed: int) -> tuple[float, Array, Array]:
-    """Return the log-likelihood, shares (regimes,) and hazards (regimes, states) from one beginning."""
+    """Return the log-likelihood, shares (regimes,) and hazards (regimes, states) from one random start."""
     common = (events.sum(axis=0) + _EVENTS / 2) / (hours.sum(axis=0) + _EVENTS / 2)
     rates = common * np.exp(np.random.default_rng(seed).normal(0.0, 1.0, (count, STATES)))
     shares, likely = np.full(count, 1.0 / count), 0.0

@@ -1,9 +1,9 @@
 """The problem `recorded`: stretches of a ledger's recorded searches, each replayed on paper under a strategy.
 
 Invariants:
-1. Stretches do not overlap, and each begins with nothing rented: what is held out later shares no instant with the fit.
-2. A process reads the ledger once. What a daemon writes meanwhile only adds stretches, until it forgets old searches: a
-   search of days needs a copy, as `gpubid tune` makes.
+1. Stretches do not overlap, and each begins with nothing rented, so held-out stretches share no instant with the fit.
+2. A process reads the ledger once. A daemon that writes meanwhile only adds stretches, until it deletes old searches. A
+   search of days therefore needs a copy, as `gpubid tune` makes.
 """
 
 import asyncio
@@ -59,7 +59,7 @@ class Stretch:
 
 @dataclass(frozen=True)
 class RecordedProblem:
-    """A workload over a ledger's searches, in stretches of `hours`; `numbers` stand for a strategy's own."""
+    """A workload over a ledger's searches, in stretches of `hours`. `numbers` replace a strategy's own."""
 
     ledger: Path
     work: Workload
@@ -75,7 +75,7 @@ class RecordedProblem:
         """Return every stretch in which a search was recorded.
 
         Raises:
-            ValueError: the ledger has less than two of them.
+            ValueError: the ledger has fewer than two of them.
         """
         looks, length = [look.at for look in _history(self.ledger).looks], timedelta(hours=self.hours)
         found: list[Stretch] = []
@@ -96,7 +96,7 @@ class RecordedProblem:
         return (*OURS, *comparison.own(self.numbers, OURS), OPTIMUM)
 
     def params(self, strategy: str) -> Params | None:
-        """Return the numbers of a strategy, None for the bound."""
+        """Return the numbers of a strategy, or None for the bound."""
         return None if strategy == OPTIMUM else self._tuned[strategy].params
 
     def with_params(self, strategy: str, params: Params) -> Self:
@@ -121,7 +121,7 @@ class RecordedProblem:
         return Score(counted.spent.dollars + worth * idle, is_late=useful <= 0, figures=figures, is_priced=True)
 
     def about(self) -> Mapping[str, object]:
-        """Return what was recorded, and what a stretch costs."""
+        """Return the facts of the recording, and the meaning of a stretch's cost."""
         looks, cases = _history(self.ledger).looks, self.cases()
         return {
             "traces": f"{len(looks)} recorded searches of {self.ledger.name}",
@@ -135,7 +135,7 @@ class RecordedProblem:
         }
 
     def _also(self) -> list[str]:
-        """Return what changes a stretch of the workload and not a rehearsed day of it."""
+        """Return the properties of the workload that change a recorded stretch but not a rehearsed day."""
         wants = self.work.requirements
         return [
             f"slots {self.work.slots}",
@@ -166,15 +166,15 @@ def _caps(caps: Limits) -> list[str]:
 
 
 def _part(known: History, case: Stretch) -> History:
-    """Return what a stretch recorded, with a last look that finds nothing: what runs by then runs to its end."""
+    """Return the records of a stretch, plus a last look that finds no offers: leases that run then run to the end."""
     looks = [look for look in known.looks if case.since <= look.at < case.until]
     return replace(known, looks=[*looks, Seen(looks[-1].market, case.until, ())])
 
 
 def _least(part: History, case: Stretch, slots: int, worth: float) -> float:
-    """Return the least that a stretch can cost: at the cheapest offer so far, or without work.
+    """Return the least cost of a stretch: at the cheapest offer so far, or without work.
 
-    A lease goes on at its bid when offers are dearer, or when nobody looks.
+    A lease continues at its bid if offers are dearer or no search is recorded.
     """
     found, before, rate = 0.0, case.since, worth
     for moment in part.moments(own_replay.STEP):
@@ -186,7 +186,7 @@ def _least(part: History, case: Stretch, slots: int, worth: float) -> float:
 
 @functools.lru_cache(maxsize=1)
 def _history(ledger: Path) -> History:
-    """Return what a ledger recorded, read once in a process."""
+    """Return a ledger's records, read once in a process."""
 
     async def read() -> History:
         reader = await open_reader(ledger)

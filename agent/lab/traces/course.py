@@ -1,7 +1,7 @@
-"""A course: the offers of one pool of a market at each instant, in ticks; recorded or drawn.
+"""A course: the offers of one pool of a market at each instant, in ticks, recorded or drawn.
 
-Spells of capacity and of none are drawn from a Lomax distribution, so the hazard of an end falls with age as
-kappa / (age + s), which is the shape of public spot traces; the default figures lie in the ranges fitted to those.
+Spells with and without capacity are drawn from a Lomax distribution, so the hazard of an end falls with age as
+kappa / (age + s). That is the shape of public spot traces, and the default figures are in the ranges fitted to those.
 Semi-synthetic: no public record of bids exists.
 """
 
@@ -21,7 +21,7 @@ from agent.lab.traces.trace_files import Trace
 class Course:
     """Available instances in each tick, and the prices of interruptible and on-demand ones.
 
-    The last tick lasts for good. `floors` has one price or one for each tick.
+    The last tick never ends. `floors` has one price, or one for each tick.
     """
 
     start: datetime
@@ -35,11 +35,11 @@ class Course:
         return min(max(int((at - self.start) / self.gap), 0), len(self.available) - 1)
 
     def capacity(self, at: datetime) -> int:
-        """Return how many interruptible instances can be had at an instant."""
+        """Return the number of available interruptible instances at an instant."""
         return self.available[self.tick(at)]
 
     def floor(self, at: datetime) -> UsdPerHour:
-        """Return what an interruptible instance costs an hour at an instant."""
+        """Return the price of an interruptible instance at an instant."""
         return self.floors[min(self.tick(at), len(self.floors) - 1)]
 
     def turns(self, after: datetime, until: datetime) -> Iterator[datetime]:
@@ -70,7 +70,7 @@ FLOOR, ASK = UsdPerHour(973_100), UsdPerHour(3_060_000)
 
 
 def of_trace(trace: Trace, *, hours: float) -> Course:
-    """Return the first hours of a trace as a course; a price that is not known is a dollar, three on demand."""
+    """Return the first hours of a trace as a course. An unknown price is one dollar, or three on demand."""
     count = max(int(hours * 3600 / trace.gap_seconds), 1)
     floors = [1.0 if math.isnan(price) else float(price) for price in trace.spot_prices[:count]]
     ask = float(trace.on_demand_prices[0])
@@ -84,7 +84,7 @@ def of_trace(trace: Trace, *, hours: float) -> Course:
 
 
 def drawn(seed: str, start: datetime, hours: float, *, up: Spells = UP, down: Spells = DOWN) -> Course:
-    """Return a course of one instance that comes and goes in spells; equal seeds give equal courses."""
+    """Return a course of one instance that comes and goes in spells. Equal seeds give equal courses."""
     lots = random.Random(f"{seed}/course")
     ends: list[float] = []
     is_up_first = lots.random() < 0.5  # noqa: PLR2004 - a fair coin
@@ -101,13 +101,13 @@ def drawn(seed: str, start: datetime, hours: float, *, up: Spells = UP, down: Sp
 
 @dataclass(frozen=True, slots=True)
 class Delays:
-    """How long starts take, in seconds: log-normal around a median, never longer than `longest`."""
+    """The delays of starts, in seconds: log-normal around a median, never longer than `longest`."""
 
     median: float = 180.0
     spread: float = 0.7
     longest: float = 1100.0
 
     def draw(self, seed: str, host_id: str, turn: int) -> timedelta:
-        """Return the delay of a host's n-th start: whoever starts there then meets the same."""
+        """Return the delay of a host's n-th start, which is the same under every strategy."""
         lots = random.Random(f"{seed}/{host_id}/{turn}")
         return timedelta(seconds=min(self.median * math.exp(self.spread * lots.gauss(0.0, 1.0)), self.longest))

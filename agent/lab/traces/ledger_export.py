@@ -1,11 +1,12 @@
-"""A ledger's market history as lines of JSON, for other machines and people; nobody is identifiable in it.
+"""A ledger's market history as lines of JSON, for other machines and people. Nobody is identifiable in it.
 
-Left out always: labels, images, commands, account ids, the fleet id, instance ids, workload names. Hosts and owners are
-hashed with a salt of the ledger's own, so that two exports of one ledger name a host alike and nobody else's do.
+Labels, images, commands, account ids, the fleet id, instance ids and workload names are always left out. Hosts and
+owners are hashed with the ledger's own salt, so that two exports of one ledger have the same name for a host, and
+exports of other ledgers do not.
 
 Invariants:
-1. A line is written from named fields only: what is new in a table is not exported until it is named here.
-2. The salt lies beside the ledger and goes into nothing but the hashes.
+1. A line is written from named fields only: a new column of a table is not exported until it is named here.
+2. The salt is in a file beside the ledger and is used only for the hashes.
 """
 
 import bisect
@@ -46,10 +47,10 @@ _TOLD = frozenset(
 
 
 class Names:
-    """Pseudonyms of hosts and owners: hashed under a salt, or plain without one."""
+    """Pseudonyms of hosts and owners: hashed with a salt, or plain without one."""
 
     def __init__(self, salt: bytes | None) -> None:
-        """Hash with `salt`; None keeps names as they are."""
+        """Hash with `salt`. None keeps names as they are."""
         self._salt = salt
 
     @property
@@ -58,7 +59,7 @@ class Names:
         return self._salt is None
 
     def of(self, kind: str, market: str, name: str) -> str:
-        """Return the pseudonym of a host or an owner; a pool keeps its visible kind."""
+        """Return the pseudonym of a host or an owner. A pool keeps its visible kind."""
         if self._salt is None or not name:
             return name
         made = hmac.new(self._salt, f"{kind}/{market}/{name}".encode(), hashlib.sha256).hexdigest()[:DIGITS]
@@ -66,10 +67,10 @@ class Names:
 
 
 def of_span(known: History, since: datetime | None, until: datetime | None) -> History:
-    """Return the data from `since` up to but not at `until`: prices, slices, leases and events of these looks' time.
+    """Return the data from `since` up to but not at `until`: prices, slices, leases and events of the searches' time.
 
-    The last price before `since` stays where a later search showed the slice: it still held then. A lease that ended
-    later had not ended.
+    The last price before `since` is kept if a later search showed the slice, because it was still in force then. A
+    lease that ended after `until` counts as open.
     """
     if since is None and until is None:
         return known
@@ -91,7 +92,7 @@ def of_span(known: History, since: datetime | None, until: datetime | None) -> H
 
 
 def lines(known: History, names: Names) -> Iterator[str]:
-    """Yield the lines of an export: its description, slices, prices, looks, leases, and their events."""
+    """Yield the lines of an export: its description, slices, prices, searches, leases, and their events."""
     span = known.span
     yield _line(
         kind=KIND,

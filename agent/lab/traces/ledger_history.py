@@ -1,8 +1,8 @@
-"""A ledger as recorded time: the searches at their prices, and what our own leases did meanwhile.
+"""A ledger as recorded time: the searches with their prices, and our own leases at the same time.
 
 Invariants:
-1. What is told of an instant was known at it: a price is the last one seen by then, a lease stands as its events up to
-   then say, a start counts once it had ended.
+1. Every fact of an instant was known at it: a price is the last one seen by then, a lease has the state of its events
+   up to then, and a start counts once it had ended.
 """
 
 import bisect
@@ -26,9 +26,9 @@ from agent.ledger.reader import Reader
 from agent.ledger.tables.search_history import Seen, Slice
 
 OFFERS_KEPT = timedelta(minutes=2)
-"""How long an offer is used after it was seen, as by the daemon."""
+"""The age up to which an offer is used, as by the daemon."""
 MOST = 5_000_000
-"""Most rows of one kind that are read: a ledger of ours has fewer."""
+"""The most rows of one kind to read. A ledger of ours has fewer."""
 _STATES = {
     EventKind.LEASE_RUNNING: LeaseState.RUNNING,
     EventKind.LEASE_RESUMED: LeaseState.RUNNING,
@@ -51,7 +51,7 @@ class Moment:
 
 @dataclass(slots=True)
 class History:
-    """A ledger's records, oldest first; `assumed` counts slices of which only prices are known."""
+    """A ledger's records, oldest first. `assumed` counts slices of which only prices are known."""
 
     looks: list[Seen]
     prices: dict[Slice, list[PriceSample]]
@@ -64,11 +64,11 @@ class History:
 
     @property
     def span(self) -> tuple[datetime, datetime] | None:
-        """The instants of the first and the last look; None without one."""
+        """The instants of the first and the last search, or None without one."""
         return (self.looks[0].at, self.looks[-1].at) if self.looks else None
 
     def moments(self, step: timedelta) -> Iterator[Moment]:
-        """Yield the instants of all looks, and between them one every `step`."""
+        """Yield the instants of all searches, and between them one every `step`."""
         if self.span is None:
             return
         now, until = self.span
@@ -140,7 +140,7 @@ async def read(reader: Reader, since: datetime | None = None, until: datetime | 
     slices = {(each.market, each.host_id, each.gpus): each for each in await reader.slices()}
     assumed = 0
     if not looks:
-        # Written before searches were kept: prices that changed together were seen together.
+        # Old ledgers do not keep searches: prices that changed together were seen together.
         looks = _guessed([sample for sample in samples if since is None or sample.at >= since])
         lacking = {key: rows[-1] for key, rows in prices.items() if key not in slices}
         slices |= {key: _assumed(sample) for key, sample in lacking.items()}
@@ -174,7 +174,7 @@ def _guessed(samples: Sequence[PriceSample]) -> list[Seen]:
 
 
 def _assumed(sample: PriceSample) -> Offer:
-    """Return an offer of which only the prices are known: an ordinary, verified host, whose storage costs 15 cents."""
+    """Return an offer of which only the prices are known, as of an ordinary, verified host with storage at 15 cents."""
     return Offer(
         market=sample.market,
         offer_id=f"{sample.host_id}/{sample.gpus}",

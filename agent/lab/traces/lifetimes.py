@@ -1,4 +1,4 @@
-"""Spells to fit laws to: from traces, a table of lifetimes, or our own ledger; and rivals' bids from the last."""
+"""Spells for a fit: from traces, a table of lifetimes, or our own ledger. From the ledger also rivals' bids."""
 
 import csv
 import math
@@ -37,7 +37,7 @@ LEAST_BIDS = 5
 class Pool:
     """Spells of a pool in the order in which they began: `of` is loss (capacity that was there) or return.
 
-    It was looked at every `gap` hours; 0 is all the time.
+    The pool was observed every `gap` hours; 0 means all the time.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Rivals:
-    """Rivals' prices over our bid when they outbid us: a Pareto law of that ratio, and how far it lies from what was.
+    """Rivals' prices over our bid when they outbid us: a Pareto law of that ratio, and its distance from the data.
 
     `alpha`: the chance that a rival who beats a bid also beats one higher by the share x is (1 + x) ** -alpha (Hill,
     Annals of Statistics 3(5), 1975). Rivals below our bids are never seen.
@@ -78,10 +78,10 @@ def of_traces(folder: Path) -> list[Pool]:
 
 
 def of_table(file: Path, cap_hours: float | None) -> list[Pool]:
-    """Return the lifetimes of a CSV by zone; from `cap_hours` on they were ended by the cloud's rule: censored.
+    """Return the lifetimes of a CSV by zone. Those of `cap_hours` or more were ended by the cloud's rule: censored.
 
     Raises:
-        ConfigError: a column is missing, or a row is none.
+        ConfigError: a column is missing, or a row is no lifetime.
     """
     try:
         with file.open(newline="") as opened:
@@ -93,14 +93,14 @@ def of_table(file: Path, cap_hours: float | None) -> list[Pool]:
     except OSError as error:
         raise _wrong(file, 1, "file", f"cannot be read ({error.strerror})") from error
     except (UnicodeDecodeError, csv.Error) as error:
-        raise _wrong(file, 1, "file", "is no CSV in UTF-8; write it anew") from error
+        raise _wrong(file, 1, "file", "is no CSV in UTF-8; write it again") from error
     read.sort(key=lambda each: each[1])
     zones = sorted({zone for zone, _, _ in read})
     return [Pool(name, LOSS, tuple(spell for zone, _, spell in read if zone == name)) for name in zones]
 
 
 def of_ledger(leases: Iterable[Lease], events: Iterable[Event]) -> list[Pool]:
-    """Return how long our interruptible leases ran until the market took them, by market; other ends are censored."""
+    """Return by market how long our interruptible leases ran until the market took them. Other ends are censored."""
     held = {lease.lease_id: lease for lease in leases if lease.tenure is Tenure.INTERRUPTIBLE}
     began: dict[str, datetime] = {}
     found: dict[str, list[tuple[datetime, Spell]]] = {}
@@ -126,7 +126,7 @@ def of_ledger(leases: Iterable[Lease], events: Iterable[Event]) -> list[Pool]:
 
 
 def rivals(events: Iterable[Event]) -> Rivals | None:
-    """Return the law of rivals' prices over ours when they outbid us; None where too few were seen."""
+    """Return the law of rivals' prices over ours when they outbid us, or None if too few were seen."""
     told = [
         event for event in events if event.cause is Cause.OUTBID and event.bid is not None and event.floor is not None
     ]
@@ -145,7 +145,7 @@ def rivals(events: Iterable[Event]) -> Rivals | None:
 
 
 def together(pools: Sequence[Pool], of: str) -> Pool:
-    """Return all pools as one; their spells keep their order, pool by pool dealt in turn."""
+    """Return all pools as one. Their spells keep their order and are taken from the pools in turn."""
     mine = [pool.spells for pool in pools if pool.of == of]
     longest = max((len(each) for each in mine), default=0)
     dealt = [

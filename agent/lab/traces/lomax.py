@@ -1,11 +1,11 @@
 """The Lomax law of how long capacity stays or stays away: its chance to end falls with age as kappa / (age + s).
 
-Maximum likelihood with censored spells. What was looked at every `gap` hours only is known to have ended between two
-looks, and counts by the chance of that. Source: Lomax, Journal of the American Statistical Association 49(268), 1954;
-censoring as in Klein and Moeschberger, Survival Analysis, 2nd ed. 2003, section 3.5.
+Maximum likelihood with censored spells. A pool that is observed only every `gap` hours shows that a spell ended between
+two looks, so the spell counts with the chance of that. Source: Lomax, Journal of the American Statistical Association
+49(268), 1954; censoring as in Klein and Moeschberger, Survival Analysis, 2nd ed. 2003, section 3.5.
 
-What a law was fitted to looks better under it than what comes after: the distance to the Kaplan-Meier estimate and the
-calibration by age are told for both.
+A law agrees better with the data of its fit than with later data. The distance to the Kaplan-Meier estimate and the
+calibration by age are therefore reported for both.
 """
 
 import math
@@ -21,10 +21,10 @@ from agent.lab.traces.survival import Array, Spell
 
 Flags = npt.NDArray[np.bool_]
 AGES = (0.0, 1 / 6, 0.5, 1.0, 2.0, 4.0, 8.0, 24.0)
-"""Edges in hours of the bins of age of a calibration; the last is open."""
+"""Edges in hours of a calibration's bins of age. The last bin is open."""
 LEAST_ENDED = 5
 _FAR = 12.0
-"""Logarithms of figures lie within this."""
+"""The bounds of the logarithms of fitted figures."""
 KS_5_PERCENT = 1.358
 """Kolmogorov's: times 1 / sqrt(n). With figures fitted to the same spells the true bound is lower; ours is no test."""
 
@@ -46,7 +46,7 @@ class Lomax:
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Ends seen and expected between two ages in hours; `until` None is open."""
+    """Ends seen and expected between two ages in hours. An open bin has `until` None."""
 
     since: float
     until: float | None
@@ -56,7 +56,7 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class Goodness:
-    """How spells agree with a law: the largest distance of the survival curves, what chance allows, and by age."""
+    """The agreement of spells with a law: the largest distance of survival curves, its bound by chance, and by age."""
 
     spells: int
     distance: float
@@ -66,9 +66,9 @@ class Goodness:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A law and what it was fitted to; `memoryless` is the log-likelihood of one constant rate.
+    """A law and its data. `memoryless` is the log-likelihood of one constant rate.
 
-    `later` is the agreement of the later half with a law fitted to the earlier half; None where that has too few ends.
+    `later` is the agreement of the later half with a law fitted to the earlier half, or None if that has too few ends.
     """
 
     law: Lomax
@@ -81,7 +81,7 @@ class Fitted:
 
 
 def fit(spells: Sequence[Spell], gap: float = 0.0) -> Lomax:
-    """Return the most likely law of spells that were looked at every `gap` hours, or all the time.
+    """Return the most likely law of spells that were observed every `gap` hours, or all the time.
 
     Raises:
         ValueError: fewer than `LEAST_ENDED` spells were seen to end.
@@ -125,7 +125,7 @@ def _memoryless(hours: Array, ended: Flags, gap: float) -> float:
 
 
 def goodness(law: Lomax, spells: Sequence[Spell], gap: float = 0.0) -> Goodness:
-    """Return how spells agree with a law.
+    """Return the agreement of spells with a law.
 
     Raises:
         ValueError: there is no spell.
@@ -153,7 +153,7 @@ def _bins(law: Lomax, spells: Sequence[Spell]) -> tuple[Bin, ...]:
 def _likelihood(
     hours: Array, ended: Flags, gap: float, risk: Callable[[Array], Array], hazard: Callable[[Array], Array]
 ) -> float:
-    """Return the log-likelihood under a cumulated hazard: of the instants of the ends, or of the looks between."""
+    """Return the log-likelihood under a cumulated hazard: of the ends' instants, or of the looks around them."""
     if not gap:
         return float(np.log(hazard(hours[ended])).sum() - risk(hours).sum())
     lived = np.maximum(hours - gap, 0.0)

@@ -1,6 +1,6 @@
-"""The public records on which shipped numbers were fitted, and whether traces are of those very days.
+"""The public records on which shipped numbers were fitted, and whether traces are of the same days.
 
-A trace names its pool and its span, whatever its folder is called: it is of a record when both overlap.
+A trace has its pool and its span, and is of a record if both overlap. The name of its folder does not matter.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,7 @@
-"""How long observed capacity stays and stays away: the Kaplan-Meier estimate over spells of recorded pools.
+"""The time for which observed capacity stays, or stays away: the Kaplan-Meier estimate over recorded spells.
 
 Source: Kaplan and Meier, Journal of the American Statistical Association 53(282), 1958; the variance is Greenwood's.
-A spell whose beginning was not seen is left out, one whose end was not seen is censored.
+A spell whose beginning was not seen is left out. A spell whose end was not seen is censored.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -51,7 +51,7 @@ def spells(is_up: npt.NDArray[np.bool_], gap_hours: float, *, of_capacity: bool)
 
 
 def kaplan_meier(seen: Iterable[Spell]) -> Survival:
-    """Return the share of spells that last longer than each age at which one was seen to end.
+    """Return the share of spells that last longer than each age at which a spell ended.
 
     Raises:
         ValueError: there is no spell.
@@ -73,11 +73,11 @@ def kaplan_meier(seen: Iterable[Spell]) -> Survival:
 
 
 def at(survival: Survival, ages: Sequence[float]) -> Array:
-    """Return the shares at other ages: a step holds until the next."""
+    """Return the shares at other ages. A share is constant until the next step."""
     places = np.searchsorted(survival.ages, np.asarray(ages) + _ROUNDING, "right") - 1
     found: Array = survival.shares[places]
     return found
 
 
 _ROUNDING = 1e-9
-"""Hours of ticks are sums; equal ages may differ in the last digit."""
+"""The tolerance of equal ages: hours of ticks are sums, so they may differ in the last digit."""

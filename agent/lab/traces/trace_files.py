@@ -1,12 +1,12 @@
-"""Trace files: the offers of one pool, tick by tick; one JSON file per pool.
+"""Trace files: the offers of one pool, tick by tick, in one JSON file per pool.
 
 Fields: `gap_seconds` (length of a tick), `start` (ISO time of the first tick; without a zone it is UTC), `pool`, `gpu`,
-`gpus`, `available` (instances that could be had at each tick, 0 for none), `spot_price` and `on_demand_price` (dollars
-an hour: a number, one a tick, or null where it is not known).
+`gpus`, `available` (instances available at each tick, 0 for none), `spot_price` and `on_demand_price` (dollars
+an hour: one number, one for each tick, or null if it is not known).
 
 Invariants:
-1. A file is read whole or not at all; what is wrong with it is said with its key.
-2. A price that is not known is not a number (NaN): a bench refuses to run on it, it never counts as free.
+1. A file is read whole or not at all. A mistake is reported with its key.
+2. An unknown price is NaN. A bench refuses to run on it; it never counts as free.
 """
 
 import json
@@ -44,7 +44,7 @@ class Trace:
 
     @property
     def ticks(self) -> int:
-        """How many ticks it has."""
+        """The number of ticks."""
         return len(self.available)
 
     @property
@@ -54,7 +54,7 @@ class Trace:
 
 
 class _Row(msgspec.Struct):
-    """The file's own shape."""
+    """The fields of a file."""
 
     gap_seconds: Annotated[int, msgspec.Meta(ge=1, le=MAX_GAP_SECONDS)]
     start: _Text
@@ -70,7 +70,7 @@ def read(path: Path) -> Trace:
     """Return the trace of a file.
 
     Raises:
-        ConfigError: it cannot be read or is not a trace; the problem names the key.
+        ConfigError: the file cannot be read or is no trace; the problem names the key.
     """
     try:
         if path.stat().st_size > MAX_BYTES:
@@ -80,9 +80,9 @@ def read(path: Path) -> Trace:
     except OSError as error:
         raise _wrong(path, "file", "unreadable", f"cannot be read ({error.strerror})") from error
     except json.JSONDecodeError as error:
-        raise _wrong(path, "file", "not_json", f"is no JSON ({error.msg}); write it anew", error.lineno) from error
+        raise _wrong(path, "file", "not_json", f"is no JSON ({error.msg}); write it again", error.lineno) from error
     except UnicodeDecodeError as error:
-        raise _wrong(path, "file", "not_json", "is no UTF-8 text; write it anew") from error
+        raise _wrong(path, "file", "not_json", "is no UTF-8 text; write it again") from error
     except msgspec.ValidationError as error:
         what, _, where = str(error).partition(" - at `")
         raise _wrong(path, where.rstrip("`").removeprefix("$.") or "file", "bad_trace", what) from error
@@ -93,11 +93,13 @@ def folder(path: Path) -> tuple[Trace, ...]:
     """Return the traces of a file or of every .json file in a folder, by pool.
 
     Raises:
-        ConfigError: one cannot be read, there is none, or two are of one pool.
+        ConfigError: a file cannot be read, there is no file, or two are of one pool.
     """
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     if not files:
-        raise _wrong(path, "folder", "no_traces", "holds no .json file; name a folder with one trace file a pool")
+        raise _wrong(
+            path, "folder", "no_traces", "contains no .json file; name a folder with one trace file for each pool"
+        )
     found = sorted((read(file) for file in files), key=lambda trace: trace.pool)
     for before, after in pairwise(found):
         if before.pool == after.pool:
@@ -106,7 +108,7 @@ def folder(path: Path) -> tuple[Trace, ...]:
 
 
 def document(trace: Trace) -> dict[str, Any]:
-    """Return a trace as the file would hold it."""
+    """Return a trace as the document of a file."""
     return {
         "pool": trace.pool,
         "gap_seconds": trace.gap_seconds,
@@ -147,7 +149,7 @@ def _trace(path: Path, row: _Row) -> Trace:
 def _prices(path: Path, key: str, given: float | list[float | None] | None, ticks: int) -> Prices:
     if isinstance(given, list):
         if len(given) != ticks:
-            raise _wrong(path, key, "bad_trace", f"has {len(given)} prices for {ticks} ticks; give one a tick")
+            raise _wrong(path, key, "bad_trace", f"has {len(given)} prices for {ticks} ticks; give one for each tick")
         return np.array([np.nan if price is None else price for price in given], dtype=np.float64)
     return np.full(ticks, np.nan if given is None else given)
 

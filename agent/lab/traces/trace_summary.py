@@ -9,14 +9,14 @@ from agent.lab.traces import survival
 from agent.lab.traces.trace_files import Prices, Trace
 
 Range = tuple[float, float] | None
-"""The least and the most of the known values, None without any."""
+"""The least and the greatest of the known values, or None without any."""
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
     """A pool: its span and tick, how often capacity was there, how long it stayed and stayed away, prices in $/h.
 
-    `stays` and `gaps` are medians in hours by Kaplan and Meier, None where it never changed or few were seen to end.
+    `stays` and `gaps` are medians in hours by Kaplan and Meier, or None if capacity never changed or few spells ended.
     """
 
     pool: str
@@ -37,7 +37,7 @@ class Summary:
 
 
 def of(trace: Trace) -> Summary:
-    """Return the figures of a trace; `unpriced` counts ticks without a price."""
+    """Return the figures of a trace. `unpriced` counts ticks without a price."""
     is_up = trace.available > 0
     unpriced = np.isnan(trace.spot_prices) | np.isnan(trace.on_demand_prices)
     return Summary(

@@ -1,8 +1,8 @@
-"""Walk-forward splits: fitted on earlier cases, scored on later ones.
+"""Walk-forward splits: the fit uses earlier cases, the score later ones.
 
 Invariants:
-1. No case that is fitted on ends after a case that is held out begins: they share no tick.
-2. Cases that do not lie in time (seeds) are split by their order.
+1. Every case of the fit ends before the first held-out case begins, so that they share no tick.
+2. Cases without a time (seeds) are split by their order.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Places of the cases to fit on and of those held out, and when the part held out begins (None: no time)."""
+    """Indices of the cases of the fit and of held-out cases, and the beginning of the held-out part (None: no time)."""
 
     name: str
     fit: tuple[int, ...]
@@ -25,7 +25,7 @@ class Fold:
 
 
 def forward(cases: Sequence[Case], count: int) -> tuple[Fold, ...]:
-    """Return `count` folds, each held out part beginning where the one before ends.
+    """Return `count` folds. Each held-out part begins where the one before ends.
 
     Raises:
         ValueError: there is too little time for so many.

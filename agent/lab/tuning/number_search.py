@@ -1,9 +1,9 @@
 """The search for the numbers of a strategy: fitted on earlier cases, scored on later ones, beside the shipped numbers.
 
 Invariants:
-1. The score that is told is of cases that the numbers were not fitted on.
-2. A late run is never free: it counts `LATE_TIMES` its cost, unless its cost has the price of being late.
-3. What is searched on all cases, to be written down, is scored by what the same search did on the parts held out.
+1. The reported score is of cases that were not used for the fit.
+2. A late run is never free: it counts `LATE_TIMES` its cost, unless its cost already includes the price of lateness.
+3. The numbers to write are searched on all cases. Their reported score is that of the same search on held-out parts.
 """
 
 import hashlib
@@ -24,15 +24,15 @@ from agent.lab.tuning import search_space, study
 
 LATE_TIMES = 10.0
 PARTS = 20
-"""The cases are dealt into this many parts; after each a trial may be stopped."""
+"""The number of parts into which the cases are divided. After each part a trial may be stopped."""
 PROBES = 8
-"""A number that changes none of this many cases, at either bound, is left out of the search."""
+"""The number of cases to try. A number that changes none of them, at either bound, is left out of the search."""
 ALL = "all"
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The settings of a search: folds, when a study ends, processes, and the study's storage."""
+    """The settings of a search: folds, the end of a study, processes, and the study's storage."""
 
     storage: str
     ends: study.Ends
@@ -42,7 +42,7 @@ class Order:
     name: str | None = None
     keys: tuple[str, ...] | None = None
     beside: Params | None = None
-    """Numbers to try after those at the start, and to compare the result with: the shipped ones, from an own start."""
+    """Numbers to try after the first, and to compare with the result: the shipped ones if the start is an own file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Tuned numbers beside the shipped ones on the same cases: mean difference and its paired, clustered interval."""
+    """Tuned numbers beside other ones on the same cases: mean difference and its paired, clustered interval."""
 
     cases: int
     shipped: Side
@@ -66,7 +66,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A study: the cases of its fit, its numbers, and their results there and on the held-out cases."""
+    """A study: the cases of its fit, its numbers, and their results on these cases and on the held-out ones."""
 
     fold: walk_forward.Fold
     changed: Mapping[str, search_space.Value]
@@ -77,9 +77,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """The result of a search. `params` are the numbers to write down; `held` is over all held-out parts.
+    """The result of a search. `params` are the numbers to write. `held` is over all held-out parts.
 
-    `beside` are the same parts compared with the other numbers of the order, None where it names none.
+    `beside` compares the same parts with the other numbers of the order, or is None if the order has none.
     """
 
     strategy: str
@@ -97,7 +97,7 @@ class Tuning:
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """One study, as a plain value that goes to other processes."""
+    """One study, as a plain value that is sent to other processes."""
 
     problem: Tunable
     strategy: str
@@ -109,7 +109,7 @@ class _Search:
     order: Order
 
     def run(self) -> study.Found:
-        """Take part in it until it ends."""
+        """Take part in the study until it ends."""
         order = self.order
         others = [] if order.beside is None else [search_space.numbers(self.searched, order.beside)]
         shared = study.Shared(order.storage, self.name, self.digest, self.searched, order.seed, tuple(others))
@@ -202,7 +202,7 @@ def _searched(
             return None
         return _scores(problem.with_params(strategy, params), strategy, places)
 
-    # A number may count only under another setting of a switch: each is tried both ways.
+    # A number may matter only with another setting of a switch, so each switch is tried both ways.
     switches = [{axis.key: axis.value(1 - axis.shipped)} for axis in axes if axis.of is bool]
     usual = [(given, cost(given)) for given in ({}, *switches)]
 
@@ -229,7 +229,7 @@ def _pooled(problem: Tunable, strategy: str, shipped: Params, parts: Sequence[Pa
 
 
 def _held(problem: Tunable, strategy: str, shipped: Params, parts: Sequence[Part]) -> list[tuple[Tunable, int]]:
-    """Return every held-out case with the problem on the numbers that were fitted before it."""
+    """Return every held-out case with the problem that has the numbers of the fit before it."""
     return [
         (problem.with_params(strategy, search_space.applied(shipped, part.changed)), place)
         for part in parts
@@ -238,7 +238,7 @@ def _held(problem: Tunable, strategy: str, shipped: Params, parts: Sequence[Part
 
 
 def _compared(problem: Tunable, strategy: str, pairs: Sequence[tuple[Tunable, int]], seed: int) -> Compared:
-    """Return each case under what is shipped beside the same case under its own numbers."""
+    """Return the comparison of each case under the shipped numbers with the same case under its own."""
     cases = problem.cases()
     theirs = [problem.score(strategy, cases[place]) for _, place in pairs]
     mine = [tuned.score(strategy, cases[place]) for tuned, place in pairs]
@@ -262,7 +262,7 @@ def _loss(score: Score) -> float:
 
 
 def _dealt(places: Sequence[int]) -> list[list[int]]:
-    """Return the places in parts that are each like the whole; the same for every process of a study."""
+    """Return the indices in parts that each resemble the whole. Every process of a study gets the same parts."""
     shuffled = list(places)
     random.Random(len(shuffled)).shuffle(shuffled)
     count = min(PARTS, len(shuffled))
@@ -270,6 +270,6 @@ def _dealt(places: Sequence[int]) -> list[list[int]]:
 
 
 def _digest(problem: Tunable, cases: Sequence[Case], searched: Sequence[search_space.Axis]) -> str:
-    """Return the digest of the data and the axes: other machines with the same share the study."""
+    """Return the digest of the data and the axes. Machines with the same digest share the study."""
     text = json.dumps([problem.about(), [case.key for case in cases], [repr(axis) for axis in searched]], default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:8]

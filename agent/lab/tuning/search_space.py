@@ -1,12 +1,12 @@
 """The searchable numbers of a strategy, with their bounds, from the types of its Params.
 
-A whole or broken number is searched between the bounds its field declares (ge, gt, le, lt), a duration between nothing
-and several times what is shipped, a switch both ways. What has no two bounds, and texts, lists and tables, are not
-searched. The axis of a number is bent so that what is shipped lies in its middle: bounds are often far from any number
-that makes sense, and a search that is even between 0 and 10 would hardly look at 0.1.
+A number is searched between the bounds that its field declares (ge, gt, le, lt), a duration between zero and several
+times the shipped one, and a switch both ways. Numbers without two bounds, texts, lists and tables are not searched. The
+axis of a number is bent so that the shipped number is in its middle: bounds are often far from any sensible number, and
+an even search between 0 and 10 would hardly try 0.1.
 
 Invariants:
-1. What a place stands for is within the bounds, and is written with three digits: fewer numbers, fewer lucky ones.
+1. The value of a place is within the bounds and has three digits: with fewer values, fewer are good by luck.
 """
 
 import math
@@ -21,7 +21,7 @@ from pydantic.fields import FieldInfo
 from agent.decide.strategy import NEVER, Params
 
 DURATION_TIMES = 8
-"""A duration is searched up to this multiple of the shipped one."""
+"""The multiple of the shipped duration up to which a duration is searched."""
 LONGEST = timedelta(days=1)
 """The upper bound if nothing or "never" is shipped."""
 DIGITS = 3
@@ -33,7 +33,7 @@ Value = bool | int | float | timedelta
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One number: its bounds, whether they may be reached, what is shipped. `of` is bool, int, float or timedelta.
+    """One number: its bounds, whether they are included, the shipped value. `of` is bool, int, float or timedelta.
 
     A duration's bounds are in seconds.
     """
@@ -80,10 +80,10 @@ class Axis:
 
 
 def axes(params: Params, keys: Collection[str] | None = None) -> tuple[Axis, ...]:
-    """Return the axes of these numbers, or of those of them that are named.
+    """Return the axes of these numbers, or of the named ones.
 
     Raises:
-        ValueError: a named key is not there or cannot be searched, or there is nothing to search.
+        ValueError: a named key does not exist or cannot be searched, or there is nothing to search.
     """
     found = {key: axis for key, info in type(params).model_fields.items() if (axis := _axis(key, info, params))}
     unknown = sorted(set(keys or ()) - found.keys())
@@ -99,7 +99,7 @@ def values(searched: Collection[Axis], places: Mapping[str, float]) -> dict[str,
 
 
 def numbers(searched: Collection[Axis], params: Params) -> dict[str, float]:
-    """Return the numbers of other params on these axes; a duration is in seconds."""
+    """Return the numbers of other params on these axes. A duration is in seconds."""
     found = {axis.key: getattr(params, axis.key) for axis in searched}
     return {
         key: (LONGEST if value == NEVER else value).total_seconds() if isinstance(value, timedelta) else float(value)
@@ -111,7 +111,7 @@ def applied(params: Params, changed: Mapping[str, Value]) -> Params:
     """Return these numbers with some of them changed.
 
     Raises:
-        pydantic.ValidationError: they do not go together.
+        pydantic.ValidationError: the numbers contradict each other.
     """
     return type(params).model_validate({**params.model_dump(), **changed}, strict=True)
 

@@ -1,10 +1,10 @@
 """A search that several processes, on several machines, share: Optuna over its own tables in SQLite or PostgreSQL.
 
 Invariants:
-1. A trial that nobody finished is no trial: killed at any time, the same command goes on where the study stands.
-2. How many trials there are is counted over the whole study, not over a process; one that ends later than that counts
-   for nobody, so all processes find the same.
-3. The storage's password stands in no message of ours.
+1. An unfinished trial does not count. After a kill at any time, the same command continues the study.
+2. The number of trials is counted over the whole study, not over a process. A trial that ends after the last one does
+   not count, so that all processes get the same result.
+3. The storage's password is in no message of ours.
 """
 
 import hashlib
@@ -29,42 +29,42 @@ from agent.clock import SystemClock
 from agent.lab.tuning.search_space import Axis
 
 SURELY_WORSE = 1.2816
-"""A trial is given up when the signed ranks of its parts less those of the best lie so many deviations above nothing:
+"""The deviations above zero, of the signed ranks of a trial's parts less those of the best, at which it is given up.
 
-the chance of that for one as good as the best is a tenth at each look.
+The chance of that for a trial as good as the best is a tenth at each look.
 """
 STARTUP_PARTS = 5
-"""At least this many parts that differ are compared before that."""
+"""The fewest parts with a difference before a trial is given up."""
 PARTS = "parts"
 OPENINGS = 50
 OPENING_SECONDS = 0.1
 LOCK_SECONDS = 60
-"""How long a process waits for another one to release the SQLite file."""
+"""The longest wait for another process to release the SQLite file."""
 FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)
 ASKED_AGAIN = 5
-"""How often a trial is asked for again that another process ended first."""
+"""The most requests for a new trial if another process ends the given ones first."""
 DIGEST = "digest"
 SCHEMES = ("sqlite", "postgresql+psycopg")
 
 Objective = Callable[[Mapping[str, float], Callable[[float], bool]], float | None]
-"""Scores some places; it reports the score of each part, and learns whether to stop (then it returns None)."""
+"""Scores some places. It reports the score of each part and learns whether to stop; then it returns None."""
 
 
 class StorageError(Exception):
-    """The storage cannot be used; the sentence says what to do."""
+    """The storage cannot be used. The message says what to do."""
 
     code = "storage_error"
 
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """When a search ends: after this many trials in the study, or this many without a better one."""
+    """The end of a search: after this many trials in the study, or this many without a better one."""
 
     trials: int
     patience: int
 
     def closing(self, finished: Sequence[FrozenTrial]) -> tuple[list[FrozenTrial], str | None]:
-        """Return the trials that count, as they were finished, and why the search ends with the last, or None."""
+        """Return the trials that count, in order of their end, and the reason to end the search, or None."""
         best, since, counted = float("inf"), 0, list[FrozenTrial]()
         for trial in sorted(finished, key=_finished_at):
             is_better = trial.state is TrialState.COMPLETE and trial.value is not None and trial.value < best
@@ -98,7 +98,7 @@ class Found:
 
 
 class _ByNumber(BaseSampler):
-    """A sampler of its own for each trial, seeded by the trial's number.
+    """A separate sampler for each trial, seeded by the trial's number.
 
     Equal seeds repeat a study of one process, and processes that share one do not try the same places.
     """
@@ -132,10 +132,10 @@ def shown(url: str) -> str:
 
 
 def opened(url: str) -> optuna.storages.RDBStorage:
-    """Return the storage, its tables made.
+    """Return the storage, with its tables created.
 
     Raises:
-        StorageError: the address is none, or nothing answers there.
+        StorageError: the address is invalid, or nothing answers there.
     """
     if urlsplit(url).scheme not in SCHEMES:
         raise StorageError("a storage is sqlite:///FILE or postgresql+psycopg://USER:PASSWORD@HOST/DATABASE")
@@ -145,7 +145,7 @@ def opened(url: str) -> optuna.storages.RDBStorage:
             try:
                 return _opened(url)
             except Exception as error:
-                # A table that another process makes in this instant counts as existing.
+                # A table that another process creates at the same time counts as existing.
                 if "exist" not in str(error) and "UNIQUE" not in str(error) and "locked" not in str(error):
                     raise
                 threading.Event().wait(OPENING_SECONDS)
@@ -162,7 +162,7 @@ def _translated(url: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        # A driver's message may repeat the address that it was given.
+        # A driver's message may repeat the address, with its password.
         is_theirs = type(error).__module__.startswith(("sqlalchemy", "psycopg"))
         if not is_theirs and not isinstance(error, StorageInternalError):
             raise
@@ -180,11 +180,11 @@ class Shared:
     searched: tuple[Axis, ...]
     seed: int
     others: tuple[Mapping[str, float], ...] = ()
-    """Numbers by key that are tried after those shipped."""
+    """Numbers by key to try after the shipped ones."""
 
 
 def search(shared: Shared, objective: Objective, ends: Ends) -> Found:
-    """Take part in a study until it ends, and return what it found.
+    """Take part in a study until it ends, and return its result.
 
     Raises:
         StorageError: the storage cannot be used, or the study of that name is of other data.
@@ -202,7 +202,7 @@ def past(url: str, name: str) -> dict[str, tuple[Trial, ...]]:
     """Return the trials of the study of that name and of those below it (a search has one for each fold), by name.
 
     Raises:
-        StorageError: the storage cannot be used, or has none of that name.
+        StorageError: the storage cannot be used, or has no study of that name.
     """
     if url.startswith("sqlite:///") and not Path(url.removeprefix("sqlite:///")).exists():
         raise StorageError(f"{shown(url)}: there is no such file; name the --storage that gpubid lab tune was given")
@@ -210,7 +210,7 @@ def past(url: str, name: str) -> dict[str, tuple[Trial, ...]]:
         storage = opened(url)
         names = [each for each in optuna.get_all_study_names(storage) if f"{each}/".startswith(f"{name}/")]
         if not names:
-            raise StorageError(f"{shown(url)} holds no study {name!r}; gpubid lab tune --json prints its name")
+            raise StorageError(f"{shown(url)} has no study {name!r}; gpubid lab tune --json prints its name")
         studies = {each: optuna.load_study(study_name=each, storage=storage) for each in sorted(names)}
         return {name: _listed(_finished(each)) for name, each in studies.items()}
 
@@ -266,7 +266,7 @@ def _try(study: optuna.Study, searched: Sequence[Axis], objective: Objective) ->
 
 
 def _asked(study: optuna.Study, spread: dict[str, BaseDistribution]) -> optuna.Trial:
-    """Return the next trial; one that waits may be begun and ended by another process while it is asked for."""
+    """Return the next trial. Another process may begin and end a waiting trial during the request."""
     for _ in range(ASKED_AGAIN):
         with suppress(UpdateFinishedTrialError):
             return study.ask(spread)
@@ -280,7 +280,7 @@ def _best_parts(study: optuna.Study) -> list[float]:
 
 
 def is_worse(mine: Sequence[float], best: Sequence[float]) -> bool:
-    """Return whether scores are surely higher than the best's of the same parts: Wilcoxon's signed ranks, one-sided.
+    """Return whether scores are significantly above the best's of the same parts: Wilcoxon's signed ranks, one-sided.
 
     Source: F. Wilcoxon, "Individual comparisons by ranking methods", Biometrics Bulletin 1(6), 1945; its normal limit.
     """
@@ -301,9 +301,9 @@ def _finished(study: optuna.Study) -> list[FrozenTrial]:
 
 
 def _await_others(study: optuna.Study) -> None:
-    """Wait for trials of other processes: one that ended just before the last is still to be written, and counts.
+    """Wait for trials of other processes: a trial that ended just before the last may still be unwritten, and counts.
 
-    What takes twice as long as any other was killed.
+    A trial that takes twice as long as any other counts as killed.
     """
     took = [each.duration.total_seconds() for each in _finished(study) if each.duration is not None]
     longest, clock = 2 * max(took, default=0.0) + OPENING_SECONDS, SystemClock()

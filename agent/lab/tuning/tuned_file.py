@@ -23,13 +23,13 @@ SCHEMA = "#:schema "
 
 
 class WriteError(Exception):
-    """The file cannot be written; the sentence says what to do."""
+    """The file cannot be written. The message says what to do."""
 
     code = "unwritable"
 
 
 def text(tuning: Tuning, base: str | None) -> str:
-    """Return a strategy file with the tuned numbers in place of those of `base`; without one, the numbers alone."""
+    """Return the strategy file `base` with the tuned numbers in place of its own, or the numbers without `base`."""
     document = tomlkit.parse(base or f'strategy = "{tuning.strategy}"\n')
     numbers: Mapping[str, Value] = tuning.changed if base is not None else _all(tuning.params)
     for key, value in numbers.items():
@@ -42,7 +42,7 @@ def text(tuning: Tuning, base: str | None) -> str:
 
 
 def with_schema(text: str, folder: Path, schema: Path) -> str:
-    """Return the text of a file of that folder; if its first line names no schema that is there, it names `schema`."""
+    """Return the text of a file of that folder. If its first line names no existing schema, it gets `schema`."""
     first, _, rest = text.partition("\n")
     place = first.removeprefix(SCHEMA).strip()
     if place == first or "://" in place or (folder / place).exists():
@@ -54,7 +54,7 @@ def write(file: Path, made: str) -> None:
     """Write a file so that a crash leaves the old one or the new one, never half.
 
     Raises:
-        WriteError: it cannot be written.
+        WriteError: the file cannot be written.
     """
     draft = file.with_name(f".{file.name}.{os.getpid()}.new")
     try:
