@@ -117,7 +117,7 @@ class _Grounds:
         """Return a reason that also states the slack and when it ends."""
         outlook = self.outlook
         if self.is_over:
-            when = "the deadline cannot be met any more, by what is known"
+            when = "the deadline cannot be met, as far as is known"
         else:
             when = f"slack {outlook.slack:.2f} h: on-demand at the latest from {outlook.switch_at:%Y-%m-%d %H:%M} UTC"
         return Reason(code, f"{sentence}; {outlook.todo:.2f} h of work left, {when}", (*options, self._finish()))

@@ -64,8 +64,8 @@ def _keep(slot: SlotView, view: View, shortlist: Shortlist) -> Proposal:
 
 
 def _elsewhere(slot: SlotView, view: View, best: Candidate | None) -> Proposal:
-    """Return the move of a lease whose start its market did not take; the old one is kept until the new one runs."""
-    refused = "the market did not take its start a moment ago"
+    """Return the move of a lease whose start its market refused; the old lease is kept until the new one runs."""
+    refused = "the market refused its start a moment ago"
     if slot.arriving is not None or best is None or not recovery.may_go(slot, view.workload, best):
         return Proposal(slot.slot, None, Reason("order_refused", f"{refused}: it is tried again later"))
     options = (Option("move", best.reckoning.per_useful_hour, best.reckoning.terms()),)

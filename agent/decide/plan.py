@@ -349,7 +349,7 @@ def _untouchable(decision: Decision) -> limits.Strike | None:
 
 
 def _unseen(decision: Decision, fleet: Fleet) -> limits.Strike | None:
-    """Forbid a strategy to stop or give up a lost lease while its market is not listed: it may run again by now."""
+    """Return a strike against stopping a lost lease on a market that was not listed: it may run again by now."""
     if not isinstance(decision, Pause | Release) or fleet.is_seen(decision.lease) or decision.lease.paused_by_us:
         return None
     held = decision.lease

@@ -113,7 +113,7 @@ def _is_never_started(held: Lease, in_force: InForce) -> bool:
     if held.state is not LeaseState.PAUSED or held.paused_by_us:
         return False
     tallies = in_force.tallies_of(Counted.UNTAKEN, held.lease_id)
-    # What the account lacks, and what the listing contradicts, is no reason to give up a disk.
+    # A refusal because of the account, or one that contradicts the listing, is no reason to give up a disk.
     refused = (each for each in tallies if each.where in _STARTS and each.ground in cooldowns.OF_THE_REQUEST)
     return any(each.count >= cooldowns.UNTAKEN_MOST and each.since >= held.state_since for each in refused)
 

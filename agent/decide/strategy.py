@@ -91,7 +91,7 @@ class SlotView:
 
     @property
     def is_start_refused(self) -> bool:
-        """Whether the market did not take the start of its lease a moment ago: other ways are weighed."""
+        """Whether the market has just refused the start of its lease, so that other ways are weighed."""
         return self.down is not None and IntentKind.RESUME.value in self.down.refused
 
 

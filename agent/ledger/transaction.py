@@ -261,7 +261,7 @@ class Transaction:
         self._write(pool_rows.SEEN, pool_rows.row(known))
 
     def forget_learned(self, of_pools: Iterable[tuple[str, str]], of_hosts: Iterable[tuple[str, str]] = ()) -> None:
-        """Forget what was learned about these pools and hosts, each by market and name."""
+        """Forget the knowledge of these pools and hosts, each by market and name."""
         for place in of_pools:
             self._news.capacity[place] = None
             self._write(pool_rows.FORGOTTEN, pool_rows.named(place))

@@ -116,7 +116,7 @@ def test_each_window_bears_its_own_sum(scope: Scope, window: str, spent: str) ->
     whose = {"per_day": "today's", "per_month": "this month's", "total": "the whole"}[window]
     of_whom = f" of {scope}" if scope.name else ""
     assert strike.sentence == (
-        f"{whose} committed spend{of_whom} ${spent}.0000 and {held} held for what is committed "
+        f"{whose} committed spend{of_whom} ${spent}.0000 and {held} set aside for commitments "
         f"would pass the cap of {tight[window]}"
     )
     whole: dict[str, Any] = {window: builders.usd(spent)}

@@ -37,7 +37,7 @@ async def test_a_raise_that_is_never_taken_is_tried_each_quarter_of_an_hour_and_
             (lease,) = world.leases()
             assert (lease.lease_id, lease.state) == (first.lease_id, LeaseState.PAUSED)
             (sentence,) = await told(world)
-            assert f"takes no order to raise the bid of {first.lease_id}" in sentence
+            assert f"refuses every order to raise the bid of {first.lease_id}" in sentence
             assert f"`gpubid release {first.lease_id}`" in sentence
         else:
             assert len(raises) == 3

@@ -1,7 +1,7 @@
 """The cost of the same useful hours elsewhere: on demand on the same market at that time, or at a baseline.
 
-The price at a time is the cheapest ask of the same model and number of GPUs in the price history, from each host's last
-ask within a day. If the history has none, it is the ask of the lease's own host. Only the GPUs of useful hours are
+The price at a time is the cheapest ask of the same model and number of GPUs. The price history has it, from each host's
+last ask within a day. If the history has none, it is the ask of the lease's own host. Only the GPUs of useful hours are
 compared. Storage and traffic, which an on-demand lease pays too, count only against us.
 """
 

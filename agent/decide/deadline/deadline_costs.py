@@ -1,4 +1,4 @@
-"""The expected cost in dollars of finishing a live job in time, for each choice of what its slot runs next."""
+"""The expected cost in dollars of finishing a live job in time, for each next choice of its slot."""
 
 import math
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A slot's state: what it runs, whether interruptible capacity is there, and the age of that state in hours."""
+    """A slot's state: its tenure, whether interruptible capacity is there, and the age of that state in hours."""
 
     tenure: Tenure | None
     is_up: bool

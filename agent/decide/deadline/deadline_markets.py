@@ -22,7 +22,7 @@ _RUNS = frozenset({LeaseState.STARTING, LeaseState.RUNNING})
 
 @dataclass(frozen=True, slots=True)
 class Faring:
-    """The choice of what to run next: tenure, candidate if there is one, market, and the cost of each choice."""
+    """The next choice: tenure, candidate if there is one, market, and the cost of each possible choice."""
 
     tenure: Tenure | None
     market: str

@@ -74,7 +74,7 @@ class Hazards:
 class Belief:
     """The state of a pool now: whether capacity is there, for how many hours, and the evidence for each model.
 
-    `evidence` (models,) are log-likelihoods of what was seen, discounted.
+    `evidence` (models,) are discounted log-likelihoods of the observations.
     """
 
     is_up: bool

@@ -1,9 +1,9 @@
 """The expected cost of finishing a job in time, for each next choice: a finite-horizon dynamic programme.
 
-The state has the hours left, the slack (hours left less work left), the tenure held, whether capacity is there and for
-how long, and the model of the pool. In each step capacity may be lost or come back by the model's hazards. A start
-spends its overhead of slack. A late end costs infinitely much, so the deadline is hard. Formulation: strategies over
-bins of age with a hard deadline, as in finite-horizon semi-Markov decision processes (Puterman, "Markov Decision
+The state has the hours left, the slack (hours left less work left), the tenure held, and the model of the pool. It also
+has whether capacity is there, and for how long. In each step capacity may be lost or come back by the model's hazards.
+A start spends its overhead of slack. A late end costs infinitely much, so the deadline is hard. Formulation: strategies
+over bins of age with a hard deadline, as in finite-horizon semi-Markov decision processes (Puterman, "Markov Decision
 Processes", 1994, chapters 4 and 11); the models of a pool are weighed by their posterior after each is solved (QMDP:
 Littman, Cassandra, Kaelbling 1995).
 

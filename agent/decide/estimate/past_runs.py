@@ -1,6 +1,6 @@
 """Recorded prices -> the prices a job would meet, as equally likely cases.
 
-In every hour of the history the prices of the few cheapest hosts count, with equal weight: the rented host depends on
+In every hour of the history the prices of the few cheapest hosts count, with equal weight. The rented host depends on
 more than the price, and after an interruption it is the next one. A price is valid until the host shows another, for a
 day at most. All prices are sorted and cut into cells of equal length. A case is a cell's mean.
 """
@@ -22,8 +22,8 @@ STANDS = timedelta(hours=24)
 """How long an unchanged price is believed. Assumed: prices are recorded only when they change, and hosts come and
 go."""
 ECHO = timedelta(minutes=90)
-"""How long after a lease its bid may still be shown as the floor: 10 to 20 minutes in records, up to four times that
-after a bid was lowered."""
+"""How long after a lease its bid may still be shown as the floor. In records it was 10 to 20 minutes, and up to four
+times that after a bid was lowered."""
 _HOUR = timedelta(hours=1)
 _Change = tuple[datetime, str, UsdPerHour | None]
 

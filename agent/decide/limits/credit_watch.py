@@ -114,7 +114,7 @@ def _drained(mark: Mark, view: MarketView, credit: Usd, part: Standing, now: dat
     if fell - counted > slack:
         sentence = (
             f"the credit of {view.market} fell by {fell} within {_span(now - mark.at)}, and our leases explain "
-            f"{counted} of it: somebody else spends from this account, or the market bills what it does not show"
+            f"{counted} of it: somebody else spends from this account, or the market has charges that it does not show"
         )
         yield Alert(EventKind.ALERT_CREDIT_DRAIN, f"{view.market}@{mark.at.isoformat()}", sentence)
 

@@ -225,7 +225,7 @@ def _of_reserve(
         for window in SUMS:
             cap, held = hard.amount(window), ahead(part, window, fleet, limits)
             if cap is not None and limits.reserve and part.spent(window) + held > cap:
-                sentence = f"{_whose(scope, window)} {part.spent(window)} and {held} held for what is committed"
+                sentence = f"{_whose(scope, window)} {part.spent(window)} and {held} set aside for commitments"
                 return Strike(scope.prefix + window.value, f"{sentence} would pass the cap of {cap}")
     return None if view is None else _of_credit(view, after, limits)
 
@@ -244,7 +244,7 @@ def _of_credit(view: MarketView, after: Standing, limits: Limits) -> Strike | No
     held = part.rate.over(limits.reserve.total_seconds()) + part.pledged
     if view.credit - held >= floor:
         return None
-    sentence = f"the credit of {view.market} is {view.credit}; {held} held for what is committed would leave less than"
+    sentence = f"the credit of {view.market} is {view.credit}; {held} set aside for commitments would leave less than"
     return Strike("credit_floor", f"{sentence} the {floor} that must stay: top it up")
 
 

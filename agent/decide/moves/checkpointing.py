@@ -1,7 +1,7 @@
 """The interval of a workload's checkpoints, from the hazard of its own lease.
 
 Over a stay, lost work plus time spent on writing is least at Daly's interval for the mean rate of losses. The hazard of
-interruptible capacity falls with age, so the interval of an age is Young's for the hazard at that age: shorter while a
+interruptible capacity falls with age. So the interval of an age is Young's for the hazard at that age: shorter while a
 lease is young, longer later. Prices do not matter, because every hour of a lease costs the same.
 """
 

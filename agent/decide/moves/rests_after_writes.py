@@ -74,7 +74,7 @@ def ended_by(decision: Decision) -> tuple[tuple[str, str], ...]:
 
 
 def ended_by_proof(intent: Intent, leases: Iterable[Lease]) -> tuple[tuple[str, str], ...]:
-    """Return the same places for an order in doubt that a listing shows to be done; `leases` are those before that."""
+    """Return the same places for an order in doubt that a listing shows done; `leases` are from before that listing."""
     held = next((lease for lease in leases if lease.lease_id == intent.lease_id), None)
     if held is None or intent.kind not in {IntentKind.RESUME, IntentKind.REBID, IntentKind.PAUSE}:
         return ()
@@ -96,7 +96,7 @@ def _order(decision: Resume | Rebid | Pause | Release) -> str:
 
 
 def _is_start(decision: Decision) -> TypeGuard[Resume | Rebid]:
-    """Return whether an order starts a stopped lease; a bid that is refused while it runs says nothing of a start."""
+    """Return whether an order starts a stopped lease. A refused bid of a running lease says nothing about a start."""
     if isinstance(decision, Rebid):
         return decision.lease.state is LeaseState.PAUSED
     return isinstance(decision, Resume)
@@ -167,7 +167,10 @@ def instead(decision: Decision, work: Workload, fleet: Fleet) -> Decision:
 
 
 def _refused(decision: Decision, fleet: Fleet) -> Hold | None:
-    """Return a hold instead of a start or a bid that rests after a refusal; what ends or pauses a lease never rests."""
+    """Return a hold if a start or a bid is in cooldown after a refusal, else None.
+
+    Releases and pauses have no cooldown.
+    """
     if not isinstance(decision, Resume | Rebid):
         return None
     of, order = decision.lease.lease_id, _order(decision)

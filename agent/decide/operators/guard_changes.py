@@ -24,15 +24,15 @@ def of(held: Lease, before: Workload | None, after: Workload) -> GuardChange | N
     """
     new = kept_terms.of(after)
     if new is None:
-        return GuardChange("guard", "guard_gone", "has no bucket any more in which its guard reports")
+        return GuardChange("guard", "guard_gone", "no longer has a bucket in which its guard reports")
     old = kept_terms.read(held) or (kept_terms.of(before) if before is not None else None)
     if old is None:
         return None
     if old.is_batch and not new.is_batch:
-        return GuardChange("kind", "guard_kind", "is no batch any more, so that no exit code would end it")
+        return GuardChange("kind", "guard_kind", "is no longer a batch, so that no exit code would end it")
     if old.place != new.place:
         return GuardChange("guard.bucket", "guard_moved", f"is another folder than {old.spoken}")
     gone = sorted(set(old.done_codes) - set(new.done_codes))
     if gone:
-        return GuardChange("guard.done_codes", "fewer_done_codes", f"{gone[0]} is no done code any more")
+        return GuardChange("guard.done_codes", "fewer_done_codes", f"{gone[0]} is no longer a done code")
     return None

@@ -71,7 +71,7 @@ def _unreadable(view: MarketView) -> str:
         return f"its listing could not be read yet: {why.rstrip('.')}; nothing is paid for until it is"
     return (
         f"its listing cannot be read since {_minute(view.listed_at)} UTC: {why.rstrip('.')}; "
-        "what ran then counts as running, nothing is paid for, and nothing is believed gone"
+        "leases that ran then count as running, nothing is paid for, and nothing is believed gone"
     )
 
 

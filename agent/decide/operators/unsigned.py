@@ -18,7 +18,7 @@ def failing(slot: Slot, after: timedelta, failing_for: timedelta) -> Alert:
 
 
 def failing_since_start(slot: Slot, after: timedelta, silent_for: timedelta) -> Alert:
-    """Return the alert about a slot without a sign for so long, whose daemon began again and again, or just now."""
+    """Return the alert about a slot without a sign for `silent_for`, whose daemon restarted repeatedly or just now."""
     sentence = (
         f"the guard of {slot} has had no sign of life for {_minutes(silent_for)}, and no pass of this daemon has "
         f"succeeded since its start: {_hours(after)} after the last sign it ends its instance; see cycle.failed in the "

@@ -34,15 +34,15 @@ INVALID = "invalid_args"
 OF_THE_REQUEST = frozenset({INVALID, "invalid_price", "refused", "forbidden", "route_gone"})
 """Refusals of the request itself: the same request gets the same answer again."""
 OF_THE_ACCOUNT = frozenset({"missing_billing"})
-"""Refusals that a person alone ends, and that no other host is a way around."""
+"""Refusals that only a person can end, and that another host would give too."""
 OF_THE_MOMENT = frozenset({"wrong_state", "not_found"})
-"""Refusals that contradict the listing which the order came from: soon one of both is over."""
+"""Refusals that contradict the listing behind the order; soon the listing or the refusal is out of date."""
 MOMENT = timedelta(minutes=1)
-"""The rest after the first of those; it doubles with each further one, up to `HOST_FULL`."""
+"""The cooldown of an order after the first of those. It doubles with each further one, up to `HOST_FULL`."""
 UNTAKEN_KEPT = timedelta(minutes=30)
 """Refusals of orders for one lease are counted together until this long after the last one."""
 RAISE, LOWER, RESUME = "raise", "lower", "resume"
-"""The kinds of orders that rest; the kind of any other order is its own name."""
+"""The kinds of orders that get cooldowns. The kind of any other order is its own name."""
 UNTAKEN_MOST = 3
 """After so many of them, a start counts as impossible on its host."""
 STARTED_KEPT = timedelta(hours=1)
@@ -64,20 +64,21 @@ def after_refusals(count: int) -> timedelta:
 
 
 def is_unrepeated(reason: str) -> bool:
-    """Return whether an order for a lease that met such a refusal is not asked for again at the next poll."""
+    """Return whether an order on a lease with this refusal is not sent again at the next poll."""
     return reason in OF_THE_REQUEST | OF_THE_ACCOUNT | OF_THE_MOMENT
 
 
 def is_resting(refused: Tally, now: datetime) -> bool:
-    """Return whether an order of a kind that the market did not take is not to be asked for again yet."""
+    """Return whether a kind of order that the market refused is still in cooldown."""
     rest = min(MOMENT * 2 ** min(refused.count - 1, 8), HOST_FULL) if refused.ground in OF_THE_MOMENT else HOST_FULL
     return now < refused.until - UNTAKEN_KEPT + rest
 
 
 def has_no_way(refused: Tally, now: datetime) -> bool:
-    """Return whether other ways are to be weighed while an order rests.
+    """Return whether other ways are weighed while a refused order is in cooldown.
 
-    No other host is a way around what the account lacks. What the listing contradicts is first asked for again.
+    If the account lacks something, another host does not help. An order that contradicts the listing is first sent
+    again.
     """
     is_lasting = refused.ground in OF_THE_MOMENT and refused.count >= UNTAKEN_MOST
     return is_resting(refused, now) and (is_lasting or refused.ground in OF_THE_REQUEST)
@@ -91,7 +92,7 @@ class InForce:
     cooling: Cooling = field(default_factory=dict)
     """The cooldowns; a place that an operator excluded counts as in cooldown too."""
     tallies: Mapping[tuple[Counted, str, str], Tally] = field(default_factory=dict)
-    """The tallies by what they count, what they count it for, and where it happened."""
+    """The tallies by their kind, their subject, and the place where they happened."""
 
     def why_resting(self, kind: CooldownKind, key: str) -> str | None:
         """Return the ground of a cooldown, or None if there is none."""

@@ -7,8 +7,8 @@ host has the voice.
 Invariants:
 1. No measured figure makes us pay more. A restore that took longer than in the file changes nothing. A shorter one
    makes an interruption cheaper, so that lower bids and less stable hosts become worth their price.
-2. The time of a checkpoint only changes the interval that the guard is given, by a factor of at most
-   sqrt(`MOST_TIMES`): Young's interval grows with the root of that time. Without `takes` in the file nothing changes.
+2. The time of a checkpoint only changes the interval that the guard is given. The factor is at most sqrt(`MOST_TIMES`),
+   since Young's interval grows with the root of that time. Without `takes` in the file nothing changes.
 3. Reserves of deadlines, raises and moves after a loss, voluntary moves, and committed spend use only the file. There a
    lower figure could make us pay more or be late, and a higher one would pay for on-demand too early.
 """

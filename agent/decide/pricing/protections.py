@@ -1,8 +1,8 @@
 """Protections: after repeated trouble of one kind, its subject gets a cooldown.
 
-A protection has the incidents that it counts, the subject that it counts them for, how far it looks back, how many
-incidents it bears, and the length and kind of the cooldown. `gpubid fleet` shows the cooldown with its reason. `gpubid
-unlock SCOPE:KEY` lifts it.
+A protection counts incidents of some kinds for a subject, such as a model of a market. It has a look-back time, a
+number of incidents that it bears, and the length and kind of its cooldown. `gpubid fleet` shows the cooldown with its
+reason. `gpubid unlock SCOPE:KEY` lifts it.
 
 Invariants:
 1. A protection never pays and never releases. It only prevents new rents.

@@ -4,8 +4,8 @@ Theory: renewal-reward over one stay on a host. A stay ends at a loss or at the 
 length is L, the integral of S up to T, and it ends in a loss with probability q = 1 - S(T). Of L hours the restore and,
 on a loss, half a checkpoint interval are not useful. Interval/2 is the mean of a uniform instant between two
 checkpoints (Young, CACM 17(9), 1974). The host's own failures come at a constant rate. The rate at which the market
-takes a host is unknown and has a Gamma distribution. A stay that has lasted is probably on a calmer host, so a stay
-that the market ends is Lomax and its hazard falls with age (Johnson, Kotz & Balakrishnan, Continuous Univariate
+takes a host is unknown and has a Gamma distribution. A stay that has lasted is probably on a calmer host. So a stay
+that the market ends is Lomax, and its hazard falls with age (Johnson, Kotz & Balakrishnan, Continuous Univariate
 Distributions 1, 2nd ed., section 20.11).
 
 Invariants:
@@ -32,7 +32,7 @@ HORIZON_HOURS = 24.0
 
 MARKET_HAZARD_PRIOR = (1.8, 12.0)
 """Gamma prior of losing an interruptible lease to the market, as (losses, hours): 0.15 an hour. Assumed: users of such
-markets report 0.1 to 0.5 an hour. It weighs half a day, so that a bad first hour on one host does not count for the
+markets report 0.1 to 0.5 an hour. It weighs half a day. With less, a bad first hour on one host would count for the
 whole market: on-demand would be rented, and nothing more be learned."""
 
 CONTEST_PRIOR_HOURS = 2.0

@@ -9,8 +9,8 @@ Invariants:
 2. The ledger keeps the looks at a doubted rate with the lease, so that a restart forgets none.
 3. A rise is owed from the last look that showed the agreed rate, restart or not, since nobody saw when the rate rose.
    It is owed for the GPU time metered at the lower rate since then, even if the lease has stopped meanwhile.
-4. A rise of up to `QUICK_RISE` is also owed if the lease ends, or our own bid replaces the rate, before it is believed:
-   then it can no longer be confirmed. A higher rise is more likely a wrong price.
+4. A rise of up to `QUICK_RISE` is also owed if it can no longer be confirmed, because the lease ends or our own bid
+   replaces the rate first. A higher rise is more likely a wrong price.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -105,7 +105,7 @@ def _untaken_sentence(held: Lease, tally: Tally) -> str:
     """
     order = _IN_WORDS.get(tally.where, tally.where)
     refused = (
-        f"{held.market} takes no order to {order} {held.lease_id} ({held.slot}) since {tally.since:%H:%M} UTC "
+        f"{held.market} refuses every order to {order} {held.lease_id} ({held.slot}) since {tally.since:%H:%M} UTC "
         f"({tally.ground})"
     )
     if tally.where == cooldowns.LOWER or (tally.where == cooldowns.RAISE and held.state is not LeaseState.PAUSED):

@@ -35,7 +35,7 @@ LOOKS = 2
 """The number of looks after which an orphan is believed: a stale listing may show an instance that was just
 released."""
 UNDECIDED = "undecided"
-"""The end reason of a held lease whose slot may be filled or not; its verdict is still to come."""
+"""The end reason of a held lease that has no verdict yet, because nobody knows whether its slot is filled."""
 TAKEN_BACK = frozenset({"host_gone", "contract_end", ownership.NEVER_OURS})
 """Ends that we did not order: if the instance is listed again, the lease goes on."""
 
@@ -85,7 +85,7 @@ def find(fleet: Fleet, view: MarketView, memory: Memory, held: list[Lease], sett
 
 
 def decided(fleet: Fleet, owned: ownership.Ownership) -> ownership.Ownership:
-    """Return the leases with a verdict on each undecided one whose slot is now known to be empty or filled."""
+    """Return the leases, with a verdict on each undecided one whose slot is now surely empty or filled."""
     filled, unknown = _slots(fleet)
     leases, facts = list(owned.leases), list(owned.facts)
     for number, held in enumerate(leases):
@@ -108,7 +108,7 @@ def is_undecided(held: Lease) -> bool:
 
 
 def _slots(fleet: Fleet) -> tuple[set[Slot], set[Slot]]:
-    """Return the filled slots, and those of them of which nobody knows whether they are."""
+    """Return the filled slots, and those among them whose lease is neither shown nor denied."""
     open_leases = (lease for lease in fleet.leases if lease.is_open and not lease.is_held)
     filling = [lease for lease in open_leases if not _is_gone(fleet, lease)]
     filled = {lease.slot for lease in filling}
@@ -117,7 +117,7 @@ def _slots(fleet: Fleet) -> tuple[set[Slot], set[Slot]]:
 
 
 def _waiting(verdict: InstanceFound, made: Lease) -> InstanceFound:
-    """Return the verdict on an instance that is counted and adopted later, if its slot proves empty."""
+    """Return the verdict on an instance that is only counted for now, and adopted later if its slot proves empty."""
     sentence = (
         f"instance {made.instance_id} on host {made.host_id} carries the label of {made.slot}, whose lease is neither "
         f"shown nor denied: counted until that is known"

@@ -159,7 +159,7 @@ def disowned(held: Lease, why: str, charges: tuple[meter.Charge, ...] = ()) -> l
 
     `charges` count all the same, metered up to its `accrued_until`.
     """
-    sentence = f"{held.market} named {held.instance_id} as what we rented, but {why}: nothing is written to it"
+    sentence = f"{held.market} named {held.instance_id} as the rented instance, but {why}: nothing is written to it"
     return [LeaseDisowned(held, sentence, charges), Alert(EventKind.ALERT_WRONG_INSTANCE, held.lease_id, sentence)]
 
 

@@ -187,8 +187,8 @@ def _failed_at_once(fleet: Fleet, work: Workload, held: Lease, why: str) -> Mark
 def _of_batches(fleet: Fleet, changed: Mapping[str, Lease]) -> Iterator[Marked]:
     """Yield the results of batches: done by a line of the log while it runs, or by the end of the container.
 
-    The end of a container counts only once the ledger has it, since only then the log is read to its end, and only
-    while a fresh listing shows it. `changed` are the leases that this listing changed.
+    The end of a container counts only once the ledger has it, since only then the log is read to its end. A fresh
+    listing must still show it. `changed` are the leases that this listing changed.
     """
     for held in fleet.leases:
         work = fleet.workload(held.slot.workload)

@@ -1,6 +1,6 @@
 """The capacity for a service's slots so that enough are warm: the places, the spare slots, and those on demand.
 
-Each way costs its prices plus the expected hours with too few warm slots: a loss of a place without spare slots leaves
+Each way costs its prices plus the expected hours with too few warm slots. A loss of a place without spare slots leaves
 too few until a replacement is warm. A spare slot is held while it saves more than its price, which is a newsvendor's
 choice made again at every look. On-demand slots, and holding nothing at all, are chosen in the same way.
 

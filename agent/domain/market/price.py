@@ -1,4 +1,4 @@
-"""Prices over time: what a host asked at one instant, and what a model cost in one hour."""
+"""Prices over time: of a host at one instant, and of a model in one hour."""
 
 from dataclasses import dataclass
 from datetime import datetime

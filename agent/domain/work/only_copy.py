@@ -35,7 +35,7 @@ def other_paths(held: Lease, work: Workload) -> str:
         return ""
     terms = kept_terms.read(held)
     if terms is None or terms.paths is None:
-        return "nobody recorded which paths its guard was told to carry"
+        return "the paths that its guard carries were not recorded"
     if terms.paths != work.guard.paths:
         return f"its guard carries {_listed(terms.paths)}, and paths is {_listed(work.guard.paths)} today"
     return ""

@@ -140,7 +140,7 @@ class Wire:
         return self
 
     async def run(self, work: Callable[[sa.Connection], T], then: Callable[[], None] = lambda: None) -> T:
-        """Run `work` in one transaction and return what it returns; call `then` once it is committed.
+        """Run `work` in one transaction and return its result; call `then` after the commit.
 
         A cancelled caller still waits for the end of the work, and `then` is still called. A commit cannot be undone,
         and leaving it unattended would let the memory and the file differ.

@@ -29,7 +29,7 @@ def test_a_fleet_that_may_pay_has_nothing_to_tell() -> None:
         (
             msgspec.structs.replace(VIEW, is_fresh=False, trouble="it answered 503."),
             "unreadable",
-            "UTC: it answered 503; what ran then",
+            "UTC: it answered 503; leases that ran then",
         ),
         (
             msgspec.structs.replace(VIEW, is_fresh=False, listed_at=None),

@@ -174,4 +174,4 @@ def test_a_checkpoint_of_other_paths_than_the_file_has_today_frees_no_disk(
 def test_a_guard_whose_paths_nobody_recorded_frees_no_disk(terms: str | None) -> None:
     seen = fleet(replace(verified(), guard_terms=terms))
     assert after(seen).checkpoint_verified_at is None
-    assert "nobody recorded which paths" in checkpoint_proofs.why_not(seen, seen.leases[0])
+    assert "its guard carries were not recorded" in checkpoint_proofs.why_not(seen, seen.leases[0])

@@ -41,23 +41,23 @@ def seen(fleet: Fleet, held: Lease, so_far: LeaseChanged | None) -> LeaseChanged
     if not why:
         return so_far
     after = replace(now, has_failed=True, end_reason=f"{REJECTED}{why}")
-    rest = cooldown.of_host(held.host, fleet.now + cooldowns.START_FAILED, "a host that is not what was rented")
+    rest = cooldown.of_host(held.host, fleet.now + cooldowns.START_FAILED, "a host that differs from the rented terms")
     charges = so_far.charges if so_far is not None else ()
     return LeaseChanged(held, after, EventKind.LEASE_NOT_READY, charges, cooldown=rest)
 
 
 def alerts(fleet: Fleet) -> Iterator[Alert]:
-    """Yield an alert for each lease that goes on although its host is not what was rented."""
+    """Yield an alert for each lease that goes on although its host differs from the rented terms."""
     for held in fleet.leases:
         if held.has_failed or held.is_held or held.state is not LeaseState.RUNNING or _may_reject(fleet, held):
             continue
         if why := _found(fleet, held):
-            sentence = f"{held.slot} on host {held.host_id} is not what was rented, as its guard says: {why}"
+            sentence = f"{held.slot} on host {held.host_id} differs from the rented terms, as its guard says: {why}"
             yield Alert(EventKind.ALERT_NOT_AS_RENTED, held.lease_id, sentence)
 
 
 def difference(report: AcceptanceReport, held: Lease, work: Workload) -> str:
-    """Return how the host of a lease contradicts what was rented, or an empty text."""
+    """Return how the host of a lease contradicts the rented terms, or an empty text."""
     if report.gpu_count is not None and report.gpu_count < held.gpus:
         return f"{report.gpu_count} of {held.gpus} GPUs are there"
     other = next((gpu.name for gpu in report.gpus if gpu.name and not gpu_identity.may_be_same(held.gpu, gpu.name)), "")
