@@ -150,7 +150,7 @@ class Memory:
         return mine == (other.leases, other.intents, other.totals, other.rests)
 
     def forget_made(self) -> None:
-        """Make the next recollection anew, because something changed."""
+        """Forget the last recollection, so that the next one is made again."""
         self._made = None
 
     def forget_old(self, now: dt.datetime) -> None:

@@ -35,7 +35,7 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """The container within a span: since when it runs, when it stopped, and how; None where it did not.
+    """The container within a span: since when it runs, and when and how it stopped; None if it did not.
 
     `is_lost`: we did not order the stop, so the work since the last checkpoint is lost.
     """

@@ -119,7 +119,7 @@ def _belief(known: Capacity, used: hazards.Hazards) -> hazards.Belief:
 def _looked(known: Capacity | None, fleet: Fleet, works: Sequence[Workload]) -> Capacity | None:
     price = min((each for work in works if (each := going_rate(fleet, work)) is not None), default=None)
     if price is None and not any(view.offers for view in fleet.markets.values()):
-        return known  # the market was not asked, so nothing is known
+        return known  # the market was not asked: nothing new is known
     if known is None:
         return _first(fleet.now, price)
     is_there = price is not None and not any(_was_lost(fleet, work, known) for work in works)

@@ -94,7 +94,7 @@ def _alone(fleet: Fleet, market: str) -> Fleet:
 def _looked(before: Capacity | None, fleet: Fleet, work: Workload, market: str) -> Capacity | None:
     price = availability.going_rate(fleet, work)
     if price is None and not fleet.markets[market].offers:
-        return before  # the market was not asked, so nothing is known
+        return before  # the market was not asked: nothing new is known
     if before is None:
         return _first(fleet, work, market, price)
     was_lost = any(loss.slot.workload == work.name and loss.at > before.seen_at for loss in fleet.losses)

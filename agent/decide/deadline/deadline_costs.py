@@ -43,7 +43,7 @@ class Prices:
 
 @dataclass(frozen=True, slots=True)
 class Foresight:
-    """What to run until the next look, and the expected cost of each choice until the work is done."""
+    """The choice until the next look, and the expected cost of each possible choice until the work is done."""
 
     choice: Tenure | None
     options: tuple[Option, ...]
@@ -55,7 +55,7 @@ class Foresight:
 
 
 def of(outlook: Outlook, job: Job, held: Held, prices: Prices, learned: hazards.Learned) -> Foresight:
-    """Return what to run next and why.
+    """Return the choice until the next look, with the costs of each.
 
     The reserve of the outlook is the time to the next look: a job that waits now waits at least that long.
     """

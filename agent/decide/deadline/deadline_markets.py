@@ -46,7 +46,7 @@ def fare(
     asks: Sequence[Candidate],
     weighing: multi_pool_policy.Numbers = multi_pool_policy.SHIPPED,
 ) -> Faring | None:
-    """Return what to run next; None unless this is a deadline job on several markets with a choice.
+    """Return the next choice; None unless this is a deadline job on several markets with a choice.
 
     `bids` are all bids, best first: the first bid of one market may come after any number of bids of another.
     """

@@ -129,7 +129,7 @@ def choose(
     known: regimes.Regimes = regimes.SHIPPED,
     numbers: Numbers = SHIPPED,
 ) -> Choice:
-    """Return what to run until the next look; `egress` (pools, pools) in dollars, `ask` in $/h on demand."""
+    """Return the choice until the next look; `egress` (pools, pools) is in dollars, `ask` in $/h on demand."""
     forced = must(at)
     if forced is not None:
         return Choice(*forced, {})
@@ -187,9 +187,9 @@ def _others(here: tuple[int, ...], found: Sequence[tuple[int, ...]]) -> list[tup
 
 
 def _stand_in(at: Standing, group: tuple[int, ...], pools: Sequence[Pool], ask: float, known: regimes.Regimes) -> _Tier:
-    """Return a tier.
+    """Return a tier of pools with the one that represents it.
 
-    The pool with a lease represents it, else the best one to start in, else the one likeliest to return.
+    That is the pool with a lease, else the best one to start in, else the one whose capacity is likeliest to return.
     """
     if at.tenure is Tenure.INTERRUPTIBLE and at.pool in group:
         return _Tier(group, at.pool)

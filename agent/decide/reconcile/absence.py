@@ -1,4 +1,4 @@
-"""Leases that a complete listing lacks: missing, gone by the market's own word, or a fault of the market.
+"""Leases that a complete listing lacks: missing, gone by the market's own statement, or a fault of the market.
 
 Invariants (rule 4):
 1. A lease is gone only when the market denies it by its own code with a proven key, and complete listings at least

@@ -47,7 +47,7 @@ class Tally(Expiring):
     """When it was first counted."""
     until: datetime
     ground: str
-    """What happened."""
+    """The event that was counted."""
     where: str = ""
     """The lease or host on which it happened, or the kind of order, for a tally that counts separately for each."""
     count: int = 1

@@ -69,7 +69,7 @@ class Checkpoint:
     size_gb: float = 0.0
     """Gigabytes of a checkpoint to download on a new host."""
     place: CheckpointPlace = CheckpointPlace.DISK
-    """Where they are kept."""
+    """The place where they are kept."""
     takes: timedelta | None = None
     """How long the workload stops to make a checkpoint, if known."""
 

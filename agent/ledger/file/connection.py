@@ -78,7 +78,7 @@ def _dialect() -> sa.Dialect:
     """Return the one dialect of this process: compiled statements are kept by dialect."""
     parent = sa.create_engine(_URL, poolclass=sa.NullPool)
     with parent.connect():
-        # The first connection tells the dialect the features of this SQLite.
+        # The first connection gives the dialect the features of this SQLite.
         return parent.dialect
 
 
