@@ -13,8 +13,8 @@ from agent.decide.pricing import (
     measured_checkpoints,
     measured_speed,
     ranking,
+    refused_hosts,
     requirement_check,
-    slow_hosts,
     useful_hour,
 )
 from agent.decide.pricing import funnel as funnels
@@ -77,13 +77,13 @@ def explain(fleet: Fleet, made: Plan, work: Workload) -> Explanation:
     speeds = measured_speed.speeds(fleet.host_checks.values())
     judged = ranking.Judged(hosts, speeds)
     found = ranking.ranking(book, reckoned, _both_ways(work), judged, taken, fleet.now, hazard)
-    slow = slow_hosts.of(fleet, work, book.offers)
-    ranked = (each for each in found if (each.offer.host, each.offer.gpu) not in slow)
+    rejected = refused_hosts.of(fleet, work, book)
+    ranked = (each for each in found if (each.offer.host, each.offer.gpu) not in rejected)
     return Explanation(
         workload=work.name,
         decisions=tuple(decision for decision in made.decisions if slot_of(decision).workload == work.name),
         candidates=tuple(islice(_on_distinct_hosts(ranked), 1 + NEXT_BEST)),
-        refused=_refused(book, work, fleet, taken, slow),
+        refused=_refused(book, work, fleet, taken, rejected),
         offers=len(book.offers),
         funnel=funnels.of(fleet, work, taken),
         relaxed=funnels.relaxed(fleet, work, taken),
@@ -139,7 +139,7 @@ def _refused(
     work: Workload,
     fleet: Fleet,
     taken: requirement_check.Taken,
-    slow: slow_hosts.SlowHosts,
+    rejected: refused_hosts.RefusedHosts,
 ) -> tuple[Refused, ...]:
     refused: list[Refused] = []
     ways = _both_ways(work)
@@ -150,8 +150,7 @@ def _refused(
                 f"floor {candidate.floor} and ask {candidate.ask} are above {work.price_of(candidate.gpu)} with disk"
             )
             why = requirement_check.Refusal("price", sentence)
-        if why is None and (candidate.host, candidate.gpu) in slow:
-            why = requirement_check.Refusal("accept_floor", slow[candidate.host, candidate.gpu])
+        why = why or rejected.get((candidate.host, candidate.gpu))
         if why is not None:
             refused.append(Refused(candidate, why))
     return tuple(refused)

@@ -28,9 +28,9 @@ from agent.decide.pricing import (
     measured_checkpoints,
     measured_speed,
     ranking,
+    refused_hosts,
     requirement_check,
     rival_bids,
-    slow_hosts,
     spread,
 )
 from agent.decide.pricing.cooldowns import InForce
@@ -83,8 +83,8 @@ class Ground:
     rivals: rival_bids.Rivals
     believed: Mapping[str, Workload]
     speeds: measured_speed.Speeds
-    slow: Mapping[str, slow_hosts.SlowHosts]
-    """The hosts below the `accept_floor` of each workload, by its name."""
+    refused: Mapping[str, refused_hosts.RefusedHosts]
+    """The hosts that the guard of each workload would reject again, by its name."""
     searches: dict[Hashable, ranking.Replay] = field(default_factory=dict)
 
 
@@ -183,7 +183,7 @@ def _ground(fleet: Fleet) -> Ground:
         rivals=rival_bids.learned(everything),
         believed=measured_checkpoints.all_believed(fleet),
         speeds=measured_speed.speeds(fleet.host_checks.values()),
-        slow={work.name: slow_hosts.of(fleet, work, books.of(work).offers) for work in fleet.workloads},
+        refused={work.name: refused_hosts.of(fleet, work, books.of(work)) for work in fleet.workloads},
     )
 
 
@@ -263,7 +263,7 @@ def _ranked(fleet: Fleet, work: Workload, pricing: Pricing, ground: Ground) -> I
     for candidate in _search(fleet, work, pricing, ground):
         host = candidate.offer.host
         is_taken = host in yielded or (host in ground.used_hosts and not host.is_pool)
-        is_taken = is_taken or (host, candidate.offer.gpu) in ground.slow[work.name]
+        is_taken = is_taken or (host, candidate.offer.gpu) in ground.refused[work.name]
         is_taken = is_taken or spread.is_crowded(work, candidate.offer.owner, owners)
         if not is_taken and not workload_end.is_avoided(work, host, ground.in_force):
             yielded.add(host)

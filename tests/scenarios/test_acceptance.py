@@ -66,6 +66,8 @@ async def test_a_lying_host_is_given_up_and_blamed_and_another_one_is_rented(tmp
         cooling = world.app.ledger.recollection(world.clock.now()).cooldowns
         assert str(first.host) in {rest.key for rest in cooling}
         assert not await world.events("alert.not_as_rented", "workload.held")
+        kept = world.app.ledger.recollection(world.clock.now()).host_checks[first.lease_id]
+        assert (kept.seen_gpu, kept.gpu) == ("NVIDIA GeForce GTX 1070", first.gpu)
         await note(server, second)
         await world.cycle(minutes=30)
         assert world.lease().lease_id == second.lease_id

@@ -31,6 +31,10 @@ class HostCheck:
     """Megabytes a second, measured until the disk has stored them."""
     power_share: float | None = None
     """The lowest power limit of its GPUs, as a share of its default."""
+    seen_gpus: int | None = None
+    """How many GPUs were there."""
+    seen_gpu: str | None = None
+    """What the driver called one of them: one that is not `gpu`, where there was one."""
 
     @property
     def host(self) -> HostKey:

@@ -57,7 +57,7 @@ def test_a_check_is_written_once_and_again_where_a_later_start_finds_another() -
     "made",
     [
         fleet(None),
-        fleet(AcceptanceReport(version=1, lease="", gpu_count=0, matmul_tflops=150.0)),
+        fleet(AcceptanceReport(version=1, lease="", gpus=(GpuReport(uncorrected_errors=1),), matmul_tflops=150.0)),
         fleet(leases=(replace(HELD, is_held=True),)),
         fleet(leases=(replace(HELD, guard_run=None),)),
     ],
@@ -65,3 +65,20 @@ def test_a_check_is_written_once_and_again_where_a_later_start_finds_another() -
 )
 def test_what_is_no_check_of_what_was_rented_teaches_nothing(made: Fleet) -> None:
     assert list(host_checks.told(made)) == []
+
+
+def test_of_a_host_whose_gpus_are_not_there_only_what_was_seen_is_kept() -> None:
+    others = (GpuReport(name="NVIDIA GeForce " + HELD.gpu), GpuReport(name="NVIDIA GeForce GTX 1070"))
+    for report, gpus, name in (
+        (AcceptanceReport(version=1, lease="", gpu_count=0, matmul_tflops=150.0), 0, None),
+        (AcceptanceReport(version=1, lease="", gpus=others, disk_write_mbps=900.0), None, "NVIDIA GeForce GTX 1070"),
+    ):
+        (fact,) = host_checks.told(fleet(report))
+        assert (fact.after.seen_gpus, fact.after.seen_gpu) == (gpus, name)
+        assert (fact.after.matmul_tflops, fact.after.disk_write_mbps, fact.after.power_share) == (None, None, None)
+
+
+def test_what_a_sound_host_showed_is_kept_beside_its_figures() -> None:
+    sound = AcceptanceReport(version=1, lease="", gpu_count=1, gpus=(GpuReport(name=HELD.gpu),), matmul_tflops=150.0)
+    (fact,) = host_checks.told(fleet(sound))
+    assert (fact.after.seen_gpus, fact.after.seen_gpu, fact.after.matmul_tflops) == (1, HELD.gpu, 150.0)

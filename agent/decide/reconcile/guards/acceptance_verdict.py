@@ -58,11 +58,9 @@ def alerts(fleet: Fleet) -> Iterator[Alert]:
 
 def difference(report: AcceptanceReport, held: Lease, work: Workload) -> str:
     """Return how the host of a lease contradicts the rented terms, or an empty text."""
-    if report.gpu_count is not None and report.gpu_count < held.gpus:
-        return f"{report.gpu_count} of {held.gpus} GPUs are there"
-    other = next((gpu.name for gpu in report.gpus if gpu.name and not gpu_identity.may_be_same(held.gpu, gpu.name)), "")
+    other = lacking(report, held)
     if other:
-        return f"its GPU is {other} and not {held.gpu}"
+        return other
     wanted = held.vram_mb or work.requirements.min_vram_mb or 0
     memory = min((gpu.memory_mb for gpu in report.gpus if gpu.memory_mb is not None), default=None)
     if memory is not None and memory < LEAST_MEMORY * wanted:
@@ -71,6 +69,20 @@ def difference(report: AcceptanceReport, held: Lease, work: Workload) -> str:
     if errors:
         return f"{errors} uncorrected errors of GPU memory"
     return _not_working(report, work)
+
+
+def lacking(report: AcceptanceReport, held: Lease) -> str:
+    """Return which of the promised GPUs of a lease are not there, or an empty text."""
+    if report.gpu_count is not None and report.gpu_count < held.gpus:
+        return f"{report.gpu_count} of {held.gpus} GPUs are there"
+    other = other_card(report, held)
+    return f"its GPU is {other} and not {held.gpu}" if other else ""
+
+
+def other_card(report: AcceptanceReport, held: Lease) -> str:
+    """Return the name of a GPU that is not the model that was rented, or an empty text."""
+    names = (gpu.name for gpu in report.gpus if gpu.name)
+    return next((name for name in names if not gpu_identity.may_be_same(held.gpu, name)), "")
 
 
 def _not_working(report: AcceptanceReport, work: Workload) -> str:

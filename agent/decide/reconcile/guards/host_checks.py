@@ -1,12 +1,14 @@
 """Checks of hosts by their guards that are not recorded yet.
 
 Invariants:
-1. A host that differs from the rented terms gives no figures for the model that it was rented as.
+1. A host that differs from the rented terms gives no figures for the model that it was rented as: if GPUs are missing
+   or of another model, only what was seen is recorded.
 2. A check is recorded once, and again if a later start of the same lease finds other figures.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from agent.decide.facts import HostChecked
 from agent.decide.reconcile.guards import acceptance_verdict
@@ -16,6 +18,11 @@ from agent.domain.record.lease import Lease
 from agent.domain.work.acceptance_report import AcceptanceReport
 from agent.domain.work.guard_report import GuardReport
 
+UNKNOWN: Mapping[str, Any] = dict.fromkeys(
+    ("matmul_tflops", "copy_to_gpu_gbps", "copy_from_gpu_gbps", "disk_write_mbps", "power_share")
+)
+"""The figures of a host that is another one than was rented."""
+
 
 def told(fleet: Fleet) -> Iterator[HostChecked]:
     """Yield the check of every lease whose guard reports figures that differ from the recorded ones."""
@@ -23,11 +30,19 @@ def told(fleet: Fleet) -> Iterator[HostChecked]:
         report, work = fleet.guard_reports.get(held.intent_id), fleet.workload(held.slot.workload)
         if report is None or report.acceptance is None or work is None or held.is_held or held.guard_run is None:
             continue
-        if acceptance_verdict.difference(report.acceptance, held, work):
+        after = _read(held, report, report.acceptance)
+        if acceptance_verdict.lacking(report.acceptance, held):
+            after = replace(after, **UNKNOWN)
+        elif acceptance_verdict.difference(report.acceptance, held, work):
             continue
-        before, after = fleet.host_checks.get(held.lease_id), _read(held, report, report.acceptance)
+        before = fleet.host_checks.get(held.lease_id)
         if before is None or replace(after, checked_at=before.checked_at) != before:
             yield HostChecked(after)
+
+
+def _seen_gpu(held: Lease, found: AcceptanceReport) -> str | None:
+    names = (gpu.name for gpu in found.gpus if gpu.name)
+    return acceptance_verdict.other_card(found, held) or next(names, None)
 
 
 def _read(held: Lease, report: GuardReport, found: AcceptanceReport) -> HostCheck:
@@ -47,4 +62,6 @@ def _read(held: Lease, report: GuardReport, found: AcceptanceReport) -> HostChec
         copy_from_gpu_gbps=found.copy_from_gpu_gbps,
         disk_write_mbps=found.disk_write_mbps,
         power_share=min(shares, default=None),
+        seen_gpus=found.gpu_count,
+        seen_gpu=_seen_gpu(held, found),
     )

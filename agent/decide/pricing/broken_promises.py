@@ -1,0 +1,70 @@
+"""Hosts that were seen not to have the GPUs that their offers promise: by their kept checks, before a rent.
+
+Invariants:
+1. A host's own word counts, and against itself alone: a check that could not see something says nothing of it.
+2. Of the checks that say something of a promise the last one decides, so a host that was repaired is found out as soon
+   as anybody's check shows it.
+3. After `FORGOTTEN_AFTER` a host is tried again: its promise has to be broken anew.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+
+from agent.domain.fleet import Fleet
+from agent.domain.market import gpu_identity
+from agent.domain.market.gpu import GpuModel
+from agent.domain.market.host import HostKey
+from agent.domain.market.offer import Offer
+from agent.domain.record.host_check import HostCheck
+from agent.domain.work.guard_terms import Accept
+from agent.domain.work.workload import Workload
+
+FORGOTTEN_AFTER = timedelta(days=30)
+"""Cards are rarely changed, and a false promise costs a failed start, so a host costs one a month. Assumed."""
+
+BrokenPromises = Mapping[tuple[HostKey, GpuModel], str]
+"""What each host with a model was seen not to have, as a sentence."""
+
+
+def of(fleet: Fleet, work: Workload, offers: Iterable[Offer]) -> BrokenPromises:
+    """Return those hosts among the offers that break their promise to a workload that rejects for it."""
+    if work.guard is None or work.guard.accept is not Accept.REJECT or not fleet.host_checks:
+        return {}
+    offered = {(offer.host, offer.gpu) for offer in offers if not offer.host.is_pool}
+    by_host: dict[HostKey, list[HostCheck]] = {}
+    for check in sorted(fleet.host_checks.values(), key=lambda each: each.checked_at):
+        if fleet.now - check.checked_at < FORGOTTEN_AFTER:
+            by_host.setdefault(check.host, []).append(check)
+    found: dict[tuple[HostKey, GpuModel], str] = {}
+    for host, model in offered:
+        mine = by_host.get(host, ())
+        if why := _other_card(mine, model) or _fewer(mine, work.requirements.gpus):
+            found[host, model] = why
+    return found
+
+
+def _other_card(checks: Iterable[HostCheck], model: GpuModel) -> str:
+    """Return how the last check of a host's card of a model, from old to new, contradicts the model."""
+    why = ""
+    for check in checks:
+        if check.gpu == model and check.seen_gpu:
+            is_same = gpu_identity.may_be_same(model, check.seen_gpu)
+            why = "" if is_same else _sentence(f"its GPU was {check.seen_gpu} and not {model}", check.checked_at)
+    return why
+
+
+def _fewer(checks: Iterable[HostCheck], gpus: int) -> str:
+    """Return how the last check of a host that says whether it has so many GPUs, from old to new, denies it."""
+    why = ""
+    for check in checks:
+        seen = check.seen_gpus
+        if seen is not None and seen >= gpus:
+            why = ""
+        elif seen is not None and seen < check.gpus:
+            why = _sentence(f"{seen} of {check.gpus} GPUs were there", check.checked_at)
+    return why
+
+
+def _sentence(lack: str, checked_at: datetime) -> str:
+    until = checked_at + FORGOTTEN_AFTER
+    return f"{lack} at the check of {checked_at:%Y-%m-%d}: not tried again before {until:%Y-%m-%d %H:%M} UTC"

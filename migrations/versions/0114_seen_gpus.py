@@ -1,0 +1,14 @@
+"""The GPUs that a check saw on its host."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0114"
+down_revision = "0113"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    op.add_column("host_checks", sa.Column("seen_gpus", sa.Integer))
+    op.add_column("host_checks", sa.Column("seen_gpu", sa.Text))
