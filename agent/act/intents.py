@@ -5,6 +5,7 @@ from datetime import datetime
 
 from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.intent import Intent, IntentState
+from agent.domain.work import kept_terms
 from agent.domain.work.decision import KIND, Decision, Hold, Rebid, Rent
 from agent.domain.work.workload import Workload
 
@@ -32,6 +33,7 @@ def of(decision: Decision, work: Workload | None, intent_id: str, now: datetime,
             rate=decision.rate,
             disk_gb=work.disk_gb if work else 0.0,
             guard_run=None if run is None else run.run,
+            guard_terms=None if run is None else kept_terms.text(work),
         )
     if isinstance(decision, Hold):
         return intent

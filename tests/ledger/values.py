@@ -193,6 +193,7 @@ def intents(draw: st.DrawFn) -> Intent:
         rate=draw(rates),
         disk_gb=draw(reals),
         guard_run=draw(maybe(st.integers(1, 10_000))),
+        guard_terms=draw(maybe(texts)),
         sent_at=draw(maybe(times)),
         doubted_at=draw(maybe(times)),
         resolved_at=None if state in OPEN else draw(times),

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from agent.config import guard_archive
 from agent.decide.operators import guard_runs, reload
 from agent.domain.record.lease import LeaseState
 from agent.domain.slot import Slot
+from agent.domain.work import kept_terms
 from agent.domain.work.guard_terms import GuardTerms
 from agent.domain.work.workload import OnChange, Workload, WorkloadKind
 from agent.pass_figures import Figures
@@ -150,10 +152,29 @@ async def test_a_file_that_changes_right_after_a_rent_is_not_taken_for_what_was_
             await world.cycle()
             held = world.lease()
             assert (held.guard_run, held.spec_digest) == (1, reload.spec_digest(first))
+            assert held.guard_terms == kept_terms.text(first)
             assert reload.moves(replace(held, state=LeaseState.RUNNING), changed)
             await world.until(lambda: {each.guard_run for each in world.leases()} == {2}, 120)
             assert world.contract().image == "ubuntu:24.04"
             assert world.lease().spec_digest == reload.spec_digest(changed)
+
+
+async def test_a_rent_that_is_found_after_the_file_changed_has_the_terms_that_its_guard_was_told(
+    tmp_path: Path,
+) -> None:
+    with s3_server.served() as server:
+        first = guarded(server)
+        assert first.guard is not None
+        async with rehearsed(tmp_path, workloads=(first,), credential=lambda _: SECRET) as world:
+            # The market rents, and its answer is lost.
+            world.weather("reset", when="after", route="PUT /asks", seconds=5)
+            await world.until(lambda: bool(world.contracts()), 5)
+            assert not world.leases()
+            changed = replace(first, guard=replace(first.guard, done_codes=(0, 3), deadman=timedelta(hours=2)))
+            world.config = replace(world.config, workloads=(changed,))
+            await world.restart()
+            await world.until(lambda: bool(world.leases()), 30)
+            assert world.lease().guard_terms == kept_terms.text(first)
 
 
 async def test_a_guard_that_falls_silent_is_told_once_and_its_lease_goes_on(tmp_path: Path) -> None:

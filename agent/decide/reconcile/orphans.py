@@ -245,6 +245,7 @@ def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> 
         accrued_until=since,
         intent_id=intent.intent_id if intent else "",
         guard_run=intent.guard_run if intent and intent.slot == slot else None,
+        guard_terms=intent.guard_terms if intent and intent.slot == slot else None,
         host_floor=row.floor,
         ends_at=row.ends_at,
         runs=int(row.state is InstanceState.RUNNING),
@@ -262,7 +263,7 @@ def _continued(made: Lease, past: Lease) -> Lease:
         made,
         has_run=past.has_run,
         runs=past.runs + made.runs,
-        guard_terms=past.guard_terms if past.guard_run == made.guard_run else None,
+        guard_terms=past.guard_terms if past.guard_run == made.guard_run else made.guard_terms,
         traffic_down_gb=past.traffic_down_gb,
         traffic_up_gb=past.traffic_up_gb,
     )

@@ -95,6 +95,8 @@ class Intent:
     """The outcome in words."""
     guard_run: int | None = None
     """The slot's run that the guard of a rent is started for."""
+    guard_terms: str | None = None
+    """The terms that this guard is told, as JSON (`kept_terms.py` of the domain)."""
 
     @property
     def host(self) -> HostKey:

@@ -58,12 +58,16 @@ def of(work: Workload) -> KeptTerms | None:
     return KeptTerms(is_batch, place.endpoint, place.name, place.prefix, *told)
 
 
+def text(work: Workload | None) -> str | None:
+    """Return these terms as the ledger has them; None for a workload without a guard that reports."""
+    terms = of(work) if work is not None else None
+    return None if terms is None else msgspec.json.encode(terms).decode()
+
+
 def recorded(held: Lease, work: Workload | None) -> Lease:
     """Return the lease of a rent with the terms that its guard was given: those of the workload at the rent."""
-    terms = of(work) if work is not None and held.guard_run is not None else None
-    if terms is None or held.guard_terms is not None:
-        return held
-    return replace(held, guard_terms=msgspec.json.encode(terms).decode())
+    terms = text(work) if held.guard_run is not None else None
+    return held if terms is None or held.guard_terms is not None else replace(held, guard_terms=terms)
 
 
 def read(held: Lease) -> KeptTerms | None:

@@ -118,7 +118,7 @@ intents = columns.table(
     columns.reals("disk_gb"),
     columns.maybe_times("sent_at", "doubted_at", "resolved_at"),
     columns.text("outcome"),
-    [sa.Column("guard_run", sa.Integer)],
+    [sa.Column("guard_run", sa.Integer), sa.Column("guard_terms", sa.Text)],
     [sa.CheckConstraint(f"({_IS_OPEN}) = (resolved_at IS NULL)", name="resolved")],
 )
 sa.Index(

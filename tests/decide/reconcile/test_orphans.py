@@ -189,8 +189,7 @@ def test_a_label_newer_than_our_start_that_we_did_not_write_is_a_second_daemon()
     assert at_once.verdict == "adopt"
     ours = found(world(rows=(row,), past_intents={"0000000000000007": builders.intent(7)}))
     assert ours.verdict == "adopt"
-    old = found(world(rows=(created(builders.ago(hours=3)),)))
-    assert old.verdict == "adopt"
+    assert found(world(rows=(created(builders.ago(hours=3)),))).verdict == "adopt"
 
 
 @pytest.mark.parametrize("again", ["h7", "h9", None])
@@ -283,6 +282,13 @@ def test_what_goes_on_keeps_its_traffic_its_past_and_the_rent_behind_it() -> Non
     assert orphans.lease_of(world(past_leases={"7": past}), paused, builders.slot(), rent).runs == 3
     assert (made.offer_id, made.intent_id, made.end_reason) == ("a7", rent.intent_id, "")
     assert made.lease_id == f"vast-7-{builders.NOW.timestamp():.0f}"
+
+
+@pytest.mark.parametrize(("slot", "known"), [(0, (1, "{}")), (1, (None, None))])
+def test_a_rent_found_late_has_the_terms_that_its_guard_was_told(slot: int, known: tuple[object, ...]) -> None:
+    intent = builders.intent(7, guard_run=1, guard_terms="{}")
+    made = orphans.lease_of(world(), ROW, builders.slot(index=slot), intent)
+    assert (made.guard_run, made.guard_terms) == known
 
 
 def test_the_lease_of_a_row_bills_what_the_row_shows() -> None:

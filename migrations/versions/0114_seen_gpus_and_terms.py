@@ -1,4 +1,4 @@
-"""The GPUs that a check saw on its host."""
+"""The GPUs that a check saw on its host, and the terms that the guard of a rent is told."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,3 +12,4 @@ depends_on = None
 def upgrade() -> None:
     op.add_column("host_checks", sa.Column("seen_gpus", sa.Integer))
     op.add_column("host_checks", sa.Column("seen_gpu", sa.Text))
+    op.add_column("intents", sa.Column("guard_terms", sa.Text))
