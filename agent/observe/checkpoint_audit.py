@@ -34,6 +34,8 @@ log = structlog.get_logger("gpubid.audit")
 
 EVERY_SECONDS = 300.0
 AUDIT_SECONDS = 120.0
+TOLD_EVERY_SECONDS = 3600.0
+"""So often the log repeats why the bucket of a lease could not be compared; another reason is logged at once."""
 MOST_AT_ONCE = 2
 MOST_OBJECTS = 50_000
 MOST_EARLIER = 16
@@ -82,6 +84,8 @@ class CheckpointAudit:
         self._secret = secret
         self._running: dict[str, asyncio.Task[CheckpointProof | None]] = {}
         self._asked: dict[str, float] = {}
+        self._told: dict[tuple[str, str], float] = {}
+        """When a reason was last logged for a lease, in seconds of the monotonic clock."""
         self.proofs: Proofs = {}
         """The last comparisons; the mapping is replaced at every change."""
 
@@ -116,6 +120,7 @@ class CheckpointAudit:
                 if proof is not None and lease in wanted:
                     proofs[lease] = proof
         self._asked = {lease: at for lease, at in self._asked.items() if lease in wanted or lease in self._running}
+        self._told = {key: at for key, at in self._told.items() if key[0] in wanted}
         if proofs != self.proofs:
             self.proofs = proofs
 
@@ -128,9 +133,16 @@ class CheckpointAudit:
                 name, why = await _compared(client, target)
         except Exception as error:  # noqa: BLE001 - a key that is missing or wrong, and whatever a store may do
             said = str(error) if isinstance(error, BucketAway) else type(error).__name__
-            log.warning("bucket.not_compared", lease=target.lease, bucket=str(target.place), reason=said)
+            self._tell(target, said)
             return None
         return CheckpointProof(began, name, carried_checkpoint.sequence_of(name) or 0, why)
+
+    def _tell(self, target: AuditTarget, reason: str) -> None:
+        """Log why a bucket could not be compared, unless the same was logged within the hour."""
+        now, key = self._clock.monotonic(), (target.lease, reason)
+        if now - self._told.get(key, -TOLD_EVERY_SECONDS) >= TOLD_EVERY_SECONDS:
+            self._told[key] = now
+            log.warning("bucket.not_compared", lease=target.lease, bucket=str(target.place), reason=reason)
 
 
 async def _compared(client: BucketClient, target: AuditTarget) -> tuple[str, str]:

@@ -71,7 +71,8 @@ class Auditor:
 
     def __init__(self, place: Bucket, secret: str = SECRET) -> None:
         self.clock = SteppedClock(builders.NOW)
-        self.audit = CheckpointAudit(self.clock, asyncio.create_task, lambda _: secret)
+        self.secret = secret
+        self.audit = CheckpointAudit(self.clock, asyncio.create_task, lambda _: self.secret)
         self.targets = [target(place)]
 
     async def proven(self, seconds: float = checkpoint_audit.EVERY_SECONDS) -> CheckpointProof | None:
@@ -224,6 +225,19 @@ async def test_a_bucket_that_is_away_changes_nothing_and_shows_no_key(server: S3
     assert not any(part in str(logged) for part in SECRET.split(":"))
     auditor.targets = []
     assert await auditor.proven() is None
+
+
+async def test_a_bucket_that_stays_away_is_logged_once_an_hour_and_another_reason_at_once() -> None:
+    auditor = Auditor(S3Server("http://127.0.0.1:9").place())
+    with capture_logs() as logged:
+        for _ in range(13):
+            await auditor.proven()
+        assert len(logged) == 2
+        auditor.secret = "no key"
+        for _ in range(3):
+            await auditor.proven()
+    assert [each["event"] for each in logged] == ["bucket.not_compared"] * 3
+    assert len({each["reason"] for each in logged}) == 2
 
 
 async def test_two_that_hang_keep_the_others_waiting_no_longer_than_their_time(
