@@ -24,6 +24,10 @@ from agent.domain.market import gpu
         (("RX7900XTX", "AMD Radeon RX 7900XTX"), "RX 7900XTX"),
         (("RTX A6000", "rtx_a6000"), "RTX A6000"),
         (("RTX PRO 6000 WS",), "RTX PRO 6000 WS"),
+        (("GTX 1660 S", "GTX 1660S", "gtx_1660_super", "NVIDIA GeForce GTX 1660 SUPER"), "GTX 1660 S"),
+        (("RTX 2060 S", "RTX 2060S", "RTX 2060 Super"), "RTX 2060S"),
+        (("RTX 4070 S Ti", "RTX 4070 Ti S", "RTX 4070S Ti"), "RTX 4070S TI"),
+        (("RTX PRO 6000 S",), "RTX PRO 6000 S"),
     ],
 )
 def test_spellings_of_one_model_are_one(spellings: tuple[str, ...], model: str) -> None:
@@ -40,6 +44,11 @@ def test_spellings_of_one_model_are_one(spellings: tuple[str, ...], model: str) 
         ("RTX 6000", "RTX 6000Ada"),
         ("RTX 4070S", "RTX 4070"),
         ("RTX 4080 laptop", "RTX 4080"),
+        ("GTX 1660 S", "GTX 1660"),
+        ("GTX 1660 S", "GTX 1660 Ti"),
+        ("RTX PRO 6000 S", "RTX PRO 6000 WS"),
+        ("RTX 6000 S", "RTX 6000"),
+        ("L40 S", "L40"),
     ],
 )
 def test_different_models_stay_different(one: str, other: str) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.domain.market import gpu_identity
+from agent.domain.market import gpu, gpu_identity
 from agent.domain.market.card_memory import GIGABYTES
 
 SAME = [
@@ -48,6 +48,17 @@ def test_one_card_under_two_names_is_one_card(market: str, driver: str) -> None:
 def test_another_card_is_another_card(market: str, driver: str) -> None:
     assert not gpu_identity.may_be_same(market, driver)
     assert not gpu_identity.may_be_same(driver, market)
+
+
+SERIES = st.sampled_from(["GTX 16", "RTX 20", "RTX 40", "RTX 50", "RTX PRO 40", "RTX A4", "L4", "A1"])
+ENDS = st.sampled_from(["", " S", "S", " SUPER", " Ti", " Ti S", "S Ti", " Ti SUPER", " D", " laptop"])
+
+
+@given(SERIES, st.sampled_from(["00", "50", "60", "70", "80"]), ENDS, ENDS)
+def test_two_spellings_of_one_name_are_never_two_cards(series: str, number: str, one: str, other: str) -> None:
+    """The `gpu` filter goes by the name, and the check of a host by the identity."""
+    first, second = f"{series}{number}{one}", f"{series}{number}{other}"
+    assert gpu.model(first) != gpu.model(second) or gpu_identity.may_be_same(first, second)
 
 
 @given(st.sampled_from(sorted(GIGABYTES)), st.text(max_size=64))
