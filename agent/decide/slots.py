@@ -8,7 +8,7 @@ from agent.decide.operators import operator_holds
 from agent.decide.pricing import cooldowns, useful_hour
 from agent.decide.pricing.cooldowns import InForce
 from agent.decide.reconcile import orphans, readback, readiness, workload_end
-from agent.decide.reconcile.guards import checkpoint_proofs, guard_refusal
+from agent.decide.reconcile.guards import checkpoint_proofs, guard_refusal, guard_switch
 from agent.decide.reconcile.workload_end import COOL_OFF
 from agent.decide.strategy import Down, Proposal, SlotView
 from agent.domain.fleet import Fleet
@@ -234,10 +234,8 @@ def _taken(fleet: Fleet, place: Slot, pair: list[Lease], in_force: InForce) -> S
         return _hold(
             place, "missing", f"instance {held.instance_id} is not listed; it counts as running until proven gone"
         )
-    if workload_end.is_settling(fleet, held):
-        return _hold(place, "settling", "its container ended; the next cycle shows whether the work is done")
-    if held.state is LeaseState.EXITED and not fleet.is_seen(held):
-        return _hold(place, "settling", "its container ended; it may run again, which the next listing shows")
+    if unsettled := _unsettled(fleet, held):
+        return _hold(place, "settling", unsettled)
     if held.state is LeaseState.EXITED:
         reason = Reason("container_exit", "the container ended: pause it, nobody uses it")
         return Proposal(place, IntentKind.PAUSE, reason, lease=held)
@@ -253,6 +251,17 @@ def _taken(fleet: Fleet, place: Slot, pair: list[Lease], in_force: InForce) -> S
         down = Down(held.state_since, _quotes(fleet, held), why_kept, _refused(fleet, held, in_force))
     may_move = down is not None or held.tenure is Tenure.ON_DEMAND
     return SlotView(place, held, arriving, down, _runs(place, in_force) if may_move or _has_choice(fleet) else 0)
+
+
+def _unsettled(fleet: Fleet, held: Lease) -> str:
+    """Return why the end of a lease's run is not judged yet, or an empty text."""
+    if guard_switch.is_stop_awaited(fleet, held):
+        return "it stopped while no daemon ran, and its guard's bucket is not read yet"
+    if workload_end.is_settling(fleet, held):
+        return "its container ended; the next cycle shows whether the work is done"
+    if held.state is LeaseState.EXITED and not fleet.is_seen(held):
+        return "its container ended; it may run again, which the next listing shows"
+    return ""
 
 
 def cool_off(place: Slot, in_force: InForce) -> Reason | None:

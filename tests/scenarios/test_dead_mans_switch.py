@@ -59,6 +59,8 @@ async def fire(world: Rehearsed, server: S3Server, held: Lease, **changes: Any) 
     """Let the daemon be away, and the guard end its instance meanwhile."""
     written = (await sign(world, server))["written"]
     await world.close()
+    away = changes.pop("while_away", lambda: None)
+    away()
     world.clock.advance(AWAY_SECONDS)
     world.market.advance_to(world.clock.time())
     (world.market.destroy if changes.get("destroys") else world.market.stop)(int(held.instance_id))
@@ -79,6 +81,36 @@ async def test_what_a_switch_stopped_runs_again_once_the_daemon_is_back(tmp_path
         assert "its guard ended it after 6.0 h without a sign of life" in lost.evidence
         assert not await world.events("workload.held")
         assert world.lease().end_reason == ""
+
+
+@pytest.mark.parametrize("destroys", [False, True], ids=["stopped", "destroyed"])
+async def test_what_a_switch_ended_is_not_judged_before_its_bucket_answers(
+    tmp_path: Path, server: S3Server, *, destroys: bool
+) -> None:
+    key = [SECRET]
+    async with switched(tmp_path, server, key) as world:
+        lease = await world.until_running()
+        await fire(world, server, lease, destroys=destroys, while_away=lambda: key.append("no key at all"))
+        await world.cycle(minutes=6)
+        assert not await world.events("workload.held", "lease.interrupted")
+        assert len(world.contracts()) == 1
+        key.append(SECRET)
+        await world.cycle(minutes=3)
+        (lost,) = await world.events("lease.interrupted")
+        assert (lost.cause, lost.rule) == (Cause.EXTERNAL_STOP, "deadman")
+        assert not await world.events("workload.held")
+
+
+async def test_a_stop_is_judged_after_ten_minutes_also_where_its_bucket_stays_away(
+    tmp_path: Path, server: S3Server
+) -> None:
+    key = [SECRET]
+    async with switched(tmp_path, server, key) as world:
+        lease = await world.until_running()
+        await fire(world, server, lease, while_away=lambda: key.append("no key at all"))
+        await world.cycle(minutes=12)
+        (held,) = await world.events("workload.held")
+        assert "without evidence of the market or its host" in held.reason
 
 
 async def test_what_a_switch_destroyed_is_filled_again_and_no_host_is_blamed(tmp_path: Path, server: S3Server) -> None:

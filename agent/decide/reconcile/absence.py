@@ -41,6 +41,8 @@ def find(
     for lease in lacking:
         known = memory.absences.get(lease.lease_id)
         since = known or Absence(view.listed_monotonic, view.listings, in_fault=is_fault and _may_vanish(lease))
+        # Its bucket may be read only after the listing that lacked it.
+        since = replace(since, in_fault=since.in_fault and guard_switch.of(fleet, lease) is None)
         # The absence is kept until the ledger has the lease's end, so that a fact that could not be recorded is found
         # again.
         absences[lease.lease_id] = since
@@ -100,7 +102,8 @@ def _absence_facts(
         if release_in_doubt(fleet, held) is not None:
             # Nobody knows when the market carried out the release: the process may have been dead for any time before.
             return [_gone(fleet, view, held, (last_seen, missed_at), listed_at)]
-        if waited >= GONE_AFTER and (not absence.in_fault or _is_patience_over(fleet, held, waited)):
+        is_due = waited >= GONE_AFTER and not guard_switch.is_awaited(fleet, held)
+        if is_due and (not absence.in_fault or _is_patience_over(fleet, held, waited)):
             if not held.is_proven:
                 return _never_seen(fleet, view, held, (last_seen, missed_at))
             return [_gone(fleet, view, held, (last_seen, missed_at), listed_at)]

@@ -215,8 +215,9 @@ def _seen(
     if _is_loss(held, target):
         if doubted is None or doubted.state is not target:
             return None, Suspicion(target, listed_at, previous)
-        previous, listed_at = doubted.previous, doubted.seen_at
-        return _lost(fleet, view, held, row, target, (previous, listed_at)), doubted
+        if guard_switch.is_judged_later(fleet, held, doubted.previous):
+            return None, doubted
+        return _lost(fleet, view, held, row, target, (doubted.previous, doubted.seen_at)), doubted
     fact = _updated(fleet, view, held, row, target, (previous, listed_at))
     fact = guard_refusal.seen(fleet, view, held, readiness.seen(fleet, view, held, row, fact))
     return acceptance_verdict.seen(fleet, held, fact), None
