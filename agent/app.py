@@ -46,7 +46,7 @@ from agent.observe import snapshot
 from agent.observe.checkpoint_audit import CheckpointAudit
 from agent.observe.guard_reader import GuardReader
 from agent.observe.hurry import Hurried
-from agent.observe.poller import Poller
+from agent.observe.poller import Poller, refusals
 from agent.observe.prober import Prober
 
 log = structlog.get_logger("gpubid.app")
@@ -109,7 +109,7 @@ class App:
         heard = (outside.clock, asyncio.create_task, outside.credential)
         self._guard_reader, self._orders = GuardReader(*heard), GuardOrders(*heard)
         self._audit = CheckpointAudit(*heard)
-        self.signs = SignsOfLife(ledger, *heard, is_dry=is_dry)
+        self.signs = SignsOfLife(ledger, *heard, lambda: refusals(self.pollers), is_dry=is_dry)
         self._is_dry = is_dry
         self.billing_watch = BillingWatch(ledger, self.pollers, clock)
         self._executor = Executor(journal)

@@ -7,7 +7,7 @@ Invariants:
    paid for once they are older than `ACCOUNT_KEPT`.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 import msgspec
@@ -17,6 +17,7 @@ from agent.clock import CLOSE, SteadyClock
 from agent.decide.needs import Need
 from agent.decide.reconcile.probing import Target
 from agent.domain.fleet import MarketView
+from agent.domain.market.account_refusal import Refusal
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.instance import Instance
 from agent.domain.market.interruption import MarketEvent, MarketEventKind
@@ -66,6 +67,10 @@ class Poller:
         self._no_spend = no_spend_because
         self._is_ours = is_ours
         self._is_down = False
+        self._is_refused = False
+        self._began = clock.monotonic()
+        self._answered_at: float | None = None
+        """When the market last gave a listing, in seconds of the monotonic clock."""
         self._account_at: float | None = None
         self._pace = SearchPace()
         self._surveyed: dict[str, float] = {}
@@ -194,7 +199,16 @@ class Poller:
     def _is_closed(self) -> bool:
         return self._closed_until is not None and self._clock.now() < self._closed_until
 
+    @property
+    def refusal(self) -> Refusal | None:
+        """The refusal of our key, if the market has said nothing else since; a market that is away refuses nothing."""
+        if not self._is_refused:
+            return None
+        since = self._began if self._answered_at is None else self._answered_at
+        return Refusal(timedelta(seconds=self._clock.monotonic() - since), self._answered_at is None)
+
     def _see(self, rows: Sequence[Instance]) -> None:
+        self._is_refused, self._answered_at = False, self._clock.monotonic()
         self.view = msgspec.structs.replace(
             self.view,
             instances=tuple(rows),
@@ -331,6 +345,7 @@ class Poller:
 
     def _failed(self, error: market_errors.MarketError) -> None:
         self.view = msgspec.structs.replace(self.view, is_fresh=False, trouble=str(error)[:200])
+        self._is_refused = self._is_refused or isinstance(error, market_errors.Unauthorized)
         if not self._is_down:
             log.warning(
                 LoggedKind.MARKET_UNAVAILABLE, market=self.market.name, code=error.code, reason=str(error)[:200]
@@ -341,6 +356,12 @@ class Poller:
         if self._is_down:
             log.info(LoggedKind.MARKET_AVAILABLE, market=self.market.name)
         self._is_down = False
+
+
+def refusals(pollers: Iterable[Poller]) -> Mapping[str, Refusal]:
+    """Return the markets that refuse our key, by name."""
+    found = {poller.market.name: poller.refusal for poller in pollers}
+    return {name: refusal for name, refusal in found.items() if refusal is not None}
 
 
 def _questions(work: Workload, hosts: tuple[str, ...], rows: int) -> list[port.OfferQuery]:

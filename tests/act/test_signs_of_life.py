@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agent.act.guarding import signs_of_life
+from agent.act.guarding import dead_man_switches, signs_of_life
 from agent.act.guarding.signs_of_life import SignsOfLife
 from agent.clock import SteppedClock
 from agent.domain.record.guard_run import GuardRun
@@ -49,7 +49,7 @@ def run(index: int = 0, number: int = 1, *, slot: str = "train", name: str = "tr
 def folders(leases: list[Lease], runs: list[GuardRun], *works: Workload) -> dict[str, float | None]:
     """Return the hours of the switch that is looked after in each folder."""
     known = Memory(leases={held.lease_id: held for held in leases}, guard_runs=runs).recollection(NOW)
-    found = signs_of_life.switches(known, works, "f1")
+    found = dead_man_switches.switches(known, works, "f1")
     return {each.folder: None if each.after is None else each.after / HOURS for each in found}
 
 

@@ -7,27 +7,31 @@ Invariants:
 3. Only a write that the bucket confirmed counts as a sign.
 4. A daemon whose passes fail looks after nothing. It writes no sign before its first good pass, and none once the last
    good pass is older than half of a switch's time. A person's order is written all the same.
-5. The ledger keeps the last confirmed sign of each folder: after a restart the count goes on from that sign.
+5. A daemon whose key a market refuses looks after nothing there. For the leases of that market alone it writes no sign
+   before the market's first good answer, and none once the last one is older than half of a switch's time. A market
+   that does not answer refuses nothing.
+6. The ledger keeps the last confirmed sign of each folder: after a restart the count goes on from that sign.
 """
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
 
+from agent.act.guarding import dead_man_switches
+from agent.act.guarding.dead_man_switches import Switch
 from agent.buckets.bucket_client import BucketClient
 from agent.buckets.bucket_errors import BucketError
 from agent.clock import Clock
 from agent.decide.facts import Alert
 from agent.decide.operators import unsigned
-from agent.domain.record.guard_run import GuardRun
-from agent.domain.record.lease import Lease
+from agent.domain.market.account_refusal import Refusal
 from agent.domain.slot import Slot
-from agent.domain.work import kept_terms, sign_of_life
+from agent.domain.work import sign_of_life
 from agent.domain.work.guard_terms import Bucket
 from agent.domain.work.sign_of_life import KeptSign
 from agent.domain.work.workload import Workload
@@ -46,23 +50,6 @@ FAILED_PASSES = 2
 Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 Fire = tuple[Slot, datetime | None, str]
 """A slot, the moment at which its switch fires (None: any moment), and its guard's action on the instance then."""
-
-
-@dataclass(frozen=True, slots=True)
-class Switch:
-    """Where the guard of one slot looks for signs of life, and how long it waits for one; None: for ever."""
-
-    slot: Slot
-    place: Bucket
-    folder: str
-    after: timedelta | None
-    ending: str = "stops"
-    """The guard's action on its instance then, in a word."""
-
-    @property
-    def key(self) -> tuple[Bucket, str]:
-        """Where its signs are: two leases of a slot read the same ones."""
-        return self.place, self.folder
 
 
 @dataclass(slots=True)
@@ -91,56 +78,24 @@ class _Written:
         return timedelta(seconds=seconds - (self.due_at if self.written_at is None else self.written_at))
 
 
-def switches(known: Recollection, workloads: Iterable[Workload], fleet_id: str) -> tuple[Switch, ...]:
-    """Return the switches of the open leases.
-
-    A container has the switch of its rent; where nobody recorded that, the file's counts. Of two leases that read the
-    same signs, the switch that fires first is returned. The folder that an adopted lease's container reads is unknown:
-    the folders of all slots of its workload get signs.
-    """
-    works = {work.name: work for work in workloads}
-    found: dict[tuple[Bucket, str], Switch] = {}
-    for held in known.leases:
-        work = works.get(held.slot.workload)
-        place = work.guard.bucket if work is not None and work.guard is not None else None
-        terms = kept_terms.read(held)
-        if work is not None and (terms is None or not terms.is_switch_recorded):
-            terms = kept_terms.of(work)
-        if place is None or terms is None or not held.is_open:
-            continue
-        ending = "releases" if terms.destroys else "stops"
-        for run in _runs(known.guard_runs, held):
-            switch = Switch(held.slot, place, run.folder(fleet_id), terms.deadman, ending)
-            found[switch.key] = _sooner(found.get(switch.key), switch)
-    return tuple(found.values())
-
-
-def _sooner(one: Switch | None, other: Switch) -> Switch:
-    """Return the switch that fires first; one that never fires is the last."""
-    if one is None or one.after is None:
-        return other
-    return one if other.after is None or one.after <= other.after else other
-
-
-def _runs(runs: Iterable[GuardRun], held: Lease) -> list[GuardRun]:
-    """Return the runs whose folders the container of a lease may read."""
-    mine = [run for run in runs if run.slot.workload == held.slot.workload]
-    if held.guard_run is not None:
-        return [run for run in mine if (run.slot, run.run) == (held.slot, held.guard_run)]
-    # A later run began after its container.
-    return list({run.slot: run for run in mine if run.run == 1 or run.begun_at <= held.opened_at}.values())
-
-
 class SignsOfLife:
     """Keeps guards from firing while the daemon lives."""
 
     def __init__(
-        self, ledger: Ledger, clock: Clock, spawn: Spawn, secret: Callable[[str], str], *, is_dry: bool = False
+        self,
+        ledger: Ledger,
+        clock: Clock,
+        spawn: Spawn,
+        secret: Callable[[str], str],
+        refusals: Callable[[], Mapping[str, Refusal]] = dict,
+        *,
+        is_dry: bool = False,
     ) -> None:
         """Start tasks with `spawn`; `secret` gives the key of a bucket by the name of its credential.
 
-        A dry one knows no switch.
+        `refusals` gives the markets that refuse our key. A dry one knows no switch.
         """
+        self._refusals = refusals
         self._is_dry = is_dry
         self._ledger = ledger
         self._clock = clock
@@ -197,7 +152,7 @@ class SignsOfLife:
         """Derive the switches and their signs from the ledger, and return its memory."""
         now = self._clock.now()
         known = self._ledger.recollection(now)
-        self._switches = switches(known, workloads, self._ledger.fleet_id)
+        self._switches = dead_man_switches.switches(known, workloads, self._ledger.fleet_id)
         self._running = {key: task for key, task in self._running.items() if not task.done()}
         keys = {switch.key for switch in self._switches}
         self._known = {key: written for key, written in self._known.items() if key in keys or key in self._running}
@@ -251,16 +206,20 @@ class SignsOfLife:
         A daemon that was away for so long raises no alert: only one that has tried since does.
         """
         failing_for, now, seconds = self._failing_for(), self._clock.now(), self._clock.monotonic()
+        refusals = self._refusals()
         found = []
         for each in self._switches:
             if each.after is None:
                 continue
             written, quarter = self._known[each.key], each.after / 4
             silent_for = written.silent_for(now, seconds)
+            refusal = each.refusal(refusals)
             if failing_for >= quarter:
                 found.append(unsigned.failing(each.slot, each.after, failing_for))
             elif silent_for >= quarter and self._good_at is None and self._failed_passes >= FAILED_PASSES:
                 found.append(unsigned.failing_since_start(each.slot, each.after, silent_for))
+            elif refusal is not None and max(refusal.lasts, silent_for * refusal.is_since_start) >= quarter:
+                found.append(unsigned.refused(each.slot, each.after, sorted(each.markets), refusal.lasts))
             elif silent_for >= quarter and (written.has_failed or written.own_silence(seconds) >= quarter):
                 found.append(unsigned.alert(each.slot, str(each.place), each.after, silent_for))
         return tuple(found)
@@ -270,12 +229,19 @@ class SignsOfLife:
         return timedelta(seconds=self._clock.monotonic() - (self._began if self._good_at is None else self._good_at))
 
     def _is_looked_after(self, switch: Switch) -> bool:
-        """Return whether passes succeed: only then is this daemon's life worth a sign."""
-        return self._good_at is not None and self._failing_for() < (switch.after or sign_of_life.SHORTEST) / 2
+        """Return whether passes succeed, and a market takes our key: only then is this daemon's life worth a sign."""
+        half = (switch.after or sign_of_life.SHORTEST) / 2
+        refusal = switch.refusal(self._refusals())
+        is_refused = refusal is not None and (refusal.is_since_start or refusal.lasts >= half)
+        return self._good_at is not None and self._failing_for() < half and not is_refused
 
     def _tell_withheld(self, count: int) -> None:
         if count and not self._is_withheld:
-            log.error("sign.withheld", switches=count, reason="no pass succeeds: guards end their instances in time")
+            log.error(
+                "sign.withheld",
+                switches=count,
+                reason="no pass succeeds, or the market refuses the key: guards end their instances in time",
+            )
         self._is_withheld = bool(count)
 
     async def close(self) -> None:

@@ -1,5 +1,6 @@
 """Alerts for a dead man's switch without signs of life: its guard would end the instance although the daemon runs."""
 
+from collections.abc import Iterable
 from datetime import timedelta
 
 from agent.decide.facts import Alert
@@ -23,6 +24,16 @@ def failing_since_start(slot: Slot, after: timedelta, silent_for: timedelta) -> 
         f"the guard of {slot} has had no sign of life for {_minutes(silent_for)}, and no pass of this daemon has "
         f"succeeded since its start: {_hours(after)} after the last sign it ends its instance; see cycle.failed in the "
         "log"
+    )
+    return Alert(EventKind.ALERT_SIGN_UNWRITTEN, str(slot), sentence)
+
+
+def refused(slot: Slot, after: timedelta, markets: Iterable[str], refused_for: timedelta) -> Alert:
+    """Return the alert about a slot whose markets refuse our key: this daemon can end nothing there."""
+    sentence = (
+        f"{' and '.join(markets)} has refused this daemon's key for {_minutes(refused_for)}: from "
+        f"{_minutes(after / 2)} on, and after a start at once, it writes no sign of life for {slot}, and "
+        f"{_hours(after)} after the last one the guard ends the instance; see `gpubid doctor`"
     )
     return Alert(EventKind.ALERT_SIGN_UNWRITTEN, str(slot), sentence)
 

@@ -1,0 +1,79 @@
+"""The dead man's switches of open leases: where their guards look for the daemon's signs of life."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from agent.domain.market.account_refusal import Refusal
+from agent.domain.record.guard_run import GuardRun
+from agent.domain.record.lease import Lease
+from agent.domain.slot import Slot
+from agent.domain.work import kept_terms
+from agent.domain.work.guard_terms import Bucket
+from agent.domain.work.workload import Workload
+from agent.ledger.memory import Recollection
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """Where the guard of one slot looks for signs of life, and how long it waits for one; None: for ever."""
+
+    slot: Slot
+    place: Bucket
+    folder: str
+    after: timedelta | None
+    ending: str = "stops"
+    """The guard's action on its instance then, in a word."""
+    markets: frozenset[str] = frozenset()
+    """The markets of the leases that read the signs."""
+
+    @property
+    def key(self) -> tuple[Bucket, str]:
+        """Where its signs are: two leases of a slot read the same ones."""
+        return self.place, self.folder
+
+    def refusal(self, known: Mapping[str, Refusal]) -> Refusal | None:
+        """Return the refusal of our key by every one of its markets, the shortest; None while one takes the key."""
+        found = [known[market] for market in self.markets if market in known]
+        return min(found, key=lambda each: each.lasts) if found and len(found) == len(self.markets) else None
+
+
+def switches(known: Recollection, workloads: Iterable[Workload], fleet_id: str) -> tuple[Switch, ...]:
+    """Return the switches of the open leases.
+
+    A container has the switch of its rent; where nobody recorded that, the file's counts. Of two leases that read the
+    same signs, the switch that fires first is returned. The folder that an adopted lease's container reads is unknown:
+    the folders of all slots of its workload get signs.
+    """
+    works = {work.name: work for work in workloads}
+    found: dict[tuple[Bucket, str], Switch] = {}
+    for held in known.leases:
+        work = works.get(held.slot.workload)
+        place = work.guard.bucket if work is not None and work.guard is not None else None
+        terms = kept_terms.read(held)
+        if work is not None and (terms is None or not terms.is_switch_recorded):
+            terms = kept_terms.of(work)
+        if place is None or terms is None or not held.is_open:
+            continue
+        ending = "releases" if terms.destroys else "stops"
+        for run in _runs(known.guard_runs, held):
+            switch = Switch(held.slot, place, run.folder(fleet_id), terms.deadman, ending, frozenset({held.market}))
+            found[switch.key] = _sooner(found.get(switch.key), switch)
+    return tuple(found.values())
+
+
+def _sooner(one: Switch | None, other: Switch) -> Switch:
+    """Return the switch that fires first, with the markets of both; one that never fires is the last."""
+    if one is None:
+        return other
+    is_first = one.after is not None and (other.after is None or one.after <= other.after)
+    return replace(one if is_first else other, markets=one.markets | other.markets)
+
+
+def _runs(runs: Iterable[GuardRun], held: Lease) -> list[GuardRun]:
+    """Return the runs whose folders the container of a lease may read."""
+    mine = [run for run in runs if run.slot.workload == held.slot.workload]
+    if held.guard_run is not None:
+        return [run for run in mine if (run.slot, run.run) == (held.slot, held.guard_run)]
+    # A later run began after its container.
+    return list({run.slot: run for run in mine if run.run == 1 or run.begun_at <= held.opened_at}.values())
