@@ -64,7 +64,8 @@ class Figures:
         metrics.see_purse(budget_alerts.used(done.plan.standing, caps), known)
 
     def see_ledger(self, app: App) -> None:
-        """Write the state of the ledger's file and the unaccounted instances, also after a failed pass."""
+        """Write the ledger's file, unaccounted instances and signs of life, also after a failed pass."""
+        self._metrics.named.see_unsigned(app.signs.silences())
         seen = app.billing_watch.seen
         self._metrics.see_unaccounted({name: (seen.count(name), seen.listings(name)) for name in app.markets})
         self._metrics.see_kill(len(seen.remaining), seen.killed_at)

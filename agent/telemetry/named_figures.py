@@ -64,6 +64,18 @@ class NamedFigures:
             ("workload",), registry=target,
         )  # fmt: skip
 
+        self.unsigned = Gauge(
+            "gpubid_sign_of_life_silence_share",
+            "Time since a bucket last confirmed a sign of life, as a share of deadman; at 1 a guard ends its lease.",
+            ("workload",), registry=target,
+        )  # fmt: skip
+
+    def see_unsigned(self, found: Mapping[str, float]) -> None:
+        """Write the longest silence towards the guards of each workload with dead man's switches."""
+        self.unsigned.clear()
+        for workload, share in found.items():
+            self.unsigned.labels(workload).set(share)
+
     def see_silent(self, found: Mapping[str, int]) -> None:
         """Write the number of silent guards of each workload that has guards."""
         self.silent.clear()

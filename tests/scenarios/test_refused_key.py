@@ -6,11 +6,14 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from agent.act.guarding import dead_man_switches
 from agent.domain.market.account_refusal import Refusal
 from agent.domain.slot import Slot
 from agent.ledger.memory import Memory
+from agent.pass_figures import Figures
+from agent.telemetry.metrics import Metrics
 from tests.act.test_signs_of_life import run, switched
 from tests.scenarios import test_dead_mans_switch as switch
 from tests.support import builders, s3_server
@@ -29,6 +32,13 @@ def server() -> Iterator[S3Server]:
 async def cycled(world: Rehearsed, minutes: float) -> None:
     await world.cycle(minutes)
     await asyncio.gather(*world.app.signs._running.values())
+
+
+def figure(world: Rehearsed) -> float | None:
+    """Return the metric of the silence, as it is written after a pass that failed."""
+    registry = CollectorRegistry()
+    Figures(Metrics(registry, ["vast"], ["train"])).see_ledger(world.app)
+    return registry.get_sample_value("gpubid_sign_of_life_silence_share", {"workload": "train"})
 
 
 async def test_a_daemon_whose_key_is_refused_lets_the_switch_fire_and_says_so_before(
@@ -53,6 +63,9 @@ async def test_a_daemon_whose_key_is_refused_lets_the_switch_fire_and_says_so_be
         await world.restart()
         await cycled(world, 2)
         assert await switch.written(server) == last
+        # The ledger knows how long it is, although this daemon wrote none.
+        silence = world.clock.now().timestamp() - last
+        assert figure(world) == pytest.approx(silence / HOUR.total_seconds(), abs=0.01)
         world.still()
         await cycled(world, 1)
         assert await switch.written(server) > last

@@ -224,6 +224,19 @@ class SignsOfLife:
                 found.append(unsigned.alert(each.slot, str(each.place), each.after, silent_for))
         return tuple(found)
 
+    def silences(self) -> Mapping[str, float]:
+        """Return by workload how long no sign was confirmed, as a share of the switch's time; the longest of its slots.
+
+        A workload without a switch has none. It needs no pass and no ledger that can be written.
+        """
+        now, seconds = self._clock.now(), self._clock.monotonic()
+        found: dict[str, float] = {}
+        for each in self._switches:
+            if each.after is not None:
+                share = max(0.0, self._known[each.key].silent_for(now, seconds) / each.after)
+                found[each.slot.workload] = max(share, found.get(each.slot.workload, 0.0))
+        return found
+
     def _failing_for(self) -> timedelta:
         """Return how long no pass has succeeded."""
         return timedelta(seconds=self._clock.monotonic() - (self._began if self._good_at is None else self._good_at))
