@@ -18,15 +18,16 @@ from agent.act.billing_watch import BillingWatch
 from agent.act.executor import Executor
 from agent.act.guarding.guard_launches import GuardLaunches
 from agent.act.guarding.guard_orders import GuardOrders
+from agent.act.guarding.run_search import RunSearch
 from agent.act.guarding.signs_of_life import SignsOfLife
 from agent.act.journal import Journal
 from agent.act.market_accounts import Accounts
-from agent.act.orders import halting, operator_orders, order_preview, ordered_endings
+from agent.act.orders import halting, in_step, operator_orders, order_preview, ordered_endings
 from agent.clock import Clock, SteadyClock
 from agent.config import guard_archive
 from agent.config.settings import Config, MarketSettings
 from agent.cycle import Cycle, Parts, Pass, Rules
-from agent.decide.operators import guard_runs, notices, operator_holds, reload
+from agent.decide.operators import notices, operator_holds, reload
 from agent.decide.strategy import Tuned
 from agent.domain import money
 from agent.domain.record.event_kind import EventKind
@@ -108,7 +109,7 @@ class App:
             poller.prober = Prober(market, outside.clock, asyncio.create_task, may_be_local=may_be_local)
         heard = (outside.clock, asyncio.create_task, outside.credential)
         self._guard_reader, self._orders = GuardReader(*heard), GuardOrders(*heard)
-        self._audit = CheckpointAudit(*heard)
+        self._audit, self._runs = CheckpointAudit(*heard), RunSearch(ledger, *heard, is_dry=is_dry)
         self.signs = SignsOfLife(ledger, *heard, lambda: refusals(self.pollers), is_dry=is_dry)
         self._is_dry = is_dry
         self.billing_watch = BillingWatch(ledger, self.pollers, clock)
@@ -169,6 +170,7 @@ class App:
                 await halting.settle(self.ledger, self.clock.now())
                 await self._settle_crash()
                 await self._keep_in_step(rules.workloads)
+                await self._runs.keep(rules.workloads, [poller.view for poller in self.pollers])
                 await self.signs.keep(rules.workloads)
             except LedgerError as error:
                 # The cycle still ends what must end. A lease under its old name leaves a slot that only looks empty.
@@ -335,6 +337,7 @@ class App:
         await self._audit.close()
         await self._orders.close()
         await self.signs.close()
+        await self._runs.close()
         for market in self.markets.values():
             await market.close()
         await self.ledger.close()
@@ -354,23 +357,7 @@ class App:
 
     async def _keep_in_step(self, workloads: Sequence[Workload]) -> None:
         """Move leases, holds and runs to a renamed workload, begin due runs, and record the spec of a new lease."""
-        now = self.clock.now()
-        known = self.ledger.recollection(now)
-        stepped = [(held, reload.in_step(held, workloads, known.guard_runs)) for held in known.leases]
-        renamed = reload.renamed_holds(known.holds, workloads)
-        runs = guard_runs.due(known.guard_runs, workloads, now)
-        if not renamed and not runs and all(before is after or before == after for before, after in stepped):
-            return
-        async with self.ledger.transaction() as tx:
-            for _, after in stepped:
-                tx.update_lease(after)
-            for run in runs:
-                tx.begin_run(run)
-            for event in guard_runs.news(run for run in runs if run.begun_at == now):
-                tx.append_event(event)
-            for old, new in renamed.items():
-                tx.lift_rest(old.place)
-                tx.add_rest(new)
+        await in_step.keep(self.ledger, workloads, self.clock.now())
 
     def _account_check(self, market: str) -> Callable[[str], str]:
         return lambda account_id: self._stopped_because or self._accounts.why_not(market, account_id)

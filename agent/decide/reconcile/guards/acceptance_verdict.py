@@ -127,4 +127,6 @@ def _may_reject(fleet: Fleet, held: Lease) -> bool:
     is_wanted = work is not None and work.guard is not None and work.guard.accept is Accept.REJECT
     # A lease whose container has ended may have run for hours.
     is_new = held.runs <= 1 and fleet.now - (held.run_since or held.opened_at) <= LATEST
+    # One that was adopted into a lost ledger may have run for days, and was checked by the daemon that rented it.
+    is_new = is_new and bool(held.offer_id)
     return is_wanted and is_new and not held.is_held and held.state in {LeaseState.RUNNING, LeaseState.EXITED}

@@ -1,0 +1,162 @@
+"""Finds in the bucket which run the guard of an adopted lease belongs to, after the ledger that knew it was lost.
+
+The label of an instance has the id of its rent, and the guard's beat bears that id. The folder that has such a beat is
+the folder of its run.
+
+Invariants:
+1. Only a lease whose rent the ledger does not know is searched for; any other one has its run, or no guard.
+2. A run is recorded only if exactly one folder of the slot has the beat. Until then nothing is concluded from a bucket.
+3. No cycle waits for a bucket. At most `MOST_AT_ONCE` searches run, each for at most `SEARCH_SECONDS`, and each looks
+   only at the first `MOST_RUNS` runs.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+import structlog
+
+from agent.buckets.bucket_client import BucketClient
+from agent.buckets.bucket_errors import BucketTooLarge
+from agent.clock import Clock
+from agent.decide.operators import reload
+from agent.domain.fleet import MarketView
+from agent.domain.record.guard_run import GuardRun
+from agent.domain.record.lease import Lease
+from agent.domain.work.guard_report import GuardBeat
+from agent.domain.work.guard_terms import Bucket
+from agent.domain.work.workload import Workload
+from agent.ledger.memory import Recollection
+from agent.ledger.store import Ledger
+
+log = structlog.get_logger("gpubid.run_search")
+
+SEARCH_SECONDS = 120.0
+EVERY_SECONDS, LATER_SECONDS = 60.0, 600.0
+"""Between two searches for a lease: of the first `SOON`, and of the later ones."""
+SOON = 10
+MOST_AT_ONCE = 2
+MOST_RUNS = 64
+MOST_BYTES = 1 << 16
+
+Found = tuple[str, int] | None
+"""The name in the folder of a run, and its number."""
+Spawn = Callable[[Coroutine[Any, Any, Found]], asyncio.Task[Found]]
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """An adopted lease, and the folders that its guard may report in."""
+
+    held: Lease
+    work: Workload
+    intent_id: str
+    """The id of its rent, from its label."""
+    place: Bucket
+    names: tuple[str, ...]
+    """The workload's names, the present one first: a run keeps the name that it began with."""
+
+
+def sought(
+    known: Recollection, workloads: Iterable[Workload], views: Iterable[MarketView], fleet_id: str
+) -> Iterator[Sought]:
+    """Yield the open leases of guarded workloads whose rents the ledger does not know."""
+    works, labels = {work.name: work for work in workloads}, {view.market: view.labels for view in views}
+    for held in known.leases:
+        work = works.get(held.slot.workload)
+        place = work.guard.bucket if work is not None and work.guard is not None else None
+        label = labels.get(held.market, {}).get(held.instance_id)
+        if work is None or place is None or label is None or held.is_held or not held.is_proven:
+            continue
+        is_unknown = held.guard_run is None and not held.intent_id
+        if is_unknown and (label.fleet_id, label.slot.index) == (fleet_id, held.slot.index):
+            names = dict.fromkeys(name for name in (work.name, label.slot.workload, work.was) if name)
+            yield Sought(held, work, label.intent_id, place, tuple(names))
+
+
+class RunSearch:
+    """Searches beside the cycles, and records what it found."""
+
+    def __init__(
+        self, ledger: Ledger, clock: Clock, spawn: Spawn, secret: Callable[[str], str], *, is_dry: bool = False
+    ) -> None:
+        """Start tasks with `spawn`; `secret` gives the key of a bucket by its credential's name. A dry one is idle."""
+        self._ledger = ledger
+        self._clock = clock
+        self._spawn = spawn
+        self._secret = secret
+        self._is_dry = is_dry
+        self._running: dict[str, asyncio.Task[Found]] = {}
+        self._asked: dict[str, tuple[int, float]] = {}
+        """How often a lease was searched for, and when last, in seconds of the monotonic clock."""
+
+    async def keep(self, workloads: Iterable[Workload], views: Iterable[MarketView]) -> None:
+        """Record the runs that were found, and begin the searches that are due.
+
+        Raises:
+            LedgerError: the ledger could not be written; the runs are searched for again.
+        """
+        if self._is_dry:
+            return
+        known = self._ledger.recollection(self._clock.now())
+        wanted = {each.held.lease_id: each for each in sought(known, workloads, views, self._ledger.fleet_id)}
+        self._asked = {key: asked for key, asked in self._asked.items() if key in wanted}
+        for lease_id, task in list(self._running.items()):
+            if task.done():
+                del self._running[lease_id]
+                found = None if task.cancelled() else task.result()
+                if found is not None and lease_id in wanted:
+                    await self._record(wanted[lease_id], *found, known.guard_runs)
+        now = self._clock.monotonic()
+        for lease_id, each in wanted.items():
+            count, last = self._asked.get(lease_id, (0, float("-inf")))
+            is_due = now - last >= (EVERY_SECONDS if count < SOON else LATER_SECONDS)
+            if is_due and lease_id not in self._running and len(self._running) < MOST_AT_ONCE:
+                self._asked[lease_id] = count + 1, now
+                self._running[lease_id] = self._spawn(self._search(each))
+
+    async def close(self) -> None:
+        """End every search."""
+        for task in self._running.values():
+            task.cancel()
+        await asyncio.gather(*self._running.values(), return_exceptions=True)
+        self._running.clear()
+
+    async def _record(self, each: Sought, name: str, number: int, runs: Iterable[GuardRun]) -> None:
+        held = each.held
+        begun = next((run for run in runs if (run.slot, run.run) == (held.slot, number)), None)
+        if begun is not None and begun.name != name:
+            # The ledger has another folder under this number.
+            log.warning("guard.unrecognized", lease=held.lease_id, run=number, name=name)
+            return
+        async with self._ledger.transaction() as tx:
+            tx.update_lease(replace(held, intent_id=each.intent_id, guard_run=number))
+            if begun is None:
+                digest = held.spec_digest or reload.spec_digest(each.work)
+                tx.begin_run(GuardRun(held.slot, number, name, digest, self._clock.now()))
+        log.info("guard.recognized", lease=held.lease_id, slot=str(held.slot), run=number)
+
+    async def _search(self, each: Sought) -> Found:
+        """Return the one run whose folder has the beat of a lease; None without one, or if nobody knows."""
+        try:
+            client = BucketClient(each.place, self._secret(each.place.credential))
+            async with asyncio.timeout(SEARCH_SECONDS):
+                found = [at for at in _folders(each) if await self._has_beat(client, each, *at)]
+        except Exception as error:  # noqa: BLE001 - a key that is missing or wrong, and whatever a store may do
+            log.debug("guard.unsearched", lease=each.held.lease_id, reason=type(error).__name__)
+            return None
+        return found[0] if len(found) == 1 else None
+
+    async def _has_beat(self, client: BucketClient, each: Sought, name: str, run: int) -> bool:
+        folder = f"{self._ledger.fleet_id}/{name}/{each.held.slot.index}/{run}"
+        try:
+            content = await client.read(f"{folder}/beat-{each.intent_id}.json", MOST_BYTES)
+            return content is not None and msgspec.json.decode(content, type=GuardBeat).lease == each.intent_id
+        except (BucketTooLarge, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return False
+
+
+def _folders(each: Sought) -> Iterator[tuple[str, int]]:
+    return ((name, run) for name in each.names for run in range(1, MOST_RUNS + 1))
