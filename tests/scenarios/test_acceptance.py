@@ -139,7 +139,7 @@ async def test_what_is_measured_is_kept_ranks_hosts_and_is_shown(
         explain_verb._print_now(explain.explanation_json(explained))
         printed = " ".join(capsys.readouterr().out.split())
         assert "measured speed (of its DLPerf) 0.8000" in printed.replace("│", " ").replace("  ", " ")
-        assert f"measured by guards: host {slow.host} counts for 80% of the DLPerf that its market promises" in printed
+        assert f"measured by guards: host {slow.host} counts as 80% of the DLPerf that its market promises" in printed
         reader = await world.app.ledger.reader()
         shown = learned_json.learned(await reader.hosts(), [], world.clock.now(), (), await reader.host_checks())
         by_host = {row["host"]: row for market in shown["markets"] for row in market["speeds"]}
