@@ -70,11 +70,11 @@ class Kills:
 
     def finish(self) -> None:
         """Start it a last time, and let it end."""
-        with self.started(has_manifest=True, PAUSE="0") as guard:
+        with self.started(has_manifest=True, pause_seconds=0.0) as guard:
             guard.phase("done")
 
     @contextlib.contextmanager
-    def started(self, *, has_manifest: bool, **env: str) -> Iterator[Guarded]:
+    def started(self, *, has_manifest: bool, pause_seconds: float = PAUSE_SECONDS, **env: str) -> Iterator[Guarded]:
         """Start the recipe under the guard with the settings of its table."""
         folder = self._instance.work / "ckpt"
         told: dict[str, Any] = {
@@ -84,8 +84,8 @@ class Kills:
             "manifest_exists": has_manifest,
             "bucket": self._proxy.behind.place(ROOT, endpoint=self._proxy.url),
         }
-        env = {**recipes.ENVIRONMENT, "PAUSE": str(PAUSE_SECONDS), "HOME": str(self._place), **env}
-        command = self._recipe.command(folder, self._steps)
+        env = {**recipes.ENVIRONMENT, "HOME": str(self._place), **env}
+        command = self._recipe.command(folder, self._steps, pause_seconds)
         with self._instance.started(*command, env=env, store=self._proxy.behind, **told) as guard:
             yield guard
 

@@ -29,9 +29,8 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 kind, _, count = os.environ.get("KILL", "").partition(":")
 left = int(count or 0)
-pause = float(os.environ.get("PAUSE", "0"))
 witness = open(os.environ["WITNESS"], "a", 1) if "WITNESS" in os.environ else None
-sys.argv = sys.argv[1:]
+pause, sys.argv = float(sys.argv[1]), sys.argv[2:]
 folder = sys.argv[1]
 done = None
 
@@ -104,11 +103,11 @@ class Recipe:
         (table,) = tomllib.loads((FOLDER / f"{self.name}.toml").read_text())["workloads"].values()
         return dict(table)
 
-    def command(self, folder: Path | str, steps: int) -> list[str]:
+    def command(self, folder: Path | str, steps: int, pause_seconds: float = 0.0) -> list[str]:
         """Return the table's command, for a folder and a number of steps, in the environment that has PyTorch."""
         words = shlex.split(self.table["command"])
         assert words[:3] == ["python3", "/app/train.py", DATA]
-        return [str(PYTHON), "-c", _DRIVER, str(self.program), str(folder), str(steps)]
+        return [str(PYTHON), "-c", _DRIVER, str(pause_seconds), str(self.program), str(folder), str(steps)]
 
     def settings(self, folder: Path | str) -> dict[str, Any]:
         """Return what the daemon tells the guard of the table, for a folder."""

@@ -17,18 +17,8 @@ asked: list[int] = []
 signal.signal(signal.SIGUSR1, lambda number, _: asked.append(number))
 
 
-def replace(path: Path, write) -> None:
-    """Write a file under a new name and rename it when it is whole: a kill leaves the old one or the new one."""
-    new = path.with_name(f"{path.name}.new")
-    with new.open("wb") as out:
-        write(out)
-        out.flush()
-        os.fsync(out.fileno())
-    new.replace(path)
-
-
 def save(step: int) -> None:
-    """Write everything that the next step depends on."""
+    """Write all that the next step depends on under a new name; a kill leaves the old checkpoint or the new one."""
     state = {
         "step": step,
         "model": model.state_dict(),
@@ -37,7 +27,12 @@ def save(step: int) -> None:
         "random": torch.get_rng_state(),
         "random_cuda": torch.cuda.get_rng_state_all() if DEVICE == "cuda" else [],
     }
-    replace(CHECKPOINT, lambda out: torch.save(state, out))
+    new = CHECKPOINT.with_name("checkpoint.new")
+    with new.open("wb") as out:
+        torch.save(state, out)
+        out.flush()
+        os.fsync(out.fileno())
+    new.replace(CHECKPOINT)
 
 
 def load() -> int:
@@ -65,7 +60,9 @@ def batch(step: int) -> torch.Tensor:
 def report(step: int) -> None:
     """Tell the guard how far the work is: gpubid shows it, and a deadline reckons with it."""
     if "GPUBID_PROGRESS" in os.environ:
-        replace(Path(os.environ["GPUBID_PROGRESS"]), lambda out: out.write(b"%d" % step))
+        new = Path(os.environ["GPUBID_PROGRESS"] + ".new")
+        new.write_text(str(step))
+        new.replace(os.environ["GPUBID_PROGRESS"])
 
 
 FOLDER.mkdir(parents=True, exist_ok=True)
