@@ -40,8 +40,10 @@ def of_lease(fleet: Fleet, held: Lease, work: Workload) -> Advice | None:
     own = useful_hour.host_hazard(offers[0].reliability if offers else RELIABILITY, record)
     if held.tenure is not Tenure.INTERRUPTIBLE:
         return advice(work, held.tenure, own)
-    rate = host_record.market_hazard(fleet.hosts.values(), fleet.now)
-    return advice(work, held.tenure, own + useful_hour.contested_hazard(record, rate))
+    contest = useful_hour.contested(record, host_record.market_hazard(fleet.hosts.values(), fleet.now))
+    # As at the rent, whose container has these intervals: the mean over a stay. A young lease is lost more often.
+    hours, loss = useful_hour.lasting(own, contest, useful_hour.HORIZON_HOURS)
+    return advice(work, held.tenure, loss / hours)
 
 
 def environment(given: Advice | None) -> tuple[tuple[str, str], ...]:

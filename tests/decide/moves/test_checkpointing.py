@@ -82,3 +82,13 @@ def test_a_rent_carries_it_and_explain_shows_it_for_what_runs() -> None:
     (row,) = explain.explanation_json(explain.explain(held, idle, keeping()))["checkpoints"]
     assert row["host"] == builders.lease(1).host_id
     assert row["by_age"][0] == {"age_seconds": 0, "seconds": pytest.approx(row["by_age"][0]["seconds"])}
+
+
+def test_explain_shows_for_a_lease_what_its_container_was_told_while_nothing_was_learned_since() -> None:
+    offer = builders.offer(reliability=0.99)
+    fleet = builders.fleet(workloads=(keeping(),), markets={"vast": builders.view(offers=(offer,))})
+    (rent,) = plan.plan(fleet, load(), limits.Limits(), frozenset()).decisions
+    assert isinstance(rent, Rent)
+    assert rent.tenure is Tenure.INTERRUPTIBLE
+    held = builders.lease(1, host_id=offer.host_id, tenure=rent.tenure)
+    assert checkpointing.of_lease(msgspec.structs.replace(fleet, leases=(held,)), held, keeping()) == rent.advice
