@@ -186,8 +186,8 @@ class App:
                 if not self._is_dry:
                     self.signs.look(rules.workloads)
                     leases = self.ledger.recollection(self.clock.now()).leases
-                    told = (self.clock.monotonic(), self._guard_reader.spoken)
-                    self._guards.look(leases, rules.workloads, self.beside, *told)
+                    heard = (self.clock.monotonic(), self._guard_reader.spoken)
+                    self._guards.look(leases, rules.workloads, self.beside, *heard)
             self.seen = done
             await self._note_endpoints(done)
             return done
@@ -222,8 +222,8 @@ class App:
             order_preview.refuse_changed(order, grounds)
             log.info(EventKind.OPERATOR_ORDERED, verb=order.verb, target=order.target, who=who)
             done = await self._carry_out(meant.decisions, who, lambda tx: meant.write(tx, order, who, now))
-        told = f"; {await self.signs.spread(self.rules.workloads)}" if meant.absence is not None else ""
-        return meant.sentence + told, done
+        reach = f"; {await self.signs.spread(self.rules.workloads)}" if meant.absence is not None else ""
+        return meant.sentence + reach, done
 
     async def _stop_everything(self, order: Order, who: str) -> tuple[str, list[Intent]]:
         """Stop all spending, or end such a stop.

@@ -357,8 +357,8 @@ class Cycle:
     async def _build_fleet(self, rules: Rules, known: Recollection, now: datetime, monotonic: float) -> Fleet:
         views = [poller.view for poller in self._pollers]
         self._known_since = {work.name: self._known_since.get(work.name, now) for work in rules.workloads}
-        told = (self._reports, self._orders_written, self._proofs)
-        instant = snapshot.Instant(now, monotonic, self._started_at, self._known_since, self._typical, *told)
+        of_guards = (self._reports, self._orders_written, self._proofs)
+        instant = snapshot.Instant(now, monotonic, self._started_at, self._known_since, self._typical, *of_guards)
         instances, intents = snapshot.strangers(views, self._ledger.fleet_id, known)
         past = await self._past(frozenset(instances), frozenset(intents))
         return snapshot.fleet(self._ledger.fleet_id, instant, rules.workloads, views, known, past)

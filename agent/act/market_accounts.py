@@ -83,9 +83,9 @@ class Accounts:
         account: port.Account | None = None
         try:
             async with asyncio.timeout(patience):
-                told = await market.account()
-                believed = await market_time.believed(market, self._clock, told.market_time)
-                account = replace(told, market_time=believed)
+                answer = await market.account()
+                believed = await market_time.believed(market, self._clock, answer.market_time)
+                account = replace(answer, market_time=believed)
                 if self.bound(name) and not self._ledger.is_uncounted(name):
                     return account, None
                 return account, await market.charges(first, now)

@@ -24,8 +24,8 @@ def none(name: str) -> str:
 def _advised(decision: Rent, work: Workload) -> tuple[tuple[str, str], ...]:
     """Return the workload's environment and, unless the workload sets it itself, the interval of checkpoints."""
     own = {name for name, _ in (*work.environment, *work.env_from)}
-    told = checkpointing.environment(decision.advice)
-    return (*work.environment, *((name, value) for name, value in told if name not in own))
+    variables = checkpointing.environment(decision.advice)
+    return (*work.environment, *((name, value) for name, value in variables if name not in own))
 
 
 def of(decision: Rent, work: Workload, credential: Credential, launch: GuardLaunch | None = None) -> port.Terms:
@@ -68,5 +68,7 @@ def _guarded(
         command = guard_launch.command(work)
     except ValueError as error:
         raise market_errors.Rejected("invalid_args", f"The guard of {work.name} cannot be started: {error}.") from None
-    told = guard_launch.environment(launch, work, interval, key)
-    return replace(bare, command=command, onstart=guard_launch.script(work), environment=(*bare.environment, *told))
+    variables = guard_launch.environment(launch, work, interval, key)
+    return replace(
+        bare, command=command, onstart=guard_launch.script(work), environment=(*bare.environment, *variables)
+    )

@@ -62,7 +62,7 @@ class GuardLife:
         self._notes = notes
         self._signals = SignalLine()
         self._reaper = reaper
-        progress = Path(told) if (told := command.environment.get(guard_settings.PROGRESS_VARIABLE)) else None
+        progress = Path(file) if (file := command.environment.get(guard_settings.PROGRESS_VARIABLE)) else None
         self._disk = DiskState(place, settings.run)
         self._status = GuardStatus(settings.lease, progress, place or Path("/"))
         self._beat = GuardBeat(clock, output, self._status, notes, self._take_order)

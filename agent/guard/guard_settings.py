@@ -102,27 +102,27 @@ class GuardSettings:
 def read(environment: Mapping[str, str]) -> GuardSettings:
     """Return the settings in an environment, or raise UnusableSettings."""
     try:
-        told = json.loads(environment["GPUBID_GUARD"])
+        settings = json.loads(environment["GPUBID_GUARD"])
     except (ValueError, KeyError, RecursionError):
         raise UnusableSettings("GPUBID_GUARD is no JSON") from None
-    if not isinstance(told, dict) or told.get("version") != VERSION:
+    if not isinstance(settings, dict) or settings.get("version") != VERSION:
         raise UnusableSettings(f"GPUBID_GUARD is not of version {VERSION}")
     return GuardSettings(
-        paths=_paths(told.get("paths")),
-        complete=_text(told, "complete"),
-        ask=ASK_NONE if told.get("ask") == ASK_NONE else ASK_SIGUSR1,
-        keep=int(_number(told.get("keep"), 2, 1, MOST_KEPT)),
-        final_within=_number(told.get("final_within_seconds"), 8.0, 0.0, 3_600.0),
-        done_codes=_codes(told.get("done_codes")),
-        interval=_interval(environment, told),
+        paths=_paths(settings.get("paths")),
+        complete=_text(settings, "complete"),
+        ask=ASK_NONE if settings.get("ask") == ASK_NONE else ASK_SIGUSR1,
+        keep=int(_number(settings.get("keep"), 2, 1, MOST_KEPT)),
+        final_within=_number(settings.get("final_within_seconds"), 8.0, 0.0, 3_600.0),
+        done_codes=_codes(settings.get("done_codes")),
+        interval=_interval(environment, settings),
         interval_by_age=_by_age(environment.get("GPUBID_CHECKPOINT_BY_AGE", "")),
-        bucket=_bucket(told.get("bucket"), environment),
-        rclone=_text(told, "rclone"),
-        lease=_needed(told, "lease"),
-        run=int(_number(told.get("run"), 1, 1, 2**31)),
-        manifest_exists=told.get("manifest_exists") is True,
-        deadman=_deadman(told.get("deadman"), environment),
-        acceptance=_acceptance(told.get("acceptance")),
+        bucket=_bucket(settings.get("bucket"), environment),
+        rclone=_text(settings, "rclone"),
+        lease=_needed(settings, "lease"),
+        run=int(_number(settings.get("run"), 1, 1, 2**31)),
+        manifest_exists=settings.get("manifest_exists") is True,
+        deadman=_deadman(settings.get("deadman"), environment),
+        acceptance=_acceptance(settings.get("acceptance")),
     )
 
 

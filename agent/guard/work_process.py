@@ -136,11 +136,11 @@ def _names() -> list[str]:
 
 
 def _process(name: str) -> _Process | None:
-    told: dict[str, str] = dict(_FIELD.findall(_read(f"/proc/{name}/status")))
+    fields: dict[str, str] = dict(_FIELD.findall(_read(f"/proc/{name}/status")))
     try:
-        number = int(told["Pid"])
-        numbers = tuple(map(int, told.get("NSpid", told["Pid"]).split()))
-        return _Process(number, numbers, int(told["PPid"]), int(told["SigCgt"], 16))
+        number = int(fields["Pid"])
+        numbers = tuple(map(int, fields.get("NSpid", fields["Pid"]).split()))
+        return _Process(number, numbers, int(fields["PPid"]), int(fields["SigCgt"], 16))
     except (KeyError, ValueError):
         return None
 

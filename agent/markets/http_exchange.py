@@ -130,17 +130,17 @@ class HttpExchange:
 
     async def tail(self, request: Request, most_bytes: int) -> Reply:
         """Return the present content of an endless stream: stop when it is silent or too long."""
-        content, told = b"", None
+        content, head = b"", None
         url = yarl.URL(request.url, encoded=True)
         try:
             async with self._session_for_reads().get(url, headers=request.headers, allow_redirects=False) as response:
-                told = response.status, response.headers
+                head = response.status, response.headers
                 while len(content) < most_bytes and (more := await _soon(response)):
                     content += more
         except (aiohttp.ClientError, OSError) as error:
-            if told is None or not content:
+            if head is None or not content:
                 raise _in_our_words(error) from None
-        return Reply(*told, content)
+        return Reply(*head, content)
 
     async def close(self) -> None:
         """Close every connection."""

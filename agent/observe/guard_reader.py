@@ -238,8 +238,8 @@ async def _acceptance(client: BucketClient, target: GuardTarget) -> AcceptanceRe
     script = found.script
     if script is not None:
         script = msgspec.structs.replace(script, last_line=text.clean(script.last_line, MOST_LINE))
-    told = {"driver": _clean(found.driver), "cuda_error": _clean(found.cuda_error)}
-    return msgspec.structs.replace(found, gpus=gpus, script=script, **told)
+    cleaned = {"driver": _clean(found.driver), "cuda_error": _clean(found.cuda_error)}
+    return msgspec.structs.replace(found, gpus=gpus, script=script, **cleaned)
 
 
 def _clean(name: str | None) -> str | None:

@@ -17,13 +17,13 @@ async def listing(market: port.Market, clock: SteadyClock) -> Sequence[Instance]
         MarketError: the market did not answer, or not the second time.
     """
     rows = await market.instances()
-    told, asked_at = market.told_time(), clock.monotonic()
-    if clock.is_set or told is None or abs(told - clock.wall()) <= CLOSE:
+    first, asked_at = market.told_time(), clock.monotonic()
+    if clock.is_set or first is None or abs(first - clock.wall()) <= CLOSE:
         return rows
     rows = await market.instances()
     passed = timedelta(seconds=clock.monotonic() - asked_at)
     again = market.told_time()
-    clock.heed(market.name, again if again is not None and abs(again - told - passed) <= CLOSE else None)
+    clock.heed(market.name, again if again is not None and abs(again - first - passed) <= CLOSE else None)
     return rows
 
 

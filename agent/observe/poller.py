@@ -233,8 +233,8 @@ class Poller:
     async def _read_account(self) -> None:
         account = await self.market.account()
         why_not = self._is_ours(account.account_id)
-        told = await market_time.believed(self.market, self._clock, account.market_time)
-        skew = self._clock.heed(self.market.name, told)
+        believed = await market_time.believed(self.market, self._clock, account.market_time)
+        skew = self._clock.heed(self.market.name, believed)
         # A wrong clock is read again with every listing: one wrong Date must not stop paying for long.
         self._account_at = self._clock.monotonic() if abs(skew) <= CLOSE.total_seconds() else None
         self.view = msgspec.structs.replace(
@@ -244,7 +244,7 @@ class Poller:
             account_id=account.account_id,
             credit=account.credit,
             clock_skew_seconds=skew,
-            is_clock_read=self.view.is_clock_read or told is not None or account.market_time is None,
+            is_clock_read=self.view.is_clock_read or believed is not None or account.market_time is None,
             no_spend_because=self._no_spend or why_not,
         )
 

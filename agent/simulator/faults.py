@@ -141,8 +141,8 @@ class Fault:
 
     def text(self, key: str, default: float) -> str:
         """Return one of its own keys as the text of a header. A string is returned unchanged."""
-        told = self.extra.get(key, default)
-        return f"{told:.10g}" if isinstance(told, int | float) else str(told)
+        value = self.extra.get(key, default)
+        return f"{value:.10g}" if isinstance(value, int | float) else str(value)
 
     @property
     def lie(self) -> field_lies.FieldLie:

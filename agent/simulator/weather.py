@@ -158,10 +158,10 @@ class Weather:
             if blow.fault.name != faults.FIELD_LIE or not _strikes(blow, method, route):
                 continue
             lie = blow.fault.lie
-            lied = field_lies.header(lie, headers)
-            told = field_lies.body(lie, body, path, words) if lied is None else None
-            headers, body = lied or headers, told or body
-            if lied is not None or told is not None:
+            false_headers = field_lies.header(lie, headers)
+            false_body = field_lies.body(lie, body, path, words) if false_headers is None else None
+            headers, body = false_headers or headers, false_body or body
+            if false_headers is not None or false_body is not None:
                 self._spend(blow)
         return headers, body
 

@@ -43,10 +43,10 @@ def environment(
     launch: GuardLaunch, work: Workload, interval_seconds: int, key: tuple[str, str] | None
 ) -> tuple[tuple[str, str], ...]:
     """Return the variables of a guarded container; `key` is the id and the secret of the bucket's key."""
-    told = json.dumps(_told(launch, work, interval_seconds), separators=(",", ":"))
+    settings = json.dumps(_told(launch, work, interval_seconds), separators=(",", ":"))
     fetched = ((URL, launch.url),) if launch.url else ()
     keys = ((KEY_ID, key[0]), (SECRET, key[1])) if key is not None else ()
-    return ((GUARD, told), (DIGEST, launch.sha256), *fetched, *keys)
+    return ((GUARD, settings), (DIGEST, launch.sha256), *fetched, *keys)
 
 
 def command(work: Workload) -> str:
@@ -74,13 +74,13 @@ def _told(launch: GuardLaunch, work: Workload, interval_seconds: int) -> dict[st
         if place is None
         else {"endpoint": place.endpoint, "region": place.region, "name": place.name, "root": root}
     )
-    told: dict[str, object] = {}
+    optional: dict[str, object] = {}
     if terms.deadman is not None and place is not None:
-        told["deadman"] = _switch(launch, terms.deadman, terms)
+        optional["deadman"] = _switch(launch, terms.deadman, terms)
     if terms.accept is not Accept.OFF:
-        told["acceptance"] = {"seconds": CHECK_SECONDS, "script": terms.accept_script or None}
+        optional["acceptance"] = {"seconds": CHECK_SECONDS, "script": terms.accept_script or None}
     return {
-        **told,
+        **optional,
         "version": VERSION,
         "paths": terms.paths,
         "complete": terms.complete or None,

@@ -188,11 +188,11 @@ def _note(order: GuardOrder, now: datetime) -> Mapping[str, object]:
 def _order(content: bytes | None) -> GuardOrder:
     """Return the order in a note; an unreadable note asks for nothing."""
     try:
-        told = json.loads(content or b"{}")
+        note = json.loads(content or b"{}")
     except (ValueError, RecursionError):
-        told = {}
-    told = told if isinstance(told, dict) else {}
-    lease, checkpoint = told.get("lease"), told.get("checkpoint")
+        note = {}
+    note = note if isinstance(note, dict) else {}
+    lease, checkpoint = note.get("lease"), note.get("checkpoint")
     return GuardOrder(
         lease if isinstance(lease, str) else "", checkpoint if isinstance(checkpoint, str) and checkpoint else None
     )

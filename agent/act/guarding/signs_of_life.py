@@ -176,10 +176,10 @@ class SignsOfLife:
         absent_until = self._ledger.recollection(self._clock.now()).absent_until
         waiting = [each for each in self._switches if each.after is not None]
         missed = [each for each in waiting if not self._knows(self._known[each.key], absent_until)]
-        told = f"{len(waiting) - len(missed)} of {len(waiting)} dead man's switch(es) can read it in their buckets"
+        said = f"{len(waiting) - len(missed)} of {len(waiting)} dead man's switch(es) can read it in their buckets"
         moments = [f"{slot} {sign_of_life.spoken(at)}" for slot, at, _ in self._fires(missed)]
         more = f" and {len(moments) - MOST_NAMED} more" if len(moments) > MOST_NAMED else ""
-        return f"{told}; without a new sign these fire: {', '.join(moments[:MOST_NAMED])}{more}" if moments else told
+        return f"{said}; without a new sign these fire: {', '.join(moments[:MOST_NAMED])}{more}" if moments else said
 
     def fires(self) -> tuple[Fire, ...]:
         """Return each switch, the soonest moment at which it fires if the daemon ends now, and its action then.

@@ -45,10 +45,10 @@ def figures(printed: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for line in printed.splitlines():
         try:
-            told = json.loads(line) if line.startswith("{") else None
+            row = json.loads(line) if line.startswith("{") else None
         except (ValueError, RecursionError):
             continue
-        found.update(told if isinstance(told, dict) else {})
+        found.update(row if isinstance(row, dict) else {})
     return {name: value for name, value in found.items() if _is_figure(name, value)}
 
 

@@ -102,7 +102,7 @@ def _cut(sockets: Sequence[socket.socket]) -> None:
 
 def _is_soft_refusal(body: bytes) -> bool:
     try:
-        told = json.loads(body)
+        answer = json.loads(body)
     except (ValueError, RecursionError):
         return False
-    return isinstance(told, dict) and told.get("success") is False
+    return isinstance(answer, dict) and answer.get("success") is False

@@ -86,8 +86,8 @@ def parts(text: str) -> Iterator[FoundPart]:
 
 def date(text: str | None) -> float | None:
     """Return the seconds since 1970 of an HTTP date."""
-    told = parsedate_tz(text) if text else None
-    return float(mktime_tz(told)) if told is not None else None
+    parsed = parsedate_tz(text) if text else None
+    return float(mktime_tz(parsed)) if parsed is not None else None
 
 
 def _elements(text: str, name: str) -> Iterator[str]:

@@ -134,14 +134,14 @@ class S3Client:
         path = encoded_path(f"{self._base}/{request.key}" if request.key else self._base)
         query = encoded_query(request.query)
         headers = {"host": self._netloc, **request.headers}
-        told = signed(self._key, request.method, path, query, headers, request.sha256, self.now())
-        told["content-length"] = str(request.size)
+        signed_headers = signed(self._key, request.method, path, query, headers, request.sha256, self.now())
+        signed_headers["content-length"] = str(request.size)
         connection = self._connection()
         try:
             # A store may answer, and close, before it has the whole body.
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 target = f"{path}?{query}" if query else path
-                connection.request(request.method, target, request.body() if request.body else None, told)
+                connection.request(request.method, target, request.body() if request.body else None, signed_headers)
             return connection, connection.getresponse()
         except _FAILURES as failure:
             connection.close()
@@ -163,10 +163,10 @@ class S3Client:
 
     def _learned_skew(self, response: http.client.HTTPResponse) -> bool:
         """Take the store's clock where ours is far off; return whether it was."""
-        told = s3_answers.date(response.getheader("date"))
-        if told is None or abs(told - self.now()) < MOST_SKEW_SECONDS:
+        store_time = s3_answers.date(response.getheader("date"))
+        if store_time is None or abs(store_time - self.now()) < MOST_SKEW_SECONDS:
             return False
-        self._skew = told - self._clock.wall()
+        self._skew = store_time - self._clock.wall()
         return True
 
     def _failure(self, request: S3Request, response: http.client.HTTPResponse) -> Exception:

@@ -38,18 +38,20 @@ def signed(
 ) -> dict[str, str]:
     """Return the headers with those that sign them. Path and query are encoded; `wall` is seconds since 1970."""
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(wall))
-    told = {name.lower(): value for name, value in headers.items()}
-    told.update({"x-amz-date": stamp, "x-amz-content-sha256": payload_sha256})
+    all_headers = {name.lower(): value for name, value in headers.items()}
+    all_headers.update({"x-amz-date": stamp, "x-amz-content-sha256": payload_sha256})
     if key.token:
-        told["x-amz-security-token"] = key.token
-    names = ";".join(sorted(told))
-    lines = "".join(f"{name}:{' '.join(told[name].split())}\n" for name in sorted(told))
+        all_headers["x-amz-security-token"] = key.token
+    names = ";".join(sorted(all_headers))
+    lines = "".join(f"{name}:{' '.join(all_headers[name].split())}\n" for name in sorted(all_headers))
     request = f"{method}\n{path}\n{query}\n{lines}\n{names}\n{payload_sha256}"
     scope = f"{stamp[:8]}/{key.region}/s3/aws4_request"
     text = f"{_ALGORITHM}\n{stamp}\n{scope}\n{hashlib.sha256(request.encode()).hexdigest()}"
     proof = hmac.new(_derived(key, stamp[:8]), text.encode(), hashlib.sha256).hexdigest()
-    told["authorization"] = f"{_ALGORITHM} Credential={key.key_id}/{scope}, SignedHeaders={names}, Signature={proof}"
-    return told
+    all_headers["authorization"] = (
+        f"{_ALGORITHM} Credential={key.key_id}/{scope}, SignedHeaders={names}, Signature={proof}"
+    )
+    return all_headers
 
 
 def _derived(key: SigningKey, day: str) -> bytes:

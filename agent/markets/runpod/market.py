@@ -212,10 +212,10 @@ class RunPodMarket:
 
     async def events(self, since: datetime) -> Sequence[MarketEvent]:
         """Return the last change of each pod and announced maintenance, while GraphQL reports them."""
-        told = self._told or {}
-        pairs = ((row, told.get(pod_id)) for pod_id, row in self._rows.items())
+        pods = self._told or {}
+        pairs = ((row, pods.get(pod_id)) for pod_id, row in self._rows.items())
         found = [history.event(self.name, row, pod) for row, pod in pairs if pod is not None]
-        found += await self._maintenance.events() if told else ()
+        found += await self._maintenance.events() if pods else ()
         return sorted((one for one in found if one is not None and one.at >= since), key=lambda one: one.at)
 
     async def logs(self, instance_id: str, lines: int) -> Sequence[str]:
@@ -281,8 +281,8 @@ class RunPodMarket:
 
     def _is_told(self, row: parse.PodRow) -> bool:
         """Return whether GraphQL's last answer describes the pod as the listing does."""
-        told = (self._told or {}).get(row.id)
-        return told is not None and (told.desiredStatus == _EXITED) == (row.status == _EXITED)
+        pod = (self._told or {}).get(row.id)
+        return pod is not None and (pod.desiredStatus == _EXITED) == (row.status == _EXITED)
 
     def _refuse_untold(self, rows: Sequence[parse.PodRow]) -> None:
         """Refuse a listing with a fresh pod of ours that GraphQL lacks: it is not known whether the pod has a bid.
@@ -290,13 +290,13 @@ class RunPodMarket:
         Raises:
             Unavailable: the listing has one.
         """
-        told, now = self._told, self._clock.now()
-        if not told and not self._bids_went_out:
+        pods, now = self._told, self._clock.now()
+        if not pods and not self._bids_went_out:
             return
         for row in rows:
             is_fresh = (at := parse.made_at(row)) is not None and now - at < LAG
             is_ours = labels.parse(row.name or "") is not None
-            if is_ours and is_fresh and row.id not in self._at_a_bid and row.id not in (told or {}):
+            if is_ours and is_fresh and row.id not in self._at_a_bid and row.id not in (pods or {}):
                 raise market_errors.Unavailable(
                     f"runpod's GraphQL does not show pod {row.id} yet; the next listing will."
                 )
@@ -332,10 +332,10 @@ class RunPodMarket:
 
     def _instance(self, row: parse.PodRow) -> Instance:
         found = self._heard(row, parse.instance(row, self._price))
-        told = (self._told or {}).get(row.id)
-        if told is not None and told.is_interruptible:
-            self._at_a_bid[row.id] = told.rate or self._at_a_bid.get(row.id, found.gpu_rate)
-        found = history.added(found, told, has_run=row.id in self._has_run)
+        pod = (self._told or {}).get(row.id)
+        if pod is not None and pod.is_interruptible:
+            self._at_a_bid[row.id] = pod.rate or self._at_a_bid.get(row.id, found.gpu_rate)
+        found = history.added(found, pod, has_run=row.id in self._has_run)
         if row.id in self._at_a_bid:
             bid = found.gpu_rate if row.cost and "gpu_rate" not in found.unread else self._at_a_bid[row.id]
             is_read = found.unread - {"gpu_rate"}

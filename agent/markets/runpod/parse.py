@@ -142,10 +142,10 @@ def catalogue(raw: bytes) -> list[GpuRow]:
 
 def price(row: GpuRow, cloud: str) -> UsdPerHour | None:
     """Return the price of one GPU in a cloud, or None if it is not offered there: a price of 0 means that."""
-    is_offered, told = (row.secure, row.price.secure) if cloud == SECURE else (row.community, row.price.community)
-    if not is_offered or told is None or not 0 < told <= _MOST:
+    is_offered, listed = (row.secure, row.price.secure) if cloud == SECURE else (row.community, row.price.community)
+    if not is_offered or listed is None or not 0 < listed <= _MOST:
         return None
-    return money.per_hour(told)
+    return money.per_hour(listed)
 
 
 def offers(
@@ -205,8 +205,8 @@ def page(raw: bytes) -> Page:
     try:
         return _named(_PAGE.decode(raw))
     except (msgspec.DecodeError, RecursionError):
-        told = loose.document(raw, "The listing")
-    rows, cursor = told.get("pods"), told.get("nextCursor")
+        document = loose.document(raw, "The listing")
+    rows, cursor = document.get("pods"), document.get("nextCursor")
     # An unreadable mark would end the listing too early.
     if not isinstance(rows, list) or not isinstance(cursor, str | None):
         raise market_errors.Malformed(
@@ -313,9 +313,9 @@ def _gpu_rate(dollars: float | None, where: names.Pool, gpus: int, price_of: Pri
 
 
 def _readable(read: Callable[[Any], GpuRow], rows: Iterable[Any]) -> Iterator[GpuRow]:
-    for told in rows:
+    for raw in rows:
         try:
-            row = read(told)
+            row = read(raw)
         except (msgspec.DecodeError, RecursionError, ValueError, OverflowError):
             continue
         if row.id and "/" not in row.id:

@@ -88,9 +88,9 @@ def is_throttled(reply: transport.Reply) -> bool:
 def reopening(reply: transport.Reply, now: datetime) -> datetime | None:
     """Return when to call again: by `Retry-After`, or when the used windows begin again."""
     windows = [int(seconds) for seconds in _RESET.findall(reply.headers.get("RateLimit", ""))]
-    told = hints.after(reply.headers.get("Retry-After"), now)
-    if told is not None or not windows:
-        return told
+    hint = hints.after(reply.headers.get("Retry-After"), now)
+    if hint is not None or not windows:
+        return hint
     return now + timedelta(seconds=max(windows))
 
 

@@ -211,20 +211,20 @@ def one(raw: bytes, instance_id: str) -> Instance:
         NotFound: the market answered null for this id.
         Malformed: the body is something else, or the instance of another id.
     """
-    told = loose.document(raw, "The instance")
-    if "instances" in told and told["instances"] is None:
+    document = loose.document(raw, "The instance")
+    if "instances" in document and document["instances"] is None:
         raise market_errors.NotFound(f"vast has no instance {text.clean(instance_id)}.")
-    row = loose.row(told.get("instances"), InstanceRow, "The answer")
+    row = loose.row(document.get("instances"), InstanceRow, "The answer")
     if str(row.id) != instance_id:
         raise market_errors.Malformed(f"vast answered something else than instance {text.clean(instance_id)}.")
     return instance(row)
 
 
 def _loose_page(raw: bytes) -> InstancePage:
-    told = loose.document(raw, "The listing")
-    rows, frame = told.get("instances"), loose.row(told, _Frame, "The listing")
+    document = loose.document(raw, "The listing")
+    rows, frame = document.get("instances"), loose.row(document, _Frame, "The listing")
     # An unreadable token would end the listing too early.
-    if not isinstance(rows, list) or not isinstance(told.get("next_token"), str | None):
+    if not isinstance(rows, list) or not isinstance(document.get("next_token"), str | None):
         raise market_errors.Malformed(
             "The listing is not what vast documents; it holds no instances or no readable token."
         )

@@ -120,12 +120,12 @@ def is_throttled(reply: transport.Reply) -> bool:
 def reopening(reply: transport.Reply, now: datetime) -> datetime | None:
     """Return when to call again, the latest of the market's hints, or None without a hint."""
     fields = answer(reply).fields
-    told = (
+    instants = (
         hints.after(reply.headers.get("Retry-After"), now),
         hints.after(fields.get("retry_after"), now),
         hints.at(reply.headers.get("X-RateLimit-Reset"), now),
     )
-    return max((hint for hint in told if hint is not None), default=None)
+    return max((hint for hint in instants if hint is not None), default=None)
 
 
 def check_write(route: Route, reply: transport.Reply) -> Answer:

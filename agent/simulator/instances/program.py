@@ -72,14 +72,14 @@ def gpu_use(contract: Rented, now: float) -> float:
 def lines(contract: Rented, start: float, end: float) -> list[tuple[float, str]]:
     """Return its own lines printed between the start of a stretch and `end`, with their times."""
     program = of(contract)
-    told = []
+    printed = []
     if end - start >= program.ready_after:
-        told.append((start + program.ready_after, program.ready_line))
+        printed.append((start + program.ready_after, program.ready_line))
     before = contract.worked - (end - start) if contract.running_since is None else contract.worked
     done_at = start + program.done_after - before
     if done_at <= end + _ROUNDING:
-        told.append((done_at, program.done_line))
-    return told
+        printed.append((done_at, program.done_line))
+    return printed
 
 
 def _seconds(env: Mapping[str, str], name: str, otherwise: float) -> float:

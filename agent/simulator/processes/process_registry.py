@@ -70,7 +70,7 @@ class ProcessRegistry:
         if sum(each.is_alive for each in self._made.values()) >= self._most_running:
             process.refuse(f"the simulator runs at most {self._most_running} containers at once: this one does not run")
             return
-        told = {
+        simulated = {
             "HOME": str(process.home),
             "SIM_DISK": str(process.place),
             "SIM_SPEED": f"{self._speed:g}",
@@ -80,7 +80,7 @@ class ProcessRegistry:
                 for name in ("SIM_PORT_{}", *port_names)
             },
         }
-        env = {"PATH": simulated_gpus.path_with(self._programs), **_usable(start.env), **told}
+        env = {"PATH": simulated_gpus.path_with(self._programs), **_usable(start.env), **simulated}
         process.start(Start(start.command, start.script, env))
 
     def close(self) -> None:

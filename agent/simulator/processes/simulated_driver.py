@@ -17,13 +17,13 @@ _UNITS = {"memory.total": " MiB", "power.limit": " W", "power.default_limit": " 
 
 def main() -> int:
     """Answer one question; return the exit code."""
-    told = dict(word.lstrip("-").partition("=")[::2] for word in sys.argv[1:])
+    options = dict(word.lstrip("-").partition("=")[::2] for word in sys.argv[1:])
     try:
         gpus = json.loads(os.environ["SIM_GPUS"])
     except (KeyError, ValueError):
         _say("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.")
         return FAILED
-    names, form = told.get("query-gpu", "name").split(","), told.get("format", "csv").split(",")
+    names, form = options.get("query-gpu", "name").split(","), options.get("format", "csv").split(",")
     values = _values(gpus)
     for name in names:
         if name not in values:

@@ -66,8 +66,8 @@ class _Line:
 
     def letters(self, *, is_due: bool) -> bytes:
         """Return the letters that came. A closed connection counts as K."""
-        told, self._told = self._told, b""
-        return told + ((os.read(LINE, 4_096) or KILL) if is_due else b"")
+        waiting, self._told = self._told, b""
+        return waiting + ((os.read(LINE, 4_096) or KILL) if is_due else b"")
 
 
 def isolate() -> bool:
@@ -98,8 +98,8 @@ def _isolate_as_user() -> bool:
 def _watch(first: int, line: _Line, woken: int) -> int | None:
     """Pass letters on until the first process ends, and return its exit code; None once K came."""
     is_due = False
-    while KILL not in (told := line.letters(is_due=is_due)):
-        if TERMINATE in told:
+    while KILL not in (letters := line.letters(is_due=is_due)):
+        if TERMINATE in letters:
             os.kill(first, signal.SIGTERM)
         ready, _, _ = select.select([LINE, woken], [], [])
         is_due = LINE in ready

@@ -55,9 +55,9 @@ def log_lines(contract: Rented, now: float, *, is_stamped: bool = False) -> list
         lines += [f"+ {line[:200]}" for line in contract.onstart.splitlines()[:5]]
     minutes = int((end - start) // 60)
     first = max(1, minutes - 999)
-    told = [(start + 60 * n, f"step {n}") for n in range(first, minutes + 1)]
-    told = sorted(told + program.lines(contract, start, end), key=lambda line: line[0])
-    lines += [f"{_stamp(at)} {text}" for at, text in told]
+    stamped = [(start + 60 * n, f"step {n}") for n in range(first, minutes + 1)]
+    stamped = sorted(stamped + program.lines(contract, start, end), key=lambda line: line[0])
+    lines += [f"{_stamp(at)} {text}" for at, text in stamped]
     return lines if contract.running_since is not None else [*lines, f"{contract.image}: stopped"]
 
 

@@ -102,7 +102,7 @@ def _roots(surface: Surface, call: Call) -> Mapping[str, Any]:
 
 
 def _refuse(errors: Iterable[graphql.GraphQLError], code: str) -> Reply:
-    told = [
+    rows = [
         {
             "message": error.message,
             "locations": [{"line": place.line, "column": place.column} for place in error.locations or []],
@@ -110,7 +110,7 @@ def _refuse(errors: Iterable[graphql.GraphQLError], code: str) -> Reply:
         }
         for error in errors
     ]
-    return calls.answer({"errors": told}, 400)
+    return calls.answer({"errors": rows}, 400)
 
 
 def _told(error: graphql.GraphQLError) -> dict[str, Any]:

@@ -140,8 +140,8 @@ def _center(surface: Surface, center: places.DataCenter) -> dict[str, Any]:
         for gpu in types:
             if hosts := [host for host in there if host.gpu is gpu]:
                 word = _WORDS[level(surface, hosts, count)]
-                told = {"gpuTypeId": gpu.type_id, "displayName": gpu.name, "stockStatus": word}
-                shown.append({"id": f"{center.center_id}-{gpu.type_id}", **told, "available": word is not None})
+                fields = {"gpuTypeId": gpu.type_id, "displayName": gpu.name, "stockStatus": word}
+                shown.append({"id": f"{center.center_id}-{gpu.type_id}", **fields, "available": word is not None})
         return shown
 
     return {

@@ -31,9 +31,9 @@ async def _more(surface: Surface, call: Call, pod: Pod, sent: int) -> AsyncGener
     """Yield each new piece of output until the pod ends."""
     while pod.ended is None:
         await surface.moved()
-        told, sent = _since(surface, call, pod, sent)
-        if told:
-            yield told
+        events, sent = _since(surface, call, pod, sent)
+        if events:
+            yield events
 
 
 def _since(surface: Surface, call: Call, pod: Pod, sent: int) -> tuple[bytes, int]:
@@ -42,8 +42,8 @@ def _since(surface: Surface, call: Call, pod: Pod, sent: int) -> tuple[bytes, in
     gone = _gone(pod)
     # A container that starts again begins a new log.
     sent = max(min(sent, gone + len(lines)), gone)
-    told = (_event(line, number, pod) for number, line in enumerate(lines[sent - gone :], sent))
-    return b"".join(told), gone + len(lines)
+    events = (_event(line, number, pod) for number, line in enumerate(lines[sent - gone :], sent))
+    return b"".join(events), gone + len(lines)
 
 
 def _first(surface: Surface, call: Call, pod: Pod) -> int:
@@ -78,5 +78,5 @@ def _split(line: str, pod: Pod) -> tuple[float, str]:
 def _event(line: str, number: int, pod: Pod) -> bytes:
     at, text = _split(line, pod)
     stamp = calls.stamp(at)
-    told = msgspec.json.encode({"ts": stamp, "source": "container", "line": text})
-    return b"id: %s/%012d\ndata: %s\n\n" % (stamp.encode(), number + 1, told)
+    body = msgspec.json.encode({"ts": stamp, "source": "container", "line": text})
+    return b"id: %s/%012d\ndata: %s\n\n" % (stamp.encode(), number + 1, body)
