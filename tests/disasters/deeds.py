@@ -226,10 +226,11 @@ async def _rise(deed: Deed, player: "Player") -> None:
 
 
 async def _maintenance(deed: Deed, player: "Player") -> None:
-    box = pick(_of_vast(player), deed.pick)
+    box = pick(_mine(player), deed.pick)
     if box is not None:
-        landlord = player.stage.simulator.world.landlord
-        landlord.plan_maintenance(box.thing.host.machine_id, 600.0 * (deed.pick % 8), 60.0 + 1800.0 * deed.amount)
+        world = _world(player, box)
+        host = world.landlord if box.market == "vast" else world
+        host.plan_maintenance(box.thing.host.machine_id, 600.0 * (deed.pick % 8), 60.0 + 1800.0 * deed.amount)
 
 
 async def _near_end(deed: Deed, player: "Player") -> None:
