@@ -1,4 +1,4 @@
-"""Point 4 after a long dark stretch: a silent host may have come back in it, and nothing tells so."""
+"""Point 4 after a dark stretch: in it a host may have come back, or a market given a GPU back, and nothing tells so."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +11,7 @@ from agent.decide.reconcile import turns
 from tests.disasters import __main__ as disasters
 from tests.disasters import play
 from tests.disasters.sight import Broken
-from tests.disasters.story import Deed, Story, Work
+from tests.disasters.story import Deed, Story, Strike, Work
 
 
 @pytest.fixture(autouse=True)
@@ -54,6 +54,25 @@ def test_what_may_have_run_again_on_a_silent_host_counts_until_its_contract_ends
         return turned(*about, **more | {"ends_at": None})
 
     with mock.patch.object(turns, "turned", endless):
+        broken = play.play(story).broken
+    assert broken is not None
+    assert broken.point == 4
+
+
+def test_what_a_kill_ends_in_a_dark_market_may_have_been_given_back_before() -> None:
+    """An on-demand renter took the GPU and left; no listing and no record tells that it ran again before the kill."""
+    works = (Work("w0", "service", "hedged", 1, is_read=True),)
+    strikes = (
+        Strike("runpod", "listing", 19, "death_after"),
+        Strike("runpod", "rent", 1, "html_403"),
+        Strike("runpod", "rent", 2, "http_404", times=4),
+        Strike("vast", "listing", 8, "death_after"),
+        Strike("vast", "listing", 39, "death_before"),
+        Strike("vast", "listing", 40, "lost_before", times=40),
+    )
+    story = Story(70566, ("vast", "runpod"), works, 56.0, 4.0, 0, strikes, (Deed(50, "kill"),))
+    assert play.play(story).broken is None
+    with mock.patch.object(turns, "_may_be_given_back", return_value=False):
         broken = play.play(story).broken
     assert broken is not None
     assert broken.point == 4

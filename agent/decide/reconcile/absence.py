@@ -131,7 +131,7 @@ def _gone(
     """
     last_seen = max(between[0], held.accrued_until)
     missed_at = max(between[1], last_seen)
-    ends = turns.to_the_end(held, turns.Look(last_seen, view.events), missed_at)
+    ends = turns.to_the_end(held, turns.Look(last_seen, view.events), missed_at, is_ordered=False)
     stopped_at = meter.first_stop(ends, last_seen)
     is_release = held.state is LeaseState.RELEASING
     work, kept_at = fleet.workload(held.slot.workload), kept_work.kept_at(fleet, held)

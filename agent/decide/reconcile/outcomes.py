@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from agent.decide.accounting import meter, phases
-from agent.decide.reconcile import agreed_rate, turns
+from agent.decide.reconcile import agreed_rate, orphans, turns
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Bills, Lease, LeaseState
@@ -140,6 +140,8 @@ def _stopped(decision: Pause | Release, now: datetime, promised: phases.Promise,
     # A release is a promise: an instance that is only paused meanwhile stays due for it.
     was_leaving = held.state is LeaseState.RELEASING
     is_leaving = is_release or was_leaving
+    # What waited for a verdict is ended by the order, not by that.
+    given = "" if is_release and held.end_reason == orphans.UNDECIDED else held.end_reason
     after = replace(
         held,
         state=LeaseState.RELEASING if is_leaving else LeaseState.PAUSED,
@@ -153,6 +155,6 @@ def _stopped(decision: Pause | Release, now: datetime, promised: phases.Promise,
         idle_since=None,
         accrued_until=until,
         agreed_until=agreed_rate.agreed_until(held, charges, until),
-        end_reason=held.end_reason or (decision.reason.code if is_release else ""),
+        end_reason=decision.reason.code if is_release and not given else given,
     )
     return Outcome(after, tuple(charges), EventKind.LEASE_RELEASED_BY_US if is_release else EventKind.LEASE_PAUSED)

@@ -8,6 +8,8 @@ Invariants:
 3. A start under way that no later look or record shows counts as done right after the last look. This includes a lease
    that was lost while the record could not be read. It includes the return of a silent host whose instance is gone or
    stopped at the end of its contract: no record shows either.
+4. A stopped lease that its market may have given back counts as running since the last look, where an order of ours
+   ends or pauses it and it was not listed for `UNSEEN`.
 """
 
 from collections.abc import Iterable
@@ -20,6 +22,7 @@ from agent.decide.accounting import meter
 from agent.decide.facts import Fact, LeaseChanged
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.fleet import Fleet, MarketView
+from agent.domain.market.host import is_pool
 from agent.domain.market.instance import Instance, InstanceState
 from agent.domain.market.interruption import Cause, MarketEvent, MarketEventKind
 from agent.domain.record.lease import Bills, Lease, LeaseState
@@ -36,6 +39,10 @@ BILLED_AFTER = {
 """The billing of a lease after an event of the market's record, by the kind of the event."""
 LEFTOVER = "bid_too_low"
 """The end reason of a leftover: the stopped instance of a refused bid."""
+UNSEEN = timedelta(minutes=2)
+"""What was last listed longer ago may have been given back since, when an order of ours ends it."""
+GIVEN_BACK = frozenset({Cause.OUTBID, Cause.DISPLACED, Cause.UNKNOWN, Cause.OUT_OF_CREDIT})
+"""Causes after which a market may start a stopped instance again."""
 _BILLS_MORE = (Bills.NOTHING, Bills.DISK, Bills.GPU_AND_DISK)
 
 
@@ -88,10 +95,11 @@ def recorded(held: Lease, events: Iterable[MarketEvent], until: datetime) -> lis
     ]
 
 
-def to_the_end(held: Lease, look: Look, until: datetime) -> list[meter.Turn]:
-    """Return the turns of a lease that ends at `until` and was not seen since `look`."""
+def to_the_end(held: Lease, look: Look, until: datetime, *, is_ordered: bool = True) -> list[meter.Turn]:
+    """Return the turns of a lease that ends at `until`, by an order of ours or not, and was not seen since `look`."""
     found = _started_unrecorded(held, look.at, recorded(held, look.events, until))
-    if not found and (_is_starting(held) or _is_silent(held)):
+    is_dark = is_ordered and until - look.at > UNSEEN
+    if not found and (_is_starting(held) or _is_silent(held) or (is_dark and _may_be_given_back(held))):
         found.append((min(max(look.at, held.accrued_until), until), Bills.GPU_AND_DISK))
     return found
 
@@ -128,6 +136,13 @@ def _is_starting(held: Lease) -> bool:
     is_stopped |= held.end_reason == LEFTOVER
     states = {LeaseState.STARTING, LeaseState.MISSING, LeaseState.RELEASING}
     return held.bills is Bills.DISK and held.state in states and not is_stopped
+
+
+def _may_be_given_back(held: Lease) -> bool:
+    """Return whether its market may have started a stopped lease again; RunPod starts no stopped pod by itself."""
+    is_stopped = held.paused_by_us or held.has_failed or is_pool(held.host_id)
+    states = {LeaseState.PAUSED, LeaseState.MISSING, LeaseState.RELEASING}
+    return held.bills is Bills.DISK and held.state in states and not is_stopped and held.interrupted_by in GIVEN_BACK
 
 
 def _is_silent(held: Lease) -> bool:

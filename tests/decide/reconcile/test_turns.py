@@ -50,7 +50,9 @@ def test_a_start_that_the_record_dates_counts_from_there() -> None:
     "changes",
     [
         {"paused_by_us": True},
-        {"interrupted_by": Cause.OUTBID},
+        {"interrupted_by": Cause.OUTBID, "paused_by_us": True},
+        {"interrupted_by": Cause.OUTBID, "host_id": "pool/COMMUNITY/NVIDIA_RTX_A5000"},
+        {"interrupted_by": Cause.CONTRACT_END},
         {"has_failed": True},
         {"end_reason": "bid_too_low"},
         {"state": LeaseState.PAUSED},
@@ -61,6 +63,17 @@ def test_a_start_that_the_record_dates_counts_from_there() -> None:
 def test_what_was_stopped_counts_as_stopped(changes: dict[str, Any]) -> None:
     held = builders.lease(**{"state": LeaseState.RELEASING, "accrued_until": STARTED, **changes})
     assert gpu_hours(held, turns.to_the_end(held, turns.Look(SEEN), NOW)) == 0
+
+
+@pytest.mark.parametrize("state", [LeaseState.PAUSED, LeaseState.MISSING, LeaseState.RELEASING])
+@pytest.mark.parametrize("why", [Cause.OUTBID, Cause.DISPLACED, Cause.OUT_OF_CREDIT])
+def test_what_an_order_ends_in_a_dark_market_may_have_been_given_back_since_the_last_look(
+    state: LeaseState, why: Cause
+) -> None:
+    held = builders.lease(state=state, interrupted_by=why, accrued_until=STARTED)
+    assert gpu_hours(held, turns.to_the_end(held, turns.Look(SEEN), NOW)) == 3
+    assert gpu_hours(held, turns.to_the_end(held, turns.Look(NOW - turns.UNSEEN), NOW)) == 0, "it was just listed"
+    assert gpu_hours(held, turns.to_the_end(held, turns.Look(SEEN), NOW, is_ordered=False)) == 0
 
 
 def test_what_runs_counts_to_its_end() -> None:

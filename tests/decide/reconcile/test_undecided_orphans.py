@@ -5,11 +5,13 @@ from typing import Any
 import pytest
 
 from agent.decide.facts import Fact, LeaseChanged
-from agent.decide.reconcile import orphans
+from agent.decide.reconcile import orphans, outcomes
 from agent.decide.reconcile.ownership import Ownership
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.fleet import Fleet
 from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.decision import Reason, Release
+from agent.domain.work.workload import Checkpoint
 from tests.decide.reconcile import test_orphans
 from tests.support import builders
 
@@ -60,3 +62,10 @@ def test_an_orphan_waits_while_the_lease_of_its_slot_is_neither_shown_nor_denied
 def decided(fleet: Fleet) -> tuple[Fact, ...]:
     """Return the verdicts on leases that waited for one."""
     return orphans.decided(fleet, Ownership(fleet.leases, (), {}, frozenset(), frozenset())).facts
+
+
+def test_what_waited_for_a_verdict_is_ended_by_the_order() -> None:
+    """A repeated release has the reason of the first: a kill goes on beside a second daemon, a verdict does not."""
+    held = builders.lease(7, is_held=True, end_reason=orphans.UNDECIDED)
+    release = Release(held, Reason("ordered", "all spending is stopped"))
+    assert outcomes.written(release, builders.NOW, Checkpoint()).lease.end_reason == "ordered"

@@ -17,7 +17,7 @@ from agent.ledger.file import ledger_check
 from agent.ledger.tables.spend_rows import MONTH_SEED
 from tests.disasters.orders import Order
 from tests.disasters.points import price_doubt
-from tests.disasters.points.fading import Fading
+from tests.disasters.points.fading import ENDS, Fading
 from tests.disasters.points.falls import Falls, agreed
 from tests.disasters.points.false_rises import FalseRises
 from tests.disasters.readings import Readings
@@ -30,6 +30,8 @@ UNWRITTEN_SECONDS = 60.0
 """A release that leaves so soon after a commit failed may not be written down."""
 GONE_SECONDS = 120.0
 """Between the two complete listings that must lack an instance before it is believed gone."""
+DARK_SECONDS = 110.0
+"""What was not listed for longer may have been given back."""
 FAULT_SECONDS = 3600.0
 """The patience with several that vanished from one listing: only an order counts any of it."""
 SURELY = 1.05
@@ -55,6 +57,8 @@ class Money:
         """When each open instance first and last turned since it was seen."""
         self._doubted = price_doubt.SECONDS + price_doubt.LISTINGS * poll
         """How long a rate is doubted."""
+        self._ordered: dict[tuple[str, str], float] = {}
+        """When an order of ours last ended or paused what stood still, in a market that was not listed."""
         self._fading = Fading(poll, FAULT_SECONDS + GONE_SECONDS + 2 * poll)
         self._agreed: dict[tuple[str, str], float] = {}
         """The most that each instance was ever charged an hour."""
@@ -174,6 +178,14 @@ class Money:
     def hear_own(self, order: Order) -> None:
         """See an order of the daemon that is judged, before the market acts on it."""
         self._fading.hear(order)
+        key, now = (order.market, order.target), self._truth.now
+        box, looked = self._truth.boxes.get(key), self._looked.get(order.market, self._began)
+        since = max(looked, self._ordered.get(key, 0.0))
+        if box is None or order.kind not in ENDS or box.thing.holds_gpu or now - since <= DARK_SECONDS:
+            return
+        # It may have run since the last look: its market may have given it back.
+        self._ordered[key] = now
+        self._above += self._truth.full_rate(box) * (now - max(since, box.thing.created)) / 3600 * SURELY
 
     def hear_other(self, order: Order) -> None:
         """See another daemon's order before the market acts on it: a bid that none of ours set is doubted (rule 21)."""
