@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from agent.decide.limits import limits
 from agent.domain import money
 from agent.domain.fleet import Fleet
-from agent.domain.record.budget import EVERYTHING, Kind, Scope
+from agent.domain.record.budget import Kind, Scope
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.work.decision import Pause, Reason, Release
 from agent.domain.work.only_copy import may_leave
@@ -63,7 +63,7 @@ def _of_rate(fleet: Fleet, scope: Scope, cap: money.UsdPerHour, paused: set[str]
     rate = money.total_rate(
         lease.disk_rate if lease.lease_id in paused else lease.committed_rate
         for lease in fleet.leases
-        if _is_within(lease, scope)
+        if scope.covers(lease)
     )
     whose = f"the {scope}" if scope.name else "the fleet"
     for lease in _least_first(fleet, scope):
@@ -75,19 +75,13 @@ def _of_rate(fleet: Fleet, scope: Scope, cap: money.UsdPerHour, paused: set[str]
             rate = rate - lease.gpu_rate
 
 
-def _is_within(held: Lease, scope: Scope) -> bool:
-    if scope == EVERYTHING:
-        return True
-    return scope.name == (held.market if scope.kind is Kind.MARKET else held.slot.workload)
-
-
 def _is_kept_by_us(lease: Lease) -> bool:
     return lease.paused_by_us and lease.is_down and not lease.is_held
 
 
 def _least_first(fleet: Fleet, scope: Scope) -> list[Lease]:
     held = [lease for lease in fleet.leases if lease.is_open and lease.state is not LeaseState.RELEASING]
-    within = [lease for lease in held if _is_within(lease, scope)]
+    within = [lease for lease in held if scope.covers(lease)]
     return sorted(within, key=lambda lease: (_priority(fleet, lease), -lease.gpu_rate.micros))
 
 

@@ -15,7 +15,7 @@ from agent.decide.limits import committed_spend as standings
 from agent.decide.limits import limits
 from agent.decide.operators import guard_changes
 from agent.domain.fleet import Spend
-from agent.domain.record.budget import EVERYTHING, SUMS, Kind, Scope, Thresholds
+from agent.domain.record.budget import SUMS, Scope, Thresholds
 from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.hold import OperatorHold
 from agent.domain.record.intent import Intent
@@ -123,7 +123,7 @@ def _over_caps(
 ) -> Iterator[Finding]:
     new, old = after.caps, before or limits.Limits()
     for scope in new.scopes():
-        mine = [held for held in kept if _is_within(held, scope)]
+        mine = [held for held in kept if scope.covers(held)]
         yield from _over_budget(after, mine, standing.of(scope), old.hard(scope), scope)
     if new.instances is not None and new.instances != old.instances and standing.instances > new.instances:
         sentence = f"{new.instances} is under the {standing.instances} that are held now; `gpubid release` one first"
@@ -151,12 +151,6 @@ def _over_budget(
         if cap is not None and cap != was and spent >= cap and runs:
             sentence = f"{cap} is under the {spent} already spent: it would stop running leases; {ways}"
             yield Finding(f"{scope.place}.max_{window.value}", "under_burn", sentence)
-
-
-def _is_within(held: Lease, scope: Scope) -> bool:
-    if scope == EVERYTHING:
-        return True
-    return scope.name == (held.market if scope.kind is Kind.MARKET else held.slot.workload)
 
 
 def _cheapest(after: After, kept: list[Lease]) -> str:

@@ -7,6 +7,7 @@ from enum import Enum
 import msgspec
 
 from agent.domain.money import Usd, UsdPerHour
+from agent.domain.record.lease import Lease
 
 
 class Window(Enum):
@@ -46,6 +47,12 @@ class Scope(msgspec.Struct, frozen=True):
     def place(self) -> str:
         """Its table in `agent.toml`."""
         return "limits" if self.kind is Kind.ACCOUNT else f"{self.kind.value}s.{self.name}.budget"
+
+    def covers(self, lease: Lease) -> bool:
+        """Return whether the cost of a lease counts in this scope."""
+        if self.kind is Kind.ACCOUNT:
+            return True
+        return self.name == (lease.market if self.kind is Kind.MARKET else lease.slot.workload)
 
 
 EVERYTHING = Scope(Kind.ACCOUNT)
