@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from agent.domain.fleet import Fleet
-from agent.domain.market.host import HostKey, HostRecord, OwnerKey
+from agent.domain.market.host import HostKey, HostRecord, OwnerKey, voice
 from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.lease import Lease
 from agent.domain.work.workload import Workload
@@ -117,8 +117,6 @@ def _medians(told: Iterable[GuardFigures], owners: Owners) -> Mapping[str, Measu
 def _median(by_host: Mapping[HostKey, list[float]], owners: Owners) -> Measured:
     voices: dict[str, list[float]] = {}
     for host, figures in by_host.items():
-        # A market may give a host and an owner the same number.
-        voice = f"owner {owners[host]}" if host in owners else f"host {host}"
-        voices.setdefault(voice, []).append(statistics.median(figures))
+        voices.setdefault(voice(host, owners.get(host)), []).append(statistics.median(figures))
     figure = statistics.median(statistics.median(hosts) for hosts in voices.values())
     return Measured(figure, sum(map(len, by_host.values())), len(by_host), len(voices))

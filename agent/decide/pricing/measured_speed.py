@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from agent.domain.market.gpu import GpuModel
-from agent.domain.market.host import HostKey
-from agent.domain.record import host_check
+from agent.domain.market.host import HostKey, OwnerKey, voice
 from agent.domain.record.host_check import HostCheck
 
 FEWEST_VOICES = 3
@@ -72,7 +71,7 @@ def speeds(checks: Iterable[HostCheck]) -> Speeds:
 
 def typical(checks: Iterable[HostCheck], model: GpuModel, other_than: HostKey, owner_id: str = "") -> Typical | None:
     """Return the lower median speed of one GPU of a model (tera-operations/s), over all owners except a host's."""
-    mine = host_check.voice(other_than, owner_id)
+    mine = voice(other_than, OwnerKey(other_than.market, owner_id))
     others = (each for each in checks if each.gpu == model and each.host != other_than and each.voice != mine)
     return _typical(others, _tflops)
 

@@ -60,6 +60,12 @@ class OwnerKey(NamedTuple):
         return bool(self.owner_id)
 
 
+def voice(host: HostKey, owner: OwnerKey | None) -> str:
+    """Return whose word a host's figures are: its owner's, or the host's own if its owner is unknown."""
+    # A market may give a host and an owner the same number.
+    return f"owner {owner}" if owner is not None and owner.is_known else f"host {host}"
+
+
 def is_pool(host_id: str) -> bool:
     """Return whether an id names a pool of similar hosts instead of one host."""
     return host_id.startswith(POOL)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agent.domain.market.gpu import GpuModel
-from agent.domain.market.host import HostKey, OwnerKey
+from agent.domain.market.host import HostKey, OwnerKey, voice
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +44,4 @@ class HostCheck:
     @property
     def voice(self) -> str:
         """The voice of the host: all hosts of one owner have one voice, and a host of an unknown owner has its own."""
-        return voice(self.host, self.owner_id)
-
-
-def voice(host: HostKey, owner_id: str) -> str:
-    """Return the voice of a host; `owner_id` is empty if unknown."""
-    # A market may give a host and an owner the same number.
-    return f"owner {OwnerKey(host.market, owner_id)}" if owner_id else f"host {host}"
+        return voice(self.host, OwnerKey(self.market, self.owner_id))
