@@ -4,26 +4,16 @@ import datetime as dt
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import sqlite
 
 from agent.domain.market.interruption import Cause
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.paid_time import Phases
-from agent.ledger.tables import schema
+from agent.ledger.tables import schema, spend_rows
 
 _ADDENDS = ("paid", "loading", "restoring", "useful", "lost", "paused_disk")
 
 
-def _added() -> sqlite.Insert:
-    statement = sqlite.insert(schema.phases)
-    table = schema.phases.c
-    return statement.on_conflict_do_update(
-        index_elements=["lease_id", "day", "tenure"],
-        set_={name: table[name] + statement.excluded[name] for name in _ADDENDS},
-    )
-
-
-ADDED = _added()
+ADDED = spend_rows.added(schema.phases, _ADDENDS)
 
 
 def _moved(source: str, target: str) -> sa.Update:

@@ -2,7 +2,7 @@
 
 import datetime as dt
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -73,16 +73,16 @@ class SpendLine:
         return self.gpu + self.disk + self.traffic
 
 
-def _added() -> sqlite.Insert:
-    statement = sqlite.insert(schema.spend)
-    table = schema.spend.c
+def added(table: sa.Table, addends: Iterable[str]) -> sqlite.Insert:
+    """Return the statement that adds its columns to the row of its lease, day and tenure, or makes that row."""
+    statement = sqlite.insert(table)
     return statement.on_conflict_do_update(
         index_elements=["lease_id", "day", "tenure"],
-        set_={name: table[name] + statement.excluded[name] for name in _ADDENDS},
+        set_={name: table.c[name] + statement.excluded[name] for name in addends},
     )
 
 
-ADDED = _added()
+ADDED = added(schema.spend, _ADDENDS)
 LAST_DAY = sa.select(sa.func.max(schema.spend.c.day))
 
 
