@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
 
+from agent.decide.reconcile.guards import beat_stretch
 from agent.domain.fleet import Fleet
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.guard_report import GuardEnd, GuardReport
@@ -74,9 +75,8 @@ def finished(end: GuardEnd | None, work: Workload) -> str:
 
 def _has_failed_now(report: GuardReport, held: Lease) -> bool:
     """Return whether a guard reported in this stretch of running that its command failed."""
-    changed = report.beat_changed_at
-    is_of_now = changed is not None and changed >= (held.run_since or held.state_since)
-    return is_of_now and report.beat is not None and report.beat.phase == "failed"
+    has_failed = report.beat is not None and report.beat.phase == "failed"
+    return has_failed and beat_stretch.has_changed(report, held)
 
 
 def is_awaited(fleet: Fleet, held: Lease, work: Workload) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from agent.decide.facts import GuardMeasured
+from agent.decide.reconcile.guards import beat_stretch
 from agent.domain.fleet import Fleet
 from agent.domain.market.interruption import Cause
 from agent.domain.market.market_notice import NoticeGiven
@@ -64,11 +65,11 @@ def _notice(
 
 def _is_of_now(held: Lease, report: GuardReport, before: GuardFigures | None) -> bool:
     """Return whether the beat is of the last stretch of running."""
+    if held.run_since is not None:
+        return beat_stretch.is_present(report, held)
+    # The lease stopped: a changed beat belongs to its last stretch only if that stretch was read before.
     changed = report.beat_changed_at
-    if held.run_since is None:
-        # The lease stopped: a changed beat belongs to its last stretch only if that stretch was read before.
-        return before is not None and before.stretch == held.runs and changed is not None and changed > before.told_at
-    return held.runs <= 1 or (changed is not None and changed >= held.run_since)
+    return before is not None and before.stretch == held.runs and changed is not None and changed > before.told_at
 
 
 def _read(held: Lease, report: GuardReport, beat: GuardBeat, before: GuardFigures | None) -> GuardFigures:

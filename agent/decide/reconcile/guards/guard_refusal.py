@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from agent.decide.facts import LeaseChanged
+from agent.decide.reconcile.guards import beat_stretch
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease, LeaseState
@@ -34,9 +35,9 @@ def is_awaited(fleet: Fleet, held: Lease, work: Workload) -> bool:
 
 
 def _failed_to_start(report: GuardReport, held: Lease) -> bool:
-    changed, has_end = report.beat_changed_at, report.end is not None or report.unread_end
-    is_of_now = held.runs <= 1 or (changed is not None and changed >= (held.run_since or held.state_since))
-    return report.beat is not None and report.beat.phase == "failed" and is_of_now and not has_end
+    has_end = report.end is not None or report.unread_end
+    has_failed = report.beat is not None and report.beat.phase == "failed"
+    return has_failed and beat_stretch.is_present(report, held) and not has_end
 
 
 def seen(fleet: Fleet, view: MarketView, held: Lease, so_far: LeaseChanged | None) -> LeaseChanged | None:
@@ -45,7 +46,7 @@ def seen(fleet: Fleet, view: MarketView, held: Lease, so_far: LeaseChanged | Non
     if work is None or sighting is None or not sighting.refusal or (so_far is not None and so_far.kind is not None):
         return so_far
     now = so_far.after if so_far is not None else held
-    is_of_now = sighting.at >= (now.run_since or now.state_since)
+    is_of_now = sighting.at >= now.began
     if now.has_failed or now.state is LeaseState.RELEASING or not is_of_now or not is_awaited(fleet, held, work):
         return so_far
     if work.checkpoint.place is CheckpointPlace.DISK and not work.may_lose_disk and now.runs > 1:
