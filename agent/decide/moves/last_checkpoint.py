@@ -110,7 +110,7 @@ def instead(decision: Decision, fleet: Fleet) -> tuple[Decision, Asked | None]:
 
 def asked_at(fleet: Fleet, held: Lease) -> datetime | None:
     """Return when the present stretch of running of a lease was asked for a last checkpoint, or None."""
-    since, began = held.checkpoint_asked_at, held.run_since or held.state_since
+    since, began = held.checkpoint_asked_at, held.began
     if since is None or since < began:
         return None
     was_away = fleet.started_at > since and fleet.now - since >= ASK_AGAIN

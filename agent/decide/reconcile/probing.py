@@ -82,7 +82,7 @@ def _target(fleet: Fleet, held: Lease) -> Target | None:
     if not is_awaited and not done_line and not is_over and deadline is None and not is_silent:
         return None
     ready = work.ready if is_awaited else Readiness()
-    since = held.state_since if held.state is LeaseState.EXITED else held.run_since or held.state_since
+    since = held.state_since if held.state is LeaseState.EXITED else held.began
     place = _place(fleet, held, work.ready.port)
     page = _place(fleet, held, deadline.port) if deadline is not None else ""
     return Target(held.instance_id, since, ready, place, done_line, is_over, deadline, page, is_silent)

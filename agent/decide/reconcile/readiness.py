@@ -66,7 +66,7 @@ def _awaited(
     fleet: Fleet, view: MarketView, work: Workload, held: Lease, row: Instance
 ) -> tuple[Lease, EventKind | None]:
     sighting = view.sightings.get(held.instance_id)
-    began = held.run_since or held.state_since
+    began = held.began
     if sighting is not None and sighting.is_ready and sighting.at >= began:
         return replace(held, ready_since=sighting.at, was_ready=True), EventKind.LEASE_READY
     if fleet.now - began < work.ready.within or held.end_reason.startswith(NOT_READY):

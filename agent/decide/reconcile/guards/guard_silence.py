@@ -30,7 +30,7 @@ def _silence(fleet: Fleet, held: Lease) -> timedelta | None:
     report = fleet.guard_reports.get(held.intent_id)
     if held.guard_run is None or held.state is not LeaseState.RUNNING or report is None or report.beat_seen_at is None:
         return None
-    return report.read_at - max(report.beat_seen_at, held.run_since or held.state_since)
+    return report.read_at - max(report.beat_seen_at, held.began)
 
 
 def _sentence(fleet: Fleet, held: Lease, silence: timedelta) -> str:

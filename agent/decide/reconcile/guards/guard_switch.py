@@ -36,7 +36,7 @@ def of(fleet: Fleet, held: Lease) -> tuple[Cause, Evidence] | None:
         return None
     last, silence = datetime.fromtimestamp(note.written, UTC), timedelta(seconds=note.silent_seconds)
     is_long = silence >= _least(held)
-    is_of_now = (held.run_since or held.state_since) <= last + silence <= fleet.now
+    is_of_now = held.began <= last + silence <= fleet.now
     was_away = last >= held.accrued_until - SPARE
     if not (is_long and is_of_now and was_away):
         return None
