@@ -3,7 +3,9 @@
 import dataclasses
 import enum
 from collections.abc import AsyncGenerator, Mapping
+from typing import Any
 
+import msgspec
 from aiohttp import web
 
 
@@ -18,6 +20,13 @@ class Asked:
     body: bytes = b""
     peer: str = ""
     base_url: str = ""
+
+    @property
+    def key(self) -> str | None:
+        """The key that it shows, as a bearer or in its query; None if it shows none."""
+        header = self.headers.get("Authorization", "")
+        shown = header[7:].strip() if header.startswith("Bearer ") else self.query.get("api_key")
+        return shown or None
 
 
 class Cut(enum.Enum):
@@ -40,6 +49,16 @@ class Answer:
 
 
 DROPPED = Answer(cut=Cut.NOTHING)
+
+
+def decoded(body: bytes) -> tuple[Any, bool]:
+    """Return the JSON of a body, None for an empty one, and whether the body is no JSON."""
+    if not body:
+        return None, False
+    try:
+        return msgspec.json.decode(body), False
+    except msgspec.DecodeError:
+        return None, True
 
 
 async def read(request: web.BaseRequest) -> Asked:

@@ -11,9 +11,7 @@ import email.utils
 import functools
 import re
 from collections.abc import Mapping
-from typing import Any
 
-import msgspec
 from aiohttp import web
 
 from agent.simulator import http_wire
@@ -119,29 +117,18 @@ class RunpodApi:
 
 
 def _call(asked: Asked, path: str, now: float, struck: Mapping[str, Fault]) -> Call:
-    header = asked.headers.get("Authorization", "")
-    key = header[7:].strip() if header.startswith("Bearer ") else asked.query.get("api_key")
-    decoded, is_broken = _decode(asked.body)
+    body, is_broken = http_wire.decoded(asked.body)
     return Call(
         method=asked.method,
         path=path,
         query=asked.query,
         headers=asked.headers,
-        body=decoded,
+        body=body,
         is_body_broken=is_broken,
-        key=key or None,
+        key=asked.key,
         now=now,
         struck=struck,
     )
-
-
-def _decode(body: bytes) -> tuple[Any, bool]:
-    if not body:
-        return None, False
-    try:
-        return msgspec.json.decode(body), False
-    except msgspec.DecodeError:
-        return None, True
 
 
 def _refusal(struck: Mapping[str, Fault]) -> Reply | None:

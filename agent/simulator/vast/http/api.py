@@ -216,34 +216,23 @@ def _call(
     number: int,
     struck: Mapping[str, Fault],
 ) -> Call:
-    header = asked.headers.get("Authorization", "")
-    key = header[7:].strip() if header.startswith("Bearer ") else asked.query.get("api_key")
-    decoded, is_broken = _decode(asked.body if asked.method != "GET" else b"")
+    body, is_broken = http_wire.decoded(asked.body if asked.method != "GET" else b"")
     return Call(
         method=asked.method,
         route=route,
         version=version,
         numbers=numbers,
         query=asked.query,
-        body=decoded,
+        body=body,
         is_body_broken=is_broken,
         # A revoked key is answered as an unknown one.
-        key="revoked" if key and "revoked_key" in struck else key or None,
+        key="revoked" if asked.key and "revoked_key" in struck else asked.key,
         peer=asked.peer,
         base_url=asked.base_url,
         now=now,
         number=number,
         struck=struck,
     )
-
-
-def _decode(body: bytes) -> tuple[Any, bool]:
-    if not body:
-        return None, False
-    try:
-        return msgspec.json.decode(body), False
-    except msgspec.DecodeError:
-        return None, True
 
 
 def _before(call: Call) -> Reply | None:
