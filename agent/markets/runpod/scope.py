@@ -7,12 +7,11 @@ and only an order shows whether a key may order.
 from collections.abc import Callable
 
 from agent import clock as clocks
-from agent.markets import market_errors, pace, transport
+from agent.markets import key_scope, pace, transport
 from agent.markets.runpod import client
 
 NEEDED = ("pods", "billing", "the catalogue", "GraphQL")
 """The scopes of our calls: pods and GraphQL with write access."""
-_REFUSED = frozenset({401, 403})
 
 
 async def is_wide(url: str, key: transport.Key, clock: clocks.Clock, jitter: Callable[[], float]) -> bool | None:
@@ -21,12 +20,4 @@ async def is_wide(url: str, key: transport.Key, clock: clocks.Clock, jitter: Cal
     Raises: Throttled, Unavailable.
     """
     link = transport.Transport(url, key, clock, pace.Pace(clock, client.LANES), jitter)
-    try:
-        reply = await link.read(transport.Call("v2", "GET", "/v2/serverless"))
-    except market_errors.Malformed:
-        return None
-    finally:
-        await link.close()
-    if reply.is_ok:
-        return True
-    return False if reply.status in _REFUSED else None
+    return await key_scope.may_read(link, transport.Call("v2", "GET", "/v2/serverless"))

@@ -3,12 +3,11 @@
 from collections.abc import Callable
 
 from agent import clock as clocks
-from agent.markets import market_errors, pace, transport
+from agent.markets import key_scope, pace, transport
 from agent.markets.vast import client
 
 NEEDED = ("instance_read", "instance_write", "user_read", "billing_read", "misc")
 """The categories of the vendor's permissions that our calls fall into."""
-_REFUSED = frozenset({401, 403})
 
 
 async def is_wide(url: str, key: transport.Key, clock: clocks.Clock, jitter: Callable[[], float]) -> bool | None:
@@ -19,12 +18,4 @@ async def is_wide(url: str, key: transport.Key, clock: clocks.Clock, jitter: Cal
     Raises: Throttled, Unavailable.
     """
     link = transport.Transport(url, key, clock, pace.Pace(clock, client.LANES), jitter)
-    try:
-        reply = await link.read(transport.Call("account", "GET", "/api/v0/machines/"))
-    except market_errors.Malformed:
-        return None
-    finally:
-        await link.close()
-    if reply.is_ok:
-        return True
-    return False if reply.status in _REFUSED else None
+    return await key_scope.may_read(link, transport.Call("account", "GET", "/api/v0/machines/"))
