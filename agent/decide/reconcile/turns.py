@@ -10,6 +10,7 @@ Invariants:
    stopped at the end of its contract: no record shows either.
 4. A stopped lease that its market may have given back counts as running since the last look, where an order of ours
    ends or pauses it and it was not listed for `UNSEEN`.
+5. Where a market bills what loads, an instance that was stopped before any listing showed it has billed since its rent.
 """
 
 from collections.abc import Iterable
@@ -114,13 +115,16 @@ def as_shown(view: MarketView, row: Instance) -> MarketView:
     return msgspec.structs.replace(view, events=tuple(event for event in view.events if event is not last))
 
 
-def _started_unrecorded(held: Lease, seen_at: datetime, found: list[meter.Turn]) -> list[meter.Turn]:
-    """Return the turns, with an unrecorded start added if the instance must have run before a recorded stop.
+def _started_unrecorded(
+    held: Lease, seen_at: datetime, found: list[meter.Turn], *, bills_while_loading: bool = False
+) -> list[meter.Turn]:
+    """Return the turns, with an unrecorded start added if the instance must have billed before a recorded stop.
 
-    Such a start is the return of a silent host, or the end of loading of an instance that was given back.
+    Such a start is the return of a silent host, or the end of loading of an instance that was given back. Where a
+    market bills what loads, it is the rent itself of an instance that was never listed before its stop.
     """
     is_loading_again = held.state is LeaseState.STARTING and held.has_run and held.bills is Bills.DISK
-    is_undated = held.bills is Bills.NOTHING or is_loading_again
+    is_undated = held.bills is Bills.NOTHING or is_loading_again or (bills_while_loading and _is_starting(held))
     if not is_undated or not found or found[0][1] is not Bills.DISK:
         return found
     # A look after the stop says nothing about the time of the start.
@@ -167,7 +171,10 @@ def turned(
     If the lease was starting and `is_stopped` now, it may have run; without a readable record it counts as having run.
     `ends_at` is the end of its contract.
     """
-    found = _started_unrecorded(held, between[0], recorded(held, view.events, until))
+    row = view.instance(held.instance_id)
+    bills_while_loading = row is not None and row.bills_while_loading
+    events = recorded(held, view.events, until)
+    found = _started_unrecorded(held, between[0], events, bills_while_loading=bills_while_loading)
     # No record shows a stop for lack of credit or at the end of a contract.
     is_over = ends_at is not None and held.accrued_until < ends_at <= until
     is_untold = not view.is_record_read or (view.credit is not None and view.credit.micros <= 0) or is_over

@@ -109,6 +109,18 @@ def test_what_was_given_back_and_outbid_while_it_loaded_ran_in_between(*, has_ru
     assert gpu_hours(held, list(turns.turned(held, view, Bills.DISK, (SEEN, NOW), NOW).turns)) == hours
 
 
+@pytest.mark.parametrize(("bills_while_loading", "hours"), [(True, 2), (False, 0)])
+def test_what_was_stopped_before_a_listing_showed_it_billed_since_its_rent_where_loading_bills(
+    *, bills_while_loading: bool, hours: float
+) -> None:
+    """The record of such a market tells the last change alone: the stop, and not that it ran before."""
+    held = builders.lease(state=LeaseState.STARTING, accrued_until=STARTED, has_run=False)
+    row = builders.instance(state=InstanceState.PAUSED, bills_while_loading=bills_while_loading)
+    view = builders.view(instances=(row,), events=(builders.event("stopped", at=builders.ago(hours=1)),))
+    change = turns.turned(held, view, Bills.DISK, (SEEN, NOW), NOW, is_stopped=True)
+    assert gpu_hours(held, list(change.turns)) == hours
+
+
 def test_a_look_of_a_clock_that_is_behind_turns_no_earlier_than_what_was_metered() -> None:
     """A pod bills while it loads, so nothing turns but its state: it cannot have run before it was rented."""
     held = builders.lease(state=LeaseState.STARTING, accrued_until=STARTED)
