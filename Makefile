@@ -33,7 +33,7 @@ help: ## Say what each target does
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  \033[1m%-11s\033[0m %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: setup
-setup: $(STAMP) ## Create .venv with everything, at the locked versions; nothing to do when it is up to date
+setup: $(STAMP) ## Create .venv with everything, at the locked versions, unless it is up to date
 	@:
 
 $(STAMP): requirements.lock pyproject.toml
@@ -57,7 +57,7 @@ $(STAMP): requirements.lock pyproject.toml
 	@touch $@
 
 .PHONY: sdk
-sdk: setup ## Install RunPod's own package beside, in .venv-runpod: it and Vast.ai's ask for different cryptography
+sdk: setup ## Install RunPod's own package in .venv-runpod, because it and Vast.ai's require different versions of cryptography
 	@cmp -s tests/simulator/runpod/sdk.lock .venv-runpod/.installed && exit 0; \
 	echo "installing RunPod's package into .venv-runpod"; \
 	{ python3 -m venv --clear --without-pip .venv-runpod \
@@ -67,7 +67,7 @@ sdk: setup ## Install RunPod's own package beside, in .venv-runpod: it and Vast.
 		|| echo "NOT INSTALLED: RunPod's package; the tests that need it skip" >&2
 
 .PHONY: stores
-stores: ## Install s3rver beside, in .node-s3: an S3 server that checks signatures, for the guard's tests
+stores: ## Install s3rver in .node-s3: an S3 server that checks signatures, for the guard's tests
 	@cmp -s tests/guard/servers/package-lock.json .node-s3/.installed && exit 0; \
 	command -v npm >/dev/null || { echo "NOT INSTALLED: s3rver, npm is not here; the tests that need it skip" >&2; exit 0; }; \
 	echo "installing s3rver into .node-s3"; \
@@ -77,7 +77,7 @@ stores: ## Install s3rver beside, in .node-s3: an S3 server that checks signatur
 		|| echo "NOT INSTALLED: s3rver; the tests that need it skip" >&2
 
 .PHONY: frameworks
-frameworks: setup ## Install PyTorch and Hugging Face's Trainer beside, in .venv-torch (4 GB), for the recipes' tests at night
+frameworks: setup ## Install PyTorch and Hugging Face's Trainer in .venv-torch (4 GB), for the nightly tests of the recipes
 	@cmp -s tests/guard/frameworks/frameworks.lock .venv-torch/.installed && exit 0; \
 	echo "installing PyTorch and Trainer into .venv-torch"; \
 	{ python3 -m venv --clear --without-pip .venv-torch \
@@ -86,11 +86,11 @@ frameworks: setup ## Install PyTorch and Hugging Face's Trainer beside, in .venv
 		|| echo "NOT INSTALLED: PyTorch and Trainer; the tests that need them skip" >&2
 
 .PHONY: demo
-demo: setup ## Rehearse a day of one workload in a bidding war and tell what it did and what it cost
+demo: setup ## Rehearse a day of one workload in a bidding war, and print its steps and its cost
 	@$(BIN)/gpubid rehearse --climate bidding_war --hours 24 --seed 1
 
 .PHONY: tools
-tools: ## Install Debian's tools that some tests ask real things of; where that cannot be, they say that they skipped
+tools: ## Install Debian's tools that some tests need; without them those tests skip and say so
 	@missing=; for tool in $(TOOLS); do command -v "$${tool%%:*}" >/dev/null || missing="$$missing $${tool##*:}"; done; \
 	[ -z "$$missing" ] && exit 0; \
 	as_root=; [ "$$(id -u)" = 0 ] || as_root="sudo -n"; \
@@ -127,7 +127,7 @@ pure: setup
 	@$(PYTHON) -m pytest --quiet --numprocesses $(WORKERS) $(PURE_TESTS)
 
 .PHONY: test
-test: setup ## Everything that check does and all other tests; prints the slowest 20
+test: setup ## Run everything of check and all other tests; print the slowest 20
 	@$(MAKE) --jobs 3 style contracts toml types suite
 
 .PHONY: suite
@@ -155,7 +155,7 @@ deploy-test: setup ## Install, run, break, upgrade and purge the package in a bo
 	@$(PYTHON) -m pytest --quiet -rs -m guest tests/deploy
 
 .PHONY: bench
-bench: setup ## Measure speed and memory, each beside what it is compared to
+bench: setup ## Measure speed and memory, each beside a figure to compare it with
 	@$(PYTHON) -m tests.bench
 
 .PHONY: soak
@@ -167,12 +167,12 @@ storm: setup ## Sixty kill -9s a market over real processes, in transport faults
 	@$(PYTHON) -m tests.storm
 
 .PHONY: disasters
-disasters: setup ## Play SEEDS disasters from FIRST on, each a whole fleet in faults, lies and deaths, judged every cycle
+disasters: setup ## Play SEEDS disasters from FIRST on: whole fleets in faults, lies and deaths, judged every cycle
 	@$(PYTHON) -m tests.disasters --seeds $(or $(SEEDS),200) --first $(or $(FIRST),1)
 
 .PHONY: nightly
 nightly: TOOLS += rclone:rclone pg_ctlcluster:postgresql debootstrap:debootstrap systemd-nspawn:systemd-container
-nightly: setup tools frameworks cover deploy-test ## Second opinions that take minutes: coverage, the booted guest, pyright, slow tests, more worlds, mutants
+nightly: setup tools frameworks cover deploy-test ## Run the checks that take long: coverage, the booted guest, pyright, slow tests, more worlds, mutants
 	@$(BIN)/pyright --pythonpath $(PYTHON) agent strategies migrations
 	@[ -n "$${GPUBID_OPENAPI:-}" ] || echo "GPUBID_OPENAPI names no OpenAPI file of the vendor: the surface is NOT fuzzed" >&2
 	@$(PYTHON) -m pytest --quiet -m nightly || [ $$? = 5 ]
@@ -188,26 +188,26 @@ nightly: setup tools frameworks cover deploy-test ## Second opinions that take m
 	@$(BIN)/mutmut results --all true | sed 's/.*: //' | sort | uniq -c
 
 .PHONY: format
-format: setup ## Put code and TOML in the shape that check asks for
+format: setup ## Format code and TOML as check requires
 	@$(BIN)/ruff check --quiet --fix-only .
 	@$(BIN)/ruff format --quiet .
 	@RUST_LOG=error $(BIN)/taplo fmt $(TAPLO_FORMAT) $(TOML)
 
 .PHONY: handbook
-handbook: setup ## Write the handbook's generated pages anew, and build it as a website into dist/handbook
+handbook: setup ## Write the handbook's generated pages again, and build it as a website into dist/handbook
 	@$(PYTHON) -B deploy/handbook/write.py
 	@NO_MKDOCS_2_WARNING=1 $(PYTHON) -B -m mkdocs --quiet build --strict --config-file deploy/handbook/mkdocs.yml
 
 .PHONY: schema
-schema: setup ## Write the JSON schemas of the configuration files anew
+schema: setup ## Write the JSON schemas of the configuration files again
 	@$(PYTHON) deploy/schema/write.py
 
 .PHONY: dashboards
-dashboards: setup ## Write the Grafana dashboards anew from their source
+dashboards: setup ## Write the Grafana dashboards again from their source
 	@$(PYTHON) deploy/grafana/dashboards.py
 
 .PHONY: lock
-lock: setup ## Write requirements.lock anew from pyproject.toml, newest versions that fit
+lock: setup ## Write requirements.lock again from pyproject.toml, with the newest versions that fit
 	@$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
 		--no-annotate --group dev --output-file requirements.lock pyproject.toml
 	@$(BIN)/uv pip compile --quiet --python-version 3.11 --python-platform x86_64-unknown-linux-gnu --generate-hashes \

@@ -1,6 +1,6 @@
-"""The program before both simulated markets, on one clock that moves only when told.
+"""The program with both simulated markets, on one clock that only tests move.
 
-HTTP is real, the ledger is a real file. What is true of RunPod is in `pods`, of Vast in `hosts`.
+HTTP is real, and the ledger is a real file. The truth of RunPod is in `pods`, that of Vast in `hosts`.
 """
 
 import contextlib
@@ -60,13 +60,13 @@ class Both:
         self.app = await App.open(self.config, self.tuned, outside)
 
     async def restart(self, after_seconds: float = 0.0) -> None:
-        """Close the program and open another one on the same ledger, after a while in which nobody looks."""
+        """Close the program and, after a pause without looks, open another one on the same ledger."""
         await self.app.close()
         self.clock.advance(after_seconds)
         await self.open()
 
     async def cycle(self, minutes: float = 0.0) -> Pass:
-        """Run one cycle, or as many as the daemon would in these minutes; return the last."""
+        """Run one cycle, or as many as the daemon would in these minutes. Return the last."""
         until = self.clock.monotonic() + minutes * 60
         while True:
             began = self.clock.monotonic()
@@ -77,7 +77,7 @@ class Both:
                 return done
 
     async def until(self, is_reached: Callable[[], bool], minutes: float = 180.0) -> None:
-        """Run cycles until something holds, and insist that it does within these minutes."""
+        """Run cycles until a condition is true. Fail if that takes longer than these minutes."""
         limit = self.clock.monotonic() + minutes * 60
         while not is_reached():
             seen = self.app.seen
@@ -89,7 +89,7 @@ class Both:
         return [lease for lease in self.app.ledger.recollection(self.clock.now()).leases if lease.is_open]
 
     def running(self) -> list[Lease]:
-        """Return those that run."""
+        """Return the running leases."""
         return [lease for lease in self.leases() if lease.state is LeaseState.RUNNING]
 
     def live(self) -> list[Pod]:
@@ -98,7 +98,7 @@ class Both:
         return [pod for pod in self.pods.pods.values() if pod.ended is None]
 
     def contracts(self, market: str) -> list[Contract] | list[Pod]:
-        """Return what exists on a market, as it really is."""
+        """Return the contracts or pods that really exist on a market."""
         if market == "runpod":
             return self.live()
         self.hosts.advance_to(self.clock.time())
@@ -111,7 +111,7 @@ class Both:
         return world.charges(world.start_time, self.clock.time())
 
     def weather(self, market: str, fault: str, **fields: Any) -> None:
-        """Let a fault blow on a market from now on. The fields are those of POST /weather."""
+        """Start a fault on a market. The fields are those of POST /weather."""
         self.simulator.advance_to(self.clock.time())
         weather = self.simulator.runpod.weather if market == "runpod" else self.simulator.weather
         weather.add(faults.parse({"fault": fault, "market": market, **fields}))
@@ -123,12 +123,12 @@ class Both:
         self.simulator.runpod.weather.clear_all()
 
     async def events(self, *kinds: str) -> list[Event]:
-        """Return what the ledger tells of these kinds, the oldest first."""
+        """Return the ledger's events of these kinds, the oldest first."""
         reader = await self.app.ledger.reader()
         return list(reversed(await reader.events(kinds=kinds, limit=10_000)))
 
     async def spend(self) -> float:
-        """Return dollars spent as the ledger reckons them, what open leases owe included."""
+        """Return the ledger's spend in dollars, including the cost of open leases since the last metering."""
         reader = await self.app.ledger.reader()
         counted = sum(line.amount.dollars for line in await reader.spend_by(SpendKey.LEASE))
         return counted + meter.outstanding(self.leases(), self.clock.now()).dollars
@@ -144,7 +144,7 @@ async def both(
     start: dt.datetime = START,
     climate: Climate = STILL,
 ) -> AsyncIterator[Both]:
-    """Run the program before both markets while the block runs."""
+    """Run the program with both markets while the block runs."""
     clock = SteppedClock(start)
     simulator = Simulator(World(climate, seed=seed, start=clock.time(), hosts=60), clock, seed=seed)
     config = Config(

@@ -1,4 +1,4 @@
-"""Plain nouns to change at will: each is what it would be on a quiet day at `NOW`."""
+"""Plain nouns that tests can change. Each has the values of a quiet day at `NOW`."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
@@ -32,22 +32,22 @@ TRAIN_0 = Slot("train", 0)
 
 
 def per_hour(dollars: float | str) -> UsdPerHour:
-    """Give a rate in dollars per hour."""
+    """Return a rate in dollars per hour."""
     return money.per_hour(dollars)
 
 
 def usd(dollars: float | str) -> Usd:
-    """Give an amount in dollars."""
+    """Return an amount in dollars."""
     return money.usd(dollars)
 
 
 def ago(**span: float) -> datetime:
-    """Give the instant that long before `NOW`."""
+    """Return the instant that long before `NOW`."""
     return NOW - timedelta(**span)
 
 
 def offer(number: int = 1, **changes: Any) -> Offer:
-    """Build one RTX 4090 with a floor of $0.20 and an ask of $0.40, on a host of its own."""
+    """Build one RTX 4090 with a floor of $0.20 and an ask of $0.40, on a separate host."""
     values: dict[str, Any] = {
         "market": "vast",
         "offer_id": f"a{number}",
@@ -93,7 +93,7 @@ def workload(name: str = "train", **changes: Any) -> Workload:
 
 
 def slot(name: str = "train", index: int = 0) -> Slot:
-    """Give a slot."""
+    """Return a slot."""
     return Slot(name, index)
 
 
@@ -218,7 +218,7 @@ def _labelled(of: MarketView, leases: Iterable[Lease]) -> MarketView:
 
 
 def fleet(**changes: Any) -> Fleet:
-    """Build a fleet of one workload on one market; what is leased carries its label there, unless it has another."""
+    """Build a fleet of one workload on one market. An instance of a lease has its label, unless it has another one."""
     values: dict[str, Any] = {
         "fleet_id": FLEET_ID,
         "now": NOW,
@@ -234,7 +234,7 @@ def fleet(**changes: Any) -> Fleet:
 
 
 def candidate(of: Offer | None = None, *, bid: str = "0.22", **figures: Any) -> Candidate:
-    """Build a candidate: the built offer at a bid, with a plain reckoning."""
+    """Build a candidate: the built offer at a bid, with simple costs."""
     values: dict[str, Any] = {
         "gpu_dollars": 1.2,
         "disk_dollars": 0.05,
@@ -251,5 +251,5 @@ def candidate(of: Offer | None = None, *, bid: str = "0.22", **figures: Any) -> 
 
 
 def tuned(strategy: Strategy[Any], params: Params, name: str = "patient") -> Tuned:
-    """Give a strategy on its numbers."""
+    """Return a strategy with its numbers."""
     return Tuned(name, strategy, params, digest="0" * 16)

@@ -12,13 +12,13 @@ CONTENT = b"weights"
 
 @dataclass
 class PlayedGuard:
-    """Writes below the run's folder of a bucket as the guard of one lease."""
+    """Writes into the run's folder of a bucket as the guard of one lease."""
 
     server: S3Server
     root: str
     lease: str
     beats: int = 0
-    """How often it has beaten; the number of the last beat."""
+    """The number of the last beat."""
 
     def name(self, sequence: int) -> str:
         """Return the name of one of its manifests."""
@@ -30,13 +30,13 @@ class PlayedGuard:
         self.server.put_raw(f"{self.root}/{name}", body)
 
     def beat(self, **changes: Any) -> None:
-        """Say that it works, and what it carried last."""
+        """Write a beat, with the last checkpoint that was carried."""
         self.beats += 1
         told = {"version": 1, "sequence": self.beats, "lease": self.lease, "phase": "running", **changes}
         self.put(f"beat-{self.lease}.json", told)
 
     def carry(self, sequence: int, *, is_whole: bool = True, **changes: Any) -> None:
-        """Write a checkpoint, its manifest and the pointer; `changes` are of the manifest."""
+        """Write a checkpoint, its manifest and the pointer. `changes` are of the manifest."""
         if is_whole:
             self.put(f"ckpt/{sequence:08d}-{self.lease}/0/model.pt", CONTENT)
         self.put(self.name(sequence), {**self.manifest(sequence), **changes})

@@ -1,4 +1,4 @@
-"""A small configuration that is right, to be broken one mistake at a time."""
+"""A small valid configuration, in which tests make one mistake at a time."""
 
 GOOD = """\
 [markets.vast]
@@ -21,16 +21,16 @@ STRATEGIES = ("ondemand", "patient")
 
 
 def changed(old: str, new: str) -> str:
-    """Return the good configuration with `old`, which it must hold, written as `new`."""
+    """Return the valid configuration with `old`, which it must contain, replaced by `new`."""
     assert GOOD.count(old) == 1, old
     return GOOD.replace(old, new)
 
 
 def added(*lines: str) -> str:
-    """Return the good configuration with lines added to its workload; the first of them is line 15."""
+    """Return the valid configuration with lines added to its workload. The first of them is line 15."""
     return GOOD + "".join(f"{line}\n" for line in lines)
 
 
 def live(*lines: str) -> str:
-    """Return the good configuration on a live market; the first of the lines of its table is line 2."""
+    """Return the valid configuration with a live market. The first line of the market's table is line 2."""
     return changed('simulated = "calm"', "\n".join(lines))

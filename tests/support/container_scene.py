@@ -17,7 +17,7 @@ REAL = dataclasses.replace(STILL, processes=True)
 
 @dataclasses.dataclass(frozen=True)
 class Scene:
-    """A market whose containers are real, the folder of its disks, and a word in the command lines."""
+    """A market with real containers, the folder of its disks, and a word that marks the command lines."""
 
     market: Market
     folder: Path
@@ -30,38 +30,38 @@ class Scene:
         return made
 
     async def rented(self, **fields: Any) -> int:
-        """Rent the cheapest offer of a host that has nothing of ours."""
+        """Rent the cheapest offer of a host without a contract of ours."""
         ours = {record["machine_id"] for record in await self.market.instances()}
         rows = [row for row in await self.market.offers() if row["min_bid"] and row["machine_id"] not in ours]
         offer = min(rows, key=lambda row: (row["min_bid"], row["id"]))
         return await self.market.rented(offer["id"], offer["min_bid"] * 1.1, **fields)
 
     async def counting(self) -> int:
-        """Rent one that counts, and wait until it has."""
+        """Rent an instance that counts, and wait until it has counted."""
         made = await self.started(runtype="args", args=counter.command(self.mark))
         await until(lambda: counter.counted(self.disk(made)), "a count on the disk")
         return made
 
     async def outbid(self, contract: int) -> int:
-        """Let somebody bid more; give its number."""
+        """Let a rival bid more. Return the rival's number."""
         machine = (await self.market.instance(contract))["machine_id"]
         answer = await self.market.control("POST", "/rivals", {"machine_id": machine, "bid": 30.0})
         assert answer.status == 200, answer.raw
         return int(answer.body["id"])
 
     async def resumed(self, contract: int, rival: int) -> None:
-        """Let that one go, and wait until the container runs again."""
+        """Remove the rival, and wait until the container runs again."""
         await self.market.control("DELETE", f"/rivals/{rival}")
         await self.market.running(contract)
 
     async def log(self, contract: int, tail: int = 1000) -> list[str]:
-        """Ask for the log as the vendor's clients do."""
+        """Return the log, requested as by the vendor's clients."""
         asked = await self.market.call("PUT", f"/instances/request_logs/{contract}/", {"tail": str(tail)})
         place = asked.body["result_url"].removeprefix(self.market.simulator.vast_url)
         return (await self.market.call("GET", place, key=None)).raw.decode().strip("\n").splitlines()
 
     async def printed(self, contract: int, line: str) -> list[str]:
-        """Wait until a line stands in the log; give the log."""
+        """Wait until the log has a line. Return the log."""
 
         async def log() -> list[str]:
             lines = await self.log(contract)

@@ -1,4 +1,4 @@
-"""The page that documents what `--json` prints, read as a contract: keys, their types, and what may be missing."""
+"""The page that documents the output of `--json`, read as a contract: keys, their types, and optional keys."""
 
 import dataclasses
 import datetime as dt
@@ -35,7 +35,7 @@ IS: Mapping[str, Any] = {
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Key:
-    """One documented key. `path` is a pattern: names in angle brackets stand for any word."""
+    """One documented key. `path` is a pattern: a name in angle brackets matches any word."""
 
     path: str
     kind: str
@@ -44,7 +44,7 @@ class Key:
 
     @property
     def pattern(self) -> re.Pattern[str]:
-        """Match the paths it stands for."""
+        """Return the pattern of the matching paths."""
         return re.compile("".join("[^.]+" if part[0] == "<" else re.escape(part) for part in _parts(self.path)))
 
     def allows(self, value: object) -> bool:
@@ -80,7 +80,7 @@ def _keys(path: str, kind: str, found: Mapping[str, list[Key]], mine: list[Key])
 
 
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield each plain value of a document with its path; an empty list or table has none."""
+    """Yield each plain value of a document with its path. An empty list or table has none."""
     if isinstance(value, dict):
         for name, inner in value.items():
             yield from leaves(inner, f"{path}.{name}" if path else name)

@@ -1,4 +1,4 @@
-"""What tests of contracts over HTTP share: how to rent one, lose one, and how it then looks."""
+"""Shared steps of tests of contracts over HTTP: rent one, lose one, and read its record."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ RUNNING = ("running", "running", "running", "running")
 
 
 async def single(market: Market, **filters: Any) -> dict[str, Any]:
-    """Give the cheapest host that is one offer of one GPU."""
+    """Return the cheapest host with exactly one offer of one GPU."""
     return await market.cheapest(gpu_frac={"eq": 1.0}, num_gpus={"eq": 1}, **filters)
 
 
@@ -18,7 +18,7 @@ def raised(floor: float, factor: float) -> float:
 
 
 async def evicted(market: Market, *, on_demand: bool) -> tuple[dict[str, Any], dict[str, Any], float, int]:
-    """Rent, run, and let a rival take the GPUs; give the record, the notice, the bid and the rival."""
+    """Rent, run, and let a rival take the GPUs. Return the record, the notice, the bid and the rival."""
     offer = await single(market)
     bid = raised(offer["min_bid"], 1.2)
     made = await market.rented(offer["id"], bid)

@@ -1,4 +1,4 @@
-"""A tiny workload for real processes: it counts into a file on its disk, and goes on where that file says."""
+"""A tiny workload for real processes: it counts into a file on its disk, and continues from that file."""
 
 import sys
 from pathlib import Path
@@ -20,7 +20,7 @@ while True:
 
 
 def command(mark: str) -> list[str]:
-    """Return the counter's command line; `mark` is a word in it by which its processes are found."""
+    """Return the counter's command line. `mark` is a word in it that identifies its processes."""
     return python(_CODE, mark)
 
 
@@ -30,13 +30,13 @@ def python(code: str, *words: str) -> list[str]:
 
 
 def counted(disk: Path) -> int:
-    """Return how far it counted on a disk."""
+    """Return the count on a disk."""
     file = disk / "count"
     return int(file.read_text()) if file.exists() else 0
 
 
 def alive(mark: str) -> list[int]:
-    """Return the numbers of the processes that have a word in their command line; a dead one has none."""
+    """Return the ids of the processes with a word in their command line. A dead process has no command line."""
     found = []
     for folder in Path("/proc").iterdir():
         try:
@@ -48,7 +48,7 @@ def alive(mark: str) -> list[int]:
 
 
 class Registry:
-    """What a test hands to a market so that its containers run; keeps what was made."""
+    """A factory that a test gives to a market so that its containers run. It keeps the registry that it made."""
 
     def __init__(self, folder: Path, *, isolates: bool = True, most_running: int = 4) -> None:
         """Keep disks in a folder."""

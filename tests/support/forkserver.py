@@ -1,11 +1,11 @@
 """A process that has imported the libraries, and forks into the programs that `launch.py` starts.
 
-1. A forked program is an orphan at once: the process that asked is the parent of orphans and waits for it.
+1. A forked program is an orphan at once. The requesting process is the parent of orphans and waits for it.
 2. A forked program has its own arguments, folder, environment and files.
-3. Of our code all but APART is imported before the fork: importing it reads no environment, clock or file, and starts
-   no thread.
-4. A forked program that ends with a number runs what Python runs at its end and then frees nothing: freeing took two
-   thirds of the processor time of a short program, because it copies every page that is shared.
+3. All of our code except APART is imported before the fork: importing it reads no environment, clock or file, and
+   starts no thread.
+4. A forked program that ends with a number runs Python's exit handlers and then frees nothing. Freeing took two thirds
+   of the processor time of a short program, because it copies every shared page.
 """
 
 import sys
@@ -43,12 +43,12 @@ LIBRARIES = (
 )
 OURS = ("agent", "strategies")
 APART = ("agent.__main__", "agent.lab", "agent.guard")
-"""What is run as a program, and what few programs need."""
+"""Modules that run as programs, and modules that few programs need."""
 MOST_BYTES = 1_000_000
 
 
 def serve(link: socket.socket) -> dict[str, Any] | None:
-    """Fork once for each request; return it in the program that was forked, None where nobody can ask any more."""
+    """Fork once for each request. Return the request in the forked program, or None after the last request."""
     while True:
         message, files, _, _ = socket.recv_fds(link, MOST_BYTES, 3)
         if not message:
@@ -63,7 +63,7 @@ def serve(link: socket.socket) -> dict[str, Any] | None:
 
 
 def _forked() -> int:
-    """Fork an orphan; return its process id, and 0 in itself."""
+    """Fork an orphan. Return its process id, or 0 in the orphan."""
     there, here = os.pipe()
     between = os.fork()
     if not between:
@@ -114,7 +114,7 @@ def become(request: dict[str, Any]) -> None:
 
 
 def _end(code: object) -> None:
-    """End as Python does, but without freeing memory where a number says all and somebody reads what is written."""
+    """End as Python does, but do not free memory if the exit code is a number."""
     if code is None or isinstance(code, int):
         threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
@@ -126,7 +126,7 @@ def _end(code: object) -> None:
 
 
 def prepare() -> None:
-    """Import what programs need."""
+    """Import the modules that programs need."""
     for library in LIBRARIES:
         importlib.import_module(library)
     for name in OURS:

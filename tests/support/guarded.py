@@ -1,4 +1,4 @@
-"""The guard as a container has it: its archive, run by a Python, over a command, with a folder as the disk."""
+"""The guard as in a container: its archive, run by Python, with a command, and with a folder as the disk."""
 
 import contextlib
 import json
@@ -16,11 +16,11 @@ from agent.config import guard_archive
 PATIENCE_SECONDS = 120.0
 ROOT = "prefix/fleet/train/0/1"
 SPEED = 50.0
-"""Seconds of the guard in a real one: it beats and looks that often."""
+"""Seconds of the guard in a real second. Beats and looks are faster by this factor."""
 
 
 def until(ask: Callable[[], Any], what: str, text: Callable[[], str] = str) -> Any:
-    """Return the first answer that is true, asking for a bounded time; `text` explains a failure."""
+    """Return the first true answer, asked for a bounded time. `text` explains a failure."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not (answer := ask()):
         assert time.monotonic() < deadline, f"never seen: {what}: {text()[-3000:]}"
@@ -29,7 +29,7 @@ def until(ask: Callable[[], Any], what: str, text: Callable[[], str] = str) -> A
 
 
 class Guarded:
-    """One start of a guard; what it prints goes to a file."""
+    """One start of a guard. Its output goes to a file."""
 
     def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
         self.process = process
@@ -44,16 +44,16 @@ class Guarded:
         return [json.loads(line.partition(" ")[2]) for line in lines if line.endswith("\n")]
 
     def said(self, part: str) -> None:
-        """Wait until a text is printed."""
+        """Wait until the guard has printed a text."""
         until(lambda: part in self.text(), repr(part), self.text)
 
     def phase(self, phase: str) -> dict[str, Any]:
-        """Wait for a beat of a phase; return it."""
+        """Wait for a beat of a phase, and return it."""
         found = until(lambda: [beat for beat in self.beats() if beat["phase"] == phase], phase, self.text)
         return dict(found[0])
 
     def ended(self) -> int:
-        """Wait for its end; return the exit code."""
+        """Wait for the guard's end, and return the exit code."""
         return self.process.wait(PATIENCE_SECONDS)
 
 
@@ -98,7 +98,7 @@ class Instance:
         store: Any = None,
         **changes: Any,
     ) -> Iterator[Guarded]:
-        """Run a command under the guard; at the end all of it is killed."""
+        """Run a command under the guard. At the end all its processes are killed."""
         self._starts += 1
         if store is not None:
             changes.setdefault("bucket", store.place(ROOT))

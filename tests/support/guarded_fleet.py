@@ -1,4 +1,4 @@
-"""A fleet whose leases run real work under guards: daemon and containers are programs, on clocks that run fast."""
+"""A fleet whose leases run real work under guards. Daemon and containers are programs, on clocks that run fast."""
 
 import contextlib
 import dataclasses
@@ -16,7 +16,7 @@ from tests.support.s3_server import SECRET, S3Server
 
 
 class OwnRoots(ProcessRegistry):
-    """Containers each of which has a folder for its guard, as /var/lib is one's own in a real one."""
+    """Containers with a separate folder for each guard, as /var/lib is separate in real containers."""
 
     def start(self, process: Any, start: Start, **more: Any) -> None:
         home = {"GPUBID_GUARD_HOME": str(process.place / "guard")}
@@ -25,7 +25,7 @@ class OwnRoots(ProcessRegistry):
 
 @dataclasses.dataclass(frozen=True)
 class GuardedFleet:
-    """The box of the daemon, the market with its containers, and the server of the bucket."""
+    """The daemon's box, the market with its containers, and the bucket's server."""
 
     place: Path
     simulator: Simulator
@@ -38,13 +38,13 @@ class GuardedFleet:
         return sum(method == "PUT" and "/asks/" in path for _, method, path, _ in self.simulator.api.calls)
 
     def rows(self, question: str) -> list[tuple[Any, ...]]:
-        """Ask the ledger."""
+        """Return the rows of a query to the ledger."""
         with contextlib.closing(sqlite3.connect(self.place / "ledger.sqlite")) as ledger:
             return ledger.execute(question).fetchall()
 
 
 def environment(place: Path, clock: ScaledClock, speed: float) -> dict[str, str]:
-    """Return the variables of a daemon that has the clock of its market, and the key of the bucket."""
+    """Return the environment of a daemon with its market's clock and the bucket's key."""
     epoch = clock.time() - speed * time.monotonic()
     return {
         "PYTHONPATH": str(stories.MACHINE),

@@ -1,7 +1,7 @@
 """Debian booted in a container: a real systemd, apt and Prometheus, thrown away at the end.
 
-The base is made once by debootstrap and kept outside the project (GPUBID_GUESTS, by default /var/cache/gpubid-guests);
-each guest writes into memory above it. It has a loopback of its own and no other network.
+Debootstrap makes the base once, outside the project (GPUBID_GUESTS, by default /var/cache/gpubid-guests). Each guest
+writes into memory above it. A guest has its own loopback and no other network.
 """
 
 import contextlib
@@ -73,7 +73,7 @@ class Guest:
         return self.out(f"systemctl show --property {key} --value {unit}").strip()
 
     def journal(self, unit: str = "gpubid.service") -> str:
-        """Return what a unit said last."""
+        """Return the last log lines of a unit."""
         return self.run(f"journalctl --no-pager --lines 60 --output cat --unit {unit}").stdout
 
     def write(self, path: str, text: str, mode: str = "644") -> None:
@@ -82,7 +82,7 @@ class Guest:
 
 
 def base() -> Path:
-    """Return the folder of the base, made if there is none; skip loudly where no guest can be booted."""
+    """Return the folder of the base, and make it if there is none. Skip, with the reason, if no guest can be booted."""
     missing = [tool for tool in ("debootstrap", "systemd-nspawn", "nsenter") if shutil.which(tool) is None]
     if os.geteuid() != 0 or missing:
         unbootable(f"{', '.join(missing) or 'root'} is missing (Debian packages debootstrap, systemd-container)")
@@ -100,7 +100,7 @@ def base() -> Path:
 
 
 def unbootable(why: str) -> None:
-    """Skip, or fail where a guest is asked for by GPUBID_GUEST=required."""
+    """Skip, or fail if GPUBID_GUEST=required."""
     sentence = f"NO GUEST WAS BOOTED, THE PACKAGE WAS NOT INSTALLED ANYWHERE: {why}"
     if os.environ.get("GPUBID_GUEST") == "required":
         pytest.fail(sentence)

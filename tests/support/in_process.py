@@ -1,6 +1,6 @@
-"""Requests from hand to hand: an adapter and a simulated market in one process, without a socket between them.
+"""Requests without a socket: an adapter and a simulated market in one process.
 
-What a connection would do to an answer is done here: a dropped or half answer is lost, one too long is refused.
+This module treats answers as a connection would: a dropped or half answer is lost, and too long an answer is refused.
 """
 
 import urllib.parse
@@ -32,17 +32,17 @@ class InProcess:
         return _reply(answer, answer.body)
 
     async def first(self, request: Request, most_bytes: int) -> Reply:
-        """Return the first bytes of an answer; what is longer is cut off."""
+        """Return the first bytes of an answer, and cut off the others."""
         return await self.tail(request, most_bytes)
 
     async def tail(self, request: Request, most_bytes: int) -> Reply:
-        """Return what a stream says now."""
+        """Return the present content of a stream."""
         answer = await self._asked(request)
         body = answer.body[: len(answer.body) // 2] if answer.cut is Cut.HALF else answer.body
         return _reply(answer, body[:most_bytes])
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there is no connection to close."""
 
     async def _asked(self, request: Request) -> Answer:
         answer = await self._answer(_asked(request))

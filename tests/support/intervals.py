@@ -9,14 +9,14 @@ Interval = tuple[float, float]
 
 
 def assert_within(name: str, simulated: float, recorded: float, interval: Interval) -> None:
-    """Print both and demand that one lies in the other's interval."""
+    """Print both values, and fail unless the simulated one is in the recorded one's interval."""
     low, high = interval
     print(f"{name}: simulated {simulated:.4g}, recorded {recorded:.4g}, 95 % interval {low:.4g} to {high:.4g}")
     assert low <= simulated <= high, f"{name}: {simulated:.4g} is outside {low:.4g} to {high:.4g}"
 
 
 def of_share(hits: int, of: int, level: float = 0.95) -> Interval:
-    """Give the exact (Clopper-Pearson) interval of a share."""
+    """Return the exact (Clopper-Pearson) interval of a share."""
     tail = (1.0 - level) / 2
     low = 0.0 if hits == 0 else _solve(lambda p: 1.0 - _binomial_cdf(hits - 1, of, p) - tail)
     high = 1.0 if hits == of else _solve(lambda p: tail - _binomial_cdf(hits, of, p))
@@ -26,7 +26,7 @@ def of_share(hits: int, of: int, level: float = 0.95) -> Interval:
 def of_statistic(
     sample: Sequence[float], statistic: Callable[[Sequence[float]], float], level: float = 0.95
 ) -> Interval:
-    """Give the percentile interval of a statistic over 4,000 resamples, always the same ones."""
+    """Return the percentile interval of a statistic over 4,000 resamples, which are always the same."""
     rng = random.Random(20_261_121)
     drawn = sorted(statistic(rng.choices(sample, k=len(sample))) for _ in range(4_000))
     tail = (1.0 - level) / 2
@@ -34,10 +34,10 @@ def of_statistic(
 
 
 def of_kaplan_meier(chance: float, steps: Sequence[tuple[int, float]]) -> Interval:
-    """Give Greenwood's interval, on the log-log scale, of a Kaplan-Meier chance known by its summary only.
+    """Return Greenwood's interval, on the log-log scale, of a Kaplan-Meier chance of which only a summary is known.
 
-    `steps` are stretches of time: the events in each, and the survival at its end. The number at risk was not kept, so
-    each stretch is given the one number at risk that, the same at each of its events, makes the survival come out.
+    `steps` are stretches of time: the events in each, and the survival at its end. The number at risk was not kept. So
+    each stretch gets one number at risk for all its events, chosen so that the survival results.
     """
     variance, before = 0.0, 1.0
     for events, survival in steps:
@@ -51,7 +51,7 @@ def of_kaplan_meier(chance: float, steps: Sequence[tuple[int, float]]) -> Interv
 
 
 def kaplan_meier(episodes: Sequence[tuple[float, bool]], by: float) -> float:
-    """Give the chance of the event by a time, from (duration, whether it ended in the event)."""
+    """Return the chance of the event by a time, from pairs of duration and whether it ended in the event."""
     survival, at_risk = 1.0, len(episodes)
     for duration, is_event in sorted(episodes):
         if duration > by:
@@ -63,7 +63,7 @@ def kaplan_meier(episodes: Sequence[tuple[float, bool]], by: float) -> float:
 
 
 def mean_log(sample: Sequence[float]) -> float:
-    """Give the mean of the logarithms."""
+    """Return the mean of the logarithms."""
     return statistics.fmean(math.log(value) for value in sample)
 
 

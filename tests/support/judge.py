@@ -1,4 +1,4 @@
-"""What may not be: the state of a rehearsed world held against the money-safety rules, cycle after cycle."""
+"""The check of a rehearsed world against the money-safety rules, cycle after cycle."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -20,10 +20,10 @@ BLIND_SECONDS = 40.0  # two polls and a slow answer
 
 
 class Judge:
-    """Looks at one world after every cycle and remembers what it takes to judge the next."""
+    """Judges one world after every cycle, and remembers the facts that the next judgement needs."""
 
     def __init__(self, world: "Rehearsed") -> None:
-        """Begin with a world that is open to be seen."""
+        """Begin with a world that has no blackout or lie."""
         self._world = world
         self._unknown_since: dict[int, float] = {}
         self._known: set[str] = set()
@@ -84,7 +84,7 @@ class Judge:
         return [f"the ledger counts ${spent:.4f}, the market charged ${charged:.4f}", *await self._bill()]
 
     async def _bill(self) -> list[str]:
-        """Return what each contract cost, by the ledger and in truth."""
+        """Return the cost of each contract, by the ledger and in truth."""
         reader = await self._world.app.ledger.reader()
         lines = {line.key: line for line in await reader.spend_by(SpendKey.LEASE)}
         told = []
@@ -97,7 +97,7 @@ class Judge:
         return told
 
     def _since_listing(self) -> float:
-        """Return the dollars that came due since the last listing: a cycle waits for its turn at every order."""
+        """Return the dollars that came due since the last listing, because a cycle waits at every order."""
         listed = self._world.scene.start.timestamp() + min(
             poller.view.listed_monotonic for poller in self._world.app.pollers
         )
@@ -111,14 +111,14 @@ class Judge:
         return due
 
     def _unmetered(self) -> float:
-        """Return the dollars of traffic of what was no lease before this cycle; the next listing meters it."""
+        """Return the traffic dollars of instances without a lease before this cycle. The next listing meters them."""
         return sum(each.charged["bandwidth"] for each in self._charged() if str(each.contract_id) not in self._known)
 
     def _has_seen(self) -> bool:
-        """Return whether the program sees the world as it is; count what it could not see.
+        """Return whether the program sees the world as it is, and count the dollars that it could not see.
 
-        In a blackout, under a lie or while nobody looks, what happens may have happened at any moment of it; and what
-        an instance fetched before it ended unseen stands nowhere.
+        An event during a blackout, a lie or a pause without looks may have happened at any moment of it. And no record
+        has the traffic of an instance that ended unseen.
         """
         now = self._world.clock.time()
         self._calm_cycles = 0 if self._world.simulator.weather.names() else self._calm_cycles + 1

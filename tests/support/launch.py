@@ -1,8 +1,7 @@
-"""Starts our programs as processes of their own, from one that has imported the libraries and our modules already.
+"""Starts our programs as separate processes, forked from one that has already imported the libraries and our modules.
 
-A start from nothing takes about a second of processor time, nearly all of it imports. A program is started from nothing
-where GPUBID_COLD is set, for the whole run or for that program, and where its environment has other words for Python or
-asks for coverage.
+A cold start takes about a second of processor time, nearly all of it imports. A program starts cold if GPUBID_COLD is
+set, for the whole run or for that program, and if its environment has other settings for Python or asks for coverage.
 """
 
 import asyncio
@@ -23,14 +22,14 @@ from typing import BinaryIO
 SUBREAPER = 36
 """PR_SET_CHILD_SUBREAPER of Linux: orphans below this process become its children."""
 HEEDED = {"PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "PYTHONUNBUFFERED"}
-"""What Python reads at its start that a forked program heeds as well, or need not."""
+"""Variables that Python reads at its start, and that a forked program respects too or does not need."""
 COLD = {"GPUBID_COLD": "1"}
-"""In the environment of a program that is to be started from nothing."""
+"""The variable of a program that must start cold."""
 _ASKING = threading.Lock()
 
 
 class Forked:
-    """A program that was forked: of `asyncio.subprocess.Process` what tests use."""
+    """A forked program, with the part of `asyncio.subprocess.Process` that tests use."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -51,11 +50,11 @@ class Forked:
         self._end.set_result(self.returncode)
 
     async def wait(self) -> int:
-        """Wait for its end and return its exit code."""
+        """Wait for the program's end and return its exit code."""
         return await asyncio.shield(self._end)
 
     async def communicate(self) -> tuple[bytes, bytes]:
-        """Return all that it wrote, once it has ended."""
+        """Return everything that the program wrote, once it has ended."""
         out, err = await asyncio.gather(*(self._all(stream) for stream in (self.stdout, self.stderr)))
         await self.wait()
         return out, err
@@ -90,7 +89,7 @@ async def start(
     stdout: int = asyncio.subprocess.PIPE,
     stderr: int | None = asyncio.subprocess.PIPE,
 ) -> Process:
-    """Start `python -m MODULE ARGUMENTS`; each stream may be an open file of ours, and `stderr` None: ours."""
+    """Start `python -m MODULE ARGUMENTS`. Each stream may be an open file of ours. `stderr` None means our own."""
     if not _can_be_forked(environment):
         return await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", module, *arguments),
@@ -109,14 +108,14 @@ async def start(
 
 
 class Typed:
-    """A program at a terminal: of `subprocess.Popen` what tests use."""
+    """A program at a terminal, with the part of `subprocess.Popen` that tests use."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
         self._code: int | None = None
 
     def poll(self) -> int | None:
-        """Return its exit code, None while it runs."""
+        """Return the program's exit code, or None while it runs."""
         if self._code is None:
             pid, status = os.waitpid(self._pid, os.WNOHANG)
             self._code = os.waitstatus_to_exitcode(status) if pid else None
@@ -177,7 +176,7 @@ def _fork(request: bytes, files: Sequence[int]) -> int:
 
 @functools.cache
 def _prepared() -> socket.socket:
-    """Start the process that has the libraries; it ends when this one does."""
+    """Start the process that has the libraries. It ends with this process."""
     libc = ctypes.CDLL(None, use_errno=True)
     assert libc.prctl(SUBREAPER, 1, 0, 0, 0) == 0, os.strerror(ctypes.get_errno())
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -1,4 +1,4 @@
-"""A row of listings taken poll after poll, and what reconciliation makes of them."""
+"""A series of listings, poll after poll, and their reconciliations."""
 
 from datetime import timedelta
 from typing import Any
@@ -51,7 +51,7 @@ def world(held: tuple[Lease, ...], *rows: Instance, at: int = 0, **changes: Any)
 
 
 def changed(result: Reconciliation) -> LeaseChanged:
-    """Return the one fact, insisting that it is a change of a lease."""
+    """Return the one fact, which must be a change of a lease."""
     (fact,) = [fact for fact in result.facts if isinstance(fact, LeaseChanged)]
     return fact
 
@@ -64,7 +64,7 @@ def missed(
     rows: tuple[Instance, ...] = (),
     **changes: Any,
 ) -> list[Reconciliation]:
-    """Look at listings that lack the leases, carrying over what each look changed."""
+    """Reconcile listings without the leases, and carry over the changes of each look."""
     results = []
     by_id = {lease.lease_id: lease for lease in held}
     memory = memory or Memory()

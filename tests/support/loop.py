@@ -1,6 +1,6 @@
-"""An event loop that never waits: its time jumps to the next timer, and what would go to a thread runs at once.
+"""An event loop that never waits: its time jumps to the next timer, and work for a thread runs at once.
 
-Two runs of one story make the same steps in the same order, whatever else the machine does. While something real is
+Two runs of one story make the same steps in the same order, on a busy machine too. While something real is
 asked from outside, as a bucket is, the loop's time stands still and it waits for the answer.
 """
 
@@ -16,7 +16,7 @@ PATIENCE_SECONDS = 150.0
 
 
 class _NeverWaits(selectors.SelectSelector):
-    """Nothing arrives from outside unless it was asked; a wait is over at once and moves the loop's time."""
+    """A selector to which nothing arrives without a request. A wait ends at once and moves the loop's time."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,9 +35,9 @@ class _NeverWaits(selectors.SelectSelector):
 
 
 class Loop(asyncio.SelectorEventLoop):
-    """See the module. `on_thread` is given what would run on a thread of that name, and runs it.
+    """An event loop that never waits. `on_thread` gets the work for a thread of that name, and runs it.
 
-    `stand_still` takes what tells whether something outside is asked at the moment.
+    `stand_still` takes a function that returns whether a request to the outside is under way.
     """
 
     def __init__(self) -> None:
@@ -46,15 +46,15 @@ class Loop(asyncio.SelectorEventLoop):
         self.on_thread: Callable[[str, Callable[[], Any]], Any] = lambda _, work: work()
 
     def time(self) -> float:
-        """Return the seconds that were waited."""
+        """Return the sum of the waits, in seconds."""
         return self._never_waits.waited
 
     def stand_still(self, is_asked: Callable[[], bool]) -> None:
-        """Wait in real time, and let none pass, while this holds."""
+        """Wait in real time, without a step of the loop's time, while `is_asked` returns true."""
         self._never_waits.is_asked = is_asked
 
     def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> Any:  # type: ignore[override]
-        """Run it now."""
+        """Run the function now."""
         future = self.create_future()
         name = getattr(executor, "_thread_name_prefix", "")
         try:
@@ -66,7 +66,7 @@ class Loop(asyncio.SelectorEventLoop):
 
 
 def run(story: Callable[[Loop], Coroutine[Any, Any, T]]) -> T:
-    """Run a story on a loop of its own."""
+    """Run a story on a separate loop."""
     loop = Loop()
     asyncio.set_event_loop(loop)
     try:

@@ -1,4 +1,4 @@
-"""Ways in which the answer to an order gets lost, for properties to draw from."""
+"""Ways in which the answer to an order is lost, from which properties draw."""
 
 from typing import Any
 

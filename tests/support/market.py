@@ -1,4 +1,4 @@
-"""A simulated market behind real HTTP for tests: a quiet world, a clock that moves when told, and a plain client."""
+"""A simulated market behind real HTTP for tests: a quiet world, a clock that only tests move, and a plain client."""
 
 import contextlib
 import dataclasses
@@ -28,7 +28,7 @@ STILL = Climate(
 
 @dataclasses.dataclass(slots=True)
 class Answer:
-    """Hold what came back."""
+    """An answer of the market."""
 
     status: int
     headers: Any
@@ -45,7 +45,7 @@ class Answer:
 
 @dataclasses.dataclass(slots=True)
 class Market:
-    """Hold a running simulator and a session that talks to it over TCP."""
+    """A running simulator, and a session that talks to it over TCP."""
 
     simulator: Simulator
     session: aiohttp.ClientSession
@@ -57,7 +57,7 @@ class Market:
     async def call(
         self, method: str, path: str, body: Any = None, *, key: str | None = call_gate.DEFAULT_KEY, **query: Any
     ) -> Answer:
-        """Send one request; `path` is without /api/v0 unless it begins with /api."""
+        """Send one request. `path` is without /api/v0 unless it begins with /api."""
         url = self.simulator.vast_url + (path if path.startswith(("/api/", "/s3/", "/static/")) else f"/api/v0{path}")
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         params = {name: value if isinstance(value, str) else json.dumps(value) for name, value in query.items()}
@@ -98,27 +98,27 @@ class Market:
         return min(rows, key=lambda row: (row["dph_base"], row["id"]))
 
     async def rent(self, offer_id: int, price: float | None, **fields: Any) -> Answer:
-        """Rent an offer with a body of the shape the vendor's program sends."""
+        """Rent an offer with a body like that of the vendor's program."""
         terms = {"client_id": "me", "image": "ubuntu:22.04", "disk": 16.0, "price": price, "label": None, **fields}
         return await self.call("PUT", f"/asks/{offer_id}/", terms)
 
     async def rented(self, offer_id: int, price: float | None, **fields: Any) -> int:
-        """Rent an offer and insist; give the contract's id."""
+        """Rent an offer, which must succeed. Return the contract's id."""
         answer = await self.rent(offer_id, price, **fields)
         assert answer.status == 200, answer.raw
         assert answer.body["success"] is True, answer.raw
         return int(answer.body["new_contract"])
 
     async def instance(self, instance_id: int) -> dict[str, Any]:
-        """Show one record."""
+        """Return one record."""
         return dict((await self.call("GET", f"/instances/{instance_id}/", owner="me")).body["instances"])
 
     async def instances(self, **query: Any) -> list[dict[str, Any]]:
-        """List the first page of records."""
+        """Return the first page of records."""
         return list((await self.call("GET", "/api/v1/instances/", **query)).body["instances"])
 
     async def running(self, instance_id: int, within: float = 86_400.0) -> dict[str, Any]:
-        """Wait until an instance runs; give its record."""
+        """Wait until an instance runs. Return its record."""
         waited = 0.0
         while (record := await self.instance(instance_id))["actual_status"] != "running":
             assert waited < within, record
@@ -146,5 +146,5 @@ async def running_market(
 
 
 def states(record: dict[str, Any]) -> tuple[Any, Any, Any, Any]:
-    """Give the four fields that say what an instance does."""
+    """Return the four fields that describe an instance's state."""
     return record["actual_status"], record["cur_state"], record["next_state"], record["intended_status"]

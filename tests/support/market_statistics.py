@@ -1,4 +1,4 @@
-"""What the simulated market does, measured in the way the recorded market was."""
+"""Statistics of the simulated market, measured in the same way as those of the recorded market."""
 
 import dataclasses
 import math
@@ -15,7 +15,7 @@ WATCHED = 2.35 * 3600.0  # the span of the inbox at hand
 
 @dataclasses.dataclass(frozen=True)
 class Statistics:
-    """Hold the samples."""
+    """The samples."""
 
     hosts: list[Host]
     slices: list[Slice]
@@ -27,7 +27,7 @@ class Statistics:
 
 
 def draw(seeds: int = 3, hosts: int = 5_000, rents: int = 220, hours: float = 8.0) -> Statistics:
-    """Rent in the calibrated climate as the inbox's owner did, wait, and read the inbox."""
+    """Rent in the calibrated climate like the owner of the recorded inbox, wait, and read the inbox."""
     found = Statistics([], [], [], [], [], 0.0, [])
     hits = starts = 0
     for seed in range(seeds):

@@ -1,4 +1,4 @@
-"""A store of objects in memory, as the guard asks one: for what no server needs to be asked about."""
+"""A store of objects in memory with the guard's interface, for tests that need no server."""
 
 import hashlib
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from agent.guard.object_store import Fetched, Listed, TooLarge, Uploaded
 
 
 class MemoryStore:
-    """Keeps what is put. `before_put` is called with key and body."""
+    """Keeps objects. `before_put` is called with key and body."""
 
     def __init__(self) -> None:
         self.objects: dict[str, Fetched] = {}
@@ -45,4 +45,4 @@ class MemoryStore:
         self.objects.pop(key, None)
 
     def abort_stale(self, prefix: str, is_stale: Callable[[str, float], bool]) -> None:
-        """There is nothing unfinished."""
+        """Do nothing: there are no unfinished uploads."""

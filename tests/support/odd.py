@@ -1,4 +1,4 @@
-"""Odd requests, part by part: what a browser never sends, what a library trips over, and what is merely rare."""
+"""Odd requests, part by part: some that no browser sends, some on which libraries fail, and some that are only rare."""
 
 from tests.web.page import TOKEN
 

@@ -1,4 +1,4 @@
-"""What takes long to make is made once a run: the first worker that needs it makes it, each gets a copy of its own."""
+"""Slow preparations, made once a run: the first worker that needs one makes it, and each worker gets a copy."""
 
 import fcntl
 import os
@@ -10,7 +10,7 @@ import pytest
 
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
-    """Return a copy of the folder that `make` filled; another worker that makes it now is waited for."""
+    """Return a copy of the folder that `make` filled. Wait if another worker is making it now."""
     base = factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     folder, is_whole = shared / f"once-{name}", shared / f"once-{name}.whole"

@@ -1,4 +1,4 @@
-"""Compares a strategy's shipped file with the numbers its code reads."""
+"""Compares a strategy's shipped file with the numbers that its code reads."""
 
 import tomllib
 from pathlib import Path
@@ -9,7 +9,7 @@ FEWEST_WORDS = 4
 
 
 def disparities(file: Path, name: str, params: type[Params]) -> list[str]:
-    """Return what a strategy's file and its Params disagree about, one sentence each."""
+    """Return the differences between a strategy's file and its Params, one sentence each."""
     text = file.read_text()
     values = tomllib.loads(text)
     lines = text.splitlines()
@@ -31,7 +31,7 @@ def disparities(file: Path, name: str, params: type[Params]) -> list[str]:
 
 
 def _comment(lines: list[str], key: str) -> str:
-    """Return the comment that stands right above a key."""
+    """Return the comment directly above a key."""
     at = next(number for number, line in enumerate(lines) if line.split("=")[0].strip() == key)
     above = []
     while at > 0 and lines[at - 1].startswith("#"):

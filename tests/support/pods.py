@@ -1,4 +1,4 @@
-"""The simulated RunPod behind real HTTP for tests: a quiet world, a clock that moves when told, and a plain client."""
+"""The simulated RunPod behind real HTTP for tests: a quiet world, a clock that only tests move, and a plain client."""
 
 import contextlib
 import dataclasses
@@ -24,7 +24,7 @@ A4000 = "NVIDIA RTX A4000"
 
 @dataclasses.dataclass(slots=True)
 class Pods:
-    """Hold a running simulator and a session that talks to RunPod's side of it over TCP."""
+    """A running simulator, and a session that talks to its RunPod over TCP."""
 
     simulator: Simulator
     session: aiohttp.ClientSession
@@ -44,7 +44,7 @@ class Pods:
             return Answer(response.status, response.headers, await response.read())
 
     async def ask(self, query: str, variables: Any = None) -> Any:
-        """Ask GraphQL and insist; give the data."""
+        """Send a GraphQL query, which must succeed. Return the data."""
         answer = await self.call("POST", "/graphql", {"query": query, "variables": variables})
         assert answer.status == 200, answer.raw
         assert "errors" not in answer.body, answer.raw
@@ -74,7 +74,7 @@ class Pods:
         return await self.call("POST", "/v2/pods", body)
 
     async def created(self, **fields: Any) -> str:
-        """Make one and insist; give its id."""
+        """Make a pod, which must succeed. Return its id."""
         answer = await self.create(**fields)
         assert answer.status == 201, answer.raw
         return str(answer.body["id"])
@@ -88,7 +88,7 @@ class Pods:
         return await self.call("POST", f"/v2/pods/{pod_id}/action", {"action": action})
 
     async def running(self, pod_id: str) -> dict[str, Any]:
-        """Wait until a pod runs; give it."""
+        """Wait until a pod runs. Return it."""
         for _ in range(600):
             if (pod := await self.show(pod_id))["status"] == "RUNNING":
                 return pod

@@ -1,4 +1,4 @@
-"""A PostgreSQL of Debian's package, of one test: its own folder, port and password."""
+"""A PostgreSQL server of Debian's package for one test, with its own folder, port and password."""
 
 import contextlib
 import os
@@ -20,7 +20,7 @@ def is_here() -> bool:
 
 @contextlib.contextmanager
 def running() -> Iterator[str]:
-    """Start a server, and yield the address of an empty database."""
+    """Start a server and yield the address of an empty database."""
     # Not in pytest's folder: the package's user may not enter what root alone may.
     with tempfile.TemporaryDirectory(prefix="gpubid-postgres-") as place, _serving(Path(place)) as url:
         yield url

@@ -1,4 +1,4 @@
-"""The program as a process of its own, started on the ledger of a rehearsed world and killed where a test says."""
+"""The program as a separate process, started on the ledger of a rehearsed world and killed at a given step."""
 
 import asyncio
 import json
@@ -15,12 +15,12 @@ MOST_CYCLES = 400
 
 
 async def die(world: Rehearsed, place: str, *, ids: str = "child") -> None:
-    """Run the program as a process of its own on the world's ledger until it is killed at `place`."""
+    """Run the program as a separate process on the world's ledger until it is killed at `place`."""
     assert await start(world, place=place, ids=ids) == -signal.SIGKILL, f"it never came to {place}: {world.told()}"
 
 
 async def start(world: Rehearsed, *, place: str = "", ids: str = "child", cycles: int = MOST_CYCLES) -> int:
-    """Run the program as a process of its own; return its exit code."""
+    """Run the program as a separate process. Return its exit code."""
     assert not world.is_open
     told = {
         "ledger": str(world.config.ledger),

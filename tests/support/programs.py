@@ -1,4 +1,4 @@
-"""The product as its user runs it: real processes, and a simulated market in a process of its own."""
+"""The product as its user runs it: real processes, and a simulated market in a separate process."""
 
 import asyncio
 import contextlib
@@ -23,10 +23,10 @@ from agent.simulator.call_gate import DEFAULT_KEY
 from tests.support import launch
 
 PATIENCE_SECONDS = 120.0
-"""How long anything is waited for, which on an idle machine comes within a few."""
+"""The longest wait. On an idle machine waits end within a few seconds."""
 PAUSE_SECONDS = 0.05
 BEHIND_SECONDS = 50
-"""How far behind ours a market's clock starts: it may be moved that far and as much again before it is too far off."""
+"""Seconds by which a market's clock starts behind ours. It may move by twice as much before it is too far off."""
 WRITES = {"PUT", "DELETE"}
 _MANAGERS = itertools.count()
 
@@ -60,7 +60,7 @@ checkpoint = {{ at = "remote" }}
 
 
 async def until(ask: Callable[[], Any], what: str) -> Any:
-    """Return the first answer that is true, asking for a bounded time."""
+    """Return the first true answer, asked for a bounded time."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         answer = ask()
@@ -73,7 +73,7 @@ async def until(ask: Callable[[], Any], what: str) -> Any:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Ran:
-    """How a program ended and what it said."""
+    """The exit code and the output of a program."""
 
     code: int
     out: str
@@ -81,12 +81,12 @@ class Ran:
 
     @property
     def json(self) -> Any:
-        """Give what it printed, as JSON."""
+        """The standard output, read as JSON."""
         return json.loads(self.out)
 
 
 def environment(home: Path, **changes: str | None) -> dict[str, str]:
-    """Return the environment of a user who has a key; None takes a variable out."""
+    """Return the environment of a user who has a key. None removes a variable."""
     kept = {
         name: value for name, value in os.environ.items() if name in {"PATH", "LANG", "TMPDIR"} or name[:3] == "COV"
     }
@@ -112,7 +112,7 @@ async def gpubid(place: Path, *arguments: str | Path, **changes: str | None) -> 
 
 
 def asked_as(uid: int, gid: int, path: Path, method: str, route: str, body: str = "") -> str:
-    """Ask a Unix socket as another user and group, which takes root; return the answer, or what went wrong."""
+    """Send a request to a Unix socket as another user and group, as root. Return the answer or the error."""
     there, here = os.pipe()
     child = os.fork()
     if child == 0:
@@ -140,7 +140,7 @@ def asked_as(uid: int, gid: int, path: Path, method: str, route: str, body: str 
 
 
 class Market:
-    """A simulated market that runs as a process, steered through its control API."""
+    """A simulated market that runs as a process and is steered through its control API."""
 
     def __init__(self, urls: Mapping[str, str], link: aiohttp.ClientSession) -> None:
         self.url = urls["vast_url"]
@@ -149,12 +149,12 @@ class Market:
         self._link = link
 
     async def truth(self) -> dict[str, Any]:
-        """Return everything as it really is."""
+        """Return the truth of the whole market."""
         async with self._link.get(f"{self.control_url}/truth") as reply:
             return dict(await reply.json())
 
     async def billing(self) -> list[int]:
-        """Return the contracts that cost money this second."""
+        """Return the contracts that bill now."""
         return list((await self.truth())["billing_now"])
 
     async def writes(self) -> list[tuple[str, str]]:
@@ -166,12 +166,12 @@ class Market:
         await self._post("/advance", {"seconds": seconds})
 
     async def catch_up(self) -> None:
-        """Move the market's clock to where it is meant to start, however long the program took to start."""
+        """Move the market's clock to its intended start, independent of the time that the program took to start."""
         meant = time.time() - BEHIND_SECONDS
         await self.advance(max(meant - (await self.truth())["now"], 0.0))
 
     async def weather(self, fault: str, **fields: Any) -> None:
-        """Let a fault blow until `still`."""
+        """Start a fault that lasts until `still`."""
         await self._post("/weather", {"fault": fault, **fields})
 
     async def still(self) -> None:
@@ -186,7 +186,7 @@ class Market:
 
 @contextlib.asynccontextmanager
 async def market(place: Path, *arguments: str) -> AsyncIterator[Market]:
-    """Start `gpubid simulate` and stop it at the end; of an option that is given twice the last counts."""
+    """Start `gpubid simulate` and stop it at the end. Of an option that is given twice, the last value counts."""
     start = dt.datetime.now(dt.UTC) - dt.timedelta(seconds=BEHIND_SECONDS)
     words = ("simulate", "--climate", "calm", "--hosts", "60", "--start", start.isoformat(), *arguments)
     process = await launch.start("agent", *words, folder=place, environment=environment(place), stderr=None)
@@ -204,7 +204,7 @@ async def market(place: Path, *arguments: str) -> AsyncIterator[Market]:
 
 
 class Daemon:
-    """`gpubid run` as a process, with the service manager that started it."""
+    """`gpubid run` as a process, with the service manager that starts it."""
 
     def __init__(self, process: launch.Process, manager: socket.socket) -> None:
         self.process = process
@@ -227,7 +227,7 @@ class Daemon:
         return self.told
 
     def logs(self, event: str = "") -> list[dict[str, Any]]:
-        """Return the log lines, of one event if it is named."""
+        """Return the log lines, or those of one event."""
         lines = [json.loads(line) for line in self.err]
         return [line for line in lines if not event or line["event"] == event]
 
@@ -260,7 +260,7 @@ class Daemon:
         return float(found[1])
 
     async def reload(self) -> None:
-        """Send SIGHUP and wait until it is through."""
+        """Send SIGHUP and wait until the reload has ended."""
         ready, said = self._told("READY=1"), self._verdicts()
         self.process.send_signal(signal.SIGHUP)
         await self.until_told("READY=1", ready + 1)
@@ -289,7 +289,7 @@ async def _collect(stream: asyncio.StreamReader, lines: list[str]) -> None:
 
 @contextlib.asynccontextmanager
 async def daemon(place: Path, *arguments: str | Path, **changes: str | None) -> AsyncIterator[Daemon]:
-    """Start `gpubid run` in `place`; at the end it is stopped, or killed if it did not."""
+    """Start `gpubid run` in `place`. At the end stop it, or kill it if it does not stop."""
     address = place / f"n{next(_MANAGERS)}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.setblocking(False)
@@ -313,7 +313,7 @@ async def daemon(place: Path, *arguments: str | Path, **changes: str | None) -> 
 async def running(
     place: Path, *arguments: str, config: str = LIVE, **changes: str | None
 ) -> AsyncIterator[tuple[Market, Daemon]]:
-    """Start a market and a daemon on it, and wait until the daemon is ready; `changes` are the daemon's environment."""
+    """Start a market and a daemon on it, and wait until the daemon is ready. `changes` are the daemon's environment."""
     async with market(place) as it:
         (place / "agent.toml").write_text(config.format(url=it.url))
         async with daemon(place, *arguments, **changes) as mine:

@@ -1,4 +1,4 @@
-"""Markets for tests: a quiet one, in which nothing happens that the test does not do itself."""
+"""Quiet markets for tests, in which nothing happens except the test's own actions."""
 
 import dataclasses
 import typing
@@ -20,12 +20,12 @@ QUIET = Climate(
 
 
 def world(seed: int = 7, *, start: float = START, credit: float | None = None, **changes: typing.Any) -> World:
-    """Build a quiet market, but for the changes to its climate."""
+    """Build a quiet market, with changes to its climate."""
     return World(dataclasses.replace(QUIET, **changes), seed=seed, start=start, credit=credit)
 
 
 def a_slice(market: World, gpus: int = 1, *, siblings: bool = False) -> Slice:
-    """Give a free slice whose floor lies well under the ask, on a host with more slices if asked for."""
+    """Return a free slice with a floor well below the ask, on a host with more slices if `siblings`."""
     for slice_ in market.listed():
         others = [other for other in market.slices.values() if other.machine_id == slice_.machine_id and other.gpus]
         floor = market.true_floor(slice_)
@@ -65,5 +65,5 @@ def kinds(market: World) -> list[NoticeKind]:
 
 
 def shown(contract: Contract) -> tuple[object, ...]:
-    """Give what a renter can see of a contract's state."""
+    """Return the visible state of a contract."""
     return contract.container, contract.holds_gpu, contract.is_intended, contract.is_queued, contract.is_offline

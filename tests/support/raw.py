@@ -1,6 +1,6 @@
-"""Raw bytes over real TCP and a real Unix socket, to a served world that lives on a loop of its own.
+"""Raw bytes over real TCP and a real Unix socket, to a served world that runs on a separate loop.
 
-Whatever a server says in its log beside its answers is kept: tracebacks, and tasks that ended by an exception.
+The tracebacks in a server's log, and the tasks that ended by an exception, are kept.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from tests.support.programs import PATIENCE_SECONDS
 from tests.web.page import Served, served
 
 ANSWER_SECONDS = PATIENCE_SECONDS
-"""How long a whole request is waited for; a request cut short is given up after `CUT_SECONDS`."""
+"""The longest wait for the answer to a whole request. A request cut short is given up after `CUT_SECONDS`."""
 CUT_SECONDS = 0.05
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 T = TypeVar("T")
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back: a status, 0 where the connection ended without one, and every byte."""
+    """An answer: its status, or 0 if the connection ended without one, and every byte."""
 
     status: int
     raw: bytes
@@ -34,7 +34,7 @@ class Answer:
 
 @dataclass(slots=True)
 class Surfaces:
-    """Both surfaces of a running daemon, and what it complained of."""
+    """The web server and the socket of a running daemon, and the exceptions in its log."""
 
     page: Served
     loop: asyncio.AbstractEventLoop
@@ -81,7 +81,7 @@ def _status(said: bytes) -> int:
 
 
 def _is_complete(said: bytes) -> bool:
-    """Return whether a final answer is there: its head, and as much of a body as it announces; a stream has no end."""
+    """Return whether an answer is complete: its head, and as much of a body as it announces. A stream has no end."""
     head, end, body = said.partition(b"\r\n\r\n")
     if not end:
         return False
@@ -92,7 +92,7 @@ def _is_complete(said: bytes) -> bool:
 
 
 class _Heard(logging.Handler):
-    """Keeps every record that tells of an exception, whoever logged it."""
+    """Keeps every log record with an exception, of any logger."""
 
     def __init__(self, complaints: list[str]) -> None:
         super().__init__()
@@ -105,7 +105,7 @@ class _Heard(logging.Handler):
 
 @contextlib.contextmanager
 def surfaces(directory: Path) -> Iterator[Surfaces]:
-    """Serve a world in which one lease runs, on a thread with a loop of its own."""
+    """Serve a world with one running lease, on a thread with a separate loop."""
     ready: Future[Surfaces] = Future()
     stop = asyncio.Event()
 

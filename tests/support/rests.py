@@ -14,40 +14,40 @@ from tests.support import builders
 
 
 def rest(scope: str, key: str, until: datetime | None = None, ground: str = "ops") -> Rest:
-    """Return the rest of this place, given at `builders.NOW`, for a day if nothing else is said."""
+    """Return the rest of this scope and key, begun at `builders.NOW`, by default for a day."""
     until = until or builders.NOW + timedelta(days=1)
     columns = {"scope": scope, "key": key, "since": builders.NOW, "until": until, "code": ground, "count": 1}
     return rest_rows.rest_of(columns)
 
 
 def held(scope: str, key: str, ground: str = "ops") -> OperatorHold:
-    """Return the hold of this place."""
+    """Return the hold of this scope and key."""
     found = rest(scope, key, ground=ground)
     assert isinstance(found, OperatorHold)
     return found
 
 
 def cooldown(scope: str, key: str, until: datetime | None = None, ground: str = "x") -> Cooldown:
-    """Return the cooldown of this place."""
+    """Return the cooldown of this scope and key."""
     found = rest(scope, key, until, ground)
     assert isinstance(found, Cooldown)
     return found
 
 
 def tally(scope: str, key: str, until: datetime | None = None, ground: str = "x") -> Tally:
-    """Return the tally of this place."""
+    """Return the tally of this scope and key."""
     found = rest(scope, key, until, ground)
     assert isinstance(found, Tally)
     return found
 
 
 def holds(*shown: str) -> Holds:
-    """Return the holds that are shown as SCOPE:KEY."""
+    """Return the holds that are written as SCOPE:KEY."""
     return hold.in_force([held(*_place(each)) for each in shown], builders.NOW)
 
 
 def in_force(shown: dict[str, str]) -> InForce:
-    """Return what is in force, by SCOPE:KEY with the ground of each."""
+    """Return the holds and cooldowns in force, by SCOPE:KEY with the ground of each."""
     found = [rest(*_place(key), ground=ground) for key, ground in shown.items()]
     resting = [each for each in found if isinstance(each, Cooldown)]
     fleet = builders.fleet(

@@ -1,4 +1,4 @@
-"""A real S3 server over TCP: moto's, in this process, with the buckets that a test asks for."""
+"""A real S3 server over TCP: moto's, in this process, with one bucket."""
 
 import asyncio
 import contextlib
@@ -27,11 +27,11 @@ class S3Server:
         return Bucket(**{**values, "prefix": prefix, **changes})
 
     def put(self, path: str, content: bytes) -> None:
-        """Write an object as somebody else would."""
+        """Write an object, as another client would."""
         asyncio.run(self._store().put_async(path, content))
 
     def put_raw(self, path: str, content: bytes) -> None:
-        """Put an object whose key need be no path, as no client of ours could."""
+        """Put an object under any key, even one that is no path. No client of ours could do this."""
         get_backend("s3")["123456789012"]["aws"].put_object(self.bucket, path, content)
 
     def get(self, path: str) -> bytes:

@@ -1,6 +1,6 @@
-"""Two S3 servers as programs of their own, over TCP: s3rver checks signatures, moto is a second reading of the API.
+"""Two S3 servers as separate programs, over TCP: s3rver checks signatures, and moto is a second reading of the API.
 
-s3rver lives in an environment of its own, .node-s3 (`make stores`).
+s3rver is in a separate environment, .node-s3 (`make stores`).
 """
 
 import contextlib
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 S3RVER = ROOT / ".node-s3/node_modules/@20minutes/s3rver"
 BUCKET = "runs"
 KEY_ID = SECRET = "S3RVER"
-"""The one key that s3rver knows; moto takes any."""
+"""The one key that s3rver knows. moto takes any key."""
 HERE = {"moto": True, "s3rver": S3RVER.exists() and shutil.which("node") is not None}
 _MOTO = """
 import sys, time
@@ -59,7 +59,7 @@ class Store:
 
 @contextlib.contextmanager
 def running(name: str, folder: Path) -> Iterator[Store]:
-    """Run a server; it ends with its standard input."""
+    """Run a server. It ends when its standard input is closed."""
     words = {
         "moto": [sys.executable, "-c", _MOTO, BUCKET],
         "s3rver": ["node", "-e", _S3RVER, str(S3RVER), str(folder), BUCKET],

@@ -1,4 +1,4 @@
-"""What a rehearsed world is made of: climate, seed, workloads, limits, strategies."""
+"""The settings of a rehearsed world: climate, seed, workloads, limits, strategies."""
 
 import dataclasses
 import datetime as dt
@@ -29,11 +29,11 @@ STILL = Climate(
     failures=0.0,
     pull_failure_probability=0.0,
 )
-"""Nothing happens in it that the test does not do."""
+"""A climate in which nothing happens except the test's own actions."""
 
 
 def work(name: str = "train", **changes: Any) -> Workload:
-    """Return a workload that some hosts of a still market fit."""
+    """Return a workload that fits some hosts of a still market."""
     wants = Requirements(gpus=1, gpu_models=(gpu.model("RTX 4090"), gpu.model("RTX 3090")), verified_only=False)
     made = Workload(
         name=name,
@@ -54,9 +54,10 @@ def heavy(**changes: Any) -> Workload:
 
 
 def strategies(**params: Any) -> dict[str, Tuned]:
-    """Return both strategies with their shipped numbers, `patient` with these changed.
+    """Return both strategies with their shipped numbers, and `patient` with these changes.
 
-    A healthy bid is not left for a cheaper one unless a story asks for it: stories are about the lease they began with.
+    A healthy lease is not left for a cheaper one unless a story asks for it, because stories are about their first
+    lease.
     """
     numbers = {"leave_after": "never", **params}
     return {
@@ -67,9 +68,9 @@ def strategies(**params: Any) -> dict[str, Tuned]:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Scene:
-    """What a world is made of. `gate` paces the calls; without it nobody is told to wait.
+    """The settings of a world. `gate` paces the calls; without it no call waits.
 
-    `disks` is the folder of its containers' disks, where the climate has real processes.
+    `disks` is the folder of its containers' disks, if the climate has real processes.
     """
 
     climate: Climate = STILL

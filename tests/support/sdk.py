@@ -1,4 +1,4 @@
-"""RunPod's own package, run unmodified as a subprocess against the simulated market, in an environment of its own."""
+"""RunPod's own package, run unmodified as a subprocess against the simulated market, in a separate environment."""
 
 import asyncio
 import json
@@ -10,7 +10,7 @@ PYTHON = pathlib.Path(__file__).parents[2] / ".venv-runpod" / "bin" / "python"
 
 
 async def run(url: str, home: pathlib.Path, program: str) -> dict[str, Any]:
-    """Run a program with the package; give what it printed."""
+    """Run a program with the package, and return its output."""
     environment = {"PATH": os.environ["PATH"], "HOME": str(home), "RUNPOD_API_BASE_URL": url}
     process = await asyncio.create_subprocess_exec(
         str(PYTHON), "-c", program, env=environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE

@@ -1,4 +1,4 @@
-"""A person stops all spending, and lets it go on."""
+"""A person stops all spending, and ends that stop."""
 
 from agent.app import App
 from agent.domain.record.intent import Intent
@@ -6,7 +6,7 @@ from agent.domain.work.order import Order
 
 
 async def kill(app: App, who: str = "a test", *, keep_disks: bool = False) -> list[Intent]:
-    """Stop all spending; return what was done at once."""
+    """Stop all spending. Return the intents that were sent at once."""
     _, done = await app.say(Order("kill", "fleet:all", keep_disks=keep_disks), who)
     return done
 

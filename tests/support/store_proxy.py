@@ -1,4 +1,4 @@
-"""A proxy before an S3 server that answers as a bad day would: errors, cuts, slowness; it counts requests."""
+"""A proxy in front of an S3 server that injects errors, cuts and slowness. It also counts requests."""
 
 import contextlib
 import http.client
@@ -15,11 +15,11 @@ from tests.support.s3_servers import Store
 
 CUT = "cut"
 Fault = Callable[[str, str], int | str | None]
-"""What happens to a request of a method and a path: a status to answer with, CUT, or nothing."""
+"""The fault for a request of a method and a path: a status to answer with, CUT, or nothing."""
 
 
 class StoreProxy:
-    """Steers what the clients of one server see."""
+    """Steers the answers that the clients of one server get."""
 
     def __init__(self, behind: Store) -> None:
         self.asked: list[tuple[str, str]] = []
@@ -45,12 +45,12 @@ class StoreProxy:
                 self._changed.notify_all()
 
     def settle(self, seconds: float = 60.0) -> None:
-        """Wait until no request is on its way: s3rver shows a file that it is still writing."""
+        """Wait until no request is under way, because s3rver shows a file that it is still writing."""
         with self._changed:
             assert self._changed.wait_for(lambda: not self._in_flight, seconds), "a request is still on its way"
 
     def count(self, method: str, part: str = "") -> int:
-        """Return how many requests of a method came whose path has a part."""
+        """Return the number of requests of a method whose path contains `part`."""
         return sum(asked == method and part in path for asked, path in self.asked)
 
     def once(self, status: int | str, method: str, part: str = "", times: int = 1) -> None:
@@ -65,7 +65,7 @@ class StoreProxy:
 
 @contextlib.contextmanager
 def before(store: Store, certificate: Path | None = None) -> Iterator[StoreProxy]:
-    """Run a proxy; with a certificate (and its key in one file) over TLS."""
+    """Run a proxy. With a certificate (and its key in one file) it uses TLS."""
     proxy = StoreProxy(store)
 
     class Handler(_Handler):

@@ -1,4 +1,4 @@
-"""A story's stage: a market, daemons and a person's commands, all processes, on boxes whose clock runs fast."""
+"""A story's stage: a market, daemons and a person's commands, all as processes, on boxes whose clocks run fast."""
 
 import asyncio
 import contextlib
@@ -15,9 +15,9 @@ from tests.support.programs import LIVE, Daemon, Market
 
 MACHINE = Path(__file__).with_name("machine")
 START = "2027-03-02T09:00:00+00:00"
-"""Far from the turn of a day and of a month."""
+"""An instant far from the end of a day and of a month."""
 SPEED = 30.0
-"""Simulated seconds a second: the two minutes that prove an absence take four, a deadline of 30 s is one."""
+"""Simulated seconds in a second: the two minutes that prove an absence take four seconds, a deadline of 30 s one."""
 CLOCK_LOOKS = 5
 """Of the market's clock: the quickest answer counts, for a slow one may set all boxes' clocks a minute wrong."""
 PAUSE_SECONDS = 0.1
@@ -30,7 +30,7 @@ Fleet = dict[str, Any]
 
 
 class Box:
-    """A machine with a daemon's files; its clock may be set wrong."""
+    """A machine with a daemon's files. Its clock may be set wrong."""
 
     def __init__(self, place: Path, market: Market, clock: str) -> None:
         self.place = place
@@ -52,7 +52,7 @@ class Box:
         (self.place / "jump").write_text(str(seconds))
 
     def lose_ledger(self) -> None:
-        """Delete the ledger; the name of the fleet stands in a file beside it."""
+        """Delete the ledger. The fleet's id is still in a file beside it."""
         for name in LEDGER:
             (self.place / name).unlink(missing_ok=True)
 
@@ -78,14 +78,14 @@ class Box:
         return ran.out
 
     async def fleet(self) -> Fleet:
-        """Return what the daemon's socket shows, as a member of its group sees it."""
+        """Return the fleet from the daemon's socket, as a member of its group sees it."""
         connector = aiohttp.UnixConnector(str(self.place / "ledger.sqlite.sock"))
         async with aiohttp.ClientSession(connector=connector) as link, link.get("http://gpubid/fleet") as reply:
             assert reply.status == 200, await reply.text()
             return dict(await reply.json())
 
     async def until(self, is_so: Callable[[Fleet], Any], what: str) -> Any:
-        """Return the first true answer about what the socket shows."""
+        """Return the first true answer about the fleet on the socket."""
         deadline = time.monotonic() + programs.PATIENCE_SECONDS
         while not (answer := is_so(shown := await self.fleet())):
             assert time.monotonic() < deadline, f"never seen: {what}; but {shown}"
@@ -93,16 +93,16 @@ class Box:
         return answer
 
     async def until_why(self, *parts: str, slot: int = 0) -> str:
-        """Wait until the reason why a slot does not run has these parts; return what `gpubid fleet` prints then."""
+        """Wait until the reason why a slot does not run has these parts. Return the output of `gpubid fleet` then."""
         await self.until(lambda shown: all(part in shown["slots"][slot]["why"] for part in parts), " and ".join(parts))
         return await self.told()
 
     async def until_noticed(self, part: str) -> None:
-        """Wait until what concerns the whole fleet has this part."""
+        """Wait until a notice about the whole fleet contains this part."""
         await self.until(lambda shown: any(part in notice["sentence"] for notice in shown["notices"]), part)
 
     async def running(self) -> dict[str, Any]:
-        """Return the lease, once it is known to run."""
+        """Return the lease, once it runs."""
         return dict(
             await self.until(
                 lambda shown: next((held for held in shown["leases"] if held["state"] == "running"), None),
@@ -149,14 +149,14 @@ class Stage:
     async def console(
         self, method: str, instance: str, body: Mapping[str, Any] | None = None, *, key: str = DEFAULT_KEY
     ) -> None:
-        """Do to an instance what a person does in the vendor's console, or who else has a `key`."""
+        """Do an action on an instance as in the vendor's console, by the owner or by somebody with `key`."""
         async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {key}"}) as link:
             url = f"{self.market.url}/api/v0/instances/{instance}/"
             async with link.request(method, url, json=body or {}) as reply:
                 assert reply.status == 200, await reply.text()
 
     async def looks(self, times: int) -> None:
-        """Wait until the market's instances have been listed, or asked for in vain, so many times more."""
+        """Wait until the market's instances were listed, or requested in vain, this many more times."""
         begun = await self._listed()
         deadline = time.monotonic() + programs.PATIENCE_SECONDS
         while await self._listed() < begun + times:
@@ -164,7 +164,7 @@ class Stage:
             await asyncio.sleep(PAUSE_SECONDS)
 
     async def passes(self, seconds: float) -> None:
-        """Wait until the market's clock is so much further."""
+        """Wait until the market's clock has advanced by these seconds."""
         until = await self._now() + seconds
         deadline = time.monotonic() + programs.PATIENCE_SECONDS
         while (left := until - await self._now()) > 0:
@@ -181,14 +181,14 @@ class Stage:
 
 @contextlib.asynccontextmanager
 async def stage(place: Path, speed: float = SPEED, *options: str) -> AsyncIterator[Stage]:
-    """Start a market whose clock all boxes share; `options` are further ones of `gpubid simulate`."""
+    """Start a market whose clock all boxes share. `options` are further options of `gpubid simulate`."""
     async with programs.market(place, "--speed", str(speed), "--start", START, *options) as market:
         looks = [await _epoch(market, speed) for _ in range(CLOCK_LOOKS)]
         yield Stage(place, market, min(looks)[1], speed)
 
 
 async def _epoch(market: Market, speed: float) -> tuple[float, float]:
-    """Return how long the market took to tell its time, and what its clock said when ours began."""
+    """Return how long the market's answer with its time took, and its clock's time when ours began."""
     before = time.monotonic()
     now = (await market.truth())["now"]
     after = time.monotonic()

@@ -1,4 +1,4 @@
-"""A person at a terminal: types answers into a program and reads what it shows."""
+"""A person at a terminal who types answers into a program and reads its output."""
 
 import codecs
 import os
@@ -15,7 +15,7 @@ from tests.support import launch, programs
 def typed(
     words: Sequence[str], place: Path, answers: list[str], secret: str = "", key: str | None = None
 ) -> tuple[int, str]:
-    """Run a verb at a terminal, with a key of the market or none; type the answers at once, the secret when asked."""
+    """Run a verb at a terminal, with a key of the market or none. Type the answers at once, the secret when asked."""
     ours, theirs = pty.openpty()
     environment = programs.environment(place, VAST_API_KEY=key, TERM="dumb")
     asked = launch.at_terminal("agent", *words, folder=place, environment=environment, terminal=theirs)

@@ -1,4 +1,4 @@
-"""The screen of a terminal, from what a program writes to it: Textual moves the cursor and writes text, little else."""
+"""The screen of a terminal, drawn from a program's output. Textual mostly moves the cursor and writes text."""
 
 import codecs
 import re
@@ -9,7 +9,7 @@ BLANK = " "
 
 
 class TerminalScreen:
-    """So many columns and lines of characters; each takes one cell."""
+    """Columns and lines of characters. Each character takes one cell."""
 
     def __init__(self, columns: int, lines: int) -> None:
         self._cells = [[BLANK] * columns for _ in range(lines)]
@@ -24,7 +24,7 @@ class TerminalScreen:
         return ["".join(row).rstrip() for row in self._cells]
 
     def feed(self, chunk: bytes) -> None:
-        """Draw what was written."""
+        """Draw the written text."""
         text = self._rest + self._reading.decode(chunk)
         cut = UNFINISHED.search(text)
         self._rest = text[cut.start() :] if cut else ""

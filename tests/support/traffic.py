@@ -1,4 +1,4 @@
-"""What traffic may cost between two looks, from what the market charged."""
+"""The most that traffic may cost between two looks, from the market's charges."""
 
 import heapq
 from collections.abc import Iterable
@@ -7,7 +7,7 @@ from agent.simulator.market_model import Charge
 
 
 def most_dollars(charges: Iterable[Charge], seconds: float, slots: int) -> float:
-    """Return the dollars of the dearest traffic that so many instances may have had within `seconds`."""
+    """Return the most dollars of traffic that `slots` instances may have had within `seconds`."""
     found = (
         charge.amount * min(1.0, seconds / max(charge.end - charge.start, 1.0))
         for charge in charges

@@ -1,4 +1,4 @@
-"""A tiny trainer: an integer that depends on every step, saved when asked by SIGUSR1 and at the end."""
+"""A tiny trainer: an integer that depends on every step, saved at SIGUSR1 and at the end."""
 
 import json
 import sys
@@ -49,7 +49,7 @@ def command(folder: Path | str, steps: int = ENDLESS, pause_seconds: float = 0.0
 
 
 def carried_step(notes: BucketNotes) -> int:
-    """Return the step that the newest checkpoint in a bucket was saved at."""
+    """Return the step of the newest checkpoint in a bucket."""
     newest = CheckpointList(notes, "test").newest()
     assert newest is not None
     found = notes.store.get(notes.key(f"ckpt/{newest.id}/0/state.json"), 10_000)

@@ -14,7 +14,7 @@ _FOLDERS = {"CONFIG": "config", "CACHE": "cache", "STATE": "state"}
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Ran:
-    """Hold how a program ended and what it said."""
+    """The exit code and the output of a program."""
 
     code: int
     out: str
@@ -23,7 +23,7 @@ class Ran:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Vendor:
-    """Run the vendor's programs in a home of their own."""
+    """Runs the vendor's programs in a separate home."""
 
     url: str
     home: pathlib.Path
@@ -34,7 +34,7 @@ class Vendor:
         return await self._run(str(_PROGRAM), *arguments, "--no-color")
 
     async def python(self, code: str) -> Ran:
-        """Run a program that uses the vendor's package; it finds `url` and `key` in its environment."""
+        """Run a program that uses the vendor's package. It gets `url` and `key` in its environment."""
         return await self._run(sys.executable, "-c", code)
 
     async def _run(self, *command: str) -> Ran:

@@ -1,4 +1,4 @@
-"""What must hold of every rehearsal, whatever the climate: judged from its figures and from the ledger's own events."""
+"""Conditions of every rehearsal in every climate, judged from its figures and from the ledger's own events."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ SPEND_SHARE = 0.005
 SPEND_DOLLARS = 0.01
 ZEROS = ("orphans", "double_rents", "over_cap")
 ROUNDING_SECONDS = 0.01
-"""Billed seconds are kept as floats, summed over thousands of looks."""
+"""The tolerance of billed seconds, which are floats summed over thousands of looks."""
 UP = frozenset({"lease.running", "lease.resumed"})
 DOWN = frozenset(
     {
@@ -30,11 +30,11 @@ OVER = frozenset({"lease.released_by_us", "lease.released", "lease.gone"})
 RUNPOD = "runpod"
 SILENCE_HOURS = SILENCE_SECONDS / 3600
 GIVEN_UP = frozenset({"moved", SPARE, WAITS})
-"""Why a lease may be released while it runs: for a better one, or since holding none is worth more just now."""
+"""Reasons to release a running lease: for a better one, or because no lease is worth more at the time."""
 
 
 def wrong(told: Rehearsal) -> list[str]:
-    """Return what does not hold, one sentence each."""
+    """Return the conditions that are not met, one sentence each."""
     return [*_zeros(told), *_spend(told), *_phases(told), *_healthy_releases(told)]
 
 
@@ -45,9 +45,9 @@ def _zeros(told: Rehearsal) -> Iterator[str]:
 
 
 def _spend(told: Rehearsal) -> Iterator[str]:
-    """Hold the ledger's estimate to the charges: the larger of half a per cent, a poll for each turn, and a cent.
+    """Compare spend with charges: at most the largest of half a per cent, a poll for each turn, and a cent apart.
 
-    Pods on hosts that fell silent are counted as paid, which the simulated bill leaves out: so much more is right.
+    Pods on hosts that fell silent count as paid, and the simulated bill leaves them out. That much more is right.
     """
     spend, charged = told.figures["spend"], told.figures["charged"]
     rates = {lease.lease_id: lease.gpu_rate.dollars + lease.disk_rate.dollars for lease in told.leases}
@@ -59,7 +59,7 @@ def _spend(told: Rehearsal) -> Iterator[str]:
 
 
 def _doubted(told: Rehearsal) -> float:
-    """Return what pods may cost at most, in dollars, from their host's last report to its next or to their end."""
+    """Return the most that pods may cost, in dollars, from their host's last report to its next or to their end."""
     leases = {lease.lease_id: lease for lease in told.leases if lease.market == RUNPOD}
     dark: dict[str, datetime] = {}
     hours: dict[str, float] = defaultdict(float)
@@ -75,7 +75,7 @@ def _doubted(told: Rehearsal) -> float:
 
 
 def _phases(told: Rehearsal) -> Iterator[str]:
-    """Hold every line to its parts, and their sum to what was counted as running when the money was."""
+    """Compare every line with the sum of its parts, and their sum with the running time of the metering."""
     for line in told.paid:
         if line.paid != line.loading + line.restoring + line.useful + line.lost:
             yield f"{line.lease_id} on {line.day}: paid {line.paid} us are not loading + restoring + useful + lost"
@@ -97,7 +97,7 @@ def _differing(told: Rehearsal) -> Iterator[tuple[str, float]]:
 
 
 def _healthy_releases(told: Rehearsal) -> Iterator[str]:
-    """Name every release of a lease that ran as far as the ledger knew, for no reason of those that a choice has."""
+    """Yield every release of a lease that ran as far as the ledger knew, without one of the allowed reasons."""
     up: set[str] = set()
     for event in told.events:
         if event.kind in UP:

@@ -8,7 +8,7 @@ from agent.simulator.vast.world import World
 
 
 def encoded(world: World, kind: str = offer_rows.BID) -> bytes:
-    """Return the answer to a search with every offer there is, full width."""
+    """Return the answer to a search with every offer and all its fields."""
     rows = OfferRows(world)
     offers = []
     for slice_ in world.listed():

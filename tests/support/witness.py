@@ -1,4 +1,4 @@
-"""The witness: what the ledger file holds at the very moment an order reaches the market."""
+"""The witness: it reads the ledger file at the moment at which an order reaches the market."""
 
 import contextlib
 import dataclasses
@@ -25,7 +25,7 @@ _SENT_RENT = "SELECT intent_id, kind FROM intents WHERE offer_id = ? AND kind = 
 
 @dataclasses.dataclass(slots=True)
 class Order:
-    """A write as it reached the market, with the intent that the ledger then held as *sent*, if there was one."""
+    """A write as it reached the market, with the intent that was *sent* in the ledger at that moment, if any."""
 
     at: float
     method: str
@@ -37,7 +37,7 @@ class Order:
 
 
 class Witness:
-    """Stands between the network and the market and looks into the ledger file before each order is answered."""
+    """Stands between the network and the market, and reads the ledger file before each order is answered."""
 
     def __init__(self, ledger: Path, market: World, now: Callable[[], float]) -> None:
         self.orders: list[Order] = []
@@ -57,7 +57,7 @@ class Witness:
         return witness
 
     def _look(self, method: str, route: str, number: int, body: Any) -> None:
-        """Look into the ledger file at the very moment an order arrives."""
+        """Read the ledger file at the moment at which an order arrives."""
         order = Order(self._now(), method, route, number, _kind(method, route, body))
         with contextlib.closing(sqlite3.connect(f"file:{self._ledger}?mode=ro", uri=True)) as ledger:
             query = _SENT_RENT if route == "asks" else _SENT
@@ -77,13 +77,13 @@ class Witness:
 
 
 def is_ours(contract: Contract) -> bool:
-    """Return whether a contract carries the label of our fleet."""
+    """Return whether a contract has our fleet's label."""
     label = labels.parse(contract.label or "")
     return label is not None and label.fleet_id == FLEET
 
 
 def intent_id(contract: Contract) -> str:
-    """Return the intent that the label of a contract names, or an empty text."""
+    """Return the intent in the label of a contract, or an empty text."""
     label = labels.parse(contract.label or "")
     return label.intent_id if label else ""
 

@@ -1,15 +1,15 @@
-"""A rehearsed world: the whole program and the market it rents from, on one clock that moves only when told.
+"""A rehearsed world: the whole program and the market it rents from, on one clock that only tests move.
 
-HTTP is real unless a world is not wired, the ledger is a real file, nothing sleeps. A bucket is real and answers in
-real time; the world's time stands still meanwhile, however long the machine takes. After every cycle the world is
-checked against the truth of the market, and a world that the money-safety rules do not allow ends the test:
+HTTP is real unless a world is not wired. The ledger is a real file. Nothing sleeps. A bucket is real and answers in
+real time; the world's clock stops during the answer. After every cycle the world is checked against the truth of the
+market, and a world that the money-safety rules do not allow ends the test:
 
 1. Every order that reaches the market has a durable intent in state *sent*, and a paying one arrives once per intent.
 2. No intent has two contracts; no slot has two open paying intents; no host holds two leases.
-3. What bills under our label has an open lease or an open intent, or gets one within ten minutes.
-4. What does not carry our label is never ordered about.
-5. The ledger's spend stays within the larger of 1 % and $0.02 of what was charged, once the listing is fresh and true,
-   and within what nobody could see besides.
+3. A billing contract with our label has an open lease or an open intent, or gets one within ten minutes.
+4. A contract without our label never gets an order.
+5. The ledger's spend stays within the larger of 1 % and $0.02 of the charges, once the listing is fresh and true, plus
+   the dollars that nobody could see.
 """
 
 import asyncio
@@ -65,7 +65,7 @@ BUSY_SECONDS = 2.0
 HOSTS = 90
 
 IS_WIRED = "GPUBID_WIRED" in os.environ
-"""GPUBID_WIRED=1 tells the stories of `play` over real HTTP too, with ledgers on disk."""
+"""GPUBID_WIRED=1 plays the stories of `play` over real HTTP, with ledgers on disk."""
 
 UNWIRED = "http://vast.invalid"
 MEMORY = Path("/dev/shm")  # noqa: S108 - a memory file system; what is made there is removed
@@ -81,7 +81,7 @@ class Rehearsed:
     app: App
 
     def __init__(self, directory: Path, scene: Scene, *, is_wired: bool = True) -> None:
-        """Make the market. Where it is not wired, requests go from hand to hand and not over a connection."""
+        """Make the market. If it is not wired, requests do not go over a connection."""
         self.scene = scene
         self.is_wired = is_wired
         self.clock = SteppedClock(scene.start)
@@ -129,19 +129,19 @@ class Rehearsed:
         self.is_open = True
 
     async def close(self) -> None:
-        """Stop the program; what runs goes on."""
+        """Stop the program. Running contracts continue."""
         if self.is_open:
             self.is_open = False
             await self.app.close()
 
     async def restart(self, after_seconds: float = 0.0) -> None:
-        """Close the program and open another one on the same ledger, after a while in which nobody looks."""
+        """Close the program and, after a pause without looks, open another one on the same ledger."""
         await self.close()
         self.clock.advance(after_seconds)
         await self.open()
 
     async def cycle(self, minutes: float = 0.0) -> Pass:
-        """Run one cycle, or as many as the daemon would in these minutes; return the last."""
+        """Run one cycle, or as many as the daemon would in these minutes. Return the last."""
         until = self.clock.monotonic() + minutes * 60
         while True:
             began = self.clock.monotonic()
@@ -157,14 +157,14 @@ class Rehearsed:
                 return done
 
     async def until(self, is_reached: Callable[[], bool], minutes: float = 60.0) -> None:
-        """Run cycles until something holds, and insist that it does within these minutes."""
+        """Run cycles until a condition is true. Fail if that takes longer than these minutes."""
         limit = self.clock.monotonic() + minutes * 60
         while not is_reached():
             assert self.clock.monotonic() < limit, f"not reached within {minutes} minutes: {self.told()}"
             await self.cycle()
 
     async def until_running(self, minutes: float = 180.0) -> Lease:
-        """Run cycles until every slot has a lease that runs; return the first."""
+        """Run cycles until every slot has a running lease. Return the first."""
         places = sum(item.slots for item in self.scene.workloads)
 
         def is_reached() -> bool:
@@ -199,12 +199,12 @@ class Rehearsed:
         return list(reversed(await reader.leases(100_000)))
 
     async def events(self, *kinds: str) -> list[Event]:
-        """Return what the ledger tells of these kinds, the oldest first."""
+        """Return the ledger's events of these kinds, the oldest first."""
         reader = await self.app.ledger.reader()
         return list(reversed(await reader.events(kinds=kinds, limit=100_000)))
 
     async def spend(self) -> float:
-        """Return dollars spent as the ledger reckons them, what open leases owe included."""
+        """Return the ledger's spend in dollars, including the cost of open leases since the last metering."""
         reader = await self.app.ledger.reader()
         counted = sum(line.amount.dollars for line in await reader.spend_by(SpendKey.LEASE))
         return counted + meter.outstanding(self.leases(), self.clock.now()).dollars
@@ -216,16 +216,16 @@ class Rehearsed:
 
     # --- what is true -----------------------------------------------------------------------------------------------
     def truth(self) -> dict[str, Any]:
-        """Return everything as it really is, as GET /truth tells it."""
+        """Return the whole truth of the market, as GET /truth shows it."""
         self.simulator.weather.advance_to(self.clock.time())
         return self.simulator.control.truth()
 
     def contracts(self) -> list[Contract]:
-        """Return every contract that our label is on, those that ended too, in order of creation."""
+        """Return every contract with our label, also ended ones, in order of creation."""
         return [contract for contract in self.market.contracts.values() if is_ours(contract)]
 
     def live(self) -> list[Contract]:
-        """Return those of them that exist."""
+        """Return the contracts of ours that exist."""
         return [contract for contract in self.contracts() if contract.ended is None]
 
     def contract(self) -> Contract:
@@ -235,7 +235,7 @@ class Rehearsed:
         return found[0]
 
     def calls(self, method: str, prefix: str, since: float = 0.0) -> list[tuple[float, str, str, int]]:
-        """Return the calls the market saw: (time, method, path, status), status 0 where the connection was dropped."""
+        """Return the calls to the market as (time, method, path, status). A dropped connection has status 0."""
         return [
             call
             for call in self.simulator.api.calls
@@ -250,7 +250,7 @@ class Rehearsed:
 
     # --- what happens to it -----------------------------------------------------------------------------------------
     def weather(self, fault: str, **fields: Any) -> int:
-        """Let a fault blow from now on; return its id. The fields are those of POST /weather."""
+        """Start a fault, and return its id. The fields are those of POST /weather."""
         self.simulator.weather.advance_to(self.clock.time())
         return self.simulator.weather.add(faults.parse({"fault": fault, **fields}))
 
@@ -260,7 +260,7 @@ class Rehearsed:
         self.simulator.weather.clear_all()
 
     def rival(self, machine_id: int, *, bid: float | None = None, gpus: int | None = None) -> int:
-        """Put a competitor on a host, on demand without a bid, that wants as many GPUs as we have there."""
+        """Put a competitor on a host who wants as many GPUs as we have there, on demand if `bid` is None."""
         self.market.advance_to(self.clock.time())
         ours = (contract.slice.num_gpus for contract in self.live() if contract.slice.machine_id == machine_id)
         gpus = gpus or next(ours, None)
@@ -284,7 +284,7 @@ class Rehearsed:
         records._fixed[contract.contract_id]["machine_id"] = machine_id
 
     def forbid_spending(self) -> None:
-        """Take `spend = true` out of the configuration; it counts from the next start on."""
+        """Remove `spend = true` from the configuration. This takes effect at the next start."""
         self.config = dataclasses.replace(self.config, markets=(market_settings(may_spend=False),))
 
     def refuse_rows(self, table: str) -> None:
@@ -293,7 +293,7 @@ class Rehearsed:
             ledger.execute(f"CREATE TRIGGER full BEFORE INSERT ON {table} BEGIN SELECT RAISE(ABORT, 'full'); END")
 
     def accept_rows(self) -> None:
-        """Let it take them again."""
+        """Let the ledger accept new rows again."""
         with contextlib.closing(sqlite3.connect(self.config.ledger)) as ledger:
             ledger.execute("DROP TRIGGER full")
 
@@ -309,7 +309,7 @@ class Rehearsed:
 
 
 def market_settings(*, may_spend: bool) -> MarketSettings:
-    """Return the settings of a market: one that may not spend looks like a live one without `spend = true`."""
+    """Return the settings of a market. One that may not spend looks like a live market without `spend = true`."""
     return MarketSettings("vast", "", "still" if may_spend else "", "", None, spend=False)
 
 
@@ -332,10 +332,10 @@ async def rehearsed(
 
 
 def play(story: Callable[[Rehearsed], Awaitable[None]], **changes: Any) -> None:
-    """Tell one story in a world of its own: for properties, whose tests are no coroutines.
+    """Play one story in a separate world, for properties, whose tests are no coroutines.
 
-    It has HOSTS unless told otherwise: so many that three slots find a host in all but one of 400 seeds. Its ledger
-    lies in memory and it is not wired, unless IS_WIRED.
+    By default it has HOSTS hosts, so that three slots find a host in all but one of 400 seeds. Its ledger is in memory
+    and it is not wired, unless IS_WIRED.
     """
 
     async def told() -> None:
@@ -350,5 +350,5 @@ def play(story: Callable[[Rehearsed], Awaitable[None]], **changes: Any) -> None:
 
 
 def in_memory() -> Path | None:
-    """Return the memory file system, where there is one and the run is not wired."""
+    """Return the memory file system, if there is one and the run is not wired."""
     return MEMORY if MEMORY.is_dir() and not IS_WIRED else None

@@ -1,8 +1,8 @@
-"""The machine of a story, under an unchanged program: its clock runs fast, and jumps when it is told to.
+"""The machine of a story, for an unchanged program. Its clock runs fast, and a story can set it wrong.
 
-Python imports this at its start wherever this folder is on PYTHONPATH. STORY_CLOCK is "EPOCH SPEED FILE": the wall
-clock says EPOCH plus SPEED times the machine's monotonic seconds, plus the seconds that stand in FILE, if it is there.
-With STORY_TIMERS=real timers and deadlines are those of our own clock: for stories in which others keep them.
+Python imports this at its start if this folder is on PYTHONPATH. STORY_CLOCK is "EPOCH SPEED FILE": the wall clock is
+EPOCH plus SPEED times the machine's monotonic seconds, plus the seconds in FILE, if it exists. With STORY_TIMERS=real,
+timers and deadlines use our own clock. That is for stories in which other programs keep the deadlines.
 """
 
 import asyncio
@@ -25,14 +25,14 @@ def monotonic() -> float:
 
 
 def jumped() -> float:
-    """Return how far the wall clock has been set wrong."""
+    """Return by how many seconds the wall clock is set wrong."""
     with contextlib.suppress(OSError, ValueError):
         return float(FILE.read_text())
     return 0.0
 
 
 class FastSelector(selectors.DefaultSelector):
-    """Waits as long as the machine's seconds last."""
+    """A selector that waits by the machine's clock."""
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         """Wait `timeout` of the machine's seconds."""
@@ -51,13 +51,13 @@ class FastLoop(asyncio.SelectorEventLoop):
 
 
 class Policy(asyncio.DefaultEventLoopPolicy):
-    """Makes such loops."""
+    """Creates loops with the machine's clock."""
 
     _loop_factory = FastLoop
 
 
 class StoryClock(clock.SystemClock):
-    """What the program takes for the machine's own clock."""
+    """The clock that the program uses as the machine's own."""
 
     def now(self) -> datetime:
         """Return the wall clock, right or wrong."""
