@@ -49,7 +49,7 @@ async def read_again(bench: Bench) -> None:
     assert await bench.calls("GET", "/users/current") == 2
 
 
-@card("MC-30", "null for an id is gone; a release of what is gone is done, and may be sent again")
+@card("MC-30", "null for an id is gone; a release of a gone instance counts as done, and may be sent again")
 async def gone(bench: Bench) -> None:
     instance_id = await bench.rent(await bench.offer())
     for _ in range(2):
@@ -131,7 +131,7 @@ async def offline(bench: Bench) -> None:
     await bench.until(instance_id, InstanceState.RUNNING)
 
 
-@card("MC-35", "a pull that hangs is loading, one that failed is told from a pause")
+@card("MC-35", "a pull that hangs is loading, a failed one is distinguished from a pause")
 async def pulls(bench: Bench) -> None:
     await bench.simulated.weather("stuck_loading", seconds=3600)
     instance_id = await bench.rent(await bench.offer())
@@ -155,7 +155,7 @@ async def contract_end(bench: Bench) -> None:
     assert first.created_at == second.created_at
 
 
-@card("MC-37", "the account tells who the key belongs to, what is left, and the market's clock", credit=25.0)
+@card("MC-37", "the account shows the owner of the key, the credit and the market's clock", credit=25.0)
 async def account(bench: Bench) -> None:
     before = await bench.market.account()
     assert (before.credit, before.market_time) == (money.usd(25), bench.clock.now())
@@ -165,7 +165,7 @@ async def account(bench: Bench) -> None:
     assert (await bench.market.account()).account_id != before.account_id
 
 
-@card("MC-38", "the bill adds up to what was charged")
+@card("MC-38", "the bill adds up to the charges")
 async def charges(bench: Bench) -> None:
     since = bench.clock.now()
     ids = [await bench.rent(one) for one in {o.host_id: o for o in await bench.offers(max_rows=4)}.values()]
@@ -178,7 +178,7 @@ async def charges(bench: Bench) -> None:
     assert money.total(line.amount for line in lines).dollars == pytest.approx(charged, abs=0.002 * len(ids))
 
 
-@card("MC-39", "what the market bills for traffic can be read from the record")
+@card("MC-39", "the billed traffic can be read from the record")
 async def traffic(bench: Bench) -> None:
     offer = await bench.offer()
     instance_id = await bench.rent(offer)

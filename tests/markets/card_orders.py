@@ -104,7 +104,7 @@ async def published_pace(bench: Bench) -> None:
     assert statuses == {200}
 
 
-@card("MC-08", "an empty account is told apart from every other refusal", credit=0.0)
+@card("MC-08", "an empty account is distinguished from every other refusal", credit=0.0)
 async def no_credit(bench: Bench) -> None:
     with pytest.raises(market_errors.OutOfFunds):
         await bench.rent(await bench.offer())

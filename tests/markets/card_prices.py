@@ -62,7 +62,7 @@ async def asks_of_bid_offers(bench: Bench) -> None:
     assert any(one.ask != one.floor for one in both)
 
 
-@card("MC-14", "the disk is priced by what is rented, not by the eight gigabytes of a quote")
+@card("MC-14", "the disk is priced by the rented size, not by the eight gigabytes of a quote")
 async def disk_of_the_contract(bench: Bench) -> None:
     offer = await bench.offer()
     terms = Terms(Tenure.INTERRUPTIBLE, money.per_hour(2), 120.0, "ubuntu:22.04")
@@ -84,7 +84,7 @@ async def bid_on_the_record(bench: Bench) -> None:
     assert (await bench.market.instance(instance_id)).bid == min(higher, offer.ask)
 
 
-@card("MC-16", "the market echoes our own bid as the floor of what we hold; the record keeps the host's floor")
+@card("MC-16", "the market echoes our own bid as the floor of our lease; the record keeps the host's floor")
 async def echo(bench: Bench) -> None:
     offer = await bench.offer()
     assert offer.floor is not None

@@ -13,7 +13,7 @@ from tests.markets.card import card
 from tests.markets.scene import LABEL
 
 
-@card("MC-18", "a search is a sample: what it leaves out can still be there", daily_rows=100_000)
+@card("MC-18", "a search is a sample: offers that it leaves out can still exist", daily_rows=100_000)
 async def sample(bench: Bench) -> None:
     seen = [frozenset(one.offer_id for one in await bench.offers(max_rows=5)) for _ in range(6)]
     assert len(set(seen)) > 1

@@ -1,6 +1,6 @@
-"""Calls of buckets that are under way: a bucket answers in real time, beside worlds whose time is told.
+"""Calls to buckets that are under way. A bucket answers in real time, but the worlds' clocks are moved by hand.
 
-A world whose time went on meanwhile would see its bucket away for minutes whenever the machine is busy for a second.
+A world whose clock moved during a call would see its bucket away for minutes when the machine is busy for a second.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ PATIENCE_SECONDS = 120.0
 
 
 class BucketCalls:
-    """Those of one world, while it is `counted`."""
+    """The calls of one world, while it is `counted`."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -123,7 +123,7 @@ class Judge:
         now = self._world.clock.time()
         self._calm_cycles = 0 if self._world.simulator.weather.names() else self._calm_cycles + 1
         is_fresh = all(poller.view.is_fresh for poller in self._world.app.pollers)
-        # What is missing goes on counting until it is proven gone; then it is owed up to where it was last seen.
+        # A missing lease counts until it is proven gone. Then it is owed up to the last look that showed it.
         is_missing = any(lease.state is LeaseState.MISSING for lease in self._world.leases())
         if self._calm_cycles < 2 or not is_fresh or is_missing:
             return False

@@ -1,7 +1,7 @@
 """An event loop that never waits: its time jumps to the next timer, and work for a thread runs at once.
 
-Two runs of one story make the same steps in the same order, on a busy machine too. While something real is
-asked from outside, as a bucket is, the loop's time stands still and it waits for the answer.
+Two runs of one story make the same steps in the same order, on a busy machine too. During a
+request to something real outside, such as a bucket, the loop's time stops and the loop waits for the answer.
 """
 
 import asyncio

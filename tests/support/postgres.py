@@ -49,6 +49,6 @@ def _serving(place: Path) -> Iterator[str]:
 def _call(place: Path, program: str, *words: str) -> None:
     lower = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] if os.geteuid() == 0 else []
     command = [*lower, str(PACKAGED[-1].with_name(program)), *words]
-    # A server that is started keeps what it was given open: a pipe would never end.
+    # A started server keeps its streams open, so a pipe would never end.
     with (place / f"{program}.out").open("wb") as said:
         subprocess.run(command, check=True, stdout=said, stderr=said, cwd=place)

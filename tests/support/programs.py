@@ -300,7 +300,7 @@ async def daemon(place: Path, *arguments: str | Path, **changes: str | None) -> 
         try:
             yield running
         except BaseException:
-            # What it said is what explains a failed test.
+            # Its output explains a failed test.
             print("\n".join([*running.out, *running.err]))
             raise
         finally:

@@ -136,7 +136,7 @@ def _told(lived: Callable[[], Coroutine[Any, Any, None]], ready: "Future[Surface
     def run() -> None:
         try:
             asyncio.run(lived())
-        except BaseException as error:  # what went wrong is told where it is waited for
+        except BaseException as error:  # the waiting side raises the error
             if not ready.done():
                 ready.set_exception(error)
             raise

@@ -19,9 +19,9 @@ PYTHON = ROOT / ".venv-torch/bin/python"
 IS_HERE = (ROOT / ".venv-torch/.installed").exists()
 WHY_NOT = "PyTorch is not here: `make frameworks` installs it"
 DATA = "/data/ckpt"
-"""Where the recipes keep their checkpoints; in a test each container has a place of its own."""
+"""The folder of the recipes' checkpoints. In a test each container has a separate folder."""
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
-"""One thread each, and nothing is looked for on the network."""
+"""Variables for one thread each, and for no search on the network."""
 _DRIVER = """
 import os, runpy, signal, sys, time
 import torch
@@ -110,7 +110,7 @@ class Recipe:
         return [str(PYTHON), "-c", _DRIVER, str(pause_seconds), str(self.program), str(folder), str(steps)]
 
     def settings(self, folder: Path | str) -> dict[str, Any]:
-        """Return what the daemon tells the guard of the table, for a folder."""
+        """Return the daemon's settings for the guard of the table, for a folder."""
         guard = self.table["guard"]
         return {
             "paths": [path.replace(DATA, str(folder)) for path in guard["paths"]],
@@ -134,7 +134,7 @@ def state(folder: Path) -> str:
 
 
 def losses(folder: Path, steps: int) -> list[float]:
-    """Return the loss of each step as the Trainer's last checkpoint in a folder tells it."""
+    """Return the loss of each step from the Trainer's last checkpoint in a folder."""
     told = json.loads((folder / f"checkpoint-{steps}" / "trainer_state.json").read_text())
     logged = [line for line in told["log_history"] if "loss" in line]
     assert [line["step"] for line in logged] == list(range(1, steps + 1))

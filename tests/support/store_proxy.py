@@ -108,7 +108,7 @@ class _Handler(BaseHTTPRequestHandler):
         length = int(self.headers.get("content-length", 0))
         body = self.rfile.read(length)
         if len(body) < length:
-            # Its sender died. S3 keeps nothing of such a request; s3rver keeps an object of what came.
+            # The sender died. S3 keeps nothing of such a request; s3rver keeps an object of the part that came.
             self.close_connection = True
             return
         time.sleep(it.slow_seconds)

@@ -26,12 +26,12 @@ def typed(
     reading = codecs.getincrementaldecoder("utf-8")()
     until = time.monotonic() + programs.PATIENCE_SECONDS
     while time.monotonic() < until:
-        # What it showed last comes before its end is seen.
+        # The last output comes before the end is seen.
         has_ended = asked.poll() is not None
         is_shown = bool(select.select([ours], [], [], 0.2)[0])
         if has_ended and not is_shown:
             break
-        # A hidden prompt throws away what was typed before the echo went off.
+        # A hidden prompt discards text that was typed before the echo was off.
         if secret and "it is not shown" in shown and not termios.tcgetattr(ours)[3] & termios.ECHO:
             os.write(ours, f"{secret}\n".encode())
             secret = ""

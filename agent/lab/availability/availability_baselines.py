@@ -1,10 +1,11 @@
 """The published rules, written from their papers: all on demand, static spread, round robin, and SpotHedge.
 
 Source: Mao and others, SkyServe: Serving AI Models across Regions and Clouds with Spot Instances, EuroSys'25 (arXiv
-2411.01438) and the simulator published with it. Static spread and round robin are its comparisons. SpotHedge: zones
-that preempted go to a list of their own and come back when a start there succeeds, or all at once when few are left;
-of the others the cheapest without a placement is taken; a constant is held above the slots, and on-demand runs for
-whatever of that is not warm.
+2411.01438) and the simulator published with it. Static spread and round robin are its comparisons.
+
+SpotHedge keeps zones that preempted in a separate list. They come back when a start there succeeds, or all at once when
+few are left. Of the other zones it takes the cheapest without a placement. It holds a constant number above the slots,
+and runs on-demand for those that are not warm.
 """
 
 from collections.abc import Callable, Mapping, Sequence

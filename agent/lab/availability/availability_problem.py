@@ -56,7 +56,7 @@ TOLD = ("round_robin", "spothedge_0", "spothedge_1", "hedged_1", "hedged")
 class AvailabilityProblem:
     """Spans of `hours` every `stride_hours` under one setting; the cost is dollars, a span below the target is late.
 
-    `numbers` stand for a strategy's own. `optimum` is the least cost at the target, `optimum_always` at 100 %; both are
+    `numbers` replace a strategy's own. `optimum` is the least cost at the target, `optimum_always` at 100 %; both are
     lower bounds, not plans.
     """
 

@@ -155,7 +155,7 @@ class WorldMarket:
 
     # --- the rest -----------------------------------------------------------------------------------------------------
     def capabilities(self) -> frozenset[port.Capability]:
-        """Return what it can do."""
+        """Return the market's capabilities."""
         return CAPABILITIES
 
     def not_sold(self) -> Mapping[Tenure, str]:

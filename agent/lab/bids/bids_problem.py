@@ -55,7 +55,7 @@ class Seeded:
 class BidsProblem:
     """Days of each climate, one per seed; a cycle runs every `poll_seconds`.
 
-    `numbers` stand for a strategy's own. `work` is the operator's workload; without it the bench's own runs.
+    `numbers` replace a strategy's own. `work` is the operator's workload; without it the bench's own runs.
     """
 
     climates: tuple[str, ...]

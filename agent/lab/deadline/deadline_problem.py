@@ -38,7 +38,7 @@ SHIPPED_FROM = "as shipped: fitted on AWS from 2022-10-26 and from 2023-02-15, 1
 
 @dataclass(frozen=True)
 class DeadlineProblem:
-    """Windows of `hours` every `stride_hours`; each with all of `settings`. `numbers` stand for a strategy's own."""
+    """Windows of `hours` every `stride_hours`; each with all of `settings`. `numbers` replace a strategy's own."""
 
     folder: Path
     hours: float

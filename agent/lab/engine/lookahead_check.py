@@ -163,7 +163,7 @@ def _lived(chosen: Tuned, path: Course, work: Workload) -> _Watched:
 
 
 def _noised(path: Course, cut: int, seed: str) -> Course:
-    """Return a course whose ticks from `cut` on are drawn anew: capacity, and prices up to thrice what they were."""
+    """Return a course whose ticks from `cut` on are drawn again: capacity, and prices of up to thrice the old ones."""
     lots = random.Random(seed)
     most = max(path.available, default=0) or 1
     floors = list(path.floors) if len(path.floors) == len(path.available) else [path.floors[0]] * len(path.available)

@@ -60,8 +60,8 @@ def _note(told: Auction) -> str:
     return (
         f"Day {told.case}, {told.market}. Above, for each strategy and the host it holds: our bid, the lowest bid that "
         "would run there, and the ask ($/h; no dashed line where no bid would run). An upright line is a new lease (a "
-        "relaunch, a move, or a fallback where it is paid on demand), a cross an interruption. The bars are what is "
-        "paid for; gaps cost nothing. Below: dollars spent so far and the useful work they bought; steeper is "
+        "relaunch, a move, or a fallback where it is paid on demand), a cross an interruption. The bars show the "
+        "costs; gaps cost nothing. Below: dollars spent so far and the useful work they bought; steeper is "
         f"cheaper{bound}"
     )
 

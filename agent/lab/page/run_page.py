@@ -28,7 +28,7 @@ def plot(told: Timeline, name: str) -> Plot:
         says="; ".join(_words(told, lane) for lane in told.lanes),
         note=f"Run {told.case}: {told.work:g} hours of work, {told.allowed:g} allowed. Above, where interruptible "
         "capacity was there and what each strategy held; below, how far it was against the deadline: it loses "
-        "slack while it waits or starts; on the deadline line what is left is done in time if nothing more is lost."
+        "slack while it waits or starts; on the deadline line the job is in time only if it loses nothing more."
         + (" An upright line is a move to another pool." if len(told.bands) > 1 else ""),
         svg=sheet.svg,
         is_wide=True,
