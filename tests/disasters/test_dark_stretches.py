@@ -8,6 +8,7 @@ import pytest
 import structlog
 
 from agent.decide.reconcile import turns
+from agent.domain.market.instance import Instance
 from tests.disasters import __main__ as disasters
 from tests.disasters import play
 from tests.disasters.sight import Broken
@@ -73,6 +74,29 @@ def test_what_a_kill_ends_in_a_dark_market_may_have_been_given_back_before() -> 
     story = Story(70566, ("vast", "runpod"), works, 56.0, 4.0, 0, strikes, (Deed(50, "kill"),))
     assert play.play(story).broken is None
     with mock.patch.object(turns, "_may_be_given_back", return_value=False):
+        broken = play.play(story).broken
+    assert broken is not None
+    assert broken.point == 4
+
+
+def test_what_a_stale_listing_shows_at_work_before_the_program_dies_counts_until_the_next_true_one() -> None:
+    """A kill paused three; a listing of before shows them at work, and the program is dead for twenty minutes."""
+    strikes = (
+        Strike("ledger", "commit", 63, "death_before"),
+        Strike("vast", "account", 9, "lost_after"),
+        Strike("vast", "account", 13, "lost_before", times=12),
+        Strike("vast", "account", 20, "never_left", times=12),
+        Strike("vast", "listing", 4, "lost_after"),
+        Strike("vast", "listing", 41, "id", amount=4.0),
+        Strike("vast", "listing", 101, "stale"),
+        Strike("vast", "look", 10, "http_404"),
+        Strike("vast", "state", 4, "lost_after"),
+    )
+    lives = (Deed(48, "second", amount=0.9830568495543002), Deed(86, "kill_9", amount=0.6575571801542892))
+    works = (Work("w0", "batch", "ondemand", 3),)
+    story = Story(75011, ("vast",), works, 34.0, 0.0, 3, strikes, (lives[0], Deed(64, "kill_keep"), lives[1]))
+    assert play.play(story).broken is None
+    with mock.patch.object(Instance, "bills_gpu", new_callable=mock.PropertyMock, return_value=True):
         broken = play.play(story).broken
     assert broken is not None
     assert broken.point == 4

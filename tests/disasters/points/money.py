@@ -65,6 +65,8 @@ class Money:
         self._falls = Falls(truth)
         self._priced_falsely: dict[str, float] = {}
         self._adopted: set[str] = set()
+        self._misled: set[str] = set()
+        """Markets whose last listing was stale."""
         self._raised: dict[tuple[str, str], tuple[float, float]] = {}
         """When another daemon last set the bid of an instance, or a person accepted a rise, and the price before."""
         self._raise_seen: dict[tuple[str, str], tuple[float, int]] = {}
@@ -106,6 +108,7 @@ class Money:
         self._lied(sight)
         self._adopt(sight)
         passed, self._at = sight.now - self._at, sight.now
+        self._mislead(sight, passed)
         self._dark(passed)
         self._deny(sight, passed)
         over = (self._false_rises, self._fading, self._falls)
@@ -249,6 +252,16 @@ class Money:
             span = (sight.now - since + self._poll) / 3600
             self._below += rates * span * max(less)
             self._above += rates * span * max(more)
+
+    def _mislead(self, sight: Sight, passed: float) -> None:
+        """A stopped instance that a stale listing shows at work counts so until the next true listing, however late."""
+        stale = {each.market for each in sight.struck if each.fault == "stale"}
+        for market in stale | self._misled:
+            boxes = (box for box in self._truth.live if box.market == market and box.label is not None)
+            stopped = [box for box in boxes if not box.thing.holds_gpu]
+            rates = sum(self._truth.full_rate(box) - self._truth.rate(box) for box in stopped)
+            self._above += rates * passed / 3600 * SURELY
+        self._misled = {market for market in stale | self._misled if not sight.saw_truly(market)}
 
     def _adopt(self, sight: Sight) -> None:
         """What no order of this ledger made is priced by the listing alone, up to the workload's price (rule 21)."""
