@@ -1,4 +1,7 @@
-"""A bucket over real HTTP: what it says, what it does not say, and that nothing of its key comes out."""
+"""A bucket over real HTTP: what it says, what it does not say, and that nothing of its key comes out.
+
+The bucket that stands in its place where time is told answers the same.
+"""
 
 import asyncio
 import contextlib
@@ -12,12 +15,18 @@ import pytest
 from agent.buckets import bucket_client
 from agent.buckets.bucket_client import BucketClient
 from agent.buckets.bucket_errors import BucketAway, BucketTaken, BucketTooLarge
-from tests.support import s3_server
+from tests.support import played_bucket, s3_server
 from tests.support.s3_server import SECRET, S3Server
 
 
+@pytest.fixture(params=[s3_server.served, played_bucket.played], ids=["served", "played"])
+def server(request: pytest.FixtureRequest) -> Iterator[S3Server]:
+    with request.param() as running:
+        yield running
+
+
 @pytest.fixture
-def server() -> Iterator[S3Server]:
+def served() -> Iterator[S3Server]:
     with s3_server.served() as running:
         yield running
 
@@ -60,8 +69,8 @@ async def test_a_new_object_replaces_none_and_a_large_one_is_not_read(server: S3
         await client.read("once", 4)
 
 
-async def test_a_presigned_address_needs_no_key_and_holds_no_secret(server: S3Server) -> None:
-    client = BucketClient(server.place(), SECRET)
+async def test_a_presigned_address_needs_no_key_and_holds_no_secret(served: S3Server) -> None:
+    client = BucketClient(served.place(), SECRET)
     await client.write("guard/ab.pyz", b"program")
     address = client.presigned("guard/ab.pyz")
     assert "s3cret" not in address

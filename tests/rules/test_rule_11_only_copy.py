@@ -18,7 +18,7 @@ from agent.domain.record.lease import LeaseState
 from agent.domain.work.guard_terms import GuardTerms
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
 from agent.simulator.market_model import Contract
-from tests.support import s3_server
+from tests.support import played_bucket
 from tests.support.carried import PlayedGuard
 from tests.support.losses import seeds
 from tests.support.s3_server import SECRET, S3Server
@@ -135,13 +135,13 @@ def test_a_guarded_disk_stays_where_the_bucket_does_not_have_its_checkpoint(
         assert contract.first_started is not None
         assert world.lease().state is LeaseState.PAUSED
 
-    with s3_server.served() as server:
+    with played_bucket.played() as server:
         train = guarded(server, release_disk=fault != "none but kept by the file")
         play(told, seed=seed, workloads=(train,), credential=lambda _: SECRET)
 
 
 async def test_a_guarded_disk_goes_once_the_bucket_has_its_checkpoint(tmp_path: Path) -> None:
-    with s3_server.served() as server:
+    with played_bucket.played() as server:
         async with rehearsed(tmp_path, workloads=(guarded(server),), credential=lambda _: SECRET) as world:
             contract = await displaced(world, server, None)
             await world.until(lambda: contract.ended is not None and len(world.leases()) == 1, 60)
@@ -164,7 +164,7 @@ async def test_a_guarded_disk_goes_once_the_bucket_has_its_checkpoint(tmp_path: 
 
 
 async def test_a_bucket_that_is_away_keeps_the_disk(tmp_path: Path) -> None:
-    with s3_server.served() as server:
+    with played_bucket.played() as server:
         async with rehearsed(tmp_path, workloads=(guarded(server),), credential=lambda _: SECRET) as world:
             world.app._audit._secret = lambda _: "refused"
             contract = await displaced(world, server, None)

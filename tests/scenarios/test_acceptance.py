@@ -1,6 +1,6 @@
 """A host that is not what was rented: the lease ends as a failed start, its host is blamed, and another is rented.
 
-The bucket is a real S3 server; the guard's own side is told by what it writes there, and tested where it lives.
+The bucket answers in the process; the guard's own side is told by what it writes there, and tested where it lives.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from agent.domain.record.lease import Lease
 from agent.domain.work.guard_terms import Accept, GuardTerms
 from agent.domain.work.workload import Workload
 from agent.web.reading import learned_json
-from tests.support import s3_server
+from tests.support import played_bucket
 from tests.support.s3_server import SECRET, S3Server
 from tests.support.world import FLEET, Rehearsed, rehearsed, work
 
@@ -30,7 +30,7 @@ FOLDER = f"train/{FLEET}/train/0/1"
 
 @pytest.fixture
 def server() -> Iterator[S3Server]:
-    with s3_server.served() as running:
+    with played_bucket.played() as running:
         yield running
 
 

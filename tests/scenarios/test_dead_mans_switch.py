@@ -1,6 +1,6 @@
 """A guard that ended its instance while no daemon ran: the cause is found, no host is blamed, the slot is filled again.
 
-The bucket is a real S3 server; the guard's own side is told by what it writes there, and tested where it lives.
+The bucket answers in the process; the guard's own side is told by what it writes there, and tested where it lives.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from agent.domain.work.workload import WorkloadKind
 from agent.guard.deadman import deadman_switch
 from agent.guard.deadman.deadman_switch import DeadmanSwitch
 from strategies.patient import Patient, PatientParams
-from tests.support import s3_server
+from tests.support import played_bucket
 from tests.support.s3_server import SECRET, S3Server
 from tests.support.world import FLEET, Rehearsed, rehearsed, strategies, work
 
@@ -34,7 +34,7 @@ AWAY_SECONDS = 7 * 3600.0
 
 @pytest.fixture
 def server() -> Iterator[S3Server]:
-    with s3_server.served() as running:
+    with played_bucket.played() as running:
         yield running
 
 

@@ -1,4 +1,4 @@
-"""What a guard measured, from its beat in a real bucket to the ledger, and the work that an outbid then takes."""
+"""What a guard measured, from its beat in a bucket to the ledger, and the work that an outbid then takes."""
 
 import asyncio
 import json
@@ -11,7 +11,7 @@ from agent.domain.record.lease import Lease
 from agent.domain.work.guard_terms import GuardTerms
 from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from agent.web.reading import report_columns, spend_reports
-from tests.support import s3_server
+from tests.support import played_bucket
 from tests.support.s3_server import SECRET, S3Server
 from tests.support.world import FLEET, Rehearsed, rehearsed, work
 
@@ -28,7 +28,7 @@ def known(world: Rehearsed) -> GuardFigures:
 
 
 async def test_measured_figures_reach_the_ledger_and_an_interruption_counts_by_them(tmp_path: Path) -> None:
-    with s3_server.served() as server:
+    with played_bucket.played() as server:
         promise = Checkpoint(interval=timedelta(hours=2), restore=timedelta(), place=CheckpointPlace.REMOTE)
         guarded = work(command="python train.py", guard=GuardTerms(("/w",), bucket=server.place()), checkpoint=promise)
         async with rehearsed(tmp_path, workloads=(guarded,), credential=lambda _: SECRET) as world:
@@ -59,7 +59,7 @@ async def test_measured_figures_reach_the_ledger_and_an_interruption_counts_by_t
 
 
 async def test_a_checkpoint_that_came_just_before_the_loss_is_counted_as_kept(tmp_path: Path) -> None:
-    with s3_server.served() as server:
+    with played_bucket.played() as server:
         promise = Checkpoint(interval=timedelta(hours=2), restore=timedelta(), place=CheckpointPlace.REMOTE)
         guarded = work(command="python train.py", guard=GuardTerms(("/w",), bucket=server.place()), checkpoint=promise)
         async with rehearsed(tmp_path, workloads=(guarded,), credential=lambda _: SECRET) as world:
@@ -77,7 +77,7 @@ async def test_a_checkpoint_that_came_just_before_the_loss_is_counted_as_kept(tm
 
 
 async def test_an_outbid_instance_that_comes_back_tells_what_notice_it_got(tmp_path: Path) -> None:
-    with s3_server.served() as server:
+    with played_bucket.played() as server:
         # Its disk may be the only copy, so it waits for the same host.
         terms = GuardTerms(("/w",), bucket=server.place())
         on_disk = Checkpoint(place=CheckpointPlace.DISK)

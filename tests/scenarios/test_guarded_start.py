@@ -20,7 +20,7 @@ from agent.domain.work.guard_terms import GuardTerms
 from agent.domain.work.workload import OnChange, Workload, WorkloadKind
 from agent.pass_figures import Figures
 from agent.telemetry.metrics import Metrics
-from tests.support import s3_server
+from tests.support import played_bucket
 from tests.support.s3_server import SECRET, S3Server
 from tests.support.world import FLEET, Rehearsed, rehearsed, work
 
@@ -37,7 +37,7 @@ def told(world: Rehearsed) -> dict[str, object]:
 async def test_its_container_gets_the_guard_and_nobody_else_the_key(tmp_path: Path) -> None:
     folder = tmp_path / "fleet"
     folder.mkdir()
-    with s3_server.served() as server:
+    with played_bucket.played() as server:
         async with rehearsed(folder, workloads=(guarded(server),), credential=lambda _: SECRET) as world:
             with structlog.testing.capture_logs() as logged:
                 lease = await world.until_running()
@@ -58,7 +58,7 @@ async def test_its_container_gets_the_guard_and_nobody_else_the_key(tmp_path: Pa
 
 
 async def test_a_lost_reply_and_a_restart_keep_the_run(tmp_path: Path) -> None:
-    with s3_server.served() as server:
+    with played_bucket.played() as server:
         async with rehearsed(tmp_path, workloads=(guarded(server),), credential=lambda _: SECRET) as world:
             world.weather("reset", when="after", route="PUT /asks")
             await world.cycle()
@@ -74,7 +74,7 @@ async def test_a_lost_reply_and_a_restart_keep_the_run(tmp_path: Path) -> None:
 async def test_the_next_lease_of_a_run_may_have_a_checkpoint_although_the_bucket_is_away(
     tmp_path: Path, *, is_renamed: bool
 ) -> None:
-    with s3_server.served() as server:
+    with played_bucket.played() as server:
         first = guarded(server)
         async with rehearsed(tmp_path, workloads=(first,), credential=lambda _: SECRET) as world:
             await world.until_running()
@@ -93,7 +93,7 @@ async def test_the_next_lease_of_a_run_may_have_a_checkpoint_although_the_bucket
 
 
 async def test_a_done_code_ends_a_batch_whose_guard_is_asleep_and_nothing_else_does(tmp_path: Path) -> None:
-    with s3_server.served() as server:
+    with played_bucket.played() as server:
         batch = guarded(server, kind=WorkloadKind.BATCH)
         async with rehearsed(tmp_path, workloads=(batch,), credential=lambda _: SECRET) as world:
             lease = await world.until_running()
@@ -115,7 +115,7 @@ async def test_a_done_code_ends_a_batch_whose_guard_is_asleep_and_nothing_else_d
 
 
 async def test_a_code_that_only_the_guard_calls_done_pauses_its_instance_for_a_person(tmp_path: Path) -> None:
-    with s3_server.served() as server:
+    with played_bucket.played() as server:
         batch = guarded(server, kind=WorkloadKind.BATCH)
         async with rehearsed(tmp_path, workloads=(batch,), credential=lambda _: SECRET) as world:
             lease = await world.until_running()
@@ -130,7 +130,7 @@ async def test_a_code_that_only_the_guard_calls_done_pauses_its_instance_for_a_p
 
 
 async def test_a_run_that_begins_between_leases_is_told_once_and_a_rename_is_none(tmp_path: Path) -> None:
-    with s3_server.served() as server:
+    with played_bucket.played() as server:
         first = guarded(server)
         async with rehearsed(tmp_path, workloads=(first,), credential=lambda _: SECRET) as world:
             changed = replace(first, image="ubuntu:24.04")
@@ -142,7 +142,7 @@ async def test_a_run_that_begins_between_leases_is_told_once_and_a_rename_is_non
 
 
 async def test_a_file_that_changes_right_after_a_rent_is_not_taken_for_what_was_rented(tmp_path: Path) -> None:
-    with s3_server.served() as server:
+    with played_bucket.played() as server:
         first = guarded(server, on_change=OnChange.MOVE)
         async with rehearsed(tmp_path, workloads=(first,), credential=lambda _: SECRET) as world:
             await world.until(lambda: bool(world.leases()), 5)
@@ -162,7 +162,7 @@ async def test_a_file_that_changes_right_after_a_rent_is_not_taken_for_what_was_
 async def test_a_rent_that_is_found_after_the_file_changed_has_the_terms_that_its_guard_was_told(
     tmp_path: Path,
 ) -> None:
-    with s3_server.served() as server:
+    with played_bucket.played() as server:
         first = guarded(server)
         assert first.guard is not None
         async with rehearsed(tmp_path, workloads=(first,), credential=lambda _: SECRET) as world:
@@ -178,7 +178,7 @@ async def test_a_rent_that_is_found_after_the_file_changed_has_the_terms_that_it
 
 
 async def test_a_guard_that_falls_silent_is_told_once_and_its_lease_goes_on(tmp_path: Path) -> None:
-    with s3_server.served() as server:
+    with played_bucket.played() as server:
         async with rehearsed(tmp_path, workloads=(guarded(server),), credential=lambda _: SECRET) as world:
             lease = await world.until_running()
             beat = {"version": 1, "sequence": 1, "lease": lease.intent_id, "phase": "running"}
@@ -205,7 +205,7 @@ async def test_a_guard_that_falls_silent_is_told_once_and_its_lease_goes_on(tmp_
 
 @pytest.mark.parametrize("is_done", [True, False])
 async def test_nothing_is_rented_for_a_run_that_the_bucket_says_is_done(tmp_path: Path, *, is_done: bool) -> None:
-    with s3_server.served() as server:
+    with played_bucket.played() as server:
         end = {"version": 1, "lease": "gone", "code": 0 if is_done else 3, "done": True, "last_lines": []}
         await asyncio.to_thread(server.put, f"train/{FLEET}/train/0/1/end.json", json.dumps(end).encode())
         batch = guarded(server, kind=WorkloadKind.BATCH)
@@ -223,7 +223,7 @@ async def test_nothing_is_rented_for_a_run_that_the_bucket_says_is_done(tmp_path
 
 
 async def test_a_restart_with_an_edited_file_is_refused_by_the_terms_of_the_rent(tmp_path: Path) -> None:
-    with s3_server.served() as server:
+    with played_bucket.played() as server:
         batch = guarded(server, kind=WorkloadKind.BATCH)
         async with rehearsed(tmp_path, workloads=(batch,), credential=lambda _: SECRET) as world:
             lease = await world.until_running()

@@ -1,4 +1,4 @@
-"""Our own endings wait for a last checkpoint: a real bucket, and where one answers a real guard over a real trainer."""
+"""Our own endings wait for a last checkpoint: where a guard answers, a real one over a trainer and a real bucket."""
 
 import asyncio
 import contextlib
@@ -17,7 +17,7 @@ from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.guard_terms import GuardTerms
 from agent.domain.work.order import Order
 from agent.ledger.ledger_errors import LedgerError
-from tests.support import guarded, s3_server, spending, trainer
+from tests.support import guarded, played_bucket, s3_server, spending, trainer
 from tests.support.guarded import Guarded, Instance
 from tests.support.s3_server import SECRET, S3Server
 from tests.support.world import FLEET, Rehearsed, rehearsed, work
@@ -28,6 +28,12 @@ WITHIN = timedelta(seconds=8)
 
 @pytest.fixture
 def server() -> Iterator[S3Server]:
+    with played_bucket.played() as running:
+        yield running
+
+
+@pytest.fixture
+def served() -> Iterator[S3Server]:
     with s3_server.served() as running:
         yield running
 
@@ -100,17 +106,17 @@ async def pauses(world: Rehearsed) -> int:
 
 
 async def test_a_pause_of_ours_waits_until_the_guard_has_carried_a_last_checkpoint(
-    tmp_path: Path, server: S3Server
+    tmp_path: Path, served: S3Server
 ) -> None:
     (tmp_path / "ledger").mkdir()
-    async with fleet(tmp_path / "ledger", server) as world:
+    async with fleet(tmp_path / "ledger", served) as world:
         lease = await world.until_running()
-        with real_guard(tmp_path / "disk", server, lease.intent_id) as guard:
+        with real_guard(tmp_path / "disk", served, lease.intent_id) as guard:
             await heard(world, lease)
-            assert not any("ckpt/" in name for name in await asyncio.to_thread(server.names))
+            assert not any("ckpt/" in name for name in await asyncio.to_thread(served.names))
             await hold_slot(world)
             await world.cycle()
-            order = await ordered(world, server)
+            order = await ordered(world, served)
             assert (order["quiet"], order["lease"]) == (True, lease.intent_id)
             assert await pauses(world) == 0
             assert world.lease().checkpoint_asked_at is not None
@@ -121,7 +127,7 @@ async def test_a_pause_of_ours_waits_until_the_guard_has_carried_a_last_checkpoi
             await asyncio.to_thread(guarded.until, is_answered, "an answer", guard.text)
             await world.until(lambda: world.lease().state is LeaseState.PAUSED, 5)
             (event,) = await world.events("lease.paused")
-            names = await asyncio.to_thread(server.names)
+            names = await asyncio.to_thread(served.names)
         assert await pauses(world) == 1
         assert f"{ROOT}/latest.json" in names
         (asked,) = [each for each in world.plans if each.asked]

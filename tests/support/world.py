@@ -1,7 +1,7 @@
 """A rehearsed world: the whole program and the market it rents from, on one clock that only tests move.
 
-HTTP is real unless a world is not wired. The ledger is a real file. Nothing sleeps. A bucket is real and answers in
-real time; the world's clock stops during the answer. After every cycle the world is checked against the truth of the
+HTTP is real unless a world is not wired. The ledger is a real file. Nothing sleeps. A bucket that is served answers
+in real time; the world's clock stops during the answer. After every cycle the world is checked against the truth of the
 market, and a world that the money-safety rules do not allow ends the test:
 
 1. Every order that reaches the market has a durable intent in state *sent*, and a paying one arrives once per intent.
@@ -323,12 +323,14 @@ async def rehearsed(
     if isinstance(on_loop, loop.Loop):
         on_loop.stand_still(lambda: world.buckets.count > 0)
     with bucket_calls.counted(world.buckets):
-        async with world.simulator if is_wired else contextlib.nullcontext():
+        try:
+            if is_wired:
+                await world.simulator.start()
             await world.open()
-            try:
-                yield world
-            finally:
-                await world.close()
+            yield world
+        finally:
+            await world.close()
+            await world.simulator.stop()
 
 
 def play(story: Callable[[Rehearsed], Awaitable[None]], **changes: Any) -> None:
