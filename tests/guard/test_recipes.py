@@ -52,10 +52,10 @@ class Kills:
 
     def start_and_kill(self, *, has_manifest: bool) -> None:
         """Start it, and see it die in the middle of a step, of a checkpoint or of an upload."""
-        if self.points and self._draw.random() < 0.4:
+        is_moved = bool(self.points) and self._draw.random() < 0.4
+        if is_moved:
             self._moves += 1
             self._instance = Instance(self._place / f"host-{self._moves}")
-            self.points[-1] += ", moved"
         kind = self._draw.choice(["step", "write", "request"])
         step = self._draw.randrange(1, MOST_STEPS_OF_A_START)
         point = {"step": f"step:{step}", "write": f"write:{self._draw.randrange(1, 30)}"}.get(kind)
@@ -66,7 +66,7 @@ class Kills:
             assert guard.ended() == -signal.SIGKILL, guard.text()
         self._proxy.fault = lambda _method, _path: None
         self._proxy.settle()
-        self.points.append(point or f"request:{requests}")
+        self.points.append(f"{'an empty disk, ' if is_moved else ''}{point or f'request:{requests}'}")
 
     def finish(self) -> None:
         """Start it a last time, and let it end."""
