@@ -78,15 +78,15 @@ class Judge:
         """Hold no file open."""
         self._readings.close()
 
-    def leaves(self, order: Order, ledger: Path, *, is_second: bool) -> None:
-        """See an order before the market acts on it."""
-        self.writes.leaves(order, ledger)
+    def leaves(self, order: Order, config: Config, *, is_second: bool) -> None:
+        """See an order before the market acts on it; `config` is that of the daemon that sends it."""
+        self.writes.leaves(order, config.ledger)
         if is_second:
             self.money.hear_other(order)
         else:
             self.releases.leaves(order)
             self.only_copies.leaves(order)
-            self.finished.leaves(order, ledger, self._truth.now)
+            self.finished.leaves(order, config, self._truth.now)
             self.money.hear_own(order)
         if is_second and order.kind == "release":
             # What another daemon ends has vanished from the listings of ours.

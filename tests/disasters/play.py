@@ -83,8 +83,8 @@ class Player:
         self._calls.update(f"{self.stage.clock.time():.3f} {order.market} {order.kind} {order.target}".encode())
         self.truth.refresh(self.stage.clock.time())
         is_second = self._second is not None and self._acting is self._second.process
-        ledger = self._second.config.ledger if is_second and self._second is not None else self.config.ledger
-        self.judge.leaves(order, ledger, is_second=is_second)
+        config = self._second.config if is_second and self._second is not None else self.config
+        self.judge.leaves(order, config, is_second=is_second)
 
     def struck(self, strike: Strike, order: Order | None) -> None:
         """See that something went wrong."""

@@ -34,7 +34,7 @@ def shrunk(story: Story, fails: Fails, most_tries: int = MOST_TRIES) -> Story:
 
 
 def _fewer_parts(story: Story) -> Iterator[Story]:
-    """Yield stories with one market, or one workload, or one slot less."""
+    """Yield stories with one market, one workload, one slot or one guard less."""
     for market in story.markets if len(story.markets) > 1 else ():
         works = tuple(work for work in story.works if market in (work.markets or (market,)))
         if works:
@@ -45,6 +45,9 @@ def _fewer_parts(story: Story) -> Iterator[Story]:
         if work.slots > 1:
             fewer = tuple(dataclasses.replace(each, slots=1) if each is work else each for each in story.works)
             yield dataclasses.replace(story, works=fewer)
+        if work.guard is not None:
+            bare = tuple(dataclasses.replace(each, guard=None) if each is work else each for each in story.works)
+            yield dataclasses.replace(story, works=bare)
 
 
 def _with_strikes(story: Story, kept: Sequence[Strike]) -> Story:

@@ -165,7 +165,8 @@ def guarded(work: Workload, guard: Guarded) -> Workload:
     kept = Checkpoint(place=place, size_gb=2, interval=dt.timedelta(seconds=guard.interval))
     told = work.deadline
     if told is not None:
-        told = dataclasses.replace(told, sign=ProgressSign.GUARD, total=3600.0 * told.hours)
+        by = START + dt.timedelta(hours=guard.due_hours)
+        told = Deadline(guard.work_hours, by, sign=ProgressSign.GUARD, total=3600.0 * guard.work_hours)
     return dataclasses.replace(
         work, command="python train.py", environment=(), done_line="", checkpoint=kept, deadline=told, guard=terms
     )

@@ -54,6 +54,10 @@ class Guarded:
     deadman: float = 0.0
     """The silence after which its switch fires; 0 for never."""
     accept: str = "off"
+    work_hours: float = 6.0
+    """How long the work is said to run, where it has a deadline."""
+    due_hours: float = 30.0
+    """The deadline, from the beginning of the story."""
     is_warned: bool = False
     """Whether its market gives a notice before an eviction."""
 

@@ -71,3 +71,10 @@ def test_guards_change_nothing_else_about_a_seed() -> None:
         assert one == other if not one.is_guarded else set(other.deeds) <= set(one.deeds)
         works = [dataclasses.replace(work, guard=None, ends_after=0.0) for work in one.works]
         assert works == [dataclasses.replace(work, ends_after=0.0) for work in other.works]
+
+
+def test_a_switch_stops_what_nobody_looks_after_and_the_slot_runs_again() -> None:
+    """The machine sleeps for hours, longer than the switch waits."""
+    verdict, guards = played(story(Guarded(deadman=3600.0), Deed(40, "sleep", amount=0.5)))
+    assert verdict.broken is None
+    assert sum(guard.starts for guard in guards.guards.values()) == 2

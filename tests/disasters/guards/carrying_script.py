@@ -52,6 +52,9 @@ class CarryingScript(ContainerScript):
         self._soon(self.script.takes, made)
 
     def _carried(self, order: str | None, count: float, asked: float) -> None:
+        if self._since is None:
+            # The work has ended meanwhile, and its end carries what it left.
+            return
         if not self._carry(order, count, asked):
             self._soon(RETRY_SECONDS, lambda: self._carried(order, count, asked))
             return

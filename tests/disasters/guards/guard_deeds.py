@@ -33,6 +33,12 @@ async def _slow(deed: Deed, player: "Player") -> None:
         guards.bucket.slow_down(work.name, until, (0.3, 2.0, 8.0, 40.0)[deed.pick % 4])
 
 
+async def _daemon_away(deed: Deed, player: "Player") -> None:
+    """The daemon's machine is dead for hours: as long as a dead man's switch waits, or longer."""
+    await player.bury(seconds=1.0)
+    player.stage.clock.advance(1800.0 + 9000.0 * deed.amount)
+
+
 # --- hosts that lie -------------------------------------------------------------------------------------------------
 def _lie(lie: str) -> Act:
     async def told(deed: Deed, player: "Player") -> None:
@@ -90,6 +96,7 @@ def _final_within(deed: Deed, terms: GuardTerms) -> GuardTerms:
 DEEDS: Mapping[str, Act] = {
     "bucket_away": _away,
     "bucket_slow": _slow,
+    "daemon_away": _daemon_away,
     "edit_paths": _edit(_paths),
     "edit_accept": _edit(_accept),
     "edit_deadman": _edit(_deadman),

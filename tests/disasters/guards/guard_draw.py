@@ -15,6 +15,18 @@ DEATH = ("death_before", "death_after")
 WRITTEN = frozenset({"order", "alive", "program"})
 """Places that the daemon writes to."""
 FATES = ("bucket_away", "bucket_away", "bucket_slow")
+LOSSES = ("rival", "rival", "near_end", "near_end", "near_end", "near_end", "host_gone", "exit", "kill_9", "release")
+MEETINGS = (
+    "bucket_away",
+    "bucket_slow",
+    "lie_deaf",
+    "lie_false_answer",
+    "lie_objects_missing",
+    "lie_other_checksum",
+    "lie_pointer_behind",
+    "lie_stale",
+    "near_end",
+)
 LIES = tuple(f"lie_{lie}" for lie in host_lies.ALL)
 EDITS = ("edit_paths", "edit_accept", "edit_deadman", "edit_final_within", "edit_guard_away")
 NEVER_MISSING = frozenset({"end", "checkpoint", "order", "alive", "program"})
@@ -30,7 +42,7 @@ def guarded(story: Story) -> Story:
     works = tuple(
         _work(dice, work, is_first=work is story.works[0]) if work.name in chosen else work for work in story.works
     )
-    strikes, deeds = (*story.strikes, *_strikes(dice)), (*story.deeds, *_deeds(dice))
+    strikes, deeds = (*story.strikes, *_strikes(dice)), (*story.deeds, *_deeds(dice), *_meetings(dice))
     return dataclasses.replace(
         story,
         works=works,
@@ -42,6 +54,7 @@ def guarded(story: Story) -> Story:
 def _work(dice: random.Random, work: Work, *, is_first: bool) -> Work:
     # The first never ends, so that there is a slot to judge at the end of every story.
     may_end = work.kind == "batch" and not is_first
+    hours, due = dice.choice(((6.0, 30.0), (3.0, 4.5), (3.5, 4.0)))
     guard = Guarded(
         is_on_disk=dice.random() < 0.5,
         needs=dice.choice((0.0, 1200.0, 3600.0, 7200.0)) if may_end else 0.0,
@@ -52,6 +65,8 @@ def _work(dice: random.Random, work: Work, *, is_first: bool) -> Work:
         final_within=dice.choice((8.0, 20.0, 60.0)),
         deadman=dice.choice((0.0, 0.0, 3600.0, 7200.0)),
         accept=dice.choice(("off", "tell", "reject")),
+        work_hours=hours,
+        due_hours=due,
         is_warned=dice.random() < 0.5,
     )
     return dataclasses.replace(work, guard=guard, ends_after=0.0)
@@ -76,6 +91,15 @@ def _may_strike(place: str, fault: str) -> bool:
     if fault == "missing":
         return place not in NEVER_MISSING
     return fault != "lost_after" or place in WRITTEN
+
+
+def _meetings(dice: random.Random) -> Iterator[Deed]:
+    """Draw what has to meet to matter: a lie, or an outage, and soon after it the loss or the end of a lease."""
+    for _ in range(dice.randint(0, 2)):
+        began, pick = dice.randrange(15, CALM_FROM - 20), dice.randrange(64)
+        first, then = dice.choice(MEETINGS), dice.choice(LOSSES)
+        yield Deed(began, first, pick, 0.5 + dice.random() / 2)
+        yield Deed(began + dice.randint(1, 18), then, pick, dice.uniform(0.05, 0.3))
 
 
 def _deeds(dice: random.Random) -> Iterator[Deed]:

@@ -33,7 +33,8 @@ class Ends:
         thing = box.thing
         since = self._truth.now - thing.running_since if thing.running_since is not None else 0.0
         self._worked[place] = max(self._worked.get(place, 0.0), thing.worked + since)
-        if thing.holds_gpu and thing.container is Container.EXITED:
+        # A guarded container that ends without a word of its guard was killed, and is not done.
+        if thing.holds_gpu and thing.container is Container.EXITED and thing.process is None:
             self._exited.add(place)
 
     def is_done(self, place: Slot) -> bool:
@@ -45,7 +46,7 @@ class Ends:
         if work is None or work.kind != WorkloadKind.BATCH.value:
             return False
         if self._guards is not None and work.guard is not None:
-            return self._guards.is_called_done(place)
+            return self._guards.is_called_done(place) or place in self._exited
         if work.ends_after:
             return self._worked.get(place, 0.0) >= work.ends_after - ROUNDING_SECONDS
         return place in self._exited

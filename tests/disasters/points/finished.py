@@ -1,8 +1,8 @@
 """Points 2 and 5, too: nothing is rented for a run whose end its guard has told, and nothing of it bills on."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
+from agent.config.settings import Config
 from tests.disasters.guards.guard_world import GuardWorld, root_of
 from tests.disasters.orders import Order
 from tests.disasters.points.stopping import Stopping
@@ -24,10 +24,11 @@ class Finished:
         self._broken: list[str] = []
         self._bills = Stopping()
 
-    def leaves(self, order: Order, ledger: Path, now: float) -> None:
-        """Look at a rent before the market acts on it."""
-        label = ours(order.label) if order.kind == "rent" else None
-        if self._guards is None or label is None:
+    def leaves(self, order: Order, config: Config, now: float) -> None:
+        """Look at a rent before the market acts on it. A person may have the work done again, without a guard."""
+        label, ledger = ours(order.label) if order.kind == "rent" else None, config.ledger
+        guarded = {work.name for work in config.workloads if work.guard is not None}
+        if self._guards is None or label is None or label.slot.workload not in guarded:
             return
         rows = self._readings.rows(ledger, _RUN, label.slot.workload, str(label.slot.index))
         root = root_of(*rows[0]) if rows else ""
@@ -40,8 +41,13 @@ class Finished:
         for sentence in broken:
             yield Broken(2, sight.cycle, sentence)
         if self._guards is not None:
-            why = "the end of its work"
-            yield from self._bills.judge(sight, must_stop=why, of=lambda box: self._is_done(box, sight.now))
+            # What was found and is held waits for a person (rule 7), and nobody reads what its guard says.
+            held = {(lease.market, lease.instance_id) for lease in sight.leases if lease.is_held or not lease.guard_run}
+            yield from self._bills.judge(
+                sight,
+                must_stop="the end of its work",
+                of=lambda box: self._is_done(box, sight.now) and (box.market, box.instance_id) not in held,
+            )
 
     def _is_done(self, box: Box, now: float) -> bool:
         guard = self._guards.guard_of(box) if self._guards is not None else None

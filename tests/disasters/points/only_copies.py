@@ -1,7 +1,8 @@
-"""Point 3, too: no paused disk with the only copy of work is released, but for a reason that rule 11 allows."""
+"""Point 3, too: no disk with the only copy of work is released, but for a reason that rule 11 allows."""
 
 from collections.abc import Callable, Iterable, Iterator
 
+from agent.decide.reconcile.guards import acceptance_verdict
 from agent.domain.slot import Slot
 from tests.disasters.guards.guard_world import GuardWorld
 from tests.disasters.guards.scripted_guard import ScriptedGuard
@@ -12,11 +13,13 @@ from tests.disasters.truth import Box, Truth
 
 ALLOWED = frozenset({"ordered", "over_budget", "over_rate", "done"})
 """Codes of releases that rule 11 does not forbid: a person's, a cap's, and those of work that is done."""
+FAILED = (acceptance_verdict.REJECTED, "mismatch")
+"""Beginnings of the reasons for which a lease is given up in its first minutes, before it holds work."""
 ROUNDING = 0.01
 
 
 class OnlyCopies:
-    """Looks at every release of what does not run, and whose work keeps its checkpoints on the disk."""
+    """Looks at every release of what keeps its checkpoints on its disk."""
 
     def __init__(self, truth: Truth, works: Iterable[Work], guards: GuardWorld | None) -> None:
         self._truth = truth
@@ -31,7 +34,7 @@ class OnlyCopies:
         guard = self._guards.guard_of(box) if box is not None and self._guards is not None else None
         if order.kind != "release" or box is None or guard is None or box.label is None or not box.is_live:
             return
-        if box.is_running or box.label.slot.workload not in self._on_disk:
+        if box.label.slot.workload not in self._on_disk:
             return
         self.judged += 1
         lacks = self._lacks(guard)
@@ -45,7 +48,7 @@ class OnlyCopies:
         """
         disk = guard.disk
         needed = disk.counts.get(disk.told, disk.saved)
-        if needed is None or self._guards is None:
+        if needed is None or self._guards is None or guard.root in self._guards.done:
             return ""
         best = self._guards.best(guard.root)
         if best >= needed - ROUNDING:
@@ -60,7 +63,7 @@ class OnlyCopies:
         for box, lacks in pending:
             code = reason_of(box)
             is_ordered = box.label is not None and ordered(box.label.slot.workload)
-            if not is_ordered and code not in ALLOWED:
+            if not is_ordered and code not in ALLOWED and not (code or "").startswith(FAILED):
                 yield Broken(3, cycle, f"{box.market} {box.instance_id} was released ({code}), and {lacks}")
 
     def tied(self) -> frozenset[Slot]:

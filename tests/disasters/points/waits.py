@@ -5,12 +5,14 @@ from collections.abc import Iterator
 from agent.app import App
 from agent.decide.moves.last_checkpoint import Asked
 from agent.decide.operators import operator_holds
+from agent.domain.record.hold import Word
 from tests.disasters.guards.guard_world import GuardWorld
 from tests.disasters.sight import Broken, Sight
 
 SPARE_SECONDS = 1.0
 """Orders name their time in whole seconds."""
-AT_ONCE = frozenset({"ordered", "over_budget", "over_rate", *operator_holds.PAST.values()})
+_OF_A_PERSON = (Word.PAUSE, Word.DONE, Word.KILL)
+AT_ONCE = frozenset({"ordered", "over_budget", "over_rate", *(operator_holds.PAST[word] for word in _OF_A_PERSON)})
 """Codes of endings that a person or a hard cap orders."""
 
 
