@@ -21,7 +21,7 @@ from agent.act.guarding.guard_launches import GuardLaunches
 from agent.act.record import add_charges
 from agent.clock import Clock
 from agent.decide.accounting import meter
-from agent.decide.moves import rests_after_writes
+from agent.decide.moves import cooldowns_after_writes
 from agent.decide.operators import guard_runs, reload
 from agent.decide.reconcile import agreed_rate, orphans, outcomes, turns
 from agent.domain.market.label import Label
@@ -295,7 +295,7 @@ class Journal:
             )
             if isinstance(decision, Rent):
                 tx.open_lease(reload.rented_for(kept_terms.recorded(outcome.lease, work), work))
-                tx.add_rest(rests_after_writes.after_rent(decision.slot, now))
+                tx.add_rest(cooldowns_after_writes.after_rent(decision.slot, now))
             elif not isinstance(decision, Hold) and decision.lease.is_open:
                 tx.update_lease(outcome.lease)
                 add_charges(tx, outcome.lease, outcome.charges, now)
@@ -322,7 +322,7 @@ class Journal:
             said = f"{reason}: {sentence}"
             tx.append_event(_event(EventKind.INTENT_REJECTED, intent, decision, intent.host_id, now, said))
             tallies = self._ledger.recollection(now).tallies
-            for rest in rests_after_writes.after_refusal(decision, reason, tallies, now):
+            for rest in cooldowns_after_writes.after_refusal(decision, reason, tallies, now):
                 tx.add_rest(rest)
             if isinstance(decision, Rent) and leftover_id:
                 left = outcomes.rented(intent, decision, leftover_id, now, is_leftover=True)
@@ -356,15 +356,15 @@ class Journal:
 
 def _let_rest(tx: Transaction, decision: Decision, now: datetime) -> None:
     """Begin the cooldowns of a host that we left or that could not start, and remember a confirmed start."""
-    for place in rests_after_writes.ended_by(decision):
+    for place in cooldowns_after_writes.ended_tallies(decision):
         tx.lift_rest(place)
     if isinstance(decision, Resume):
-        tx.add_rest(rests_after_writes.after_start(decision, now))
+        tx.add_rest(cooldowns_after_writes.after_start(decision, now))
     if not isinstance(decision, Release):
         return
-    for rest in rests_after_writes.after_release(decision, now):
+    for rest in cooldowns_after_writes.after_release(decision, now):
         tx.add_rest(rest)
-    if decision.reason.code in rests_after_writes.FAILED_STARTS:
+    if decision.reason.code in cooldowns_after_writes.FAILED_STARTS:
         held = decision.lease
         tx.add_host_exposure(Exposure(held.market, held.host_id, starts_failed=1, at=now, owner_id=held.owner_id))
 

@@ -22,7 +22,7 @@ from agent.decide.facts import (
     OfGuard,
     ProgressTold,
 )
-from agent.decide.moves import rests_after_writes
+from agent.decide.moves import cooldowns_after_writes
 from agent.decide.moves.recovery import OF_THE_MARKET
 from agent.decide.pricing import cooldowns
 from agent.decide.reconcile import outbid_evidence
@@ -327,7 +327,8 @@ def _settled(tx: Transaction, fleet: Fleet, fact: IntentSettled) -> None:
     )
     if lease is not None:
         tx.open_lease(lease)
-    for place in rests_after_writes.ended_by_proof(intent, fleet.leases) if fact.state is IntentState.CONFIRMED else ():
+    is_confirmed = fact.state is IntentState.CONFIRMED
+    for place in cooldowns_after_writes.tallies_ended_by_proof(intent, fleet.leases) if is_confirmed else ():
         tx.lift_rest(place)
     kind = EventKind.INTENT_CONFIRMED if fact.state is IntentState.CONFIRMED else EventKind.INTENT_VOID
     log.info(kind, intent=intent.intent_id, outcome=fact.outcome)

@@ -19,7 +19,7 @@ import msgspec
 from agent.decide import slots
 from agent.decide.deadline import availability, availability_by_market, deadline_progress
 from agent.decide.limits import limits
-from agent.decide.moves import break_before_make, checkpointing, due_endings, last_checkpoint, rests_after_writes
+from agent.decide.moves import break_before_make, checkpointing, cooldowns_after_writes, due_endings, last_checkpoint
 from agent.decide.operators import operator_holds, reload
 from agent.decide.pricing import (
     cooldowns,
@@ -131,7 +131,7 @@ def _settled(proposal: Proposal, work: Workload, bounds: Bounds, now_standing: l
     """Return the decision about a proposal. Only these steps may replace it, in this order."""
     believed = bounds.believed[work.name]
     # An order that the market has just refused, or a start without effect yet, is not repeated.
-    wanted = rests_after_writes.instead(_decision(proposal, believed), work, bounds.fleet)
+    wanted = cooldowns_after_writes.instead(_decision(proposal, believed), work, bounds.fleet)
     # A slot that has just been moved is not moved again, and a person's hold outranks the strategy.
     wanted = _willed(_cooled(wanted, bounds.in_force), bounds.in_force)
     # Limits, the proof that an instance is ours, and the protection of leases that could not be rented again outrank

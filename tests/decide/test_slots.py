@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent.decide import slots
-from agent.decide.moves import rests_after_writes
+from agent.decide.moves import cooldowns_after_writes
 from agent.decide.pricing import cooldowns
 from agent.decide.strategy import Proposal, SlotView
 from agent.domain.fleet import Fleet
@@ -225,7 +225,7 @@ def test_a_start_that_the_market_takes_never_is_left_after_three_where_the_disk_
     for number in range(1, 4):
         tallies = [rest for rest in rests if isinstance(rest, Tally)]
         at = NOW - (3 - number) * cooldowns.HOST_FULL
-        rests = rests_after_writes.after_refusal(asked, cooldowns.INVALID, tallies, at)
+        rests = cooldowns_after_writes.after_refusal(asked, cooldowns.INVALID, tallies, at)
         kept = tuple(rest for rest in rests if isinstance(rest, Tally))
         assert [(tally.count, tally.since) for tally in kept] == [(number, NOW - 2 * cooldowns.HOST_FULL)]
         expected = [("vast-1", "host_full")] if number == 3 and ends else []
@@ -260,7 +260,7 @@ def test_refused_lowerings_are_no_refused_starts() -> None:
     tallies: tuple[Tally, ...] = ()
     for _ in range(4):
         lower = Rebid(stopped, builders.per_hour("0.1"), why)
-        rests = rests_after_writes.after_refusal(lower, cooldowns.INVALID, tallies, NOW)
+        rests = cooldowns_after_writes.after_refusal(lower, cooldowns.INVALID, tallies, NOW)
         tallies = tuple(rest for rest in rests if isinstance(rest, Tally))
     assert [tally.count for tally in tallies] == [4]
     assert released(stopped, tallies=tallies) == []
@@ -269,7 +269,7 @@ def test_refused_lowerings_are_no_refused_starts() -> None:
 def test_what_was_refused_while_it_ran_is_not_counted_on_when_it_stopped() -> None:
     stopped = builders.lease(state=LeaseState.PAUSED, state_since=builders.ago(minutes=1))
     resume = Resume(stopped, Reason("resume", "start it again"))
-    rests = rests_after_writes.after_refusal(resume, cooldowns.INVALID, (REFUSED,), NOW)
+    rests = cooldowns_after_writes.after_refusal(resume, cooldowns.INVALID, (REFUSED,), NOW)
     assert [(rest.count, rest.since) for rest in rests if isinstance(rest, Tally)] == [(1, NOW)]
 
 
@@ -286,7 +286,7 @@ def test_a_start_that_the_market_calls_invalid_is_no_reason_to_release() -> None
     stopped = builders.lease(state=LeaseState.PAUSED)
     for refusal, expected in (("host_full", [("vast-1", "host_full")]), ("invalid_args", [])):
         resume = Resume(stopped, Reason("resume", "start it again"))
-        rests = rests_after_writes.after_refusal(resume, refusal, (), NOW)
+        rests = cooldowns_after_writes.after_refusal(resume, refusal, (), NOW)
         resting = tuple(rest for rest in rests if isinstance(rest, Cooldown))
         tallies = tuple(rest for rest in rests if isinstance(rest, Tally))
         assert released(stopped, cooldowns=resting, tallies=tallies) == expected

@@ -16,7 +16,7 @@ import structlog
 from agent.decide import slots
 from agent.decide.accounting.meter import Charge
 from agent.decide.facts import LeaseChanged
-from agent.decide.moves import rests_after_writes
+from agent.decide.moves import cooldowns_after_writes
 from agent.decide.reconcile import absence, agreed_rate, orphans, outcomes, reconcile
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance
@@ -248,7 +248,9 @@ def test_orders_that_a_market_calls_invalid_are_drawn_and_played(market: str) ->
     deeds = (Deed(30, "pause"), Deed(40, "resume"))
     works = (Work("w0", "service", "ondemand", 1),)
     story = dataclasses.replace(QUIET, markets=(market,), works=works, strikes=strikes, deeds=deeds)
-    with mock.patch.object(rests_after_writes, "after_refusal", wraps=rests_after_writes.after_refusal) as refused:
+    with mock.patch.object(
+        cooldowns_after_writes, "after_refusal", wraps=cooldowns_after_writes.after_refusal
+    ) as refused:
         assert play.play(story).broken is None
     orders = [(type(call.args[0]), call.args[1]) for call in refused.call_args_list]
     assert orders == [(Pause, "invalid_args"), (Pause, "invalid_args"), (Resume, "invalid_args")]

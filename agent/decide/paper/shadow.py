@@ -16,7 +16,7 @@ from agent.decide import plan, slots
 from agent.decide.accounting.meter import Charge
 from agent.decide.facts import Fact, LeaseChanged
 from agent.decide.limits.limits import Limits
-from agent.decide.moves import rests_after_writes
+from agent.decide.moves import cooldowns_after_writes
 from agent.decide.paper.paper_ledger import Book
 from agent.decide.paper.paper_market import Paper
 from agent.decide.reconcile import outcomes, reconcile
@@ -281,7 +281,7 @@ def _carried_out(shadow: Shadow, decision: Decision, work: Workload, fleet: Flee
     ended = replace(made.lease, state=LeaseState.ENDED, ended_at=now) if isinstance(decision, Release) else made.lease
     shadow.book.put(ended)
     if isinstance(decision, Release):
-        for rest in rests_after_writes.after_release(decision, now):
+        for rest in cooldowns_after_writes.after_release(decision, now):
             shadow.book.rest(rest)
     return True
 
@@ -318,7 +318,7 @@ def _rented(shadow: Shadow, decision: Rent, work: Workload, fleet: Fleet) -> boo
         disk_gb=work.disk_gb,
     )
     shadow.book.put(outcomes.rented(intent, decision, instance_id, fleet.now).lease)
-    shadow.book.rest(rests_after_writes.after_rent(decision.slot, fleet.now))
+    shadow.book.rest(cooldowns_after_writes.after_rent(decision.slot, fleet.now))
     shadow.tally.rents += 1
     return True
 

@@ -16,7 +16,7 @@ from agent.decide import needs, plan
 from agent.decide.deadline import availability, availability_by_market, deadline_progress, progress_facts
 from agent.decide.facts import LeaseChanged
 from agent.decide.limits import limits
-from agent.decide.moves import rests_after_writes
+from agent.decide.moves import cooldowns_after_writes
 from agent.decide.paper.paper_ledger import Book
 from agent.decide.reconcile import outcomes, reconcile
 from agent.decide.reconcile.pass_memory import Memory
@@ -234,7 +234,7 @@ class Engine:
         return True
 
     def _refused(self, decision: Decision, error: market_errors.Rejected) -> None:
-        for rest in rests_after_writes.after_refusal(
+        for rest in cooldowns_after_writes.after_refusal(
             decision, error.reason, tuple(self.book.tallies.values()), self.now
         ):
             self.book.rest(rest)
@@ -248,7 +248,7 @@ class Engine:
         intent = self._intent(decision)
         instance_id = at_once(self.market.rent(decision.offer, terms, intent.intent_id))
         self.book.put(outcomes.rented(intent, decision, instance_id, self.now).lease)
-        self.book.rest(rests_after_writes.after_rent(decision.slot, self.now))
+        self.book.rest(cooldowns_after_writes.after_rent(decision.slot, self.now))
 
     def _intent(self, decision: Rent) -> Intent:
         work = next(each for each in self.workloads if each.name == decision.slot.workload)
@@ -276,16 +276,16 @@ class Engine:
         work = next(each for each in self.workloads if each.name == held.slot.workload)
         made = outcomes.written(decision, self.now, work.checkpoint, work.ready, is_accepted=is_accepted)
         self.book.meter(held, made.charges, self.now)
-        for place in rests_after_writes.ended_by(decision):
+        for place in cooldowns_after_writes.ended_tallies(decision):
             self.book.tallies.pop(place, None)
         if not isinstance(decision, Release):
             self.book.put(made.lease)
             return
         # The market in memory confirms at once that the instance is gone.
         self.book.put(replace(held, state=LeaseState.ENDED, ended_at=self.now))
-        for rest in rests_after_writes.after_release(decision, self.now):
+        for rest in cooldowns_after_writes.after_release(decision, self.now):
             self.book.rest(rest)
-        if decision.reason.code in rests_after_writes.FAILED_STARTS:
+        if decision.reason.code in cooldowns_after_writes.FAILED_STARTS:
             self.book.expose(held, self.now, HostRecord(held.market, held.host_id, starts_failed=1.0))
 
 

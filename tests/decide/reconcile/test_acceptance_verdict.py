@@ -9,7 +9,7 @@ import pytest
 
 from agent.decide import slots
 from agent.decide.facts import Alert, LeaseChanged
-from agent.decide.moves import rests_after_writes
+from agent.decide.moves import cooldowns_after_writes
 from agent.decide.reconcile import orphans, reconcile, workload_end
 from agent.decide.reconcile.guards import acceptance_verdict
 from agent.decide.reconcile.pass_memory import Memory
@@ -100,7 +100,7 @@ def test_a_host_that_is_not_what_was_rented_is_a_failed_start(report: Acceptance
     assert change.cooldown is not None
     assert change.cooldown.key == str(HELD.host)
     (release,) = slots.releases(fleet(report, change.after, wanted))
-    assert release.reason.code in rests_after_writes.FAILED_STARTS
+    assert release.reason.code in cooldowns_after_writes.FAILED_STARTS
     assert why in release.reason.sentence
     assert told(fleet(report, wanted=wanted)) == []
 

@@ -9,7 +9,7 @@ import pytest
 
 from agent.decide import slots
 from agent.decide.facts import LeaseChanged
-from agent.decide.moves import rests_after_writes
+from agent.decide.moves import cooldowns_after_writes
 from agent.decide.pricing import failing
 from agent.decide.reconcile import probing, reconcile, workload_end
 from agent.decide.reconcile.guards import guard_refusal
@@ -58,8 +58,8 @@ def test_it_fails_without_blame_and_another_host_is_tried(held: Lease) -> None:
     (release,) = slots.releases(fleet(change.after))
     assert isinstance(release, Release)
     assert release.reason.code == guard_refusal.GUARD_REFUSED
-    assert release.reason.code not in rests_after_writes.FAILED_STARTS
-    (rest,) = rests_after_writes.after_release(release, NOW)
+    assert release.reason.code not in cooldowns_after_writes.FAILED_STARTS
+    (rest,) = cooldowns_after_writes.after_release(release, NOW)
     assert isinstance(rest, Cooldown)
     assert rest.key == "vast/h1"
 

@@ -9,7 +9,7 @@ import pytest
 
 from agent.decide import plan, slots
 from agent.decide.limits.limits import Limits
-from agent.decide.moves import rests_after_writes
+from agent.decide.moves import cooldowns_after_writes
 from agent.decide.pricing import cooldowns
 from agent.decide.strategy import SlotView
 from agent.domain.market.interruption import Cause
@@ -35,7 +35,7 @@ ON_DISK = builders.workload(strategy="ondemand", checkpoint=Checkpoint(place=Che
 
 def started(minutes: float, held: Lease = STOPPED) -> Tally:
     """Return the mark of a start that was confirmed so many minutes ago."""
-    return rests_after_writes.after_start(Resume(held, WHY), NOW - timedelta(minutes=minutes))
+    return cooldowns_after_writes.after_start(Resume(held, WHY), NOW - timedelta(minutes=minutes))
 
 
 def planned(held: Lease, *marks: Tally, work: Workload | None = None, **changes: Any) -> Decision:
@@ -74,7 +74,7 @@ def test_a_start_that_its_host_refused_is_not_asked_for_at_every_poll(
     asked: Resume | Rebid, refusal: str, *, is_full: bool
 ) -> None:
     """What concerns the account is no reason to leave a host, and a bid that is no bid says nothing of the host."""
-    made = rests_after_writes.after_refusal(asked, refusal, (), NOW)
+    made = cooldowns_after_writes.after_refusal(asked, refusal, (), NOW)
     full = [rest for rest in made if isinstance(rest, Cooldown)]
     assert [(rest.place, rest.is_over(NOW + cooldowns.HOST_FULL)) for rest in full] == [
         (("full", "vast-1"), True)
@@ -83,9 +83,9 @@ def test_a_start_that_its_host_refused_is_not_asked_for_at_every_poll(
     assert [tally.of for tally in tallies] == ["vast-1"] * (not is_full)
     work, wait = builders.workload(strategy="ondemand"), cooldowns.HOST_FULL
     at_once = builders.fleet(leases=(asked.lease,), tallies=tallies, now=NOW + wait - timedelta(seconds=1))
-    assert isinstance(rests_after_writes.instead(asked, work, at_once), Hold) is bool(tallies)
+    assert isinstance(cooldowns_after_writes.instead(asked, work, at_once), Hold) is bool(tallies)
     later = builders.fleet(leases=(asked.lease,), tallies=tallies, now=NOW + wait)
-    assert rests_after_writes.instead(asked, work, later) is asked
+    assert cooldowns_after_writes.instead(asked, work, later) is asked
 
 
 def refused_often(asked: Resume | Rebid, refusal: str, hours: float = 1.0) -> list[float]:
@@ -94,9 +94,9 @@ def refused_often(asked: Resume | Rebid, refusal: str, hours: float = 1.0) -> li
     tallies: tuple[Tally, ...] = ()
     while at < NOW + timedelta(hours=hours):
         fleet = builders.fleet(leases=(asked.lease,), tallies=tallies, now=at)
-        if rests_after_writes.instead(asked, builders.workload(), fleet) is asked:
+        if cooldowns_after_writes.instead(asked, builders.workload(), fleet) is asked:
             found.append((at - NOW) / timedelta(minutes=1))
-            made = rests_after_writes.after_refusal(asked, refusal, tallies, at)
+            made = cooldowns_after_writes.after_refusal(asked, refusal, tallies, at)
             tallies = tuple(rest for rest in made if isinstance(rest, Tally))
         at += timedelta(seconds=30)
     return found
@@ -123,11 +123,11 @@ def test_what_ends_or_pauses_a_lease_never_rests(order: type[Release | Pause], r
     running = builders.lease()
     tallies: tuple[Tally, ...] = ()
     for _ in range(5):
-        made = rests_after_writes.after_refusal(order(running, WHY), refusal, tallies, NOW)
+        made = cooldowns_after_writes.after_refusal(order(running, WHY), refusal, tallies, NOW)
         tallies = tuple(rest for rest in made if isinstance(rest, Tally))
     fleet = builders.fleet(leases=(running,), tallies=tallies)
     asked = order(running, WHY)
-    assert rests_after_writes.instead(asked, builders.workload(), fleet) is asked
+    assert cooldowns_after_writes.instead(asked, builders.workload(), fleet) is asked
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_another_host_is_tried_at_once_after_a_start_that_the_market_does_not_ta
     held = builders.lease(state=LeaseState.PAUSED, interrupted_by=Cause.OUT_OF_CREDIT, tenure=tenure)
     tallies: tuple[Tally, ...] = ()
     for _ in range(times):
-        made = rests_after_writes.after_refusal(Resume(held, WHY), refusal, tallies, NOW)
+        made = cooldowns_after_writes.after_refusal(Resume(held, WHY), refusal, tallies, NOW)
         assert not [rest for rest in made if isinstance(rest, Cooldown)], "nothing is known of its host"
         tallies = tuple(rest for rest in made if isinstance(rest, Tally))
     offers = (builders.offer(offer_id="a9", host_id="h9", owner_id="o9"),)
@@ -165,15 +165,15 @@ LOWER = Rebid(builders.lease(), builders.per_hour("0.1"), WHY)
 
 @pytest.mark.parametrize(("refused", "free"), [(LOWER, REBID), (REBID, LOWER)], ids=["lower", "raise"])
 def test_a_refused_lowering_forbids_no_raise_and_a_refused_raise_no_lowering(refused: Rebid, free: Rebid) -> None:
-    made = rests_after_writes.after_refusal(refused, "invalid_args", (), NOW)
+    made = cooldowns_after_writes.after_refusal(refused, "invalid_args", (), NOW)
     tallies = tuple(rest for rest in made if isinstance(rest, Tally))
     fleet = builders.fleet(leases=(refused.lease,), tallies=tallies)
     work = builders.workload()
-    assert rests_after_writes.instead(free, work, fleet) is free
-    held = rests_after_writes.instead(refused, work, fleet)
+    assert cooldowns_after_writes.instead(free, work, fleet) is free
+    held = cooldowns_after_writes.instead(refused, work, fleet)
     assert isinstance(held, Hold)
     assert held.reason.code == "order_refused", "no host is full"
-    (other,) = (rest for rest in rests_after_writes.after_refusal(free, "invalid_args", tallies, NOW))
+    (other,) = (rest for rest in cooldowns_after_writes.after_refusal(free, "invalid_args", tallies, NOW))
     assert isinstance(other, Tally)
     assert other.count == 1, "each is counted by itself"
 
@@ -181,7 +181,7 @@ def test_a_refused_lowering_forbids_no_raise_and_a_refused_raise_no_lowering(ref
 @pytest.mark.parametrize(("minutes", "rests"), [(14, True), (15, False)])
 def test_a_strategy_sees_which_orders_rest_after_a_refusal(minutes: int, *, rests: bool) -> None:
     at = builders.ago(minutes=minutes)
-    made = rests_after_writes.after_refusal(Rebid(STOPPED, REBID.bid, WHY), "invalid_args", (), at)
+    made = cooldowns_after_writes.after_refusal(Rebid(STOPPED, REBID.bid, WHY), "invalid_args", (), at)
     fleet = builders.fleet(leases=(STOPPED,), tallies=tuple(rest for rest in made if isinstance(rest, Tally)))
     seen = slots.look(fleet, STOPPED.slot, cooldowns.in_force(fleet))
     assert isinstance(seen, SlotView)
@@ -230,5 +230,5 @@ def _afternoon(hours: int) -> Iterator[tuple[datetime, Decision]]:
         made = planned(STOPPED, *marks, work=ON_DISK, now=at)
         yield at, made
         if isinstance(made, Resume):
-            marks = (rests_after_writes.after_start(made, at),)
+            marks = (cooldowns_after_writes.after_start(made, at),)
         at += timedelta(seconds=2 if isinstance(made, Resume) else 30)

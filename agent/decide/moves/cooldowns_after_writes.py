@@ -19,13 +19,13 @@ from agent.domain.work.decision import Decision, Hold, Pause, Reason, Rebid, Rel
 from agent.domain.work.only_copy import may_leave
 from agent.domain.work.workload import Workload
 
-SLOT_REST = timedelta(seconds=60)
+SLOT_COOLDOWN = timedelta(seconds=60)
 """The cooldown of a slot after a rent, so that a fault costs at most one instance a minute."""
-REFUSED_OFFER_REST = timedelta(minutes=10)
+REFUSED_OFFER_COOLDOWN = timedelta(minutes=10)
 """The cooldown of an offer after a refusal that says nothing about the offer itself."""
 
 TOO_LOW = "bid_too_low"
-RESTS = {
+OFFER_COOLDOWNS = {
     "no_such_ask": (cooldowns.OFFER_TAKEN, "the market says it is taken"),
     TOO_LOW: (cooldowns.UNDERBID, "a bid that was too low"),
 }
@@ -37,7 +37,7 @@ FAILED_STARTS = frozenset({"start_failed", "start_overdue", "not_ready"})
 
 def after_rent(slot: Slot, now: datetime) -> Cooldown:
     """Return the cooldown of a slot that has just rented."""
-    return Cooldown(CooldownKind.SLOT, str(slot), now + SLOT_REST, "a rent a moment ago")
+    return Cooldown(CooldownKind.SLOT, str(slot), now + SLOT_COOLDOWN, "a rent a moment ago")
 
 
 def after_refusal(decision: Decision, reason: str, known: Iterable[Tally], now: datetime) -> tuple[Rest, ...]:
@@ -66,14 +66,14 @@ def _untaken(decision: Resume | Rebid | Pause | Release, reason: str, known: Ite
     return Tally(Counted.UNTAKEN, of, since, now + cooldowns.UNTAKEN_KEPT, reason, where=order, count=count)
 
 
-def ended_by(decision: Decision) -> tuple[tuple[str, str], ...]:
+def ended_tallies(decision: Decision) -> tuple[tuple[str, str], ...]:
     """Return the places of the tallies that a confirmed order ends: those of refused orders of the same kind."""
     if not isinstance(decision, Resume | Rebid | Pause):
         return ()
     return (place_of(Counted.UNTAKEN, decision.lease.lease_id, _order(decision)),)
 
 
-def ended_by_proof(intent: Intent, leases: Iterable[Lease]) -> tuple[tuple[str, str], ...]:
+def tallies_ended_by_proof(intent: Intent, leases: Iterable[Lease]) -> tuple[tuple[str, str], ...]:
     """Return the same places for an order in doubt that a listing shows done; `leases` are from before that listing."""
     held = next((lease for lease in leases if lease.lease_id == intent.lease_id), None)
     if held is None or intent.kind not in {IntentKind.RESUME, IntentKind.REBID, IntentKind.PAUSE}:
@@ -103,7 +103,7 @@ def _is_start(decision: Decision) -> TypeGuard[Resume | Rebid]:
 
 
 def _of_offer(offer: str, reason: str, known: Iterable[Tally], now: datetime) -> Iterable[Rest]:
-    rest, why = RESTS.get(reason, (REFUSED_OFFER_REST, f"the refusal {reason}"))
+    rest, why = OFFER_COOLDOWNS.get(reason, (REFUSED_OFFER_COOLDOWN, f"the refusal {reason}"))
     if reason == TOO_LOW:
         counted = (each.count for each in known if (each.counted, each.of) == (Counted.UNDERBID, offer))
         count = next(counted, 0) + 1
