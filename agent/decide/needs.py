@@ -31,7 +31,7 @@ DEAR_SHARE = 0.5
 """For a lease at or above this share of the slot's worth, better offers are searched more often. Chosen in
 rehearsals."""
 LIMITS = "limits"
-RESTING = (CooldownKind.MARKET, CooldownKind.REJECTED, CooldownKind.STORM, CooldownKind.STARTS)
+COOLDOWNS_OF_RENTS = (CooldownKind.MARKET, CooldownKind.REJECTED, CooldownKind.STORM, CooldownKind.STARTS)
 DOWN = frozenset({LeaseState.PAUSED, LeaseState.OFFLINE, LeaseState.RELEASING})
 
 
@@ -65,7 +65,7 @@ def needs(fleet: Fleet, caps: Limits | None = None, faulty: frozenset[str] = fro
 
     def bars(need: Need, view: MarketView) -> tuple[str, ...]:
         is_forbidden = limits.forbids_all(view, need.workload, now_standing, most, faulty)
-        rests = (*_cool_offs(need, in_force), *_rests(need.workload, view.market, in_force))
+        rests = (*_cool_offs(need, in_force), *_cooldowns(need.workload, view.market, in_force))
         return (*rests, *([LIMITS] if is_forbidden else []))
 
     views = fleet.markets.items()
@@ -79,11 +79,11 @@ def _cool_offs(need: Need, in_force: InForce) -> Iterator[str]:
             yield f"{CooldownKind.COOL_OFF.value} {place}"
 
 
-def _rests(work: Workload, market: str, in_force: InForce) -> Iterator[str]:
+def _cooldowns(work: Workload, market: str, in_force: InForce) -> Iterator[str]:
     """Yield the cooldowns of a market, or of its models that a workload accepts."""
     models = work.requirements.gpu_models
     mine = {market, *(protections.of_model(market, model) for model in models)}
-    for kind in RESTING:
+    for kind in COOLDOWNS_OF_RENTS:
         for key in sorted(in_force.cooling.get(kind, {})):
             if key in mine or (not models and key.startswith(f"{market}/")):
                 yield f"{kind.value} {key}"

@@ -319,8 +319,8 @@ def _of_lease(proposal: Proposal) -> Decision:
 
 def _cooled(decision: Decision, in_force: InForce) -> Decision:
     """Return a decision, or a hold that replaces a slot's second move within one cool-off."""
-    resting = slots.cool_off(decision.slot, in_force) if isinstance(decision, Rent) else None
-    return decision if resting is None else Hold(slot_of(decision), resting)
+    cooldown = slots.cool_off(decision.slot, in_force) if isinstance(decision, Rent) else None
+    return decision if cooldown is None else Hold(slot_of(decision), cooldown)
 
 
 def _willed(decision: Decision, in_force: InForce) -> Decision:

@@ -102,7 +102,7 @@ def _stuck(fleet: Fleet, held: Lease, in_force: InForce) -> Reason | None:
     if _is_never_started(held, in_force):
         # Even if the request is at fault and not the host, another rent is the only way to run.
         return Reason("host_full", "its market does not take the order to start it: it is released for another host")
-    why = in_force.why_resting(CooldownKind.FULL, held.lease_id)
+    why = in_force.why_in_cooldown(CooldownKind.FULL, held.lease_id)
     if not _is_stuck(held, in_force):
         return None
     return Reason("host_full", f"it cannot start on its host after {why}: it is released for another one")
@@ -126,7 +126,7 @@ def _is_kept(held: Lease, in_force: InForce) -> bool:
 
 
 def _is_stuck(held: Lease, in_force: InForce) -> bool:
-    return held.state is LeaseState.PAUSED and in_force.why_resting(CooldownKind.FULL, held.lease_id) is not None
+    return held.state is LeaseState.PAUSED and in_force.why_in_cooldown(CooldownKind.FULL, held.lease_id) is not None
 
 
 def _is_over(fleet: Fleet, held: Lease) -> bool:
@@ -221,10 +221,10 @@ def _empty(fleet: Fleet, place: Slot, in_force: InForce) -> SlotView | Proposal:
         return _hold(
             place, "stranger", f"instance {stranger} carries its label: gpubid settles first whether it belongs there"
         )
-    why = in_force.why_resting(CooldownKind.SLOT, str(place))
-    resting = cool_off(place, in_force)
-    if resting is not None:
-        return Proposal(place, None, resting)
+    why = in_force.why_in_cooldown(CooldownKind.SLOT, str(place))
+    cooldown = cool_off(place, in_force)
+    if cooldown is not None:
+        return Proposal(place, None, cooldown)
     return _hold(place, "slot_rests", f"in cooldown after {why}") if why else SlotView(place, None)
 
 
@@ -242,9 +242,9 @@ def _taken(fleet: Fleet, place: Slot, pair: list[Lease], in_force: InForce) -> S
     stuck = _kept_although_stuck(fleet, held, in_force)
     if stuck is not None:
         return stuck
-    resting = cool_off(place, in_force)
-    if resting is not None and held.state in {LeaseState.PAUSED, LeaseState.OFFLINE}:
-        return Proposal(place, None, resting)
+    cooldown = cool_off(place, in_force)
+    if cooldown is not None and held.state in {LeaseState.PAUSED, LeaseState.OFFLINE}:
+        return Proposal(place, None, cooldown)
     down = None
     if held.state in {LeaseState.PAUSED, LeaseState.OFFLINE}:
         why_kept = checkpoint_proofs.why_not(fleet, held)
@@ -266,8 +266,8 @@ def _unsettled(fleet: Fleet, held: Lease) -> str:
 
 def cool_off(place: Slot, in_force: InForce) -> Reason | None:
     """Return why a slot is not moved again yet, or None."""
-    resting = in_force.why_resting(CooldownKind.COOL_OFF, str(place))
-    return Reason("cool_off", f"one move in {COOL_OFF}: {resting}") if resting else None
+    cooldown = in_force.why_in_cooldown(CooldownKind.COOL_OFF, str(place))
+    return Reason("cool_off", f"one move in {COOL_OFF}: {cooldown}") if cooldown else None
 
 
 def _kept_although_stuck(fleet: Fleet, held: Lease, in_force: InForce) -> Proposal | None:
@@ -278,7 +278,7 @@ def _kept_although_stuck(fleet: Fleet, held: Lease, in_force: InForce) -> Propos
         )
         return _hold(held.slot, "contract_end", f"{sentence}: copy it, then `gpubid release {held.lease_id}`")
     if _is_stuck(held, in_force):
-        why = in_force.why_resting(CooldownKind.FULL, held.lease_id)
+        why = in_force.why_in_cooldown(CooldownKind.FULL, held.lease_id)
         sentence = f"in cooldown after {why}; its disk may not be lost, so it is tried again later"
         return _hold(held.slot, "host_full", sentence)
     return None

@@ -175,7 +175,7 @@ def _refused(decision: Decision, fleet: Fleet) -> Hold | None:
         return None
     of, order = decision.lease.lease_id, _order(decision)
     refused = next((each for each in fleet.tallies if _is_of(each, of, order)), None)
-    if refused is None or not cooldowns.is_resting(refused, fleet.now):
+    if refused is None or not cooldowns.is_in_cooldown(refused, fleet.now):
         return None
     sentence = f"the market refused this order a moment ago ({refused.ground}): it is tried again later"
     return Hold(decision.lease.slot, Reason("order_refused", sentence))

@@ -68,7 +68,7 @@ def is_unrepeated(reason: str) -> bool:
     return reason in OF_THE_REQUEST | OF_THE_ACCOUNT | OF_THE_MOMENT
 
 
-def is_resting(refused: Tally, now: datetime) -> bool:
+def is_in_cooldown(refused: Tally, now: datetime) -> bool:
     """Return whether a kind of order that the market refused is still in cooldown."""
     rest = min(MOMENT * 2 ** min(refused.count - 1, 8), HOST_FULL) if refused.ground in OF_THE_MOMENT else HOST_FULL
     return now < refused.until - UNTAKEN_KEPT + rest
@@ -81,7 +81,7 @@ def has_no_way(refused: Tally, now: datetime) -> bool:
     again.
     """
     is_lasting = refused.ground in OF_THE_MOMENT and refused.count >= UNTAKEN_MOST
-    return is_resting(refused, now) and (is_lasting or refused.ground in OF_THE_REQUEST)
+    return is_in_cooldown(refused, now) and (is_lasting or refused.ground in OF_THE_REQUEST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class InForce:
     tallies: Mapping[tuple[Counted, str, str], Tally] = field(default_factory=dict)
     """The tallies by their kind, their subject, and the place where they happened."""
 
-    def why_resting(self, kind: CooldownKind, key: str) -> str | None:
+    def why_in_cooldown(self, kind: CooldownKind, key: str) -> str | None:
         """Return the ground of a cooldown, or None if there is none."""
         return self.cooling.get(kind, {}).get(key)
 

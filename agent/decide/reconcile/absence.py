@@ -149,4 +149,4 @@ def _gone(
     why, evidence = guard_switch.of(fleet, held) or cause.of_absence(held, now)
     after = replace(after, state_since=now, interrupted_by=why, end_reason=why.value)
     kind = EventKind.LEASE_INTERRUPTED if held.run_since is not None else EventKind.LEASE_GONE
-    return LeaseChanged(held, after, kind, charges, why, evidence, loss_cooldown.rest(held, why, now, has_failed=False))
+    return LeaseChanged(held, after, kind, charges, why, evidence, loss_cooldown.of(held, why, now, has_failed=False))

@@ -9,7 +9,7 @@ from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.lease import Lease
 
 
-def rest(held: Lease, why: Cause, now: datetime, *, has_failed: bool) -> Cooldown | None:
+def of(held: Lease, why: Cause, now: datetime, *, has_failed: bool) -> Cooldown | None:
     """Return the cooldown of a host that lost or never started a lease, or None."""
     if has_failed:
         return cooldown.of_host(held.host, now + cooldowns.START_FAILED, "a failed start")

@@ -287,7 +287,7 @@ def _lost(
         if was_running
         else EventKind.LEASE_START_LOST
     )
-    rest = loss_cooldown.rest(held, why, fleet.now, has_failed=has_failed and not workload_end.is_blameless(failure))
+    rest = loss_cooldown.of(held, why, fleet.now, has_failed=has_failed and not workload_end.is_blameless(failure))
     change = LeaseChanged(held, after, kind, charges, why, evidence, rest)
     return (
         replace(change, after=replace(after, end_reason=workload_end.FAST_EXIT))
