@@ -95,7 +95,7 @@ class _Grounds:
         look = slack.Look(tenure, self.bid is not None, is_behind, self.start)
         return slack.choose(self.outlook, look, params.slack_share, params.return_slack / _HOUR)
 
-    def foresight(self, slot: SlotView) -> deadline_costs.Foresight | None:
+    def expected_costs(self, slot: SlotView) -> deadline_costs.ExpectedCosts | None:
         """Return the choice by expected cost; None without `learn`, or without an on-demand candidate."""
         if not self.params.learn or self.ask is None or self.task.todo <= 0 or self.outlook.is_last_call:
             return None
@@ -162,7 +162,7 @@ def _grounds(view: View, task: tasks.Task, slot: SlotView, params: DeadlineParam
     bid = next(iter(view.ranking(bids)), None)
     asks = islice(view.ranking(offer_terms.Asks(work.prices, work.disk_gb)), LOOK_AT)
     numbers = on_demand_fallback.Numbers(params.reserve, params.start_delay)
-    outlook, ask = on_demand_fallback.below(view, task, asks, slot.lease, numbers)
+    outlook, ask = on_demand_fallback.cheapest_in_time(view, task, asks, slot.lease, numbers)
     return _Grounds(view, params, task, bid, ask, outlook)
 
 
@@ -198,7 +198,7 @@ def _await(slot: SlotView, arriving: Lease, grounds: _Grounds) -> Proposal:
 def _without(slot: SlotView, grounds: _Grounds) -> Proposal:
     """Return the proposal for a slot that does not run: on demand if it must, else interruptible, else wait."""
     bid = grounds.bid if grounds.may_try or grounds.ask is None else None
-    expected = grounds.foresight(slot)
+    expected = grounds.expected_costs(slot)
     if expected is not None:
         return _expected(slot, bid, expected, grounds)
     if grounds.by_slack(None) is Tenure.ON_DEMAND:
@@ -208,7 +208,9 @@ def _without(slot: SlotView, grounds: _Grounds) -> Proposal:
     return _fill(slot, bid, grounds) if slot.lease is None else _recover(slot, slot.lease, bid, grounds)
 
 
-def _expected(slot: SlotView, bid: Candidate | None, expected: deadline_costs.Foresight, grounds: _Grounds) -> Proposal:
+def _expected(
+    slot: SlotView, bid: Candidate | None, expected: deadline_costs.ExpectedCosts, grounds: _Grounds
+) -> Proposal:
     """Return the proposal with the least expected cost; an attempt without time for it never begins."""
     if expected.choice is Tenure.ON_DEMAND or (bid is None and not grounds.may_try):
         switch = _switch(slot, grounds)
@@ -219,7 +221,7 @@ def _expected(slot: SlotView, bid: Candidate | None, expected: deadline_costs.Fo
     return _told(made, expected)
 
 
-def _told(made: Proposal, expected: deadline_costs.Foresight) -> Proposal:
+def _told(made: Proposal, expected: deadline_costs.ExpectedCosts) -> Proposal:
     """Return a proposal that also has the expected cost of each choice."""
     why = made.reason
     return replace(
@@ -284,14 +286,14 @@ def _on_demand(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal:
     if is_settled and rest > 0 and grounds.by_slack(held.tenure) is Tenure.INTERRUPTIBLE:
         horizon = min(rest, voluntary_move.RETURN_HOURS)
         back = voluntary_move.go_back(slot, view.workload, grounds.bid, params.return_gain, horizon)
-        expected = grounds.foresight(slot) if back is not None else None
+        expected = grounds.expected_costs(slot) if back is not None else None
         if back is not None and _is_back(expected):
             why = grounds.reason(back.reason.code, back.reason.sentence, *back.reason.options)
             return _told(replace(back, reason=why), expected) if expected is not None else replace(back, reason=why)
     return _hold(slot, grounds, "running", f"{held.state.value} on demand")
 
 
-def _is_back(expected: deadline_costs.Foresight | None) -> bool:
+def _is_back(expected: deadline_costs.ExpectedCosts | None) -> bool:
     """Return whether moving back is worth its slack; without `learn` the price alone decides."""
     return expected is None or expected.choice is Tenure.INTERRUPTIBLE
 

@@ -7,7 +7,7 @@ Invariant: work whose only checkpoint is on a disk stays with that disk.
 """
 
 from agent.decide.deadline import deadline_markets, on_demand_fallback
-from agent.decide.deadline.deadline_markets import Faring
+from agent.decide.deadline.deadline_markets import MarketChoice
 from agent.decide.moves import recovery, voluntary_move
 from agent.decide.strategy import Proposal, SlotView
 from agent.domain.market.tenure import Tenure
@@ -28,25 +28,25 @@ def propose(slot: SlotView, grounds: Grounds) -> Proposal | None:
     if held is not None:
         leaving = upkeep.leave_ending(slot, held, grounds, made.candidate)
         if leaving is not None:
-            return deadline_markets.told(leaving, made)
-    if deadline_markets.holds(slot, made):
+            return deadline_markets.with_costs(leaving, made)
+    if deadline_markets.is_running(slot, made):
         return None if held is None else _stay(slot, held, made, grounds)
     if made.tenure is None:
         return _wait(slot, made, grounds)
     return _go(slot, made, grounds)
 
 
-def _choose(slot: SlotView, grounds: Grounds) -> Faring | None:
+def _choose(slot: SlotView, grounds: Grounds) -> MarketChoice | None:
     """Return the choice with the least expected cost; None unless the workload asks for it."""
     params, view, held = grounds.params, grounds.view, slot.lease
     is_asked = params.weigh_markets and len(view.workload.places) == 1
     if not is_asked or (held is not None and not only_copy.may_leave(held, view.workload)):
         return None
     numbers = on_demand_fallback.Numbers(params.reserve, params.start_delay)
-    return deadline_markets.fare(view, slot, numbers, view.ranking(grounds.pricing), grounds.asks, params.weighing)
+    return deadline_markets.choose(view, slot, numbers, view.ranking(grounds.pricing), grounds.asks, params.weighing)
 
 
-def _go(slot: SlotView, made: Faring, grounds: Grounds) -> Proposal | None:
+def _go(slot: SlotView, made: MarketChoice, grounds: Grounds) -> Proposal | None:
     """Return the move to the choice; a hold if a running slot may not go there now, None for another slot."""
     to, held = made.candidate, slot.lease
     if to is None or not recovery.may_go(slot, grounds.view.workload, to):
@@ -56,7 +56,7 @@ def _go(slot: SlotView, made: Faring, grounds: Grounds) -> Proposal | None:
     return recovery.go(slot, to, Reason(code, f"hold {place}; {made.sentence}", made.options))
 
 
-def _wait(slot: SlotView, made: Faring, grounds: Grounds) -> Proposal:
+def _wait(slot: SlotView, made: MarketChoice, grounds: Grounds) -> Proposal:
     """Return a wait without a lease; a running lease is released only within the day's moves for cheaper offers."""
     held, why = slot.lease, Reason(WAITS, made.sentence, made.options)
     if held is None or slot.down is not None:
@@ -66,5 +66,5 @@ def _wait(slot: SlotView, made: Faring, grounds: Grounds) -> Proposal:
     return Proposal(slot.slot, IntentKind.RELEASE, why, lease=held)
 
 
-def _stay(slot: SlotView, held: Lease, made: Faring, grounds: Grounds) -> Proposal:
-    return deadline_markets.told(upkeep.calm(slot, held, grounds), made)
+def _stay(slot: SlotView, held: Lease, made: MarketChoice, grounds: Grounds) -> Proposal:
+    return deadline_markets.with_costs(upkeep.calm(slot, held, grounds), made)

@@ -118,7 +118,7 @@ def test_the_last_resort_is_the_live_one(
     terms = Terms(("pool",), gap, 400 * 60, 250 * gap + 70, overhead * 30, np.zeros((1, 1)))
     runs = tick_engine.NOTHING if tenure is None else tick_engine.Choice(tenure, 0)
     sight = tick_engine.Sight(terms, (True,), (1.0,), (3.0,), at, (400 - todo) * 60, runs, min(warm, overhead) * 30, 0)
-    forced = multi_pool_policy.must(own_kernel.standing(sight, terms))
+    forced = multi_pool_policy.forced_choice(own_kernel.standing(sight, terms))
     found = uniform_progress.last_resort(sight)
     assert (found.tenure if found is not None else None) == (forced[0] if forced is not None else None)
     assert found is None or found.pool == 0

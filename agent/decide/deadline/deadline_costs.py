@@ -42,7 +42,7 @@ class Prices:
 
 
 @dataclass(frozen=True, slots=True)
-class Foresight:
+class ExpectedCosts:
     """The choice until the next look, and the expected cost of each possible choice until the work is done."""
 
     choice: Tenure | None
@@ -54,12 +54,12 @@ class Foresight:
         return "expected to finish for " + ", ".join(f"${option.dollars:.2f} {option.name}" for option in self.options)
 
 
-def of(outlook: Outlook, job: Job, held: Held, prices: Prices, learned: hazards.Learned) -> Foresight:
+def of(outlook: Outlook, job: Job, held: Held, prices: Prices, learned: hazards.Learned) -> ExpectedCosts:
     """Return the choice until the next look, with the costs of each.
 
     The reserve of the outlook is the time to the next look: a job that waits now waits at least that long.
     """
-    at = single_pool_policy.Standing(
+    at = single_pool_policy.JobState(
         left=outlook.left,
         todo=outlook.todo / outlook.speed,
         tenure=held.tenure,
@@ -72,7 +72,7 @@ def of(outlook: Outlook, job: Job, held: Held, prices: Prices, learned: hazards.
     planned = single_pool_policy.of(setting, learned.hazards)
     belief = _belief(held, learned)
     costs = planned.costs(at, belief)
-    return Foresight(planned.choose(at, belief), _options(costs, prices.on_demand.dollars))
+    return ExpectedCosts(planned.choose(at, belief), _options(costs, prices.on_demand.dollars))
 
 
 def _ratio(prices: Prices) -> float:

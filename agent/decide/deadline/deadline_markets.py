@@ -21,7 +21,7 @@ _RUNS = frozenset({LeaseState.STARTING, LeaseState.RUNNING})
 
 
 @dataclass(frozen=True, slots=True)
-class Faring:
+class MarketChoice:
     """The next choice: tenure, candidate if there is one, market, and the cost of each possible choice."""
 
     tenure: Tenure | None
@@ -38,14 +38,14 @@ class Faring:
         return f"{expected}{self.outlook.todo:.2f} h of work left, slack {self.outlook.slack:.2f} h"
 
 
-def fare(
+def choose(
     view: View,
     slot: SlotView,
     numbers: on_demand_fallback.Numbers,
     bids: Iterable[Candidate],
     asks: Sequence[Candidate],
     weighing: multi_pool_policy.Numbers = multi_pool_policy.SHIPPED,
-) -> Faring | None:
+) -> MarketChoice | None:
     """Return the next choice; None unless this is a deadline job on several markets with a choice.
 
     `bids` are all bids, best first: the first bid of one market may come after any number of bids of another.
@@ -54,7 +54,7 @@ def fare(
     if task is None or task.todo <= 0 or len(names) < 2:  # noqa: PLR2004 - one market is no choice
         return None
     held = slot.lease if slot.lease is not None and slot.down is None and slot.lease.state in _RUNS else None
-    outlook, ask = on_demand_fallback.below(view, task, asks, held, numbers)
+    outlook, ask = on_demand_fallback.cheapest_in_time(view, task, asks, held, numbers)
     if ask is None:
         return None
     best = _best(bids, names)
@@ -72,7 +72,7 @@ def fare(
     made = multi_pool_policy.choose(at, pools, rate, moves, numbers=weighing)
     market = names[made.pool] if made.tenure is Tenure.INTERRUPTIBLE else ask.offer.market
     candidate = best.get(market) if made.tenure is Tenure.INTERRUPTIBLE else ask
-    return Faring(made.tenure, market, candidate if made.tenure else None, _options(made.costs, names), outlook)
+    return MarketChoice(made.tenure, market, candidate if made.tenure else None, _options(made.costs, names), outlook)
 
 
 def _best(bids: Iterable[Candidate], names: Sequence[str]) -> dict[str, Candidate | None]:
@@ -85,7 +85,7 @@ def _best(bids: Iterable[Candidate], names: Sequence[str]) -> dict[str, Candidat
     return found
 
 
-def holds(slot: SlotView, made: Faring) -> bool:
+def is_running(slot: SlotView, made: MarketChoice) -> bool:
     """Return whether a slot already runs the choice."""
     held = slot.lease
     if held is None or slot.down is not None or held.state not in _RUNS or held.tenure is not made.tenure:
@@ -101,12 +101,12 @@ def _on_demand(task: tasks.Task, outlook: slack.Outlook, ask: Candidate, held: L
 
 def _standing(
     view: View, task: tasks.Task, outlook: slack.Outlook, held: Lease | None, where: int, names: Sequence[str]
-) -> multi_pool_policy.Standing:
+) -> multi_pool_policy.JobState:
     overhead = outlook.start + outlook.restart
     begun = held is not None and held.state is LeaseState.STARTING
     spent = (view.now - held.opened_at) / _HOUR if held is not None else 0.0
     span = max(task.span, outlook.left)
-    return multi_pool_policy.Standing(
+    return multi_pool_policy.JobState(
         left=max(outlook.left, 0.0),
         todo=outlook.todo / outlook.speed,
         tenure=held.tenure if held is not None else None,
@@ -160,7 +160,7 @@ def _options(costs: Mapping[tuple[Tenure | None, int], float], names: Sequence[s
     return tuple(Option(name(*choice), cost) for choice, cost in costs.items())
 
 
-def told(proposal: Proposal, made: Faring) -> Proposal:
+def with_costs(proposal: Proposal, made: MarketChoice) -> Proposal:
     """Return a proposal that also has the expected cost of each choice."""
     why = proposal.reason
     reason = replace(why, sentence=f"{why.sentence}; {made.sentence}", options=(*made.options, *why.options))

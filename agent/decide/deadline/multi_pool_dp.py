@@ -5,7 +5,7 @@ less work left. A lease that works keeps the slack. Waiting spends a stage of it
 
 Invariants:
 1. Each hour of slack below zero costs `LATE` times the on-demand price, so that no saving is worth a missed deadline.
-2. A table depends only on its voyage. All jobs with equal voyages may share it.
+2. A table depends only on its key. All jobs with equal keys may share it.
 """
 
 import bisect
@@ -39,7 +39,7 @@ class Tier:
 
 
 @dataclass(frozen=True, slots=True)
-class Voyage:
+class TableKey:
     """The key of a table: `overhead`, `stage`, `look`, `left`, `slack` in hours.
 
     `egress[i][j]` is the cost in dollars of moving from tier i to tier j. `ask` is in $/h. `look` is the time between
@@ -66,15 +66,15 @@ class Voyage:
 class Chain:
     """The chances of each state of one tier (regime * 4 + age) after a stage, with a lease of ours and without."""
 
-    def __init__(self, voyage: Voyage, tier: Tier) -> None:
+    def __init__(self, key: TableKey, tier: Tier) -> None:
         """Build `free` (states, states), and `keeps` and `loses` of a lease; a row of both together adds up to one."""
-        regimes, stage = voyage.regimes, voyage.stage
+        regimes, stage = key.regimes, key.stage
         aged = -math.expm1(-stage / regimes.young_hours)
         shape = (regimes.count, STATES, STATES)
         free, keeps, loses = np.zeros(shape), np.zeros(shape), np.zeros(shape)
         for state in range(STATES):
-            a_look = np.minimum(regimes.rates[:, state] * voyage.look, MOST)
-            ends = 1.0 - (1.0 - a_look) ** (stage / voyage.look)
+            a_look = np.minimum(regimes.rates[:, state] * key.look, MOST)
+            ends = 1.0 - (1.0 - a_look) ** (stage / key.look)
             old = UP + 1 if state < DOWN else DOWN + 1
             if state < DOWN:
                 keeps[:, state, state] += (1.0 - ends) * (1.0 - aged)
@@ -105,25 +105,25 @@ class Table:
     no lease by location, then on-demand by location, then each tier. If no move costs anything, there is one location.
     """
 
-    def __init__(self, voyage: Voyage) -> None:
+    def __init__(self, key: TableKey) -> None:
         """Build the table."""
-        self.voyage = voyage
-        self.chains = [Chain(voyage, tier) for tier in voyage.tiers]
-        self.step = voyage.stage / voyage.grain
-        self.below = math.ceil((voyage.overhead + voyage.stage) / self.step) + 1
-        levels = self.below + math.ceil(voyage.slack / self.step) + SPARE
+        self.key = key
+        self.chains = [Chain(key, tier) for tier in key.tiers]
+        self.step = key.stage / key.grain
+        self.below = math.ceil((key.overhead + key.stage) / self.step) + 1
+        levels = self.below + math.ceil(key.slack / self.step) + SPARE
         self.levels: Array = np.arange(-self.below, levels - self.below, dtype=np.float64) * self.step
-        tiers = len(voyage.tiers)
-        self.places = list(range(tiers)) if voyage.has_egress else [0] * tiers
+        tiers = len(key.tiers)
+        self.places = list(range(tiers)) if key.has_egress else [0] * tiers
         self.locations = max(self.places) + 1
         shape = (2 * self.locations + tiers, *[len(chain.free) for chain in self.chains], levels)
-        late = np.maximum(-self.levels, 0.0) * LATE * voyage.ask
+        late = np.maximum(-self.levels, 0.0) * LATE * key.ask
         made = np.broadcast_to(late.astype(np.float32), shape).copy()
-        last = math.ceil(voyage.left / voyage.stage - _EXACT) + SPARE - 1
+        last = math.ceil(key.left / key.stage - _EXACT) + SPARE - 1
         self.values: dict[int, Values] = {0: made}
         for stage in range(1, last + 1):
             made = self._stage(stage, made)
-            hours, before = stage * voyage.stage + _EXACT, (stage - 1) * voyage.stage + _EXACT
+            hours, before = stage * key.stage + _EXACT, (stage - 1) * key.stage + _EXACT
             if hours <= KEPT_HOURS or int(hours) > int(before) or stage == last:
                 self.values[stage] = made
         self.kept = list(self.values)
@@ -153,37 +153,35 @@ class Table:
 
     def hours(self, stage: int, slack: Array) -> Array:
         """Return the most hours of the stage that are worked: after the work is finished, nothing is paid."""
-        return np.clip(stage * self.voyage.stage - slack, 0.0, self.voyage.stage)
+        return np.clip(stage * self.key.stage - slack, 0.0, self.key.stage)
 
     def _stage(self, stage: int, after: Values) -> Values:
-        voyage, places = self.voyage, self.locations
+        key, places = self.key, self.locations
         worked = self.hours(stage, self.levels).astype(np.float32)
-        begun = np.minimum(np.maximum(stage * voyage.stage - self.levels, 0.0) + voyage.overhead, voyage.stage).astype(
+        begun = np.minimum(np.maximum(stage * key.stage - self.levels, 0.0) + key.overhead, key.stage).astype(
             np.float32
         )
-        ask = np.float32(voyage.ask)
+        ask = np.float32(key.ask)
         free = self.expect(after[: 2 * places])
-        held = [self._held(after, tier) for tier in range(len(voyage.tiers))]
+        held = [self._held(after, tier) for tier in range(len(key.tiers))]
         starts = [
-            self._started(each) + np.float32(tier.price) * begun for each, tier in zip(held, voyage.tiers, strict=True)
+            self._started(each) + np.float32(tier.price) * begun for each, tier in zip(held, key.tiers, strict=True)
         ]
         made = np.empty_like(after)
         for place in range(places):
             best = np.minimum(
-                _less(free[place], voyage.grain, self._late), self._started(free[places + place]) + ask * begun
+                _less(free[place], key.grain, self._late), self._started(free[places + place]) + ask * begun
             )
             for tier, start in enumerate(starts):
                 up = self._up(tier)
-                move = voyage.egress[place][tier] if voyage.has_egress else 0.0
+                move = key.egress[place][tier] if key.has_egress else 0.0
                 best[up] = np.minimum(best[up], start[up] + np.float32(move))
             made[place], made[places + place] = best, np.minimum(free[places + place] + ask * worked, best)
         for tier, stays in enumerate(held):
             up, rest = self._up(tier), made[self.places[tier]]
             made[2 * places + tier] = rest
-            made[2 * places + tier][up] = np.minimum(
-                stays[up] + np.float32(voyage.tiers[tier].price) * worked, rest[up]
-            )
-        made[..., self.levels >= stage * voyage.stage - _EXACT] = 0.0
+            made[2 * places + tier][up] = np.minimum(stays[up] + np.float32(key.tiers[tier].price) * worked, rest[up])
+        made[..., self.levels >= stage * key.stage - _EXACT] = 0.0
         return made
 
     def _held(self, after: Values, tier: int) -> Values:
@@ -196,11 +194,11 @@ class Table:
     @property
     def _late(self) -> float:
         """The cost of one level of slack below the lowest."""
-        return LATE * self.voyage.ask * self.step
+        return LATE * self.key.ask * self.step
 
     def _started(self, values: Values) -> Values:
         """Return the values after a start has spent its overhead of slack."""
-        levels = self.voyage.overhead / self.step
+        levels = self.key.overhead / self.step
         whole = int(levels + _EXACT)
         part = np.float32(max(levels - whole, 0.0))
         less = _less(values, whole, self._late)
@@ -240,9 +238,9 @@ def _apply(values: Values, chances: Values, axis: int) -> Values:
     return expected
 
 
-def table(voyage: Voyage) -> Table:
+def table(key: TableKey) -> Table:
     """Return the table of a key; equal keys share one table while it is kept."""
-    return _shelf.get(voyage)
+    return _tables.get(key)
 
 
-_shelf = sized_cache.Shelf(Table, MOST_BYTES)
+_tables = sized_cache.SizedCache(Table, MOST_BYTES)

@@ -47,7 +47,7 @@ class Pool:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class JobState:
     """The state of a job, in hours: time until the deadline, work left, the tenure that runs, and its pool.
 
     Pools are indices, -1 for none. `where` is the pool of the checkpoint. `warming` is the remaining time of the
@@ -101,7 +101,7 @@ class _Tier:
     best: int
 
 
-def must(at: Standing) -> tuple[Tenure, int] | None:
+def forced_choice(at: JobState) -> tuple[Tenure, int] | None:
     """Return the tenure and pool that the deadline forces now, or None if there is a choice; on-demand has pool -1.
 
     If another start and a fall-back after it no longer fit, only the running lease may go on. If even the start of a
@@ -117,12 +117,12 @@ def must(at: Standing) -> tuple[Tenure, int] | None:
     return Tenure.ON_DEMAND, -1
 
 
-def _looks(hours: float, at: Standing) -> int:
+def _looks(hours: float, at: JobState) -> int:
     return math.ceil(hours / at.gap - _ROUNDING)
 
 
 def choose(
-    at: Standing,
+    at: JobState,
     pools: Sequence[Pool],
     ask: float,
     egress: Array,
@@ -130,7 +130,7 @@ def choose(
     numbers: Numbers = SHIPPED,
 ) -> Choice:
     """Return the choice until the next look; `egress` (pools, pools) is in dollars, `ask` in $/h on demand."""
-    forced = must(at)
+    forced = forced_choice(at)
     if forced is not None:
         return Choice(*forced, {})
     known = regimes.lasting(known, numbers.weather_hours)
@@ -166,7 +166,7 @@ def places(prices: Sequence[float], egress: Array, near: float = SHIPPED.near_pr
 
 
 def _ways(
-    at: Standing, found: list[tuple[int, ...]], pools: Sequence[Pool], ask: float, known: regimes.Regimes
+    at: JobState, found: list[tuple[int, ...]], pools: Sequence[Pool], ask: float, known: regimes.Regimes
 ) -> list[tuple[_Tier, ...]]:
     """Return the tiers of each calculation: the checkpoint's place and the others.
 
@@ -186,7 +186,7 @@ def _others(here: tuple[int, ...], found: Sequence[tuple[int, ...]]) -> list[tup
     return [others] if others else []
 
 
-def _stand_in(at: Standing, group: tuple[int, ...], pools: Sequence[Pool], ask: float, known: regimes.Regimes) -> _Tier:
+def _stand_in(at: JobState, group: tuple[int, ...], pools: Sequence[Pool], ask: float, known: regimes.Regimes) -> _Tier:
     """Return a tier of pools with the one that represents it.
 
     That is the pool with a lease, else the best one to start in, else the one whose capacity is likeliest to return.
@@ -205,7 +205,7 @@ def _stand_in(at: Standing, group: tuple[int, ...], pools: Sequence[Pool], ask: 
 
 
 def _costs(
-    at: Standing,
+    at: JobState,
     tiers: Sequence[_Tier],
     pools: Sequence[Pool],
     ask: float,
@@ -213,8 +213,8 @@ def _costs(
     known: regimes.Regimes,
 ) -> dict[tuple[Tenure | None, int], float]:
     """Return the expected cost of each choice to the end, in dollars."""
-    table = multi_pool_dp.table(_voyage(at, tiers, pools, ask, egress, known))
-    low, high, part = table.around(at.left / table.voyage.stage)
+    table = multi_pool_dp.table(_table_key(at, tiers, pools, ask, egress, known))
+    low, high, part = table.around(at.left / table.key.stage)
     looks = [pools[tier.best].belief.vector(known) for tier in tiers]
     near = _Outlook(table, at, tiers, looks, low).costs(pools)
     if part < _ROUNDING:
@@ -223,19 +223,19 @@ def _costs(
     return {choice: (1.0 - part) * near[choice] + part * far[choice] for choice in near}
 
 
-def _voyage(
-    at: Standing,
+def _table_key(
+    at: JobState,
     tiers: Sequence[_Tier],
     pools: Sequence[Pool],
     ask: float,
     egress: Array,
     known: regimes.Regimes,
-) -> multi_pool_dp.Voyage:
-    """Return the voyage of a job's state, rounded so that many states share one."""
+) -> multi_pool_dp.TableKey:
+    """Return the key of a job's state, rounded so that many states share one."""
     moves = [[round(float(egress[np.ix_(one.pools, other.pools)].mean()), 2) for other in tiers] for one in tiers]
     shortest, stages, levels, price_step = COARSE if any(map(any, moves)) else FINE
     stage = max(shortest, at.gap, at.span / stages, at.room / levels)
-    return multi_pool_dp.Voyage(
+    return multi_pool_dp.TableKey(
         regimes=known,
         tiers=tuple(_tier(tier, pools, known, price_step) for tier in tiers),
         egress=tuple(tuple(row) for row in moves),
@@ -258,7 +258,7 @@ def _tier(tier: _Tier, pools: Sequence[Pool], known: regimes.Regimes, price_step
     return multi_pool_dp.Tier(round(price, 4), round(spare, 2), min(len(tier.pools), 3))
 
 
-def _place(at: Standing, tiers: Sequence[_Tier]) -> int:
+def _place(at: JobState, tiers: Sequence[_Tier]) -> int:
     """Return the index of the checkpoint's tier; 0 if there is no checkpoint yet."""
     return next((place for place, tier in enumerate(tiers) if at.where in tier.pools), 0)
 
@@ -268,7 +268,7 @@ class _Outlook:
     """The cost of each choice with `stages` to go, given the beliefs about the tiers."""
 
     table: multi_pool_dp.Table
-    at: Standing
+    at: JobState
     tiers: Sequence[_Tier]
     looks: Sequence[Array]
     stages: int
@@ -282,9 +282,9 @@ class _Outlook:
         free = [look @ chain.free for look, chain in zip(self.looks, table.chains, strict=True)]
         asks = table.locations + place
         costs = {
-            (None, -1): table.at(_joint(free) @ flat[place], slack - table.voyage.stage),
+            (None, -1): table.at(_joint(free) @ flat[place], slack - table.key.stage),
             (Tenure.ON_DEMAND, -1): self._held(
-                _joint(free) @ flat[asks], slack, table.voyage.ask, is_new=at.tenure is not Tenure.ON_DEMAND
+                _joint(free) @ flat[asks], slack, table.key.ask, is_new=at.tenure is not Tenure.ON_DEMAND
             ),
         }
         for number, tier in enumerate(self.tiers):
@@ -296,13 +296,13 @@ class _Outlook:
             )
             values = kept @ flat[2 * table.locations + number] + lost @ flat[table.places[number]]
             is_new = at.tenure is not Tenure.INTERRUPTIBLE or at.pool != tier.best
-            cost = self._held(values, slack, table.voyage.tiers[number].price, is_new=is_new)
+            cost = self._held(values, slack, table.key.tiers[number].price, is_new=is_new)
             costs[Tenure.INTERRUPTIBLE, tier.best] = cost + (pools[tier.best].egress if is_new else 0.0)
         return costs
 
     def _held(self, values: Array, slack: float, price: float, *, is_new: bool) -> float:
         """Return the cost of a choice that rents: the stage, and the expected cost after it."""
-        stage, overhead = self.table.voyage.stage, self.at.overhead if is_new else 0.0
+        stage, overhead = self.table.key.stage, self.at.overhead if is_new else 0.0
         hours = min(max(self.stages * stage - slack, 0.0) + overhead, stage)
         return price * hours + self.table.at(values, slack - overhead)
 

@@ -20,7 +20,7 @@ class Numbers:
     start_delay: timedelta
 
 
-def below(
+def cheapest_in_time(
     view: View, task: tasks.Task, asks: Iterable[Candidate], held: Lease | None, numbers: Numbers
 ) -> tuple[slack.Outlook, Candidate | None]:
     """Return the outlook on the cheapest ask that is in time; if none is, on the one that is least late.

@@ -54,7 +54,7 @@ class Setting:
 
 
 @dataclass(frozen=True, eq=False)
-class Outlays:
+class CostTable:
     """Expected costs to the end: `up` (steps, 3, bins, nodes, models) with capacity, `down` (steps, 2, ...) without."""
 
     setting: Setting
@@ -82,7 +82,7 @@ class Outlays:
         return found
 
 
-def build(setting: Setting, hazards: Hazards) -> Outlays:
+def build(setting: Setting, hazards: Hazards) -> CostTable:
     """Return the expected costs under each model of a pool; about a third of a second for 70 hours."""
     return _Programme(setting, hazards).solved()
 
@@ -102,7 +102,7 @@ class _Programme:
         self._interruptible = _Shift(self._nodes, setting.start_interruptible)
         self._shape = (len(hazards.edges), len(self._nodes), len(hazards.factors))
 
-    def solved(self) -> Outlays:
+    def solved(self) -> CostTable:
         """Return the costs of each choice at the kept steps."""
         kept = math.ceil(_place(self._setting.span / self._setting.step) - _SHARE) + 1
         steps = kept - 1 if kept - 1 <= CLOSE else CLOSE + (kept - 1 - CLOSE) * KEPT
@@ -119,7 +119,7 @@ class _Programme:
             if place == int(place):
                 up[int(place)], down[int(place)] = does_up, does_down
             held_up, held_down = self._best(does_up, does_down)
-        return Outlays(self._setting, tuple(self._nodes.tolist()), up, down)
+        return CostTable(self._setting, tuple(self._nodes.tolist()), up, down)
 
     def _does(self, up: Costs, down: Costs) -> tuple[Costs, Costs]:
         """Return the costs of each choice for a step, without a start, from the costs of the tenures held after it."""

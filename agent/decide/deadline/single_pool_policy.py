@@ -42,7 +42,7 @@ class Costs:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class JobState:
     """The state of a job, in hours: time until the deadline, work left, the running tenure, the overhead of each start.
 
     `warming` is the remaining time of the running lease's start, `gap` the time until the next look.
@@ -62,7 +62,7 @@ class Standing:
         return self.left - self.todo
 
 
-class Horizon:
+class Policy:
     """The choices for jobs of one setting over a pool of these hazards; its table is built with it."""
 
     def __init__(self, setting: single_pool_dp.Setting, hazards: pools.Hazards) -> None:
@@ -76,7 +76,7 @@ class Horizon:
         """How many bytes its table takes."""
         return self._table.up.nbytes + self._table.down.nbytes
 
-    def choose(self, at: Standing, belief: pools.Belief) -> Tenure | None:
+    def choose(self, at: JobState, belief: pools.Belief) -> Tenure | None:
         """Return the tenure to hold until the next look, or None to wait."""
         if at.tenure is Tenure.INTERRUPTIBLE and belief.is_up and at.warming <= 0 and self._setting.ratio <= 1:
             # Working capacity at the lower price is never left: every other choice remains possible after it is lost.
@@ -86,7 +86,7 @@ class Horizon:
             return at.tenure
         return best(at, self.costs(at, belief))
 
-    def costs(self, at: Standing, belief: pools.Belief) -> Costs:
+    def costs(self, at: JobState, belief: pools.Belief) -> Costs:
         """Return the expected cost of each choice; absent interruptible capacity costs infinitely much."""
         slack = min(at.slack, self._setting.slack)
         weights = belief.weights(self.hazards).astype(np.float32)
@@ -107,15 +107,17 @@ class Horizon:
         )
 
 
-tables = sized_cache.Shelf[tuple[single_pool_dp.Setting, pools.Hazards], Horizon](lambda key: Horizon(*key), MOST_BYTES)
+tables = sized_cache.SizedCache[tuple[single_pool_dp.Setting, pools.Hazards], Policy](
+    lambda key: Policy(*key), MOST_BYTES
+)
 
 
-def of(setting: single_pool_dp.Setting, hazards: pools.Hazards) -> Horizon:
+def of(setting: single_pool_dp.Setting, hazards: pools.Hazards) -> Policy:
     """Return the horizon of a setting; equal settings share a table while it is kept."""
     return tables.get((setting, hazards))
 
 
-def setting(at: Standing, span: float, work: float, ratio: float) -> single_pool_dp.Setting:
+def setting(at: JobState, span: float, work: float, ratio: float) -> single_pool_dp.Setting:
     """Return the setting of a job with `work` hours in `span` hours, rounded so that many jobs share a table.
 
     `ratio` is the interruptible price over the on-demand price.
@@ -132,7 +134,7 @@ def setting(at: Standing, span: float, work: float, ratio: float) -> single_pool
     )
 
 
-def best(at: Standing, found: Costs) -> Tenure | None:
+def best(at: JobState, found: Costs) -> Tenure | None:
     """Return the cheapest tenure. Of equal ones the present one wins. If none is surely in time, the last resort."""
     cheapest, tenure = found.of(at.tenure), at.tenure
     ways = ((found.wait, None), (found.on_demand, Tenure.ON_DEMAND), (found.interruptible, Tenure.INTERRUPTIBLE))
@@ -142,7 +144,7 @@ def best(at: Standing, found: Costs) -> Tenure | None:
     return _last(at) if cheapest == math.inf else tenure
 
 
-def _last(at: Standing) -> Tenure:
+def _last(at: JobState) -> Tenure:
     """Return the tenure that may still be in time: the running one if only that can be, else on-demand."""
     is_alone = at.tenure is not None and at.start_on_demand > at.slack >= at.warming
     return at.tenure if is_alone and at.tenure is not None else Tenure.ON_DEMAND

@@ -21,7 +21,7 @@ Key = TypeVar("Key", bound=Hashable)
 Kept = TypeVar("Kept", bound=Sized)
 
 
-class Shelf(Generic[Key, Kept]):
+class SizedCache(Generic[Key, Kept]):
     """Keeps up to `most_bytes` of values that `build` makes of keys; the value used last is kept, however large."""
 
     def __init__(self, build: Callable[[Key], Kept], most_bytes: int) -> None:

@@ -16,7 +16,7 @@ class _Learner:
     def __init__(self, pool: hazards.Hazards) -> None:
         self._pool = pool
         self._belief: hazards.Belief | None = None
-        self._horizon: single_pool_policy.Horizon | None = None
+        self._horizon: single_pool_policy.Policy | None = None
         self._prices = (0.0, 0.0)
 
     def choose(self, at: Sight) -> Tenure | None:
@@ -29,7 +29,7 @@ class _Learner:
         standing = _standing(at, hours)
         return self._for(at, standing).choose(standing, self._belief)
 
-    def _for(self, at: Sight, standing: single_pool_policy.Standing) -> single_pool_policy.Horizon:
+    def _for(self, at: Sight, standing: single_pool_policy.JobState) -> single_pool_policy.Policy:
         """Return the horizon at the prices of this tick."""
         prices = at.spot[0], at.on_demand[0]
         if self._horizon is None or prices != self._prices:
@@ -39,9 +39,9 @@ class _Learner:
         return self._horizon
 
 
-def _standing(at: Sight, hours: float) -> single_pool_policy.Standing:
+def _standing(at: Sight, hours: float) -> single_pool_policy.JobState:
     overhead = at.terms.overhead / HOUR
-    return single_pool_policy.Standing(
+    return single_pool_policy.JobState(
         left=at.looks * hours,  # a tick that the deadline cuts short does not count
         todo=at.todo / HOUR,
         tenure=at.runs.tenure,

@@ -8,10 +8,10 @@ from agent.lab.jobs.job_terms import HOUR, Terms
 from agent.lab.jobs.tick_engine import NOTHING, Choice, Sight
 
 
-def standing(sight: Sight, terms: Terms) -> multi_pool_policy.Standing:
+def standing(sight: Sight, terms: Terms) -> multi_pool_policy.JobState:
     """Return the state of a job at a tick."""
     span = terms.ticks * terms.tick
-    return multi_pool_policy.Standing(
+    return multi_pool_policy.JobState(
         left=(span - sight.now) / HOUR,
         todo=(terms.work - sight.done) / HOUR,
         tenure=sight.runs.tenure,

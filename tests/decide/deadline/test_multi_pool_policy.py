@@ -15,10 +15,10 @@ BID, ASK = Tenure.INTERRUPTIBLE, Tenure.ON_DEMAND
 NEVER_LOST = regimes.Regimes(((1e-9, 1e-9, 1e-9, 1e-9),), (1.0,))
 
 
-def standing(**more: float) -> multi_pool_policy.Standing:
+def standing(**more: float) -> multi_pool_policy.JobState:
     given_ = {"left": 10.0, "todo": 4.0, "pool": -1, "where": -1, "warming": 0.0, "overhead": 0.5, "gap": 0.25}
     given_ |= {"span": 10.0, "room": 6.0} | more
-    return multi_pool_policy.Standing(tenure=None, **given_)  # type: ignore[arg-type]
+    return multi_pool_policy.JobState(tenure=None, **given_)  # type: ignore[arg-type]
 
 
 def pool(
@@ -98,13 +98,13 @@ def test_a_job_begins_where_another_pool_of_the_region_is_spare_and_waits_there_
 
 def test_tables_are_kept_up_to_so_many_bytes_and_the_last_asked_for_longest(monkeypatch: pytest.MonkeyPatch) -> None:
     """A job whose checkpoint lies on its disk has another overhead, and so another table, at every look."""
-    kept = sized_cache.Shelf(multi_pool_dp.Table, multi_pool_dp.MOST_BYTES)
-    monkeypatch.setattr(multi_pool_dp, "_shelf", kept)
+    kept = sized_cache.SizedCache(multi_pool_dp.Table, multi_pool_dp.MOST_BYTES)
+    monkeypatch.setattr(multi_pool_dp, "_tables", kept)
 
     def asked(overhead: float) -> multi_pool_dp.Table:
         tiers = (multi_pool_dp.Tier(1.0, 0.0, 1), multi_pool_dp.Tier(2.0, 0.0, 1))
         none = ((0.0, 0.0), (0.0, 0.0))
-        return multi_pool_dp.table(multi_pool_dp.Voyage(KNOWN, tiers, none, 3.0, overhead, 1 / 3, 1 / 6, 2.0, 1.0, 2))
+        return multi_pool_dp.table(multi_pool_dp.TableKey(KNOWN, tiers, none, 3.0, overhead, 1 / 3, 1 / 6, 2.0, 1.0, 2))
 
     first = asked(0.2)
     kept.most_bytes = 3 * first.size
@@ -123,7 +123,7 @@ def test_a_table_is_never_cheaper_with_less_slack_or_a_dearer_tier() -> None:
     def table(price: float) -> multi_pool_dp.Table:
         tiers = (multi_pool_dp.Tier(price, 0.0, 1), multi_pool_dp.Tier(2.0, 0.0, 1))
         egress = ((0.0, 1.0), (1.0, 0.0))
-        return multi_pool_dp.Table(multi_pool_dp.Voyage(KNOWN, tiers, egress, 3.0, 0.2, 1 / 3, 1 / 6, 8.0, 4.0, 2))
+        return multi_pool_dp.Table(multi_pool_dp.TableKey(KNOWN, tiers, egress, 3.0, 0.2, 1 / 3, 1 / 6, 8.0, 4.0, 2))
 
     cheap, dear = table(1.0), table(1.5)
     first = cheap.kept[-1]
@@ -137,7 +137,7 @@ def test_a_table_is_never_cheaper_with_less_slack_or_a_dearer_tier() -> None:
 
 def test_of_stages_long_before_the_end_some_are_kept_and_those_between_are_told_by_both() -> None:
     tiers = (multi_pool_dp.Tier(1.0, 0.0, 1),)
-    table = multi_pool_dp.Table(multi_pool_dp.Voyage(KNOWN, tiers, ((0.0,),), 3.0, 0.2, 1 / 3, 1 / 6, 8.0, 4.0, 2))
+    table = multi_pool_dp.Table(multi_pool_dp.TableKey(KNOWN, tiers, ((0.0,),), 3.0, 0.2, 1 / 3, 1 / 6, 8.0, 4.0, 2))
     assert table.kept == [*range(7), *range(9, 25, 3), 25]
     assert [table.around(stages) for stages in (0.4, 1.0, 4.25, 10.0, 11.5, 99.0)] == [
         (1, 2, 0.0),

@@ -19,13 +19,13 @@ TEN_MINUTES = single_pool_dp.Setting(
 )
 NODES = 0.05
 """What straight lines between nodes may be off, in hours of on-demand."""
-SHIPPED = single_pool_policy.Horizon(TEN_MINUTES, hazards.SHIPPED)
+SHIPPED = single_pool_policy.Policy(TEN_MINUTES, hazards.SHIPPED)
 
 
 def standing(
     left: float, todo: float, tenure: Tenure | None = None, *, start: float = 0.0, gap: float = 1.0
-) -> single_pool_policy.Standing:
-    return single_pool_policy.Standing(left, todo, tenure, 0.0, start, start, gap)
+) -> single_pool_policy.JobState:
+    return single_pool_policy.JobState(left, todo, tenure, 0.0, start, start, gap)
 
 
 def believed(pool: hazards.Hazards, *, is_up: bool, age: float = 0.0) -> hazards.Belief:
@@ -33,7 +33,7 @@ def believed(pool: hazards.Hazards, *, is_up: bool, age: float = 0.0) -> hazards
 
 
 def test_three_hours_for_two_of_work_by_hand() -> None:
-    found = single_pool_policy.Horizon(HOURLY, HALF).costs(standing(3, 2), believed(HALF, is_up=False))
+    found = single_pool_policy.Policy(HOURLY, HALF).costs(standing(3, 2), believed(HALF, is_up=False))
     # One hour later, with an hour to spare: 0.5 with capacity (work it), 0.875 without (wait: 1/4 x 0.5 + 3/4 x 1).
     # With none to spare: 1.25 with capacity (0.5, then 0.5 or 1), 1.875 without (1, then 1/4 x 0.5 + 3/4 x 1).
     assert found.wait == pytest.approx(0.25 * 1.25 + 0.75 * 1.875, abs=1e-5)
@@ -42,14 +42,14 @@ def test_three_hours_for_two_of_work_by_hand() -> None:
 
 
 def test_three_hours_for_two_of_work_with_capacity_by_hand() -> None:
-    found = single_pool_policy.Horizon(HOURLY, HALF).costs(standing(3, 2), believed(HALF, is_up=True))
+    found = single_pool_policy.Policy(HOURLY, HALF).costs(standing(3, 2), believed(HALF, is_up=True))
     assert found.interruptible == pytest.approx(0.5 + 0.5 * 0.5 + 0.5 * 0.875, abs=1e-5)
     assert found.on_demand == pytest.approx(1 + 0.5 * 0.5 + 0.5 * 0.875, abs=1e-5)
     assert found.wait == pytest.approx(0.5 * 1.25 + 0.5 * 1.875, abs=1e-5)
 
 
 def test_what_may_be_late_costs_infinitely_much_and_on_demand_is_the_last_resort() -> None:
-    kernel = single_pool_policy.Horizon(TEN_MINUTES, hazards.SHIPPED)
+    kernel = single_pool_policy.Policy(TEN_MINUTES, hazards.SHIPPED)
     tight = standing(5.25, 5.0, start=0.2, gap=1 / 6)
     for is_up in (True, False):
         belief = believed(hazards.SHIPPED, is_up=is_up, age=5.0)
@@ -62,7 +62,7 @@ def test_what_may_be_late_costs_infinitely_much_and_on_demand_is_the_last_resort
 
 def test_a_pool_that_was_never_lost_does_not_soften_the_deadline() -> None:
     never = hazards.Hazards(edges=(0.0,), losses=(0.0,), returns=(10.0,))
-    kernel = single_pool_policy.Horizon(TEN_MINUTES, never)
+    kernel = single_pool_policy.Policy(TEN_MINUTES, never)
     tight = standing(5.3, 5.0, start=0.2, gap=1 / 6)
     assert kernel.choose(tight, believed(never, is_up=True, age=9.0)) is Tenure.ON_DEMAND
     assert kernel.choose(standing(6.0, 5.0, start=0.2, gap=1 / 6), believed(never, is_up=True)) is Tenure.INTERRUPTIBLE
@@ -72,7 +72,7 @@ def test_capacity_that_is_old_is_worth_leaving_on_demand_for_and_young_is_not() 
     at = standing(6.0, 5.0, Tenure.ON_DEMAND, start=0.2, gap=1 / 6)
     assert SHIPPED.choose(at, believed(hazards.SHIPPED, is_up=True, age=8.0)) is Tenure.INTERRUPTIBLE
     brittle = hazards.Hazards(edges=(0.0,), losses=(4.0,), returns=(0.1,))
-    kernel = single_pool_policy.Horizon(TEN_MINUTES, brittle)
+    kernel = single_pool_policy.Policy(TEN_MINUTES, brittle)
     assert kernel.choose(at, believed(brittle, is_up=True)) is Tenure.ON_DEMAND
 
 
@@ -117,8 +117,8 @@ def test_a_table_of_seventy_hours_is_of_bounded_size() -> None:
 def test_tables_of_many_jobs_are_kept_while_there_is_room_and_those_used_last_the_longest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    kept = sized_cache.Shelf[tuple[single_pool_dp.Setting, hazards.Hazards], single_pool_policy.Horizon](
-        lambda key: single_pool_policy.Horizon(*key), single_pool_policy.MOST_BYTES
+    kept = sized_cache.SizedCache[tuple[single_pool_dp.Setting, hazards.Hazards], single_pool_policy.Policy](
+        lambda key: single_pool_policy.Policy(*key), single_pool_policy.MOST_BYTES
     )
     monkeypatch.setattr(single_pool_policy, "tables", kept)
     settings = [replace(HOURLY, ratio=place / 100) for place in range(40)]
