@@ -161,7 +161,7 @@ def _grounds(view: View, task: tasks.Task, slot: SlotView, params: DeadlineParam
     bids = offer_terms.Bids(work.prices, work.disk_gb, params.headroom, params.ceiling, rivals=view.rivals)
     bid = next(iter(view.ranking(bids)), None)
     asks = islice(view.ranking(offer_terms.Asks(work.prices, work.disk_gb)), LOOK_AT)
-    numbers = on_demand_fallback.Numbers(params.reserve, params.start_delay)
+    numbers = on_demand_fallback.FallbackParams(params.reserve, params.start_delay)
     outlook, ask = on_demand_fallback.cheapest_in_time(view, task, asks, slot.lease, numbers)
     return _Grounds(view, params, task, bid, ask, outlook)
 
@@ -260,7 +260,7 @@ def _recover(slot: SlotView, held: Lease, bid: Candidate | None, grounds: _Groun
     The caller has checked the slack.
     """
     view, params = grounds.view, grounds.params
-    numbers = recovery.Numbers(
+    numbers = recovery.RecoveryParams(
         ceiling=bidding.ceiling(view.workload.price_of(held.gpu), held.disk_rate, held.ask, params.ceiling),
         raise_headroom=params.raise_headroom,
         least_gain=params.least_gain,
@@ -308,7 +308,7 @@ def _leave(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal | None:
 
 def _calm(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal:
     params = grounds.params
-    numbers = bid_decay.Numbers(params.headroom, params.lower_step, params.lower_after)
+    numbers = bid_decay.BidDecayParams(params.headroom, params.lower_step, params.lower_after)
     made = bid_decay.lower(slot, held, numbers, grounds.view.now)
     return replace(made, reason=grounds.reason(made.reason.code, made.reason.sentence))
 

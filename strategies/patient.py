@@ -126,9 +126,9 @@ def _fill(slot: SlotView, view: View, shortlist: Shortlist) -> Proposal:
     return Proposal(slot.slot, IntentKind.RENT, Reason("best_offer", sentence, options), candidate=best)
 
 
-def _numbers(view: View, held: Lease, params: PatientParams) -> recovery.Numbers:
+def _numbers(view: View, held: Lease, params: PatientParams) -> recovery.RecoveryParams:
     most = view.workload.prices.at_speed(held.gpu, offer_terms.speed(held.dlperf, view.fastest))
-    return recovery.Numbers(
+    return recovery.RecoveryParams(
         ceiling=bidding.ceiling(most, held.disk_rate, held.ask, params.ceiling),
         raise_headroom=params.raise_headroom,
         least_gain=params.least_gain,
@@ -156,5 +156,5 @@ def _go_back(slot: SlotView, view: View, shortlist: Shortlist, params: PatientPa
 
 
 def _calm(slot: SlotView, view: View, held: Lease, params: PatientParams) -> Proposal:
-    numbers = bid_decay.Numbers(params.headroom, params.lower_step, params.lower_after)
+    numbers = bid_decay.BidDecayParams(params.headroom, params.lower_step, params.lower_after)
     return bid_decay.lower(slot, held, numbers, view.now)

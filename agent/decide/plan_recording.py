@@ -35,7 +35,7 @@ _VIEW = {name: hint for name, hint in typing.get_type_hints(MarketView).items() 
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class RecordedStrategy:
     """A named strategy and its numbers; `code` is the place of its class, as module:Class."""
 
     name: str
@@ -52,7 +52,7 @@ class Frame:
     fleet: Fleet
     caps: Limits
     faulty: frozenset[str]
-    numbers: Mapping[str, Numbers]
+    numbers: Mapping[str, RecordedStrategy]
     answer: bytes
 
 
@@ -135,7 +135,7 @@ def whole(pieces: Parts) -> Frame:
             fleet=Fleet(markets={name: MarketView(**view) for name, view in views.items()}, **fleet),
             caps=_decoded(pieces["caps"], Limits),
             faulty=frozenset(_decoded(pieces["faulty"], list[str])),
-            numbers=_decoded(pieces["numbers"], dict[str, Numbers]),
+            numbers=_decoded(pieces["numbers"], dict[str, RecordedStrategy]),
             answer=pieces["answer"],
         )
     except (KeyError, ValueError, TypeError, msgspec.MsgspecError) as error:
@@ -146,12 +146,14 @@ def _decoded(part: bytes, hint: typing.Any) -> typing.Any:  # noqa: ANN401 - any
     return msgspec.msgpack.decode(part, type=hint)
 
 
-def _numbers(chosen: Tuned) -> Numbers:
+def _numbers(chosen: Tuned) -> RecordedStrategy:
     plain = {key: _plain(value) for key, value in chosen.params.model_dump().items()}
-    return Numbers(chosen.name, code_of(chosen.strategy), chosen.digest, chosen.source, msgspec.msgpack.encode(plain))
+    return RecordedStrategy(
+        chosen.name, code_of(chosen.strategy), chosen.digest, chosen.source, msgspec.msgpack.encode(plain)
+    )
 
 
-def tuned(numbers: Numbers, strategy: Strategy[Params]) -> Tuned:
+def tuned(numbers: RecordedStrategy, strategy: Strategy[Params]) -> Tuned:
     """Return a strategy with its numbers.
 
     Raises:

@@ -42,7 +42,7 @@ def _choose(slot: SlotView, grounds: Grounds) -> MarketChoice | None:
     is_asked = params.weigh_markets and len(view.workload.places) == 1
     if not is_asked or (held is not None and not only_copy.may_leave(held, view.workload)):
         return None
-    numbers = on_demand_fallback.Numbers(params.reserve, params.start_delay)
+    numbers = on_demand_fallback.FallbackParams(params.reserve, params.start_delay)
     return deadline_markets.choose(view, slot, numbers, view.ranking(grounds.pricing), grounds.asks, params.weighing)
 
 

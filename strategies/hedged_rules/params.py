@@ -88,6 +88,6 @@ class HedgedParams(Params):
     """Each step lowers the bid by this share of the distance to the host's floor plus headroom."""
 
     @property
-    def weighing(self) -> multi_pool_policy.Numbers:
+    def weighing(self) -> multi_pool_policy.MultiPoolParams:
         """The numbers of the choice between markets."""
-        return multi_pool_policy.Numbers(self.wait_gain, self.near_price, self.weather_hours)
+        return multi_pool_policy.MultiPoolParams(self.wait_gain, self.near_price, self.weather_hours)

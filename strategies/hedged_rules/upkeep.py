@@ -11,7 +11,7 @@ def recover(slot: SlotView, held: Lease, grounds: Grounds) -> Proposal:
     """Return the recovery of a lost lease: wait, raise, start again or move, by cost."""
     view, params = grounds.view, grounds.params
     best = grounds.bid(slot)
-    numbers = recovery.Numbers(
+    numbers = recovery.RecoveryParams(
         ceiling=bidding.ceiling(view.workload.price_of(held.gpu), held.disk_rate, held.ask, params.ceiling),
         raise_headroom=params.raise_headroom,
         least_gain=params.least_gain,
@@ -36,5 +36,5 @@ def leave_ending(slot: SlotView, held: Lease, grounds: Grounds, preferred: Candi
 def calm(slot: SlotView, held: Lease, grounds: Grounds) -> Proposal:
     """Return a lower bid for a lease that has been calm for long, or hold it."""
     params = grounds.params
-    numbers = bid_decay.Numbers(params.headroom, params.lower_step, params.lower_after)
+    numbers = bid_decay.BidDecayParams(params.headroom, params.lower_step, params.lower_after)
     return bid_decay.lower(slot, held, numbers, grounds.view.now)

@@ -25,7 +25,7 @@ def keep(grounds: Grounds) -> Keeping | None:
     view, params = grounds.view, grounds.params
     if not (params.keep_warm and view.workload.kind is WorkloadKind.SERVICE and view.has_offers):
         return None
-    numbers = service_slots.Numbers(params.short_worth, params.spare_slots, params.cold_start, params.return_gain)
+    numbers = service_slots.ServiceParams(params.short_worth, params.spare_slots, params.cold_start, params.return_gain)
     return service_slots.keep(view, numbers, grounds.bids, grounds.asks)
 
 

@@ -62,7 +62,7 @@ def test_a_slow_card_is_not_bid_back_where_a_fast_one_does_the_work_for_less(fas
     )
     slot = SlotView(held.slot, held, None, Down(held.state_since))
     most, worth = builders.per_hour("0.36"), builders.per_hour("1.00")
-    numbers = recovery.Numbers(most, 0.05, 0.05, may_move=True, may_raise=True, worth=worth, fastest=fastest)
+    numbers = recovery.RecoveryParams(most, 0.05, 0.05, may_move=True, may_raise=True, worth=worth, fastest=fastest)
     fast = builders.candidate(builders.offer(2, dlperf=100.0), bid="0.34")
     work = dataclasses.replace(builders.workload(requirements=EITHER))
     made = recovery.recover(slot, work, [fast], 0.15, numbers, builders.NOW)

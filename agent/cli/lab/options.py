@@ -16,7 +16,7 @@ from agent.cli.shared import exits, own_strategies
 from agent.lab.deadline.cross_fit import CrossFit
 
 
-class Numbers(tuple[float, ...]):
+class NumberList(tuple[float, ...]):
     """Positive numbers, written "52,70" on a command line."""
 
     __slots__ = ()
@@ -28,23 +28,23 @@ class Numbers(tuple[float, ...]):
 
 MOST = 1e6
 """An upper bound of numbers: hours of a century."""
-DEADLINE_HOURS = Numbers((52.0, 70.0))
-OVERHEAD_HOURS = Numbers((0.05, 0.2))
+DEADLINE_HOURS = NumberList((52.0, 70.0))
+OVERHEAD_HOURS = NumberList((0.05, 0.2))
 
 
-def _numbers(option: str) -> Callable[[str | Numbers], Numbers]:
-    def parse(text: str | Numbers) -> Numbers:
-        return text if isinstance(text, Numbers) else numbers(option, text)
+def _numbers(option: str) -> Callable[[str | NumberList], NumberList]:
+    def parse(text: str | NumberList) -> NumberList:
+        return text if isinstance(text, NumberList) else numbers(option, text)
 
     return parse
 
 
-def numbers(option: str, text: str) -> Numbers:
+def numbers(option: str, text: str) -> NumberList:
     """Return the positive numbers of "52,70", or end with a message with the syntax."""
     try:
-        found = Numbers(float(part) for part in text.split(","))
+        found = NumberList(float(part) for part in text.split(","))
     except ValueError:
-        found = Numbers()
+        found = NumberList()
     if not found or not all(0 < number < MOST for number in found):
         exits.stop(exits.BAD_INPUT, [f"{option}: write positive numbers with commas between, such as 52,70"])
     return found
@@ -59,10 +59,10 @@ class Options:
     ] = None
     job_hours: Annotated[float, typer.Option(min=0.01, help="Hours of work.")] = 48.0
     deadline_hours: Annotated[
-        Numbers, typer.Option(parser=_numbers("--deadline-hours"), metavar="H,H", help="Hours allowed, by commas.")
+        NumberList, typer.Option(parser=_numbers("--deadline-hours"), metavar="H,H", help="Hours allowed, by commas.")
     ] = DEADLINE_HOURS
     overhead_hours: Annotated[
-        Numbers,
+        NumberList,
         typer.Option(parser=_numbers("--overhead-hours"), metavar="H,H", help="Hours each start loses, by commas."),
     ] = OVERHEAD_HOURS
     window_hours: Annotated[

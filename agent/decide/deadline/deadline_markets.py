@@ -41,10 +41,10 @@ class MarketChoice:
 def choose(
     view: View,
     slot: SlotView,
-    numbers: on_demand_fallback.Numbers,
+    numbers: on_demand_fallback.FallbackParams,
     bids: Iterable[Candidate],
     asks: Sequence[Candidate],
-    weighing: multi_pool_policy.Numbers = multi_pool_policy.SHIPPED,
+    weighing: multi_pool_policy.MultiPoolParams = multi_pool_policy.SHIPPED,
 ) -> MarketChoice | None:
     """Return the next choice; None unless this is a deadline job on several markets with a choice.
 

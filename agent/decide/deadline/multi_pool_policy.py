@@ -68,7 +68,7 @@ class JobState:
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class MultiPoolParams:
     """The tunable numbers.
 
     Waiting must save at least `wait_gain` hours of on-demand: if it saves nothing, work done early is safer. A pool
@@ -81,7 +81,7 @@ class Numbers:
     weather_hours: float = 24.0
 
 
-SHIPPED = Numbers()
+SHIPPED = MultiPoolParams()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ def choose(
     ask: float,
     egress: Array,
     known: regimes.Regimes = regimes.SHIPPED,
-    numbers: Numbers = SHIPPED,
+    numbers: MultiPoolParams = SHIPPED,
 ) -> Choice:
     """Return the choice until the next look; `egress` (pools, pools) is in dollars, `ask` in $/h on demand."""
     forced = forced_choice(at)

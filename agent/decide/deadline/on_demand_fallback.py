@@ -13,7 +13,7 @@ _HOUR = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class FallbackParams:
     """Time that is kept free: `reserve` for looking and choosing, `start_delay` for a start of on-demand."""
 
     reserve: timedelta
@@ -21,7 +21,7 @@ class Numbers:
 
 
 def cheapest_in_time(
-    view: View, task: tasks.Task, asks: Iterable[Candidate], held: Lease | None, numbers: Numbers
+    view: View, task: tasks.Task, asks: Iterable[Candidate], held: Lease | None, numbers: FallbackParams
 ) -> tuple[slack.Outlook, Candidate | None]:
     """Return the outlook on the cheapest ask that is in time; if none is, on the one that is least late.
 
@@ -37,7 +37,9 @@ def cheapest_in_time(
     return max(late, key=lambda each: each[0].slack) if late else (_on(view, task, None, held, numbers), None)
 
 
-def _on(view: View, task: tasks.Task, ask: Candidate | None, held: Lease | None, numbers: Numbers) -> slack.Outlook:
+def _on(
+    view: View, task: tasks.Task, ask: Candidate | None, held: Lease | None, numbers: FallbackParams
+) -> slack.Outlook:
     if ask is not None:
         speed = task.speed(ask.offer.gpu, ask.offer.dlperf)
     else:

@@ -11,7 +11,7 @@ from agent.domain.work.decision import Reason
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class BidDecayParams:
     """Numbers of the decay: when calm for `after`, lower by the share `step` towards the floor plus `headroom`."""
 
     headroom: float
@@ -19,7 +19,7 @@ class Numbers:
     after: timedelta
 
 
-def lower(slot: SlotView, held: Lease, numbers: Numbers, now: datetime) -> Proposal:
+def lower(slot: SlotView, held: Lease, numbers: BidDecayParams, now: datetime) -> Proposal:
     """Return a hold, or a lower bid for a raised one: a raise is paid every hour, and a rival rarely stays."""
     bid = bidding.lowered(held, numbers.headroom, numbers.step)
     calm_since = max(held.state_since, held.bid_since or held.state_since)

@@ -75,7 +75,7 @@ NO_RETURN = frozenset({Cause.HOST_GONE, Cause.CONTRACT_END})
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class RecoveryParams:
     """Numbers of a recovery, from the strategy's Params."""
 
     ceiling: UsdPerHour
@@ -96,7 +96,7 @@ def recover(
     work: Workload,
     elsewhere: Sequence[Candidate],
     market_loss_rate: float,
-    numbers: Numbers,
+    numbers: RecoveryParams,
     now: datetime,
 ) -> Proposal:
     """Return the cheapest way on for a slot whose lease is paused or offline.
@@ -156,7 +156,9 @@ def _cheapest(ways: Sequence[tuple[Option, Proposal]], least_gain: float, of_its
     )
 
 
-def _stay(slot: SlotView, held: Lease, work: Workload, numbers: Numbers, now: datetime) -> tuple[Option, Proposal]:
+def _stay(
+    slot: SlotView, held: Lease, work: Workload, numbers: RecoveryParams, now: datetime
+) -> tuple[Option, Proposal]:
     """Return the way at the same price: wait until the market gives it back, or start it again if it was stopped."""
     idle, own = _idle_hours(held, now - held.state_since), speed(held.dlperf, numbers.fastest)
     # A pool's market starts nothing by itself, so waiting means a resume at the same price.
@@ -177,7 +179,7 @@ def _is_stopped_pod(held: Lease) -> bool:
     return is_pool(held.host_id) and held.state is not LeaseState.OFFLINE
 
 
-def _let_go(slot: SlotView, held: Lease, work: Workload, numbers: Numbers) -> list[tuple[Option, Proposal]]:
+def _let_go(slot: SlotView, held: Lease, work: Workload, numbers: RecoveryParams) -> list[tuple[Option, Proposal]]:
     """Return the way that pays nothing, if allowed: release a disk that bills for an unlikely resumption.
 
     The slot counts as idle over the whole horizon, although an offer may come: the release must pay by itself.
@@ -229,7 +231,7 @@ def _raised_hours(held: Lease, work: Workload) -> float:
 
 
 def _raise(
-    slot: SlotView, held: Lease, work: Workload, market_loss_rate: float, numbers: Numbers
+    slot: SlotView, held: Lease, work: Workload, market_loss_rate: float, numbers: RecoveryParams
 ) -> list[tuple[Option, Proposal]]:
     if slot.down is not None and cooldowns.RAISE in slot.down.refused:
         return []
@@ -255,7 +257,7 @@ def _raised_to(
     bid: UsdPerHour,
     beat: UsdPerHour,
     market_loss_rate: float,
-    numbers: Numbers,
+    numbers: RecoveryParams,
 ) -> tuple[Option, Proposal]:
     """Return the way of one higher bid, which costs more every hour and is lost less often."""
     floor = held.host_floor or beat
@@ -268,7 +270,7 @@ def _raised_to(
 
 
 def _move(
-    slot: SlotView, held: Lease, work: Workload, best: Candidate, numbers: Numbers
+    slot: SlotView, held: Lease, work: Workload, best: Candidate, numbers: RecoveryParams
 ) -> list[tuple[Option, Proposal]]:
     if not numbers.may_move or not may_leave_at_a_price(held, work) or not _has_moves_left(slot, held, best):
         return []
@@ -362,7 +364,7 @@ class _Way:
     """Dollars for repeating the lost work."""
 
 
-def _over_horizon(way: _Way, work: Workload, numbers: Numbers) -> Option:
+def _over_horizon(way: _Way, work: Workload, numbers: RecoveryParams) -> Option:
     """Return one way priced over the horizon.
 
     After the start the work runs. Each loss idles `TROUBLE_HOURS`, repeats the restore and loses half a checkpoint

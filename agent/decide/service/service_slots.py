@@ -25,7 +25,7 @@ _HOUR = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class ServiceParams:
     """A strategy's numbers: worth of an hour with too few slots, in hours of all on demand; spare slots; cold start.
 
     A place that is not held yet counts as more expensive by the share `least_gain`: a start that saves a cent is not
@@ -73,7 +73,7 @@ class Keeping:
         return self.surplus > 0 and not self.stands(held) and self.running >= self.needed
 
 
-def keep(view: View, numbers: Numbers, bids: Sequence[Candidate], asks: Sequence[Candidate]) -> Keeping:
+def keep(view: View, numbers: ServiceParams, bids: Sequence[Candidate], asks: Sequence[Candidate]) -> Keeping:
     """Return the choice for a service; its last `spare_slots` slots have leases only while that pays."""
     needed = max(view.workload.slots - numbers.spare_slots, 1)
     held = list(_held(view))
@@ -127,7 +127,7 @@ def _held(view: View) -> Iterator[Lease]:
     yield from newest.values()
 
 
-def _spots(view: View, held: Sequence[Lease], bids: Sequence[Candidate], numbers: Numbers) -> Iterator[_Spot]:
+def _spots(view: View, held: Sequence[Lease], bids: Sequence[Candidate], numbers: ServiceParams) -> Iterator[_Spot]:
     offered = {bid.offer.host: bid for bid in reversed(bids[:LOOK_AT])}
     for host in dict.fromkeys(lease.host for lease in held):
         there = [lease for lease in held if lease.host == host]

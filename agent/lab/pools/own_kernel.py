@@ -31,7 +31,7 @@ class Wander:
 
     terms: Terms
     known: regimes.Regimes = regimes.SHIPPED
-    numbers: multi_pool_policy.Numbers = multi_pool_policy.SHIPPED
+    numbers: multi_pool_policy.MultiPoolParams = multi_pool_policy.SHIPPED
     _beliefs: list[regimes.Belief] = field(default_factory=list, init=False)
 
     def choose(self, sight: Sight) -> Choice:

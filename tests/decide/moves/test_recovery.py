@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.decide.moves import recovery
-from agent.decide.moves.recovery import Numbers
+from agent.decide.moves.recovery import RecoveryParams
 from agent.decide.pricing import useful_hour
 from agent.decide.pricing.useful_hour import Way
 from agent.decide.strategy import Candidate, Down, Proposal, SlotView
@@ -25,7 +25,7 @@ from tests.support import builders
 NOW = builders.NOW
 PLACE = builders.slot()
 WORTH = builders.per_hour("1.00")
-NUMBERS = Numbers(builders.per_hour("0.36"), 0.05, 0.05, may_move=True, may_raise=True, worth=WORTH)
+NUMBERS = RecoveryParams(builders.per_hour("0.36"), 0.05, 0.05, may_move=True, may_raise=True, worth=WORTH)
 DISK = Checkpoint(place=CheckpointPlace.DISK)
 REMOTE = Checkpoint(place=CheckpointPlace.REMOTE)
 
@@ -41,7 +41,7 @@ def recovered(
     *,
     best: Candidate | None = None,
     quotes: tuple[str, ...] = (),
-    numbers: Numbers = NUMBERS,
+    numbers: RecoveryParams = NUMBERS,
     work: Workload | None = None,
     hazard: float = 0.15,
 ) -> Proposal:
@@ -136,7 +136,7 @@ def test_on_demand_has_no_bid_to_raise() -> None:
 
 
 def test_a_strategy_may_forbid_raises_and_moves() -> None:
-    stubborn = Numbers(NUMBERS.ceiling, 0.05, 0.0, may_move=False, may_raise=False, worth=WORTH)
+    stubborn = RecoveryParams(NUMBERS.ceiling, 0.05, 0.0, may_move=False, may_raise=False, worth=WORTH)
     held = lost(minutes=60, rival_floor=builders.per_hour("0.25"))
     assert names(recovered(held, best=builders.candidate(), numbers=stubborn)) == ["wait"]
 
@@ -285,7 +285,7 @@ def test_the_choice_is_the_cheapest_that_gains_enough(
     cause: Cause, minutes: float, has_run: bool, rival: int | None, gain: float, ceiling: int, is_move_open: bool
 ) -> None:
     held = lost(cause, minutes=minutes, has_run=has_run, rival_floor=None if rival is None else UsdPerHour(rival))
-    numbers = Numbers(UsdPerHour(ceiling), 0.05, gain, may_move=is_move_open, may_raise=True, worth=WORTH)
+    numbers = RecoveryParams(UsdPerHour(ceiling), 0.05, gain, may_move=is_move_open, may_raise=True, worth=WORTH)
     made = recovered(held, best=builders.candidate(builders.offer(2)), numbers=numbers)
     if made.bid is not None:
         assert held.gpu_rate < made.bid <= numbers.ceiling

@@ -208,7 +208,7 @@ def test_a_raise_is_worth_less_where_rivals_are_dear(rival: int, is_dearer: bool
 
     def raised(law: rival_bids.Rivals) -> float:
         most, worth = builders.per_hour("0.36"), builders.per_hour("1.00")
-        numbers = recovery.Numbers(most, 0.05, 0.05, may_move=True, may_raise=True, worth=worth, rivals=law)
+        numbers = recovery.RecoveryParams(most, 0.05, 0.05, may_move=True, may_raise=True, worth=worth, rivals=law)
         made = recovery.recover(slot, builders.workload(), [], 0.3, numbers, builders.NOW)
         return min(option.dollars for option in made.reason.options if option.name == "raise")
 
