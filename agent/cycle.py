@@ -206,7 +206,7 @@ class Cycle:
         fleet = await self._fleet(rules)
         # A measurement that cannot be recorded now is among the facts of this pass, and fails there.
         with contextlib.suppress(LedgerError):
-            await record.record(self._ledger, fleet, guard_measurements.told(fleet))
+            await record.record(self._ledger, fleet, guard_measurements.new_measurements(fleet))
             await self._keep_verified(await self._fleet(rules))
 
     async def _keep_verified(self, fleet: Fleet) -> None:
@@ -217,7 +217,12 @@ class Cycle:
         """Return everything to record: facts, new alerts, progress, and the guards' measurements."""
         risks = tuple(alert for name in sorted(self._risks) for alert in self._risks[name])
         news = self._news((*found.facts, *risks, *self._unsigned(), *self._of_money(fleet, rules)))
-        return (*news, *progress_facts.told(fleet), *guard_measurements.told(fleet), *host_checks.told(fleet))
+        return (
+            *news,
+            *progress_facts.new_progress(fleet),
+            *guard_measurements.new_measurements(fleet),
+            *host_checks.new_checks(fleet),
+        )
 
     async def _record(self, rules: Rules, found: reconcile.Reconciliation, facts: tuple[Fact, ...]) -> None:
         """Record the facts, and stop paying if they show a second daemon."""

@@ -20,7 +20,7 @@ from agent.decide.facts import (
     LeaseDisowned,
     Marked,
     OfGuard,
-    ProgressTold,
+    ProgressReported,
 )
 from agent.decide.moves import cooldowns_after_writes
 from agent.decide.moves.recovery import OF_THE_MARKET
@@ -234,7 +234,7 @@ def _write(tx: Transaction, fleet: Fleet, fact: Fact) -> None:
         _found(tx, fleet, fact)
     elif isinstance(fact, Alert):
         _alert(tx, fleet, fact)
-    elif isinstance(fact, ProgressTold):
+    elif isinstance(fact, ProgressReported):
         tell_progress(tx, fact)
     elif isinstance(fact, OfGuard):
         guard_facts.write(tx, fact)
@@ -281,7 +281,7 @@ def _teach(tx: Transaction, fleet: Fleet, fact: LeaseChanged) -> None:
             interruptions=int(is_loss),
             market_losses=int(is_loss and fact.cause in OF_THE_MARKET),
             displaced=int(outbid_evidence.is_displaced(fact)),
-            outbids=outbid_evidence.told(fact),
+            outbids=outbid_evidence.winning_bid(fact),
             starts_ok=int(is_start),
             # A start that was lost and came back says nothing about how fast the image was pulled.
             loaded_gb=image_gb,
@@ -372,7 +372,7 @@ def _orphan_event(row: Instance, fact: InstanceFound, now: datetime) -> Event:
     )
 
 
-def tell_progress(tx: Transaction, fact: ProgressTold) -> None:
+def tell_progress(tx: Transaction, fact: ProgressReported) -> None:
     """Record the progress of a workload; less progress than before, or complete progress, is an event."""
     after, before = fact.after, fact.before
     tx.tell_progress(after)

@@ -158,10 +158,10 @@ def _refused(
 
 def sentence(decision: Decision) -> str:
     """Return a decision as one line for a person."""
-    return told(as_json(decision))
+    return as_line(as_json(decision))
 
 
-def told(said: Mapping[str, Any]) -> str:
+def as_line(said: Mapping[str, Any]) -> str:
     """Return the result of `as_json` as one line for a person."""
     struck = f" (limit {said['limit']})" if said["limit"] else ""
     return f"{said['slot']}: {said['kind']}, {said['code']}{struck}: {said['sentence']}"

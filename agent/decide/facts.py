@@ -91,7 +91,7 @@ class Alert:
 
 
 @dataclass(frozen=True, slots=True)
-class ProgressTold:
+class ProgressReported:
     """A workload with a deadline reported its progress; `speed` follows from the last two reports of one lease."""
 
     after: Progress
@@ -117,4 +117,4 @@ class HostChecked:
 
 
 OfGuard = GuardMeasured | HostChecked
-Fact = LeaseChanged | LeaseDisowned | IntentSettled | InstanceFound | Marked | Alert | ProgressTold | OfGuard
+Fact = LeaseChanged | LeaseDisowned | IntentSettled | InstanceFound | Marked | Alert | ProgressReported | OfGuard

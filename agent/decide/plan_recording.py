@@ -82,7 +82,7 @@ def answer(decisions: tuple[Decision, ...], standing: Standing) -> bytes:
     return encode((exact, encode(msgspec.structs.replace(standing, parts=dict(named)))))
 
 
-def told(made: bytes) -> list[tuple[str, dict[str, typing.Any]]]:
+def decisions_of(made: bytes) -> list[tuple[str, dict[str, typing.Any]]]:
     """Return the decisions of an answer as plain values, each with the name of its kind."""
     decisions, _ = msgspec.msgpack.decode(made)
     return [(kind, dict(values)) for kind, values in decisions]

@@ -29,8 +29,8 @@ from agent.domain.record.hold import OperatorHold
 from agent.domain.record.host_check import HostCheck
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
+from agent.domain.record.reported_crossing import ReportedCrossing
 from agent.domain.record.tally import Tally
-from agent.domain.record.told_crossing import ToldCrossing
 from agent.domain.slot import Slot
 from agent.domain.work.carried_checkpoint import CheckpointProof
 from agent.domain.work.deadline import Progress, Speed, Start
@@ -158,7 +158,7 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
     """The cooldowns."""
     tallies: tuple[Tally, ...] = ()
     """The tallies."""
-    told: tuple[ToldCrossing, ...] = ()
+    told: tuple[ReportedCrossing, ...] = ()
     """The thresholds of money whose crossing was reported."""
     past_leases: Mapping[str, Lease] = {}
     """The closed leases that a listing still names, by instance id."""

@@ -20,9 +20,9 @@ from agent.domain.record.hold import OperatorHold
 from agent.domain.record.host_check import HostCheck
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
+from agent.domain.record.reported_crossing import ReportedCrossing
 from agent.domain.record.rest import Rest
 from agent.domain.record.tally import Tally
-from agent.domain.record.told_crossing import ToldCrossing
 from agent.domain.slot import Slot
 from agent.domain.work.deadline import Progress, Speed, Start
 from agent.domain.work.sign_of_life import KeptSign
@@ -62,7 +62,7 @@ class Recollection:
     """The cooldowns that are not over."""
     tallies: tuple[Tally, ...]
     """The tallies that still count."""
-    told: tuple[ToldCrossing, ...]
+    told: tuple[ReportedCrossing, ...]
     """The thresholds of money that were reported in their window."""
     hosts: Mapping[str, Mapping[str, HostRecord]]
     """Our own record of hosts, by market, then by host."""
@@ -288,7 +288,7 @@ class Memory:
             holds=tuple(rest for rest in rests if isinstance(rest, OperatorHold)),
             cooldowns=tuple(rest for rest in rests if isinstance(rest, Cooldown)),
             tallies=tuple(rest for rest in rests if isinstance(rest, Tally)),
-            told=tuple(rest for rest in rests if isinstance(rest, ToldCrossing)),
+            told=tuple(rest for rest in rests if isinstance(rest, ReportedCrossing)),
             hosts=dict(self.hosts),
             accounts=dict(self.accounts),
             losses=tuple(losses),

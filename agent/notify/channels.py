@@ -60,7 +60,7 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON of any shape
     return getattr(value, "value", value)
 
 
-def told(message: Message) -> dict[str, Any]:
+def as_json(message: Message) -> dict[str, Any]:
     """Return a message as JSON."""
     return {
         "key": message.key,
@@ -101,8 +101,8 @@ class WebhookChannel:
 
     def _body(self, message: Message) -> bytes:
         if self._template is None:
-            return json.dumps(told(message)).encode()
-        return self._template.render(told(message)).encode()
+            return json.dumps(as_json(message)).encode()
+        return self._template.render(as_json(message)).encode()
 
     def _headers(self, message: Message, body: bytes) -> Mapping[str, str]:
         headers = {"Content-Type": "application/json", "X-Gpubid-Key": message.key}
@@ -154,7 +154,7 @@ class HookChannel:
 
     async def deliver(self, message: Message) -> None:
         """Run the command with the message on its standard input; an exit status other than 0 is no delivery."""
-        given = json.dumps(told(message)).encode()
+        given = json.dumps(as_json(message)).encode()
         environment = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
         try:
             process = await asyncio.create_subprocess_exec(

@@ -313,10 +313,10 @@ async def give(orders: Orders, order: Order, who: str, wake: Callable[[], None])
 
 def answer(done: list[Intent], doubts: list[Intent]) -> dict[str, Any]:
     """Return sent and doubtful intents, as JSON for the operator."""
-    return {"done": [told(intent) for intent in done], "in_doubt": [told(intent) for intent in doubts]}
+    return {"done": [as_json(intent) for intent in done], "in_doubt": [as_json(intent) for intent in doubts]}
 
 
-def told(intent: Intent) -> dict[str, Any]:
+def as_json(intent: Intent) -> dict[str, Any]:
     """Return an intent as JSON for the operator."""
     return {
         "intent": intent.intent_id,

@@ -62,13 +62,13 @@ def test_an_interval_covers_nothing_but_what_the_clusters_say() -> None:
 @pytest.mark.parametrize("count", range(1, interval.FEWEST))
 def test_fewer_than_five_blocks_give_no_interval_and_that_is_said(count: int) -> None:
     few = interval.clustered([1.0, *map(float, range(count))], ["0", *map(str, range(count))], 0)
-    assert interval.told(few) == "not known"
+    assert interval.as_text(few) == "not known"
     assert interval.plain(few) == [None, None]
     assert interval.clustered([0.0] * count, [str(place) for place in range(count)], 0) == (0.0, 0.0)
 
 
 def test_an_interval_is_told_with_its_signs() -> None:
-    assert interval.told((-1.0, 0.5), ".2f") == "[-1.00, +0.50]"
+    assert interval.as_text((-1.0, 0.5), ".2f") == "[-1.00, +0.50]"
 
 
 def test_the_command_prints_what_a_program_can_read(tmp_path: Path) -> None:

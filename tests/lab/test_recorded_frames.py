@@ -44,7 +44,7 @@ async def test_what_was_decided_over_http_is_decided_again_byte_for_byte(tmp_pat
     assert recorded_frames.verify(frames, REGISTRY) == (len(live), None)
     for one, made in zip(frames, live, strict=True):
         assert recorded_frames.again(one, REGISTRY) == plan_recording.answer(made.decisions, made.standing)
-    kinds = [kind for one in frames for kind, _ in plan_recording.told(one.answer)]
+    kinds = [kind for one in frames for kind, _ in plan_recording.decisions_of(one.answer)]
     assert {"Rent", "Pause", "Release", "Hold"} <= set(kinds), "a story in which nothing happens proves nothing"
     assert all(not item.environment for one in frames for item in one.fleet.workloads)
     assert all(SECRET.encode() not in part for one in frames for part in plan_recording.parts(one).values())

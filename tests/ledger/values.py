@@ -22,8 +22,8 @@ from agent.domain.record.event_kind import EventKind
 from agent.domain.record.hold import DISKS, EVERYTHING, OperatorHold, Target, TargetKind, Word
 from agent.domain.record.intent import OPEN, Intent, IntentKind, IntentState
 from agent.domain.record.lease import Bills, Lease, LeaseState
+from agent.domain.record.reported_crossing import ReportedCrossing
 from agent.domain.record.tally import AT_A_PLACE, Counted, Tally
-from agent.domain.record.told_crossing import ToldCrossing
 from agent.domain.slot import Slot
 from agent.domain.work.decision import Option, Reason, Term
 from agent.ledger.store import Ledger
@@ -241,7 +241,7 @@ hosts = st.builds(
 cooldowns = st.builds(Cooldown, st.sampled_from(CooldownKind), ids, times, texts)
 scopes = st.just(budget.EVERYTHING) | st.builds(budget.of_workload, ids) | st.builds(budget.of_market, ids)
 told = st.builds(
-    ToldCrossing, st.sampled_from(["budget.warned", "budget.reached"]), scopes, st.sampled_from(budget.SUMS),
+    ReportedCrossing, st.sampled_from(["budget.warned", "budget.reached"]), scopes, st.sampled_from(budget.SUMS),
     amounts, times, texts, maybe(times),
 )  # fmt: skip
 odd = st.text("ab/@:", max_size=20)

@@ -17,10 +17,10 @@ from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import LeaseState
+from agent.domain.record.reported_crossing import ReportedCrossing
 from agent.domain.record.rest import Rest
 from agent.domain.record.shadow_account import ShadowDecision
 from agent.domain.record.tally import Counted, Tally
-from agent.domain.record.told_crossing import ToldCrossing
 from agent.domain.slot import Slot
 from agent.web.page import dashboard
 from agent.web.reading import status_json
@@ -361,7 +361,7 @@ async def test_the_page_lists_as_a_cooldown_only_what_holds_something_back(tmp_p
     async with served(tmp_path) as page:
         now = page.world.clock.now()
         later, slot, lease = now + timedelta(hours=1), str(page.world.lease().slot), page.world.lease()
-        told = ToldCrossing(EventKind.BUDGET_WARNED, EVERYTHING, Window.DAY, usd("1"), now, "spent", later)
+        told = ReportedCrossing(EventKind.BUDGET_WARNED, EVERYTHING, Window.DAY, usd("1"), now, "spent", later)
         marks = (Tally(kind, slot, now, later, "counted", lease.lease_id) for kind in (Counted.RAN, Counted.STARTED))
         hidden: list[Rest] = [told, *marks]
         async with page.world.app.ledger.transaction() as tx:

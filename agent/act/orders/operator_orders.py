@@ -11,7 +11,7 @@ from datetime import datetime
 
 from agent.act import record
 from agent.act.orders import operator_targets
-from agent.decide.facts import ProgressTold
+from agent.decide.facts import ProgressReported
 from agent.decide.operators import guard_runs, operator_holds
 from agent.decide.reconcile import orphans
 from agent.domain.record import hold
@@ -21,9 +21,9 @@ from agent.domain.record.event_kind import EventKind
 from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.hold import OperatorHold, Target, TargetKind, Word
 from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.record.reported_crossing import ReportedCrossing
 from agent.domain.record.rest import Rest
 from agent.domain.record.tally import OF_THE_WORKLOAD, Counted
-from agent.domain.record.told_crossing import ToldCrossing
 from agent.domain.slot import Slot
 from agent.domain.work import sign_of_life
 from agent.domain.work.deadline import Progress, is_hours
@@ -44,7 +44,7 @@ _LIFTED_BY_RESUME = frozenset({Word.PAUSE, Word.DRAIN, Word.DONE, Word.KILL, Wor
 
 def holds_back(rest: Rest) -> bool:
     """Return whether a rest holds something back, and is more than a mark or a reported threshold."""
-    return not isinstance(rest, ToldCrossing) and rest.place[0] not in MARKS
+    return not isinstance(rest, ReportedCrossing) and rest.place[0] not in MARKS
 
 
 class OrderError(Exception):
@@ -80,7 +80,7 @@ class Meaning:
     lifts: tuple[Rest, ...] = ()
     adopted: Lease | None = None
     decisions: tuple[Release | Pause, ...] = ()
-    progress: ProgressTold | None = None
+    progress: ProgressReported | None = None
     runs: tuple[GuardRun, ...] = ()
     absence: Absence | None = None
     pools: tuple[tuple[str, str], ...] = ()
@@ -292,7 +292,7 @@ def _progressed(order: Order, grounds: Grounds) -> Meaning:
     sentence = f"{order.hours:g} h of {work.deadline.hours:g} h are done"
     if before is not None and order.hours < before.hours:
         sentence += f", and {before.hours:g} h were reported before"
-    return Meaning(hold.of_workload(work.name), sentence, progress=ProgressTold(after, before))
+    return Meaning(hold.of_workload(work.name), sentence, progress=ProgressReported(after, before))
 
 
 def _refuse_filled(place: Slot, grounds: Grounds) -> None:

@@ -223,7 +223,7 @@ def _show(made: "Tuning", storage: str, out: Path | None) -> None:
     count = ", ".join(f"{part.fold.name} {len(part.found.trials)}" for part in (*made.parts, made.whole))
     session.say(f"study {made.study} in {storage}; trials: {count}")
     if made.held.interval[1] >= 0:
-        sure = interval.told(made.held.interval)
+        sure = interval.as_text(made.held.interval)
         session.say(f"held out, no gain is proven: 95 % of the difference is {sure}")
     session.say(f"written to {out}" if out is not None else "nothing is written; name a file with --out")
 
@@ -233,4 +233,6 @@ def _add(table: Any, name: str, where: str, one: "Compared") -> None:  # noqa: A
 
     late = f"{one.tuned.late} (before {one.shipped.late})" if one.tuned.late or one.shipped.late else "0"
     means = f"{one.shipped.mean:.3f}", f"{one.tuned.mean:.3f}"
-    session.add(table, name, where, str(one.cases), *means, late, f"{one.difference:+.3f}", interval.told(one.interval))
+    session.add(
+        table, name, where, str(one.cases), *means, late, f"{one.difference:+.3f}", interval.as_text(one.interval)
+    )

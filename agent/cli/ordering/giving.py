@@ -106,7 +106,7 @@ async def _given(
         await _here(left, *read, given)
 
 
-async def told(order: Order, place: "Config | Place") -> dict[str, Any] | None:
+async def answer_of_daemon(order: Order, place: "Config | Place") -> dict[str, Any] | None:
     """Return the daemon's answer to an order, or None if none runs. End with its message if it refuses."""
     try:
         return await daemon_socket.order(place, order)

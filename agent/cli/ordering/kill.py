@@ -90,7 +90,7 @@ def _print_killed(said: Answer, progress: kill_progress.Progress, *, wait: bool,
 
 def _lifted(read: "tuple[Config, Mapping[str, Tuned]] | last_good.Broken") -> Answer:
     if isinstance(read, last_good.Broken):
-        answer: Answer = _shown(read.told(asyncio.run(giving.told(LIFT, read.place))))
+        answer: Answer = _shown(read.told(asyncio.run(giving.answer_of_daemon(LIFT, read.place))))
         return answer
     from agent.ledger.ledger_errors import LedgerError
     from agent.systemd import CredentialError
@@ -109,7 +109,7 @@ async def _lift(config: "Config", tuned: "Mapping[str, Tuned]") -> Answer:
     from agent.app import App
     from agent.web import operator_socket
 
-    told = await giving.told(LIFT, config)
+    told = await giving.answer_of_daemon(LIFT, config)
     if told is not None:
         return _shown(told)
     session.must_own(config.ledger)
@@ -134,7 +134,7 @@ def _killed(
     session.log_quietly()
     try:
         with session.waiting("giving the order"):
-            told = asyncio.run(giving.told(_kill(progress), place))
+            told = asyncio.run(giving.answer_of_daemon(_kill(progress), place))
     except KeyboardInterrupt:
         exits.stop(
             exits.FAILED,

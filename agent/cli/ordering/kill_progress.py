@@ -90,13 +90,13 @@ async def of_cycles(app: "App", progress: Progress, done: "list[Intent]", least:
     """Run cycles until nothing bills, at least this many; return the last state. Add what they did to `done`."""
     from agent.web import operator_socket
 
-    progress.say_done(operator_socket.told(intent) for intent in done)
+    progress.say_done(operator_socket.as_json(intent) for intent in done)
     cycles = 0
     while True:
         seen = await app.cycle()
         cycles += 1
         done += seen.done
-        progress.say_done(operator_socket.told(intent) for intent in seen.done)
+        progress.say_done(operator_socket.as_json(intent) for intent in seen.done)
         shown = await _present(app)
         if (progress.show(shown) or not wait) and cycles >= least:
             return shown

@@ -64,7 +64,7 @@ def _shadowed(loop: Loop, work: str) -> dict[str, Any] | None:
     settings: Config = session.read(loop.config)[0]
     if session.may_read(settings.ledger) and not settings.ledger.exists():
         return None
-    told = shadow.told(loop.config, work)
+    told = shadow.shadows(loop.config, work)
     return next((row for row in told["shadows"] if row["strategy"] == loop.name), None)
 
 

@@ -122,7 +122,7 @@ def _print_now(one: dict[str, Any]) -> None:
     if one["funnel"]["sampled_at"]:
         session.say(f"  {_why_not(one['funnel'])}")
     for made in one["decisions"]:
-        session.say(f"  now: {explaining.told(made)}")
+        session.say(f"  now: {explaining.as_line(made)}")
         if len(made["options"]) > 1:
             session.show(_options(made["options"]))
     if one["candidates"]:

@@ -20,6 +20,6 @@ def plan(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session
         session.print_json(shown)
         return
     for made in shown["decisions"]:
-        session.say(explain.told(made))
+        session.say(explain.as_line(made))
     for row in shown["credit"]:
         session.say(row["sentence"])

@@ -22,14 +22,14 @@ def shadow(
     as_json: session.JsonOption = False,
 ) -> None:
     """Show each shadow strategy on paper beside the live strategy in the same time."""
-    found = told(config, workload)
+    found = shadows(config, workload)
     if as_json:
         session.print_json(found)
         return
     _print(found)
 
 
-def told(config: Path, workload: str | None) -> Any:  # noqa: ANN401 - JSON
+def shadows(config: Path, workload: str | None) -> Any:  # noqa: ANN401 - JSON
     """Return every shadow, or those of one workload, from the daemon or the ledger; or end with a message."""
     name = workload.partition("/")[0] if workload else None
     query = {"workload": name} if name else None

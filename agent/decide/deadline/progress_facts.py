@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from agent.decide.deadline import progress_bounds
-from agent.decide.facts import ProgressTold
+from agent.decide.facts import ProgressReported
 from agent.domain.fleet import Fleet
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.deadline import Progress, ProgressSign, Speed, is_hours
@@ -28,7 +28,7 @@ def known(fleet: Fleet, work: Workload) -> Progress | None:
     return fleet.progress.get(work.name) or (fleet.progress.get(work.was) if work.was else None)
 
 
-def told(fleet: Fleet) -> Iterator[ProgressTold]:
+def new_progress(fleet: Fleet) -> Iterator[ProgressReported]:
     """Yield new progress: the first sight of a deadline, and every report that differs from the last."""
     for work in fleet.workloads:
         if work.deadline is None:
@@ -36,12 +36,12 @@ def told(fleet: Fleet) -> Iterator[ProgressTold]:
         before = known(fleet, work)
         if before is None or before.workload != work.name:
             hours, since = (before.hours, before.since) if before else (0.0, fleet.now)
-            yield ProgressTold(Progress(work.name, hours, fleet.now, since, "start"), before)
+            yield ProgressReported(Progress(work.name, hours, fleet.now, since, "start"), before)
             continue
         yield from _reported(fleet, work, before)
 
 
-def _reported(fleet: Fleet, work: Workload, before: Progress) -> Iterator[ProgressTold]:
+def _reported(fleet: Fleet, work: Workload, before: Progress) -> Iterator[ProgressReported]:
     held = _teller(fleet, work)
     if held is not None and work.deadline is not None and work.deadline.sign is ProgressSign.GUARD:
         yield from _measured_by_guard(fleet, work, held, before)
@@ -54,10 +54,10 @@ def _reported(fleet: Fleet, work: Workload, before: Progress) -> Iterator[Progre
         return
     source = work.deadline.sign.value if work.deadline is not None else ""
     after = Progress(work.name, sighting.hours, sighting.at, before.since, source, held.lease_id)
-    yield ProgressTold(after, before, _measured(held, before, after))
+    yield ProgressReported(after, before, _measured(held, before, after))
 
 
-def _measured_by_guard(fleet: Fleet, work: Workload, held: Lease, before: Progress) -> Iterator[ProgressTold]:
+def _measured_by_guard(fleet: Fleet, work: Workload, held: Lease, before: Progress) -> Iterator[ProgressReported]:
     """Yield the progress that a lease's guard read in this stretch of running, within bounds.
 
     It gives no measured speed: a host that falsely reports no progress must not be judged by that.
@@ -69,7 +69,7 @@ def _measured_by_guard(fleet: Fleet, work: Workload, held: Lease, before: Progre
     if figures.told_at > before.told_at and not math.isclose(hours, before.hours, rel_tol=SAME, abs_tol=SAME):
         source, number = wanted.sign.value, wanted.number_of(hours)
         after = Progress(before.workload, hours, figures.told_at, before.since, source, held.lease_id, number)
-        yield ProgressTold(after, before)
+        yield ProgressReported(after, before)
 
 
 def _teller(fleet: Fleet, work: Workload) -> Lease | None:

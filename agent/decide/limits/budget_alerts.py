@@ -9,7 +9,7 @@ from agent.domain.money import Usd
 from agent.domain.record import budget
 from agent.domain.record.budget import SUMS, Kind, Scope, Thresholds, Window
 from agent.domain.record.event_kind import EventKind
-from agent.domain.record.told_crossing import ToldCrossing
+from agent.domain.record.reported_crossing import ReportedCrossing
 
 
 def crossings(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> Iterator[Marked | Alert]:
@@ -18,11 +18,11 @@ def crossings(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> I
     for scope in caps.scopes():
         part = standing.of(scope)
         for kind, thresholds in (
-            (EventKind.BUDGET_WARNED, caps.told(scope)),
+            (EventKind.BUDGET_WARNED, caps.soft_of(scope)),
             (EventKind.BUDGET_REACHED, caps.hard(scope)),
         ):
             yield from (mark for mark in _sums(fleet, scope, part, kind, thresholds) if mark.rest.place not in told)
-        warn = caps.told(scope).per_hour
+        warn = caps.soft_of(scope).per_hour
         if warn is not None and part.rate >= warn:
             sentence = f"{scope}: {part.rate} is committed, and the warning is set at {warn}"
             yield Alert(EventKind.ALERT_RATE_WARNED, f"{scope}", sentence)
@@ -32,7 +32,7 @@ def used(standing: limits.Standing, caps: limits.Limits) -> Iterator[tuple[tuple
     """Yield the used share of each threshold, by (scope, name, window, level)."""
     for scope in caps.scopes():
         part = standing.of(scope)
-        for level, thresholds in (("soft", caps.told(scope)), ("hard", caps.hard(scope))):
+        for level, thresholds in (("soft", caps.soft_of(scope)), ("hard", caps.hard(scope))):
             rate = thresholds.per_hour
             if rate is not None and rate.micros:
                 yield (scope.kind.value, scope.name, Window.HOUR.value, level), part.rate.micros / rate.micros
@@ -50,7 +50,7 @@ def _sums(
         threshold, spent = thresholds.amount(window), part.spent(window)
         if threshold is not None and spent >= threshold:
             until = budget.end(window, fleet.now)
-            told = ToldCrossing(kind, scope, window, threshold, fleet.now, f"{spent} of {threshold}", until)
+            told = ReportedCrossing(kind, scope, window, threshold, fleet.now, f"{spent} of {threshold}", until)
             workload = scope.name if scope.kind is Kind.WORKLOAD else ""
             yield Marked(told, workload, None, kind, _sentence(scope, window, spent, threshold, kind))
 

@@ -57,7 +57,7 @@ class Limits:
             return Thresholds(self.per_hour, self.per_day, self.per_month, self.total)
         return self.budgets.get(scope, Budget()).hard
 
-    def told(self, scope: Scope) -> Thresholds:
+    def soft_of(self, scope: Scope) -> Thresholds:
         """Return the warning thresholds of a scope."""
         if scope == EVERYTHING:
             return self.soft

@@ -8,7 +8,7 @@ from typing import TypeVar
 import msgspec
 
 from agent.decide.accounting.meter import Charge
-from agent.decide.facts import Fact, LeaseChanged, Marked, ProgressTold
+from agent.decide.facts import Fact, LeaseChanged, Marked, ProgressReported
 from agent.decide.moves import recovery
 from agent.decide.pricing import cooldowns
 from agent.decide.reconcile import outbid_evidence
@@ -111,7 +111,7 @@ class Book:
                 more = msgspec.structs.replace(more, bid_seconds=ran, weighed_hours=weighed)
             self.expose(held, now, more)
 
-    def hear(self, told: ProgressTold) -> None:
+    def hear(self, told: ProgressReported) -> None:
         """Remember the progress of a workload."""
         self.progress[told.after.workload] = told.after
         more = told.speed
@@ -137,7 +137,7 @@ class Book:
             interruptions=float(is_loss),
             market_losses=float(is_loss and fact.cause in recovery.OF_THE_MARKET),
             displaced=float(outbid_evidence.is_displaced(fact)),
-            outbids=outbid_evidence.told(fact),
+            outbids=outbid_evidence.winning_bid(fact),
             starts_ok=float(is_start),
             loaded_gb=loaded_gb,
             loading_seconds=max(0.0, (after.state_since - after.opened_at).total_seconds()) if loaded_gb else 0.0,

@@ -3,7 +3,7 @@
 from agent.decide.facts import LeaseChanged
 from agent.decide.reconcile import cause
 from agent.domain.market.interruption import Cause
-from agent.domain.market.outbids import NONE_TOLD, Outbids
+from agent.domain.market.outbids import NO_OUTBIDS, Outbids
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import FREE
 from agent.domain.record.event_kind import EventKind
@@ -14,14 +14,14 @@ def is_displaced(fact: LeaseChanged) -> bool:
     return _is_lost_bid(fact) and fact.cause is Cause.DISPLACED
 
 
-def told(fact: LeaseChanged) -> Outbids:
+def winning_bid(fact: LeaseChanged) -> Outbids:
     """Return the bid that won over ours; empty counts without a known price and the host's own floor."""
     held, evidence = fact.before, fact.evidence
     if not _is_lost_bid(fact) or fact.cause is not Cause.OUTBID or evidence is None or evidence.floor is None:
-        return NONE_TOLD
+        return NO_OUTBIDS
     floor = held.host_floor
     if floor is None or floor <= FREE:
-        return NONE_TOLD
+        return NO_OUTBIDS
     # The evidence has the highest amount that a price in cents may mean, and the law of rivals needs the middle.
     price = evidence.floor - cause.INBOX_ROUNDING if evidence.rule == cause.INBOX else evidence.floor
     return Outbids.one(held.gpu_rate.micros / floor.micros - 1.0, price.micros / floor.micros - 1.0)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from agent.domain.market.outbids import NONE_TOLD, Outbids
+from agent.domain.market.outbids import NO_OUTBIDS, Outbids
 
 HALF_LIFE = timedelta(days=10)
 """Counts halve in this time. Assumed, within the one to two weeks that bidding theory suggests."""
@@ -107,7 +107,7 @@ class HostRecord(msgspec.Struct, frozen=True):
     """The seconds that loading them took."""
     displaced: float = 0.0
     """The losses to the market that were to on-demand renters."""
-    outbids: Outbids = NONE_TOLD
+    outbids: Outbids = NO_OUTBIDS
     """The losses to the market that were to bids of known price."""
     weighed_hours: float = 0.0
     """`bid_seconds` in hours, each weighed by the loss rate of an ordinary stay of its age."""

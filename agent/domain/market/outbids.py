@@ -39,7 +39,7 @@ class Outbids(msgspec.Struct, frozen=True):
         return cls(_single(at), _single(beyond))
 
 
-NONE_TOLD = Outbids()
+NO_OUTBIDS = Outbids()
 """Counts before any price was known."""
 
 

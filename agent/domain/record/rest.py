@@ -2,10 +2,10 @@
 
 from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.hold import OperatorHold
+from agent.domain.record.reported_crossing import ReportedCrossing
 from agent.domain.record.tally import Tally
-from agent.domain.record.told_crossing import ToldCrossing
 
-Rest = OperatorHold | Cooldown | Tally | ToldCrossing
+Rest = OperatorHold | Cooldown | Tally | ReportedCrossing
 """Each has a `place` (scope and key). Two records of one place are the same record, and the longer one counts."""
 
 

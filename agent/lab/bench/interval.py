@@ -31,7 +31,7 @@ def clustered(differences: Sequence[float], clusters: Sequence[str], seed: int) 
     return float(low), float(high)
 
 
-def told(ends: tuple[float, float], digits: str = ".3f") -> str:
+def as_text(ends: tuple[float, float], digits: str = ".3f") -> str:
     """Return an interval for people. `digits` is the format of a number."""
     low, high = ends
     if not (math.isfinite(low) and math.isfinite(high)):

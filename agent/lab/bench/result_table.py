@@ -97,7 +97,7 @@ class Table:
         if row.against not in {"", self.baseline}:
             difference += f" (less {row.against})"
         name = f"{row.strategy} *" if row.fitted_on else row.strategy
-        return [name, f"{row.mean_cost:.3f}", ratio, str(row.late), difference, interval.told(row.interval)]
+        return [name, f"{row.mean_cost:.3f}", ratio, str(row.late), difference, interval.as_text(row.interval)]
 
 
 def csv_text(tables: Sequence[Table]) -> str:

@@ -172,7 +172,7 @@ class BidsProblem:
             "seeds": f"{self.seeds[0]}-{self.seeds[-1]}",
             "hours": self.hours,
             "poll_seconds": self.poll_seconds,
-            **({} if self.work is None else {"workload": own_workload.told(self._rehearsed)}),
+            **({} if self.work is None else {"workload": own_workload.as_facts(self._rehearsed)}),
             "baselines": [f"{name}: {rule.source}" for name, rule in bid_baselines.RULES.items()],
             "bound": f"{OPTIMUM}: {WHOLE_DAY if self.work is None else CHEAP_HOURS}",
         }

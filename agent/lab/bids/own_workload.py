@@ -27,7 +27,7 @@ def rehearsed(work: Workload) -> Workload:
     )
 
 
-def told(work: Workload) -> list[str]:
+def as_facts(work: Workload) -> list[str]:
     """Return all properties of a rehearsed workload that change a day, for the facts of a table."""
     wants, kept, duration = work.requirements, work.checkpoint, problems.duration_text
     models = "/".join(str(model) for model in wants.gpu_models) or "any model"

@@ -117,7 +117,7 @@ class Engine:
         self._memory = found.memory
         for fact in found.facts:
             self.book.learn(fact, self.now, self._image_gb)
-        for told in progress_facts.told(self._fleet(self._view)):
+        for told in progress_facts.new_progress(self._fleet(self._view)):
             self.book.hear(told)
 
     def _planned(self, view: MarketView, found: reconcile.Reconciliation) -> plan.Plan:

@@ -104,7 +104,9 @@ def verify(recorded: Iterable[Frame], registry: Registry) -> tuple[int, Differen
         count += 1
         made = again(one, registry)
         if made != one.answer:
-            return count, Difference(count, one.fleet.now, plan_recording.told(one.answer), plan_recording.told(made))
+            return count, Difference(
+                count, one.fleet.now, plan_recording.decisions_of(one.answer), plan_recording.decisions_of(made)
+            )
     return count, None
 
 

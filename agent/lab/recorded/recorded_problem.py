@@ -128,7 +128,7 @@ class RecordedProblem:
             "span": [cases[0].since.isoformat(), cases[-1].until.isoformat()],
             "unit": f"{UNIT}; 'late' counts stretches without useful work",
             "hours": self.hours,
-            "workload": [*own_workload.told(self.work), *self._also()],
+            "workload": [*own_workload.as_facts(self.work), *self._also()],
             "caps": _caps(self.caps),
             "bound": f"{OPTIMUM}: the cheapest offer so far in the stretch, where that costs less than no work",
             "paper": "a recorded floor at or below a bid keeps the lease; a floor above the bid interrupts it",

@@ -78,7 +78,7 @@ def _origin(tuning: Tuning) -> list[str]:
         about.get("traces") or ", ".join(str(about[key]) for key in ("climate", "seeds") if key in about) or "no traces"
     )
     scores = f"{held.tuned.mean:.4g} a run, {held.shipped.mean:.4g} before; difference {held.difference:+.3g}"
-    sure = f"95 % {interval.told(held.interval, '.3g')}; late {held.tuned.late}, {held.shipped.late} before"
+    sure = f"95 % {interval.as_text(held.interval, '.3g')}; late {held.tuned.late}, {held.shipped.late} before"
     return [
         f"{MARK}on {data}{when}, {tuning.whole.fitted.cases} runs; study {tuning.study}.",
         f"{MARK}held out, {held.cases} runs: {scores}, {sure}.",

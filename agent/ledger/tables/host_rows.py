@@ -11,7 +11,7 @@ from sqlalchemy.dialects import sqlite
 
 from agent.domain.market import host as hosts_domain
 from agent.domain.market.host import HostRecord
-from agent.domain.market.outbids import NONE_TOLD, STEPS, Outbids
+from agent.domain.market.outbids import NO_OUTBIDS, STEPS, Outbids
 from agent.ledger.tables import schema
 
 
@@ -47,7 +47,7 @@ class Exposure:
     loaded_gb: float = 0.0
     loading_seconds: float = 0.0
     displaced: int = 0
-    outbids: Outbids = NONE_TOLD
+    outbids: Outbids = NO_OUTBIDS
     weighed_hours: float = 0.0
 
     @property
@@ -98,5 +98,5 @@ def host_of(columns: Mapping[str, Any]) -> HostRecord:
 def _outbids(kept: Mapping[str, Any]) -> Outbids:
     """Return the counts. Counts by other steps are dropped, and counting begins again."""
     if tuple(kept["steps"]) != STEPS:
-        return NONE_TOLD
+        return NO_OUTBIDS
     return Outbids(tuple(kept["ours"]), tuple(kept["rivals"]))

@@ -11,9 +11,9 @@ from agent.domain.record.budget import Kind, Scope, Window
 from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.hold import OperatorHold, Target, TargetKind, Word
+from agent.domain.record.reported_crossing import CROSSED, ReportedCrossing
 from agent.domain.record.rest import Rest
 from agent.domain.record.tally import AT, AT_A_PLACE, Counted, Tally
-from agent.domain.record.told_crossing import CROSSED, ToldCrossing
 from agent.ledger.tables import schema
 
 STORED = sa.insert(schema.cooldowns).prefix_with("OR REPLACE")
@@ -55,10 +55,10 @@ def rest_of(columns: Mapping[str, Any]) -> Rest:
     return OperatorHold(Word(scope), target, columns["since"], ground, until)
 
 
-def _told(key: str, since: datetime, until: datetime | None, ground: str) -> ToldCrossing:
+def _told(key: str, since: datetime, until: datetime | None, ground: str) -> ReportedCrossing:
     kind, of, *name, window, micros = key.split(" ")
     scope = Scope(Kind(of), " ".join(name))
-    return ToldCrossing(EventKind(kind), scope, Window(window), Usd(int(micros)), since, ground, until)
+    return ReportedCrossing(EventKind(kind), scope, Window(window), Usd(int(micros)), since, ground, until)
 
 
 def named(place: tuple[str, str]) -> dict[str, str]:

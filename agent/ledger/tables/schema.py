@@ -12,8 +12,8 @@ from agent.domain.record.cooldown import CooldownKind
 from agent.domain.record.hold import TargetKind, Word
 from agent.domain.record.intent import OPEN, IntentKind, IntentState
 from agent.domain.record.lease import Bills, LeaseState
+from agent.domain.record.reported_crossing import CROSSED
 from agent.domain.record.tally import Counted
-from agent.domain.record.told_crossing import CROSSED
 from agent.ledger.tables import columns
 from agent.ledger.tables.types import (
     CleanText,

@@ -8,7 +8,7 @@ from agent.domain.money import Usd, UsdPerHour
 from agent.domain.record.budget import Budget, Kind, Scope, Thresholds
 
 
-def told(caps: Limits) -> dict[str, Any]:
+def as_json(caps: Limits) -> dict[str, Any]:
     """Return caps as JSON."""
     return {
         "per_instance_hour": _micros(caps.per_instance_hour),

@@ -19,13 +19,13 @@ from agent.domain.record import hold
 from agent.domain.record.event import Event
 from agent.domain.record.hold import Word
 from agent.domain.record.lease import Lease
+from agent.domain.record.reported_crossing import ReportedCrossing
 from agent.domain.record.shadow_account import ShadowDecision
-from agent.domain.record.told_crossing import ToldCrossing
 from agent.domain.slot import Slot
 from agent.domain.work.workload import Workload
 from agent.ledger.memory import Recollection
 from agent.ledger.tables.decisions import RecordedDecision
-from agent.web.reading import caps as told
+from agent.web.reading import caps as caps_json
 from agent.web.reading import lease_address, shadow_json, slot_grounds, slot_leases
 
 
@@ -63,7 +63,7 @@ def fleet(
         "holds_and_cooldowns": [
             {"what": str(rest), "until": rest.shown_until.isoformat(), "after": rest.ground}
             for rest in known.rests
-            if not isinstance(rest, ToldCrossing)
+            if not isinstance(rest, ReportedCrossing)
         ],
         "credit": [
             outlook(
@@ -204,7 +204,7 @@ def _now(seen: Pass, work: Workload, name: str | None) -> dict[str, Any]:
 
 def running(digest: str, caps: Limits) -> dict[str, Any]:
     """Return the digest of the daemon's file, and its caps in micro-dollars."""
-    return {"digest": digest, "limits": told.told(caps)}
+    return {"digest": digest, "limits": caps_json.as_json(caps)}
 
 
 def decision(made: RecordedDecision) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agent.decide import plan
 from agent.decide.deadline import progress_facts
-from agent.decide.facts import ProgressTold
+from agent.decide.facts import ProgressReported
 from agent.decide.limits.limits import Limits
 from agent.decide.reconcile import probing
 from agent.domain.fleet import Fleet
@@ -49,8 +49,8 @@ def seen(
     )
 
 
-def only(fleet: Fleet) -> ProgressTold:
-    (fact,) = progress_facts.told(fleet)
+def only(fleet: Fleet) -> ProgressReported:
+    (fact,) = progress_facts.new_progress(fleet)
     return fact
 
 
@@ -60,7 +60,7 @@ def test_the_first_sight_of_a_deadline_is_written_down() -> None:
 
 
 def test_a_workload_without_a_deadline_tells_nothing() -> None:
-    assert list(progress_facts.told(seen(3.0, of=builders.workload()))) == []
+    assert list(progress_facts.new_progress(seen(3.0, of=builders.workload()))) == []
 
 
 def test_a_report_is_news_and_measures_the_speed_between_two_of_one_lease() -> None:
@@ -72,8 +72,8 @@ def test_a_report_is_news_and_measures_the_speed_between_two_of_one_lease() -> N
 
 
 def test_the_same_report_again_is_no_news() -> None:
-    assert list(progress_facts.told(seen(2.0, before=known(2.0, minutes=30)))) == []
-    assert list(progress_facts.told(seen(2.5, before=known(2.0), at=builders.ago(minutes=1)))) == []
+    assert list(progress_facts.new_progress(seen(2.0, before=known(2.0, minutes=30)))) == []
+    assert list(progress_facts.new_progress(seen(2.5, before=known(2.0), at=builders.ago(minutes=1)))) == []
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_what_measures_no_speed(hours: float, before: Progress, held: dict[str, 
 
 @pytest.mark.parametrize("hours", [-1.0, float("nan"), float("inf"), 2e6])
 def test_what_is_no_number_of_hours_is_not_believed(hours: float) -> None:
-    assert list(progress_facts.told(seen(hours, before=known(2.0, minutes=30)))) == []
+    assert list(progress_facts.new_progress(seen(hours, before=known(2.0, minutes=30)))) == []
 
 
 def test_a_renamed_workload_keeps_what_was_told_of_it() -> None:
@@ -143,14 +143,14 @@ INTERVAL = Checkpoint().interval / timedelta(hours=1)
 GUARDED = Deadline(48.0, NOW + timedelta(days=3), sign=ProgressSign.GUARD, total=1000.0)
 
 
-def guarded(progress: float | None, before: Progress, stretch: int = 1, **changes: Any) -> list[ProgressTold]:
+def guarded(progress: float | None, before: Progress, stretch: int = 1, **changes: Any) -> list[ProgressReported]:
     """Return what follows from a guard's number that was read now."""
     of = builders.guarded(deadline=GUARDED)
     held = builders.lease(guard_run=1, runs=1, **changes)
     figures = GuardFigures(held.lease_id, held.slot, "vast", "h1", 1, stretch, NOW, progress)
     known = {before.workload: before}
     made = builders.fleet(workloads=(of,), leases=(held,), guard_figures={held.lease_id: figures}, progress=known)
-    return list(progress_facts.told(made))
+    return list(progress_facts.new_progress(made))
 
 
 def test_a_guards_number_counts_up_to_the_total_of_the_file_and_measures_no_speed() -> None:
@@ -215,7 +215,7 @@ def test_after_a_loss_it_falls_by_what_may_be_lost(number: float, hours: float) 
         known = {"vast-1": replace(past, **changes), held.lease_id: figures}
         of = builders.guarded(deadline=GUARDED, checkpoint=Checkpoint(interval=timedelta(minutes=15)))
         made = builders.fleet(workloads=(of,), leases=(held,), guard_figures=known, progress={"train": before})
-        (fact,) = progress_facts.told(made)
+        (fact,) = progress_facts.new_progress(made)
         return fact.after.hours
 
     assert believed() == pytest.approx(GUARDED.hours_of(hours))

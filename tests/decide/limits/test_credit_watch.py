@@ -17,7 +17,7 @@ from agent.domain.record import budget
 from agent.domain.record.budget import EVERYTHING, Budget, Thresholds, Window
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import LeaseState
-from agent.domain.record.told_crossing import ToldCrossing
+from agent.domain.record.reported_crossing import ReportedCrossing
 from tests.support import builders
 
 VAST = budget.of_market("vast")
@@ -200,7 +200,7 @@ def test_a_threshold_is_told_once_a_window_and_over_a_restart(window: str) -> No
     seen = fleet(spent="1")
     marks = list(budget_alerts.crossings(seen, limits.standing(seen), caps))
     assert [mark.kind for mark in marks if isinstance(mark, Marked)] == ["budget.warned"] * 2
-    rests = tuple(mark.rest for mark in marks if isinstance(mark, Marked) and isinstance(mark.rest, ToldCrossing))
+    rests = tuple(mark.rest for mark in marks if isinstance(mark, Marked) and isinstance(mark.rest, ReportedCrossing))
     assert crossed(msgspec.structs.replace(seen, told=rests), caps) == []
     ends = [rest.until or builders.ago(days=-50_000) for rest in rests]
     again = [] if window == "total" else ["budget.warned"] * 2
@@ -236,7 +236,7 @@ def test_what_was_told_of_a_workload_says_whose_money_and_until_when(
 
 
 def test_a_moved_threshold_is_another_one() -> None:
-    rest = ToldCrossing(
+    rest = ReportedCrossing(
         EventKind.BUDGET_WARNED, EVERYTHING, Window.DAY, builders.usd(1), builders.NOW, "", builders.ago(days=-1)
     )
     seen = fleet(spent="2", told=(rest,))

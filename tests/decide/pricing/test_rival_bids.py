@@ -146,9 +146,9 @@ def test_an_outbid_counts_at_the_step_nearest_to_our_bid_and_below_the_rivals(
 
 
 def test_a_told_price_is_counted_over_the_hosts_floor() -> None:
-    assert outbid_evidence.told(LOSS) == Outbids.one(0.1, 0.8)
+    assert outbid_evidence.winning_bid(LOSS) == Outbids.one(0.1, 0.8)
     inbox = replace(LOSS, evidence=Evidence("inbox", "", builders.per_hour("0.205")))
-    assert outbid_evidence.told(inbox) == Outbids.one(0.1, 0.1)
+    assert outbid_evidence.winning_bid(inbox) == Outbids.one(0.1, 0.1)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_a_told_price_is_counted_over_the_hosts_floor() -> None:
     ids=["no loss", "unknown", "no price", "no evidence", "no floor", "floor of nothing", "on demand"],
 )
 def test_what_tells_no_bid_over_a_floor_is_not_counted(changes: dict[str, object]) -> None:
-    assert outbid_evidence.told(replace(LOSS, **changes)) == Outbids()  # type: ignore[arg-type]
+    assert outbid_evidence.winning_bid(replace(LOSS, **changes)) == Outbids()  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def fleet(
 
 
 def figures(*args: Any, **changes: Any) -> GuardFigures:
-    (fact,) = guard_measurements.told(fleet(*args, **changes))
+    (fact,) = guard_measurements.new_measurements(fleet(*args, **changes))
     return fact.after
 
 
@@ -62,7 +62,9 @@ def test_a_checkpoint_is_dated_by_the_reading_that_first_showed_it_less_its_uplo
     assert (found.checkpoint_bytes, found.upload_seconds) == (10**9, 80.0)
     later = NOW + timedelta(minutes=5)
     again = beat(sequence=6, manifest=FIRST, upload_lag_seconds=90.0, checkpoint_bytes=10**9, upload_seconds=80.0)
-    assert not list(guard_measurements.told(fleet(again, known={RUNS.lease_id: found}, at=later, changed=later)))
+    assert not list(
+        guard_measurements.new_measurements(fleet(again, known={RUNS.lease_id: found}, at=later, changed=later))
+    )
     second = beat(sequence=7, manifest="ckpt/00000002-a.json", upload_lag_seconds=30.0)
     after = figures(second, known={RUNS.lease_id: found}, at=later, changed=later)
     assert after.kept_at == later - timedelta(seconds=30)
@@ -77,7 +79,7 @@ def test_of_a_checkpoint_that_was_there_at_the_first_reading_nobody_knows_the_ag
 def test_a_beat_of_before_a_resume_says_nothing() -> None:
     again = replace(RUNS, runs=2, run_since=NOW - timedelta(minutes=2))
     for changed in (None, NOW - timedelta(minutes=3)):
-        assert not list(guard_measurements.told(fleet(beat(manifest=FIRST), again, changed=changed)))
+        assert not list(guard_measurements.new_measurements(fleet(beat(manifest=FIRST), again, changed=changed)))
     assert figures(beat(sequence=9), again).kept_at == again.run_since
 
 
@@ -105,7 +107,7 @@ def test_what_a_paused_lease_wrote_last_is_still_of_its_last_stretch() -> None:
     paused = builders.lease(state=LeaseState.PAUSED, guard_run=1, runs=1, state_since=stopped)
     last = beat(sequence=2, manifest=FIRST, upload_lag_seconds=0.0)
     assert figures(last, paused, known).kept_at == stopped
-    assert not list(guard_measurements.told(fleet(last, paused)))
+    assert not list(guard_measurements.new_measurements(fleet(last, paused)))
 
 
 @given(
@@ -156,12 +158,12 @@ def test_lost_work_is_that_since_the_last_checkpoint_and_not_since_the_interval_
 
 def test_a_held_lease_and_one_without_a_guard_tell_nothing() -> None:
     for held in (replace(RUNS, guard_run=None), replace(RUNS, is_held=True)):
-        assert not list(guard_measurements.told(fleet(beat(), held)))
+        assert not list(guard_measurements.new_measurements(fleet(beat(), held)))
 
 
 def test_the_fact_names_what_was_known_before() -> None:
     before = figures(beat())
-    (fact,) = guard_measurements.told(fleet(beat(sequence=2, progress=2.0), known={RUNS.lease_id: before}))
+    (fact,) = guard_measurements.new_measurements(fleet(beat(sequence=2, progress=2.0), known={RUNS.lease_id: before}))
     assert isinstance(fact, GuardMeasured)
     assert fact.before == before
 
@@ -176,7 +178,7 @@ def noticed(beat_: GuardBeat, cause: Cause | None = Cause.OUTBID, stretch: int =
     figures_ = GuardFigures(again.lease_id, again.slot, "vast", again.host_id, 1, stretch, LOST_AT, **known)
     losses = () if cause is None else (Loss(LOST_AT, again.slot, "vast", again.host_id, cause),)
     made = msgspec.structs.replace(fleet(beat_, again, {again.lease_id: figures_}), losses=losses)
-    facts = list(guard_measurements.told(made))
+    facts = list(guard_measurements.new_measurements(made))
     assert len(facts) <= 1
     return facts[0].notice if facts else None
 

@@ -36,7 +36,7 @@ def fleet(report: AcceptanceReport | None = REPORT, *known: HostCheck, **changes
 
 
 def test_the_figures_are_kept_beside_what_the_market_promised() -> None:
-    (fact,) = host_checks.told(fleet())
+    (fact,) = host_checks.new_checks(fleet())
     check = fact.after
     assert (check.lease_id, check.host, check.gpu, check.gpus) == (HELD.lease_id, HELD.host, HELD.gpu, HELD.gpus)
     assert (check.dlperf, check.owner_id, check.checked_at) == (HELD.dlperf, HELD.owner_id, NOW)
@@ -46,10 +46,10 @@ def test_the_figures_are_kept_beside_what_the_market_promised() -> None:
 
 
 def test_a_check_is_written_once_and_again_where_a_later_start_finds_another() -> None:
-    (fact,) = host_checks.told(fleet())
+    (fact,) = host_checks.new_checks(fleet())
     known = replace(fact.after, checked_at=NOW - timedelta(hours=1))
-    assert list(host_checks.told(fleet(REPORT, known))) == []
-    (later,) = host_checks.told(fleet(AcceptanceReport(version=1, lease="", matmul_tflops=90.0), known))
+    assert list(host_checks.new_checks(fleet(REPORT, known))) == []
+    (later,) = host_checks.new_checks(fleet(AcceptanceReport(version=1, lease="", matmul_tflops=90.0), known))
     assert later.after.matmul_tflops == 90.0
 
 
@@ -64,7 +64,7 @@ def test_a_check_is_written_once_and_again_where_a_later_start_finds_another() -
     ids=["nothing", "another host", "held", "no guard"],
 )
 def test_what_is_no_check_of_what_was_rented_teaches_nothing(made: Fleet) -> None:
-    assert list(host_checks.told(made)) == []
+    assert list(host_checks.new_checks(made)) == []
 
 
 def test_of_a_host_whose_gpus_are_not_there_only_what_was_seen_is_kept() -> None:
@@ -73,12 +73,12 @@ def test_of_a_host_whose_gpus_are_not_there_only_what_was_seen_is_kept() -> None
         (AcceptanceReport(version=1, lease="", gpu_count=0, matmul_tflops=150.0), 0, None),
         (AcceptanceReport(version=1, lease="", gpus=others, disk_write_mbps=900.0), None, "NVIDIA GeForce GTX 1070"),
     ):
-        (fact,) = host_checks.told(fleet(report))
+        (fact,) = host_checks.new_checks(fleet(report))
         assert (fact.after.seen_gpus, fact.after.seen_gpu) == (gpus, name)
         assert (fact.after.matmul_tflops, fact.after.disk_write_mbps, fact.after.power_share) == (None, None, None)
 
 
 def test_what_a_sound_host_showed_is_kept_beside_its_figures() -> None:
     sound = AcceptanceReport(version=1, lease="", gpu_count=1, gpus=(GpuReport(name=HELD.gpu),), matmul_tflops=150.0)
-    (fact,) = host_checks.told(fleet(sound))
+    (fact,) = host_checks.new_checks(fleet(sound))
     assert (fact.after.seen_gpus, fact.after.seen_gpu, fact.after.matmul_tflops) == (1, HELD.gpu, 150.0)

@@ -28,7 +28,7 @@ MOST_NOTICE_SECONDS = 3600.0
 """The longest believed notice: no market gives an hour."""
 
 
-def told(fleet: Fleet) -> Iterator[GuardMeasured]:
+def new_measurements(fleet: Fleet) -> Iterator[GuardMeasured]:
     """Yield the figures of every lease whose guard reports something new."""
     for held in fleet.leases:
         report = fleet.guard_reports.get(held.intent_id)

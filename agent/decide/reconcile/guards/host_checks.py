@@ -24,7 +24,7 @@ UNKNOWN: Mapping[str, Any] = dict.fromkeys(
 """The figures of a host that is another one than was rented."""
 
 
-def told(fleet: Fleet) -> Iterator[HostChecked]:
+def new_checks(fleet: Fleet) -> Iterator[HostChecked]:
     """Yield the check of every lease whose guard reports figures that differ from the recorded ones."""
     for held in fleet.leases:
         report, work = fleet.guard_reports.get(held.intent_id), fleet.workload(held.slot.workload)

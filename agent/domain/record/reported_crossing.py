@@ -13,7 +13,7 @@ CROSSED = "crossed"
 
 
 @dataclass(frozen=True, slots=True)
-class ToldCrossing(Expiring):
+class ReportedCrossing(Expiring):
     """A reported threshold; a changed threshold is another one."""
 
     kind: EventKind
