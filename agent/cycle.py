@@ -364,7 +364,7 @@ class Cycle:
         self._known_since = {work.name: self._known_since.get(work.name, now) for work in rules.workloads}
         of_guards = (self._reports, self._orders_written, self._proofs)
         instant = snapshot.Instant(now, monotonic, self._started_at, self._known_since, self._typical, *of_guards)
-        instances, intents = snapshot.strangers(views, self._ledger.fleet_id, known)
+        instances, intents = snapshot.unexplained_ids(views, self._ledger.fleet_id, known)
         past = await self._past(frozenset(instances), frozenset(intents))
         return snapshot.fleet(self._ledger.fleet_id, instant, rules.workloads, views, known, past)
 

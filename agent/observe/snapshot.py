@@ -109,7 +109,7 @@ def renamed(spend_of: Mapping[Scope, Spend], workloads: Iterable[Workload]) -> M
     return found
 
 
-def strangers(views: Iterable[MarketView], fleet_id: str, known: Recollection) -> tuple[set[str], set[str]]:
+def unexplained_ids(views: Iterable[MarketView], fleet_id: str, known: Recollection) -> tuple[set[str], set[str]]:
     """Return (instance ids, intent ids) that no open lease explains: their history must be read.
 
     Instances without our label are among them, since one that we rented once may carry another label now.

@@ -37,7 +37,7 @@ def _verdict_once() -> Iterator[Any]:
     """A verdict on an unknown instance is found in one look alone, and lost with it (defect 2)."""
     find = orphans.find
 
-    def once(fleet: Fleet, view: MarketView, *rest: Any) -> orphans.Strangers:
+    def once(fleet: Fleet, view: MarketView, *rest: Any) -> orphans.OrphanFindings:
         found = find(fleet, view, *rest)
         facts = tuple(
             fact

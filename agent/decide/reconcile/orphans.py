@@ -41,7 +41,7 @@ TAKEN_BACK = frozenset({"host_gone", "contract_end", ownership.NEVER_OURS})
 
 
 @dataclass(frozen=True, slots=True)
-class Strangers:
+class OrphanFindings:
     """The verdicts on instances of ours without a lease, how often each was seen, and ids to ask for."""
 
     facts: tuple[Fact, ...]
@@ -49,7 +49,9 @@ class Strangers:
     to_look: frozenset[str]
 
 
-def find(fleet: Fleet, view: MarketView, memory: Memory, held: list[Lease], settled: tuple[Fact, ...]) -> Strangers:
+def find(
+    fleet: Fleet, view: MarketView, memory: Memory, held: list[Lease], settled: tuple[Fact, ...]
+) -> OrphanFindings:
     """Return the verdicts on instances of ours without a lease; each cycle finds them again until they are recorded."""
     known = {lease.instance_id for lease in held}
     known |= {fact.lease.instance_id for fact in settled if isinstance(fact, IntentSettled) and fact.lease is not None}
@@ -59,7 +61,7 @@ def find(fleet: Fleet, view: MarketView, memory: Memory, held: list[Lease], sett
     doubted |= {intent.intent_id for intent in fleet.intents if intent.is_open and intent.kind is IntentKind.RENT}
     filled, undecided = _slots(fleet)
     facts: list[Fact] = []
-    seen = {key: looks for key, looks in memory.strangers.items() if not key.startswith(f"{view.market}/")}
+    seen = {key: looks for key, looks in memory.orphan_sightings.items() if not key.startswith(f"{view.market}/")}
     to_look: set[str] = set()
     for row in view.instances:
         label = view.labels.get(row.instance_id)
@@ -69,7 +71,7 @@ def find(fleet: Fleet, view: MarketView, memory: Memory, held: list[Lease], sett
         if row.instance_id in known or is_doubted or not (is_ours or was_ours):
             continue
         key = f"{view.market}/{row.instance_id}"
-        seen[key] = memory.strangers.get(key, 0) + 1
+        seen[key] = memory.orphan_sightings.get(key, 0) + 1
         to_look.add(row.instance_id)
         if seen[key] < LOOKS or view.looks.get(row.instance_id, UNSEEN) != label:
             continue
@@ -81,7 +83,7 @@ def find(fleet: Fleet, view: MarketView, memory: Memory, held: list[Lease], sett
             verdict = _waiting(verdict, verdict.lease)
         facts.append(verdict)
         filled.add(label.slot)
-    return Strangers(tuple(facts), seen, frozenset(to_look))
+    return OrphanFindings(tuple(facts), seen, frozenset(to_look))
 
 
 def decided(fleet: Fleet, owned: ownership.Ownership) -> ownership.Ownership:

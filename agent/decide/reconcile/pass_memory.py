@@ -39,7 +39,7 @@ class Memory:
     suspicions: Mapping[str, Suspicion] = field(default_factory=dict)
     absences: Mapping[str, Absence] = field(default_factory=dict)
     doubts: Mapping[str, Absence] = field(default_factory=dict)
-    strangers: Mapping[str, int] = field(default_factory=dict)
+    orphan_sightings: Mapping[str, int] = field(default_factory=dict)
     label_looks: Mapping[str, int] = field(default_factory=dict)
     last_listed: Mapping[str, datetime] = field(default_factory=dict)
     last_seen: Mapping[str, datetime] = field(default_factory=dict)

@@ -140,7 +140,7 @@ def _market(
             suspicions={key: old for key, old in memory.suspicions.items() if key in others} | suspicions,
             absences={key: old for key, old in memory.absences.items() if key in others} | absences,
             doubts=doubts,
-            strangers=found.sightings,
+            orphan_sightings=found.sightings,
             last_listed={**memory.last_listed, view.market: listed_at},
             last_seen={
                 **{key: seen for key, seen in memory.last_seen.items() if key in kept},

@@ -37,7 +37,7 @@ def world(labels: Any = None, rows: Any = (ROW,), **changes: Any) -> Fleet:
 def looked(fleet: Fleet, memory: Memory, settled: tuple[Fact, ...] = ()) -> tuple[tuple[Fact, ...], Memory]:
     held = [lease for lease in fleet.leases if lease.is_open]
     found = orphans.find(fleet, fleet.markets["vast"], memory, held, settled)
-    return found.facts, Memory(strangers=found.sightings)
+    return found.facts, Memory(orphan_sightings=found.sightings)
 
 
 def found(fleet: Fleet) -> InstanceFound:
@@ -132,7 +132,7 @@ def test_what_a_doubt_just_settled_is_no_stranger() -> None:
     settled = (IntentSettled(builders.intent(7), IntentState.CONFIRMED, "shown", lease),)
     fleet = world()
     _, memory = looked(fleet, Memory(), settled)
-    assert memory.strangers == {}
+    assert memory.orphan_sightings == {}
 
 
 @pytest.mark.parametrize("reason", ["moved", "over_budget", ""])
@@ -330,7 +330,7 @@ def test_an_empty_slot_is_claimed_by_what_may_yet_be_adopted(changes: dict[str, 
 
 def test_sightings_on_another_market_are_kept() -> None:
     fleet = world()
-    found = orphans.find(fleet, fleet.markets["vast"], Memory(strangers={"runpod/9": 1}), [], ())
+    found = orphans.find(fleet, fleet.markets["vast"], Memory(orphan_sightings={"runpod/9": 1}), [], ())
     assert found.sightings == {"runpod/9": 1, "vast/7": 1}
     assert found.to_look == {"7"}
 
@@ -354,7 +354,7 @@ def test_what_is_neither_labelled_nor_in_the_ledger_is_never_named(label: Any, p
 def test_held_leases_are_known() -> None:
     held = replace(builders.lease(7), is_held=True)
     fleet = world(leases=(held,))
-    assert looked(fleet, Memory())[1].strangers == {}
+    assert looked(fleet, Memory())[1].orphan_sightings == {}
 
 
 def test_what_an_open_rent_made_is_left_to_its_doubt_also_while_it_stays_sent() -> None:
