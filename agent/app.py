@@ -242,7 +242,7 @@ class App:
             kind = Pause if order.keep_disks else Release
             wanted = [kind(lease, reason) for lease in leases if lease.bills is not Bills.NOTHING]
             done = await self._carry_out(wanted, who) if wanted else []
-        await halting.insist(self.ledger, self.clock.now())
+        await halting.record_carried_out(self.ledger, self.clock.now())
         return "all spending is stopped", done
 
     async def order(self, wanted: Sequence[Release | Pause], who: str) -> list[Intent]:

@@ -243,7 +243,7 @@ class Cycle:
     async def _ask(self, fleet: Fleet, rules: Rules, faulty: frozenset[str]) -> None:
         needed = needs.needs(fleet, rules.caps, faulty)
         for poller in self._pollers:
-            asked = partial(poller.ask, needed, rules.workloads, needs.dear(fleet))
+            asked = partial(poller.ask, needed, rules.workloads, needs.expensive_workloads(fleet))
             await self._read(asked, rules)
 
     async def _enrich(self, rules: Rules) -> Fleet:

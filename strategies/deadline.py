@@ -251,7 +251,7 @@ def _switch(slot: SlotView, grounds: _Grounds) -> Proposal | None:
     why = "it must" if grounds.outlook.is_last_call else "there is no interruptible capacity and slack is short"
     sentence = f"go on demand on host {ask.offer.host_id} of {ask.offer.market} at {ask.way.rate}: {why}"
     option = Option("on_demand", ask.reckoning.per_useful_hour, ask.reckoning.terms())
-    return recovery.go(slot, ask, grounds.reason("deadline", sentence, option))
+    return recovery.move_to(slot, ask, grounds.reason("deadline", sentence, option))
 
 
 def _recover(slot: SlotView, held: Lease, bid: Candidate | None, grounds: _Grounds) -> Proposal:
@@ -285,7 +285,7 @@ def _on_demand(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal:
     rest = grounds.task.todo / grounds.task.of_lease(held)
     if is_settled and rest > 0 and grounds.by_slack(held.tenure) is Tenure.INTERRUPTIBLE:
         horizon = min(rest, voluntary_move.RETURN_HOURS)
-        back = voluntary_move.go_back(slot, view.workload, grounds.bid, params.return_gain, horizon)
+        back = voluntary_move.move_to_cheaper(slot, view.workload, grounds.bid, params.return_gain, horizon)
         expected = grounds.expected_costs(slot) if back is not None else None
         if back is not None and _is_back(expected):
             why = grounds.reason(back.reason.code, back.reason.sentence, *back.reason.options)
@@ -303,7 +303,7 @@ def _leave(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal | None:
     if not recovery.ends_soon(held, grounds.view.now):
         return None
     best = grounds.bid if grounds.may_try else grounds.ask
-    return recovery.leave(slot, grounds.view.workload, best or grounds.ask, grounds.view.now)
+    return recovery.leave_ending_host(slot, grounds.view.workload, best or grounds.ask, grounds.view.now)
 
 
 def _calm(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal:

@@ -10,7 +10,7 @@ The first of three rules that applies to a slot decides about it (`strategies/he
 from collections.abc import Sequence
 from typing import ClassVar
 
-from agent.decide.service.service_slots import Keeping
+from agent.decide.service.service_slots import ServiceChoice
 from agent.decide.strategy import Params, Proposal, SlotView, View
 from agent.domain.work.decision import Reason
 from strategies.hedged_rules import deadline_over_markets, spread_with_fallback, warm_service
@@ -33,7 +33,7 @@ class Hedged:
         return [_placed(_propose(slot, grounds, kept), grounds) for slot in view.slots]
 
 
-def _propose(slot: SlotView, grounds: Grounds, kept: Keeping | None) -> Proposal:
+def _propose(slot: SlotView, grounds: Grounds, kept: ServiceChoice | None) -> Proposal:
     if slot.arriving is not None:
         return Proposal(slot.slot, None, Reason("moving", f"waits for host {slot.arriving.host_id} to be ready"))
     chosen = deadline_over_markets.propose(slot, grounds)

@@ -39,7 +39,9 @@ class OnDemand:
 
     def _fill(self, slot: SlotView, view: View, shortlist: Shortlist) -> Proposal:
         if slot.lease is not None and recovery.ends_soon(slot.lease, view.now):
-            return recovery.leave(slot, view.workload, shortlist.best, view.now) or _keep(slot, view, shortlist)
+            return recovery.leave_ending_host(slot, view.workload, shortlist.best, view.now) or _keep(
+                slot, view, shortlist
+            )
         if slot.lease is not None:
             return _keep(slot, view, shortlist)
         best = shortlist.best
@@ -70,7 +72,7 @@ def _elsewhere(slot: SlotView, view: View, best: Candidate | None) -> Proposal:
         return Proposal(slot.slot, None, Reason("order_refused", f"{refused}: it is tried again later"))
     options = (Option("move", best.reckoning.per_useful_hour, best.reckoning.terms()),)
     sentence = f"{refused}: move to host {best.offer.host_id} at {best.way.rate} on demand"
-    return recovery.go(slot, best, Reason("move", sentence, options))
+    return recovery.move_to(slot, best, Reason("move", sentence, options))
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ class Patient:
             others = _elsewhere(view, shortlist, params)
             return recovery.recover(slot, view.workload, others, here, _numbers(view, held, params), view.now)
         if recovery.ends_soon(held, view.now):
-            leaving = recovery.leave(slot, view.workload, shortlist.best, view.now)
+            leaving = recovery.leave_ending_host(slot, view.workload, shortlist.best, view.now)
             if leaving is not None:
                 return leaving
         return _go_back(slot, view, shortlist, params) or _calm(slot, view, held, params)
@@ -150,7 +150,7 @@ def _go_back(slot: SlotView, view: View, shortlist: Shortlist, params: PatientPa
     if view.now - held.state_since < after or not (is_bid or params.may_return):
         return None
     here = useful_hour.contested_hazard(view.hosts.get(held.host), view.market_hazard)
-    return voluntary_move.go_back(
+    return voluntary_move.move_to_cheaper(
         slot, view.workload, shortlist.best, gain, market_loss_rate=here, is_by_speed=view.fastest > 0
     )
 

@@ -66,7 +66,7 @@ class Explanation:
 
 def explain(fleet: Fleet, made: Plan, work: Workload) -> Explanation:
     """Return the grounds of `made` for one workload, from the same offers."""
-    book = requirement_check.Library({name: view.offers for name, view in fleet.markets.items()}).of(work)
+    book = requirement_check.OffersByMarkets({name: view.offers for name, view in fleet.markets.items()}).of(work)
     rented = {decision.offer.host for decision in made.decisions if isinstance(decision, Rent)}
     held = {lease.host for lease in fleet.leases if lease.is_open} - rented
     taken = requirement_check.Taken(held, cooldowns.in_force(fleet).cooling)
@@ -135,7 +135,7 @@ def _both_ways(work: Workload) -> Pricing:
 
 
 def _refused(
-    book: requirement_check.Book,
+    book: requirement_check.OrderedOffers,
     work: Workload,
     fleet: Fleet,
     taken: requirement_check.Taken,

@@ -89,7 +89,7 @@ def _cooldowns(work: Workload, market: str, in_force: InForce) -> Iterator[str]:
                 yield f"{kind.value} {key}"
 
 
-def dear(fleet: Fleet) -> frozenset[str]:
+def expensive_workloads(fleet: Fleet) -> frozenset[str]:
     """Return the workloads with an expensive lease: on demand, or near their price.
 
     They are searched for more often.
@@ -113,7 +113,7 @@ def _need(fleet: Fleet, work: Workload, in_force: InForce) -> Need | None:
     key: list[str] = []
     hosts: list[HostKey] = []
     for place in work.places:
-        if operator_holds.standstill(fleet, place, in_force.holds) is not None:
+        if operator_holds.why_idle(fleet, place, in_force.holds) is not None:
             continue
         leases = fleet.leases_of(place)
         is_pressed = _is_pressed(fleet, work, leases)

@@ -74,7 +74,7 @@ class Ground:
     `believed` are the workloads, by name, with the figures that their prices are calculated from.
     """
 
-    books: requirement_check.Library
+    books: requirement_check.OffersByMarkets
     used_hosts: set[HostKey]
     in_force: InForce
     market_hazard: float
@@ -172,7 +172,7 @@ def _ground(fleet: Fleet) -> Ground:
     in_doubt = {intent.host for intent in fleet.intents if intent.is_open and intent.host_id}
     records = {key: decayed(record, fleet.now) for key, record in fleet.hosts.items()}
     everything = host_record.total(records.values(), fleet.now)
-    books = requirement_check.Library({name: view.offers for name, view in fleet.markets.items()})
+    books = requirement_check.OffersByMarkets({name: view.offers for name, view in fleet.markets.items()})
     return Ground(
         books=books,
         used_hosts={lease.host for lease in fleet.leases if lease.is_open} | in_doubt | listed,
@@ -190,7 +190,7 @@ def _ground(fleet: Fleet) -> Ground:
 def _proposals(fleet: Fleet, work: Workload, chosen: Tuned, ground: Ground) -> Iterator[Proposal]:
     views: list[SlotView] = []
     for place in work.places:
-        answer = slots.look(fleet, place, ground.in_force)
+        answer = slots.view_or_proposal(fleet, place, ground.in_force)
         if isinstance(answer, Proposal):
             yield answer
         else:

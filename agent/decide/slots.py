@@ -190,12 +190,12 @@ def is_overdue(fleet: Fleet, held: Lease, work: Workload) -> bool:
     return fleet.now - held.state_since > LOADING_SPARE + LOADING_FACTOR * expected
 
 
-def look(fleet: Fleet, place: Slot, in_force: InForce) -> SlotView | Proposal:
+def view_or_proposal(fleet: Fleet, place: Slot, in_force: InForce) -> SlotView | Proposal:
     """Return the slot for the strategy, or the proposal that comes before any strategy."""
     kill = in_force.holds.get((Word.KILL, EVERYTHING))
     if kill is not None:
         return _hold(place, "stopped", f"stopped after {kill.ground}; `gpubid kill --lift` ends that")
-    word = operator_holds.standstill(fleet, place, in_force.holds)
+    word = operator_holds.why_idle(fleet, place, in_force.holds)
     if word is not None:
         return Proposal(place, None, word)
     doubted = fleet.paying_intent(place)

@@ -125,7 +125,7 @@ class Prober:
     def _is_bare(self, target: Target, lines: tuple[str, ...]) -> bool:
         """Return whether a log was read and it, or the one before, says that no guard runs."""
         known = self._known.get(target.instance_id)
-        return bool(lines) and (failing.is_bare(lines) or (known is not None and known.is_bare))
+        return bool(lines) and (failing.runs_without_guard(lines) or (known is not None and known.is_bare))
 
     async def _page(self, target: Target) -> float | None:
         host, _, number = target.progress_place.rpartition(":")

@@ -53,7 +53,7 @@ def _go(slot: SlotView, made: MarketChoice, grounds: Grounds) -> Proposal | None
         return _stay(slot, held, made, grounds) if held is not None and slot.down is None else None
     place = f"host {to.offer.host_id} of {to.offer.market} at {to.way.rate} {to.way.tenure.value}"
     code = "fallback" if made.tenure is Tenure.ON_DEMAND else "best_offer"
-    return recovery.go(slot, to, Reason(code, f"hold {place}; {made.sentence}", made.options))
+    return recovery.move_to(slot, to, Reason(code, f"hold {place}; {made.sentence}", made.options))
 
 
 def _wait(slot: SlotView, made: MarketChoice, grounds: Grounds) -> Proposal:

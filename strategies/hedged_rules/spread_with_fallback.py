@@ -77,7 +77,7 @@ def _fall_back(slot: SlotView, held: Lease, grounds: Grounds) -> Proposal | None
         return None
     options = (Option("on_demand", ask.reckoning.per_useful_hour, ask.reckoning.terms()),)
     sentence = f"fall back to host {ask.offer.host_id} of {ask.offer.market} at {ask.way.rate} on demand: {why}"
-    return recovery.go(slot, ask, Reason("fallback", sentence, options))
+    return recovery.move_to(slot, ask, Reason("fallback", sentence, options))
 
 
 def _go_elsewhere(slot: SlotView, held: Lease, grounds: Grounds) -> Proposal | None:
@@ -97,7 +97,7 @@ def _go_back(slot: SlotView, held: Lease, grounds: Grounds) -> Proposal | None:
     rested = [candidate for candidate in grounds.bids if candidate.offer.host not in resting]
     best = grounds.spread.first(slot.slot, rested, may_crowd=False)
     gain, hours = params.return_gain, params.return_horizon_hours
-    return voluntary_move.go_back(slot, view.workload, best, gain, hours, is_by_speed=view.fastest > 0)
+    return voluntary_move.move_to_cheaper(slot, view.workload, best, gain, hours, is_by_speed=view.fastest > 0)
 
 
 def _leave(slot: SlotView, held: Lease, grounds: Grounds) -> Proposal | None:
@@ -107,4 +107,4 @@ def _leave(slot: SlotView, held: Lease, grounds: Grounds) -> Proposal | None:
         return None
     best, hours = grounds.bid(slot), params.return_horizon_hours
     here, gain = grounds.hazard(held), params.leave_gain
-    return voluntary_move.go_back(slot, view.workload, best, gain, hours, here, is_by_speed=view.fastest > 0)
+    return voluntary_move.move_to_cheaper(slot, view.workload, best, gain, hours, here, is_by_speed=view.fastest > 0)

@@ -30,7 +30,7 @@ def leave_ending(slot: SlotView, held: Lease, grounds: Grounds, preferred: Candi
     if not recovery.ends_soon(held, grounds.view.now):
         return None
     best = preferred or grounds.bid(slot) or grounds.ask(slot)
-    return recovery.leave(slot, grounds.view.workload, best, grounds.view.now)
+    return recovery.leave_ending_host(slot, grounds.view.workload, best, grounds.view.now)
 
 
 def calm(slot: SlotView, held: Lease, grounds: Grounds) -> Proposal:

@@ -8,7 +8,7 @@ Invariant: a running lease that is part of the choice is left alone. No lease is
 
 from agent.decide.moves import recovery, voluntary_move
 from agent.decide.service import service_slots
-from agent.decide.service.service_slots import Keeping
+from agent.decide.service.service_slots import ServiceChoice
 from agent.decide.strategy import Candidate, Proposal, SlotView
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.intent import IntentKind
@@ -20,16 +20,16 @@ from strategies.hedged_rules import upkeep
 from strategies.hedged_rules.grounds import Grounds
 
 
-def keep(grounds: Grounds) -> Keeping | None:
+def keep(grounds: Grounds) -> ServiceChoice | None:
     """Return the choice for the workload; None without `keep_warm`, for a batch, or without recent offers."""
     view, params = grounds.view, grounds.params
     if not (params.keep_warm and view.workload.kind is WorkloadKind.SERVICE and view.has_offers):
         return None
     numbers = service_slots.ServiceParams(params.short_worth, params.spare_slots, params.cold_start, params.return_gain)
-    return service_slots.keep(view, numbers, grounds.bids, grounds.asks)
+    return service_slots.choose(view, numbers, grounds.bids, grounds.asks)
 
 
-def propose(slot: SlotView, grounds: Grounds, kept: Keeping) -> Proposal:
+def propose(slot: SlotView, grounds: Grounds, kept: ServiceChoice) -> Proposal:
     """Return the proposal for a slot, and remove its part from the choice."""
     held = slot.lease
     if held is None:
@@ -42,12 +42,12 @@ def propose(slot: SlotView, grounds: Grounds, kept: Keeping) -> Proposal:
     return moved or upkeep.leave_ending(slot, held, grounds) or upkeep.calm(slot, held, grounds)
 
 
-def _fill(slot: SlotView, grounds: Grounds, kept: Keeping) -> Proposal | None:
+def _fill(slot: SlotView, grounds: Grounds, kept: ServiceChoice) -> Proposal | None:
     """Return the rent for an empty slot that the choice lacks, or a hold; None if no lacking place can be rented."""
     to = _place_of(slot, grounds, kept) if kept.lacking else None
     if to is not None:
         kept.lacking -= 1
-        return recovery.go(slot, to, service_slots.chosen(to, kept))
+        return recovery.move_to(slot, to, service_slots.reason_for(to, kept))
     if kept.lacking:
         return None
     why = Reason(SPARE, f"a slot above {kept.needed} saves less than it costs")
@@ -59,9 +59,9 @@ def _nothing(slot: SlotView) -> Proposal:
     return Proposal(slot.slot, None, Reason("no_offer", "no offer is worth its price"))
 
 
-def _change(slot: SlotView, held: Lease, grounds: Grounds, kept: Keeping) -> Proposal | None:
+def _change(slot: SlotView, held: Lease, grounds: Grounds, kept: ServiceChoice) -> Proposal | None:
     """Return the release or move of a running lease that is not part of the choice; None if it stays."""
-    if kept.stands(held) or not only_copy.may_leave(held, grounds.view.workload):
+    if kept.includes(held) or not only_copy.may_leave(held, grounds.view.workload):
         return None
     if kept.may_spare(held):
         kept.surplus -= 1
@@ -70,19 +70,19 @@ def _change(slot: SlotView, held: Lease, grounds: Grounds, kept: Keeping) -> Pro
     return _elsewhere(slot, held, grounds, kept)
 
 
-def _elsewhere(slot: SlotView, held: Lease, grounds: Grounds, kept: Keeping) -> Proposal | None:
+def _elsewhere(slot: SlotView, held: Lease, grounds: Grounds, kept: ServiceChoice) -> Proposal | None:
     """Return the move of a running lease to a place of the choice: to on-demand at once, to a bid if that pays."""
     params, view = grounds.params, grounds.view
     to = _place_of(slot, grounds, kept)
     if to is None or (to.way.tenure is Tenure.ON_DEMAND and held.tenure is Tenure.ON_DEMAND):
         return None
     if to.way.tenure is Tenure.ON_DEMAND:
-        return recovery.go(slot, to, service_slots.chosen(to, kept))
+        return recovery.move_to(slot, to, service_slots.reason_for(to, kept))
     gain, hours = params.return_gain, params.return_horizon_hours
-    return voluntary_move.go_back(slot, view.workload, to, gain, hours, grounds.hazard(held))
+    return voluntary_move.move_to_cheaper(slot, view.workload, to, gain, hours, grounds.hazard(held))
 
 
-def _place_of(slot: SlotView, grounds: Grounds, kept: Keeping) -> Candidate | None:
+def _place_of(slot: SlotView, grounds: Grounds, kept: ServiceChoice) -> Candidate | None:
     """Remove and return the next place of the choice that this slot may use, interruptible ones first, or None."""
     params, work = grounds.params, grounds.view.workload
     for spot in kept.spots:

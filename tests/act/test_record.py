@@ -11,7 +11,7 @@ from agent.decide.accounting import meter
 from agent.decide.accounting.meter import Charge
 from agent.decide.facts import Alert, Fact, InstanceFound, IntentSettled, LeaseChanged, LeaseDisowned, Marked
 from agent.decide.limits import limits
-from agent.decide.paper.paper_ledger import Book
+from agent.decide.paper.paper_ledger import PaperLedger
 from agent.decide.pricing import loss_rate
 from agent.domain.fleet import Fleet
 from agent.domain.market.interruption import Cause, Evidence
@@ -96,7 +96,7 @@ async def test_the_ledger_and_the_book_of_a_lab_learn_the_same_of_a_loss(desk: D
     fact = LeaseChanged(before, after, EventKind.LEASE_INTERRUPTED, (), cause, evidence)
     await write(desk, fact)
     (kept,) = desk.ledger.recollection(desk.clock.now()).hosts_on("vast").values()
-    lab = Book()
+    lab = PaperLedger()
     lab.learn(fact, builders.NOW, {})
     assert kept == lab.hosts[kept.key]
     assert kept.displaced == (cause is Cause.DISPLACED)
@@ -110,7 +110,7 @@ async def test_the_ledger_and_the_book_of_a_lab_weigh_the_same_hours_of_bids_alo
     fact = LeaseChanged(held, replace(held, accrued_until=builders.NOW), None, meter.accrue(held, builders.NOW))
     await write(desk, fact)
     (kept,) = desk.ledger.recollection(desk.clock.now()).hosts_on("vast").values()
-    lab = Book()
+    lab = PaperLedger()
     lab.learn(fact, builders.NOW, {})
     assert kept == lab.hosts[kept.key]
     is_bid = tenure is Tenure.INTERRUPTIBLE

@@ -107,7 +107,7 @@ def expected(version: Version, at: datetime, config: Config) -> Expected:
     known = version.memory.recollection(at)
     rate = sum(_rate(lease) for lease in known.leases)
     owed = sum(_owed(lease, at) for lease in known.leases)
-    standing = committed_spend.reckon(known.leases, known.intents, known.total, known.spend_of, at)
+    standing = committed_spend.committed(known.leases, known.intents, known.total, known.spend_of, at)
     hard = config.limits.hard(EVERYTHING)
     amounts = {window: hard.amount(window) for window in (Window.DAY, Window.MONTH)}
     caps = {window: None if amount is None else amount.micros for window, amount in amounts.items()}

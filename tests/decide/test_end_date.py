@@ -30,7 +30,7 @@ WORK = builders.workload()
 )
 def test_it_is_left_in_time_and_only_while_it_runs(ends_at: object, state: LeaseState, code: str | None) -> None:
     held = builders.lease(ends_at=ends_at, state=state)
-    made = recovery.leave(SlotView(PLACE, held), WORK, builders.candidate(builders.offer(2)), NOW)
+    made = recovery.leave_ending_host(SlotView(PLACE, held), WORK, builders.candidate(builders.offer(2)), NOW)
     assert (made.reason.code if made else None) == code
     if made is not None:
         assert made.kind is IntentKind.RENT
@@ -39,19 +39,19 @@ def test_it_is_left_in_time_and_only_while_it_runs(ends_at: object, state: Lease
 
 def test_a_move_on_its_way_is_not_begun_again() -> None:
     slot = SlotView(PLACE, builders.lease(ends_at=SOON), builders.lease(2, state=LeaseState.STARTING))
-    assert recovery.leave(slot, WORK, builders.candidate(builders.offer(2)), NOW) is None
+    assert recovery.leave_ending_host(slot, WORK, builders.candidate(builders.offer(2)), NOW) is None
 
 
 def test_the_only_copy_stays_where_it_is_and_a_person_is_told() -> None:
     work = builders.workload(checkpoint=Checkpoint(place=CheckpointPlace.DISK))
-    made = recovery.leave(SlotView(PLACE, builders.lease(ends_at=SOON)), work, builders.candidate(), NOW)
+    made = recovery.leave_ending_host(SlotView(PLACE, builders.lease(ends_at=SOON)), work, builders.candidate(), NOW)
     assert made is not None
     assert (made.kind, made.reason.code) == (None, "ends_soon")
     assert "may_lose_disk" in made.reason.sentence
 
 
 def test_without_an_offer_it_goes_on_as_long_as_it_can() -> None:
-    made = recovery.leave(SlotView(PLACE, builders.lease(ends_at=SOON)), WORK, None, NOW)
+    made = recovery.leave_ending_host(SlotView(PLACE, builders.lease(ends_at=SOON)), WORK, None, NOW)
     assert made is not None
     assert (made.kind, made.reason.code) == (None, "ends_soon")
 

@@ -122,9 +122,13 @@ def test_a_pool_nobody_measured_is_worth_what_like_cards_are_elsewhere() -> None
     pool = builders.offer(9, market="runpod", host_id=POOL, gpus=2, dlperf=0.0)
     shown = tuple(builders.offer(number, dlperf=figure) for number, figure in ((1, 70.0), (2, 80.0), (3, 99.0)))
     unmeasured = builders.offer(4, dlperf=0.0)
-    found = requirement_check.Library({"vast": (*shown, unmeasured), "runpod": (pool,)}).of(builders.workload()).offers
+    found = (
+        requirement_check.OffersByMarkets({"vast": (*shown, unmeasured), "runpod": (pool,)})
+        .of(builders.workload())
+        .offers
+    )
     assert {row.offer_id: row.dlperf for row in found} == {"a1": 70.0, "a2": 80.0, "a3": 99.0, "a4": 0.0, "a9": 160.0}
-    alone = requirement_check.Library({"runpod": (pool,)}).of(builders.workload()).offers
+    alone = requirement_check.OffersByMarkets({"runpod": (pool,)}).of(builders.workload()).offers
     assert [row.dlperf for row in alone] == [0.0]
 
 

@@ -31,7 +31,7 @@ NOW = builders.NOW
 
 def look(cooling: dict[str, str] | None = None, **changes: Any) -> SlotView | Proposal:
     fleet = builders.fleet(**changes)
-    return slots.look(fleet, PLACE, in_force(cooling or {}))
+    return slots.view_or_proposal(fleet, PLACE, in_force(cooling or {}))
 
 
 def held_back(answer: SlotView | Proposal) -> str:
@@ -291,7 +291,7 @@ def test_a_start_that_the_market_calls_invalid_is_no_reason_to_release() -> None
         tallies = tuple(rest for rest in rests if isinstance(rest, Tally))
         assert released(stopped, cooldowns=resting, tallies=tallies) == expected
         fleet = builders.fleet(leases=(stopped,), cooldowns=resting, tallies=tallies)
-        answer = slots.look(fleet, PLACE, cooldowns.in_force(fleet))
+        answer = slots.view_or_proposal(fleet, PLACE, cooldowns.in_force(fleet))
         if expected:
             assert held_back(answer) == "host_full", "it is not asked for at every poll"
     assert isinstance(answer, SlotView)

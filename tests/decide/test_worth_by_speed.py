@@ -47,7 +47,7 @@ def test_half_the_price_for_less_than_half_the_work_is_no_gain(is_by_speed: bool
     held = builders.lease(tenure=Tenure.ON_DEMAND, gpu_rate=builders.per_hour("0.80"), dlperf=100.0)
     best = builders.candidate(builders.offer(2, dlperf=44.0), bid="0.40")
     work = builders.workload(requirements=EITHER)
-    made = voluntary_move.go_back(SlotView(builders.slot(), held), work, best, 0.1, is_by_speed=is_by_speed)
+    made = voluntary_move.move_to_cheaper(SlotView(builders.slot(), held), work, best, 0.1, is_by_speed=is_by_speed)
     assert (made is not None) is moves
 
 

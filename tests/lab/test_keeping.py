@@ -46,14 +46,14 @@ class Lived:
         self.engine = Engine(self.market, (SERVICE,), tuned, START)
         self.looks = len(available) * 5
         self.chosen: list[capacity_choice.Choice] = []
-        asked = service_slots.keep
+        asked = service_slots.choose
 
-        def keep(*given: Any) -> service_slots.Keeping:
+        def keep(*given: Any) -> service_slots.ServiceChoice:
             made = asked(*given)
             self.chosen.append(made.choice)
             return made
 
-        monkeypatch.setattr(service_slots, "keep", keep)
+        monkeypatch.setattr(service_slots, "choose", keep)
 
     def cycles(self) -> Iterator[tuple[capacity_choice.Choice, Counter[Tenure]]]:
         """Yield after each look the last choice and what is live, of a slot that moves where it moves to."""

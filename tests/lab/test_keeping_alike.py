@@ -12,7 +12,7 @@ from agent.decide import plan
 from agent.decide.accounting import meter
 from agent.decide.facts import LeaseChanged
 from agent.decide.limits import limits
-from agent.decide.paper.paper_ledger import Book
+from agent.decide.paper.paper_ledger import PaperLedger
 from agent.decide.service import capacity_choice
 from agent.domain.fleet import Fleet
 from agent.domain.market.interruption import Cause
@@ -69,7 +69,7 @@ class Planned:
             keep_warm=True, short_worth=worth, cold_start=wait, headroom=0.0, return_gain=GAIN, share_of_market=1.0
         )
         self._tuned = builders.tuned(Hedged(), numbers, "hedged")
-        self.book, self.now, self.losses = Book(), builders.NOW, 0
+        self.book, self.now, self.losses = PaperLedger(), builders.NOW, 0
         self._leases: dict[str, Lease] = {}
         self._refused: dict[str, Any] = {}
 

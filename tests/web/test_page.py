@@ -137,7 +137,7 @@ async def test_of_many_missing_leases_the_first_are_named_and_the_others_counted
         now = page.world.clock.now()
         known = page.world.app.ledger.recollection(now)
     leases = tuple(builders.lease(number, state=LeaseState.MISSING) for number in range(status_json.MOST_MISSING + 5))
-    standing = committed_spend.reckon(leases, (), known.total, {}, now)
+    standing = committed_spend.committed(leases, (), known.total, {}, now)
     _, troubles = status_json.conditions(dataclasses.replace(known, leases=leases), standing, (), Limits(), now, None)
     assert [each.about for each in troubles] == [*(str(each.slot) for each in leases[:-5]), "leases"]
     assert "5 more leases are not listed" in troubles[-1].sentence

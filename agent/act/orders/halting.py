@@ -42,7 +42,7 @@ async def settle(ledger: Ledger, now: datetime) -> None:
     _forget(ledger, owed)
 
 
-async def insist(ledger: Ledger, now: datetime) -> None:
+async def record_carried_out(ledger: Ledger, now: datetime) -> None:
     """Record a stop that was just carried out.
 
     Raises:

@@ -81,10 +81,10 @@ class _Item(msgspec.Struct, frozen=True):
 def standing(fleet: Fleet) -> Standing:
     """Return the committed spend of the fleet, with leases and doubts."""
     pledges = {lease.lease_id: _pledge(fleet, lease) for lease in fleet.leases if lease.is_live}
-    return reckon(fleet.leases, fleet.intents, fleet.spend, fleet.spend_of, fleet.now, pledges)
+    return committed(fleet.leases, fleet.intents, fleet.spend, fleet.spend_of, fleet.now, pledges)
 
 
-def reckon(
+def committed(
     leases: Iterable[Lease],
     intents: Iterable[Intent],
     spend: Spend,

@@ -287,10 +287,10 @@ def _move(
     )
     option = _over_horizon(way, work, numbers)
     sentence = f"move to host {best.offer.host_id} at {best.way.rate} {best.way.tenure.value}"
-    return [(option, go(slot, best, Reason("move", sentence)))]
+    return [(option, move_to(slot, best, Reason("move", sentence)))]
 
 
-def go(slot: SlotView, best: Candidate, reason: Reason) -> Proposal:
+def move_to(slot: SlotView, best: Candidate, reason: Reason) -> Proposal:
     """Return the move of a slot to `best`; if the lost lease could start again, first the pause that cancels that."""
     held = slot.lease
     may_start = held is not None and slot.down is not None and held.tenure is Tenure.INTERRUPTIBLE
@@ -318,7 +318,7 @@ def ends_soon(held: Lease, now: datetime) -> bool:
     return held.ends_at is not None and held.ends_at - now < LEAVE_BEFORE
 
 
-def leave(slot: SlotView, work: Workload, best: Candidate | None, now: datetime) -> Proposal | None:
+def leave_ending_host(slot: SlotView, work: Workload, best: Candidate | None, now: datetime) -> Proposal | None:
     """Return the move of a running lease whose host leaves the market, or None.
 
     The new lease runs before the old one ends.

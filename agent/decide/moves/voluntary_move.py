@@ -27,7 +27,7 @@ the risk of a worse host. Chosen in rehearsals."""
 _HOUR = timedelta(hours=1)
 
 
-def go_back(
+def move_to_cheaper(
     slot: SlotView,
     work: Workload,
     best: Candidate | None,

@@ -65,7 +65,7 @@ def _way_on(target: Target) -> str:
     return f"look at it, then {end}`gpubid resume {target.spoken}` to go on"
 
 
-def standstill(fleet: Fleet, place: Slot, holds: Holds) -> Reason | None:
+def why_idle(fleet: Fleet, place: Slot, holds: Holds) -> Reason | None:
     """Return why nothing is done for a slot: it is done or paused, or it is empty and must stay so.
 
     Else return None.

@@ -250,4 +250,4 @@ def present(
     spend_of: Mapping[Scope, Spend] | None = None,
 ) -> limits.Standing:
     """Return the committed spend at `now`, from the ledger's knowledge."""
-    return standings.reckon(leases, intents, spend, spend_of or {}, now)
+    return standings.committed(leases, intents, spend, spend_of or {}, now)

@@ -28,7 +28,7 @@ R = TypeVar("R", OperatorHold, Cooldown, Tally)
 
 
 @dataclass(slots=True)
-class Book:
+class PaperLedger:
     """Open leases, cooldowns, host records, losses, progress, starts, and when and on which market slots were left."""
 
     leases: dict[str, Lease] = field(default_factory=dict)

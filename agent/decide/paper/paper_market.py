@@ -44,7 +44,7 @@ HOLDS = frozenset({InstanceState.LOADING, InstanceState.RUNNING})
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class PaperInstance:
     """One paper instance; `floor` is the last floor of its slice, seen at `seen_at`."""
 
     instance_id: str
@@ -72,10 +72,10 @@ class Held:
 
 
 @dataclass(slots=True)
-class Paper:
+class PaperMarket:
     """All paper instances of one course of decisions, by id, and their events."""
 
-    held: dict[str, Held] = field(default_factory=dict)
+    held: dict[str, PaperInstance] = field(default_factory=dict)
     events: list[MarketEvent] = field(default_factory=list)
     rents: int = 0
 
@@ -102,7 +102,7 @@ class Paper:
             return None
         self.rents += 1
         disk_rate = offer.disk_rate(work.disk_gb)
-        made = Held(
+        made = PaperInstance(
             instance_id=f"paper-{self.rents}",
             market=offer.market,
             host_id=offer.host_id,
@@ -132,7 +132,7 @@ class Paper:
         runs = lease.state is LeaseState.RUNNING
         is_starting = lease.state is LeaseState.STARTING
         state = InstanceState.RUNNING if runs else InstanceState.LOADING if is_starting else InstanceState.PAUSED
-        made = Held(
+        made = PaperInstance(
             instance_id=f"paper-{self.rents}",
             market=lease.market,
             host_id=lease.host_id,
@@ -175,7 +175,7 @@ class Paper:
         """End for good."""
         self.held.pop(instance_id, None)
 
-    def _seen(self, held: Held, view: MarketView | None, fleet: Fleet) -> Held:
+    def _seen(self, held: PaperInstance, view: MarketView | None, fleet: Fleet) -> PaperInstance:
         if held.state is InstanceState.LOADING and held.ready_at is not None and held.ready_at <= fleet.now:
             self._tell(held, MarketEventKind.STARTED, held.ready_at)
             held = replace(held, state=InstanceState.RUNNING, ready_at=None, has_run=True)
@@ -186,14 +186,14 @@ class Paper:
         twin = _twin(held, fleet)
         return self._as_twin(held, twin, fleet.now) if twin is not None else self._as_floor(held, fleet)
 
-    def _as_floor(self, held: Held, fleet: Fleet) -> Held:
+    def _as_floor(self, held: PaperInstance, fleet: Fleet) -> PaperInstance:
         told = _floor(held, fleet)
         if told is None:
             return held
         held = replace(held, floor=told, seen_at=fleet.now)
         return self._lost(held, fleet.now, told) if held.state in HOLDS and told > held.rate else _won(held, fleet.now)
 
-    def _as_twin(self, held: Held, twin: Lease, now: datetime) -> Held:
+    def _as_twin(self, held: PaperInstance, twin: Lease, now: datetime) -> PaperInstance:
         is_lost = twin.state is LeaseState.PAUSED and not twin.paused_by_us and twin.interrupted_by is not None
         rival = twin.rival_floor
         if held.state in HOLDS and is_lost and (rival is None or rival > held.rate):
@@ -202,11 +202,11 @@ class Paper:
             return _started(held, now)
         return held
 
-    def _lost(self, held: Held, now: datetime, floor: UsdPerHour | None) -> Held:
+    def _lost(self, held: PaperInstance, now: datetime, floor: UsdPerHour | None) -> PaperInstance:
         self._tell(held, MarketEventKind.OUTBID, now, floor)
         return replace(held, state=InstanceState.PAUSED, ready_at=None, floor=floor or held.floor)
 
-    def _tell(self, held: Held, kind: MarketEventKind, at: datetime, floor: UsdPerHour | None = None) -> None:
+    def _tell(self, held: PaperInstance, kind: MarketEventKind, at: datetime, floor: UsdPerHour | None = None) -> None:
         name = f"{held.instance_id}/{at.isoformat()}/{kind}"
         self.events.append(MarketEvent(name, held.market, kind, held.instance_id, at, held.rate, floor))
 
@@ -219,17 +219,17 @@ def typical_start(fleet: Fleet, market: str, work: Workload, inet_down_mbps: flo
     return timedelta(hours=useful_hour.loading_hours(work.moved_gb, inet_down_mbps))
 
 
-def _won(held: Held, now: datetime) -> Held:
+def _won(held: PaperInstance, now: datetime) -> PaperInstance:
     """Return a paused instance, started again unless a known floor is above its bid."""
     is_met = held.tenure is not Tenure.INTERRUPTIBLE or (held.floor is not None and held.floor <= held.rate)
     return _started(held, now) if held.state is InstanceState.PAUSED and held.is_wanted and is_met else held
 
 
-def _started(held: Held, now: datetime) -> Held:
+def _started(held: PaperInstance, now: datetime) -> PaperInstance:
     return replace(held, state=InstanceState.LOADING, ready_at=now + RESUME)
 
 
-def _twin(held: Held, fleet: Fleet) -> Lease | None:
+def _twin(held: PaperInstance, fleet: Fleet) -> Lease | None:
     """Return the real lease that bids on the same host, or None; its bid is the floor there."""
     return next(
         (
@@ -244,7 +244,7 @@ def _twin(held: Held, fleet: Fleet) -> Lease | None:
     )
 
 
-def _floor(held: Held, fleet: Fleet) -> UsdPerHour | None:
+def _floor(held: PaperInstance, fleet: Fleet) -> UsdPerHour | None:
     """Return the lowest floor of its slice since the last comparison, or None."""
     view = fleet.markets.get(held.market)
     rows: Iterable[tuple[datetime, UsdPerHour]] = (
@@ -256,7 +256,7 @@ def _floor(held: Held, fleet: Fleet) -> UsdPerHour | None:
     return min(fresh, default=None)
 
 
-def _row(held: Held, *, bills_while_loading: bool) -> Instance:
+def _row(held: PaperInstance, *, bills_while_loading: bool) -> Instance:
     return Instance(
         market=held.market,
         instance_id=held.instance_id,

@@ -17,8 +17,8 @@ from agent.decide.accounting.meter import Charge
 from agent.decide.facts import Fact, LeaseChanged
 from agent.decide.limits.limits import Limits
 from agent.decide.moves import cooldowns_after_writes
-from agent.decide.paper.paper_ledger import Book
-from agent.decide.paper.paper_market import Paper
+from agent.decide.paper.paper_ledger import PaperLedger
+from agent.decide.paper.paper_market import PaperMarket
 from agent.decide.reconcile import outcomes, reconcile
 from agent.decide.reconcile.pass_memory import Memory
 from agent.decide.strategy import Tuned
@@ -81,8 +81,8 @@ class Shadow:
     workload: str
     strategy: str
     since: datetime
-    paper: Paper = field(default_factory=Paper)
-    book: Book = field(default_factory=Book)
+    paper: PaperMarket = field(default_factory=PaperMarket)
+    book: PaperLedger = field(default_factory=PaperLedger)
     memory: Memory = field(default_factory=Memory)
     tally: Tally = field(default_factory=Tally)
     done_before: float = 0.0
@@ -286,7 +286,7 @@ def _carried_out(shadow: Shadow, decision: Decision, work: Workload, fleet: Flee
     return True
 
 
-def _written(paper: Paper, decision: Rebid | Resume | Pause | Release, now: datetime) -> bool:
+def _written(paper: PaperMarket, decision: Rebid | Resume | Pause | Release, now: datetime) -> bool:
     """Change an instance; return whether its start begins at once."""
     instance_id = decision.lease.instance_id
     if isinstance(decision, Resume):

@@ -27,7 +27,7 @@ def refusal(lines: Sequence[str]) -> str:
     return last.removeprefix(CANNOT_START)[:MOST_TOLD] if last.startswith(CANNOT_START) else ""
 
 
-def is_bare(lines: Sequence[str]) -> bool:
+def runs_without_guard(lines: Sequence[str]) -> bool:
     """Return whether a line of a log says that the work runs without the guard."""
     return any(told.startswith(BARE) for told in lines)
 

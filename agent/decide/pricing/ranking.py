@@ -22,7 +22,7 @@ class Judged(msgspec.Struct, frozen=True):
 
 
 def ranking(
-    book: requirement_check.Book,
+    book: requirement_check.OrderedOffers,
     work: workload.Workload,
     pricing: Pricing,
     judged: Judged,

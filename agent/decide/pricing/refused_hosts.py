@@ -12,7 +12,7 @@ RefusedHosts = Mapping[tuple[HostKey, GpuModel], requirement_check.Refusal]
 """Why each host with a model is not rented."""
 
 
-def of(fleet: Fleet, work: Workload, book: requirement_check.Book) -> RefusedHosts:
+def of(fleet: Fleet, work: Workload, book: requirement_check.OrderedOffers) -> RefusedHosts:
     """Return those hosts among the offers of a workload's book."""
     slow = slow_hosts.of(fleet, work, book.offers)
     lacking = broken_promises.of(fleet, work, book.offers)

@@ -153,7 +153,7 @@ def _is_in(region: str, wanted: tuple[str, ...]) -> bool:
     return any(name.casefold() in parts or name.casefold() == region.casefold() for name in wanted)
 
 
-class Book:
+class OrderedOffers:
     """Offers at one instant, arranged so that a workload's best ones are found without reading all."""
 
     def __init__(self, offers: Iterable[offer.Offer]) -> None:
@@ -195,17 +195,17 @@ def _measured(offers: Mapping[str, tuple[offer.Offer, ...]]) -> Mapping[str, tup
     }
 
 
-class Library:
+class OffersByMarkets:
     """The offers of all markets at one instant: one book for each set of markets that workloads use."""
 
     def __init__(self, offers: Mapping[str, tuple[offer.Offer, ...]]) -> None:
         """Take the offers by market; a book is arranged when it is first needed."""
         self._offers = _measured(offers)
-        self._books: dict[tuple[str, ...], Book] = {}
+        self._books: dict[tuple[str, ...], OrderedOffers] = {}
 
-    def of(self, work: workload.Workload) -> Book:
+    def of(self, work: workload.Workload) -> OrderedOffers:
         """Return the offers of the markets on which a workload may run."""
         markets = tuple(name for name in sorted(self._offers) if work.may_use(name))
         if markets not in self._books:
-            self._books[markets] = Book(row for name in markets for row in self._offers[name])
+            self._books[markets] = OrderedOffers(row for name in markets for row in self._offers[name])
         return self._books[markets]

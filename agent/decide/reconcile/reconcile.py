@@ -102,7 +102,7 @@ def reconcile(fleet: Fleet, memory: Memory) -> Reconciliation:
         *market_alerts.alerts(fleet),
         *agreed_rate.alerts(fleet),
     )
-    return replace(result, facts=result.facts + workload_end.marks(fleet, unseen_ends.standing(result.facts)) + alerts)
+    return replace(result, facts=result.facts + workload_end.marks(fleet, unseen_ends.latest(result.facts)) + alerts)
 
 
 def _market(

@@ -72,7 +72,7 @@ def pairs(held: Lease, view: MarketView, now: datetime) -> list[MarketEvent]:
     return found[: len(found) // 2 * 2]
 
 
-def standing(facts: Iterable[Fact]) -> list[Fact]:
+def latest(facts: Iterable[Fact]) -> list[Fact]:
     """Return the facts except lease changes that a later fact of the same lease replaces, since those mark no slot."""
     kept = list(facts)
     last = {fact.after.lease_id: fact for fact in kept if isinstance(fact, LeaseChanged)}

@@ -48,7 +48,7 @@ class _Spot:
 
 
 @dataclass(slots=True)
-class Keeping:
+class ServiceChoice:
     """The choice for a view, less the slots that it has: the `spots` and the number `on_demand` to rent.
 
     `lacking` is the number of slots to add, `surplus` the number of slots too many, `running` the number of useful
@@ -64,16 +64,16 @@ class Keeping:
     on_demand: int = 0
     standing: frozenset[str] = frozenset()
 
-    def stands(self, held: Lease) -> bool:
+    def includes(self, held: Lease) -> bool:
         """Return whether a lease is part of the choice."""
         return held.lease_id in self.standing
 
     def may_spare(self, held: Lease) -> bool:
         """Return whether a lease may go: there is a surplus, it is not part of the choice, and enough others run."""
-        return self.surplus > 0 and not self.stands(held) and self.running >= self.needed
+        return self.surplus > 0 and not self.includes(held) and self.running >= self.needed
 
 
-def keep(view: View, numbers: ServiceParams, bids: Sequence[Candidate], asks: Sequence[Candidate]) -> Keeping:
+def choose(view: View, numbers: ServiceParams, bids: Sequence[Candidate], asks: Sequence[Candidate]) -> ServiceChoice:
     """Return the choice for a service; its last `spare_slots` slots have leases only while that pays."""
     needed = max(view.workload.slots - numbers.spare_slots, 1)
     held = list(_held(view))
@@ -90,13 +90,13 @@ def keep(view: View, numbers: ServiceParams, bids: Sequence[Candidate], asks: Se
     )
     choice = capacity_choice.choose([spot.place for spot in spots], terms)
     above = sum(choice.spots) + choice.on_demand - len(held)
-    made = Keeping(needed, choice, lacking=max(above, 0), surplus=max(-above, 0))
+    made = ServiceChoice(needed, choice, lacking=max(above, 0), surplus=max(-above, 0))
     return _less_standing(made, spots, held, terms, view)
 
 
 def _less_standing(
-    made: Keeping, spots: Sequence[_Spot], held: Sequence[Lease], terms: capacity_choice.Terms, view: View
-) -> Keeping:
+    made: ServiceChoice, spots: Sequence[_Spot], held: Sequence[Lease], terms: capacity_choice.Terms, view: View
+) -> ServiceChoice:
     left = {spot.host: count for spot, count in zip(spots, made.choice.spots, strict=True)}
     on_demand, standing = made.choice.on_demand, set()
     for lease in held:
@@ -151,7 +151,7 @@ def _hazards(view: View, host: HostKey, owner: OwnerKey, age: float) -> tuple[fl
     return loss_rate.expected(record, loss_rate.ordinary(view.everything), age)
 
 
-def chosen(to: Candidate, kept: Keeping) -> Reason:
+def reason_for(to: Candidate, kept: ServiceChoice) -> Reason:
     """Return why a slot goes to `to`: the cost of the choice, and how often it leaves too few slots."""
     told = f"{kept.choice.paid:.3f} $/h for {sum(kept.choice.spots) + kept.choice.on_demand} slots, "
     told += f"{kept.choice.short:.2%} of the time with fewer than {kept.needed}"

@@ -17,7 +17,7 @@ from agent.decide.deadline import availability, availability_by_market, deadline
 from agent.decide.facts import LeaseChanged
 from agent.decide.limits import limits
 from agent.decide.moves import cooldowns_after_writes
-from agent.decide.paper.paper_ledger import Book
+from agent.decide.paper.paper_ledger import PaperLedger
 from agent.decide.reconcile import outcomes, reconcile
 from agent.decide.reconcile.pass_memory import Memory
 from agent.decide.strategy import Tuned
@@ -72,7 +72,7 @@ class Engine:
     now: datetime
     caps: limits.Limits = field(default_factory=limits.Limits)
     poller: Poller | None = None
-    book: Book = field(default_factory=Book)
+    book: PaperLedger = field(default_factory=PaperLedger)
     decisions: list[tuple[datetime, Decision]] = field(default_factory=list)
     _began: datetime = field(init=False)
     _view: MarketView = field(init=False)
@@ -109,7 +109,7 @@ class Engine:
         if self.poller is not None:
             fleet = self._fleet(view)
             needed = needs.needs(fleet, self.caps, found.faulty)
-            view = at_once(self.poller.ask(needed, self.workloads, needs.dear(fleet)))
+            view = at_once(self.poller.ask(needed, self.workloads, needs.expensive_workloads(fleet)))
         made = self._planned(view, found)
         return sum([self._carry_out(decision) for decision in made.decisions]) > 0
 

@@ -183,7 +183,7 @@ def test_a_strategy_sees_which_orders_rest_after_a_refusal(minutes: int, *, rest
     at = builders.ago(minutes=minutes)
     made = cooldowns_after_writes.after_refusal(Rebid(STOPPED, REBID.bid, WHY), "invalid_args", (), at)
     fleet = builders.fleet(leases=(STOPPED,), tallies=tuple(rest for rest in made if isinstance(rest, Tally)))
-    seen = slots.look(fleet, STOPPED.slot, cooldowns.in_force(fleet))
+    seen = slots.view_or_proposal(fleet, STOPPED.slot, cooldowns.in_force(fleet))
     assert isinstance(seen, SlotView)
     assert seen.down is not None
     assert seen.down.refused == ({cooldowns.RAISE} if rests else frozenset())

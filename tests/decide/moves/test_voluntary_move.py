@@ -24,7 +24,7 @@ def on_demand(**changes: Any) -> Lease:
 
 def back(held: Lease | None, *, gain: float = 0.2, bid: str = "0.20", work: Workload | None = None) -> Proposal | None:
     best = builders.candidate(builders.offer(2), bid=bid)
-    return voluntary_move.go_back(SlotView(builders.slot(), held), work or builders.workload(), best, gain)
+    return voluntary_move.move_to_cheaper(SlotView(builders.slot(), held), work or builders.workload(), best, gain)
 
 
 def test_a_much_cheaper_offer_is_worth_a_move() -> None:
@@ -45,7 +45,7 @@ def test_a_dear_bid_is_left_for_a_cheap_one_and_sooner_where_it_is_lost_often() 
         held = on_demand(tenure=Tenure.INTERRUPTIBLE, gpu_rate=builders.per_hour(rate))
         best = builders.candidate(builders.offer(2), bid="0.20")
         view = SlotView(builders.slot(), held)
-        return voluntary_move.go_back(view, builders.workload(), best, 0.2, market_loss_rate=losses) is not None
+        return voluntary_move.move_to_cheaper(view, builders.workload(), best, 0.2, market_loss_rate=losses) is not None
 
     assert left("0.80", 0.1)
     rates = [f"0.{cents}" for cents in range(20, 80)]
@@ -66,7 +66,7 @@ def test_moves_that_nothing_forces_end_with_the_days(tenure: Tenure, to: Tenure,
     best = dataclasses.replace(best, way=msgspec.structs.replace(best.way, tenure=to))
     for runs, is_left in ((most - 1, True), (most, False)):
         slot = SlotView(builders.slot(), on_demand(tenure=tenure), runs=runs)
-        assert (voluntary_move.go_back(slot, builders.workload(), best, 0.2) is not None) is is_left
+        assert (voluntary_move.move_to_cheaper(slot, builders.workload(), best, 0.2) is not None) is is_left
 
 
 @pytest.mark.parametrize(("tenure", "is_left"), [(Tenure.INTERRUPTIBLE, False), (Tenure.ON_DEMAND, True)])
@@ -74,7 +74,7 @@ def test_a_pool_is_left_for_itself_only_where_it_is_held_another_way(tenure: Ten
     held = on_demand(tenure=tenure, host_id="pool/4090/eu/77")
     best = builders.candidate(builders.offer(2, host_id="pool/4090/eu"), bid="0.20")
     slot = SlotView(builders.slot(), held)
-    assert (voluntary_move.go_back(slot, builders.workload(), best, 0.2) is not None) is is_left
+    assert (voluntary_move.move_to_cheaper(slot, builders.workload(), best, 0.2) is not None) is is_left
 
 
 def test_the_only_checkpoint_is_never_left_behind() -> None:
@@ -83,7 +83,9 @@ def test_the_only_checkpoint_is_never_left_behind() -> None:
 
 def test_without_an_offer_or_a_lease_nothing_moves() -> None:
     assert back(None) is None
-    assert voluntary_move.go_back(SlotView(builders.slot(), on_demand()), builders.workload(), None, 0.2) is None
+    assert (
+        voluntary_move.move_to_cheaper(SlotView(builders.slot(), on_demand()), builders.workload(), None, 0.2) is None
+    )
 
 
 def test_a_faster_host_may_cost_more_and_a_slower_one_is_not_scaled_up() -> None:

@@ -76,10 +76,10 @@ def test_what_saves_money_is_never_forbidden(decision: Decision) -> None:
 )
 def test_when_nothing_at_all_is_done_for_a_slot(leases: tuple[Lease, ...], cooling: str, code: str) -> None:
     fleet = builders.fleet(leases=leases)
-    found = operator_holds.standstill(fleet, builders.slot(), holds(cooling))
+    found = operator_holds.why_idle(fleet, builders.slot(), holds(cooling))
     assert (found.code if found is not None else "") == code
     if code:
-        answer = slots.look(fleet, builders.slot(), in_force({cooling: "ops"}))
+        answer = slots.view_or_proposal(fleet, builders.slot(), in_force({cooling: "ops"}))
         assert isinstance(answer, Proposal)
         assert (answer.kind, answer.reason.code) == (None, code)
 
@@ -146,7 +146,7 @@ def test_a_slot_that_stands_still_needs_no_offers(key: str) -> None:
     ids=str,
 )
 def test_what_pays_for_on_demand_looks_for_something_cheaper(changes: dict[str, Any], names: set[str]) -> None:
-    assert needs.dear(builders.fleet(leases=(builders.lease(**changes),))) == names
+    assert needs.expensive_workloads(builders.fleet(leases=(builders.lease(**changes),))) == names
 
 
 def test_a_locked_market_says_so_instead_of_renting() -> None:

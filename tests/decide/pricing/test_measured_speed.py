@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.decide.pricing import measured_speed, ranking, useful_hour
-from agent.decide.pricing.requirement_check import Book, Taken
+from agent.decide.pricing.requirement_check import OrderedOffers, Taken
 from agent.decide.strategy import Candidate
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.host import HostKey
@@ -110,7 +110,9 @@ def ranked(offers: list[Offer], speeds: measured_speed.Speeds) -> list[Candidate
         return [useful_hour.Way(Tenure.ON_DEMAND, offer.ask)] if offer.ask is not None else []
 
     work = builders.workload()
-    return list(ranking.ranking(Book(offers), work, both, ranking.Judged({}, speeds), Taken(), builders.NOW, 0.1))
+    return list(
+        ranking.ranking(OrderedOffers(offers), work, both, ranking.Judged({}, speeds), Taken(), builders.NOW, 0.1)
+    )
 
 
 @given(st.lists(st.floats(0.5, 50.0), min_size=4, max_size=4))

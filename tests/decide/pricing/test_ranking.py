@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.decide.pricing import ranking, requirement_check, useful_hour
-from agent.decide.pricing.requirement_check import Book, Taken
+from agent.decide.pricing.requirement_check import OrderedOffers, Taken
 from agent.decide.pricing.useful_hour import Way
 from agent.decide.strategy import Candidate
 from agent.domain.market.host import HostKey, HostRecord
@@ -32,7 +32,7 @@ def ranked(
     hosts: dict[HostKey, HostRecord],
     taken: Taken = Taken(),  # noqa: B008
 ) -> list[Candidate]:
-    return list(ranking.ranking(Book(offers), work, both_ways, ranking.Judged(hosts), taken, NOW, LOSS))
+    return list(ranking.ranking(OrderedOffers(offers), work, both_ways, ranking.Judged(hosts), taken, NOW, LOSS))
 
 
 def brute_force(
@@ -137,7 +137,9 @@ def test_the_search_stops_once_nothing_left_can_be_better() -> None:
         return both_ways(candidate)
 
     offers = [builders.offer(number, floor=UsdPerHour(100_000 + number * 10_000)) for number in range(200)]
-    search = ranking.ranking(Book(offers), builders.workload(), counting, ranking.Judged({}), Taken(), NOW, LOSS)
+    search = ranking.ranking(
+        OrderedOffers(offers), builders.workload(), counting, ranking.Judged({}), Taken(), NOW, LOSS
+    )
     assert [found.offer.offer_id for found in islice(search, 2)] == ["a0", "a1"]
     assert len(asked) < 20
 

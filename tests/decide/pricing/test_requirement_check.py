@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.decide.pricing import requirement_check, useful_hour
-from agent.decide.pricing.requirement_check import Book, Taken
+from agent.decide.pricing.requirement_check import OrderedOffers, Taken
 from agent.domain.market import gpu
 from agent.domain.market.host import HostKey
 from agent.domain.market.offer import Offer
@@ -153,7 +153,7 @@ def test_the_quick_test_and_the_reasons_agree(offer: Offer, work: Workload, take
 def test_a_book_gives_the_wanted_models_and_counts_in_rising_order_of_the_bound(
     many: list[Offer], work: Workload
 ) -> None:
-    book, wants = Book(many), work.requirements
+    book, wants = OrderedOffers(many), work.requirements
     found = book.rising(wants)
     assert [bound for bound, _ in found] == sorted(useful_hour.least_per_dlperf(row) for _, row in found)
     wanted = [row for row in many if row.gpus == wants.gpus and (not wants.gpu_models or row.gpu in wants.gpu_models)]

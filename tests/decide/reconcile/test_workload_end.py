@@ -70,7 +70,7 @@ def test_a_service_has_one_move_a_cool_off() -> None:
     again = builders.fleet(tallies=(tally("moved", "train/0"),))
     assert scopes(again, lost(Cause.UNKNOWN)) == [(CooldownKind.COOL_OFF, "train/0")]
     resting = builders.fleet(cooldowns=(Cooldown(CooldownKind.COOL_OFF, "train/0", LATER, "x"),))
-    found = slots.look(resting, builders.TRAIN_0, cooldowns.in_force(resting))
+    found = slots.view_or_proposal(resting, builders.TRAIN_0, cooldowns.in_force(resting))
     assert getattr(found, "reason", None) is not None
     assert found.reason.code == "cool_off"  # type: ignore[union-attr]
 
