@@ -51,11 +51,11 @@ async def review(ledger: Ledger, fleet: Fleet) -> tuple[protections.Trip, ...]:
     events = await reader.events(since=since, kinds=(*KINDS, TRIPPED), limit=MOST_EVENTS)
     last = {event.rule: event.at for event in reversed(events) if event.kind == TRIPPED}
     incidents = await _incidents(reader, [event for event in events if event.kind != TRIPPED])
-    resting = {rest.place for rest in fleet.cooldowns if not rest.is_over(fleet.now)}
+    in_cooldown = {rest.place for rest in fleet.cooldowns if not rest.is_over(fleet.now)}
     trips = tuple(
         trip
         for trip in protections.tripped(incidents, _exposed(fleet.leases), last, fleet.now)
-        if trip.rest.place not in resting
+        if trip.rest.place not in in_cooldown
     )
     if trips:
         async with ledger.transaction() as tx:

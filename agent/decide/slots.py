@@ -216,10 +216,10 @@ def _is_leaving(held: Lease) -> bool:
 
 
 def _empty(fleet: Fleet, place: Slot, in_force: InForce) -> SlotView | Proposal:
-    stranger = orphans.claimant(fleet, place)
-    if stranger:
+    orphan = orphans.claimant(fleet, place)
+    if orphan:
         return _hold(
-            place, "stranger", f"instance {stranger} carries its label: gpubid settles first whether it belongs there"
+            place, "stranger", f"instance {orphan} carries its label: gpubid settles first whether it belongs there"
         )
     why = in_force.why_in_cooldown(CooldownKind.SLOT, str(place))
     cooldown = cool_off(place, in_force)

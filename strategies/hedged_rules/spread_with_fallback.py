@@ -93,9 +93,9 @@ def _go_back(slot: SlotView, held: Lease, grounds: Grounds) -> Proposal | None:
     is_settled = view.now - held.state_since >= params.return_after
     if not is_settled or grounds.loss_rate >= CALM_SHARE * params.most_losses:
         return None
-    resting = hedging.lost_hosts(view, params.host_rest)
-    rested = [candidate for candidate in grounds.bids if candidate.offer.host not in resting]
-    best = grounds.spread.first(slot.slot, rested, may_crowd=False)
+    lost = hedging.lost_hosts(view, params.host_rest)
+    elsewhere = [candidate for candidate in grounds.bids if candidate.offer.host not in lost]
+    best = grounds.spread.first(slot.slot, elsewhere, may_crowd=False)
     gain, hours = params.return_gain, params.return_horizon_hours
     return voluntary_move.move_to_cheaper(slot, view.workload, best, gain, hours, is_by_speed=view.fastest > 0)
 

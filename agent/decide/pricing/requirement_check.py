@@ -90,7 +90,7 @@ def _refusal_of_host(candidate: offer.Offer, work: workload.Workload, now: datet
 def _refusal_of_taken(candidate: offer.Offer, taken: Taken) -> Refusal | None:
     if candidate.host in taken.hosts and not host.is_pool(candidate.host_id):
         return Refusal("host_held", "its host already holds a lease of ours; another slice would bid against it")
-    why = next(_resting(candidate, taken.cooling), None) if taken.cooling else None
+    why = next(_cooldown_grounds(candidate, taken.cooling), None) if taken.cooling else None
     return Refusal("cooldown", f"in cooldown after {why}") if why is not None else None
 
 
@@ -135,14 +135,14 @@ def is_free(row: offer.Offer, taken: Taken) -> bool:
     """Return whether no taken host and no cooldown forbids an offer, as `refusal` also checks."""
     if row.host in taken.hosts and not host.is_pool(row.host_id):
         return False
-    return not taken.cooling or next(_resting(row, taken.cooling), None) is None
+    return not taken.cooling or next(_cooldown_grounds(row, taken.cooling), None) is None
 
 
-def _resting(row: offer.Offer, cooling: Cooling) -> Iterator[str]:
+def _cooldown_grounds(row: offer.Offer, cooling: Cooling) -> Iterator[str]:
     """Yield the grounds of the cooldowns of an offer, its host, its owner and its market."""
     for kind, key_of in _KEYS:
-        resting = cooling.get(kind)
-        why = resting.get(key_of(row)) if resting else None
+        grounds = cooling.get(kind)
+        why = grounds.get(key_of(row)) if grounds else None
         if why is not None:
             yield why
 
