@@ -30,7 +30,7 @@ VERBS: dict[str, tuple[str, ...]] = {
     "strategy list": ("strategy", "list"),
     "strategy show": ("strategy", "show", "patient"),
     "strategy diff": ("strategy", "diff", "patient", "ondemand"),
-    "rehearse": ("rehearse", "--hours", "2", "--climate", "bidding_war"),
+    "rehearse": ("rehearse", "--hours", "0.5", "--climate", "bidding_war"),
     "release": ("drain", "train/0"),
     "shadow": ("shadow",),
     "replay": ("replay", "ledger.sqlite", "--strategy", "ondemand"),
