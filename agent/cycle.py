@@ -301,7 +301,7 @@ class Cycle:
             return []
         self._acted_at = self._clock.monotonic()
         if self._is_stopped:
-            decisions = due_endings.last_orders(fleet, limits.standing(fleet), rules.caps)
+            decisions = due_endings.last_orders(fleet, limits.committed_by_fleet(fleet), rules.caps)
         self._executor.see(turns.looks(fleet, self._memory))
         return await self._executor.run(decisions, {work.name: work for work in rules.workloads})
 
@@ -310,7 +310,7 @@ class Cycle:
         try:
             planned = plan.plan(fleet, rules.tuned, rules.caps, found.faulty)
         except Exception:
-            await self._act(due_endings.orders(fleet, limits.standing(fleet), rules.caps), fleet, rules)
+            await self._act(due_endings.orders(fleet, limits.committed_by_fleet(fleet), rules.caps), fleet, rules)
             raise
         self._witness(fleet, rules.tuned, rules.caps, found.faulty, planned)
         return planned
@@ -386,7 +386,7 @@ class Cycle:
 
     def _of_money(self, fleet: Fleet, rules: Rules) -> tuple[Fact, ...]:
         """Return crossed thresholds, and problems of a market's credit."""
-        now = limits.standing(fleet)
+        now = limits.committed_by_fleet(fleet)
         self._marks, drained = credit_watch.watch(self._marks, fleet, now)
         crossed = budget_alerts.crossings(fleet, now, rules.caps)
         return (*crossed, *credit_watch.alerts(fleet, rules.caps), *drained)

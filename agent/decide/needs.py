@@ -61,7 +61,7 @@ def needs(fleet: Fleet, caps: Limits | None = None, faulty: frozenset[str] = fro
     found = [need for work in fleet.workloads if (need := _need(fleet, work, in_force)) is not None]
     if not found:
         return ()
-    now_standing, most = limits.standing(fleet), caps or Limits()
+    now_standing, most = limits.committed_by_fleet(fleet), caps or Limits()
 
     def bars(need: Need, view: MarketView) -> tuple[str, ...]:
         is_forbidden = limits.forbids_all(view, need.workload, now_standing, most, faulty)

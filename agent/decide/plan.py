@@ -61,7 +61,7 @@ class Plan:
 
     now: datetime
     decisions: tuple[Decision, ...]
-    standing: limits.Standing
+    standing: limits.CommittedSpend
     tuned: Mapping[str, Tuned]
     asked: tuple[last_checkpoint.Asked, ...] = ()
     given_up: tuple[Lease, ...] = ()
@@ -108,7 +108,7 @@ def plan(
     """Return the decisions of now. `tuned` maps a workload's `strategy` to its code and numbers."""
     ground = _ground(fleet)
     bounds = Bounds(fleet, caps, faulty, ground.in_force, ground.believed)
-    now_standing = limits.standing(fleet)
+    now_standing = limits.committed_by_fleet(fleet)
     first = due_endings.orders(fleet, now_standing, caps)
     leaving = {slot_of(decision) for decision in first}
     decisions, asked = last_checkpoint.settled(first, fleet, due_endings.at_once(fleet, now_standing, caps))
@@ -127,7 +127,7 @@ def plan(
     return Plan(fleet.now, tuple(decisions), now_standing, chosen, tuple(asked), given_up)
 
 
-def _settled(proposal: Proposal, work: Workload, bounds: Bounds, now_standing: limits.Standing) -> Decision:
+def _settled(proposal: Proposal, work: Workload, bounds: Bounds, now_standing: limits.CommittedSpend) -> Decision:
     """Return the decision about a proposal. Only these steps may replace it, in this order."""
     believed = bounds.believed[work.name]
     # An order that the market has just refused, or a start without effect yet, is not repeated.
@@ -147,7 +147,7 @@ def _settled(proposal: Proposal, work: Workload, bounds: Bounds, now_standing: l
     return decision
 
 
-def _after(now_standing: limits.Standing, decision: Decision, work: Workload) -> limits.Standing:
+def _after(now_standing: limits.CommittedSpend, decision: Decision, work: Workload) -> limits.CommittedSpend:
     pledge = limits.pledged(decision, work) if isinstance(decision, Rent) else money.ZERO
     return now_standing.after(decision, pledge)
 
@@ -332,7 +332,7 @@ def _willed(decision: Decision, in_force: InForce) -> Decision:
     return Hold(slot_of(decision), replace(decision.reason, code=word.code, sentence=sentence))
 
 
-def _allowed(decision: Decision, bounds: Bounds, now_standing: limits.Standing) -> Decision:
+def _allowed(decision: Decision, bounds: Bounds, now_standing: limits.CommittedSpend) -> Decision:
     struck = limits.strike(decision, bounds.fleet, now_standing, bounds.caps, bounds.faulty)
     struck = struck or _for_good(decision, bounds.fleet)
     struck = struck or _untouchable(decision) or _unseen(decision, bounds.fleet)

@@ -14,7 +14,7 @@ from datetime import timedelta
 
 import msgspec
 
-from agent.decide.limits.limits import Limits, Standing
+from agent.decide.limits.limits import CommittedSpend, Limits
 from agent.decide.plan import Plan
 from agent.decide.strategy import Params, Strategy, Tuned
 from agent.domain.fleet import Fleet, MarketView
@@ -73,7 +73,7 @@ def code_of(strategy: object) -> str:
     return f"{type(strategy).__module__}:{type(strategy).__qualname__}"
 
 
-def answer(decisions: tuple[Decision, ...], standing: Standing) -> bytes:
+def answer(decisions: tuple[Decision, ...], standing: CommittedSpend) -> bytes:
     """Return the answer of a plan as bytes that are equal if and only if the answers are."""
     encode, decode = msgspec.msgpack.encode, msgspec.msgpack.decode
     # Encoded and decoded once, because an equal whole number in place of a float has other bytes.

@@ -132,7 +132,7 @@ async def test_of_two_leases_of_a_slot_the_order_is_written_whose_ending_waits(
     assert since is not None
     leaves, ends = Release(refused, GIVEN), Release(waits, GIVEN)
     for decisions, wait in (((leaves,), (Asked(ends, since),)), ((leaves, ends), ())):
-        planned = Plan(builders.NOW, decisions, limits.standing(builders.fleet()), {}, wait)
+        planned = Plan(builders.NOW, decisions, limits.committed_by_fleet(builders.fleet()), {}, wait)
         for leases in ((refused, waits), (waits, refused)):
             ids = guard_orders.wanted(planned, leases, [builders.guarded()])
             assert set(ids) == {refused.intent_id, waits.intent_id}

@@ -269,7 +269,7 @@ async def test_a_fact_that_breaks_a_rule_writes_nothing_of_the_cycle(desk: Desk)
 
 async def test_a_decision_is_news_once(desk: Desk) -> None:
     hold = Hold(builders.slot(), WHY)
-    made = plan.Plan(builders.NOW, (hold,), limits.standing(builders.fleet()), {})
+    made = plan.Plan(builders.NOW, (hold,), limits.committed_by_fleet(builders.fleet()), {})
     assert await record.record_plan(desk.ledger, made, [builders.offer()]) == (hold,)
     assert await record.record_plan(desk.ledger, made, []) == ()
     rent = await desk.rent()

@@ -59,7 +59,7 @@ def of(scope: Scope, **thresholds: Any) -> Limits:
 
 
 def struck(decision: Decision, seen: Fleet, caps: Limits) -> str:
-    found = limits.strike(decision, seen, limits.standing(seen), caps, ())
+    found = limits.strike(decision, seen, limits.committed_by_fleet(seen), caps, ())
     return found.limit if found else ""
 
 
@@ -77,7 +77,7 @@ def test_a_spent_budget_strikes_its_scope_and_no_other(scope: Scope, name: str, 
 @pytest.mark.parametrize("scope", [EVERYTHING, TRAIN, VAST], ids=str)
 def test_a_rate_is_capped_within_its_scope_after_the_move(scope: Scope) -> None:
     seen = fleet()
-    held = limits.standing(seen).of(scope).rate
+    held = limits.committed_by_fleet(seen).of(scope).rate
     exact = of(scope, per_hour=held + rent().rate)
     assert struck(rent(), seen, exact) == ""
     assert struck(rent(), seen, of(scope, per_hour=held + rent().rate - builders.per_hour("0.000001"))).endswith(
@@ -90,7 +90,7 @@ def test_a_rate_is_capped_within_its_scope_after_the_move(scope: Scope) -> None:
 def test_what_a_rent_may_cost_over_the_horizon_must_fit(scope: Scope, window: str) -> None:
     """What is committed already is set aside too: two leases of one budget may not each count on the same dollar."""
     seen = fleet()
-    part = limits.standing(seen).of(scope)
+    part = limits.committed_by_fleet(seen).of(scope)
     needed = (part.rate + rent().rate).over(7200)
     caps = replace(of(scope, **{window: needed}), reserve=timedelta(hours=2))
     assert struck(rent(), seen, caps) == ""
@@ -111,7 +111,7 @@ def test_each_window_bears_its_own_sum(scope: Scope, window: str, spent: str) ->
     hour = timedelta(hours=1)
     assert struck(rent(), seen, replace(of(scope, **cap), reserve=hour)) == ""
     tight: dict[str, Any] = {window: builders.usd(spent) + held - Usd(1)}
-    strike = limits.strike(rent(), seen, limits.standing(seen), replace(of(scope, **tight), reserve=hour), ())
+    strike = limits.strike(rent(), seen, limits.committed_by_fleet(seen), replace(of(scope, **tight), reserve=hour), ())
     assert strike is not None
     whose = {"per_day": "today's", "per_month": "this month's", "total": "the whole"}[window]
     of_whom = f" of {scope}" if scope.name else ""
@@ -120,20 +120,20 @@ def test_each_window_bears_its_own_sum(scope: Scope, window: str, spent: str) ->
         f"would pass the cap of {tight[window]}"
     )
     whole: dict[str, Any] = {window: builders.usd(spent)}
-    [mark] = budget_alerts.crossings(seen, limits.standing(seen), of(scope, **whole))
+    [mark] = budget_alerts.crossings(seen, limits.committed_by_fleet(seen), of(scope, **whole))
     assert isinstance(mark, Marked)
     assert mark.rest.ground == f"${spent}.0000 of ${spent}.0000"
     more: dict[str, Any] = {window: builders.usd(spent) + Usd(1)}
-    assert list(budget_alerts.crossings(seen, limits.standing(seen), of(scope, **more))) == []
+    assert list(budget_alerts.crossings(seen, limits.committed_by_fleet(seen), of(scope, **more))) == []
     double: dict[str, Any] = {window: builders.usd(2 * int(spent))}
-    assert [share for _, share in budget_alerts.used(limits.standing(seen), of(scope, **double))] == [0.5]
+    assert [share for _, share in budget_alerts.used(limits.committed_by_fleet(seen), of(scope, **double))] == [0.5]
 
 
 def test_the_horizon_ends_with_the_day_and_the_month() -> None:
     late = datetime(2026, 11, 30, 23, 59, tzinfo=UTC)
     leases = tuple(replace(lease, accrued_until=late) for lease in fleet().leases)
     seen = fleet(now=late, leases=leases)
-    minute = (limits.standing(seen).rate + rent().rate).over(60)
+    minute = (limits.committed_by_fleet(seen).rate + rent().rate).over(60)
     hours = timedelta(hours=5)
     assert struck(rent(), seen, Limits(per_day=minute, per_month=minute, reserve=hours)) == ""
     assert struck(rent(), seen, Limits(total=minute, reserve=hours)) == "total"
@@ -150,7 +150,7 @@ def test_traffic_under_way_is_set_aside() -> None:
     row = builders.instance(1, state=InstanceState.LOADING, traffic_down_micros_per_gb=20_000, traffic_down_gb=4.0)
     loads = builders.lease(1, state=LeaseState.STARTING, traffic_down_gb=4.0)
     loading = fleet(workloads=(work,), leases=(loads,), markets={"vast": builders.view(instances=(row,))})
-    assert limits.standing(loading).pledged == builders.usd("0.12")
+    assert limits.committed_by_fleet(loading).pledged == builders.usd("0.12")
 
 
 def test_a_credit_floor_is_kept_on_its_market_and_for_the_horizon() -> None:
@@ -170,7 +170,7 @@ def test_a_floor_over_an_unknown_credit_strikes_nothing() -> None:
 
 
 def ended(seen: Fleet, caps: Limits) -> list[tuple[str, str]]:
-    found = hard_caps.endings(seen, limits.standing(seen), caps)
+    found = hard_caps.endings(seen, limits.committed_by_fleet(seen), caps)
     return [(type(order).__name__.lower(), order.lease.slot.workload) for order in found]
 
 
@@ -197,7 +197,7 @@ def test_what_a_narrow_rate_pauses_is_no_burden_on_the_wide_one() -> None:
 def test_a_paused_disk_goes_on_counting() -> None:
     paused = builders.lease(1, state=LeaseState.PAUSED, paused_by_us=True, accrued_until=builders.ago(hours=1))
     seen = fleet(leases=(paused,), spend=Spend(DAY), spend_of={TRAIN: Spend(DAY)})
-    now = limits.standing(seen)
+    now = limits.committed_by_fleet(seen)
     assert now.of(TRAIN).today == DAY + paused.disk_rate.over(3600)
     assert now.of(TRAIN).rate == paused.disk_rate
     assert ended(seen, of(TRAIN, per_day=DAY)) == [("release", "train")]
@@ -215,7 +215,7 @@ def test_a_renamed_workload_keeps_what_it_spent() -> None:
 def test_a_budget_lowered_under_what_is_spent_is_refused(scope: Scope, key: str) -> None:
     seen = fleet(spend_of={scope: Spend(DAY)})
     after = reload.After(seen.workloads, frozenset(seen.markets), of(scope, per_day=DAY))
-    standing = limits.standing(seen)
+    standing = limits.committed_by_fleet(seen)
     found = reload.findings(after, seen.leases, standing, Limits())
     assert [(each.key, each.is_refusal) for each in found] == [(key, True)]
     assert not reload.findings(after, seen.leases, standing, of(scope, per_day=DAY))
@@ -234,7 +234,7 @@ leases = st.builds(
 
 @given(st.lists(leases, max_size=6, unique_by=lambda lease: lease.lease_id), st.lists(st.booleans(), max_size=3))
 def test_the_parts_add_up_to_the_whole(held: list[Any], moves: list[bool]) -> None:
-    now = standings.standing(fleet(leases=tuple(held)))
+    now = standings.committed_by_fleet(fleet(leases=tuple(held)))
     for number, is_rent in enumerate(moves):
         paused: Decision = Pause(held[0], WHY) if held else Release(builders.lease(), WHY)
         now = now.after(rent(number=number) if is_rent else paused)

@@ -141,4 +141,4 @@ def _is_struck(fleet: Fleet, caps: Limits, faulty: frozenset[str], market: str) 
     offer = builders.offer(market=market)
     why = Reason("code", "sentence")
     rent = Rent(builders.slot(), offer, Tenure.INTERRUPTIBLE, builders.per_hour("0.2"), builders.per_hour("0.2"), why)
-    return limits.strike(rent, fleet, limits.standing(fleet), caps, faulty) is not None
+    return limits.strike(rent, fleet, limits.committed_by_fleet(fleet), caps, faulty) is not None

@@ -37,7 +37,7 @@ def test_an_old_lease_never_runs_beside_the_new_one_unreserved(
             await world.cycle()
             running = [each for each in world.live() if each.holds_gpu]
             if len(running) > 1:
-                committed = limits.standing((await world.cycle()).fleet).rate
+                committed = limits.committed_by_fleet((await world.cycle()).fleet).rate
                 costs = sum(each.bid if each.bid is not None else each.locked_ask for each in running)
                 assert committed.dollars >= costs * 0.99, "two run and only one is reserved"
         world.still()

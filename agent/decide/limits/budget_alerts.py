@@ -12,7 +12,7 @@ from agent.domain.record.event_kind import EventKind
 from agent.domain.record.reported_crossing import ReportedCrossing
 
 
-def crossings(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> Iterator[Marked | Alert]:
+def crossings(fleet: Fleet, standing: limits.CommittedSpend, caps: limits.Limits) -> Iterator[Marked | Alert]:
     """Yield every crossed threshold of money that was not reported yet, and every rate above its threshold."""
     told = {each.place for each in fleet.told if not each.is_over(fleet.now)}
     for scope in caps.scopes():
@@ -28,7 +28,7 @@ def crossings(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> I
             yield Alert(EventKind.ALERT_RATE_WARNED, f"{scope}", sentence)
 
 
-def used(standing: limits.Standing, caps: limits.Limits) -> Iterator[tuple[tuple[str, str, str, str], float]]:
+def used(standing: limits.CommittedSpend, caps: limits.Limits) -> Iterator[tuple[tuple[str, str, str, str], float]]:
     """Yield the used share of each threshold, by (scope, name, window, level)."""
     for scope in caps.scopes():
         part = standing.of(scope)
@@ -44,7 +44,7 @@ def used(standing: limits.Standing, caps: limits.Limits) -> Iterator[tuple[tuple
 
 
 def _sums(
-    fleet: Fleet, scope: Scope, part: limits.Standing, kind: EventKind, thresholds: Thresholds
+    fleet: Fleet, scope: Scope, part: limits.CommittedSpend, kind: EventKind, thresholds: Thresholds
 ) -> Iterator[Marked]:
     for window in SUMS:
         threshold, spent = thresholds.amount(window), part.spent(window)

@@ -22,7 +22,7 @@ from agent.domain.record.lease import Lease
 from agent.domain.work.decision import Decision, Pause, Rebid, Rent, Resume
 
 
-class Standing(msgspec.Struct, frozen=True):
+class CommittedSpend(msgspec.Struct, frozen=True):
     """Committed spend: per hour, today, this month, number of instances, and in total since the ledger began.
 
     `pledged` is the cost of traffic that is under way or about to begin. `parts` are the same figures of each market
@@ -35,9 +35,9 @@ class Standing(msgspec.Struct, frozen=True):
     instances: int
     total: Usd = money.ZERO
     pledged: Usd = money.ZERO
-    parts: Mapping[Scope, "Standing"] = {}
+    parts: Mapping[Scope, "CommittedSpend"] = {}
 
-    def of(self, scope: Scope) -> "Standing":
+    def of(self, scope: Scope) -> "CommittedSpend":
         """Return the part of a scope; it is zero for a scope without commitments."""
         return self if scope == EVERYTHING else self.parts.get(scope, NOTHING)
 
@@ -47,7 +47,7 @@ class Standing(msgspec.Struct, frozen=True):
             return self.today
         return self.month if window is Window.MONTH else self.total
 
-    def after(self, decision: Decision, pledge: Usd = money.ZERO) -> "Standing":
+    def after(self, decision: Decision, pledge: Usd = money.ZERO) -> "CommittedSpend":
         """Return the committed spend after `decision`; `pledge` is the traffic that it causes."""
         rate, instances = _difference(decision)
         if not rate.micros and not instances and not pledge.micros:
@@ -55,7 +55,7 @@ class Standing(msgspec.Struct, frozen=True):
         touched = {scope: self.of(scope).plus(rate, instances, pledge) for scope in scopes_of(decision)}
         return msgspec.structs.replace(self.plus(rate, instances, pledge), parts={**self.parts, **touched})
 
-    def plus(self, rate: UsdPerHour, instances: int, pledge: Usd) -> "Standing":
+    def plus(self, rate: UsdPerHour, instances: int, pledge: Usd) -> "CommittedSpend":
         """Return this spend with an additional commitment."""
         return msgspec.structs.replace(
             self,
@@ -65,7 +65,7 @@ class Standing(msgspec.Struct, frozen=True):
         )
 
 
-NOTHING = Standing(money.FREE, money.ZERO, money.ZERO, 0)
+NOTHING = CommittedSpend(money.FREE, money.ZERO, money.ZERO, 0)
 
 
 class _Item(msgspec.Struct, frozen=True):
@@ -78,7 +78,7 @@ class _Item(msgspec.Struct, frozen=True):
     pledged: Usd = money.ZERO
 
 
-def standing(fleet: Fleet) -> Standing:
+def committed_by_fleet(fleet: Fleet) -> CommittedSpend:
     """Return the committed spend of the fleet, with leases and doubts."""
     pledges = {lease.lease_id: _pledge(fleet, lease) for lease in fleet.leases if lease.is_live}
     return committed(fleet.leases, fleet.intents, fleet.spend, fleet.spend_of, fleet.now, pledges)
@@ -91,7 +91,7 @@ def committed(
     spend_of: Mapping[Scope, Spend],
     now: datetime,
     pledges: Mapping[str, Usd] | None = None,
-) -> Standing:
+) -> CommittedSpend:
     """Return the committed spend at `now` from leases, open intents and the ledger's counts."""
     held = {lease.lease_id: lease for lease in leases if lease.is_open}
     doubts = [intent for intent in intents if intent.is_open and intent.kind.is_paying]
@@ -154,9 +154,9 @@ def _pledge(fleet: Fleet, held: Lease) -> Usd:
     return Usd(round(left * row.traffic_down_micros_per_gb))
 
 
-def _sum(items: list[_Item], spend: Spend) -> Standing:
+def _sum(items: list[_Item], spend: Spend) -> CommittedSpend:
     owed = money.total(item.owed for item in items)
-    return Standing(
+    return CommittedSpend(
         rate=money.total_rate(item.rate for item in items),
         today=spend.today + owed,
         month=spend.month + owed,

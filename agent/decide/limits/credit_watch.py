@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from agent.decide.facts import Alert
 from agent.decide.limits import limits
-from agent.decide.limits.committed_spend import Standing
+from agent.decide.limits.committed_spend import CommittedSpend
 from agent.domain import money
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.money import Usd, UsdPerHour
@@ -91,7 +91,7 @@ class Mark:
     last: Usd
 
 
-def watch(marks: Mapping[str, Mark], fleet: Fleet, now: Standing) -> tuple[Mapping[str, Mark], tuple[Alert, ...]]:
+def watch(marks: Mapping[str, Mark], fleet: Fleet, now: CommittedSpend) -> tuple[Mapping[str, Mark], tuple[Alert, ...]]:
     """Return the marks to keep, and an alert for each market whose credit fell by more than our leases explain."""
     kept = dict(marks)
     found: list[Alert] = []
@@ -108,7 +108,7 @@ def watch(marks: Mapping[str, Mark], fleet: Fleet, now: Standing) -> tuple[Mappi
     return kept, tuple(found)
 
 
-def _drained(mark: Mark, view: MarketView, credit: Usd, part: Standing, now: datetime) -> Iterator[Alert]:
+def _drained(mark: Mark, view: MarketView, credit: Usd, part: CommittedSpend, now: datetime) -> Iterator[Alert]:
     fell, counted = mark.credit - credit, part.total - mark.counted
     slack = max(LEAST_DRAIN, part.rate.over(LAG_SECONDS), Usd(round(counted.micros * LEAST_SHARE)))
     if fell - counted > slack:

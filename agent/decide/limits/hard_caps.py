@@ -19,7 +19,7 @@ from agent.domain.work.decision import Pause, Reason, Release
 from agent.domain.work.only_copy import may_leave
 
 
-def endings(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> Iterator[Pause | Release]:
+def endings(fleet: Fleet, standing: limits.CommittedSpend, caps: limits.Limits) -> Iterator[Pause | Release]:
     """Yield the endings by the caps, in order. A lease may appear for more than one reason."""
     paused: set[str] = set()
     for scope, spent in _spent(fleet, standing, caps):
@@ -36,7 +36,7 @@ def endings(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> Ite
                 yield order
 
 
-def _spent(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> Iterator[tuple[Scope, limits.Strike]]:
+def _spent(fleet: Fleet, standing: limits.CommittedSpend, caps: limits.Limits) -> Iterator[tuple[Scope, limits.Strike]]:
     for scope in caps.scopes():
         spent = limits.over_budget(standing, caps, scope)
         if spent is not None:

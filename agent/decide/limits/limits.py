@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from agent.decide.limits import committed_spend as standings
-from agent.decide.limits.committed_spend import Standing, standing
+from agent.decide.limits.committed_spend import CommittedSpend, committed_by_fleet
 from agent.domain import money
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.money import Usd, UsdPerHour
@@ -19,7 +19,7 @@ from agent.domain.record.budget import EVERYTHING, SUMS, Budget, Kind, Scope, Th
 from agent.domain.work.decision import Decision, Rebid, Rent, Resume, raises_spend, slot_of
 from agent.domain.work.workload import Workload
 
-__all__ = ["Limits", "Standing", "Strike", "over_budget", "standing", "strike"]
+__all__ = ["CommittedSpend", "Limits", "Strike", "committed_by_fleet", "over_budget", "strike"]
 
 MOST_SKEW_SECONDS = 60.0
 """A wall clock further off the market's would date spend and evidence wrongly."""
@@ -76,7 +76,7 @@ class Strike:
     sentence: str
 
 
-def over_budget(now_standing: Standing, limits: Limits, scope: Scope = EVERYTHING) -> Strike | None:
+def over_budget(now_standing: CommittedSpend, limits: Limits, scope: Scope = EVERYTHING) -> Strike | None:
     """Return a strike if a budget of a scope is used up, else None. Then its running leases are paused too."""
     part, hard = now_standing.of(scope), limits.hard(scope)
     for window in SUMS:
@@ -104,7 +104,7 @@ def _whose(scope: Scope, window: Window) -> str:
 
 
 def strike(
-    decision: Decision, fleet: Fleet, now_standing: Standing, limits: Limits, faulty: Iterable[str]
+    decision: Decision, fleet: Fleet, now_standing: CommittedSpend, limits: Limits, faulty: Iterable[str]
 ) -> Strike | None:
     """Return the first limit that forbids `decision`, or None."""
     if not raises_spend(decision):
@@ -124,7 +124,7 @@ def strike(
 
 
 def forbids_all(
-    view: MarketView, work: Workload, now_standing: Standing, limits: Limits, faulty: Collection[str]
+    view: MarketView, work: Workload, now_standing: CommittedSpend, limits: Limits, faulty: Collection[str]
 ) -> bool:
     """Return whether nothing may be rented on a market for a workload now, for any offer.
 
@@ -202,7 +202,7 @@ def _of_workload(decision: Decision, fleet: Fleet, price: UsdPerHour) -> Strike 
     return Strike("max_price", f"{price} is above the {work.price_of(model)} that {work.name} may pay for {model}")
 
 
-def _of_rate(after: Standing, limits: Limits, scope: Scope) -> Strike | None:
+def _of_rate(after: CommittedSpend, limits: Limits, scope: Scope) -> Strike | None:
     cap, rate = limits.hard(scope).per_hour, after.of(scope).rate
     if cap is None or rate <= cap:
         return None
@@ -210,14 +210,14 @@ def _of_rate(after: Standing, limits: Limits, scope: Scope) -> Strike | None:
     return Strike(scope.prefix + Window.HOUR.value, f"{whose} would cost {rate}, above the cap of {cap}")
 
 
-def _of_count(before: Standing, after: Standing, limits: Limits) -> Strike | None:
+def _of_count(before: CommittedSpend, after: CommittedSpend, limits: Limits) -> Strike | None:
     if limits.instances is None or after.instances <= max(limits.instances, before.instances):
         return None
     return Strike("instances", f"{before.instances} instances are held, and {limits.instances} are allowed")
 
 
 def _of_reserve(
-    fleet: Fleet, view: MarketView | None, after: Standing, limits: Limits, scopes: Iterable[Scope]
+    fleet: Fleet, view: MarketView | None, after: CommittedSpend, limits: Limits, scopes: Iterable[Scope]
 ) -> Strike | None:
     """Return a strike if a budget could not pay for all commitments until the reserve's horizon, else None."""
     for scope in scopes:
@@ -230,14 +230,14 @@ def _of_reserve(
     return None if view is None else _of_credit(view, after, limits)
 
 
-def ahead(part: Standing, window: Window, fleet: Fleet, limits: Limits) -> Usd:
+def ahead(part: CommittedSpend, window: Window, fleet: Fleet, limits: Limits) -> Usd:
     """Return the possible cost of commitments within the reserve's horizon and the window, with traffic under way."""
     end = budget.end(window, fleet.now)
     left = limits.reserve if end is None else min(limits.reserve, end - fleet.now)
     return part.rate.over(left.total_seconds()) + part.pledged
 
 
-def _of_credit(view: MarketView, after: Standing, limits: Limits) -> Strike | None:
+def _of_credit(view: MarketView, after: CommittedSpend, limits: Limits) -> Strike | None:
     floor, part = limits.credit_floor(view.market), after.of(Scope(Kind.MARKET, view.market))
     if floor is None or view.credit is None:
         return None

@@ -95,7 +95,7 @@ def _over_budgets(fleet: Fleet, work: Workload, task: tasks.Task, worst: Worst, 
     """Yield an alert for each budget of the fleet, the market or the workload that leaves too little."""
     if caps.per_instance_hour is not None and worst.rate > caps.per_instance_hour:
         yield _alert(work, task, "per_instance_hour", f"on-demand costs {worst.rate}, above {caps.per_instance_hour}")
-    whole = limits.standing(fleet)
+    whole = limits.committed_by_fleet(fleet)
     for scope in (budget.EVERYTHING, budget.of_market(worst.market), budget.of_workload(work.name)):
         hard, standing = caps.hard(scope), whole.of(scope)
         others = max(standing.rate - _own(fleet, work, scope), money.FREE)

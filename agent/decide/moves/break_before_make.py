@@ -35,7 +35,7 @@ def instead(
     if held is None or wanted.kind is not IntentKind.RENT or not _must_go(held, work, fleet):
         return struck
     without = msgspec.structs.replace(fleet, leases=tuple(lease for lease in fleet.leases if lease is not held))
-    if limits.strike(rent, without, limits.standing(without), caps, ()) is not None:
+    if limits.strike(rent, without, limits.committed_by_fleet(without), caps, ()) is not None:
         return struck
     sentence = (
         f"no room for two at once ({struck.reason.limit}): the old lease is released first, then {rent.reason.sentence}"

@@ -17,7 +17,7 @@ from agent.domain.record.hold import Word
 from agent.domain.work.decision import Pause, Release
 
 
-def orders(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> list[Pause | Release]:
+def orders(fleet: Fleet, standing: limits.CommittedSpend, caps: limits.Limits) -> list[Pause | Release]:
     """Return all due endings, one order a lease, in their order."""
     found: dict[str, Pause | Release] = {}
     for order in _all(fleet, standing, caps):
@@ -26,7 +26,7 @@ def orders(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> list
     return list(found.values())
 
 
-def at_once(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> frozenset[str]:
+def at_once(fleet: Fleet, standing: limits.CommittedSpend, caps: limits.Limits) -> frozenset[str]:
     """Return the ids of leases that a person or a hard cap ends, even if something else ends them too."""
     ended = (each for each in _all(fleet, standing, caps) if is_of_person(each) or is_of_cap(each))
     return frozenset(each.lease.lease_id for each in ended)
@@ -37,7 +37,7 @@ def may_go(order: Pause | Release) -> bool:
     return not ownership.why_untouched(order.lease, is_ordered=is_of_person(order) or is_of_cap(order))
 
 
-def last_orders(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> list[Pause | Release]:
+def last_orders(fleet: Fleet, standing: limits.CommittedSpend, caps: limits.Limits) -> list[Pause | Release]:
     """Return the orders that are sent even if nothing else may be: a person's kill and release, a cap's pauses."""
     found: dict[str, Pause | Release] = {}
     for order in _all(fleet, standing, caps):
@@ -47,7 +47,7 @@ def last_orders(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) ->
     return list(found.values())
 
 
-def _all(fleet: Fleet, standing: limits.Standing, caps: limits.Limits) -> Iterator[Pause | Release]:
+def _all(fleet: Fleet, standing: limits.CommittedSpend, caps: limits.Limits) -> Iterator[Pause | Release]:
     yield from slots.releases(fleet)
     yield from operator_holds.orders(fleet, hold.in_force(fleet.holds, fleet.now))
     yield from hard_caps.endings(fleet, standing, caps)

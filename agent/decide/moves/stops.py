@@ -19,7 +19,7 @@ def stops(fleet: Fleet, caps: limits.Limits) -> tuple[Pause | Release, ...]:
         for held in fleet.leases
         if held.state is LeaseState.RELEASING and held.bills is not Bills.NOTHING
     )
-    capped = hard_caps.endings(fleet, limits.standing(fleet), caps)
+    capped = hard_caps.endings(fleet, limits.committed_by_fleet(fleet), caps)
     for order in (*unfinished, *operator_holds.orders(fleet, holds), *capped):
         if due_endings.may_go(order):
             found.setdefault(order.lease.lease_id, order)

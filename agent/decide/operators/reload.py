@@ -47,7 +47,7 @@ class Finding:
 def findings(
     after: After,
     leases: Iterable[Lease],
-    standing: limits.Standing,
+    standing: limits.CommittedSpend,
     before: limits.Limits | None,
     present_works: Iterable[Workload] = (),
 ) -> tuple[Finding, ...]:
@@ -119,7 +119,7 @@ def _unheard(after: After, kept: list[Lease], before: Mapping[str, Workload]) ->
 
 
 def _over_caps(
-    after: After, kept: list[Lease], standing: limits.Standing, before: limits.Limits | None
+    after: After, kept: list[Lease], standing: limits.CommittedSpend, before: limits.Limits | None
 ) -> Iterator[Finding]:
     new, old = after.caps, before or limits.Limits()
     for scope in new.scopes():
@@ -137,7 +137,7 @@ def _over_caps(
 
 
 def _over_budget(
-    after: After, kept: list[Lease], standing: limits.Standing, old: Thresholds, scope: Scope
+    after: After, kept: list[Lease], standing: limits.CommittedSpend, old: Thresholds, scope: Scope
 ) -> Iterator[Finding]:
     new = after.caps.hard(scope)
     ways = f"`gpubid pause {_cheapest(after, kept)}` or `gpubid release` makes room first"
@@ -248,6 +248,6 @@ def present(
     spend: Spend,
     now: datetime,
     spend_of: Mapping[Scope, Spend] | None = None,
-) -> limits.Standing:
+) -> limits.CommittedSpend:
     """Return the committed spend at `now`, from the ledger's knowledge."""
     return standings.committed(leases, intents, spend, spend_of or {}, now)

@@ -16,7 +16,7 @@ from agent.cycle import Pass, Rules
 from agent.decide import explain
 from agent.decide.accounting import meter, phases
 from agent.decide.limits import committed_spend, credit_watch
-from agent.decide.limits.committed_spend import Standing
+from agent.decide.limits.committed_spend import CommittedSpend
 from agent.decide.operators import operator_holds
 from agent.decide.operators.notices import Notice
 from agent.domain import money
@@ -122,7 +122,7 @@ def is_stale(last_cycle_at: datetime | None, poll_seconds: float, now: datetime)
     return last_cycle_at is None or (now - last_cycle_at).total_seconds() > STALE_POLLS * poll_seconds
 
 
-def _money(of: Sources, standing: Standing, metered: Mapping[str, Counted]) -> read_model.Money:
+def _money(of: Sources, standing: CommittedSpend, metered: Mapping[str, Counted]) -> read_model.Money:
     known, caps, now = of.known, of.rules.caps, of.now
     owed = meter.outstanding(known.leases, now)
     rate = money.total_rate(lease.billing_rate for lease in known.leases)

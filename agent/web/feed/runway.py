@@ -6,7 +6,7 @@ A daily or monthly cap that lasts until the end of its window is no end, because
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
-from agent.decide.limits.committed_spend import Standing
+from agent.decide.limits.committed_spend import CommittedSpend
 from agent.decide.limits.credit_watch import Outlook
 from agent.decide.limits.limits import Limits
 from agent.domain.money import UsdPerHour
@@ -17,7 +17,7 @@ NAMES = {Window.DAY: "the cap per day", Window.MONTH: "the cap per month", Windo
 
 
 def runway(
-    standing: Standing, caps: Limits, credit: Iterable[Outlook], rate: UsdPerHour, now: datetime
+    standing: CommittedSpend, caps: Limits, credit: Iterable[Outlook], rate: UsdPerHour, now: datetime
 ) -> tuple[float | None, str]:
     """Return (hours until the first cap or credit is used up at `rate`, its name), or (None, "")."""
     ends = [*_of_caps(standing, caps, rate, now)]
@@ -27,7 +27,7 @@ def runway(
     return min(ends) if ends else (None, "")
 
 
-def _of_caps(standing: Standing, caps: Limits, rate: UsdPerHour, now: datetime) -> Iterator[tuple[float, str]]:
+def _of_caps(standing: CommittedSpend, caps: Limits, rate: UsdPerHour, now: datetime) -> Iterator[tuple[float, str]]:
     hard = caps.hard(EVERYTHING)
     for window in SUMS:
         cap = hard.amount(window)

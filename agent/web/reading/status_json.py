@@ -9,7 +9,7 @@ from agent.config.settings import Config
 from agent.cycle import Pass
 from agent.decide.facts import Alert
 from agent.decide.limits import committed_spend, limits
-from agent.decide.limits.committed_spend import Standing
+from agent.decide.limits.committed_spend import CommittedSpend
 from agent.decide.limits.limits import Limits
 from agent.decide.operators import operator_holds
 from agent.decide.operators.notices import Notice, held_back
@@ -79,7 +79,7 @@ def shown(
 
 def conditions(
     known: Recollection,
-    standing: Standing,
+    standing: CommittedSpend,
     notices: Iterable[Notice],
     caps: Limits,
     now: datetime,
@@ -93,7 +93,7 @@ def conditions(
     return notes, [*troubles, *_of_missing(known.leases), *_of_money(known, standing, caps, now)]
 
 
-def cap_rows(standing: Standing, caps: Limits) -> list[dict[str, Any]]:
+def cap_rows(standing: CommittedSpend, caps: Limits) -> list[dict[str, Any]]:
     """Return every cap with its committed spend."""
     return [row for scope in caps.scopes() for row in _caps(scope, standing, caps)]
 
@@ -148,7 +148,7 @@ def _of_missing(leases: Iterable[Lease]) -> Iterator[Notice]:
         yield Notice("leases", "missing", f"{more} more leases are not listed: `gpubid fleet` shows them")
 
 
-def _of_money(known: Recollection, standing: Standing, caps: Limits, now: datetime) -> Iterator[Notice]:
+def _of_money(known: Recollection, standing: CommittedSpend, caps: Limits, now: datetime) -> Iterator[Notice]:
     if operator_holds.kill_of_everything(known.holds, now) is not None:
         yield Notice("daemon", "killed", "a kill is in force, nothing is rented: `gpubid kill --lift` ends it")
     for scope in caps.scopes():
@@ -175,7 +175,7 @@ def _slot(row: Mapping[str, Any], mine: Sequence[Lease]) -> dict[str, Any]:
     }
 
 
-def _caps(scope: Scope, standing: Standing, caps: Limits) -> Iterator[dict[str, Any]]:
+def _caps(scope: Scope, standing: CommittedSpend, caps: Limits) -> Iterator[dict[str, Any]]:
     """Yield each cap of a scope with its committed spend."""
     part, hard = standing.of(scope), caps.hard(scope)
     if hard.per_hour is not None:

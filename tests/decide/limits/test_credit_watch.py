@@ -108,7 +108,7 @@ def watched(*steps: Fleet) -> list[Alert]:
     marks: Any = {}
     found: list[Alert] = []
     for step in steps:
-        marks, alerts = credit_watch.watch(marks, step, limits.standing(step))
+        marks, alerts = credit_watch.watch(marks, step, limits.committed_by_fleet(step))
         found += alerts
     return found
 
@@ -187,7 +187,7 @@ def test_what_we_count_ourselves_is_never_an_alarm(steps: list[tuple[int, int]])
 
 
 def crossed(seen: Fleet, caps: Limits) -> list[str]:
-    found = budget_alerts.crossings(seen, limits.standing(seen), caps)
+    found = budget_alerts.crossings(seen, limits.committed_by_fleet(seen), caps)
     return [(one.kind or "") if isinstance(one, Marked) else one.code for one in found]
 
 
@@ -198,7 +198,7 @@ def test_a_threshold_is_told_once_a_window_and_over_a_restart(window: str) -> No
     caps = Limits(soft=soft, budgets={TRAIN: Budget(soft=soft)})
     assert crossed(fleet(spent="0.99"), caps) == []
     seen = fleet(spent="1")
-    marks = list(budget_alerts.crossings(seen, limits.standing(seen), caps))
+    marks = list(budget_alerts.crossings(seen, limits.committed_by_fleet(seen), caps))
     assert [mark.kind for mark in marks if isinstance(mark, Marked)] == ["budget.warned"] * 2
     rests = tuple(mark.rest for mark in marks if isinstance(mark, Marked) and isinstance(mark.rest, ReportedCrossing))
     assert crossed(msgspec.structs.replace(seen, told=rests), caps) == []
@@ -221,7 +221,7 @@ def test_what_was_told_of_a_workload_says_whose_money_and_until_when(
     one: dict[str, Any] = {window: builders.usd(1)}
     hard = Thresholds(**one)
     seen = fleet(spent="1.25", leases=())
-    [mark] = budget_alerts.crossings(seen, limits.standing(seen), Limits(budgets={TRAIN: Budget(hard)}))
+    [mark] = budget_alerts.crossings(seen, limits.committed_by_fleet(seen), Limits(budgets={TRAIN: Budget(hard)}))
     assert isinstance(mark, Marked)
     assert (mark.workload, mark.kind, mark.rest.until) == ("train", "budget.reached", until)
     assert mark.rest.ground == "$1.2500 of $1.0000"
@@ -229,7 +229,9 @@ def test_what_was_told_of_a_workload_says_whose_money_and_until_when(
         f"workload train: $1.2500 is spent {span}, $1.0000 is the threshold: "
         "nothing more is rented there, and its leases are paused"
     )
-    [of_market] = budget_alerts.crossings(seen, limits.standing(seen), Limits(budgets={VAST: Budget(soft=hard)}))
+    [of_market] = budget_alerts.crossings(
+        seen, limits.committed_by_fleet(seen), Limits(budgets={VAST: Budget(soft=hard)})
+    )
     assert isinstance(of_market, Marked)
     assert of_market.workload == ""
     assert of_market.sentence.endswith("the warning is set there")
@@ -253,7 +255,7 @@ def test_a_rate_is_told_while_it_is_above() -> None:
 def test_what_is_used_of_each_threshold() -> None:
     caps = Limits(per_day=builders.usd(4), soft=Thresholds(per_hour=builders.per_hour("0.448")))
     seen = fleet(spent="1")
-    assert dict(budget_alerts.used(limits.standing(seen), caps)) == {
+    assert dict(budget_alerts.used(limits.committed_by_fleet(seen), caps)) == {
         ("account", "", "per_hour", "soft"): 0.5,
         ("account", "", "per_day", "hard"): 0.25,
     }

@@ -33,7 +33,7 @@ def fleet(*leases: Lease, **changes: Any) -> Fleet:
 
 
 def ended(seen: Fleet, caps: Limits) -> list[Pause | Release]:
-    return list(hard_caps.endings(seen, limits.standing(seen), caps))
+    return list(hard_caps.endings(seen, limits.committed_by_fleet(seen), caps))
 
 
 def names(seen: Fleet, caps: Limits) -> list[str]:

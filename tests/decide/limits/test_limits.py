@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.decide.limits import limits
-from agent.decide.limits.limits import Limits, Standing
+from agent.decide.limits.limits import CommittedSpend, Limits
 from agent.domain.fleet import Fleet, Spend
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import ZERO, Usd, UsdPerHour
@@ -31,11 +31,11 @@ SAVING: list[Decision] = [
     Hold(PLACE, WHY),
     Rebid(HELD, builders.per_hour("0.21"), WHY),
 ]
-IDLE = Standing(UsdPerHour(0), ZERO, ZERO, 0)
+IDLE = CommittedSpend(UsdPerHour(0), ZERO, ZERO, 0)
 TIGHT = Limits(UsdPerHour(0), UsdPerHour(0), ZERO, ZERO, 0)
 
 
-def struck(decision: Decision, *, caps: Limits = Limits(), now: Standing = IDLE, **seen: Any) -> str:
+def struck(decision: Decision, *, caps: Limits = Limits(), now: CommittedSpend = IDLE, **seen: Any) -> str:
     """Return the name of the limit that strikes, or an empty text."""
     faulty = seen.pop("faulty", ())
     fleet = builders.fleet(markets={"vast": builders.view(**seen)})
@@ -93,14 +93,14 @@ def test_during_a_market_fault_nothing_is_rented_but_what_is_held_may_be_won_bac
     ids=str,
 )
 def test_budgets_and_prices(decision: Decision, limit: str, caps: Limits) -> None:
-    now = Standing(builders.per_hour("1.00"), builders.usd(5), builders.usd(50), 2)
+    now = CommittedSpend(builders.per_hour("1.00"), builders.usd(5), builders.usd(50), 2)
     if limit == "per_instance_hour" and decision is RAISE:
         caps = Limits(per_instance_hour=builders.per_hour("0.3039"))
     assert struck(decision, caps=caps, now=now) == limit
 
 
 def test_the_rate_of_the_fleet_is_capped_after_the_move() -> None:
-    now = Standing(builders.per_hour("1.00"), ZERO, ZERO, 1)
+    now = CommittedSpend(builders.per_hour("1.00"), ZERO, ZERO, 1)
     caps = Limits(per_hour=builders.per_hour("1.15"))
     assert struck(RENT, caps=caps, now=now) == "per_hour"
     assert struck(RESUME, caps=caps, now=now) == "per_hour"
@@ -108,7 +108,7 @@ def test_the_rate_of_the_fleet_is_capped_after_the_move() -> None:
 
 
 def test_instances_are_counted_but_those_held_already_are_no_reason_to_lose_them() -> None:
-    full = Standing(builders.per_hour("1.00"), ZERO, ZERO, 3)
+    full = CommittedSpend(builders.per_hour("1.00"), ZERO, ZERO, 3)
     assert struck(RENT, caps=Limits(instances=3), now=full) == "instances"
     assert struck(RENT, caps=Limits(instances=4), now=full) == ""
     assert struck(RAISE, caps=Limits(instances=2), now=full) == ""
@@ -116,7 +116,7 @@ def test_instances_are_counted_but_those_held_already_are_no_reason_to_lose_them
 
 def test_a_lease_that_would_come_back_by_itself_is_committed_already() -> None:
     lost = builders.lease(state=LeaseState.PAUSED)
-    now = Standing(lost.committed_rate, ZERO, ZERO, 1)
+    now = CommittedSpend(lost.committed_rate, ZERO, ZERO, 1)
     assert struck(Resume(lost, WHY), caps=Limits(per_hour=lost.committed_rate), now=now) == ""
     assert now.after(Resume(lost, WHY)).rate == lost.committed_rate
     assert now.after(Resume(HELD, WHY)).rate == lost.committed_rate + HELD.gpu_rate
@@ -131,7 +131,7 @@ def test_money_already_owed_counts_before_the_ledger_has_it() -> None:
     runs = builders.lease(accrued_until=builders.ago(hours=1))
     doubt = builders.intent(2, sent_at=builders.ago(minutes=30))
     fleet = builders.fleet(leases=(runs,), intents=(doubt,), spend=Spend(today=builders.usd(1), month=builders.usd(9)))
-    now = limits.standing(fleet)
+    now = limits.committed_by_fleet(fleet)
     assert now.today == builders.usd("1.336")
     assert now.month == builders.usd("9.336")
     assert now.rate == builders.per_hour("0.448")
@@ -155,8 +155,8 @@ def test_a_doubted_order_on_a_lease_counts_as_if_it_was_done(
     doubt = builders.intent(
         9, kind=kind, lease_id=lease.lease_id, rate=builders.per_hour(price), sent_at=builders.ago(hours=1)
     )
-    quiet = limits.standing(builders.fleet(leases=(lease,)))
-    now = limits.standing(builders.fleet(leases=(lease,), intents=(doubt,)))
+    quiet = limits.committed_by_fleet(builders.fleet(leases=(lease,)))
+    now = limits.committed_by_fleet(builders.fleet(leases=(lease,), intents=(doubt,)))
     assert now.rate == quiet.rate + builders.per_hour(more)
     assert now.today == quiet.today + builders.per_hour(more).over(3600)
     assert now.instances == quiet.instances == 1
@@ -164,12 +164,12 @@ def test_a_doubted_order_on_a_lease_counts_as_if_it_was_done(
 
 def test_an_order_on_a_lease_that_ended_costs_nothing() -> None:
     doubt = builders.intent(kind=IntentKind.REBID, lease_id="vast-9")
-    assert limits.standing(builders.fleet(intents=(doubt,))) == IDLE
+    assert limits.committed_by_fleet(builders.fleet(intents=(doubt,))) == IDLE
 
 
 def test_a_send_of_the_future_is_no_negative_spend() -> None:
     doubt = builders.intent(sent_at=None, recorded_at=builders.ago(minutes=-5))
-    assert limits.standing(builders.fleet(intents=(doubt,))).today == ZERO
+    assert limits.committed_by_fleet(builders.fleet(intents=(doubt,))).today == ZERO
 
 
 leases = st.builds(
@@ -192,7 +192,10 @@ intents = st.builds(
 @given(st.lists(leases, max_size=6, unique_by=lambda lease: lease.lease_id), st.lists(intents, max_size=4), intents)
 def test_another_doubt_never_lowers_what_is_committed(held: list[Any], many: list[Any], another: Any) -> None:
     fleet: Fleet = builders.fleet(leases=tuple(held), intents=tuple(many))
-    before, after = limits.standing(fleet), limits.standing(msgspec.structs.replace(fleet, intents=(*many, another)))
+    before, after = (
+        limits.committed_by_fleet(fleet),
+        limits.committed_by_fleet(msgspec.structs.replace(fleet, intents=(*many, another))),
+    )
     assert (after.rate, after.today, after.month) >= (before.rate, before.today, before.month)
     assert after.today - before.today == after.month - before.month
     assert after.instances >= before.instances
@@ -202,7 +205,7 @@ def test_another_doubt_never_lowers_what_is_committed(held: list[Any], many: lis
 def test_a_looser_cap_never_strikes_what_a_tighter_one_lets_pass(
     decision: Decision, cap: int, looser: int, instances: int
 ) -> None:
-    now = Standing(builders.per_hour("0.4"), builders.usd("0.5"), builders.usd("0.5"), 2)
+    now = CommittedSpend(builders.per_hour("0.4"), builders.usd("0.5"), builders.usd("0.5"), 2)
 
     def caps(micros: int, most: int) -> Limits:
         return Limits(UsdPerHour(micros), UsdPerHour(micros), Usd(micros), Usd(micros), most)
