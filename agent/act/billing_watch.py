@@ -22,7 +22,7 @@ class BillingWatch:
     def look(self) -> None:
         """Compare the last listings with the ledger; also after a failed cycle, when it is needed most."""
         now, views = self._clock.now(), [poller.view for poller in self._pollers]
-        self.seen = oversight.look(self.seen, self._ledger.fleet_id, views, self._ledger.recollection(now), now)
+        self.seen = oversight.findings(self.seen, self._ledger.fleet_id, views, self._ledger.recollection(now), now)
 
     async def read_bills(self) -> None:
         """Read from the ledger how much each market's last compared day differs from the ledger's count."""

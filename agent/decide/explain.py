@@ -69,7 +69,7 @@ def explain(fleet: Fleet, made: Plan, work: Workload) -> Explanation:
     book = requirement_check.OffersByMarkets({name: view.offers for name, view in fleet.markets.items()}).of(work)
     rented = {decision.offer.host for decision in made.decisions if isinstance(decision, Rent)}
     held = {lease.host for lease in fleet.leases if lease.is_open} - rented
-    taken = requirement_check.Taken(held, cooldowns.in_force(fleet).cooling)
+    taken = requirement_check.Unavailable(held, cooldowns.in_force(fleet).cooling)
     hazard = host_record.market_hazard(fleet.hosts.values(), fleet.now)
     hosts = host_record.pooled(fleet.hosts, fleet.now)
     measured = measured_checkpoints.of(fleet, work)
@@ -138,7 +138,7 @@ def _refused(
     book: requirement_check.OrderedOffers,
     work: Workload,
     fleet: Fleet,
-    taken: requirement_check.Taken,
+    taken: requirement_check.Unavailable,
     rejected: refused_hosts.RefusedHosts,
 ) -> tuple[Refused, ...]:
     refused: list[Refused] = []

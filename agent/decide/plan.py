@@ -218,7 +218,7 @@ def _proposals(fleet: Fleet, work: Workload, chosen: Tuned, ground: Ground) -> I
         losses=tuple(loss for loss in fleet.losses if loss.slot.workload == work.name),
     )
     proposals = {proposal.slot: proposal for proposal in chosen.strategy.propose(view, chosen.params)}
-    taken = requirement_check.Taken(ground.used_hosts, ground.in_force.cooling)
+    taken = requirement_check.Unavailable(ground.used_hosts, ground.in_force.cooling)
     found = funnel.of(fleet, work, taken) if any(map(_finds_nothing, proposals.values())) else None
     for seen in views:
         nothing = Proposal(seen.slot, None, Reason("no_proposal", "the strategy proposes nothing"))
@@ -281,7 +281,7 @@ def _search(fleet: Fleet, work: Workload, pricing: Pricing, ground: Ground) -> I
     book = ground.books.of(work)
     asked = ranking.question(work, pricing)
     if asked not in ground.searches:
-        taken = requirement_check.Taken(ground.used_hosts, ground.in_force.cooling)
+        taken = requirement_check.Unavailable(ground.used_hosts, ground.in_force.cooling)
         judged = ranking.Judged(ground.hosts, ground.speeds)
         found = ranking.ranking(book, work, pricing, judged, taken, fleet.now, ground.market_hazard)
         ground.searches[asked] = ranking.Replay(found)

@@ -149,7 +149,7 @@ class Candidate:
 
     offer: Offer
     way: useful_hour.Way
-    reckoning: useful_hour.Reckoning
+    reckoning: useful_hour.StayCost
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,11 +99,14 @@ def test_what_is_refused_is_what_the_plan_may_not_rent(offers: list[Offer]) -> N
     told = explained(fleet)
     for refused in told.refused:
         assert (
-            requirement_check.refusal(refused.offer, fleet.workloads[0], fleet.now, requirement_check.Taken())
+            requirement_check.refusal(refused.offer, fleet.workloads[0], fleet.now, requirement_check.Unavailable())
             == refused.why
         )
     for found in told.candidates:
-        assert requirement_check.refusal(found.offer, fleet.workloads[0], fleet.now, requirement_check.Taken()) is None
+        assert (
+            requirement_check.refusal(found.offer, fleet.workloads[0], fleet.now, requirement_check.Unavailable())
+            is None
+        )
 
 
 DECISIONS: list[tuple[Decision, dict[str, Any]]] = [

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from agent.decide.pricing import ranking
-from agent.decide.pricing.requirement_check import OrderedOffers, Taken
+from agent.decide.pricing.requirement_check import OrderedOffers, Unavailable
 from agent.decide.strategy import Candidate, Down, Params, Pricing, Proposal, SlotView, View
 from agent.domain.market.interruption import Cause
 from agent.domain.market.offer import Offer
@@ -24,7 +24,9 @@ def proposed(
     work = builders.workload(max_price=builders.per_hour("0.50"))
 
     def ranked(pricing: Pricing) -> Iterator[Candidate]:
-        return ranking.ranking(OrderedOffers(offers), work, pricing, ranking.Judged({}), Taken(), builders.NOW, 0.15)
+        return ranking.ranking(
+            OrderedOffers(offers), work, pricing, ranking.Judged({}), Unavailable(), builders.NOW, 0.15
+        )
 
     return OnDemand().propose(View(work, slots, builders.NOW, has_offers, ranked, 0.15), params or OnDemandParams())
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.decide.pricing import bidding, ranking
-from agent.decide.pricing.requirement_check import OrderedOffers, Taken
+from agent.decide.pricing.requirement_check import OrderedOffers, Unavailable
 from agent.decide.strategy import NEVER, Candidate, Down, Params, Pricing, Proposal, SlotView, View
 from agent.domain.market.interruption import Cause
 from agent.domain.market.offer import Offer
@@ -30,7 +30,7 @@ def view(*slots: SlotView, offers: Sequence[Offer] = (), work: Workload | None =
     work = work or builders.workload(slots=len(slots))
 
     def ranked(pricing: Pricing) -> Iterator[Candidate]:
-        return ranking.ranking(OrderedOffers(offers), work, pricing, ranking.Judged({}), Taken(), NOW, 0.15)
+        return ranking.ranking(OrderedOffers(offers), work, pricing, ranking.Judged({}), Unavailable(), NOW, 0.15)
 
     return View(work, slots, NOW, has_offers, ranked, 0.15)
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from agent.decide.limits import limits
-from agent.decide.pricing.useful_hour import Reckoning, Way
+from agent.decide.pricing.useful_hour import StayCost, Way
 from agent.decide.strategy import Candidate, Params, Strategy, Tuned
 from agent.domain import money
 from agent.domain.fleet import Fleet, MarketView
@@ -247,7 +247,7 @@ def candidate(of: Offer | None = None, *, bid: str = "0.22", **figures: Any) -> 
         "hazard": 0.15,
         "dlperf": 80.0,
     }
-    return Candidate(of or offer(), Way(Tenure.INTERRUPTIBLE, per_hour(bid)), Reckoning(**{**values, **figures}))
+    return Candidate(of or offer(), Way(Tenure.INTERRUPTIBLE, per_hour(bid)), StayCost(**{**values, **figures}))
 
 
 def tuned(strategy: Strategy[Any], params: Params, name: str = "patient") -> Tuned:

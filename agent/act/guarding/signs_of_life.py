@@ -28,7 +28,7 @@ from agent.buckets.bucket_client import BucketClient
 from agent.buckets.bucket_errors import BucketError
 from agent.clock import Clock
 from agent.decide.facts import Alert
-from agent.decide.operators import unsigned
+from agent.decide.operators import sign_alerts
 from agent.domain.market.account_refusal import Refusal
 from agent.domain.slot import Slot
 from agent.domain.work import sign_of_life
@@ -215,13 +215,13 @@ class SignsOfLife:
             silent_for = written.silent_for(now, seconds)
             refusal = each.refusal(refusals)
             if failing_for >= quarter:
-                found.append(unsigned.failing(each.slot, each.after, failing_for))
+                found.append(sign_alerts.failing(each.slot, each.after, failing_for))
             elif silent_for >= quarter and self._good_at is None and self._failed_passes >= FAILED_PASSES:
-                found.append(unsigned.failing_since_start(each.slot, each.after, silent_for))
+                found.append(sign_alerts.failing_since_start(each.slot, each.after, silent_for))
             elif refusal is not None and max(refusal.lasts, silent_for * refusal.is_since_start) >= quarter:
-                found.append(unsigned.refused(each.slot, each.after, sorted(each.markets), refusal.lasts))
+                found.append(sign_alerts.refused(each.slot, each.after, sorted(each.markets), refusal.lasts))
             elif silent_for >= quarter and (written.has_failed or written.own_silence(seconds) >= quarter):
-                found.append(unsigned.alert(each.slot, str(each.place), each.after, silent_for))
+                found.append(sign_alerts.alert(each.slot, str(each.place), each.after, silent_for))
         return tuple(found)
 
     def silences(self) -> Mapping[str, float]:

@@ -353,7 +353,7 @@ def _retried(order: Order, grounds: Grounds) -> Meaning:
     runs = [run for run in meant if _is_within(hold.of_slot(run.slot), target)]
     if not runs:
         raise OrderError("no_run", f"{order.target!r} has no run to begin again: no guard keeps its work in a bucket")
-    begun = tuple(guard_runs.again(run, grounds.now) for run in runs)
+    begun = tuple(guard_runs.next_run(run, grounds.now) for run in runs)
     try:
         lifted = _lifted(order, grounds, _LIFTED_BY_RESUME)
     except OrderError:

@@ -35,7 +35,7 @@ MOST_POOLS = 256
 _HOUR = timedelta(hours=1)
 _FIRST_AGE = hazards.FIRST_AGE_HOURS * _HOUR
 _HOLDS = frozenset({LeaseState.STARTING, LeaseState.RUNNING})
-_NOTHING_TAKEN = requirement_check.Taken()
+_NOTHING_TAKEN = requirement_check.Unavailable()
 
 
 def watched(known: Mapping[str, Capacity], fleet: Fleet) -> dict[str, Capacity]:

@@ -238,7 +238,7 @@ def _raise(
     if not numbers.may_raise or held.tenure is not Tenure.INTERRUPTIBLE or held.interrupted_by in BEYOND_BIDS:
         return []
     quotes = slot.down.quotes if slot.down else ()
-    beat = bidding.to_beat(held, quotes)
+    beat = bidding.price_to_outbid(held, quotes)
     if beat is None:
         return []
     least = max(beat, held.host_floor or beat) + bidding.LEAST_STEP

@@ -38,7 +38,7 @@ def due(known: Collection[GuardRun], workloads: Collection[Workload], now: datet
     return (*renamed, *(run for work in asked for run in _begun(present, work, now)))
 
 
-def again(present: GuardRun, now: datetime) -> GuardRun:
+def next_run(present: GuardRun, now: datetime) -> GuardRun:
     """Return the run after the present one, which does the work from the beginning."""
     return replace(present, run=present.run + 1, name=present.slot.workload, begun_at=now)
 
@@ -73,4 +73,4 @@ def _begun(present: Mapping[Slot, GuardRun], work: Workload, now: datetime) -> I
         if before is None:
             yield GuardRun(place, FIRST, work.name, digest, now)
         elif before.spec_digest != digest:
-            yield replace(again(before, now), spec_digest=digest)
+            yield replace(next_run(before, now), spec_digest=digest)

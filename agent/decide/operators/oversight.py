@@ -91,7 +91,7 @@ class Known(Protocol):
         ...
 
 
-def look(before: Oversight, fleet_id: str, views: Sequence[MarketView], known: Known, now: datetime) -> Oversight:
+def findings(before: Oversight, fleet_id: str, views: Sequence[MarketView], known: Known, now: datetime) -> Oversight:
     """Return the instances and leftovers that the last listings show and the ledger does not explain."""
     unknown = [(view, row) for view in views for row in _unknown(fleet_id, view, known)]
     first = {(view.market, row.instance_id): _first(before, view, row) for view, row in unknown}

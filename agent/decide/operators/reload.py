@@ -204,7 +204,7 @@ def rented_for(held: Lease, work: Workload | None) -> Lease:
     return held if work is None or held.spec_digest else replace(held, spec_digest=spec_digest(work))
 
 
-def in_step(held: Lease, workloads: Iterable[Workload], runs: Iterable[GuardRun] = ()) -> Lease:
+def under_present_name(held: Lease, workloads: Iterable[Workload], runs: Iterable[GuardRun] = ()) -> Lease:
     """Return a lease under the present name of its workload, with a missing digest of its spec added.
 
     The digest is that of its guard's run, among `runs`; without a run that digest is unknown, and the present file's is

@@ -50,7 +50,7 @@ def ladder(most: float) -> tuple[float, ...]:
     return tuple(sorted({0.0, *(share for share in RUNGS if share < most), most}))
 
 
-def to_beat(held: lease.Lease, quotes: Iterable[money.UsdPerHour]) -> money.UsdPerHour | None:
+def price_to_outbid(held: lease.Lease, quotes: Iterable[money.UsdPerHour]) -> money.UsdPerHour | None:
     """Return the price that outbids the lease now, or None if it is not known.
 
     The winner's bid that the market reported counts first. A quoted floor counts only if it is not an echo of our own

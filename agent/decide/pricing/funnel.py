@@ -117,7 +117,7 @@ _WANTED: Mapping[str, _Wanted] = {
 }
 
 
-def of(fleet: Fleet, work: Workload, taken: requirement_check.Taken) -> Funnel | None:
+def of(fleet: Fleet, work: Workload, taken: requirement_check.Unavailable) -> Funnel | None:
     """Return the funnel of a workload over the last samples of its markets; None if there is no sample."""
     views = [view for name, view in fleet.markets.items() if work.may_use(name) and view.sampled_at is not None]
     if not views:
@@ -141,7 +141,7 @@ def _rows(fleet: Fleet, work: Workload) -> list[Offer]:
     return [row for name, view in fleet.markets.items() if work.may_use(name) for row in view.sample]
 
 
-def _failed(row: Offer, work: Workload, now: datetime, taken: requirement_check.Taken) -> str:
+def _failed(row: Offer, work: Workload, now: datetime, taken: requirement_check.Unavailable) -> str:
     """Return the code of the first requirement that an offer fails, or an empty text."""
     why = requirement_check.refusal(row, work, now, taken)
     if why is not None:
@@ -165,7 +165,7 @@ def _steps(failed: Mapping[str, int], rows: int, work: Workload) -> tuple[Step, 
     return tuple(steps)
 
 
-def relaxed(fleet: Fleet, work: Workload, taken: requirement_check.Taken) -> Relaxed | None:
+def relaxed(fleet: Fleet, work: Workload, taken: requirement_check.Unavailable) -> Relaxed | None:
     """Return the requirement whose removal alone lets the most offers fit; among equals, the one with the lowest price.
 
     Return None if no single removal helps. It checks every offer again for each requirement, so it is for a person, not
@@ -182,7 +182,7 @@ def relaxed(fleet: Fleet, work: Workload, taken: requirement_check.Taken) -> Rel
 
 
 def _prices_without(
-    code: str, rows: list[Offer], work: Workload, now: datetime, taken: requirement_check.Taken
+    code: str, rows: list[Offer], work: Workload, now: datetime, taken: requirement_check.Unavailable
 ) -> list[UsdPerHour]:
     without = _WANTED[code].without
     if code != PRICE and without is None:

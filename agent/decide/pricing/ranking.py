@@ -26,7 +26,7 @@ def ranking(
     work: workload.Workload,
     pricing: Pricing,
     judged: Judged,
-    taken: requirement_check.Taken,
+    taken: requirement_check.Unavailable,
     now: datetime,
     market_loss_rate: float,
 ) -> Iterator[Candidate]:
@@ -46,7 +46,7 @@ def ranking(
         ways = [way for way in pricing(candidate) if not protections.is_barred(candidate, way.tenure, taken.cooling)]
         speed = min(judged.speeds.get((candidate.host, candidate.gpu), 1.0), 1.0) if judged.speeds else 1.0
         record = host_record.of_offer(judged.hosts, candidate)
-        reckon = useful_hour.reckoner(candidate, work, record, market_loss_rate, speed)
+        reckon = useful_hour.stay_cost(candidate, work, record, market_loss_rate, speed)
         best = _best_way(candidate, ways, reckon)
         if best is not None:
             heapq.heappush(found, (best.reckoning.per_useful, candidate.offer_id, place, best))
@@ -92,7 +92,7 @@ class Replay:
 def _best_way(
     candidate: offer.Offer,
     ways: Iterable[useful_hour.Way],
-    reckon: Callable[[useful_hour.Way], useful_hour.Reckoning],
+    reckon: Callable[[useful_hour.Way], useful_hour.StayCost],
 ) -> Candidate | None:
     reckoned = [(way, reckon(way)) for way in ways]
     best = min(reckoned, key=lambda found: found[1].per_useful, default=None)

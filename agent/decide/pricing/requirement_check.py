@@ -40,14 +40,14 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class Unavailable:
     """Hosts and offers that may not be rented now: hosts with a lease of ours, and everything in cooldown."""
 
     hosts: Collection[host.HostKey] = frozenset()
     cooling: Cooling | None = None
 
 
-def refusal(candidate: offer.Offer, work: workload.Workload, now: datetime, taken: Taken) -> Refusal | None:
+def refusal(candidate: offer.Offer, work: workload.Workload, now: datetime, taken: Unavailable) -> Refusal | None:
     """Return the first requirement that `candidate` fails, or None when it fits."""
     return (
         _refusal_of_hardware(candidate, work.requirements)
@@ -87,7 +87,7 @@ def _refusal_of_host(candidate: offer.Offer, work: workload.Workload, now: datet
     return None
 
 
-def _refusal_of_taken(candidate: offer.Offer, taken: Taken) -> Refusal | None:
+def _refusal_of_taken(candidate: offer.Offer, taken: Unavailable) -> Refusal | None:
     if candidate.host in taken.hosts and not host.is_pool(candidate.host_id):
         return Refusal("host_held", "its host already holds a lease of ours; another slice would bid against it")
     why = next(_cooldown_grounds(candidate, taken.cooling), None) if taken.cooling else None
@@ -131,7 +131,7 @@ def cheapest(
     return min(floors, default=None), min(asks, default=None)
 
 
-def is_free(row: offer.Offer, taken: Taken) -> bool:
+def is_free(row: offer.Offer, taken: Unavailable) -> bool:
     """Return whether no taken host and no cooldown forbids an offer, as `refusal` also checks."""
     if row.host in taken.hosts and not host.is_pool(row.host_id):
         return False

@@ -71,7 +71,7 @@ class Way(msgspec.Struct, frozen=True):
     hazard_scale: float = 1.0
 
 
-class Reckoning(msgspec.Struct, frozen=True):
+class StayCost(msgspec.Struct, frozen=True):
     """The cost and yield of a stay, in dollars and hours; `per_useful` is dollars per useful DLPerf-hour.
 
     `hazard` is losses per hour of the stay.
@@ -110,7 +110,7 @@ class Reckoning(msgspec.Struct, frozen=True):
         """Expected DLPerf-hours of useful work per dollar."""
         return 1.0 / self.per_useful
 
-    def by(self, checkpoint: workload.Checkpoint) -> "Reckoning":
+    def by(self, checkpoint: workload.Checkpoint) -> "StayCost":
         """Return the same stay with the restore of `checkpoint`, if that is longer than its own."""
         if checkpoint.restore / _HOUR <= self.restore_hours:
             return self
@@ -219,13 +219,13 @@ def loading_hours(image_gb: float, inet_down_mbps: float, record: HostRecord | N
     return (image_gb * weighed / (LOADING_PRIOR_GB + record.loaded_gb) + CONTAINER_SECONDS) / 3600
 
 
-def reckoner(
+def stay_cost(
     candidate: offer.Offer,
     work: workload.Workload,
     record: HostRecord | None,
     market_loss_rate: float,
     speed: float = 1.0,
-) -> Callable[[Way], Reckoning]:
+) -> Callable[[Way], StayCost]:
     """Return the expected cost and yield of a stay on `candidate`, by the way in which it is held.
 
     Loading time is charged at the workload's own price for the model: an hour is worth that much to the operator. Terms
@@ -242,14 +242,14 @@ def reckoner(
     disk, idle = candidate.disk_rate(work.disk_gb).dollars, work.price_of(candidate.gpu).dollars * loading
     dlperf = max(candidate.dlperf * speed, LEAST_DLPERF)
 
-    def reckoned(way: Way) -> Reckoning:
+    def reckoned(way: Way) -> StayCost:
         """Return the expected cost and yield of a stay held this way."""
         if way.tenure is tenure.Tenure.INTERRUPTIBLE:
             hours, loss = lasting(own_hazard, contest.scaled(max(way.hazard_scale, _NO_HAZARD)), HORIZON_HOURS)
         else:
             hours, loss = stay(own_hazard, HORIZON_HOURS)
         restore, lost, useful = _parts(hours, loss, longest_restore, unsaved)
-        return Reckoning(
+        return StayCost(
             gpu_dollars=way.rate.micros / money.MICROS * hours,
             disk_dollars=disk * (hours + loading),
             traffic_dollars=traffic,
@@ -283,7 +283,7 @@ def _parts(hours: float, loss: float, longest_restore: float, unsaved: float) ->
 def least_per_dlperf(candidate: offer.Offer) -> float:
     """Return a lower bound on dollars per useful DLPerf-hour of an offer, for any workload and any way to hold it.
 
-    It is the cheaper of ask and floor per DLPerf. Every other term of `reckoner` only adds dollars or removes useful
+    It is the cheaper of ask and floor per DLPerf. Every other term of `stay_cost` only adds dollars or removes useful
     hours.
     """
     ask, floor = candidate.ask, candidate.floor

@@ -90,7 +90,7 @@ class Fixed:
             return None
         if held.bid_since is not None and held.bid_since >= slot.down.since and view.now - held.bid_since < PATIENCE:
             return Proposal(slot.slot, None, Reason("raised", "the raise may show yet"))
-        beat = bidding.to_beat(held, slot.down.quotes)
+        beat = bidding.price_to_outbid(held, slot.down.quotes)
         most = bidding.ceiling(view.workload.max_price, held.disk_rate, held.ask, self.cap or 1.0)
         bids = [] if beat is None else [money.rounded_up(beat.scaled(rung), bidding.BID_PLACES) for rung in self.rungs]
         following = next((bid for bid in bids if held.gpu_rate < bid <= most), None)

@@ -40,7 +40,7 @@ def test_a_command_or_a_price_begins_no_run() -> None:
 
 
 def test_a_renamed_workload_keeps_its_runs_and_their_folders() -> None:
-    again = guard_runs.again(FIRST[0], LATER)
+    again = guard_runs.next_run(FIRST[0], LATER)
     known = (*FIRST, again)
     renamed = replace(WORK, name="fit", was="train")
     kept = guard_runs.due(known, (renamed,), LATER)
@@ -50,7 +50,7 @@ def test_a_renamed_workload_keeps_its_runs_and_their_folders() -> None:
         ("fit/0", 2, "c0ffee/train/0/2"),
     ]
     assert guard_runs.due((*known, *kept), (renamed,), LATER) == ()
-    assert guard_runs.again(guard_runs.last(kept)[renamed.places[0]], LATER).folder("c0ffee") == "c0ffee/fit/0/3"
+    assert guard_runs.next_run(guard_runs.last(kept)[renamed.places[0]], LATER).folder("c0ffee") == "c0ffee/fit/0/3"
 
 
 def test_a_run_above_the_first_is_told() -> None:
@@ -79,6 +79,6 @@ def test_a_workload_that_gets_its_old_name_back_takes_over_the_runs_since() -> N
 
 def test_another_workload_of_the_old_name_keeps_its_runs() -> None:
     there = replace(WORK, name="fit", was="train")
-    own = guard_runs.again(FIRST[0], LATER)
+    own = guard_runs.next_run(FIRST[0], LATER)
     known = (*FIRST, *guard_runs.due(FIRST, (there,), LATER), own)
     assert guard_runs.due(known, (there, WORK), LATER) == ()

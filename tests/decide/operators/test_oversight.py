@@ -23,7 +23,7 @@ def listed(listings: int = 10, *numbers: int, **changes: object) -> Fleet:
 
 
 def look(before: oversight.Oversight, fleet: Fleet) -> oversight.Oversight:
-    return oversight.look(before, fleet.fleet_id, tuple(fleet.markets.values()), fleet, fleet.now)
+    return oversight.findings(before, fleet.fleet_id, tuple(fleet.markets.values()), fleet, fleet.now)
 
 
 def after(listings: int, **changes: object) -> oversight.Oversight:

@@ -142,24 +142,24 @@ def test_what_changes_no_spec_moves_nothing() -> None:
 
 def test_a_lease_follows_its_workload_to_a_new_name_and_learns_its_spec() -> None:
     renamed = made("other", was="train")
-    held = reload.in_step(HELD, (renamed,))
+    held = reload.under_present_name(HELD, (renamed,))
     assert held.slot == slot("other")
     assert held.spec_digest == reload.spec_digest(renamed)
-    assert reload.in_step(held, (renamed,)) == held
-    assert reload.in_step(HELD, (workload("third"),)) == HELD
+    assert reload.under_present_name(held, (renamed,)) == held
+    assert reload.under_present_name(HELD, (workload("third"),)) == HELD
 
 
 def test_a_lease_without_a_spec_learns_that_of_its_run_and_not_that_of_a_file_that_was_changed_since() -> None:
     found = lease(guard_run=1)
     begun = [GuardRun(found.slot, 1, "train", SPEC, NOW), GuardRun(found.slot, 2, "train", "later", NOW)]
     changed = made(image="ubuntu:24.04", on_change=OnChange.MOVE)
-    stepped = reload.in_step(found, (changed,), begun)
+    stepped = reload.under_present_name(found, (changed,), begun)
     assert stepped.spec_digest == SPEC
     assert reload.moves(stepped, changed)
-    assert not reload.moves(reload.in_step(found, (workload(),), begun), workload())
+    assert not reload.moves(reload.under_present_name(found, (workload(),), begun), workload())
     renamed = made("other", was="train", image="ubuntu:24.04")
-    assert reload.in_step(found, (renamed,), begun).spec_digest == SPEC
-    assert reload.in_step(lease(), (changed,), begun).spec_digest == reload.spec_digest(changed)
+    assert reload.under_present_name(found, (renamed,), begun).spec_digest == SPEC
+    assert reload.under_present_name(lease(), (changed,), begun).spec_digest == reload.spec_digest(changed)
 
 
 def test_standing_words_follow_a_workload_to_its_new_name() -> None:
@@ -244,9 +244,9 @@ def test_terms_are_recorded_once_and_only_where_a_guard_reports() -> None:
 
 def test_terms_that_nobody_recorded_at_the_rent_stay_unknown_and_the_file_of_the_rent_is_taken_back() -> None:
     older, edited = lease(guard_run=1, spec_digest="known"), with_guard(done_codes=(3,))
-    stepped = reload.in_step(older, (edited,))
+    stepped = reload.under_present_name(older, (edited,))
     assert stepped == older
-    assert reload.in_step(lease(guard_run=1), (edited,)).guard_terms is None
+    assert reload.under_present_name(lease(guard_run=1), (edited,)).guard_terms is None
     assert guard_codes(GUARDED, stepped, before=()) == []
     assert guard_codes(GUARDED, stepped, before=(GUARDED,)) == []
     assert guard_codes(edited, stepped, before=(GUARDED,)) == ["fewer_done_codes"]

@@ -83,7 +83,7 @@ def test_the_echo_trap_is_never_sprung() -> None:
     """Bidding against the floor of a slice we hold would raise our own bid for ever."""
     held = HELD
     for _ in range(20):
-        beat = bidding.to_beat(held, [held.gpu_rate])
+        beat = bidding.price_to_outbid(held, [held.gpu_rate])
         assert beat is None
 
 
@@ -107,7 +107,7 @@ def test_what_must_be_beaten_is_the_least_that_others_pay(
     held = builders.lease(
         gpu_rate=builders.per_hour("0.2201"), rival_floor=None if rival is None else builders.per_hour(rival)
     )
-    found = bidding.to_beat(held, [builders.per_hour(quote) for quote in quotes])
+    found = bidding.price_to_outbid(held, [builders.per_hour(quote) for quote in quotes])
     assert found == (None if beat is None else builders.per_hour(beat))
 
 

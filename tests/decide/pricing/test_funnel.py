@@ -42,18 +42,18 @@ def sampled(*rows: Offer, at: Any = AT) -> Fleet:
 
 
 def made(*rows: Offer, work: Workload = WORK) -> Funnel:
-    found = funnel.of(sampled(*rows), work, requirement_check.Taken())
+    found = funnel.of(sampled(*rows), work, requirement_check.Unavailable())
     assert found is not None
     return found
 
 
 def dropped(*rows: Offer) -> Relaxed | None:
-    return funnel.relaxed(sampled(*rows), WORK, requirement_check.Taken())
+    return funnel.relaxed(sampled(*rows), WORK, requirement_check.Unavailable())
 
 
 def test_without_a_sample_there_is_nothing_to_tell() -> None:
-    assert funnel.of(sampled(at=None), WORK, requirement_check.Taken()) is None
-    assert funnel.of(sampled(), replace(WORK, markets=("runpod",)), requirement_check.Taken()) is None
+    assert funnel.of(sampled(at=None), WORK, requirement_check.Unavailable()) is None
+    assert funnel.of(sampled(), replace(WORK, markets=("runpod",)), requirement_check.Unavailable()) is None
 
 
 def test_an_empty_sample_says_so() -> None:
@@ -110,6 +110,6 @@ def test_each_offer_falls_out_once_and_the_rest_fits(changes: list[dict[str, Any
 
 def test_what_holds_a_lease_of_ours_falls_out_by_name() -> None:
     row = builders.offer(1)
-    found = funnel.of(sampled(row), WORK, requirement_check.Taken(hosts={row.host}))
+    found = funnel.of(sampled(row), WORK, requirement_check.Unavailable(hosts={row.host}))
     assert found is not None
     assert [(step.code, step.left) for step in found.steps] == [("host_held", 0)]

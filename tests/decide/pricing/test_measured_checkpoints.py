@@ -100,7 +100,7 @@ def test_a_shorter_restore_never_makes_a_dearer_way_the_better_one(
 
     def best(restore: float) -> int:
         work = replace(WORK, checkpoint=replace(PROMISE, restore=timedelta(seconds=restore)))
-        reckon = useful_hour.reckoner(offer, work, None, loss_rate)
+        reckon = useful_hour.stay_cost(offer, work, None, loss_rate)
         return min(ways, key=lambda way: reckon(way).per_useful).rate.micros
 
     assert best(min(one, two)) <= best(max(one, two))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.decide.pricing import measured_speed, ranking, useful_hour
-from agent.decide.pricing.requirement_check import OrderedOffers, Taken
+from agent.decide.pricing.requirement_check import OrderedOffers, Unavailable
 from agent.decide.strategy import Candidate
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.host import HostKey
@@ -111,7 +111,7 @@ def ranked(offers: list[Offer], speeds: measured_speed.Speeds) -> list[Candidate
 
     work = builders.workload()
     return list(
-        ranking.ranking(OrderedOffers(offers), work, both, ranking.Judged({}, speeds), Taken(), builders.NOW, 0.1)
+        ranking.ranking(OrderedOffers(offers), work, both, ranking.Judged({}, speeds), Unavailable(), builders.NOW, 0.1)
     )
 
 

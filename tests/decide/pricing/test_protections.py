@@ -6,7 +6,7 @@ import pytest
 
 from agent.decide.pricing import protections, ranking
 from agent.decide.pricing.protections import Incident
-from agent.decide.pricing.requirement_check import OrderedOffers, Taken
+from agent.decide.pricing.requirement_check import OrderedOffers, Unavailable
 from agent.decide.pricing.useful_hour import Way
 from agent.domain.market.interruption import Cause
 from agent.domain.market.offer import Offer
@@ -105,7 +105,7 @@ def test_what_rests_is_not_rented(cooling: dict[str, str], tenures: list[Tenure]
         assert row.floor is not None
         return [Way(Tenure.INTERRUPTIBLE, row.floor), Way(Tenure.ON_DEMAND, row.ask)]
 
-    taken = Taken(cooling=in_force(cooling).cooling)
+    taken = Unavailable(cooling=in_force(cooling).cooling)
     found = ranking.ranking(
         OrderedOffers([builders.offer()]), builders.workload(), both, ranking.Judged({}), taken, NOW, 0.1
     )

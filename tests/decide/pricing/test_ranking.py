@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.decide.pricing import ranking, requirement_check, useful_hour
-from agent.decide.pricing.requirement_check import OrderedOffers, Taken
+from agent.decide.pricing.requirement_check import OrderedOffers, Unavailable
 from agent.decide.pricing.useful_hour import Way
 from agent.decide.strategy import Candidate
 from agent.domain.market.host import HostKey, HostRecord
@@ -30,19 +30,19 @@ def ranked(
     offers: Sequence[Offer],
     work: Workload,
     hosts: dict[HostKey, HostRecord],
-    taken: Taken = Taken(),  # noqa: B008
+    taken: Unavailable = Unavailable(),  # noqa: B008
 ) -> list[Candidate]:
     return list(ranking.ranking(OrderedOffers(offers), work, both_ways, ranking.Judged(hosts), taken, NOW, LOSS))
 
 
 def brute_force(
-    offers: Sequence[Offer], work: Workload, hosts: dict[HostKey, HostRecord], taken: Taken
+    offers: Sequence[Offer], work: Workload, hosts: dict[HostKey, HostRecord], taken: Unavailable
 ) -> list[tuple[float, str]]:
     """Reckon every way of every offer that is not refused and sort."""
     found = []
     for offer in offers:
         if requirement_check.refusal(offer, work, NOW, taken) is None:
-            reckon = useful_hour.reckoner(offer, work, hosts.get(offer.host), LOSS)
+            reckon = useful_hour.stay_cost(offer, work, hosts.get(offer.host), LOSS)
             costs = [reckon(way).per_useful for way in both_ways(offer)]
             found += [(min(costs), offer.offer_id)] if costs else []
     return sorted(found)
@@ -82,7 +82,7 @@ records = st.dictionaries(
     ),
 )
 takens = st.builds(
-    Taken,
+    Unavailable,
     st.frozensets(st.sampled_from([HostKey("vast", f"h{number}") for number in range(9)]), max_size=4),
     st.dictionaries(st.sampled_from(["offer:vast/a1", "host:vast/h2"]), st.just("x")),
 )
@@ -91,7 +91,7 @@ takens = st.builds(
 @settings(max_examples=200)
 @given(markets(), records, takens)
 def test_the_order_is_that_of_sorting_everything(
-    offers: list[Offer], hosts: dict[HostKey, HostRecord], taken: Taken
+    offers: list[Offer], hosts: dict[HostKey, HostRecord], taken: Unavailable
 ) -> None:
     work = builders.workload()
     found = ranked(offers, work, hosts, taken)
@@ -99,7 +99,7 @@ def test_the_order_is_that_of_sorting_everything(
 
 
 @given(markets(), takens)
-def test_a_refused_offer_is_never_yielded(offers: list[Offer], taken: Taken) -> None:
+def test_a_refused_offer_is_never_yielded(offers: list[Offer], taken: Unavailable) -> None:
     work = builders.workload()
     for found in ranked(offers, work, {}, taken):
         assert requirement_check.refusal(found.offer, work, NOW, taken) is None
@@ -109,7 +109,7 @@ def test_a_refused_offer_is_never_yielded(offers: list[Offer], taken: Taken) -> 
 def test_of_an_offers_ways_the_cheapest_is_taken(offers: list[Offer]) -> None:
     work = builders.workload()
     for found in ranked(offers, work, {}):
-        reckon = useful_hour.reckoner(found.offer, work, None, LOSS)
+        reckon = useful_hour.stay_cost(found.offer, work, None, LOSS)
         for way in both_ways(found.offer):
             other = reckon(way)
             assert found.reckoning.per_useful <= other.per_useful
@@ -138,7 +138,7 @@ def test_the_search_stops_once_nothing_left_can_be_better() -> None:
 
     offers = [builders.offer(number, floor=UsdPerHour(100_000 + number * 10_000)) for number in range(200)]
     search = ranking.ranking(
-        OrderedOffers(offers), builders.workload(), counting, ranking.Judged({}), Taken(), NOW, LOSS
+        OrderedOffers(offers), builders.workload(), counting, ranking.Judged({}), Unavailable(), NOW, LOSS
     )
     assert [found.offer.offer_id for found in islice(search, 2)] == ["a0", "a1"]
     assert len(asked) < 20

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.decide.pricing import requirement_check, useful_hour
-from agent.decide.pricing.requirement_check import OrderedOffers, Taken
+from agent.decide.pricing.requirement_check import OrderedOffers, Unavailable
 from agent.domain.market import gpu
 from agent.domain.market.host import HostKey
 from agent.domain.market.offer import Offer
@@ -17,7 +17,7 @@ from tests.support import builders
 from tests.support.rests import in_force
 
 NOW = builders.NOW
-NOTHING = Taken()
+NOTHING = Unavailable()
 WORK = builders.workload(
     requirements=builders.requirements(
         min_vram_mb=24_000,
@@ -79,23 +79,23 @@ def test_a_workload_that_asks_nothing_takes_anything_of_its_size() -> None:
 
 
 def test_a_host_that_holds_a_lease_of_ours_is_never_rented_again() -> None:
-    refused = requirement_check.refusal(builders.offer(), WORK, NOW, Taken(hosts={HostKey("vast", "h1")}))
+    refused = requirement_check.refusal(builders.offer(), WORK, NOW, Unavailable(hosts={HostKey("vast", "h1")}))
     assert refused is not None
     assert refused.code == "host_held"
-    assert requirement_check.refusal(builders.offer(), WORK, NOW, Taken(hosts={HostKey("runpod", "h1")})) is None
+    assert requirement_check.refusal(builders.offer(), WORK, NOW, Unavailable(hosts={HostKey("runpod", "h1")})) is None
 
 
 @pytest.mark.parametrize("key", ["offer:vast/a1", "host:vast/h1", "owner:vast/o1"])
 def test_what_cools_down_rests(key: str) -> None:
     refused = requirement_check.refusal(
-        builders.offer(), WORK, NOW, Taken(cooling=in_force({key: "a failed start"}).cooling)
+        builders.offer(), WORK, NOW, Unavailable(cooling=in_force({key: "a failed start"}).cooling)
     )
     assert refused is not None
     assert refused.code == "cooldown"
     assert "a failed start" in refused.sentence
     assert (
         requirement_check.refusal(
-            builders.offer(2), WORK, NOW, Taken(cooling=in_force({key: "a failed start"}).cooling)
+            builders.offer(2), WORK, NOW, Unavailable(cooling=in_force({key: "a failed start"}).cooling)
         )
         is None
     )
@@ -134,7 +134,7 @@ works = st.builds(
     ),
 )
 takens = st.builds(
-    Taken,
+    Unavailable,
     st.frozensets(st.sampled_from([f"h{number}" for number in range(30)])),
     st.none()
     | st.dictionaries(
@@ -144,7 +144,7 @@ takens = st.builds(
 
 
 @given(offers, works, takens)
-def test_the_quick_test_and_the_reasons_agree(offer: Offer, work: Workload, taken: Taken) -> None:
+def test_the_quick_test_and_the_reasons_agree(offer: Offer, work: Workload, taken: Unavailable) -> None:
     is_fit = requirement_check.fitting(work, NOW)(offer) and requirement_check.is_free(offer, taken)
     assert is_fit is (requirement_check.refusal(offer, work, NOW, taken) is None)
 

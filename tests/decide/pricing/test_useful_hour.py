@@ -128,9 +128,9 @@ def test_loading_counts_gigabytes_over_megabits() -> None:
     assert useful_hour.loading_hours(1.0, 0.0) == useful_hour.loading_hours(1.0, 1.0)
 
 
-def reckon(offer: Offer, way: Way, work: Workload, record: HostRecord | None, loss: float) -> useful_hour.Reckoning:
+def reckon(offer: Offer, way: Way, work: Workload, record: HostRecord | None, loss: float) -> useful_hour.StayCost:
     """Return what a stay held one way is expected to cost and yield."""
-    return useful_hour.reckoner(offer, work, record, loss)(way)
+    return useful_hour.stay_cost(offer, work, record, loss)(way)
 
 
 def reckoned(offer: Offer | None = None, rate: str = "0.22", work: Workload | None = None, loss: float = 0.15) -> float:
