@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.slot import Slot
@@ -92,11 +93,32 @@ async def test_without_one_folder_that_has_its_beat_nothing_is_concluded(tmp_pat
                 await beat(server, run, rent)
                 await put(server, run, "end.json", lease=rent, code=0, done=True)
             await put(server, 4, f"beat-{rent}.json", sequence=1, lease="another", phase="running")
-            await lose(world, tmp_path)
-            held = await searched(world, 2)
+            with capture_logs() as lines:
+                await lose(world, tmp_path)
+                held = await searched(world, 2)
             assert (held.guard_run, held.intent_id, held.state) == (None, "", LeaseState.RUNNING)
             assert "1" in await signed(world, server)
             assert not await world.events("workload.done", "workload.held")
+            said = "2, train/0/5 have its beat" if runs else "none of its first 64 runs has its beat"
+            (told,) = [line for line in lines if line["event"] == "guard.unfound"]
+            assert told["reason"].endswith(said)
+
+
+async def test_a_lease_whose_run_is_not_found_counts_as_one_without_signs_of_life(tmp_path: Path) -> None:
+    with s3_server.served() as server:
+        async with guarded(tmp_path, server) as world:
+            rent = (await world.until_running()).intent_id
+            await beat(server, 65, rent)
+            await lose(world, tmp_path)
+            await searched(world, 3)
+            assert "1" in await signed(world, server)
+            assert world.app.signs.fires() == ((Slot("train", 0), None, "stops"),)
+            assert (await world.app.signs.spread(world.app.rules.workloads)).startswith("0 of 1 dead man's switch(es)")
+            assert not await world.events("alert.sign_unwritten")
+            await world.cycle(minutes=91)
+            (told,) = await world.events("alert.sign_unwritten")
+            assert "and its run is not found in s3://" in told.reason
+            assert 0.25 <= world.app.signs.silences()["train"] < 0.27
 
 
 async def test_a_bucket_that_is_away_keeps_the_lease_as_it_is(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """The dead man's switches of open leases: where their guards look for the daemon's signs of life."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from agent.domain.market.account_refusal import Refusal
 from agent.domain.record.guard_run import GuardRun
@@ -10,6 +10,7 @@ from agent.domain.record.lease import Lease
 from agent.domain.slot import Slot
 from agent.domain.work import kept_terms
 from agent.domain.work.guard_terms import Bucket
+from agent.domain.work.kept_terms import KeptTerms
 from agent.domain.work.workload import Workload
 from agent.ledger.memory import Recollection
 
@@ -26,6 +27,8 @@ class Switch:
     """The guard's action on its instance then, in a word."""
     markets: frozenset[str] = frozenset()
     """The markets of the leases that read the signs."""
+    is_guess: bool = False
+    """Whether only leases are known to read there whose run is unknown: then nobody knows that any of them does."""
 
     @property
     def key(self) -> tuple[Bucket, str]:
@@ -38,6 +41,34 @@ class Switch:
         return min(found, key=lambda each: each.lasts) if found and len(found) == len(self.markets) else None
 
 
+@dataclass(frozen=True, slots=True)
+class Unfound:
+    """The switch of an adopted lease whose run is unknown: no sign is known to reach its guard."""
+
+    lease_id: str
+    slot: Slot
+    place: Bucket
+    after: timedelta
+    ending: str
+    since: datetime
+    """When it was adopted. The last sign that its guard saw is older."""
+
+
+def is_unfound(held: Lease) -> bool:
+    """Return whether the ledger knows neither the rent nor the run of a lease: it was adopted by its label."""
+    return held.guard_run is None and not held.intent_id
+
+
+def unfound(known: Recollection, workloads: Iterable[Workload]) -> tuple[Unfound, ...]:
+    """Return the switches of the open leases whose run is unknown, as the files have them today."""
+    found = []
+    for held, place, terms in _switched(known, workloads):
+        if is_unfound(held) and terms.deadman is not None:
+            since = held.proven_at or held.opened_at
+            found.append(Unfound(held.lease_id, held.slot, place, terms.deadman, _ending(terms), since))
+    return tuple(found)
+
+
 def switches(known: Recollection, workloads: Iterable[Workload], fleet_id: str) -> tuple[Switch, ...]:
     """Return the switches of the open leases.
 
@@ -45,27 +76,42 @@ def switches(known: Recollection, workloads: Iterable[Workload], fleet_id: str) 
     same signs, the switch that fires first is returned. The folder that an adopted lease's container reads is unknown:
     the folders of all slots of its workload get signs.
     """
-    works = {work.name: work for work in workloads}
     found: dict[tuple[Bucket, str], Switch] = {}
+    for held, place, terms in _switched(known, workloads):
+        markets, is_guess = frozenset({held.market}), is_unfound(held)
+        for run in _runs(known.guard_runs, held):
+            folder = run.folder(fleet_id)
+            switch = Switch(held.slot, place, folder, terms.deadman, _ending(terms), markets, is_guess)
+            found[switch.key] = _sooner(found.get(switch.key), switch)
+    return tuple(found.values())
+
+
+def _switched(known: Recollection, workloads: Iterable[Workload]) -> Iterator[tuple[Lease, Bucket, KeptTerms]]:
+    """Yield the open leases with a guard, its bucket, and the terms of its switch."""
+    works = {work.name: work for work in workloads}
     for held in known.leases:
         work = works.get(held.slot.workload)
         place = work.guard.bucket if work is not None and work.guard is not None else None
         terms = kept_terms.read(held)
         if work is not None and (terms is None or not terms.is_switch_recorded):
             terms = kept_terms.of(work)
-        if place is None or terms is None or not held.is_open:
-            continue
-        ending = "releases" if terms.destroys else "stops"
-        for run in _runs(known.guard_runs, held):
-            switch = Switch(held.slot, place, run.folder(fleet_id), terms.deadman, ending, frozenset({held.market}))
-            found[switch.key] = _sooner(found.get(switch.key), switch)
-    return tuple(found.values())
+        if place is not None and terms is not None and held.is_open:
+            yield held, place, terms
+
+
+def _ending(terms: KeptTerms) -> str:
+    return "releases" if terms.destroys else "stops"
 
 
 def _sooner(one: Switch | None, other: Switch) -> Switch:
-    """Return the switch that fires first, with the markets of both; one that never fires is the last."""
+    """Return the switch that fires first, with the markets of both; one that never fires is the last.
+
+    A guess never replaces a switch that is known to read there.
+    """
     if one is None:
         return other
+    if one.is_guess is not other.is_guess:
+        return replace(other if one.is_guess else one, markets=one.markets | other.markets)
     is_first = one.after is not None and (other.after is None or one.after <= other.after)
     return replace(one if is_first else other, markets=one.markets | other.markets)
 

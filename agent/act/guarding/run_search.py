@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 import structlog
 
+from agent.act.guarding import dead_man_switches
 from agent.buckets.bucket_client import BucketClient
 from agent.buckets.bucket_errors import BucketTooLarge
 from agent.clock import Clock
@@ -41,8 +42,8 @@ MOST_AT_ONCE = 2
 MOST_RUNS = 64
 MOST_BYTES = 1 << 16
 
-Found = tuple[str, int] | None
-"""The name in the folder of a run, and its number."""
+Found = tuple[str, int] | str
+"""The name in the folder of a run, and its number; or why no run was found."""
 Spawn = Callable[[Coroutine[Any, Any, Found]], asyncio.Task[Found]]
 
 
@@ -70,8 +71,7 @@ def sought(
         label = labels.get(held.market, {}).get(held.instance_id)
         if work is None or place is None or label is None or held.is_held or not held.is_proven:
             continue
-        is_unknown = held.guard_run is None and not held.intent_id
-        if is_unknown and (label.fleet_id, label.slot.index) == (fleet_id, held.slot.index):
+        if dead_man_switches.is_unfound(held) and (label.fleet_id, label.slot.index) == (fleet_id, held.slot.index):
             names = dict.fromkeys(name for name in (work.name, label.slot.workload, work.was) if name)
             yield Sought(held, work, label.intent_id, place, tuple(names))
 
@@ -91,6 +91,8 @@ class RunSearch:
         self._running: dict[str, asyncio.Task[Found]] = {}
         self._asked: dict[str, tuple[int, float]] = {}
         """How often a lease was searched for, and when last, in seconds of the monotonic clock."""
+        self._told: dict[str, str] = {}
+        """Why the run of a lease is not found, as the log said last."""
 
     async def keep(self, workloads: Iterable[Workload], views: Iterable[MarketView]) -> None:
         """Record the runs that were found, and begin the searches that are due.
@@ -103,12 +105,12 @@ class RunSearch:
         known = self._ledger.recollection(self._clock.now())
         wanted = {each.held.lease_id: each for each in sought(known, workloads, views, self._ledger.fleet_id)}
         self._asked = {key: asked for key, asked in self._asked.items() if key in wanted}
+        self._told = {key: why for key, why in self._told.items() if key in wanted}
         for lease_id, task in list(self._running.items()):
             if task.done():
                 del self._running[lease_id]
-                found = None if task.cancelled() else task.result()
-                if found is not None and lease_id in wanted:
-                    await self._record(wanted[lease_id], *found, known.guard_runs)
+                if lease_id in wanted and not task.cancelled():
+                    await self._conclude(wanted[lease_id], task.result(), known.guard_runs)
         now = self._clock.monotonic()
         for lease_id, each in wanted.items():
             count, last = self._asked.get(lease_id, (0, float("-inf")))
@@ -124,30 +126,42 @@ class RunSearch:
         await asyncio.gather(*self._running.values(), return_exceptions=True)
         self._running.clear()
 
-    async def _record(self, each: Sought, name: str, number: int, runs: Iterable[GuardRun]) -> None:
+    async def _conclude(self, each: Sought, found: Found, runs: Iterable[GuardRun]) -> None:
+        """Record a run that was found, or say once why none was."""
+        why = found if isinstance(found, str) else await self._record(each, *found, runs)
+        held = each.held
+        if why and self._told.get(held.lease_id) != why:
+            log.warning("guard.unfound", lease=held.lease_id, slot=str(held.slot), bucket=str(each.place), reason=why)
+            self._told[held.lease_id] = why
+
+    async def _record(self, each: Sought, name: str, number: int, runs: Iterable[GuardRun]) -> str:
+        """Record the run of a lease, or return why that is impossible."""
         held = each.held
         begun = next((run for run in runs if (run.slot, run.run) == (held.slot, number)), None)
         if begun is not None and begun.name != name:
-            # The ledger has another folder under this number.
-            log.warning("guard.unrecognized", lease=held.lease_id, run=number, name=name)
-            return
+            return (
+                f"its beat is in the folder of run {number} of {name}, and the ledger has run {number} of {begun.name}"
+            )
         async with self._ledger.transaction() as tx:
             tx.update_lease(replace(held, intent_id=each.intent_id, guard_run=number))
             if begun is None:
                 digest = held.spec_digest or reload.spec_digest(each.work)
                 tx.begin_run(GuardRun(held.slot, number, name, digest, self._clock.now()))
         log.info("guard.recognized", lease=held.lease_id, slot=str(held.slot), run=number)
+        return ""
 
     async def _search(self, each: Sought) -> Found:
-        """Return the one run whose folder has the beat of a lease; None without one, or if nobody knows."""
+        """Return the one run whose folder has the beat of a lease, or why there is none."""
         try:
             client = BucketClient(each.place, self._secret(each.place.credential))
             async with asyncio.timeout(SEARCH_SECONDS):
                 found = [at for at in _folders(each) if await self._has_beat(client, each, *at)]
         except Exception as error:  # noqa: BLE001 - a key that is missing or wrong, and whatever a store may do
-            log.debug("guard.unsearched", lease=each.held.lease_id, reason=type(error).__name__)
-            return None
-        return found[0] if len(found) == 1 else None
+            return f"the bucket could not be read: {type(error).__name__}"
+        if len(found) == 1:
+            return found[0]
+        places = ", ".join(f"{name}/{each.held.slot.index}/{run}" for name, run in found)
+        return f"the folders {places} have its beat" if found else f"none of its first {MOST_RUNS} runs has its beat"
 
     async def _has_beat(self, client: BucketClient, each: Sought, name: str, run: int) -> bool:
         folder = f"{self._ledger.fleet_id}/{name}/{each.held.slot.index}/{run}"

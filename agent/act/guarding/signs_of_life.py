@@ -11,6 +11,8 @@ Invariants:
    before the market's first good answer, and none once the last one is older than half of a switch's time. A market
    that does not answer refuses nothing.
 6. The ledger keeps the last confirmed sign of each folder: after a restart the count goes on from that sign.
+7. No sign is known to reach the guard of an adopted lease whose run is unknown. Its silence counts from the adoption,
+   whatever was written to the folders that it may read.
 """
 
 import asyncio
@@ -23,7 +25,7 @@ from typing import Any
 import structlog
 
 from agent.act.guarding import dead_man_switches
-from agent.act.guarding.dead_man_switches import Switch
+from agent.act.guarding.dead_man_switches import Switch, Unfound
 from agent.buckets.bucket_client import BucketClient
 from agent.buckets.bucket_errors import BucketError
 from agent.clock import Clock
@@ -102,6 +104,7 @@ class SignsOfLife:
         self._spawn = spawn
         self._secret = secret
         self._switches: tuple[Switch, ...] = ()
+        self._unfound: tuple[Unfound, ...] = ()
         self._known: dict[tuple[Bucket, str], _Written] = {}
         self._running: dict[tuple[Bucket, str], asyncio.Task[None]] = {}
         self._began = clock.monotonic()
@@ -152,7 +155,9 @@ class SignsOfLife:
         """Derive the switches and their signs from the ledger, and return its memory."""
         now = self._clock.now()
         known = self._ledger.recollection(now)
-        self._switches = dead_man_switches.switches(known, workloads, self._ledger.fleet_id)
+        works = tuple(workloads)
+        self._switches = dead_man_switches.switches(known, works, self._ledger.fleet_id)
+        self._unfound = dead_man_switches.unfound(known, works)
         self._running = {key: task for key, task in self._running.items() if not task.done()}
         keys = {switch.key for switch in self._switches}
         self._known = {key: written for key, written in self._known.items() if key in keys or key in self._running}
@@ -174,9 +179,10 @@ class SignsOfLife:
                 await asyncio.wait(self._running.values())
             rounds += 1
         absent_until = self._ledger.recollection(self._clock.now()).absent_until
-        waiting = [each for each in self._switches if each.after is not None]
-        missed = [each for each in waiting if not self._knows(self._known[each.key], absent_until)]
-        said = f"{len(waiting) - len(missed)} of {len(waiting)} dead man's switch(es) can read it in their buckets"
+        waiting = self._waiting()
+        missed = [each for each in waiting if not self._knows(self._known[each[0].key], absent_until)]
+        count = len(waiting) + len(self._unfound)
+        said = f"{len(waiting) - len(missed)} of {count} dead man's switch(es) can read it in their buckets"
         moments = [f"{slot} {sign_of_life.spoken(at)}" for slot, at, _ in self._fires(missed)]
         more = f" and {len(moments) - MOST_NAMED} more" if len(moments) > MOST_NAMED else ""
         return f"{said}; without a new sign these fire: {', '.join(moments[:MOST_NAMED])}{more}" if moments else said
@@ -186,18 +192,22 @@ class SignsOfLife:
 
         None means any moment: no sign is known that the bucket confirmed.
         """
-        return self._fires(self._switches)
+        return self._fires(self._waiting())
 
-    def _fires(self, switches: Iterable[Switch]) -> tuple[Fire, ...]:
-        found: list[Fire] = []
-        for each in switches:
+    def _waiting(self) -> list[tuple[Switch, timedelta]]:
+        """Return the switches that fire and are known to read our signs, with their times."""
+        return [(each, each.after) for each in self._switches if each.after is not None and not each.is_guess]
+
+    def _fires(self, switches: Iterable[tuple[Switch, timedelta]]) -> tuple[Fire, ...]:
+        """Return when these switches fire, and those of which nobody knows that any sign reaches them."""
+        found: list[Fire] = [(each.slot, None, each.ending) for each in self._unfound]
+        for each, after in switches:
             sign = self._known[each.key].kept
             # A clock that was ahead wrote a sign whose time is still to come.
             is_known = sign.written_at is not None and sign.written_at <= self._clock.now()
-            if each.after is not None:
-                at = sign.written_at if is_known else None
-                fires_at = None if at is None else sign_of_life.fires_at(at, each.after, sign.absent_until)
-                found.append((each.slot, fires_at, each.ending))
+            at = sign.written_at if is_known else None
+            fires_at = None if at is None else sign_of_life.fires_at(at, after, sign.absent_until)
+            found.append((each.slot, fires_at, each.ending))
         return tuple(sorted(found, key=lambda fire: fire[0]))
 
     def alerts(self) -> tuple[Alert, ...]:
@@ -207,21 +217,23 @@ class SignsOfLife:
         """
         failing_for, now, seconds = self._failing_for(), self._clock.now(), self._clock.monotonic()
         refusals = self._refusals()
-        found = []
-        for each in self._switches:
-            if each.after is None:
-                continue
-            written, quarter = self._known[each.key], each.after / 4
+        found = [
+            sign_alerts.unfound(each.slot, str(each.place), each.after, now - each.since)
+            for each in self._unfound
+            if now - each.since >= each.after / 4
+        ]
+        for each, after in self._waiting():
+            written, quarter = self._known[each.key], after / 4
             silent_for = written.silent_for(now, seconds)
             refusal = each.refusal(refusals)
             if failing_for >= quarter:
-                found.append(sign_alerts.failing(each.slot, each.after, failing_for))
+                found.append(sign_alerts.failing(each.slot, after, failing_for))
             elif silent_for >= quarter and self._good_at is None and self._failed_passes >= FAILED_PASSES:
-                found.append(sign_alerts.failing_since_start(each.slot, each.after, silent_for))
+                found.append(sign_alerts.failing_since_start(each.slot, after, silent_for))
             elif refusal is not None and max(refusal.lasts, silent_for * refusal.is_since_start) >= quarter:
-                found.append(sign_alerts.refused(each.slot, each.after, sorted(each.markets), refusal.lasts))
+                found.append(sign_alerts.refused(each.slot, after, sorted(each.markets), refusal.lasts))
             elif silent_for >= quarter and (written.has_failed or written.own_silence(seconds) >= quarter):
-                found.append(sign_alerts.alert(each.slot, str(each.place), each.after, silent_for))
+                found.append(sign_alerts.alert(each.slot, str(each.place), after, silent_for))
         return tuple(found)
 
     def silences(self) -> Mapping[str, float]:
@@ -231,10 +243,11 @@ class SignsOfLife:
         """
         now, seconds = self._clock.now(), self._clock.monotonic()
         found: dict[str, float] = {}
-        for each in self._switches:
-            if each.after is not None:
-                share = max(0.0, self._known[each.key].silent_for(now, seconds) / each.after)
-                found[each.slot.workload] = max(share, found.get(each.slot.workload, 0.0))
+        shares = [
+            (each.slot, self._known[each.key].silent_for(now, seconds) / after) for each, after in self._waiting()
+        ]
+        for slot, share in (*shares, *((each.slot, (now - each.since) / each.after) for each in self._unfound)):
+            found[slot.workload] = max(0.0, share, found.get(slot.workload, 0.0))
         return found
 
     def _failing_for(self) -> timedelta:

@@ -47,6 +47,17 @@ def alert(slot: Slot, bucket: str, after: timedelta, silent_for: timedelta) -> A
     return Alert(EventKind.ALERT_SIGN_UNWRITTEN, str(slot), sentence)
 
 
+def unfound(slot: Slot, bucket: str, after: timedelta, adopted_for: timedelta) -> Alert:
+    """Return the alert about a slot whose lease was adopted `adopted_for` ago, and whose run is still unknown."""
+    sentence = (
+        f"the lease of {slot} was adopted {_minutes(adopted_for)} ago, and its run is not found in {bucket}: nobody "
+        f"knows where its guard looks for signs of life, and {_hours(after)} after the last one that it saw it ends "
+        "the instance, perhaps also after `gpubid absent`; see guard.unfound in the log, `gpubid doctor` for the "
+        f"bucket, and `gpubid logs {slot}` for the guard"
+    )
+    return Alert(EventKind.ALERT_SIGN_UNWRITTEN, str(slot), sentence)
+
+
 def _hours(span: timedelta) -> str:
     return f"{span / timedelta(hours=1):g} h"
 
