@@ -111,7 +111,8 @@ class ScriptedGuard(CarryingScript):
 
     def _restored(self, newest: Manifest) -> None:
         self.disk.manifest, self.disk.sequence = newest.name, max(newest.sequence, self.disk.sequence)
-        self.disk.saved = newest.progress or 0.0
+        # A beat names what was restored as the last checkpoint, and that is what the daemon compares.
+        self.disk.saved = self.disk.counts[newest.name] = newest.progress or 0.0
         self._status.set(restored=newest.name, manifest=newest.name, restore_seconds=RESTORE_SECONDS)
         self._begin(self.disk.saved)
 
