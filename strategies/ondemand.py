@@ -38,6 +38,9 @@ class OnDemand:
         return [shortlist.used(self._fill(slot, view, shortlist)) for slot in view.slots]
 
     def _fill(self, slot: SlotView, view: View, shortlist: Shortlist) -> Proposal:
+        if slot.arriving is not None:
+            # A start of the old lease would bill beside the new one, which may load for a long time.
+            return Proposal(slot.slot, None, Reason("moving", f"waits for host {slot.arriving.host_id} to be ready"))
         if slot.lease is not None and recovery.ends_soon(slot.lease, view.now):
             return recovery.leave_ending_host(slot, view.workload, shortlist.best, view.now) or _keep(
                 slot, view, shortlist
@@ -68,7 +71,7 @@ def _keep(slot: SlotView, view: View, shortlist: Shortlist) -> Proposal:
 def _elsewhere(slot: SlotView, view: View, best: Candidate | None) -> Proposal:
     """Return the move of a lease whose start its market refused; the old lease is kept until the new one runs."""
     refused = "the market refused its start a moment ago"
-    if slot.arriving is not None or best is None or not recovery.may_go(slot, view.workload, best):
+    if best is None or not recovery.may_go(slot, view.workload, best):
         return Proposal(slot.slot, None, Reason("order_refused", f"{refused}: it is tried again later"))
     options = (Option("move", best.reckoning.per_useful_hour, best.reckoning.terms()),)
     sentence = f"{refused}: move to host {best.offer.host_id} at {best.way.rate} on demand"

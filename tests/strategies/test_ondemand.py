@@ -1,6 +1,7 @@
 """ondemand: the listed price or nothing."""
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 
 import pytest
 
@@ -74,6 +75,16 @@ def test_what_stopped_is_started_again() -> None:
     held = builders.lease(state=LeaseState.PAUSED, tenure=Tenure.ON_DEMAND)
     (made,) = proposed(SlotView(builders.slot(), held))
     assert (made.kind, made.lease) == (IntentKind.RESUME, held)
+
+
+@pytest.mark.parametrize("ends_at", [None, builders.NOW])
+def test_what_stopped_is_not_started_beside_the_lease_that_it_moves_to(ends_at: datetime | None) -> None:
+    """The refusal of its start counts for a quarter of an hour, and a load may take longer: then both billed."""
+    held = builders.lease(state=LeaseState.PAUSED, tenure=Tenure.ON_DEMAND, ends_at=ends_at)
+    arriving = builders.lease(2, state=LeaseState.STARTING, tenure=Tenure.ON_DEMAND)
+    for down in (Down(builders.ago(minutes=20)), Down(builders.ago(minutes=5), refused=frozenset({"resume"}))):
+        (made,) = proposed(SlotView(builders.slot(), held, arriving, down), offers=[builders.offer(3)])
+        assert (made.kind, made.reason.code) == (None, "moving")
 
 
 @pytest.mark.parametrize("cause", [Cause.EXTERNAL_STOP, Cause.CONTAINER_EXIT], ids=lambda cause: cause.value)
