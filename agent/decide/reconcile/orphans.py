@@ -7,8 +7,9 @@ Invariants:
    unknown, the instance is held: metered, with an alert, and left to a person.
 3. An instance that we released ourselves is released again.
 4. Every cycle finds a verdict again until the ledger has it, so that none is lost when it could not be written.
-5. While the market neither lists nor denies the lease of a slot, another instance with its label is held and metered
-   as undecided: it is adopted as soon as its slot proves empty, else it stays held.
+5. While the market neither lists nor denies the lease of a slot, or an order on a lease that is gone is in doubt,
+   another instance with its label is held and metered as undecided: it is adopted as soon as its slot proves empty,
+   else it stays held.
 """
 
 from collections.abc import Mapping
@@ -94,6 +95,9 @@ def decided(fleet: Fleet, owned: ownership.Ownership) -> ownership.Ownership:
         view = fleet.markets.get(held.market)
         if not is_undecided(held) or held.slot in unknown or view is None or not _is_shown(view, held):
             continue
+        if fleet.paying_intent(held.slot) is not None:
+            # A hold is final, and the order in doubt may prove void in this very pass: then the slot is empty.
+            continue
         work = fleet.workload(held.slot.workload)
         is_wanted = work is not None and held.slot in work.places and held.slot not in filled
         leases[number] = replace(held, is_held=not is_wanted, end_reason="")
@@ -110,19 +114,23 @@ def is_undecided(held: Lease) -> bool:
 
 
 def _slots(fleet: Fleet) -> tuple[set[Slot], set[Slot]]:
-    """Return the filled slots, and those among them whose lease is neither shown nor denied."""
+    """Return the filled slots, and those among them of which nobody knows whether they are.
+
+    Such a slot has a lease that is neither shown nor denied, or no lease but an order in doubt on one that is gone.
+    """
     open_leases = (lease for lease in fleet.leases if lease.is_open and not lease.is_held)
     filling = [lease for lease in open_leases if not _is_gone(fleet, lease)]
     filled = {lease.slot for lease in filling}
-    filled |= {intent.slot for intent in fleet.intents if intent.is_open and intent.kind.is_paying}
-    return filled, _undecided(fleet, filling)
+    paying = [intent for intent in fleet.intents if intent.is_open and intent.kind.is_paying]
+    orphaned = {intent.slot for intent in paying if intent.kind is not IntentKind.RENT and intent.slot not in filled}
+    return filled | {intent.slot for intent in paying}, _undecided(fleet, filling) | orphaned
 
 
 def _waiting(verdict: InstanceFound, made: Lease) -> InstanceFound:
     """Return the verdict on an instance that is only counted for now, and adopted later if its slot proves empty."""
     sentence = (
-        f"instance {made.instance_id} on host {made.host_id} carries the label of {made.slot}, whose lease is neither "
-        f"shown nor denied: counted until that is known"
+        f"instance {made.instance_id} on host {made.host_id} carries the label of {made.slot}, which may be "
+        f"filled or empty: counted until that is known"
     )
     return replace(verdict, verdict="wait", lease=replace(made, end_reason=UNDECIDED), sentence=sentence)
 
@@ -154,9 +162,12 @@ def claimant(fleet: Fleet, place: Slot) -> str:
     """Return the id of a listed instance with the label of `place` that may still be adopted, or an empty text.
 
     An empty slot does not rent beside such an instance: after a lost ledger, or with a host that seemed gone, that
-    would pay twice.
+    would pay twice. An undecided one counts although its market has not been listed since the start.
     """
-    known = {lease.instance_id for lease in fleet.leases if not is_undecided(lease)}
+    waiting = (held.instance_id for held in fleet.leases if is_undecided(held) and held.slot == place)
+    if (first := next(waiting, "")) != "":
+        return first
+    known = {lease.instance_id for lease in fleet.leases}
     for view in fleet.markets.values():
         for instance_id, label in view.labels.items():
             if label.fleet_id != fleet.fleet_id or label.slot != place or instance_id in known:

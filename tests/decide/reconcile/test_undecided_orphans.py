@@ -2,14 +2,21 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
+from agent.decide import slots
 from agent.decide.facts import Fact, LeaseChanged
+from agent.decide.pricing import cooldowns
 from agent.decide.reconcile import orphans, outcomes
 from agent.decide.reconcile.ownership import Ownership
 from agent.decide.reconcile.pass_memory import Memory
-from agent.domain.fleet import Fleet
-from agent.domain.record.lease import Lease, LeaseState
+from agent.decide.strategy import Proposal, SlotView
+from agent.domain.fleet import Fleet, MarketView
+from agent.domain.market.instance import Instance
+from agent.domain.record.intent import Intent, IntentKind
+from agent.domain.record.lease import Bills, Lease, LeaseState
+from agent.domain.slot import Slot
 from agent.domain.work.decision import Reason, Release
 from agent.domain.work.workload import Checkpoint
 from tests.decide.reconcile import test_orphans
@@ -69,3 +76,53 @@ def test_what_waited_for_a_verdict_is_ended_by_the_order() -> None:
     held = builders.lease(7, is_held=True, end_reason=orphans.UNDECIDED)
     release = Release(held, Reason("ordered", "all spending is stopped"))
     assert outcomes.written(release, builders.NOW, Checkpoint()).lease.end_reason == "ordered"
+
+
+def seen_after(lease: Lease, *orders: Intent, rows: tuple[Instance, ...] = (test_orphans.ROW,)) -> Fleet:
+    """Return the fleet of a slot whose lease is gone, with an orphan that waits and orders in doubt."""
+    waits = builders.lease(7, is_held=True, end_reason=orphans.UNDECIDED)
+    view = builders.view(instances=rows, labels=test_orphans.LABELS, absent_ids=frozenset({"1"}))
+    return builders.fleet(leases=(lease, waits), intents=orders, markets={"vast": view})
+
+
+@pytest.mark.parametrize("kind", [IntentKind.RESUME, IntentKind.REBID, IntentKind.RENT])
+@pytest.mark.parametrize("state", [LeaseState.MISSING, LeaseState.ENDED])
+def test_an_orphan_waits_while_an_order_on_the_lease_that_is_gone_is_in_doubt(
+    state: LeaseState, kind: IntentKind
+) -> None:
+    """It was held for good, the doubt proved void in the same pass, and the slot was rented again beside it."""
+    gone = builders.lease(1, state=state, bills=Bills.NOTHING)
+    doubted = seen_after(gone, builders.intent(kind=kind, lease_id="vast-1"))
+    assert decided(doubted) == ()
+    (verdict,) = decided(seen_after(gone))
+    assert isinstance(verdict, LeaseChanged)
+    assert verdict.evidence is not None
+    assert verdict.evidence.rule == "adopt"
+
+
+@pytest.mark.parametrize("state", [LeaseState.MISSING, LeaseState.ENDED])
+def test_an_orphan_that_is_found_while_such_an_order_is_in_doubt_waits_too(state: LeaseState) -> None:
+    gone = builders.lease(1, state=state, bills=Bills.NOTHING)
+    order = builders.intent(kind=IntentKind.RESUME, lease_id="vast-1")
+    look = builders.view(
+        instances=(test_orphans.ROW,),
+        labels=test_orphans.LABELS,
+        looks=test_orphans.LABELS,
+        absent_ids=frozenset({"1"}),
+    )
+    found = test_orphans.found(builders.fleet(leases=(gone,), intents=(order,), markets={"vast": look}))
+    assert found.verdict == "wait"
+    shown = msgspec.structs.replace(look, instances=(test_orphans.ROW, builders.instance(1)), absent_ids=frozenset())
+    filled = builders.fleet(leases=(builders.lease(1),), intents=(order,), markets={"vast": shown})
+    assert test_orphans.found(filled).verdict == "hold", "the lease is there, so its slot is filled"
+
+
+@pytest.mark.parametrize("place", [builders.slot(), builders.slot("train", 1)])
+def test_a_slot_waits_for_its_orphan_after_a_restart_in_a_dark_market(place: Slot) -> None:
+    """The labels are known from the first listing on; the ledger has the orphan before (rule 19)."""
+    waits = builders.lease(7, is_held=True, end_reason=orphans.UNDECIDED)
+    view = MarketView("vast", no_spend_because="")
+    fleet = builders.fleet(leases=(waits,), markets={"vast": view})
+    assert orphans.claimant(fleet, place) == ("7" if place == waits.slot else "")
+    answer = slots.view_or_proposal(fleet, place, cooldowns.in_force(fleet))
+    assert isinstance(answer, Proposal if place == waits.slot else SlotView)
