@@ -87,6 +87,14 @@ def test_a_last_checkpoint_is_waited_for_no_longer_than_its_guard_has() -> None:
     assert (point, "waits for its guard" in sentence) == (5, True)
 
 
+def test_a_guard_that_is_asked_anew_at_every_poll_is_waited_for_no_longer() -> None:
+    """Each order has an id of its own, and none of them is waited for long."""
+    assert broken(SLOW, LEAVES) is None
+    with mock.patch.object(last_checkpoint, "asked_at", return_value=None):
+        point, sentence = found(broken(SLOW, LEAVES))
+    assert (point, "waits for its guard" in sentence) == (5, True)
+
+
 def test_a_hard_cap_waits_for_no_checkpoint() -> None:
     cap = Deed(30, "edit_cap", amount=0.0)
     assert broken(SLOW, cap) is None

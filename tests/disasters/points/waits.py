@@ -17,7 +17,7 @@ AT_ONCE = frozenset({"ordered", "over_budget", "over_rate", *(operator_holds.PAS
 
 
 class Waits:
-    """Remembers since when each order for a last checkpoint is waited for."""
+    """Remembers since when each lease is asked for a last checkpoint: another order for it begins no new wait."""
 
     def __init__(self, guards: GuardWorld | None) -> None:
         self._guards = guards
@@ -29,24 +29,25 @@ class Waits:
         seen = sight.app.seen
         if self._guards is None or not sight.has_ended or seen is None:
             return
-        asked = {each.order: each for each in seen.plan.asked}
-        before = {key: since for key, since in self._since.items() if key[0] is sight.app and key[1] in asked}
-        self._since = {(sight.app, order): before.get((sight.app, order), sight.now) for order in asked}
+        # The wait of a lease ends with the first plan that does not ask it at all.
+        asked = {(sight.app, each.lease.lease_id): each for each in seen.plan.asked}
+        self._since = {key: self._since.get(key, sight.now) for key in asked}
         is_written = not any(strike.market == "ledger" for strike in sight.struck)
-        for order, each in asked.items():
+        for key, each in asked.items():
             self.judged += 1
-            why = self._too_long(sight, order, each) or self._forbidden(sight, each, must_stop if is_written else "")
+            too_long = self._too_long(sight, self._since[key], each)
+            why = too_long or self._forbidden(sight, each, must_stop if is_written else "")
             if why:
                 lease = each.lease
                 yield Broken(5, sight.cycle, f"{lease.market} {lease.instance_id} waits for its guard {why}")
 
-    def _too_long(self, sight: Sight, order: str, each: Asked) -> str:
+    def _too_long(self, sight: Sight, since: float, each: Asked) -> str:
         """Return how long a lease has waited, where that is longer than its guard has for a checkpoint."""
         work = next((work for work in sight.app.rules.workloads if work.name == each.lease.slot.workload), None)
         if work is None or work.guard is None or self._guards is None:
             return ""
-        since, within = self._since[sight.app, order], work.guard.final_within.total_seconds()
-        written = self._guards.bucket.ordered.get(order, since)
+        within = work.guard.final_within.total_seconds()
+        written = self._guards.bucket.ordered.get(each.order, since)
         until = min(max(written, since), since + within) + within + SPARE_SECONDS
         return f"{sight.began - since:.0f} s and longer, and it has {within:.0f} s" if sight.began > until else ""
 
