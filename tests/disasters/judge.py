@@ -51,7 +51,7 @@ class Judge:
         self.only_copies = OnlyCopies(truth, story.works, guards)
         self.waits = Waits(guards)
         self.finished = Finished(guards, self._readings)
-        self.prices = Prices()
+        self.prices = Prices(truth)
         self.money = Money(truth, story.poll, self._readings)
         self.stopping = Stopping()
         self.slots = Slots()
@@ -81,6 +81,7 @@ class Judge:
     def leaves(self, order: Order, config: Config, *, is_second: bool) -> None:
         """See an order before the market acts on it; `config` is that of the daemon that sends it."""
         self.writes.leaves(order, config.ledger)
+        self.prices.leaves(order, config)
         if is_second:
             self.money.hear_other(order)
         else:

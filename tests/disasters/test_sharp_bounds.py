@@ -9,11 +9,15 @@ from unittest import mock
 import pytest
 import structlog
 
+from agent.app import App
+from agent.config.settings import Config
 from agent.decide import slots
 from agent.decide.facts import LeaseChanged
 from agent.decide.reconcile import absence, agreed_rate
 from agent.decide.reconcile.pass_memory import Absence
+from agent.domain import money
 from agent.domain.fleet import Fleet, MarketView
+from agent.domain.market.offer import Offer
 from agent.domain.record.lease import Lease
 from agent.simulator.vast.world import World
 from tests.disasters import __main__ as disasters
@@ -114,3 +118,27 @@ def test_what_loads_on_a_host_that_was_silent_is_waited_for_anew_and_not_for_eve
         assert play.play(hangs).broken is None
         with mock.patch.object(slots, "is_overdue", return_value=False):
             assert _point(play.play(hangs).broken) == 6
+
+
+def test_what_a_workload_may_cost_is_held_against_its_gpu_and_its_disk() -> None:
+    """A person lowers the price to $0.16, which a GPU costs without its disk, and the host is gone."""
+    deeds = (Deed(40, "edit_price", amount=-0.04), Deed(42, "host_gone"))
+    story = dataclasses.replace(QUIET, markets=("runpod",), deeds=deeds)
+    assert play.play(story).broken is None
+    with mock.patch.object(Offer, "disk_rate", return_value=money.FREE):
+        assert _point(play.play(story).broken) == 2
+
+
+def test_after_a_person_lowered_the_price_nothing_is_rented_at_the_old_one() -> None:
+    deeds = (Deed(40, "edit_price", amount=0.05), Deed(42, "host_gone"))
+    story = dataclasses.replace(QUIET, deeds=deeds)
+    assert play.play(story).broken is None
+    taken = App.reload
+
+    def without_prices(app: App, config: Config, *about: Any) -> None:
+        before = {work.name: work.max_price for work in app.rules.workloads}
+        works = (dataclasses.replace(work, max_price=before[work.name]) for work in config.workloads)
+        taken(app, dataclasses.replace(config, workloads=tuple(works)), *about)
+
+    with mock.patch.object(App, "reload", without_prices):
+        assert _point(play.play(story).broken) == 2

@@ -8,6 +8,7 @@ from agent.markets import labels
 from agent.simulator.instances.billing import Turn
 from agent.simulator.market_model import Container, Contract, EndCause
 from agent.simulator.market_server import Simulator
+from agent.simulator.runpod import assumed_figures
 from agent.simulator.runpod.model import Pod
 from tests.support.scene import FLEET
 
@@ -113,6 +114,14 @@ class Truth:
             gpu = thing.bid if thing.bid is not None else self._simulator.world.ask(thing.slice)
             return gpu + self._simulator.world.disk_rate(thing)
         return thing.rate + self._rates(box)[1]
+
+    def disk_rate(self, box: Box) -> float:
+        """Return what its disk is charged an hour while it runs."""
+        thing = box.thing
+        if isinstance(thing, Contract):
+            return self._simulator.world.disk_rate(thing)
+        disks = thing.disk_gb * assumed_figures.CONTAINER_DISK + thing.volume_gb * assumed_figures.VOLUME_RUNNING
+        return disks / assumed_figures.MONTH_HOURS
 
     def _rates(self, box: Box) -> tuple[float, float]:
         till = self._simulator.world._desk.till if box.market == "vast" else self._simulator.pods.fleet.till

@@ -1,35 +1,47 @@
-"""Point 2, too: no instance costs more than its workload may, whatever anybody says of it or of its work."""
+"""Point 2, too: no order of ours makes an instance cost more, with its disk, than its workload may when it leaves."""
 
 from collections.abc import Iterator
 
+from agent.config.settings import Config
+from agent.domain.market.label import Label
 from agent.simulator.runpod.model import Pod
+from tests.disasters.orders import PAYING, Order
 from tests.disasters.sight import Broken, Sight
-from tests.disasters.truth import Box
+from tests.disasters.truth import Box, Truth, ours
 
-ROUNDING = 1e-6
+ROUNDING = 3e-6
+"""Prices of GPUs and disks are each rounded to the micro-dollar."""
 
 
 class Prices:
-    """Knows the most that each workload was ever allowed to cost, and every bid that was judged."""
+    """Knows what each workload was allowed to cost when an order for it last left, and every price that was judged."""
 
-    def __init__(self) -> None:
-        self._most: dict[str, float] = {}
+    def __init__(self, truth: Truth) -> None:
+        self._truth = truth
+        self._most: dict[Label | tuple[str, str], float] = {}
+        """By the label of a rent, and by the instance of another order."""
         self._judged: dict[tuple[str, str], float] = {}
+
+    def leaves(self, order: Order, config: Config) -> None:
+        """See an order before the market acts on it; `config` is that of the daemon that sends it."""
+        key = (order.market, order.target)
+        box = self._truth.boxes.get(key)
+        label = ours(order.label) if order.kind == "rent" else box.label if box is not None else None
+        if order.kind not in PAYING or label is None:
+            return
+        most = (work.prices.highest.dollars for work in config.workloads if work.name == label.slot.workload)
+        self._most |= {label if order.kind == "rent" else key: each for each in most}
 
     def judge(self, sight: Sight) -> Iterator[Broken]:
         """Yield what was rented or bid for more than that. What a host asks for more later is no bid of ours."""
-        for work in sight.app.rules.workloads:
-            self._most[work.name] = max(self._most.get(work.name, 0.0), work.prices.highest.dollars)
         for box in sight.truth.live:
             key, bid = (box.market, box.instance_id), _bid(box)
             if box.label is None or (key in self._judged and bid is None):
                 continue
-            price = bid if bid is not None else _asked(box)
-            most = self._most.get(box.label.slot.workload)
-            if most is None or self._judged.get(key) == price:
-                continue
-            self._judged[key] = price
-            if price > most + ROUNDING:
+            price = (bid if bid is not None else _asked(box)) + sight.truth.disk_rate(box)
+            before, self._judged[key] = self._judged.get(key, 0.0), price
+            most = self._most.get(key, self._most.get(box.label))
+            if most is not None and price > max(most, before) + ROUNDING:
                 sentence = (
                     f"{box.market} {box.instance_id} costs ${price:.3f}/h, and {box.label.slot} may cost ${most:.3f}"
                 )
