@@ -256,7 +256,7 @@ def _taken(fleet: Fleet, place: Slot, pair: list[Lease], in_force: InForce) -> S
 def _unsettled(fleet: Fleet, held: Lease) -> str:
     """Return why the end of a lease's run is not judged yet, or an empty text."""
     if guard_switch.is_stop_awaited(fleet, held):
-        return "it stopped while no daemon ran, and its guard's bucket is not read yet"
+        return "it stopped while this daemon was cut off or away, and its guard's bucket is not read yet"
     if workload_end.is_settling(fleet, held):
         return "its container ended; the next cycle shows whether the work is done"
     if held.state is LeaseState.EXITED and not fleet.is_seen(held):

@@ -56,9 +56,11 @@ async def sign(world: Rehearsed, server: S3Server) -> dict[str, Any]:
 
 
 async def fire(world: Rehearsed, server: S3Server, held: Lease, **changes: Any) -> None:
-    """Let the daemon be away, and the guard end its instance meanwhile."""
+    """Let the daemon be away, or only cut off if it `lives`, and the guard end its instance meanwhile."""
     written = (await sign(world, server))["written"]
-    await world.close()
+    lives = changes.pop("lives", False)
+    if not lives:
+        await world.close()
     away = changes.pop("while_away", lambda: None)
     away()
     world.clock.advance(AWAY_SECONDS)
@@ -67,7 +69,8 @@ async def fire(world: Rehearsed, server: S3Server, held: Lease, **changes: Any) 
     note = {"version": 1, "lease": held.intent_id, "silent_seconds": AFTER.total_seconds(), "written": written}
     body = json.dumps({**note, "manifest": None, "destroys": False, **changes}).encode()
     await asyncio.to_thread(server.put, f"{FOLDER}/deadman-{held.intent_id}.json", body)
-    await world.open()
+    if not lives:
+        await world.open()
 
 
 async def test_what_a_switch_stopped_runs_again_once_the_daemon_is_back(tmp_path: Path, server: S3Server) -> None:
@@ -99,6 +102,39 @@ async def test_what_a_switch_ended_is_not_judged_before_its_bucket_answers(
         (lost,) = await world.events("lease.interrupted")
         assert (lost.cause, lost.rule) == (Cause.EXTERNAL_STOP, "deadman")
         assert not await world.events("workload.held")
+
+
+@pytest.mark.parametrize(("destroys", "minutes"), [(False, 0), (True, 4)], ids=["stopped", "destroyed"])
+async def test_what_was_read_before_a_daemon_was_cut_off_does_not_judge_what_its_switch_ended_then(
+    tmp_path: Path, server: S3Server, minutes: float, *, destroys: bool
+) -> None:
+    key = [SECRET]
+    async with switched(tmp_path, server, key) as world:
+        lease = await world.until_running()
+        await world.cycle(minutes=6)
+        await fire(world, server, lease, lives=True, destroys=destroys, while_away=lambda: key.append("no key at all"))
+        await world.cycle(minutes)
+        assert not await world.events("workload.held", "lease.interrupted")
+        key.append(SECRET)
+        await world.cycle(minutes=3)
+        (lost,) = await world.events("lease.interrupted")
+        assert (lost.cause, lost.rule) == (Cause.EXTERNAL_STOP, "deadman")
+        assert not await world.events("workload.held")
+
+
+async def test_the_ten_minutes_of_a_destroyed_instance_do_not_begin_anew_at_a_start(
+    tmp_path: Path, server: S3Server
+) -> None:
+    key = [SECRET]
+    async with switched(tmp_path, server, key) as world:
+        lease = await world.until_running()
+        await fire(world, server, lease, destroys=True, while_away=lambda: key.append("no key at all"))
+        for _ in range(3):
+            assert not await world.events("lease.interrupted")
+            await world.cycle(minutes=4)
+            await world.restart()
+        (lost,) = await world.events("lease.interrupted")
+        assert lost.cause is Cause.HOST_GONE
 
 
 async def test_a_stop_is_judged_after_ten_minutes_also_where_its_bucket_stays_away(

@@ -102,7 +102,7 @@ def _absence_facts(
         if release_in_doubt(fleet, held) is not None:
             # Nobody knows when the market carried out the release: the process may have been dead for any time before.
             return [_gone(fleet, view, held, (last_seen, missed_at), listed_at)]
-        is_due = waited >= GONE_AFTER and not guard_switch.is_awaited(fleet, held)
+        is_due = waited >= GONE_AFTER and not guard_switch.is_awaited(fleet, held, missed_at)
         if is_due and (not absence.in_fault or _is_patience_over(fleet, held, waited)):
             if not held.is_proven:
                 return _never_seen(fleet, view, held, (last_seen, missed_at))

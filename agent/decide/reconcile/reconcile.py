@@ -215,7 +215,7 @@ def _seen(
     if _is_loss(held, target):
         if doubted is None or doubted.state is not target:
             return None, Suspicion(target, listed_at, previous)
-        if guard_switch.is_judged_later(fleet, held, doubted.previous):
+        if guard_switch.is_judged_later(fleet, held, doubted):
             return None, doubted
         return _lost(fleet, view, held, row, target, (doubted.previous, doubted.seen_at)), doubted
     fact = _updated(fleet, view, held, row, target, (previous, listed_at))

@@ -6,15 +6,16 @@ Invariants:
 2. A note counts only if no daemon metered the lease in that silence: a host cannot forge one while a daemon runs.
 3. A note counts only if the guard was given a switch at its rent, and counted a silence at least as long as that
    switch's.
-4. A stop that a switch may have caused while no daemon ran is not judged before the bucket was read, for at most
-   `guard_end.PATIENCE` after a start. Until then the ledger keeps the lease as it was: the note is still one of its
-   stretch.
+4. A stop that a switch may have caused while no daemon metered is not judged before the bucket was read after the
+   listing that first showed it, for at most `guard_end.PATIENCE` from that listing on. An older report cannot have the
+   note. Until then the ledger keeps the lease as it was: the note is still one of its stretch.
 """
 
 from datetime import UTC, datetime, timedelta
 
 from agent.decide.reconcile import cause
 from agent.decide.reconcile.guards import guard_end
+from agent.decide.reconcile.pass_memory import Suspicion
 from agent.domain.fleet import Fleet
 from agent.domain.market.instance import Instance, InstanceState
 from agent.domain.market.interruption import Cause, Evidence
@@ -47,30 +48,38 @@ def of(fleet: Fleet, held: Lease) -> tuple[Cause, Evidence] | None:
     return Cause.EXTERNAL_STOP, Evidence(SWITCHED, sentence)
 
 
-def is_awaited(fleet: Fleet, held: Lease) -> bool:
-    """Return whether the bucket of a lease may have a note that nobody has read since the start of the daemon."""
-    work = fleet.workload(held.slot.workload)
-    if held.guard_run is None or not held.has_run or work is None or work.guard is None or work.guard.bucket is None:
-        return False
-    if held.is_held or held.intent_id in fleet.guard_reports or fleet.now - fleet.started_at >= guard_end.PATIENCE:
-        return False
-    return fleet.now - held.accrued_until + SPARE >= _least(held)
+def is_awaited(fleet: Fleet, held: Lease, ended_by: datetime) -> bool:
+    """Return whether the bucket of a lease may have a note that nobody has read.
+
+    `ended_by` is the time of the listing that first showed the lease's end.
+    """
+    report = fleet.guard_reports.get(held.intent_id)
+    is_read = report is not None and report.read_at >= ended_by
+    return not is_read and fleet.now - ended_by < guard_end.PATIENCE and _may_have_fired(fleet, held)
 
 
 def is_stop_awaited(fleet: Fleet, held: Lease) -> bool:
     """Return whether a lease is listed as stopped, and the ledger does not have that before its bucket was read."""
     row = _row(fleet, held)
     is_stopped = row is not None and row.state is InstanceState.PAUSED and held.state is LeaseState.RUNNING
-    return is_stopped and is_awaited(fleet, held)
+    return is_stopped and _may_have_fired(fleet, held)
 
 
-def is_judged_later(fleet: Fleet, held: Lease, seen_at: datetime) -> bool:
-    """Return whether such a stop waits, as its market does not explain it either; it was last seen at `seen_at`."""
+def is_judged_later(fleet: Fleet, held: Lease, doubted: Suspicion) -> bool:
+    """Return whether such a stop, first listed when `doubted` began, waits: its market does not explain it either."""
     view, row = fleet.markets.get(held.market), _row(fleet, held)
-    if view is None or row is None or not is_stop_awaited(fleet, held):
+    if view is None or row is None or not is_stop_awaited(fleet, held) or not is_awaited(fleet, held, doubted.seen_at):
         return False
-    why, _ = cause.of_stop(held, row.state, view, seen_at, fleet.now, row.message)
+    why, _ = cause.of_stop(held, row.state, view, doubted.previous, fleet.now, row.message)
     return why in {Cause.EXTERNAL_STOP, Cause.UNKNOWN}
+
+
+def _may_have_fired(fleet: Fleet, held: Lease) -> bool:
+    """Return whether no daemon has metered a guarded lease for as long as its switch waits."""
+    work = fleet.workload(held.slot.workload)
+    if held.guard_run is None or not held.has_run or work is None or work.guard is None or work.guard.bucket is None:
+        return False
+    return not held.is_held and fleet.now - held.accrued_until + SPARE >= _least(held)
 
 
 def _row(fleet: Fleet, held: Lease) -> Instance | None:
