@@ -59,9 +59,11 @@ def after_refusal(decision: Decision, reason: str, known: Iterable[Tally], now: 
 
 def _untaken(decision: Resume | Rebid | Pause | Release, reason: str, known: Iterable[Tally], now: datetime) -> Tally:
     of, order = decision.lease.lease_id, _order(decision)
-    # A refusal from before the lease's last change of state says nothing about the present state.
+    # A refusal from before the lease's last change of state says nothing about the present state, and one of another
+    # class nothing about this one: a count of request, account and moment together would prove none of them.
     counted = (each for each in known if _is_of(each, of, order) and each.since >= decision.lease.state_since)
-    before = next((each for each in counted if not each.is_over(now)), None)
+    alike = (each for each in counted if cooldowns.class_of(each.ground) == cooldowns.class_of(reason))
+    before = next((each for each in alike if not each.is_over(now)), None)
     since, count = (before.since, before.count + 1) if before is not None else (now, 1)
     return Tally(Counted.UNTAKEN, of, since, now + cooldowns.UNTAKEN_KEPT, reason, where=order, count=count)
 

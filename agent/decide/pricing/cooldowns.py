@@ -68,6 +68,12 @@ def is_unrepeated(reason: str) -> bool:
     return reason in OF_THE_REQUEST | OF_THE_ACCOUNT | OF_THE_MOMENT
 
 
+def class_of(ground: str) -> frozenset[str]:
+    """Return the refusals that have the same kind of cause as `ground` and are counted together with it."""
+    classes = (OF_THE_REQUEST, OF_THE_ACCOUNT, OF_THE_MOMENT)
+    return next((each for each in classes if ground in each), frozenset({ground}))
+
+
 def is_in_cooldown(refused: Tally, now: datetime) -> bool:
     """Return whether a kind of order that the market refused is still in cooldown."""
     rest = min(MOMENT * 2 ** min(refused.count - 1, 8), HOST_FULL) if refused.ground in OF_THE_MOMENT else HOST_FULL

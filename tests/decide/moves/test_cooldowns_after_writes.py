@@ -160,6 +160,32 @@ def test_another_host_is_tried_at_once_after_a_start_that_the_market_does_not_ta
     assert kept.reason.code == "order_refused", "the disk may hold the only checkpoint"
 
 
+@pytest.mark.parametrize(
+    ("refusals", "count", "code"),
+    [
+        (("missing_billing", "wrong_state", "invalid_args"), 1, "order_refused"),
+        (("wrong_state", "wrong_state", "invalid_args"), 1, "order_refused"),
+        (("invalid_args", "invalid_args", "missing_billing"), 1, "order_refused"),
+        (("invalid_args", "refused", "invalid_args"), 3, "host_full"),
+        (("wrong_state", "not_found", "wrong_state"), 3, "order_refused"),
+    ],
+    ids=str,
+)
+def test_refusals_are_counted_together_that_have_the_same_kind_of_cause(
+    refusals: tuple[str, ...], count: int, code: str
+) -> None:
+    """A disk was released after a single refusal of the request: the count was that of all before it."""
+    tallies: tuple[Tally, ...] = ()
+    for refusal in refusals:
+        made = cooldowns_after_writes.after_refusal(Resume(STOPPED, WHY), refusal, tallies, NOW)
+        tallies = tuple(rest for rest in made if isinstance(rest, Tally))
+    (tally,) = tallies
+    assert (tally.count, tally.ground) == (count, refusals[-1])
+    decided = planned(STOPPED, *tallies)
+    assert decided.reason.code == code
+    assert isinstance(decided, Release if code == "host_full" else Hold)
+
+
 LOWER = Rebid(builders.lease(), builders.per_hour("0.1"), WHY)
 
 
