@@ -304,7 +304,9 @@ def _quotes(fleet: Fleet, held: Lease) -> tuple[UsdPerHour, ...]:
 
 def _refused(fleet: Fleet, held: Lease, in_force: InForce) -> frozenset[str]:
     tallies = in_force.tallies_of(Counted.UNTAKEN, held.lease_id)
-    return frozenset(each.where for each in tallies if cooldowns.has_no_way(each, fleet.now))
+    # A refusal from before the lease's last change of state says nothing about the present state.
+    current = (each for each in tallies if each.since >= held.state_since)
+    return frozenset(each.where for each in current if cooldowns.has_no_way(each, fleet.now))
 
 
 def _hold(place: Slot, code: str, sentence: str) -> Proposal:

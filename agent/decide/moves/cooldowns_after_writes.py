@@ -171,12 +171,12 @@ def instead(decision: Decision, work: Workload, fleet: Fleet) -> Decision:
 def _refused(decision: Decision, fleet: Fleet) -> Hold | None:
     """Return a hold if a start or a bid is in cooldown after a refusal, else None.
 
-    Releases and pauses have no cooldown.
+    Releases and pauses have no cooldown, and a lease that has changed its state since is asked for anew.
     """
     if not isinstance(decision, Resume | Rebid):
         return None
-    of, order = decision.lease.lease_id, _order(decision)
-    refused = next((each for each in fleet.tallies if _is_of(each, of, order)), None)
+    of, order, since = decision.lease.lease_id, _order(decision), decision.lease.state_since
+    refused = next((each for each in fleet.tallies if _is_of(each, of, order) and each.since >= since), None)
     if refused is None or not cooldowns.is_in_cooldown(refused, fleet.now):
         return None
     sentence = f"the market refused this order a moment ago ({refused.ground}): it is tried again later"

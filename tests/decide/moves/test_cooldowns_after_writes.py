@@ -186,6 +186,29 @@ def test_refusals_are_counted_together_that_have_the_same_kind_of_cause(
     assert isinstance(decided, Release if code == "host_full" else Hold)
 
 
+@pytest.mark.parametrize("strategy", ["patient", "ondemand"])
+@pytest.mark.parametrize("state", [LeaseState.PAUSED, LeaseState.OFFLINE])
+def test_a_refusal_from_before_the_lease_ran_again_steers_nothing(state: LeaseState, strategy: str) -> None:
+    """Its host was silent for a minute, and the slot moved at once for a start that was refused before its last run."""
+    at, tenure = builders.ago(minutes=12), Tenure.ON_DEMAND if strategy == "ondemand" else Tenure.INTERRUPTIBLE
+    before = builders.lease(state=LeaseState.PAUSED, interrupted_by=Cause.OUT_OF_CREDIT, tenure=tenure)
+    made = cooldowns_after_writes.after_refusal(Resume(before, WHY), "invalid_args", (), at)
+    tallies = tuple(rest for rest in made if isinstance(rest, Tally))
+    offers = (builders.offer(offer_id="a9", host_id="h9", owner_id="o9"),)
+    markets, work = {"vast": builders.view(offers=offers)}, builders.workload(strategy=strategy)
+    moved = planned(before, *tallies, work=work, markets=markets)
+    assert moved.reason.code in {"move", "cancel_start"}
+    cause = Cause.HOST_OFFLINE if state is LeaseState.OFFLINE else Cause.OUT_OF_CREDIT
+    since = builders.ago(minutes=1)
+    again = dataclasses.replace(before, state=state, state_since=since, interrupted_by=cause, has_run=True)
+    decided = planned(again, *tallies, work=work, markets=markets)
+    if state is LeaseState.PAUSED:
+        assert isinstance(decided, Resume), "nobody has refused this start"
+    else:
+        assert decided == planned(again, work=work, markets=markets)
+        assert isinstance(decided, Hold) or strategy == "patient"
+
+
 LOWER = Rebid(builders.lease(), builders.per_hour("0.1"), WHY)
 
 
