@@ -33,12 +33,15 @@ INVALID = "invalid_args"
 """Vast's code for a start that the host will never make, as after the end of its contract."""
 OF_THE_REQUEST = frozenset({INVALID, "invalid_price", "refused", "forbidden", "route_gone"})
 """Refusals of the request itself: the same request gets the same answer again."""
-OF_THE_ACCOUNT = frozenset({"missing_billing"})
+OUT_OF_CREDIT = frozenset({"insufficient_credit", "out_of_funds"})
+"""Refusals that end by themselves as soon as the account is topped up, also automatically."""
+OF_THE_ACCOUNT = frozenset({"missing_billing"}) | OUT_OF_CREDIT
 """Refusals that only a person can end, and that another host would give too."""
 OF_THE_MOMENT = frozenset({"wrong_state", "not_found"})
 """Refusals that contradict the listing behind the order; soon the listing or the refusal is out of date."""
 MOMENT = timedelta(minutes=1)
-"""The cooldown of an order after the first of those. It doubles with each further one, up to `HOST_FULL`."""
+"""The cooldown of an order after the first of those, or of `OUT_OF_CREDIT`. It doubles with each further one, up to
+`HOST_FULL`."""
 UNTAKEN_KEPT = timedelta(minutes=30)
 """Refusals of orders for one lease are counted together until this long after the last one."""
 RAISE, LOWER, RESUME = "raise", "lower", "resume"
@@ -76,7 +79,9 @@ def class_of(ground: str) -> frozenset[str]:
 
 def is_in_cooldown(refused: Tally, now: datetime) -> bool:
     """Return whether a kind of order that the market refused is still in cooldown."""
-    rest = min(MOMENT * 2 ** min(refused.count - 1, 8), HOST_FULL) if refused.ground in OF_THE_MOMENT else HOST_FULL
+    # A top-up is noticed within at most `HOST_FULL`, and after a short want of credit much sooner.
+    is_growing = refused.ground in OF_THE_MOMENT | OUT_OF_CREDIT
+    rest = min(MOMENT * 2 ** min(refused.count - 1, 8), HOST_FULL) if is_growing else HOST_FULL
     return now < refused.until - UNTAKEN_KEPT + rest
 
 

@@ -106,6 +106,8 @@ def refused_often(asked: Resume | Rebid, refusal: str, hours: float = 1.0) -> li
     ("refusal", "minutes"),
     [
         ("missing_billing", [0, 15, 30, 45]),
+        ("insufficient_credit", [0, 1, 3, 7, 15, 30, 45]),
+        ("out_of_funds", [0, 1, 3, 7, 15, 30, 45]),
         ("invalid_price", [0, 15, 30, 45]),
         ("wrong_state", [0, 1, 3, 7, 15, 30, 45]),
         ("not_found", [0, 1, 3, 7, 15, 30, 45]),
@@ -135,6 +137,7 @@ def test_what_ends_or_pauses_a_lease_never_rests(order: type[Release | Pause], r
     [
         ("invalid_args", 1, "cancel_start"),
         ("missing_billing", 3, "order_refused"),
+        ("insufficient_credit", 3, "order_refused"),
         ("wrong_state", 2, "order_refused"),
         ("wrong_state", 3, "cancel_start"),
     ],
