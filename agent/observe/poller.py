@@ -67,10 +67,8 @@ class Poller:
         self._no_spend = no_spend_because
         self._is_ours = is_ours
         self._is_down = False
-        self._is_refused = False
-        self._began = clock.monotonic()
-        self._answered_at: float | None = None
-        """When the market last gave a listing, in seconds of the monotonic clock."""
+        self._refused_since: float | None = None
+        """Since when every listing was answered by a refusal of our key, in seconds of the monotonic clock."""
         self._account_at: float | None = None
         self._pace = SearchPace()
         self._surveyed: dict[str, float] = {}
@@ -104,7 +102,7 @@ class Poller:
             clock_skew_seconds=skew,
         )
         try:
-            self._see(await market_time.listing(self.market, self._clock))
+            self._see(await self._listing())
             if self._account_at is None or self._clock.monotonic() - self._account_at >= ACCOUNT_EVERY:
                 await self._look_at_account()
                 await self._read_rises()
@@ -201,14 +199,22 @@ class Poller:
 
     @property
     def refusal(self) -> Refusal | None:
-        """The refusal of our key, if the market has said nothing else since; a market that is away refuses nothing."""
-        if not self._is_refused:
+        """The refusal of our key, if that was the answer to the last listing; a market that is away refuses nothing."""
+        if self._refused_since is None:
             return None
-        since = self._began if self._answered_at is None else self._answered_at
-        return Refusal(timedelta(seconds=self._clock.monotonic() - since), self._answered_at is None)
+        lasts = timedelta(seconds=self._clock.monotonic() - self._refused_since)
+        return Refusal(lasts, is_since_start=self.view.listings == 0)
+
+    async def _listing(self) -> Sequence[Instance]:
+        """Return the complete listing, and note whether the market refuses our key; any other failure is doubt."""
+        before, self._refused_since = self._refused_since, None
+        try:
+            return await market_time.listing(self.market, self._clock)
+        except market_errors.Unauthorized:
+            self._refused_since = self._clock.monotonic() if before is None else before
+            raise
 
     def _see(self, rows: Sequence[Instance]) -> None:
-        self._is_refused, self._answered_at = False, self._clock.monotonic()
         self.view = msgspec.structs.replace(
             self.view,
             instances=tuple(rows),
@@ -345,7 +351,6 @@ class Poller:
 
     def _failed(self, error: market_errors.MarketError) -> None:
         self.view = msgspec.structs.replace(self.view, is_fresh=False, trouble=str(error)[:200])
-        self._is_refused = self._is_refused or isinstance(error, market_errors.Unauthorized)
         if not self._is_down:
             log.warning(
                 LoggedKind.MARKET_UNAVAILABLE, market=self.market.name, code=error.code, reason=str(error)[:200]

@@ -72,10 +72,14 @@ async def test_a_daemon_whose_key_is_refused_lets_the_switch_fire_and_says_so_be
         assert world.app.signs.alerts() == ()
 
 
-async def test_a_market_that_is_away_refuses_nothing(tmp_path: Path, server: S3Server) -> None:
+async def test_a_market_that_is_away_refuses_nothing_also_after_one_refusal(tmp_path: Path, server: S3Server) -> None:
     async with switch.switched(tmp_path, server, [SECRET], HOUR) as world:
         await world.until_running()
         first = (await switch.sign(world, server))["written"]
+        world.weather("revoked_key")
+        await cycled(world, 0)
+        assert world.app.pollers[0].refusal is not None
+        world.still()
         world.weather("server_error_before")
         await cycled(world, 40)
         assert await switch.written(server) - first > HOUR.total_seconds() / 2

@@ -8,8 +8,8 @@ Invariants:
 4. A daemon whose passes fail looks after nothing. It writes no sign before its first good pass, and none once the last
    good pass is older than half of a switch's time. A person's order is written all the same.
 5. A daemon whose key a market refuses looks after nothing there. For the leases of that market alone it writes no sign
-   before the market's first good answer, and none once the last one is older than half of a switch's time. A market
-   that does not answer refuses nothing.
+   before the market's first good answer, and none once every listing was refused for half of a switch's time. A market
+   that does not answer refuses nothing, and a listing without an answer ends such a series.
 6. The ledger keeps the last confirmed sign of each folder: after a restart the count goes on from that sign.
 7. No sign is known to reach the guard of an adopted lease whose run is unknown. Its silence counts from the adoption,
    whatever was written to the folders that it may read.

@@ -6,9 +6,12 @@ from datetime import timedelta
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Every answer of a market since its last good one was that the key is unknown, or may not do this."""
+    """A market's last answers to our listings were that the key is unknown, or may not do this.
+
+    A listing without an answer, or with any other one, ends it: what is unknown is not refused.
+    """
 
     lasts: timedelta
-    """Since its last good answer, or since the start of the daemon."""
+    """Since the first of these answers."""
     is_since_start: bool = False
     """Whether it has given this daemon no good answer since it was started."""
