@@ -1,7 +1,8 @@
 """Hosts that were seen not to have the GPUs that their offers promise: by their kept checks, before a rent.
 
 Invariants:
-1. A host's own word counts, and against itself alone: a check that could not see something says nothing of it.
+1. A check that could not see something says nothing of it. A check is the word of whoever has the bucket's key: the
+   host itself, or another host of the workload that forges it in the first minutes of the lease.
 2. Of the checks that say something of a promise the last one decides, so a host that was repaired is found out as soon
    as anybody's check shows it.
 3. After `FORGOTTEN_AFTER` a host is tried again: its promise has to be broken anew.

@@ -78,6 +78,13 @@ def test_of_a_host_whose_gpus_are_not_there_only_what_was_seen_is_kept() -> None
         assert (fact.after.matmul_tflops, fact.after.disk_write_mbps, fact.after.power_share) == (None, None, None)
 
 
+def test_a_lack_that_is_told_once_the_lease_may_hold_work_is_not_kept() -> None:
+    # Another container of the workload has the bucket's key, and may forge it at any time.
+    report = AcceptanceReport(version=1, lease="", gpu_count=0)
+    for changes in ({"run_since": NOW - timedelta(minutes=16)}, {"runs": 2}, {"offer_id": ""}):
+        assert list(host_checks.new_checks(fleet(report, leases=(replace(HELD, **changes),)))) == []
+
+
 def test_what_a_sound_host_showed_is_kept_beside_its_figures() -> None:
     sound = AcceptanceReport(version=1, lease="", gpu_count=1, gpus=(GpuReport(name=HELD.gpu),), matmul_tflops=150.0)
     (fact,) = host_checks.new_checks(fleet(sound))

@@ -4,7 +4,8 @@ Invariants:
 1. Only a figure that was read and contradicts the rent counts against a host. An unknown figure never does.
 2. A lease is given up for its host only in the first minutes of its first stretch of running, before it holds work.
    Finished work counts on any host.
-3. A host's false figures can only count against itself: nothing that it reports makes us pay more.
+3. A host's false figures can only count against a host: nothing that it reports makes us pay more. Every host of a
+   workload has the same key of the bucket, so one could write the check of another.
 """
 
 from collections.abc import Iterator
@@ -85,6 +86,14 @@ def other_card(report: AcceptanceReport, held: Lease) -> str:
     return next((name for name in names if not gpu_identity.may_be_same(held.gpu, name)), "")
 
 
+def is_new(fleet: Fleet, held: Lease) -> bool:
+    """Return whether a lease is in the first minutes of its first stretch of running, as far as the ledger knows."""
+    # A lease whose container has ended may have run for hours.
+    is_first = held.runs <= 1 and fleet.now - (held.run_since or held.opened_at) <= LATEST
+    # One that was adopted into a lost ledger may have run for days, and was checked by the daemon that rented it.
+    return is_first and bool(held.offer_id)
+
+
 def _not_working(report: AcceptanceReport, work: Workload) -> str:
     """Return the defect of a host that does not work, or an empty text."""
     if report.cuda_starts is False:
@@ -125,8 +134,6 @@ def _may_reject(fleet: Fleet, held: Lease) -> bool:
     """Return whether a lease may be rejected for its host: the workload wants that, and the lease has no work yet."""
     work = fleet.workload(held.slot.workload)
     is_wanted = work is not None and work.guard is not None and work.guard.accept is Accept.REJECT
-    # A lease whose container has ended may have run for hours.
-    is_new = held.runs <= 1 and fleet.now - (held.run_since or held.opened_at) <= LATEST
-    # One that was adopted into a lost ledger may have run for days, and was checked by the daemon that rented it.
-    is_new = is_new and bool(held.offer_id)
-    return is_wanted and is_new and not held.is_held and held.state in {LeaseState.RUNNING, LeaseState.EXITED}
+    return (
+        is_wanted and is_new(fleet, held) and not held.is_held and held.state in {LeaseState.RUNNING, LeaseState.EXITED}
+    )

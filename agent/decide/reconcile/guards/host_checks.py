@@ -3,7 +3,9 @@
 Invariants:
 1. A host that differs from the rented terms gives no figures for the model that it was rented as: if GPUs are missing
    or of another model, only what was seen is recorded.
-2. A check is recorded once, and again if a later start of the same lease finds other figures.
+2. Such a lack is recorded only while a lease may be given up for it, in its first minutes: another container of the
+   workload has the bucket's key and could forge it at any time.
+3. A check is recorded once, and again if a later start of the same lease finds other figures.
 """
 
 from collections.abc import Iterator, Mapping
@@ -32,6 +34,8 @@ def new_checks(fleet: Fleet) -> Iterator[HostChecked]:
             continue
         after = _read(held, report, report.acceptance)
         if acceptance_verdict.lacking(report.acceptance, held):
+            if not acceptance_verdict.is_new(fleet, held):
+                continue
             after = replace(after, **UNKNOWN)
         elif acceptance_verdict.difference(report.acceptance, held, work):
             continue
