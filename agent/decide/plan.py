@@ -349,13 +349,14 @@ def _untouchable(decision: Decision) -> limits.Strike | None:
 
 
 def _unseen(decision: Decision, fleet: Fleet) -> limits.Strike | None:
-    """Return a strike against stopping a lost lease on a market that was not listed: it may run again by now."""
-    if not isinstance(decision, Pause | Release) or fleet.is_seen(decision.lease) or decision.lease.paused_by_us:
+    """Return a strike against stopping a lost or starting lease on a market that was not listed: it may run by now."""
+    if not isinstance(decision, Pause | Release) or fleet.is_seen(decision.lease):
         return None
     held = decision.lease
-    if held.state not in {LeaseState.PAUSED, LeaseState.OFFLINE}:
+    is_lost = held.state in {LeaseState.PAUSED, LeaseState.OFFLINE} and not held.paused_by_us
+    if not is_lost and held.state is not LeaseState.STARTING:
         return None
-    return limits.Strike("unseen", f"{held.market} was not listed: {held.lease_id} may run again by now")
+    return limits.Strike("unseen", f"{held.market} was not listed: {held.lease_id} may run by now")
 
 
 def _for_good(decision: Decision, fleet: Fleet) -> limits.Strike | None:

@@ -45,3 +45,21 @@ def test_a_lost_lease_is_neither_stopped_nor_given_up_while_its_market_is_not_li
     else:
         assert isinstance(decided, Hold)
         assert decided.reason.limit == "unseen"
+
+
+@pytest.mark.parametrize("kind", [IntentKind.PAUSE, IntentKind.RELEASE])
+@pytest.mark.parametrize(("is_fresh", "paused_by_us"), [(True, False), (False, False), (False, True)])
+def test_what_was_starting_is_neither_stopped_nor_given_up_while_its_market_is_not_listed(
+    kind: IntentKind, *, is_fresh: bool, paused_by_us: bool
+) -> None:
+    """Its load may be over: with no time left to wait, a deadline's move was released although it ran."""
+    since = builders.ago(minutes=5)
+    loading = builders.lease(state=LeaseState.STARTING, state_since=since, paused_by_us=paused_by_us)
+    given_up = {"patient": builders.tuned(_Asks(Proposal(builders.slot(), kind, WHY, lease=loading)), Params())}
+    markets = {"vast": builders.view(offers=(builders.offer(),), is_fresh=is_fresh)}
+    (decided,) = plan.plan(builders.fleet(markets=markets, leases=(loading,)), given_up, Limits()).decisions
+    if is_fresh:
+        assert isinstance(decided, Pause if kind is IntentKind.PAUSE else Release)
+    else:
+        assert isinstance(decided, Hold)
+        assert decided.reason.limit == "unseen"
