@@ -62,21 +62,36 @@ def test_what_may_have_run_again_on_a_silent_host_counts_until_its_contract_ends
 
 def test_what_a_kill_ends_in_a_dark_market_may_have_been_given_back_before() -> None:
     """An on-demand renter took the GPU and left; no listing and no record tells that it ran again before the kill."""
-    works = (Work("w0", "service", "hedged", 1, is_read=True),)
+    story = _killed_in_the_dark(Strike("vast", "listing", 40, "lost_before", times=40))
+    assert play.play(story).broken is None
+    with mock.patch.object(turns, "_may_be_given_back", return_value=False):
+        broken = play.play(story).broken
+    assert broken is not None
+    assert broken.point == 4
+
+
+def _killed_in_the_dark(*dark: Strike) -> Story:
+    """Return the story of a lost lease that ran again and was ended by a kill, while its market is `dark`."""
     strikes = (
         Strike("runpod", "listing", 19, "death_after"),
         Strike("runpod", "rent", 1, "html_403"),
         Strike("runpod", "rent", 2, "http_404", times=4),
         Strike("vast", "listing", 8, "death_after"),
         Strike("vast", "listing", 39, "death_before"),
-        Strike("vast", "listing", 40, "lost_before", times=40),
+        *dark,
     )
-    story = Story(70566, ("vast", "runpod"), works, 56.0, 4.0, 0, strikes, (Deed(50, "kill"),))
-    assert play.play(story).broken is None
-    with mock.patch.object(turns, "_may_be_given_back", return_value=False):
-        broken = play.play(story).broken
-    assert broken is not None
-    assert broken.point == 4
+    works = (Work("w0", "service", "hedged", 1, is_read=True),)
+    return Story(70566, ("vast", "runpod"), works, 56.0, 4.0, 0, strikes, (Deed(50, "kill"),))
+
+
+def test_what_ran_before_a_release_whose_answer_was_lost_counts_too() -> None:
+    """The ledger counted $0.0302 where $0.0516 were charged: nothing shows when the release was done."""
+    dark = (
+        Strike("vast", "listing", 40, "lost_before", times=8),
+        Strike("vast", "release", 1, "lost_after", 5),
+        Strike("vast", "inbox", 2, "lost_before", times=60),
+    )
+    assert play.play(_killed_in_the_dark(*dark)).broken is None
 
 
 def test_what_a_stale_listing_shows_at_work_before_the_program_dies_counts_until_the_next_true_one() -> None:

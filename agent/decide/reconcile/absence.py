@@ -131,9 +131,10 @@ def _gone(
     """
     last_seen = max(between[0], held.accrued_until)
     missed_at = max(between[1], last_seen)
-    ends = turns.to_the_end(held, turns.Look(last_seen, view.events), missed_at, is_ordered=False)
-    stopped_at = meter.first_stop(ends, last_seen)
     is_release = held.state is LeaseState.RELEASING
+    # Before a release whose answer was lost, the market may have given the lease back, as before one that it confirmed.
+    ends = turns.to_the_end(held, turns.Look(last_seen, view.events), missed_at, is_ordered=is_release)
+    stopped_at = meter.first_stop(ends, last_seen)
     work, kept_at = fleet.workload(held.slot.workload), kept_work.kept_at(fleet, held)
     ran = phases.Ran(held.run_since, stopped_at, is_lost=not is_release)
     split = phases.split(held, missed_at, ends, phases.promise(work, kept_at), ran)
