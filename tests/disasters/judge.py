@@ -88,7 +88,7 @@ class Judge:
             self.releases.leaves(order)
             self.only_copies.leaves(order)
             self.finished.leaves(order, config, self._truth.now)
-            self.money.hear_own(order)
+            self.money.hear_own(order, config.ledger)
         if is_second and order.kind == "release":
             # What another daemon ends has vanished from the listings of ours.
             self.hear_vanishing()

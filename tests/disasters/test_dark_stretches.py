@@ -9,6 +9,7 @@ import structlog
 
 from agent.decide.reconcile import turns
 from agent.domain.market.instance import Instance
+from agent.domain.record.lease import Bills
 from tests.disasters import __main__ as disasters
 from tests.disasters import play
 from tests.disasters.sight import Broken
@@ -92,6 +93,18 @@ def test_what_ran_before_a_release_whose_answer_was_lost_counts_too() -> None:
         Strike("vast", "inbox", 2, "lost_before", times=60),
     )
     assert play.play(_killed_in_the_dark(*dark)).broken is None
+
+
+@pytest.mark.parametrize("market", ["vast", "runpod"])
+def test_what_we_paused_ourselves_is_not_given_back_in_a_dark_market(market: str) -> None:
+    """A person pauses it, nobody can list it for a while, and a kill ends it there."""
+    works, dark = (Work("w0", "service", "ondemand", 1),), Strike(market, "listing", 50, "lost_before", times=40)
+    story = Story(7, (market,), works, 60.0, 0.0, 0, (dark,), (Deed(30, "pause"), Deed(60, "kill")))
+    assert play.play(story).broken is None
+    with mock.patch.object(turns, "_may_be_given_back", lambda held: held.bills is Bills.DISK):
+        broken = play.play(story).broken
+    assert broken is not None
+    assert broken.point == 4
 
 
 def test_what_a_stale_listing_shows_at_work_before_the_program_dies_counts_until_the_next_true_one() -> None:

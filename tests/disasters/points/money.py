@@ -17,9 +17,10 @@ from agent.ledger.file import ledger_check
 from agent.ledger.tables.spend_rows import MONTH_SEED
 from tests.disasters.orders import Order
 from tests.disasters.points import price_doubt
-from tests.disasters.points.fading import ENDS, Fading
+from tests.disasters.points.fading import Fading
 from tests.disasters.points.falls import Falls, agreed
 from tests.disasters.points.false_rises import FalseRises
+from tests.disasters.points.given_back import GivenBack
 from tests.disasters.readings import Readings
 from tests.disasters.sight import Broken, Sight
 from tests.disasters.story import Strike
@@ -30,8 +31,6 @@ UNWRITTEN_SECONDS = 60.0
 """A release that leaves so soon after a commit failed may not be written down."""
 GONE_SECONDS = 120.0
 """Between the two complete listings that must lack an instance before it is believed gone."""
-DARK_SECONDS = 110.0
-"""What was not listed for longer may have been given back."""
 FAULT_SECONDS = 3600.0
 """The patience with several that vanished from one listing: only an order counts any of it."""
 SURELY = 1.05
@@ -57,8 +56,7 @@ class Money:
         """When each open instance first and last turned since it was seen."""
         self._doubted = price_doubt.SECONDS + price_doubt.LISTINGS * poll
         """How long a rate is doubted."""
-        self._ordered: dict[tuple[str, str], float] = {}
-        """When an order of ours last ended or paused what stood still, in a market that was not listed."""
+        self._given_back = GivenBack(truth, readings)
         self._fading = Fading(poll, FAULT_SECONDS + GONE_SECONDS + 2 * poll)
         self._agreed: dict[tuple[str, str], float] = {}
         """The most that each instance was ever charged an hour."""
@@ -169,6 +167,7 @@ class Money:
 
     def hear(self, strike: Strike, order: Order | None) -> None:
         """See that a market said of what is there that it is not, or that the ledger took nothing."""
+        self._given_back.hear(strike, order)
         if order is not None:
             self._fading.hear(order)
         if strike.market == "ledger":
@@ -178,20 +177,15 @@ class Money:
             rates = sum(rate for key, rate in self._rates.items() if key[0] == strike.market)
             self._denied[strike.market] = max(self._denied.get(strike.market, 0.0), rates)
 
-    def hear_own(self, order: Order) -> None:
+    def hear_own(self, order: Order, ledger: Path) -> None:
         """See an order of the daemon that is judged, before the market acts on it."""
         self._fading.hear(order)
-        key, now = (order.market, order.target), self._truth.now
-        box, looked = self._truth.boxes.get(key), self._looked.get(order.market, self._began)
-        since = max(looked, self._ordered.get(key, 0.0))
-        if box is None or order.kind not in ENDS or box.thing.holds_gpu or now - since <= DARK_SECONDS:
-            return
-        # It may have run since the last look: its market may have given it back.
-        self._ordered[key] = now
-        self._above += self._truth.full_rate(box) * (now - max(since, box.thing.created)) / 3600 * SURELY
+        looked = self._looked.get(order.market, self._began)
+        self._above += self._given_back.dollars(order, looked, ledger) * SURELY
 
     def hear_other(self, order: Order) -> None:
         """See another daemon's order before the market acts on it: a bid that none of ours set is doubted (rule 21)."""
+        self._given_back.hear_other()
         key = (order.market, order.target)
         if order.kind == "release":
             self._ended_by_others.add(key)
