@@ -396,5 +396,5 @@ def _leaving(held: Lease, now: datetime, code: str) -> Lease:
         until = max(now, held.accrued_until)
         since = agreed_rate.agreed_until(held, (), until)
         held = replace(held, bills=Bills.DISK, accrued_until=until, agreed_until=since)
-    why = code if held.end_reason == orphans.UNDECIDED else held.end_reason or code
+    why = orphans.own_reason(held) or code
     return replace(held, state=LeaseState.RELEASING, state_since=now, end_reason=why)

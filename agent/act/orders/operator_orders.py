@@ -267,7 +267,7 @@ def _adopted(order: Order, leases: tuple[Lease, ...], grounds: Grounds) -> Meani
     vouched = grounds.now if held[0].is_estranged else held[0].vouched_at
     # In another slot its guard still writes to the folder of the slot in its label.
     run = held[0].guard_run if into == held[0].slot else None
-    why = "" if orphans.is_undecided(held[0]) else held[0].end_reason
+    why = orphans.own_reason(held[0])
     adopted = replace(
         held[0], is_held=False, slot=into, vouched_at=vouched, estranged_since=None, guard_run=run, end_reason=why
     )

@@ -36,7 +36,9 @@ LOOKS = 2
 """The number of looks after which an orphan is believed: a stale listing may show an instance that was just
 released."""
 UNDECIDED = "undecided"
-"""The end reason of a held lease that has no verdict yet, because nobody knows whether its slot is filled."""
+"""The end reason of a held lease that has no verdict yet, because nobody knows whether its slot is filled. The reason
+of a failed lease follows."""
+_THEN = "; "
 TAKEN_BACK = frozenset({"host_gone", "contract_end", ownership.NEVER_OURS})
 """Ends that we did not order: if the instance is listed again, the lease goes on."""
 
@@ -100,7 +102,7 @@ def decided(fleet: Fleet, owned: ownership.Ownership) -> ownership.Ownership:
             continue
         work = fleet.workload(held.slot.workload)
         is_wanted = work is not None and held.slot in work.places and held.slot not in filled
-        leases[number] = replace(held, is_held=not is_wanted, end_reason="")
+        leases[number] = replace(held, is_held=not is_wanted, end_reason=own_reason(held))
         what = f"slot {held.slot} is empty: adopted" if is_wanted else f"{_why_held(work, held.slot)}: it stays held"
         evidence = Evidence("adopt" if is_wanted else "hold", f"instance {held.instance_id} waited, and {what}")
         facts.append(LeaseChanged(held, leases[number], EventKind.ORPHAN_SEEN, evidence=evidence))
@@ -110,7 +112,14 @@ def decided(fleet: Fleet, owned: ownership.Ownership) -> ownership.Ownership:
 
 def is_undecided(held: Lease) -> bool:
     """Return whether a held lease waits for its verdict."""
-    return held.is_held and held.end_reason == UNDECIDED and held.is_open and held.state is not LeaseState.RELEASING
+    is_waiting = held.end_reason.partition(_THEN)[0] == UNDECIDED
+    return held.is_held and is_waiting and held.is_open and held.state is not LeaseState.RELEASING
+
+
+def own_reason(held: Lease) -> str:
+    """Return the end reason of a lease without the mark that it waits for its verdict."""
+    mark, _, reason = held.end_reason.partition(_THEN)
+    return reason if mark == UNDECIDED else held.end_reason
 
 
 def _slots(fleet: Fleet) -> tuple[set[Slot], set[Slot]]:
@@ -128,11 +137,13 @@ def _slots(fleet: Fleet) -> tuple[set[Slot], set[Slot]]:
 
 def _waiting(verdict: InstanceFound, made: Lease) -> InstanceFound:
     """Return the verdict on an instance that is only counted for now, and adopted later if its slot proves empty."""
+    # A failed lease keeps its reason: after its adoption, that decides what its host is charged with.
+    why = UNDECIDED + _THEN + made.end_reason if made.end_reason else UNDECIDED
     sentence = (
         f"instance {made.instance_id} on host {made.host_id} carries the label of {made.slot}, which may be "
         f"filled or empty: counted until that is known"
     )
-    return replace(verdict, verdict="wait", lease=replace(made, end_reason=UNDECIDED), sentence=sentence)
+    return replace(verdict, verdict="wait", lease=replace(made, end_reason=why), sentence=sentence)
 
 
 def _is_gone(fleet: Fleet, held: Lease) -> bool:

@@ -141,7 +141,7 @@ def _stopped(decision: Pause | Release, now: datetime, promised: phases.Promise,
     was_leaving = held.state is LeaseState.RELEASING
     is_leaving = is_release or was_leaving
     # What waited for a verdict is ended by the order, not by that.
-    given = "" if is_release and held.end_reason == orphans.UNDECIDED else held.end_reason
+    given = orphans.own_reason(held) if is_release else held.end_reason
     after = replace(
         held,
         state=LeaseState.RELEASING if is_leaving else LeaseState.PAUSED,

@@ -14,7 +14,7 @@ from agent.decide.reconcile.pass_memory import Memory
 from agent.decide.strategy import Proposal, SlotView
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance
-from agent.domain.record.intent import Intent, IntentKind
+from agent.domain.record.intent import Intent, IntentKind, IntentState
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.slot import Slot
 from agent.domain.work.decision import Reason, Release
@@ -126,3 +126,31 @@ def test_a_slot_waits_for_its_orphan_after_a_restart_in_a_dark_market(place: Slo
     assert orphans.claimant(fleet, place) == ("7" if place == waits.slot else "")
     answer = slots.view_or_proposal(fleet, place, cooldowns.in_force(fleet))
     assert isinstance(answer, Proposal if place == waits.slot else SlotView)
+
+
+def test_an_orphan_that_differs_from_its_order_keeps_the_difference_while_it_waits() -> None:
+    """After its adoption its host was charged with a failed start instead of an instance that is not as ordered."""
+    lost = builders.lease(1, market="runpod")
+    asked = builders.intent(7, state=IntentState.CONFIRMED, host_id="h8")
+    look = builders.view(
+        instances=(test_orphans.ROW,),
+        labels=test_orphans.LABELS,
+        looks=test_orphans.LABELS,
+        looked_rows={"7": test_orphans.ROW},
+    )
+
+    def seen(leases: tuple[Lease, ...], **changes: Any) -> Fleet:
+        markets = {"vast": look, "runpod": builders.view(market="runpod", **changes)}
+        return builders.fleet(leases=leases, markets=markets, past_intents={asked.intent_id: asked})
+
+    waits = test_orphans.found(seen((lost,))).lease
+    assert waits is not None
+    assert (waits.has_failed, orphans.is_undecided(waits)) == (True, True)
+    (change,) = decided(seen((lost, waits), absent_ids=frozenset({"1"})))
+    assert isinstance(change, LeaseChanged)
+    why = "mismatch: it is on host h7 instead of h8"
+    assert (change.after.is_held, change.after.end_reason) == (False, why)
+    (release,) = slots.releases(builders.fleet(leases=(change.after,), markets={"vast": look}))
+    assert release.reason.code == "mismatch"
+    ended = outcomes.written(Release(waits, Reason("ordered", "by hand")), builders.NOW, Checkpoint()).lease
+    assert ended.end_reason == why
