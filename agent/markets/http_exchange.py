@@ -49,6 +49,11 @@ class Reply:
         """Whether the body begins as a JSON object or list."""
         return self.body.lstrip()[:1] in {b"{", b"["}
 
+    @property
+    def looks_like_page(self) -> bool:
+        """Whether the body begins as HTML, which a proxy on the way may have written."""
+        return self.body.lstrip()[:1] == b"<"
+
 
 class Lost(Exception):
     """No usable answer; the text gives the reason without any secret."""

@@ -54,9 +54,13 @@ class NotFound(MarketError):
 
 
 class Unauthorized(MarketError):
-    """The key is missing, unknown or may not do this."""
+    """The key is missing, unknown or may not do this. It is not proven by a page, which a proxy may have written."""
 
     code = "unauthorized"
+
+    def __init__(self, sentence: str, *, is_proven: bool = True) -> None:
+        super().__init__(sentence)
+        self.is_proven = is_proven
 
 
 class OutOfFunds(Rejected):

@@ -210,8 +210,9 @@ class Poller:
         before, self._refused_since = self._refused_since, None
         try:
             return await market_time.listing(self.market, self._clock)
-        except market_errors.Unauthorized:
-            self._refused_since = self._clock.monotonic() if before is None else before
+        except market_errors.Unauthorized as error:
+            if error.is_proven:
+                self._refused_since = self._clock.monotonic() if before is None else before
             raise
 
     def _see(self, rows: Sequence[Instance]) -> None:

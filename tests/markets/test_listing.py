@@ -134,6 +134,18 @@ NOT_GONE = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("says", "is_proven"),
+    [(NOT_GONE[0][0], True), (Says(b"", 401), True), (Says(b" <html>log in</html>", 401), False)],
+    ids=["code", "empty", "page"],
+)
+async def test_a_page_proves_no_refusal_of_the_key(clock: SteppedClock, says: Says, *, is_proven: bool) -> None:
+    async with vast_saying(says, clock) as (vast, _):
+        with pytest.raises(market_errors.Unauthorized) as caught:
+            await vast.instances()
+    assert caught.value.is_proven is is_proven
+
+
 @pytest.mark.parametrize("says", GONE, ids=["null", "code"])
 async def test_only_the_markets_own_word_means_gone(clock: SteppedClock, says: Says) -> None:
     async with vast_saying(says, clock) as (vast, _):

@@ -348,8 +348,11 @@ async def test_the_account_comes_from_graphql_and_credit_is_unknown_once_that_is
         (Says({"errors": [{"message": "Something went wrong."}], "data": None}), market_errors.Unavailable),
         (Says(b"<html>", 502), market_errors.Unavailable),
         (Says(b"", 429, {"Retry-After": "7"}), market_errors.Throttled),
+        (Says(b"<html>", 403), market_errors.Unavailable),
+        (Says(b"", 403), market_errors.Unavailable),
+        (pods.problem(403, "forbidden"), market_errors.Unauthorized),
     ],
-    ids=range(6),
+    ids=range(9),
 )
 async def test_an_account_that_cannot_be_read(clock: SteppedClock, says: Says, error: type[Exception]) -> None:
     async with pods.runpod_saying(says, clock) as (runpod, _):

@@ -13,12 +13,13 @@ from agent.markets.port import Account
 from agent.observe.poller import Poller
 from tests.support import builders
 
-GOOD, REFUSED, AWAY, BUSY, ODD = "good", "refused", "away", "busy", "odd"
+GOOD, REFUSED, AWAY, BUSY, ODD, PAGE = "good", "refused", "away", "busy", "odd", "page"
 ERRORS = {
     REFUSED: market_errors.Unauthorized("no such key"),
     AWAY: market_errors.Unavailable("no answer within 20 s"),
     BUSY: market_errors.Throttled("too often", None),
     ODD: market_errors.Malformed("no list"),
+    PAGE: market_errors.Unauthorized("HTTP 401", is_proven=False),
 }
 MINUTES = 10
 
@@ -60,7 +61,7 @@ async def refusal(*listings: str, account: str = GOOD) -> Refusal | None:
     return poller.refusal
 
 
-@pytest.mark.parametrize("between", [AWAY, BUSY, ODD])
+@pytest.mark.parametrize("between", [AWAY, BUSY, ODD, PAGE])
 @pytest.mark.parametrize("first", [(GOOD,), ()], ids=["after a good listing", "after a start"])
 async def test_an_outage_is_no_refusal_whatever_came_before(first: tuple[str, ...], between: str) -> None:
     assert await refusal(*first, REFUSED, between) is None

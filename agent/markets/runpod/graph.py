@@ -3,7 +3,7 @@
 Invariants:
 1. A schema that lost a field or a mutation, and a route that is gone, are `Retired`: no fault, and reported once.
 2. An error in the body is a refusal only by a code or a sentence from the closed lists; anything else of a write is
-   Ambiguous.
+   Ambiguous. A bare 403 refuses no key: proxies answer so as well.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,6 @@ from agent.markets.runpod import refusals
 _VALIDATION = "GRAPHQL_VALIDATION_FAILED"
 _NO_CAPACITY = "SUPPLY_CONSTRAINT"
 _BAD, _MISSING, _GONE = 400, 404, 410
-_KEY_REFUSED = frozenset({401, 403})
 
 
 class Retired(Exception):
@@ -54,8 +53,7 @@ def answer(reply: transport.Reply) -> dict[str, Any]:
     """
     found = _decoded(reply)
     _refuse_retired(reply, found)
-    if reply.status in _KEY_REFUSED or _says_unauthorized(found):
-        raise refusals.unauthorized(refusals.answer(reply))
+    _refuse_key(reply, found)
     if not reply.is_ok:
         raise market_errors.Unavailable(f"runpod answered HTTP {reply.status} on GraphQL; try again later.")
     if found is None:
@@ -72,8 +70,7 @@ def done(reply: transport.Reply) -> dict[str, Any]:
     """
     found = _decoded(reply)
     _refuse_retired(reply, found)
-    if reply.status in _KEY_REFUSED or _says_unauthorized(found):
-        raise refusals.unauthorized(refusals.answer(reply))
+    _refuse_key(reply, found)
     if not reply.is_ok or found is None:
         raise market_errors.Ambiguous(
             f"runpod answered HTTP {reply.status} on GraphQL; its listing shows what was done."
@@ -126,6 +123,12 @@ def _refuse_retired(reply: transport.Reply, found: _Body | None) -> None:
     is_schema = found is not None and (_VALIDATION in _codes(found) or "cannot query field" in _said(found).casefold())
     if reply.status == _BAD and is_schema and found is not None:
         raise Retired(_said(found))
+
+
+def _refuse_key(reply: transport.Reply, found: _Body | None) -> None:
+    said = refusals.answer(reply)
+    if refusals.is_key_refused(said) or _says_unauthorized(found):
+        raise refusals.unauthorized(said, is_proven=not reply.looks_like_page)
 
 
 def _says_unauthorized(found: _Body | None) -> bool:

@@ -2,7 +2,7 @@
 
 Invariants:
 1. A refusal is proof only as a problem document whose own status is that of the answer and refuses. A 401 refuses the
-   key in any shape.
+   key in any shape, and a 403 only as such a document: proxies answer 403 as well.
 2. Every other answer to a write is Ambiguous, also any 5xx and any page.
 3. A 429 in any shape proves that nothing was done.
 
@@ -103,8 +103,8 @@ def check_read(reply: transport.Reply, *, is_of_pod: bool = False) -> bytes:
     if reply.is_ok:
         return reply.body
     said = answer(reply)
-    if said.status in {_UNAUTHORIZED, _FORBIDDEN}:
-        raise unauthorized(said)
+    if is_key_refused(said):
+        raise unauthorized(said, is_proven=not reply.looks_like_page)
     if is_of_pod and said.is_problem and said.status == _MISSING:
         raise market_errors.NotFound(f"runpod has no such pod ({said}).")
     if said.status in {_BAD, _UNPROCESSABLE}:
@@ -134,11 +134,15 @@ def check_write(route: Route, reply: transport.Reply) -> bytes:
     raise market_errors.Rejected(reason, f"runpod refused ({said}); {_ADVICE[reason]}.")
 
 
-def unauthorized(said: Answer) -> market_errors.Unauthorized:
+def is_key_refused(said: Answer) -> bool:
+    """Return whether the status of an answer refuses the key."""
+    return said.status == _UNAUTHORIZED or (said.status == _FORBIDDEN and said.is_problem)
+
+
+def unauthorized(said: Answer, *, is_proven: bool = True) -> market_errors.Unauthorized:
     """Return the error for an answer that refuses the key."""
-    return market_errors.Unauthorized(
-        f"runpod does not take the key ({said}); check the credential and its permissions."
-    )
+    sentence = f"runpod does not take the key ({said}); check the credential and its permissions."
+    return market_errors.Unauthorized(sentence, is_proven=is_proven)
 
 
 def of_words(detail: str) -> str:

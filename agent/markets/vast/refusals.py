@@ -164,7 +164,7 @@ def check_read(reply: transport.Reply, *, is_of_instance: bool = False) -> bytes
         return reply.body
     said = answer(reply)
     if _is_key_refused(said):
-        raise unauthorized(said)
+        raise unauthorized(said, is_proven=not reply.looks_like_page)
     if is_of_instance and said.code in _GONE and reply.status in _MISSING:
         raise market_errors.NotFound(f"vast has no such instance ({said}).")
     if reply.status == 400:  # noqa: PLR2004
@@ -172,9 +172,10 @@ def check_read(reply: transport.Reply, *, is_of_instance: bool = False) -> bytes
     raise market_errors.Unavailable(f"vast answered {said}; try again later.")
 
 
-def unauthorized(said: Answer) -> market_errors.Unauthorized:
+def unauthorized(said: Answer, *, is_proven: bool = True) -> market_errors.Unauthorized:
     """Return the error for an answer that refuses the key."""
-    return market_errors.Unauthorized(f"vast does not take the key ({said}); check the credential and its permissions.")
+    sentence = f"vast does not take the key ({said}); check the credential and its permissions."
+    return market_errors.Unauthorized(sentence, is_proven=is_proven)
 
 
 def _proof(said: Answer) -> market_errors.MarketError:
