@@ -15,7 +15,7 @@ from datetime import datetime
 import structlog
 
 from agent.act import crashpoint, intents, proof, rent_terms
-from agent.act.guarding import finished_run
+from agent.act.guarding import needless_rent
 from agent.act.guarding.guard_launch import GuardLaunch
 from agent.act.guarding.guard_launches import GuardLaunches
 from agent.act.record import add_charges
@@ -94,8 +94,8 @@ class Journal:
     async def _carry_out(self, decision: Decision, work: Workload | None, unproven: str) -> Intent | None:
         intent = self._intent(decision, work)
         await self._prepare(intent, decision, work)
-        if intent.intent_id in self._launches and self._launches[intent.intent_id].finished:
-            await self._found_finished(intent)
+        if await needless_rent.recorded(self._ledger, intent, self._launches.get(intent.intent_id)):
+            del self._launches[intent.intent_id]
             return None
         refused = ""
         try:
@@ -174,12 +174,6 @@ class Journal:
         launch = await self._guards.launch(work, intent, run, is_first=is_first)
         if launch is not None:
             self._launches[intent.intent_id] = launch
-
-    async def _found_finished(self, intent: Intent) -> None:
-        """Record that the slot of a rent is done, instead of the rent."""
-        why = self._launches.pop(intent.intent_id).finished
-        async with self._ledger.transaction() as tx:
-            finished_run.note(tx, intent.slot, why, intent.recorded_at)
 
     async def _record(self, intent: Intent, decision: Decision) -> None:
         async with self._ledger.transaction() as tx:

@@ -102,6 +102,15 @@ class BucketClient:
             for row in page:
                 yield StoredObject(row["path"], row["size"], (row["e_tag"] or "").strip('"'))
 
+    async def folders(self, folder: str) -> tuple[str, ...]:
+        """Return the names of the folders in a folder.
+
+        Raises:
+            BucketAway: nobody knows what is there.
+        """
+        found = await self._done(self._store.list_with_delimiter_async(f"{folder}/"), folder)
+        return tuple(path.rstrip("/").rpartition("/")[2] for path in found["common_prefixes"])
+
     def presigned(self, path: str) -> str:
         """Return an address under which anybody may fetch an object for `PRESIGNED_FOR`."""
         return obstore.sign(self._store, "GET", path, PRESIGNED_FOR)

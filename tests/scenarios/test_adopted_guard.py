@@ -11,11 +11,13 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from agent.decide.operators import guard_runs
+from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.slot import Slot
 from agent.domain.work.guard_terms import Accept, GuardTerms
 from agent.domain.work.workload import WorkloadKind
-from tests.support import s3_server
+from tests.support import builders, s3_server
 from tests.support.s3_server import SECRET, S3Server
 from tests.support.world import FLEET, Rehearsed, rehearsed, work
 
@@ -82,6 +84,29 @@ async def test_the_guard_of_an_adopted_lease_is_recognised_by_its_beat_and_heard
             await world.until(lambda: not world.live(), 10)
             assert await world.events("workload.done")
             assert len(world.contracts()) == 1
+
+
+async def test_a_slot_of_a_lost_ledger_goes_on_with_the_last_run_in_its_bucket(tmp_path: Path) -> None:
+    with s3_server.served() as server:
+        async with guarded(tmp_path, server) as world:
+            # The first run was done long ago, and a person ordered two more.
+            await put(server, 1, "end.json", lease="old", code=0, done=True)
+            await put(server, 1, "latest.json", sequence=9)
+            await put(server, 3, "latest.json", sequence=2)
+            held = await world.until_running()
+            assert held.guard_run == 3
+            assert not await world.events("workload.done")
+            (begun,) = await world.events("workload.run_begun")
+            assert begun.reason.endswith("which this ledger did not know: it goes on with that run")
+
+
+def test_a_run_that_was_ordered_begins_beyond_those_in_the_bucket() -> None:
+    at = builders.NOW
+    ordered = GuardRun(Slot("train", 0), 2, "train", "spec", at)
+    assert guard_runs.beyond(ordered, 2, at) is None
+    taken = guard_runs.beyond(ordered, 3, at)
+    assert taken is not None
+    assert taken[0].run == 4
 
 
 @pytest.mark.parametrize("runs", [(), (2, 5)], ids=["none", "two"])

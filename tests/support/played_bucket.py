@@ -74,6 +74,16 @@ class _Store:
             raise exceptions.AlreadyExistsError(path)
         objects[self._root + path] = content
 
+    async def list_with_delimiter_async(self, folder: str) -> dict[str, list[str]]:
+        """Return the folders in a folder, as S3 does for the delimiter "/"."""
+        root = self._root + folder
+        found = {
+            folder + name.removeprefix(root).partition("/")[0]
+            for name in await self._objects()
+            if name.startswith(root)
+        }
+        return {"common_prefixes": sorted(found)}
+
     async def list(self, folder: str, chunk_size: int) -> AsyncIterator[list[dict[str, Any]]]:
         objects = await self._objects()
         names = sorted(name for name in objects if name.startswith(f"{self._root}{folder}/"))

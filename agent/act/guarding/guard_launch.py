@@ -32,6 +32,8 @@ class GuardLaunch:
     url: str
     """The address of the program; empty without a bucket."""
     sha256: str
+    highest_run: int = 0
+    """The highest run of the slot in the bucket, if the rent's run never had a lease; 0: none, or unknown."""
     finished: str = ""
     """How the work of the run ended, if it is done already; then nothing is rented for it."""
     market: str = ""

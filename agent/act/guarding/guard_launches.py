@@ -4,12 +4,13 @@ Invariants:
 1. A bucket that does not answer proves nothing: a run that may have a checkpoint starts as if it had one.
 2. A run that has an end, also one that cannot be read, never starts without the guard: its work may be done.
    Nothing is rented for a batch whose end has a done code.
-3. Nothing here delays a rent by more than the deadline of six requests to the bucket.
+3. Nothing here delays a rent by more than the deadline of seven requests to the bucket.
 4. A bucket that did not answer at a rent gets the program later: a container waits ten minutes for it, and then runs
    without. A bucket that fails again is tried again after a wait, longer each time.
 """
 
 import hashlib
+import re
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -38,6 +39,7 @@ MOST_POINTER = 1 << 16
 FIRST_REST_SECONDS, LONGEST_REST_SECONDS = 60.0, 900.0
 """The wait after a first failure, doubled by each further one, and the longest wait."""
 POINTER, END = "latest.json", "end.json"
+RUN = re.compile("[1-9][0-9]{0,8}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +118,11 @@ class GuardLaunches:
         if place is None or run is None:
             return GuardLaunch(intent.intent_id, 1, "", manifest_exists=False, url="", sha256=program.sha256)
         api = self._apis.get(intent.market, "")
-        folder, exists, url, finished = run.folder(self._fleet_id), not is_first, "", ""
+        folder, exists, url, finished, highest = run.folder(self._fleet_id), not is_first, "", "", 0
         try:
             client = BucketClient(place, self._credential(place.credential))
             url = client.presigned(program.path)
+            highest = await _highest(client, folder.rpartition("/")[0]) if is_first else 0
             end = await _found(client, f"{folder}/{END}")
             finished = _finished(end, work)
             exists = end is not None or await _found(client, f"{folder}/{POINTER}") is not None
@@ -137,6 +140,7 @@ class GuardLaunches:
             market=intent.market,
             api=api,
             finished=finished,
+            highest_run=highest,
         )
 
     def _is_prepared(self, place: Bucket, work: Workload) -> bool:
@@ -183,6 +187,15 @@ def _finished(end: bytes | None, work: Workload) -> str:
         return guard_end.finished(msgspec.json.decode(end, type=GuardEnd), work)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return ""
+
+
+async def _highest(client: BucketClient, folder: str) -> int:
+    """Return the highest run in the folder of a slot; 0 without any.
+
+    Raises:
+        BucketAway: the bucket did not answer.
+    """
+    return max((int(name) for name in await client.folders(folder) if RUN.fullmatch(name)), default=0)
 
 
 async def _found(client: BucketClient, path: str) -> bytes | None:

@@ -2,7 +2,9 @@
 
 Invariants:
 1. A run never begins twice and its number never falls, so that the end of another run is never mistaken for its own.
-2. A renamed workload keeps its runs, with the folders in which they began.
+2. A run that never had a lease in this ledger, and that the bucket has a later run of, is another ledger's: the first
+   run gives way to the last run in the bucket, and a run that was ordered to the one after that.
+3. A renamed workload keeps its runs, with the folders in which they began.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -41,6 +43,21 @@ def due(known: Collection[GuardRun], workloads: Collection[Workload], now: datet
 def next_run(present: GuardRun, now: datetime) -> GuardRun:
     """Return the run after the present one, which does the work from the beginning."""
     return replace(present, run=present.run + 1, name=present.slot.workload, begun_at=now)
+
+
+def beyond(present: GuardRun, highest: int, now: datetime) -> tuple[GuardRun, Event] | None:
+    """Return the run to take instead of one that never had a lease, if the bucket has a later run of its slot.
+
+    Nobody ordered the first run of a new ledger: its work goes on where it was. A later one was ordered or is of
+    another spec: it does the work from the beginning.
+    """
+    if highest <= present.run:
+        return None
+    is_ordered = present.run > FIRST
+    run = replace(present, run=highest + is_ordered, begun_at=now)
+    why = f"{present.slot} has run {highest} in its bucket, which this ledger did not know: "
+    why += f"it begins run {run.run}, without its checkpoints" if is_ordered else "it goes on with that run"
+    return run, Event(now, EventKind.WORKLOAD_RUN_BEGUN, now, present.slot.workload, present.slot.index, reason=why)
 
 
 def news(begun: Iterable[GuardRun]) -> Iterator[Event]:

@@ -1,0 +1,29 @@
+"""A rent that its bucket makes needless: its run is done, or the bucket has a later one."""
+
+from agent.act.guarding import finished_run
+from agent.act.guarding.guard_launch import GuardLaunch
+from agent.decide.operators import guard_runs
+from agent.domain.record.intent import Intent
+from agent.ledger.store import Ledger
+
+
+async def recorded(ledger: Ledger, intent: Intent, launch: GuardLaunch | None) -> bool:
+    """Record that the slot of a rent is done, or has a later run, and return whether it does not rent.
+
+    Raises:
+        LedgerError: the ledger could not be written.
+    """
+    if launch is None:
+        return False
+    present = guard_runs.last(ledger.recollection(intent.recorded_at).guard_runs).get(intent.slot)
+    is_present = present is not None and present.run == intent.guard_run
+    later = guard_runs.beyond(present, launch.highest_run, intent.recorded_at) if present and is_present else None
+    if later is None and not launch.finished:
+        return False
+    async with ledger.transaction() as tx:
+        if later is not None:
+            tx.begin_run(later[0])
+            tx.append_event(later[1])
+        else:
+            finished_run.note(tx, intent.slot, launch.finished, intent.recorded_at)
+    return True
