@@ -75,7 +75,7 @@ def _killed_in_the_dark(*dark: Strike) -> Story:
     """Return the story of a lost lease that ran again and was ended by a kill, while its market is `dark`."""
     strikes = (
         Strike("runpod", "listing", 19, "death_after"),
-        Strike("runpod", "rent", 1, "html_403"),
+        Strike("runpod", "rent", 1, "http_401"),
         Strike("runpod", "rent", 2, "http_404", times=4),
         Strike("vast", "listing", 8, "death_after"),
         Strike("vast", "listing", 39, "death_before"),
@@ -105,6 +105,18 @@ def test_what_we_paused_ourselves_is_not_given_back_in_a_dark_market(market: str
         broken = play.play(story).broken
     assert broken is not None
     assert broken.point == 4
+
+
+def test_a_lost_lease_that_is_gone_counts_from_the_last_listing_that_had_it_to_the_kill() -> None:
+    """Credit runs out, hosts die while nobody looks, and a kill ends what listings lacked since: it may have run."""
+    works = (Work("w0", "batch", "ondemand", 2, ("vast",), is_read=True), Work("w2", "batch", "patient", 1))
+    deeds = (
+        Deed(50, "no_credit", 5, 0.3678609789717362),
+        Deed(63, "storm", 55, 0.35771688714543304),
+        Deed(106, "kill"),
+    )
+    story = Story(140, ("vast",), works, 25.0, 0.0, 0, deeds=deeds)
+    assert play.play(story).broken is None
 
 
 def test_what_a_stale_listing_shows_at_work_before_the_program_dies_counts_until_the_next_true_one() -> None:

@@ -28,8 +28,16 @@ class GivenBack:
         self._truth = truth
         self._readings = readings
         self._ordered: dict[tuple[str, str], float] = {}
+        self._listed: dict[tuple[str, str], float] = {}
+        """When a true listing last showed each instance: one that is gone was not listed since."""
         self._is_muddled = False
         """Whether the program may have forgotten a pause of its own, or another daemon gave one."""
+
+    def see(self, market: str, listed: float) -> None:
+        """See that a true listing of a market began at `listed`."""
+        for box in self._truth.live:
+            if box.market == market:
+                self._listed[market, box.instance_id] = listed
 
     def hear(self, strike: Strike, order: Order | None) -> None:
         """See what went wrong: only a question that the market never heard changes nothing that is known."""
@@ -40,10 +48,10 @@ class GivenBack:
         """See an order of another daemon."""
         self._is_muddled = True
 
-    def dollars(self, order: Order, looked: float, ledger: Path) -> float:
-        """Return what an order of ours adds, before the market acts on it; `looked` is when the market was listed."""
+    def dollars(self, order: Order, began: float, ledger: Path) -> float:
+        """Return what an order of ours adds, before the market acts on it; the story began at `began`."""
         key, now = (order.market, order.target), self._truth.now
-        box, since = self._truth.boxes.get(key), max(looked, self._ordered.get(key, 0.0))
+        box, since = self._truth.boxes.get(key), max(self._listed.get(key, began), self._ordered.get(key, 0.0))
         is_dark = order.kind in ENDS and now - since > DARK_SECONDS
         if box is None or not is_dark or not self._may_be(box, ledger):
             return 0.0

@@ -103,6 +103,7 @@ class Money:
                 else:
                     self._turned[key] = (last, last)
             self._looked[market] = listed
+            self._given_back.see(market, listed)
         self._lied(sight)
         self._adopt(sight)
         passed, self._at = sight.now - self._at, sight.now
@@ -180,8 +181,7 @@ class Money:
     def hear_own(self, order: Order, ledger: Path) -> None:
         """See an order of the daemon that is judged, before the market acts on it."""
         self._fading.hear(order)
-        looked = self._looked.get(order.market, self._began)
-        self._above += self._given_back.dollars(order, looked, ledger) * SURELY
+        self._above += self._given_back.dollars(order, self._began, ledger) * SURELY
 
     def hear_other(self, order: Order) -> None:
         """See another daemon's order before the market acts on it: a bid that none of ours set is doubted (rule 21)."""
