@@ -136,6 +136,13 @@ class DaemonSide:
         for at in range(0, len(rows), chunk_size):
             yield rows[at : at + chunk_size]
 
+    async def list_with_delimiter_async(self, folder: str) -> dict[str, list[str]]:
+        key = self._key(folder)
+        await self._gate.passed(key.rstrip("/"), folder.rstrip("/"), self._process)
+        inner = [each.removeprefix(key) for each in self._gate.bucket.store.objects if each.startswith(key)]
+        folders = sorted({each.split("/", 1)[0] for each in inner if "/" in each})
+        return {"common_prefixes": [f"{folder}{name}" for name in folders]}
+
     def _key(self, path: str) -> str:
         return f"{self._prefix}/{path}"
 
