@@ -23,7 +23,7 @@ from agent.clock import Clock
 from agent.decide.accounting import meter
 from agent.decide.moves import cooldowns_after_writes
 from agent.decide.operators import guard_runs, reload
-from agent.decide.reconcile import agreed_rate, orphans, outcomes, turns
+from agent.decide.reconcile import agreed_rate, outcomes, turns, waiting_verdict
 from agent.domain.market.label import Label
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind, LoggedKind
@@ -390,5 +390,5 @@ def _leaving(held: Lease, now: datetime, code: str) -> Lease:
         until = max(now, held.accrued_until)
         since = agreed_rate.agreed_until(held, (), until)
         held = replace(held, bills=Bills.DISK, accrued_until=until, agreed_until=since)
-    why = orphans.own_reason(held) or code
+    why = waiting_verdict.own_reason(held) or code
     return replace(held, state=LeaseState.RELEASING, state_since=now, end_reason=why)

@@ -25,7 +25,7 @@ from agent.decide.facts import (
 from agent.decide.moves import cooldowns_after_writes
 from agent.decide.moves.recovery import OF_THE_MARKET
 from agent.decide.pricing import cooldowns
-from agent.decide.reconcile import outbid_evidence
+from agent.decide.reconcile.losses import outbid_evidence
 from agent.domain import money
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.capacity import Capacity

@@ -10,7 +10,8 @@ from agent.decide import plan
 from agent.decide.facts import LeaseChanged
 from agent.decide.limits.limits import Limits
 from agent.decide.pricing import requirement_check
-from agent.decide.reconcile import cause, market_alerts, readback, reconcile
+from agent.decide.reconcile import market_alerts, readback, reconcile
+from agent.decide.reconcile.losses import cause
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.market import host
 from agent.domain.market.instance import InstanceState

@@ -13,7 +13,7 @@ from agent.act import record
 from agent.act.orders import operator_targets
 from agent.decide.facts import ProgressReported
 from agent.decide.operators import guard_runs, operator_holds
-from agent.decide.reconcile import orphans
+from agent.decide.reconcile import waiting_verdict
 from agent.domain.record import hold
 from agent.domain.record.cooldown import CooldownKind
 from agent.domain.record.event import Event
@@ -267,7 +267,7 @@ def _adopted(order: Order, leases: tuple[Lease, ...], grounds: Grounds) -> Meani
     vouched = grounds.now if held[0].is_estranged else held[0].vouched_at
     # In another slot its guard still writes to the folder of the slot in its label.
     run = held[0].guard_run if into == held[0].slot else None
-    why = orphans.own_reason(held[0])
+    why = waiting_verdict.own_reason(held[0])
     adopted = replace(
         held[0], is_held=False, slot=into, vouched_at=vouched, estranged_since=None, guard_run=run, end_reason=why
     )

@@ -11,7 +11,7 @@ from agent.decide.accounting.meter import Charge
 from agent.decide.facts import Fact, LeaseChanged, Marked, ProgressReported
 from agent.decide.moves import recovery
 from agent.decide.pricing import cooldowns
-from agent.decide.reconcile import outbid_evidence
+from agent.decide.reconcile.losses import outbid_evidence
 from agent.domain.market.host import HostKey, HostRecord, exposed
 from agent.domain.market.interruption import Loss
 from agent.domain.market.tenure import Tenure

@@ -12,8 +12,9 @@ from datetime import datetime, timedelta
 
 from agent.decide.accounting import kept_work, meter, phases
 from agent.decide.facts import Alert, Fact, LeaseChanged
-from agent.decide.reconcile import agreed_rate, cause, loss_cooldown, ownership, turns
+from agent.decide.reconcile import agreed_rate, ownership, turns
 from agent.decide.reconcile.guards import guard_switch
+from agent.decide.reconcile.losses import cause, loss_cooldown
 from agent.decide.reconcile.pass_memory import Absence, Memory
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.record.event_kind import EventKind

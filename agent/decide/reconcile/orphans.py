@@ -7,9 +7,9 @@ Invariants:
    unknown, the instance is held: metered, with an alert, and left to a person.
 3. An instance that we released ourselves is released again.
 4. Every cycle finds a verdict again until the ledger has it, so that none is lost when it could not be written.
-5. While the market neither lists nor denies the lease of a slot, or an order on a lease that is gone is in doubt,
-   another instance with its label is held and metered as undecided: it is adopted as soon as its slot proves empty,
-   else it stays held.
+5. While the market neither lists nor denies the lease of a slot, or a rent or an order on a lease that is gone is in
+   doubt, another instance with its label is held and metered as undecided: it is adopted as soon as its slot proves
+   empty, else it stays held.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from agent.decide.facts import Fact, InstanceFound, IntentSettled, LeaseChanged, LeaseDisowned
-from agent.decide.reconcile import absence, agreed_rate, ownership, readback
+from agent.decide.reconcile import absence, agreed_rate, ownership, readback, waiting_verdict
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance, InstanceState
@@ -35,10 +35,6 @@ UNSEEN = Label("", Slot("", 0), "")
 LOOKS = 2
 """The number of looks after which an orphan is believed: a stale listing may show an instance that was just
 released."""
-UNDECIDED = "undecided"
-"""The end reason of a held lease that has no verdict yet, because nobody knows whether its slot is filled. The reason
-of a failed lease follows."""
-_THEN = "; "
 TAKEN_BACK = frozenset({"host_gone", "contract_end", ownership.NEVER_OURS})
 """Ends that we did not order: if the instance is listed again, the lease goes on."""
 
@@ -95,14 +91,14 @@ def decided(fleet: Fleet, owned: ownership.Ownership) -> ownership.Ownership:
     leases, facts = list(owned.leases), list(owned.facts)
     for number, held in enumerate(leases):
         view = fleet.markets.get(held.market)
-        if not is_undecided(held) or held.slot in unknown or view is None or not _is_shown(view, held):
+        if not waiting_verdict.is_due(held) or held.slot in unknown or view is None or not _is_shown(view, held):
             continue
         if fleet.paying_intent(held.slot) is not None:
             # A hold is final, and the order in doubt may prove void in this very pass: then the slot is empty.
             continue
         work = fleet.workload(held.slot.workload)
         is_wanted = work is not None and held.slot in work.places and held.slot not in filled
-        leases[number] = replace(held, is_held=not is_wanted, end_reason=own_reason(held))
+        leases[number] = replace(held, is_held=not is_wanted, end_reason=waiting_verdict.own_reason(held))
         what = f"slot {held.slot} is empty: adopted" if is_wanted else f"{_why_held(work, held.slot)}: it stays held"
         evidence = Evidence("adopt" if is_wanted else "hold", f"instance {held.instance_id} waited, and {what}")
         facts.append(LeaseChanged(held, leases[number], EventKind.ORPHAN_SEEN, evidence=evidence))
@@ -110,40 +106,27 @@ def decided(fleet: Fleet, owned: ownership.Ownership) -> ownership.Ownership:
     return replace(owned, leases=tuple(leases), facts=tuple(facts))
 
 
-def is_undecided(held: Lease) -> bool:
-    """Return whether a held lease waits for its verdict."""
-    is_waiting = held.end_reason.partition(_THEN)[0] == UNDECIDED
-    return held.is_held and is_waiting and held.is_open and held.state is not LeaseState.RELEASING
-
-
-def own_reason(held: Lease) -> str:
-    """Return the end reason of a lease without the mark that it waits for its verdict."""
-    mark, _, reason = held.end_reason.partition(_THEN)
-    return reason if mark == UNDECIDED else held.end_reason
-
-
 def _slots(fleet: Fleet) -> tuple[set[Slot], set[Slot]]:
     """Return the filled slots, and those among them of which nobody knows whether they are.
 
-    Such a slot has a lease that is neither shown nor denied, or no lease but an order in doubt on one that is gone.
+    Such a slot has a lease that is neither shown nor denied, or no lease but an order in doubt: a rent, or an order on
+    a lease that is gone.
     """
     open_leases = (lease for lease in fleet.leases if lease.is_open and not lease.is_held)
     filling = [lease for lease in open_leases if not _is_gone(fleet, lease)]
     filled = {lease.slot for lease in filling}
     paying = [intent for intent in fleet.intents if intent.is_open and intent.kind.is_paying]
-    orphaned = {intent.slot for intent in paying if intent.kind is not IntentKind.RENT and intent.slot not in filled}
-    return filled | {intent.slot for intent in paying}, _undecided(fleet, filling) | orphaned
+    doubtful = {intent.slot for intent in paying if intent.slot not in filled}
+    return filled | {intent.slot for intent in paying}, _undecided(fleet, filling) | doubtful
 
 
 def _waiting(verdict: InstanceFound, made: Lease) -> InstanceFound:
     """Return the verdict on an instance that is only counted for now, and adopted later if its slot proves empty."""
-    # A failed lease keeps its reason: after its adoption, that decides what its host is charged with.
-    why = UNDECIDED + _THEN + made.end_reason if made.end_reason else UNDECIDED
     sentence = (
         f"instance {made.instance_id} on host {made.host_id} carries the label of {made.slot}, which may be "
         f"filled or empty: counted until that is known"
     )
-    return replace(verdict, verdict="wait", lease=replace(made, end_reason=why), sentence=sentence)
+    return replace(verdict, verdict="wait", lease=waiting_verdict.marked(made), sentence=sentence)
 
 
 def _is_gone(fleet: Fleet, held: Lease) -> bool:
@@ -175,7 +158,7 @@ def claimant(fleet: Fleet, place: Slot) -> str:
     An empty slot does not rent beside such an instance: after a lost ledger, or with a host that seemed gone, that
     would pay twice. An undecided one counts although its market has not been listed since the start.
     """
-    waiting = (held.instance_id for held in fleet.leases if is_undecided(held) and held.slot == place)
+    waiting = (held.instance_id for held in fleet.leases if waiting_verdict.is_due(held) and held.slot == place)
     if (first := next(waiting, "")) != "":
         return first
     known = {lease.instance_id for lease in fleet.leases}

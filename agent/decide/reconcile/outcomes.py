@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from agent.decide.accounting import meter, phases
-from agent.decide.reconcile import agreed_rate, orphans, turns
+from agent.decide.reconcile import agreed_rate, turns, waiting_verdict
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Bills, Lease, LeaseState
@@ -141,7 +141,7 @@ def _stopped(decision: Pause | Release, now: datetime, promised: phases.Promise,
     was_leaving = held.state is LeaseState.RELEASING
     is_leaving = is_release or was_leaving
     # What waited for a verdict is ended by the order, not by that.
-    given = orphans.own_reason(held) if is_release else held.end_reason
+    given = waiting_verdict.own_reason(held) if is_release else held.end_reason
     after = replace(
         held,
         state=LeaseState.RELEASING if is_leaving else LeaseState.PAUSED,

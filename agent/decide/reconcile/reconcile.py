@@ -14,21 +14,20 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from agent.decide.accounting import kept_work, meter, phases
 from agent.decide.facts import Fact, LeaseChanged, LeaseDisowned
 from agent.decide.reconcile import (
     absence,
     agreed_rate,
-    cause,
     doubt,
-    loss_cooldown,
     market_alerts,
     orphans,
     ownership,
     readback,
     readiness,
+    row_metering,
     turns,
     unseen_ends,
+    waiting_verdict,
     workload_end,
 )
 from agent.decide.reconcile.guards import (
@@ -38,13 +37,12 @@ from agent.decide.reconcile.guards import (
     guard_switch,
     unfinished_uploads,
 )
+from agent.decide.reconcile.losses import cause, loss_cooldown
 from agent.decide.reconcile.pass_memory import Memory, Suspicion
 from agent.domain import money
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance, InstanceState
 from agent.domain.market.interruption import Cause
-from agent.domain.market.tenure import Tenure
-from agent.domain.money import UsdPerHour
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import Bills, Lease, LeaseState
@@ -57,17 +55,6 @@ SAME_END = timedelta(minutes=1)
 """An end date of a host that differs by more than this is updated at once: a move may depend on it."""
 METER_TRAFFIC = money.usd("0.002")
 """Traffic that costs this much is metered at once: an image is pulled within minutes and may cost an hour's rent."""
-
-STATES = {
-    InstanceState.PENDING: LeaseState.STARTING,
-    InstanceState.LOADING: LeaseState.STARTING,
-    InstanceState.RUNNING: LeaseState.RUNNING,
-    InstanceState.PAUSED: LeaseState.PAUSED,
-    InstanceState.FAILED: LeaseState.PAUSED,
-    InstanceState.EXITED: LeaseState.EXITED,
-    InstanceState.OFFLINE: LeaseState.OFFLINE,
-}
-LIVE = frozenset({LeaseState.RUNNING, LeaseState.STARTING})
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +105,12 @@ def _market(
     for lease in present:
         row = rows[lease.instance_id]
         shown = turns.as_shown(view, row)
-        over = unseen_ends.changes(fleet, shown, lease, row, _lost, _updated)
-        facts += over
-        held_now = over[-1].after if over else lease
+        over = unseen_ends.changes(fleet, shown, waiting_verdict.unmarked(lease), row, _lost, _updated)
+        held_now = over[-1].after if over else waiting_verdict.unmarked(lease)
         fact, suspicion = _present(fleet, shown, listed_at, memory, held_now, row)
         if suspicion is not None:
             suspicions[lease.lease_id] = suspicion
-        if fact is not None:
-            facts.append(fact)
+        facts += (waiting_verdict.kept(each, lease) for each in (*over, *([fact] if fact is not None else [])))
     absent_facts, absences, is_faulty = absence.find(fleet, view, memory, lacking)
     settled, doubts = doubt.settle(fleet, view, memory)
     disowned = tuple(fact for fact in so_far.facts if isinstance(fact, LeaseDisowned))
@@ -168,7 +153,7 @@ def _fresh(suspicions: dict[str, Suspicion], memory: Memory) -> frozenset[str]:
 def _present(
     fleet: Fleet, view: MarketView, listed_at: datetime, memory: Memory, held: Lease, row: Instance
 ) -> tuple[LeaseChanged | None, Suspicion | None]:
-    seen = STATES.get(row.state)
+    seen = row_metering.STATES.get(row.state)
     previous = memory.last_seen.get(held.lease_id, held.accrued_until)
     rated = agreed_rate.settle(fleet, view, held, row, previous)
     if seen is None or (_is_fresh_rent(fleet, held) and not readback.is_readable(row)):
@@ -211,7 +196,7 @@ def _seen(
     between: tuple[datetime, datetime],
 ) -> tuple[LeaseChanged | None, Suspicion | None]:
     held, row, (previous, listed_at) = rated.lease, rated.row, between
-    target = held.state if held.state is LeaseState.RELEASING else STATES[row.state]
+    target = held.state if held.state is LeaseState.RELEASING else row_metering.STATES[row.state]
     if _is_loss(held, target):
         if doubted is None or doubted.state is not target:
             return None, Suspicion(target, listed_at, previous)
@@ -253,14 +238,14 @@ def _mismatched(
     row = msgspec.structs.replace(row, gpu_rate=held.gpu_rate) if is_absurd else row
     truly = replace(held, tenure=row.tenure, gpu_rate=row.gpu_rate, disk_rate=row.disk_rate, disk_gb=row.disk_gb)
     truly = replace(truly, agreed_rate=held.agreed if is_absurd else row.gpu_rate)
-    after, charges = _metered(fleet, view, truly, row, target, (held.accrued_until, listed_at))
+    after, charges = row_metering.metered(fleet, view, truly, row, target, (held.accrued_until, listed_at))
     after = replace(after, has_failed=True, end_reason=readback.PREFIX + differs)
     return LeaseChanged(held, after, EventKind.LEASE_MISMATCHED, charges)
 
 
 def _is_loss(held: Lease, target: LeaseState) -> bool:
-    is_live = held.state in LIVE or held.is_in_run
-    return is_live and target not in LIVE and not held.paused_by_us
+    is_live = held.state in row_metering.LIVE or held.is_in_run
+    return is_live and target not in row_metering.LIVE and not held.paused_by_us
 
 
 def _lost(
@@ -271,7 +256,7 @@ def _lost(
     was_running = held.is_in_run
     has_failed = row.state is InstanceState.FAILED and not held.has_run
     failure = workload_end.failure(row) if has_failed else ""
-    after, charges = _metered(fleet, view, held, row, target, between)
+    after, charges = row_metering.metered(fleet, view, held, row, target, between)
     after = replace(
         after,
         interrupted_by=why,
@@ -300,13 +285,13 @@ def _updated(
     fleet: Fleet, view: MarketView, held: Lease, row: Instance, target: LeaseState, between: tuple[datetime, datetime]
 ) -> LeaseChanged | None:
     kind = _kind(held, target) or market_alerts.kind(held, row)
-    bills = _bills(held, row)
-    is_due = fleet.now - held.accrued_until >= METER_EVERY or _traffic(held, row) >= METER_TRAFFIC
+    bills = row_metering.bills_of(held, row)
+    is_due = fleet.now - held.accrued_until >= METER_EVERY or row_metering.traffic_of(held, row) >= METER_TRAFFIC
     is_same_price = row.gpu_rate == held.gpu_rate and row.disk_rate == held.disk_rate
     is_same_end = row.ends_at is None or (held.ends_at is not None and abs(row.ends_at - held.ends_at) <= SAME_END)
     if held.state is target and bills is held.bills and is_same_price and is_same_end and not is_due:
         return None
-    after, charges = _metered(fleet, view, held, row, target, between)
+    after, charges = row_metering.metered(fleet, view, held, row, target, between)
     if target is LeaseState.RUNNING and held.state is not LeaseState.RUNNING:
         after = replace(after, interrupted_by=None, paused_by_us=False, has_run=True)
         after = replace(after, end_reason="" if held.end_reason in PASSING else held.end_reason)
@@ -327,74 +312,3 @@ def _kind(held: Lease, target: LeaseState) -> EventKind | None:
         LeaseState.EXITED: EventKind.LEASE_EXITED,
         LeaseState.STARTING: EventKind.LEASE_STARTING,
     }.get(target)
-
-
-def _bills(held: Lease, row: Instance) -> Bills:
-    """Return the billing by a row; an unconfirmed release on a silent host bills its disk, or it counts as done."""
-    if row.bills_gpu:
-        return Bills.GPU_AND_DISK
-    if row.state is InstanceState.OFFLINE:
-        is_unconfirmed = held.state is LeaseState.RELEASING and held.bills is not Bills.NOTHING
-        return Bills.DISK if is_unconfirmed else Bills.NOTHING
-    return Bills.DISK
-
-
-def _metered(
-    fleet: Fleet, view: MarketView, held: Lease, row: Instance, target: LeaseState, between: tuple[datetime, datetime]
-) -> tuple[Lease, tuple[meter.Charge, ...]]:
-    """Return the lease by the row, and its cost up to now, with its turns dated as well as possible."""
-    bills = _bills(held, row)
-    # The row shows the time of the listing; the next listing reads the market's record since then.
-    until = max(held.accrued_until, min(view.listed_at or fleet.now, fleet.now))
-    is_stopped, ends_at = STATES.get(row.state, target) not in LIVE, row.ends_at or held.ends_at
-    change = turns.turned(held, view, bills, between, until, is_stopped=is_stopped, ends_at=ends_at)
-    turned = change.at
-    stopped_at = min(meter.first_stop(change.turns, turned), turned)
-    charges = list(meter.accrue(held, until, change.turns))
-    paid = _traffic(held, row)
-    if paid.micros:
-        charges.append(meter.Charge(held.lease_id, until.date(), traffic=paid))
-    runs = row.state is InstanceState.RUNNING
-    is_lost = not held.paused_by_us and held.state is not LeaseState.RELEASING
-    # If the lease stopped and started again between two looks, this is another stretch of running.
-    has_stopped = any(turn is not Bills.GPU_AND_DISK for _, turn in change.turns)
-    goes_on = runs and not has_stopped
-    work, kept_at = fleet.workload(held.slot.workload), kept_work.kept_at(fleet, held)
-    since = (held.run_since if goes_on and held.run_since else turned) if runs else None
-    if not goes_on and held.run_since is not None:
-        charges.append(meter.stretch_end(held, stopped_at, work, is_lost=is_lost, kept_at=kept_at))
-    ran = phases.Ran(since, None if runs or held.run_since is None else stopped_at, is_lost=is_lost)
-    promised = phases.promise(work, kept_at)
-    charges += phases.charges(phases.split(held, until, change.turns, promised, ran))
-    after = replace(
-        held,
-        state=target,
-        state_since=held.state_since if held.state is target else turned,
-        bills=bills,
-        accrued_until=until,
-        agreed_until=agreed_rate.agreed_until(held, charges, until),
-        gpu_rate=row.gpu_rate,
-        disk_rate=row.disk_rate,
-        recent_bids=_recent(held, row),
-        bid_since=held.bid_since if row.gpu_rate == held.gpu_rate else fleet.now,
-        host_floor=row.floor or held.host_floor,
-        ends_at=row.ends_at or held.ends_at,
-        run_since=since,
-        ready_since=held.ready_since if goes_on else None,
-        idle_since=held.idle_since if goes_on else None,
-        traffic_down_gb=max(held.traffic_down_gb, row.traffic_down_gb),
-        traffic_up_gb=max(held.traffic_up_gb, row.traffic_up_gb),
-    )
-    return after, tuple(charges)
-
-
-def _traffic(held: Lease, row: Instance) -> money.Usd:
-    return meter.traffic(
-        held, row.traffic_down_gb, row.traffic_up_gb, row.traffic_down_micros_per_gb, row.traffic_up_micros_per_gb
-    )
-
-
-def _recent(held: Lease, row: Instance) -> tuple[UsdPerHour, ...]:
-    if held.tenure is not Tenure.INTERRUPTIBLE or row.gpu_rate == held.gpu_rate:
-        return held.recent_bids
-    return (held.gpu_rate, *held.recent_bids)[:6]

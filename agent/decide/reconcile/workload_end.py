@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from agent.decide.facts import Fact, LeaseChanged, Marked
 from agent.decide.pricing import cooldowns
-from agent.decide.reconcile import probing
+from agent.decide.reconcile import probing, waiting_verdict
 from agent.decide.reconcile.guards import guard_end, guard_refusal, guard_switch
 from agent.domain.fleet import Fleet
 from agent.domain.market.host import HostKey
@@ -81,9 +81,9 @@ def _of_change(fleet: Fleet, change: LeaseChanged) -> Iterator[Marked]:
     if work is None:
         return
     if change.after.has_failed and not change.before.has_failed:
-        held = change.after
-        yield Marked(failed_start(work.name, held.lease_id, fleet.now, held.end_reason), work.name, None, None)
-        if change.after.end_reason.startswith(IMAGE_REFUSED):
+        held, why = change.after, waiting_verdict.own_reason(change.after)
+        yield Marked(failed_start(work.name, held.lease_id, fleet.now, why), work.name, None, None)
+        if why.startswith(IMAGE_REFUSED):
             yield _failed_at_once(fleet, work, change.after, "the image could not be pulled")
     elif change.cause is not None and change.kind in (OF_A_SERVICE if work.kind is WorkloadKind.SERVICE else LOSSES):
         yield from _of_loss(fleet, work, change)

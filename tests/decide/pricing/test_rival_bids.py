@@ -14,7 +14,7 @@ from agent.decide.facts import LeaseChanged
 from agent.decide.limits.limits import Limits
 from agent.decide.moves import recovery
 from agent.decide.pricing import rival_bids
-from agent.decide.reconcile import outbid_evidence
+from agent.decide.reconcile.losses import outbid_evidence
 from agent.decide.strategy import Down, SlotView
 from agent.domain.market.host import HALF_LIFE, HostRecord, decayed
 from agent.domain.market.interruption import Cause, Evidence

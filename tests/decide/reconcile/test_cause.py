@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agent.decide.reconcile import cause
+from agent.decide.reconcile.losses import cause
 from agent.domain.market.instance import InstanceState
 from agent.domain.market.interruption import Cause
 from agent.domain.market.tenure import Tenure

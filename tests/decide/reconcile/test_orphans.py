@@ -65,12 +65,19 @@ def test_an_empty_slot_adopts() -> None:
     [
         {"leases": (builders.lease(1),), "rows": (builders.instance(1), ROW)},
         {"leases": (builders.lease(1, state=LeaseState.MISSING),), "rows": (builders.instance(1), ROW)},
-        {"intents": (builders.intent(1),)},
+        {"leases": (builders.lease(1),), "rows": (builders.instance(1), ROW), "intents": (builders.intent(2),)},
         {"workloads": ()},
         {"workloads": (builders.workload("another"),)},
         {"labels": {"7": builders.label(7, place=builders.slot("train", 5))}},
     ],
-    ids=["filled", "missing and shown again", "in doubt", "no workload", "unknown workload", "no such slot"],
+    ids=[
+        "filled",
+        "missing and shown again",
+        "filled, in doubt",
+        "no workload",
+        "unknown workload",
+        "no such slot",
+    ],
 )
 def test_a_filled_slot_or_an_unknown_workload_holds(changes: dict[str, Any]) -> None:
     fact = found(world(**changes))

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from agent.decide.facts import LeaseChanged
-from agent.decide.reconcile import reconcile, unread_rows
+from agent.decide.reconcile import reconcile, row_metering, unread_rows
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain import money
 from agent.domain.market.instance import InstanceState
@@ -78,7 +78,7 @@ def test_one_look_is_never_a_loss_two_are(held: Lease, state: InstanceState) -> 
     fact = changed(second)
     assert fact.cause is not None
     assert fact.evidence is not None
-    assert fact.after.state is reconcile.STATES[state]
+    assert fact.after.state is row_metering.STATES[state]
     assert second.suspects == frozenset()
 
 

@@ -13,8 +13,8 @@ Invariants:
 
 from datetime import UTC, datetime, timedelta
 
-from agent.decide.reconcile import cause
 from agent.decide.reconcile.guards import guard_end
+from agent.decide.reconcile.losses import cause
 from agent.decide.reconcile.pass_memory import Suspicion
 from agent.domain.fleet import Fleet
 from agent.domain.market.instance import Instance, InstanceState

@@ -1,7 +1,7 @@
 """Evidence about other renters from the loss of a lease: an on-demand renter, or the bid of a rival."""
 
 from agent.decide.facts import LeaseChanged
-from agent.decide.reconcile import cause
+from agent.decide.reconcile.losses import cause
 from agent.domain.market.interruption import Cause
 from agent.domain.market.outbids import NO_OUTBIDS, Outbids
 from agent.domain.market.tenure import Tenure

@@ -1,0 +1,41 @@
+"""The mark of a held instance of ours that waits for its verdict, kept in the end reason of its lease.
+
+Invariant: only the verdict, a person's order or the end of the lease takes the mark away. What befalls the instance
+meanwhile is written behind it, so that the verdict is found again in every cycle (rule 19).
+"""
+
+from dataclasses import replace
+
+from agent.decide.facts import LeaseChanged
+from agent.domain.record.lease import Lease, LeaseState
+
+MARK = "undecided"
+"""Nobody knows yet whether the slot is filled. The reason of a failed lease follows."""
+_THEN = "; "
+
+
+def is_due(held: Lease) -> bool:
+    """Return whether a held lease waits for its verdict."""
+    is_marked = held.end_reason.partition(_THEN)[0] == MARK
+    return held.is_held and is_marked and held.is_open and held.state is not LeaseState.RELEASING
+
+
+def own_reason(held: Lease) -> str:
+    """Return the end reason of a lease without the mark."""
+    mark, _, reason = held.end_reason.partition(_THEN)
+    return reason if mark == MARK else held.end_reason
+
+
+def marked(held: Lease) -> Lease:
+    """Return a lease that waits for its verdict; a failed one keeps its reason, which decides after its adoption."""
+    return replace(held, end_reason=MARK + _THEN + held.end_reason if held.end_reason else MARK)
+
+
+def unmarked(held: Lease) -> Lease:
+    """Return the lease as it is judged by its row."""
+    return replace(held, end_reason=own_reason(held)) if is_due(held) else held
+
+
+def kept(fact: LeaseChanged, held: Lease) -> LeaseChanged:
+    """Return a change of `unmarked(held)` with the mark that `held` has."""
+    return replace(fact, before=marked(fact.before), after=marked(fact.after)) if is_due(held) else fact
