@@ -13,7 +13,7 @@ from typing import Any
 import structlog
 
 from agent import schedule
-from agent.act import began_anew, endpoints, frame_recorder, rent_terms
+from agent.act import endpoints, frame_recorder, rent_terms, simulated_market_reset
 from agent.act.billing_watch import BillingWatch
 from agent.act.executor import Executor
 from agent.act.guarding.guard_launches import GuardLaunches
@@ -22,7 +22,7 @@ from agent.act.guarding.run_search import RunSearch
 from agent.act.guarding.signs_of_life import SignsOfLife
 from agent.act.journal import Journal
 from agent.act.market_accounts import Accounts
-from agent.act.orders import halting, in_step, operator_orders, order_preview, ordered_endings
+from agent.act.orders import changed_workloads, halting, operator_orders, order_preview, ordered_endings
 from agent.clock import Clock, SteadyClock
 from agent.config import guard_archive
 from agent.config.settings import Config, MarketSettings
@@ -46,7 +46,7 @@ from agent.markets.http_exchange import Exchange
 from agent.observe import snapshot
 from agent.observe.checkpoint_audit import CheckpointAudit
 from agent.observe.guard_reader import GuardReader
-from agent.observe.hurry import Hurried
+from agent.observe.interruptible_reading import ReadingInterrupted
 from agent.observe.poller import Poller, refusals
 from agent.observe.prober import Prober
 
@@ -140,7 +140,7 @@ class App:
         app = cls(config, tuned, replace(outside, clock=clock), clock, ledger, is_dry=is_dry)
         try:
             await app._settle_crash()
-            await began_anew.settle(ledger, outside.anew, clock.now())
+            await simulated_market_reset.end_leases(ledger, outside.anew, clock.now())
             await app.billing_watch.read_bills()
             await app._accounts.know(patience=schedule.OPEN_PATIENCE_SECONDS)
         except BaseException:
@@ -169,7 +169,7 @@ class App:
             try:
                 await halting.settle(self.ledger, self.clock.now())
                 await self._settle_crash()
-                await self._keep_in_step(rules.workloads)
+                await self._record_changed_workloads(rules.workloads)
                 await self._runs.keep(rules.workloads, [poller.view for poller in self.pollers])
                 await self.signs.keep(rules.workloads)
             except LedgerError as error:
@@ -179,7 +179,7 @@ class App:
             try:
                 done = await self._cycle.run(rules, unwritten)
                 self.signs.note_pass()
-            except Hurried:
+            except ReadingInterrupted:
                 return None
             finally:
                 self.billing_watch.look()
@@ -257,7 +257,7 @@ class App:
     @contextlib.asynccontextmanager
     async def _turn_at_once(self) -> AsyncIterator[None]:
         """Take the turn; cycles that only read give way to it."""
-        with self._cycle.hurry.waiting():
+        with self._cycle.reading.interrupted():
             await self._turn.acquire()
         try:
             yield
@@ -355,9 +355,9 @@ class App:
                 elif intent.state is IntentState.SENT:
                     tx.advance_intent(intent.intent_id, IntentState.IN_DOUBT, at=now, outcome="found at start")
 
-    async def _keep_in_step(self, workloads: Sequence[Workload]) -> None:
+    async def _record_changed_workloads(self, workloads: Sequence[Workload]) -> None:
         """Move leases, holds and runs to a renamed workload, begin due runs, and record the spec of a new lease."""
-        await in_step.keep(self.ledger, workloads, self.clock.now())
+        await changed_workloads.record(self.ledger, workloads, self.clock.now())
 
     def _account_check(self, market: str) -> Callable[[str], str]:
         return lambda account_id: self._stopped_because or self._accounts.why_not(market, account_id)

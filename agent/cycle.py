@@ -32,7 +32,7 @@ from agent.ledger.store import Ledger
 from agent.observe import checkpoint_audit, guard_reader, recall, snapshot
 from agent.observe.checkpoint_audit import CheckpointAudit, Proofs
 from agent.observe.guard_reader import GuardReader, Reports
-from agent.observe.hurry import Hurry
+from agent.observe.interruptible_reading import InterruptibleReading
 from agent.observe.poller import Poller
 
 Witness = Callable[[Fleet, Mapping[str, Tuned], limits.Limits, frozenset[str], plan.Plan], None]
@@ -133,7 +133,7 @@ class Cycle:
         self._past_of = UNREAD
         self._marks: Mapping[str, credit_watch.Mark] = {}
         self._is_stopped = False
-        self.hurry = Hurry()
+        self.reading = InterruptibleReading()
         self._acted_at = parts.clock.monotonic()
         self._refused: tuple[Intent, ...] = ()
         self._unwritten: tuple[Fact, ...] = ()
@@ -150,7 +150,7 @@ class Cycle:
 
         Raises:
             LedgerError: the ledger could not be written; nothing was paid for in this pass.
-            Hurried: a person's order ended its reading; nothing was decided.
+            ReadingInterrupted: a person's order ended its reading; nothing was decided.
         """
         self._acted_at = self._clock.monotonic()
         # Every market's listing, its record of unseen time, and the answers of the workloads.
@@ -293,7 +293,7 @@ class Cycle:
         if self._clock.monotonic() - self._acted_at >= SLOW_SECONDS:
             fleet = await self._fleet(rules)
             await self._act(stops.stops(fleet, rules.caps), fleet, rules)
-        await self.hurry.read(step)
+        await self.reading.run(step)
 
     async def _act(self, decisions: Sequence[Decision], fleet: Fleet, rules: Rules) -> list[Intent]:
         """Carry out decisions; beside a second daemon only endings that a person or a hard cap ordered."""

@@ -215,13 +215,13 @@ def _expected(
     if expected.choice is Tenure.ON_DEMAND or (bid is None and not grounds.may_try):
         switch = _switch(slot, grounds)
         if switch is not None:
-            return _told(switch, expected)
+            return _with_costs(switch, expected)
     tried = bid if expected.choice is Tenure.INTERRUPTIBLE else None
     made = _fill(slot, tried, grounds) if slot.lease is None else _recover(slot, slot.lease, tried, grounds)
-    return _told(made, expected)
+    return _with_costs(made, expected)
 
 
-def _told(made: Proposal, expected: deadline_costs.ExpectedCosts) -> Proposal:
+def _with_costs(made: Proposal, expected: deadline_costs.ExpectedCosts) -> Proposal:
     """Return a proposal that also has the expected cost of each choice."""
     why = made.reason
     return replace(
@@ -289,7 +289,9 @@ def _on_demand(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal:
         expected = grounds.expected_costs(slot) if back is not None else None
         if back is not None and _is_back(expected):
             why = grounds.reason(back.reason.code, back.reason.sentence, *back.reason.options)
-            return _told(replace(back, reason=why), expected) if expected is not None else replace(back, reason=why)
+            return (
+                _with_costs(replace(back, reason=why), expected) if expected is not None else replace(back, reason=why)
+            )
     return _hold(slot, grounds, "running", f"{held.state.value} on demand")
 
 

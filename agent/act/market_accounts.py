@@ -15,7 +15,7 @@ from agent.domain.record.event_kind import EventKind
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.store import Ledger
 from agent.ledger.tables.spend_rows import MONTH_SEED, SpendEntry
-from agent.ledger.transaction import UNTOLD, Transaction
+from agent.ledger.transaction import NO_ACCOUNT_ID, Transaction
 from agent.markets import market_errors, port
 from agent.observe import market_time
 
@@ -41,7 +41,7 @@ class Accounts:
         if not bound:
             return f"the account of {market} has not been read yet"
         # A market that does not name the account proves it only by its listing.
-        if account_id not in {"", bound} and bound != UNTOLD:
+        if account_id not in {"", bound} and bound != NO_ACCOUNT_ID:
             return f"the key of {market} is for account {account_id}, this ledger for {bound}: nothing is paid"
         if self._ledger.is_uncounted(market):
             return f"the ledger was lost or restored, and the bill of {market} for this month has not been read yet"

@@ -123,7 +123,7 @@ class Shadows:
             position=shadow.packed(mine),
         )
         async with self._ledger.transaction() as tx:
-            tx.keep_shadow(account, [_told(each, mine.strategy, now) for each in news])
+            tx.keep_shadow(account, [_shadow_decision(each, mine.strategy, now) for each in news])
 
 
 async def live(ledger: Ledger, workload: str, fleet: Fleet) -> Counted:
@@ -151,7 +151,7 @@ def _seen(mine: Shadow, before: Tally, news: tuple[Decision, ...]) -> Seen:
     )
 
 
-def _told(made: Decision, strategy: str, now: datetime) -> ShadowDecision:
+def _shadow_decision(made: Decision, strategy: str, now: datetime) -> ShadowDecision:
     kind = decisions.KIND.get(type(made))
     lease = getattr(made, "lease", None)
     host_id = made.offer.host_id if isinstance(made, Rent) else lease.host_id if lease is not None else ""

@@ -53,14 +53,14 @@ def run(
     for each in exposure.exposures(settings):
         structlog.get_logger("gpubid.run").warning("exposed", about=each.about, reason=each.sentence, fix=each.fix)
     try:
-        asyncio.run(_until_told(settings, tuned, config, is_dry=dry_run))
+        asyncio.run(_run_until_signal(settings, tuned, config, is_dry=dry_run))
     except (CredentialError, ListenError) as error:
         exits.stop(exits.BAD_INPUT, [str(error)])
     except LedgerError as error:
         exits.refused(error)
 
 
-async def _until_told(settings: "Config", tuned: "Mapping[str, Tuned]", config: Path, *, is_dry: bool) -> None:
+async def _run_until_signal(settings: "Config", tuned: "Mapping[str, Tuned]", config: Path, *, is_dry: bool) -> None:
     """Run the daemon. A stop before the daemon handles signals ends it cleanly, because nothing has begun."""
     loop, mine = asyncio.get_running_loop(), asyncio.current_task()
     for number in (signal.SIGTERM, signal.SIGINT):

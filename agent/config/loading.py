@@ -179,8 +179,8 @@ def _misplaced(read: source.Source, parsed: document.Document) -> Iterator[probl
     for name, table in parsed.workloads.items():
         path = ("workloads", name)
         may_use_runpod = "runpod" in (table.markets or configured)
-        is_told = table.done_line is not None or (table.guard is not None and table.guard.bucket is not None)
-        if may_use_runpod and table.kind == "batch" and not is_told:
+        reports_its_end = table.done_line is not None or (table.guard is not None and table.guard.bucket is not None)
+        if may_use_runpod and table.kind == "batch" and not reports_its_end:
             sentence = (
                 "runpod restarts a container that ends, so only its log shows the end; write done_line or markets"
             )

@@ -158,7 +158,7 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
     """The cooldowns."""
     tallies: tuple[Tally, ...] = ()
     """The tallies."""
-    told: tuple[ReportedCrossing, ...] = ()
+    reported_crossings: tuple[ReportedCrossing, ...] = ()
     """The thresholds of money whose crossing was reported."""
     past_leases: Mapping[str, Lease] = {}
     """The closed leases that a listing still names, by instance id."""

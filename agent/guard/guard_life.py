@@ -102,7 +102,7 @@ class GuardLife:
         self._status.set(notice=self._disk.taken_notice())
         self._disk.keep(lease=self._settings.lease, ended=False)
         if self._carrier is not None:
-            self._carrier.told = self._beat.soon
+            self._carrier.after_upload = self._beat.soon
             self._carrier.take_priority = lambda: low_priority.take(self._reaper)
         else:
             self._status.phase = guard_status.RUNNING
@@ -224,13 +224,15 @@ class GuardLife:
         self._output.say(f"gpubid-guard: {end.sentence()}")
         if is_done:
             return self._sleep("asleep until the instance is released")
-        is_told = self._tell_end(f"ended-{self._settings.lease}.json", note)
+        is_written = self._write_end(f"ended-{self._settings.lease}.json", note)
         self._beat.beat()
         if self._notes is not None and not end.was_stopped:
-            self._stay(f"ended-{self._settings.lease}.json", note, self._clock.now() + FAILED_SECONDS, is_told=is_told)
+            self._stay(
+                f"ended-{self._settings.lease}.json", note, self._clock.now() + FAILED_SECONDS, is_written=is_written
+            )
         return end.exit_code
 
-    def _tell_end(self, name: str, note: Mapping[str, Any]) -> bool:
+    def _write_end(self, name: str, note: Mapping[str, Any]) -> bool:
         """Write the end into the bucket; return whether it is there."""
         try:
             if self._notes is not None:
@@ -244,22 +246,22 @@ class GuardLife:
         """Stay until a signal asks for the end: an exit would make a market start the work again."""
         self._output.say(f"gpubid-guard: {why}")
         note = self._disk.facts.get("end")
-        is_told = not isinstance(note, dict) or self._tell_end(END, note)
+        is_written = not isinstance(note, dict) or self._write_end(END, note)
         # The note is there before the beat says that the work is done.
         self._status.phase = guard_status.DONE
         self._beat.start()
         self._beat.soon()
-        self._stay(END, note or {}, math.inf, is_told=is_told)
+        self._stay(END, note or {}, math.inf, is_written=is_written)
         return 0
 
-    def _stay(self, name: str, note: Mapping[str, Any], until: float, *, is_told: bool) -> None:
+    def _stay(self, name: str, note: Mapping[str, Any], until: float, *, is_written: bool) -> None:
         """Stay until a time or a signal, and write the end until the bucket has it."""
         retry = self._clock.now() + RETRY_SECONDS
         while not self._signals.stopping.is_set() and self._clock.now() < until:
             self._signals.wait(self._clock.real(LOOK_SECONDS))
             self._reaper.reap()
-            if not is_told and self._clock.now() >= retry:
-                is_told, retry = self._tell_end(name, note), self._clock.now() + RETRY_SECONDS
+            if not is_written and self._clock.now() >= retry:
+                is_written, retry = self._write_end(name, note), self._clock.now() + RETRY_SECONDS
 
     def _take_order(self, order: Mapping[str, Any]) -> None:
         if self._carrier is not None:

@@ -62,7 +62,7 @@ class Recollection:
     """The cooldowns that are not over."""
     tallies: tuple[Tally, ...]
     """The tallies that still count."""
-    told: tuple[ReportedCrossing, ...]
+    reported_crossings: tuple[ReportedCrossing, ...]
     """The thresholds of money that were reported in their window."""
     hosts: Mapping[str, Mapping[str, HostRecord]]
     """Our own record of hosts, by market, then by host."""
@@ -102,7 +102,7 @@ class Recollection:
     @property
     def rests(self) -> tuple[Rest, ...]:
         """Holds, cooldowns, tallies and reported thresholds together, in the order of their places."""
-        found: tuple[Rest, ...] = (*self.holds, *self.cooldowns, *self.tallies, *self.told)
+        found: tuple[Rest, ...] = (*self.holds, *self.cooldowns, *self.tallies, *self.reported_crossings)
         return tuple(sorted(found, key=lambda rest: rest.place))
 
     def hosts_on(self, market: str) -> Mapping[str, HostRecord]:
@@ -288,7 +288,7 @@ class Memory:
             holds=tuple(rest for rest in rests if isinstance(rest, OperatorHold)),
             cooldowns=tuple(rest for rest in rests if isinstance(rest, Cooldown)),
             tallies=tuple(rest for rest in rests if isinstance(rest, Tally)),
-            told=tuple(rest for rest in rests if isinstance(rest, ReportedCrossing)),
+            reported_crossings=tuple(rest for rest in rests if isinstance(rest, ReportedCrossing)),
             hosts=dict(self.hosts),
             accounts=dict(self.accounts),
             losses=tuple(losses),

@@ -62,7 +62,7 @@ from agent.ledger.tables.spend_rows import SpendEntry
 _META_STORED = sa.insert(schema.meta).prefix_with("OR REPLACE")
 _META_FORGOTTEN = sa.delete(schema.meta).where(schema.meta.c.key == sa.bindparam("this_key"))
 ACCOUNT = "account/"
-UNTOLD = "untold"
+NO_ACCOUNT_ID = "untold"
 """The account of a market that does not name it. The first named account replaces it."""
 WAS_LOST = "was_lost"
 """The key of a lost ledger's mark. While it exists, the markets' earlier charges are unknown, except where counted
@@ -176,7 +176,7 @@ class Transaction:
     def tell_progress(self, told: Progress) -> None:
         """Store the progress of a workload in place of the earlier report."""
         self._news.progress[told.workload] = told
-        self._write(progress_rows.TOLD, progress_rows.row(told))
+        self._write(progress_rows.KEPT, progress_rows.row(told))
 
     def begin_run(self, run: GuardRun) -> None:
         """Record a new run of a slot; CONFLICT at the commit if it was begun before."""
@@ -301,8 +301,8 @@ class Transaction:
         known = self._news.account(market)
         if known == account_id or (known is not None and not account_id):
             return
-        account_id = account_id or UNTOLD
-        if known not in {None, UNTOLD, account_id}:
+        account_id = account_id or NO_ACCOUNT_ID
+        if known not in {None, NO_ACCOUNT_ID, account_id}:
             raise LedgerError(
                 Code.WRONG_ACCOUNT,
                 f"this ledger belongs to account {known} of {market}, the key to account {account_id}: "

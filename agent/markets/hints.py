@@ -48,10 +48,10 @@ def _date(stamp: str) -> datetime | None:
 
 def market_time(reply: transport.Reply) -> datetime | None:
     """Return the time of the market's own clock, from the answer's Date header."""
-    return told_time(reply.headers.get("Date") or "")
+    return server_time(reply.headers.get("Date") or "")
 
 
-def told_time(date: str) -> datetime | None:
+def server_time(date: str) -> datetime | None:
     """Return the time of a Date header; None for junk."""
     found = _date(date)
     return found if found is not None and _EARLIEST_YEAR <= found.year < _LATEST_YEAR else None

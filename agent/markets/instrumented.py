@@ -104,9 +104,9 @@ class Instrumented:
         """Return the tenures that the market does not sell to the account now."""
         return self._market.not_sold()
 
-    def told_time(self) -> datetime | None:
+    def server_time(self) -> datetime | None:
         """Return the time of the market's clock in its last answer."""
-        return self._market.told_time()
+        return self._market.server_time()
 
     async def close(self) -> None:
         """Close connections."""

@@ -184,7 +184,7 @@ class Market(Protocol):
         """Return the tenures that the market does not sell to the account now, each with the reason in a sentence."""
         ...
 
-    def told_time(self) -> datetime | None:
+    def server_time(self) -> datetime | None:
         """Return the time of the market's own clock in its last answer, also a refusal; None if the answer had none."""
         ...
 

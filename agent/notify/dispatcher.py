@@ -1,8 +1,8 @@
 """The dispatcher: reads new events from the ledger, delivers what rules ask for, tries again, and remembers its place.
 
 1. It runs beside the cycles and never in them: a channel that hangs delays nobody but itself.
-2. How far the ledger was told stands in a small file beside it: after a restart nothing is left out, and what may be
-   told twice carries the same key.
+2. A small file beside the ledger has the last event that was sent. After a restart no event is left out, and a message
+   that may be sent twice has the same key.
 3. A message is tried again with growing pauses for a day, then it is given up with a log line.
 """
 
@@ -30,7 +30,7 @@ LATER_SECONDS = (5.0, 30.0, 120.0, 600.0, 1800.0, 3600.0)
 GIVEN_UP_AFTER = dt.timedelta(days=1)
 MOST_WAITING = 1_000
 READ_AT_ONCE = 500
-TOLD = ".told"
+LAST_SENT = ".told"
 
 
 @dataclass(slots=True)
@@ -107,7 +107,7 @@ class Courier:
     async def _begin(self) -> int:
         """Return the event to begin after: a dispatcher that is new to a ledger does not send its whole past."""
         if self._read_to is None:
-            kept = sidecar.read_number(self._ledger.path, TOLD)
+            kept = sidecar.read_number(self._ledger.path, LAST_SENT)
             self._read_to = kept if kept is not None else await (await self._ledger.reader()).last_event_id()
         return self._read_to
 
@@ -125,10 +125,10 @@ class Courier:
     def _keep_place(self) -> None:
         """Store the last event before any waiting message: waiting messages are read again after a restart."""
         waiting = [each.message.events[0].event_id or 0 for each in self._waiting if each.message.events]
-        told = min([self._read_to or 0, *(first - 1 for first in (*waiting, *self._incidents.uncounted))])
-        if told != self._kept:
-            sidecar.write_number(self._ledger.path, TOLD, told)
-            self._kept = told
+        last_sent = min([self._read_to or 0, *(first - 1 for first in (*waiting, *self._incidents.uncounted))])
+        if last_sent != self._kept:
+            sidecar.write_number(self._ledger.path, LAST_SENT, last_sent)
+            self._kept = last_sent
 
     async def _digest(self, now: dt.datetime) -> None:
         at, today = self._notify.digest_at, now.date()
@@ -138,8 +138,8 @@ class Courier:
         if is_first_look and (now - dt.datetime.combine(today, at, dt.UTC)) > dt.timedelta(hours=1):
             # Started long after the hour: today's digest was sent before, or its time is over.
             return
-        told = await digest.digest(await self._ledger.reader(), now)
-        self._put([Message(f"{name}/digest/{today}", name, told.severity, told.title, told.text, now)
+        message = await digest.digest(await self._ledger.reader(), now)
+        self._put([Message(f"{name}/digest/{today}", name, message.severity, message.title, message.text, now)
                    for name in self._channels if name != "hook"], now)  # fmt: skip
 
     def _put(self, messages: Sequence[Message], now: dt.datetime) -> None:

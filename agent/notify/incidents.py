@@ -44,11 +44,11 @@ class Incidents:
 
     def take(self, events: Iterable[Event], now: dt.datetime) -> list[Message]:
         """Return the messages that are due for `events`, oldest first, and for incidents that are over."""
-        told = self.due(now)
+        messages = self.due(now)
         for event in events:
             for channel in self._channels(event):
-                told += self._told(event, channel, now)
-        return told
+                messages += self._messages(event, channel, now)
+        return messages
 
     def due(self, now: dt.datetime) -> list[Message]:
         """Return the summaries of incidents whose window has closed."""
@@ -66,7 +66,7 @@ class Incidents:
         named = {name for rule in self.notify.rules if rule.fits(event.kind, event.workload) for name in rule.channels}
         return [name for name in self.notify.channels if name in named]
 
-    def _told(self, event: Event, channel: str, now: dt.datetime) -> list[Message]:
+    def _messages(self, event: Event, channel: str, now: dt.datetime) -> list[Message]:
         if channel == "hook":
             # A hook gets every transition: it acts on each, and no person reads it.
             return [_message(event, channel)]

@@ -34,7 +34,7 @@ log = structlog.get_logger("gpubid.audit")
 
 EVERY_SECONDS = 300.0
 AUDIT_SECONDS = 120.0
-TOLD_EVERY_SECONDS = 3600.0
+LOGGED_EVERY_SECONDS = 3600.0
 """So often the log repeats why the bucket of a lease could not be compared; another reason is logged at once."""
 MOST_AT_ONCE = 2
 MOST_OBJECTS = 50_000
@@ -84,7 +84,7 @@ class CheckpointAudit:
         self._secret = secret
         self._running: dict[str, asyncio.Task[CheckpointProof | None]] = {}
         self._asked: dict[str, float] = {}
-        self._told: dict[tuple[str, str], float] = {}
+        self._logged_at: dict[tuple[str, str], float] = {}
         """When a reason was last logged for a lease, in seconds of the monotonic clock."""
         self.proofs: Proofs = {}
         """The last comparisons; the mapping is replaced at every change."""
@@ -120,7 +120,7 @@ class CheckpointAudit:
                 if proof is not None and lease in wanted:
                     proofs[lease] = proof
         self._asked = {lease: at for lease, at in self._asked.items() if lease in wanted or lease in self._running}
-        self._told = {key: at for key, at in self._told.items() if key[0] in wanted}
+        self._logged_at = {key: at for key, at in self._logged_at.items() if key[0] in wanted}
         if proofs != self.proofs:
             self.proofs = proofs
 
@@ -140,8 +140,8 @@ class CheckpointAudit:
     def _tell(self, target: AuditTarget, reason: str) -> None:
         """Log why a bucket could not be compared, unless the same was logged within the hour."""
         now, key = self._clock.monotonic(), (target.lease, reason)
-        if now - self._told.get(key, -TOLD_EVERY_SECONDS) >= TOLD_EVERY_SECONDS:
-            self._told[key] = now
+        if now - self._logged_at.get(key, -LOGGED_EVERY_SECONDS) >= LOGGED_EVERY_SECONDS:
+            self._logged_at[key] = now
             log.warning("bucket.not_compared", lease=target.lease, bucket=str(target.place), reason=reason)
 
 

@@ -17,12 +17,12 @@ async def listing(market: port.Market, clock: SteadyClock) -> Sequence[Instance]
         MarketError: the market did not answer, or not the second time.
     """
     rows = await market.instances()
-    first, asked_at = market.told_time(), clock.monotonic()
+    first, asked_at = market.server_time(), clock.monotonic()
     if clock.is_set or first is None or abs(first - clock.wall()) <= CLOSE:
         return rows
     rows = await market.instances()
     passed = timedelta(seconds=clock.monotonic() - asked_at)
-    again = market.told_time()
+    again = market.server_time()
     clock.heed(market.name, again if again is not None and abs(again - first - passed) <= CLOSE else None)
     return rows
 

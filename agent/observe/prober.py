@@ -113,7 +113,7 @@ class Prober:
             is_ready, said = await self._answers(target)
         elif target.ready.sign is ReadySign.LOG and not is_ready:
             said = said or "no line of its log says so"
-        hours = _told(target, lines)
+        hours = _logged_hours(target, lines)
         if self._is_page_due(target):
             self._page_read[target.instance_id] = self._clock.monotonic()
             hours = await self._page(target)
@@ -219,7 +219,7 @@ def hours_of(body: bytes) -> float | None:
     return float(hours) if deadline.is_hours(hours) else None
 
 
-def _told(target: Target, lines: tuple[str, ...]) -> float | None:
+def _logged_hours(target: Target, lines: tuple[str, ...]) -> float | None:
     """Return the hours in the last line with a number."""
     wanted = target.deadline
     if wanted is None or wanted.sign is not deadline.ProgressSign.LOG:

@@ -70,7 +70,7 @@ def fleet(
         holds=known.holds,
         cooldowns=known.cooldowns,
         tallies=known.tallies,
-        told=known.told,
+        reported_crossings=known.reported_crossings,
         hosts={record.key: record for market in markets for record in known.hosts_on(market).values()},
         past_leases=past.leases,
         past_intents=past.intents,

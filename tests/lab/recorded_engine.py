@@ -101,7 +101,7 @@ class Recorded:
         """Return what it did not sell."""
         return self.frames[self.place].fleet.markets[self.name].not_sold
 
-    def told_time(self) -> datetime | None:
+    def server_time(self) -> datetime | None:
         """Return nothing: there is one clock."""
 
     async def close(self) -> None:

@@ -76,4 +76,4 @@ def test_slots_kept_warm(tmp_path: Path) -> None:
             for warm, held in zip(shelf.warm, zip(shelf.interruptible, shelf.on_demand, strict=True), strict=True)
         )
     # Of all there are, only a few can be read on one page.
-    assert len(made.timeline(made.strategies(), case).shelves) == len(availability.TOLD)
+    assert len(made.timeline(made.strategies(), case).shelves) == len(availability.SHOWN)

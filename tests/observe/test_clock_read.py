@@ -31,7 +31,7 @@ class Answers:
             raise answer
         return Account("me", None, answer)
 
-    def told_time(self) -> None:
+    def server_time(self) -> None:
         return None
 
     def not_sold(self) -> dict[str, str]:

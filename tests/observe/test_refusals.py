@@ -43,7 +43,7 @@ class Answers:
             raise error
         return Account("me", None, builders.NOW)
 
-    def told_time(self) -> None:
+    def server_time(self) -> None:
         return None
 
     def not_sold(self) -> dict[str, str]:

@@ -96,7 +96,7 @@ async def lived(place: Path, job: Drawn, strategy: str) -> tuple[dt.datetime | N
         while work_.done_at is None and world.clock.now() < until:
             await world.cycle()
             observe(world, work_, running)
-            told = [work_.told(str(key), world.clock.now()) for key in running]
+            told = [work_.printed_hours(str(key), world.clock.now()) for key in running]
             for hours in told[:1]:
                 if hours is not None:
                     await world.app.say(Order("progress", "train", hours=hours), "the job itself")

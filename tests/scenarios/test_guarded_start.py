@@ -136,7 +136,7 @@ async def test_a_run_that_begins_between_leases_is_told_once_and_a_rename_is_non
             changed = replace(first, image="ubuntu:24.04")
             for work in (first, changed, changed, replace(changed, name="fit", was="train")):
                 world.clock.advance(1)
-                await world.app._keep_in_step((work,))
+                await world.app._record_changed_workloads((work,))
             (event,) = await world.events("workload.run_begun")
             assert event.reason == "train/0 begins run 2, without the checkpoints of run 1"
 

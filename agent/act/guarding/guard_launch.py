@@ -45,7 +45,7 @@ def environment(
     launch: GuardLaunch, work: Workload, interval_seconds: int, key: tuple[str, str] | None
 ) -> tuple[tuple[str, str], ...]:
     """Return the variables of a guarded container; `key` is the id and the secret of the bucket's key."""
-    settings = json.dumps(_told(launch, work, interval_seconds), separators=(",", ":"))
+    settings = json.dumps(_settings(launch, work, interval_seconds), separators=(",", ":"))
     fetched = ((URL, launch.url),) if launch.url else ()
     keys = ((KEY_ID, key[0]), (SECRET, key[1])) if key is not None else ()
     return ((GUARD, settings), (DIGEST, launch.sha256), *fetched, *keys)
@@ -65,7 +65,7 @@ def script(work: Workload) -> str:
     return guard_prelude.script(work.onstart) if work.onstart else ""
 
 
-def _told(launch: GuardLaunch, work: Workload, interval_seconds: int) -> dict[str, object]:
+def _settings(launch: GuardLaunch, work: Workload, interval_seconds: int) -> dict[str, object]:
     terms = work.guard
     if terms is None:
         raise ValueError(f"{work.name} has no guard")

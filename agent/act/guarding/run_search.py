@@ -91,7 +91,7 @@ class RunSearch:
         self._running: dict[str, asyncio.Task[Found]] = {}
         self._asked: dict[str, tuple[int, float]] = {}
         """How often a lease was searched for, and when last, in seconds of the monotonic clock."""
-        self._told: dict[str, str] = {}
+        self._logged: dict[str, str] = {}
         """Why the run of a lease is not found, as the log said last."""
 
     async def keep(self, workloads: Iterable[Workload], views: Iterable[MarketView]) -> None:
@@ -105,7 +105,7 @@ class RunSearch:
         known = self._ledger.recollection(self._clock.now())
         wanted = {each.held.lease_id: each for each in sought(known, workloads, views, self._ledger.fleet_id)}
         self._asked = {key: asked for key, asked in self._asked.items() if key in wanted}
-        self._told = {key: why for key, why in self._told.items() if key in wanted}
+        self._logged = {key: why for key, why in self._logged.items() if key in wanted}
         for lease_id, task in list(self._running.items()):
             if task.done():
                 del self._running[lease_id]
@@ -130,9 +130,9 @@ class RunSearch:
         """Record a run that was found, or say once why none was."""
         why = found if isinstance(found, str) else await self._record(each, *found, runs)
         held = each.held
-        if why and self._told.get(held.lease_id) != why:
+        if why and self._logged.get(held.lease_id) != why:
             log.warning("guard.unfound", lease=held.lease_id, slot=str(held.slot), bucket=str(each.place), reason=why)
-            self._told[held.lease_id] = why
+            self._logged[held.lease_id] = why
 
     async def _record(self, each: Sought, name: str, number: int, runs: Iterable[GuardRun]) -> str:
         """Record the run of a lease, or return why that is impossible."""

@@ -110,8 +110,10 @@ def compared(what: Contest, workers: int, seed: int) -> "list[Table]":
     parts = what.problem.parts() if isinstance(what.problem, comparison.Divided) else [what.problem]
     made = []
     for part in parts:
-        with honest(), _progress(part.name) as told:
-            table = comparison.run(part, what.names, baseline=what.baseline, workers=workers, seed=seed, told=told)
+        with honest(), _progress(part.name) as on_progress:
+            table = comparison.run(
+                part, what.names, baseline=what.baseline, workers=workers, seed=seed, on_progress=on_progress
+            )
             made.append(table)
     return made
 

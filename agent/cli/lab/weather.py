@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from agent.cli.shared import session
 
 if TYPE_CHECKING:
-    from agent.lab.pools.regime_fitting import Fitted, Foretold
+    from agent.lab.pools.regime_fitting import Fitted, Prediction
 
 STATES = ("young, there", "old, there", "young, away", "old, away")
 
@@ -33,13 +33,13 @@ def document(made: "Fitted | None") -> dict[str, Any] | None:
         "shares": list(made.known.shares),
         "young_hours": made.known.young_hours,
         "turn_hours": made.known.turn_hours,
-        "fitted_on": _told(made.within),
-        "later_half": _told(made.later),
-        "later_half_of_one_regime": _told(made.alone),
+        "fitted_on": _prediction(made.within),
+        "later_half": _prediction(made.later),
+        "later_half_of_one_regime": _prediction(made.alone),
     }
 
 
-def _told(one: "Foretold") -> dict[str, Any]:
+def _prediction(one: "Prediction") -> dict[str, Any]:
     ends = {
         state: {"seen": seen, "expected": expected}
         for state, seen, expected in zip(STATES, one.seen, one.expected, strict=True)

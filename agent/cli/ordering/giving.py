@@ -95,7 +95,7 @@ async def _given(
         given.answers.append(answer)
         left.pop(0)
     if isinstance(read, last_good.Broken):
-        read.told(given.answers or None)
+        read.answer_or_end(given.answers or None)
         if left:
             words = ", ".join(f"{order.verb} {order.target}" for order in left)
             exits.stop(

@@ -90,7 +90,7 @@ def _print_killed(said: Answer, progress: kill_progress.Progress, *, wait: bool,
 
 def _lifted(read: "tuple[Config, Mapping[str, Tuned]] | last_good.Broken") -> Answer:
     if isinstance(read, last_good.Broken):
-        answer: Answer = _shown(read.told(asyncio.run(giving.answer_of_daemon(LIFT, read.place))))
+        answer: Answer = _shown(read.answer_or_end(asyncio.run(giving.answer_of_daemon(LIFT, read.place))))
         return answer
     from agent.ledger.ledger_errors import LedgerError
     from agent.systemd import CredentialError
@@ -142,7 +142,7 @@ def _killed(
         )
     if told is not None:
         if isinstance(read, last_good.Broken):
-            read.told(told)
+            read.answer_or_end(told)
         progress.say_done(told["done"])
         shown = kill_progress.interruptible(kill_progress.of_daemon(place, progress, wait=wait), TO_DAEMON, progress)
         return {**_shown(told), **shown, "is_daemons": True}

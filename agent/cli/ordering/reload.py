@@ -10,31 +10,31 @@ from agent.telemetry.plain_text import plain
 
 def reload(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False) -> None:
     """Let the daemon read its files again, as SIGHUP does. Exit code 2 if it refuses them and keeps the old ones."""
-    told = _told(config)
+    answer = _answer_of_daemon(config)
     if as_json:
-        session.print_json(told)
-    elif told["is_applied"]:
-        _print(told)
-    if not told["is_applied"]:
-        problems = [] if as_json else [_sentence(row) for row in told["problems"]]
+        session.print_json(answer)
+    elif answer["is_applied"]:
+        _print(answer)
+    if not answer["is_applied"]:
+        problems = [] if as_json else [_sentence(row) for row in answer["problems"]]
         exits.stop(exits.BAD_INPUT, [*problems, "refused: the daemon keeps its last good files"])
 
 
-def _told(file: Path) -> dict[str, Any]:
+def _answer_of_daemon(file: Path) -> dict[str, Any]:
     """Return the daemon's answer. The socket is found even if the file is broken."""
     from agent.config import market_place
 
     place = market_place.of_file(file)
-    told = asyncio.run(daemon_socket.post(place, "/reload", {}))
-    if told is None:
+    answer = asyncio.run(daemon_socket.post(place, "/reload", {}))
+    if answer is None:
         sentence = f"no daemon runs on the ledger {place.ledger}: nothing was reloaded; `gpubid run` reads the files"
         exits.stop(exits.FAILED, [sentence])
-    return told
+    return answer
 
 
-def _print(told: dict[str, Any]) -> None:
-    session.say(f"applied: {told['file']}, digest {told['digest'][:12]}")
-    for row in told["notes"]:
+def _print(answer: dict[str, Any]) -> None:
+    session.say(f"applied: {answer['file']}, digest {answer['digest'][:12]}")
+    for row in answer["notes"]:
         session.say(f"note: {row['about']}: {row['sentence']}")
 
 

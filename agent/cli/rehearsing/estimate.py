@@ -189,7 +189,7 @@ def _document(table: "JobTable", found: list["Found"], measured: "Mapping[str, M
 
 
 def _print_csv(table: "JobTable", found: list["Found"], measured: "Mapping[str, Measured]") -> None:
-    reruns, told = _reruns(table), _told(measured)
+    reruns, told = _reruns(table), _measured_notes(measured)
     rows = [{"gpu": one.gpu} | _row(option, reruns) | {"measured": told} for one in found for option in one.options]
     if not rows:
         return
@@ -208,7 +208,7 @@ def _say(table: "JobTable", found: list["Found"], measured: "Mapping[str, Measur
     reruns = _reruns(table)
     if measured:
         session.say("checkpoints as guards measured them, in place of the file's figures:")
-    for sentence in _told(measured):
+    for sentence in _measured_notes(measured):
         session.say(f"  {sentence}")
     for one in found:
         session.say(f"{table.hours:g} h of work on {table.gpus}x {one.gpu}")
@@ -231,7 +231,7 @@ def _say(table: "JobTable", found: list["Found"], measured: "Mapping[str, Measur
         session.say(line)
 
 
-def _told(measured: "Mapping[str, Measured]") -> list[str]:
+def _measured_notes(measured: "Mapping[str, Measured]") -> list[str]:
     """Return each measured figure with its observations."""
     names = {"took_seconds": "time to make one", "restore_seconds": "restore", "checkpoint_bytes": "size"}
     figures = {

@@ -88,10 +88,10 @@ def _run(settings: object, tuned: object, scene: "Scene", directory: Path | None
     ) as progress:
         task = progress.add_task(f"{scene.hours:g} simulated hours", total=1.0)
         scene = replace(scene, on_progress=lambda share: progress.update(task, completed=share))
-        return asyncio.run(_until_told(run(settings, tuned, scene, directory)))  # type: ignore[arg-type]
+        return asyncio.run(_until_signal(run(settings, tuned, scene, directory)))  # type: ignore[arg-type]
 
 
-async def _until_told(rehearsing: "Coroutine[None, None, Rehearsal]") -> "Rehearsal":
+async def _until_signal(rehearsing: "Coroutine[None, None, Rehearsal]") -> "Rehearsal":
     """Rehearse until SIGTERM or SIGHUP, which end it as Ctrl-C does: no folder and no process remains."""
     task, told = asyncio.current_task(), list[int]()
 

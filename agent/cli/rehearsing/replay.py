@@ -46,14 +46,14 @@ def replay(  # noqa: PLR0913 - one parameter per option
     chosen = strategy_numbers.changed(chosen, changes or [])
     span = instants.instant("--since", since), instants.instant("--until", until)
     with session.waiting("replaying"):
-        told = asyncio.run(_told(ledger, settings, chosen, workload, span, step_seconds))
+        replayed = asyncio.run(_replayed(ledger, settings, chosen, workload, span, step_seconds))
     if as_json:
-        session.print_json(told)
+        session.print_json(replayed)
         return
-    _print(told)
+    _print(replayed)
 
 
-async def _told(
+async def _replayed(
     path: Path,
     settings: "Config",
     chosen: "Tuned",
@@ -120,12 +120,12 @@ def _side(side: "Side") -> dict[str, Any]:
     }
 
 
-def _print(told: dict[str, Any]) -> None:
+def _print(replayed: dict[str, Any]) -> None:
     table = session.table(
         "workload", "", "spent", "paid h", "useful h", "lost h", "interruptions", "rents", "$/useful h"
     )
-    for one in told["workloads"]:
-        for name, figures in (("what was done", one["actual"]), (f"{told['strategy']} on paper", one["replayed"])):
+    for one in replayed["workloads"]:
+        for name, figures in (("what was done", one["actual"]), (f"{replayed['strategy']} on paper", one["replayed"])):
             each = figures["dollars_per_useful_hour"]
             session.add(
                 table, one["workload"], name, f"${figures['dollars']:.4f}", f"{figures['paid_hours']:.2f}",
@@ -133,9 +133,9 @@ def _print(told: dict[str, Any]) -> None:
                 f"{figures['rents']}", "" if each is None else f"{each:.4f}",
             )  # fmt: skip
     session.show(table)
-    for one in told["workloads"]:
-        looks = f"{told['looks']} searches were recorded, {one['plans']} plans made"
+    for one in replayed["workloads"]:
+        looks = f"{replayed['looks']} searches were recorded, {one['plans']} plans made"
         session.say(f"{one['workload']}: {one['since'][:16]} to {one['until'][:16]} UTC; {looks}")
     session.say("assumptions:")
-    for rule in told["rules"]:
+    for rule in replayed["rules"]:
         session.say(f"  {rule}")

@@ -135,20 +135,20 @@ async def _found(config: "Config") -> "tuple[Finding, ...]":
     from agent.web.reading import caps
 
     running = await daemon_socket.get(config, "/running")
-    held = await _held(config, is_told=running is not None)
+    present = await _holdings(config, from_daemon=running is not None)
     after = reload.After(config.workloads, frozenset(market.name for market in config.markets), config.limits)
-    spend_of = snapshot.renamed(dict(held.spend_of), config.workloads)
-    standing = reload.present(held.leases, held.intents, held.total, held.now, spend_of)
-    return reload.findings(after, held.leases, standing, caps.of(running["limits"]) if running else None)
+    spend_of = snapshot.renamed(dict(present.spend_of), config.workloads)
+    standing = reload.present(present.leases, present.intents, present.total, present.now, spend_of)
+    return reload.findings(after, present.leases, standing, caps.of(running["limits"]) if running else None)
 
 
-async def _held(config: "Config", *, is_told: bool) -> "Holdings":
+async def _holdings(config: "Config", *, from_daemon: bool) -> "Holdings":
     """Return the holdings: from the daemon, or from the ledger if no daemon runs."""
     from agent.clock import SystemClock
     from agent.ledger.reader import open_reader
     from agent.web.reading import holdings
 
-    if is_told:
+    if from_daemon:
         return holdings.decoded(await daemon_socket.get(config, "/holdings"))
     reader = await open_reader(config.ledger)
     try:

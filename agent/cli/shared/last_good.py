@@ -27,9 +27,9 @@ class Broken:
 
     def asked(self, route: str, query: daemon_socket.Query | None = None) -> Any:  # noqa: ANN401 - JSON
         """Return the daemon's answer. Without a daemon, end with the mistakes."""
-        return self.told(asyncio.run(daemon_socket.get(self.place, route, query)))
+        return self.answer_or_end(asyncio.run(daemon_socket.get(self.place, route, query)))
 
-    def told(self, answer: Any) -> Any:  # noqa: ANN401 - JSON
+    def answer_or_end(self, answer: Any) -> Any:  # noqa: ANN401 - JSON
         """Return a daemon's answer and print that its file is the last good one; without one, end with the mistakes."""
         if answer is None:
             self.end()

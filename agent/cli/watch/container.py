@@ -96,7 +96,7 @@ async def _read(config: "Config | last_good.Broken", slot: str, lines: int) -> d
     """Return the log from the daemon, or from the market if no daemon runs."""
     query = {"slot": slot, "lines": str(lines)}
     if isinstance(config, last_good.Broken):
-        return dict(config.told(await daemon_socket.get(config.place, "/logs", query)))
+        return dict(config.answer_or_end(await daemon_socket.get(config.place, "/logs", query)))
     said: dict[str, Any] | None = await daemon_socket.get(config, "/logs", query)
     return said if said is not None else await _directly(config, slot, lines)
 

@@ -33,10 +33,10 @@ def shadows(config: Path, workload: str | None) -> Any:  # noqa: ANN401 - JSON
     """Return every shadow, or those of one workload, from the daemon or the ledger; or end with a message."""
     name = workload.partition("/")[0] if workload else None
     query = {"workload": name} if name else None
-    return ask.ask(config, "/shadow", lambda _, reader: _told(reader, name), query, workload=workload)
+    return ask.ask(config, "/shadow", lambda _, reader: _answer(reader, name), query, workload=workload)
 
 
-async def _told(reader: "Reader", workload: str | None) -> dict[str, Any]:
+async def _answer(reader: "Reader", workload: str | None) -> dict[str, Any]:
     from agent.clock import SystemClock
     from agent.web.reading import shadow_json
 
@@ -44,12 +44,12 @@ async def _told(reader: "Reader", workload: str | None) -> dict[str, Any]:
     return await shadow_json.shown(reader, (await reader.recollection(now)).leases, now, workload)
 
 
-def _print(told: dict[str, Any]) -> None:
-    if not told["shadows"]:
+def _print(answer: dict[str, Any]) -> None:
+    if not answer["shadows"]:
         session.say('no workload has a shadow; write for example shadow = ["hedged"] in a workload')
         return
     table = session.table("workload", "strategy", "since", "spent", "useful h", "lost h", "interruptions", "$/useful h")
-    for one in told["shadows"]:
+    for one in answer["shadows"]:
         for name, figures in ((one["strategy"], one["paper"]), ("(live)", one["live"])):
             each = figures["dollars_per_useful_hour"]
             session.add(
@@ -58,8 +58,8 @@ def _print(told: dict[str, Any]) -> None:
                 "" if each is None else f"{each:.4f}",
             )  # fmt: skip
     session.show(table)
-    for one in told["shadows"]:
+    for one in answer["shadows"]:
         for made in one["last"][:SHOWN]:
             session.say(f"{made['at'][:19]} {made['slot']} {one['strategy']} would {made['kind']}: {made['sentence']}")
-    for rule in told["rules"]:
+    for rule in answer["rules"]:
         session.say(f"  {rule}")

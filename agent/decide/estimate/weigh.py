@@ -138,7 +138,7 @@ def _option(job: Job, place: Place, way: _Way) -> Option:
         loading=loading,
         down=down,
         as_of=place.asks_as_of if way.tenure is Tenure.ON_DEMAND else place.floors_as_of,
-        cited=(way.priced, _told(place, way), f"{down * 60:.0f} min from an interruption until it runs again"),
+        cited=(way.priced, _hazard_note(place, way), f"{down * 60:.0f} min from an interruption until it runs again"),
         unknown=(
             *(f"{what} is not counted, its price is not known" for what, known in gaps.items() if known is None),
             *way.unknown,
@@ -156,15 +156,15 @@ def _host(place: Place) -> float:
     return useful_hour.host_hazard(place.reliability, place.record)
 
 
-def _told(place: Place, way: _Way) -> str:
+def _hazard_note(place: Place, way: _Way) -> str:
     """Return a note on the expected rate of interruptions, and its source."""
-    told = f"{way.hazard.mean:.3f} interruptions per running hour, {way.hazard.host:.3f} of them the host's own"
+    rates = f"{way.hazard.mean:.3f} interruptions per running hour, {way.hazard.host:.3f} of them the host's own"
     if way.tenure is Tenure.ON_DEMAND:
         watched = place.record.running_seconds / 3600
-        return f"{told} (reliability {place.reliability:g}, {watched:.1f} h of our own record)"
+        return f"{rates} (reliability {place.reliability:g}, {watched:.1f} h of our own record)"
     if place.hazard is not None:
-        return f"{told} (given: {place.hazard:g} at the floor)"
+        return f"{rates} (given: {place.hazard:g} at the floor)"
     hours = place.record.bid_seconds / 3600
     if not hours:
-        return f"{told} (assumed: 0.15 an hour at the floor, no record of our own)"
-    return f"{told} (our record: {place.record.market_losses:.1f} losses in {hours:.1f} h, with 1.8 in 12 h assumed)"
+        return f"{rates} (assumed: 0.15 an hour at the floor, no record of our own)"
+    return f"{rates} (our record: {place.record.market_losses:.1f} losses in {hours:.1f} h, with 1.8 in 12 h assumed)"

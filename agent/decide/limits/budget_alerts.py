@@ -14,7 +14,7 @@ from agent.domain.record.reported_crossing import ReportedCrossing
 
 def crossings(fleet: Fleet, standing: limits.CommittedSpend, caps: limits.Limits) -> Iterator[Marked | Alert]:
     """Yield every crossed threshold of money that was not reported yet, and every rate above its threshold."""
-    told = {each.place for each in fleet.told if not each.is_over(fleet.now)}
+    told = {each.place for each in fleet.reported_crossings if not each.is_over(fleet.now)}
     for scope in caps.scopes():
         part = standing.of(scope)
         for kind, thresholds in (

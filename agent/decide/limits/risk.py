@@ -109,7 +109,7 @@ def _over_budgets(fleet: Fleet, work: Workload, task: tasks.Task, worst: Worst, 
             rate = (worst.rate + others).dollars
             hours = _affordable(fleet.now, task.deadline.by, rate, cap, standing.spent(window), window)
             if hours < min(worst.hours, worst.left):
-                sentence = f"{_told(worst)}, and the cap of {cap} leaves {hours:.1f} h until then"
+                sentence = f"{_worst_sentence(worst)}, and the cap of {cap} leaves {hours:.1f} h until then"
                 yield _alert(work, task, f"{scope.prefix}{window.value}", sentence)
 
 
@@ -119,10 +119,10 @@ def _over_credit(fleet: Fleet, work: Workload, task: tasks.Task, worst: Worst, c
         return
     room = view.credit - (caps.credit_floor(worst.market) or money.ZERO)
     if room < _cost(worst):
-        yield _alert(work, task, "credit", f"{_told(worst)}, and the credit of {worst.market} leaves {room}")
+        yield _alert(work, task, "credit", f"{_worst_sentence(worst)}, and the credit of {worst.market} leaves {room}")
 
 
-def _told(worst: Worst) -> str:
+def _worst_sentence(worst: Worst) -> str:
     return f"finishing on demand takes {worst.hours:.1f} h and {_cost(worst)}"
 
 

@@ -211,7 +211,7 @@ def _fleet(shadow: Shadow, fleet: Fleet, work: Workload) -> Fleet:
         holds=tuple({each.place: each for each in (*fleet.holds, *held)}.values()),
         cooldowns=tuple({rest.place: rest for rest in (*shared, *own)}.values()),
         tallies=tuple(each for each in book.tallies.values() if not each.is_over(fleet.now)),
-        told=(),
+        reported_crossings=(),
         past_leases={},
         past_intents={},
         losses=tuple(loss for loss in book.losses if loss.at >= fleet.now - KEPT),

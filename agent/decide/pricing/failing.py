@@ -10,7 +10,7 @@ from agent.domain.work.guard_prelude import BARE, CANNOT_START
 
 LAST_LINES = 30
 """How many lines are read: a traceback of Python is rarely longer, and a caught failure is further up."""
-MOST_TOLD = 200
+MOST_CHARACTERS = 200
 _SIGNS = re.compile(
     r"^Traceback \(most recent call last\)|^\w*(?:Error|Exception)\b|CUDA out of memory|[Ss]egmentation fault"
     r"|core dumped|^(?:Killed|Aborted|Terminated)\b|(?:command|executable file) not found|[Nn]o such file or directory"
@@ -24,7 +24,7 @@ def refusal(lines: Sequence[str]) -> str:
     Nothing runs after that line.
     """
     last = next((told.strip() for told in reversed(lines) if told.strip()), "")
-    return last.removeprefix(CANNOT_START)[:MOST_TOLD] if last.startswith(CANNOT_START) else ""
+    return last.removeprefix(CANNOT_START)[:MOST_CHARACTERS] if last.startswith(CANNOT_START) else ""
 
 
 def runs_without_guard(lines: Sequence[str]) -> bool:
@@ -35,4 +35,4 @@ def runs_without_guard(lines: Sequence[str]) -> bool:
 def line(lines: Sequence[str]) -> str:
     """Return the last line among the last ones that reports a failure, or nothing."""
     last = [told for told in lines[-LAST_LINES:] if _SIGNS.search(told.strip()) or told.startswith(CANNOT_START)]
-    return last[-1].strip()[:MOST_TOLD] if last else ""
+    return last[-1].strip()[:MOST_CHARACTERS] if last else ""

@@ -147,7 +147,7 @@ def _of_end(fleet: Fleet, work: Workload, held: Lease, *, is_fast: bool) -> Iter
         return
     elif unfinished := _unfinished(fleet, work, held):
         yield hold(fleet, held, slot, unfinished)
-    elif _is_told_by_log(work):
+    elif _is_ended_by_log(work):
         yield hold(fleet, held, slot, "its container ended and its log does not say that it is done")
     elif row is not None and row.has_trouble:
         yield hold(fleet, held, slot, f"its container ended with an error: {row.message}")
@@ -199,7 +199,7 @@ def _of_batches(fleet: Fleet, changed: Mapping[str, Lease]) -> Iterator[Marked]:
         told = guard_end.of(fleet, held, work)
         if told.word is guard_end.Word.DONE:
             yield done(fleet, held, told.sentence)
-        elif _is_told_by_log(work) and sighting is not None and sighting.is_done:
+        elif _is_ended_by_log(work) and sighting is not None and sighting.is_done:
             yield done(fleet, held, "a line of its log")
         elif told.word is guard_end.Word.FAILED and held.state is not LeaseState.EXITED:
             if changed.get(held.lease_id, held).has_failed:
@@ -225,8 +225,8 @@ def is_settling(fleet: Fleet, held: Lease) -> bool:
     view = fleet.markets.get(held.market)
     sighting = view.sightings.get(held.instance_id) if view is not None else None
     is_read = sighting is not None and sighting.at >= held.state_since
-    is_told = _is_told_by_log(work) or guard_refusal.is_awaited(fleet, held, work)
-    return is_told and not is_read and ended_for < LOG_PATIENCE
+    has_sign_of_end = _is_ended_by_log(work) or guard_refusal.is_awaited(fleet, held, work)
+    return has_sign_of_end and not is_read and ended_for < LOG_PATIENCE
 
 
 def _last_words(fleet: Fleet, held: Lease) -> str:
@@ -243,7 +243,7 @@ def _ran_bare(fleet: Fleet, held: Lease) -> bool:
     return sighting is not None and sighting.is_bare and sighting.at >= held.state_since
 
 
-def _is_told_by_log(work: Workload) -> bool:
+def _is_ended_by_log(work: Workload) -> bool:
     return work.kind is WorkloadKind.BATCH and bool(work.done_line)
 
 

@@ -60,19 +60,19 @@ class AcceptanceCheck:
         if self._notes is not None:
             is_tried, until = threading.Event(), uptime() + PATIENCE_SECONDS
             words = (self._notes, note, is_tried)
-            threading.Thread(target=self._tell, args=words, daemon=True, name="check").start()
+            threading.Thread(target=self._write, args=words, daemon=True, name="check").start()
             while not (is_tried.wait(_LOOK_SECONDS) or self._stopping.is_set() or uptime() >= until):
                 pass
 
-    def _tell(self, notes: BucketNotes, note: Mapping[str, Any], is_tried: threading.Event) -> None:
+    def _write(self, notes: BucketNotes, note: Mapping[str, Any], is_tried: threading.Event) -> None:
         """Write the note, and try again while it is of use: it judges a host only in its first minutes."""
         for _ in range(TRIES):
-            is_told = self._told(notes, note)
+            has_noted = self._has_noted(notes, note)
             is_tried.set()
-            if is_told or self._clock.wait(self._stopping, RETRY_SECONDS):
+            if has_noted or self._clock.wait(self._stopping, RETRY_SECONDS):
                 return
 
-    def _told(self, notes: BucketNotes, note: Mapping[str, Any]) -> bool:
+    def _has_noted(self, notes: BucketNotes, note: Mapping[str, Any]) -> bool:
         try:
             return notes.write(f"acceptance-{self._settings.lease}.json", note)
         except StoreFailed as failure:

@@ -73,7 +73,7 @@ class CheckpointCarrier:
         self._is_started = self._is_finished = False
         self._said: set[str] = set()
         self._plan = self._found_plan(home)
-        self.told: Callable[[], None] = lambda: None
+        self.after_upload: Callable[[], None] = lambda: None
         self.take_priority: Callable[[], None] = lambda: None
 
     def start(self, ask: Callable[[], bool], *, is_restored: bool) -> None:
@@ -165,7 +165,7 @@ class CheckpointCarrier:
                 elif self._plan is not None:
                     self._carry(self._plan)
             except Exception as failure:  # noqa: BLE001 - the end of the work must be told all the same
-                self._say(f"the last checkpoint is not carried: {_told(failure)}")
+                self._say(f"the last checkpoint is not carried: {_sentence_of(failure)}")
 
     def _found_plan(self, home: Path | None) -> UploadPlan | None:
         """Return the upload in which the guard before was killed; without one, clear its folder."""
@@ -186,7 +186,7 @@ class CheckpointCarrier:
                 with self._lock:
                     self._step()
             except Exception as failure:  # noqa: BLE001 - without this thread nothing is carried any more
-                self._say(f"no checkpoint is carried: {_told(failure)}")
+                self._say(f"no checkpoint is carried: {_sentence_of(failure)}")
                 pause = RETRY_SECONDS
 
     def _step(self) -> None:
@@ -299,7 +299,7 @@ class CheckpointCarrier:
                 f"longer than the {interval:.0f} s between two"
             )
         self._is_idle = self._is_ending and is_last
-        self.told()
+        self.after_upload()
 
     def _next_sequence(self) -> int:
         """Return a number above every one in the bucket and on this disk; the disk keeps it first."""
@@ -331,7 +331,7 @@ class CheckpointCarrier:
             self._output.say(f"gpubid-guard: {sentence}")
 
 
-def _told(failure: Exception) -> str:
+def _sentence_of(failure: Exception) -> str:
     """Return the sentence for a person; an error that nobody foresaw has its kind in it."""
     is_foreseen = isinstance(failure, (StoreFailed, TooManyFiles, OSError))
     return str(failure) if is_foreseen else f"{type(failure).__name__}: {failure}"

@@ -98,17 +98,17 @@ class DeadmanWatch:
         """Try until the process ends, or until the daemon is back."""
         self._say(f"the daemon has been silent for {self._switch.silent_seconds:.0f} s")
         carried: float | None = None
-        is_whole = is_told = False
+        is_whole = has_noted = False
         while not self._stopping.is_set():
             if carried is None or self._clock.now() - carried >= CHECKPOINT_SECONDS:
                 is_whole, carried = self._carried_last(), self._clock.now()
             if self._looked():
                 if not self._switch.is_due:
-                    self._call_off(is_told=is_told)
+                    self._call_off(has_noted=has_noted)
                     return
                 destroys = settings.destroys and is_whole and self._is_verified()
-                if self._told(destroys=destroys):
-                    is_told = True
+                if self._has_noted(destroys=destroys):
+                    has_noted = True
                     self._ask(settings, destroys=destroys)
             self._clock.wait(self._stopping, RETRY_SECONDS)
 
@@ -130,7 +130,7 @@ class DeadmanWatch:
         except StoreFailed:
             return False
 
-    def _told(self, *, destroys: bool) -> bool:
+    def _has_noted(self, *, destroys: bool) -> bool:
         """Write the note of the coming request; return whether the request may be sent."""
         note = {
             "version": VERSION,
@@ -161,12 +161,12 @@ class DeadmanWatch:
             return
         self._say(f"the market was asked to {'end' if destroys else 'stop'} this instance")
 
-    def _call_off(self, *, is_told: bool) -> None:
+    def _call_off(self, *, has_noted: bool) -> None:
         """Take back the note, which would name a wrong cause of a later stop."""
         self._say("the daemon is back, the instance goes on")
         self._is_asked = False
         self._keep()
-        if is_told:
+        if has_noted:
             try:
                 self._notes.write(self._note_name, {"version": VERSION, "lease": self._lease, "called_off": True})
             except StoreFailed as failure:

@@ -47,8 +47,8 @@ MATCHED = {f"hedged_as_{rule}": rule for rule in availability_baselines.RULES if
 """Ours at the availability of a published rule, with a dial chosen on other days; on-demand is always available."""
 AT_TARGET = "hedged_at_target"
 """Ours at the cheapest dial that reached the target on other days, as an operator would configure it."""
-MOST_TOLD = 6
-TOLD = ("round_robin", "spothedge_0", "spothedge_1", "hedged_1", "hedged")
+MOST_LANES = 6
+SHOWN = ("round_robin", "spothedge_0", "spothedge_1", "hedged_1", "hedged")
 """The most strategies in the picture of a span."""
 
 
@@ -170,7 +170,7 @@ class AvailabilityProblem:
         if not isinstance(case, Span):
             raise TypeError("availability runs spans")
         rules = [name for name in strategies if name in availability_baselines.RULES or self.params(name) is not None]
-        chosen = rules if len(rules) <= MOST_TOLD else [name for name in TOLD if name in rules] or rules[:MOST_TOLD]
+        chosen = rules if len(rules) <= MOST_LANES else [name for name in SHOWN if name in rules] or rules[:MOST_LANES]
         return availability_report.kept_of(case, self.setting, {name: self._maker(name) for name in chosen})
 
     def about(self) -> Mapping[str, object]:

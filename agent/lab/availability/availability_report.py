@@ -21,7 +21,7 @@ def kept_of(span: Span, setting: Setting, makers: Mapping[str, Maker]) -> run_ti
     )
 
 
-class _Told:
+class _RecordingRule:
     """A rule that records the end of each look except the last. Each look sees the end of the one before."""
 
     def __init__(self, rule: Rule) -> None:
@@ -34,9 +34,9 @@ class _Told:
 
 
 def _shelf(name: str, maker: Maker, span: Span, setting: Setting) -> run_timeline.Shelf:
-    told = _Told(maker(span, setting))
-    lived = availability_ticks.run(lambda *_: told, span, setting)
-    ends = told.ends[1:]
+    recording = _RecordingRule(maker(span, setting))
+    lived = availability_ticks.run(lambda *_: recording, span, setting)
+    ends = recording.ends[1:]
     return run_timeline.Shelf(
         strategy=name,
         interruptible=tuple(sum(seen.held) for seen in ends),

@@ -171,7 +171,7 @@ class NotComparable(Exception):
         self.code, self.sentence = code, sentence
 
 
-Told = Callable[[int, int], None]
+OnProgress = Callable[[int, int], None]
 """Receives the number of runs that are done, and the number of all runs."""
 
 
@@ -182,7 +182,7 @@ def run(
     baseline: str | None = None,
     workers: int = 2,
     seed: int = 0,
-    told: Told = lambda _done, _total: None,
+    on_progress: OnProgress = lambda _done, _total: None,
 ) -> Table:
     """Return the table of these strategies. It always includes the bound, for the ratio.
 
@@ -200,7 +200,7 @@ def run(
     against = baseline or (problem.baseline if problem.baseline in named else named[0])
     rivals = _rivals(problem, [*named, against])
     scored = _score_all(
-        problem, _needed(problem, [*named, problem.optimum, against], rivals), len(cases), workers, told
+        problem, _needed(problem, [*named, problem.optimum, against], rivals), len(cases), workers, on_progress
     )
     scored |= {name: _matched(problem, name, scored) for name in rivals}
     bound = _mean([each.score.cost for each in scored[problem.optimum]])
@@ -241,7 +241,7 @@ def _matched(problem: Problem, name: str, scored: Mapping[str, Sequence[_Timed]]
 
 
 def _score_all(
-    problem: Problem, strategies: Sequence[str], count: int, workers: int, told: Told
+    problem: Problem, strategies: Sequence[str], count: int, workers: int, on_progress: OnProgress
 ) -> dict[str, list[_Timed]]:
     chunks = [
         (name, range(first, min(first + CHUNK, count))) for name in strategies for first in range(0, count, CHUNK)
@@ -252,7 +252,7 @@ def _score_all(
         for timed in chunk:
             by_strategy[timed.strategy].append(timed)
         done += len(chunk)
-        told(done, count * len(strategies))
+        on_progress(done, count * len(strategies))
     return by_strategy
 
 

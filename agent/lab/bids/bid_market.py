@@ -162,7 +162,7 @@ class WorldMarket:
         """Return nothing: both tenures are sold."""
         return {}
 
-    def told_time(self) -> datetime | None:
+    def server_time(self) -> datetime | None:
         """Return nothing: there is one clock."""
 
     async def close(self) -> None:

@@ -21,10 +21,10 @@ MOST_POINTS = 200
 
 def bidder(strategy: str, lived: day.Day) -> run_timeline.Bidder:
     """Run a day and return its picture under the day's strategy."""
-    told = _Told(lived.world)
+    recorder = _QuoteRecorder(lived.world)
     while lived.clock.now() < lived.setting.end:
         lived.step()
-        told.look()
+        recorder.look()
     parts = defaultdict(list)
     for part in lived.parts():
         if part.dollars > 0 or part.useful_hours > 0:
@@ -32,7 +32,7 @@ def bidder(strategy: str, lived: day.Day) -> run_timeline.Bidder:
     contracts = lived.world.contracts
     lost = _lost(contracts.values(), lived.engine.book.losses)
     leases = [
-        _leased(each, told.quotes[number], parts[number], lost[number], lived.world.now)
+        _leased(each, recorder.quotes[number], parts[number], lost[number], lived.world.now)
         for number, each in contracts.items()
     ]
     return run_timeline.Bidder(strategy, tuple(leases))
@@ -48,7 +48,7 @@ def bound(found: hindsight.Bound) -> tuple[tuple[float, float], ...]:
     return (*points[:-1:stride], points[-1])
 
 
-class _Told:
+class _QuoteRecorder:
     """Records the state of a day's leases whenever it changes."""
 
     def __init__(self, world: World) -> None:

@@ -118,7 +118,7 @@ class Day:
         """Run the day and return its result."""
         while self.clock.now() < self.setting.end:
             self.step()
-        return self.told()
+        return self.result_so_far()
 
     def step(self) -> None:
         """Run one cycle, unless nothing can have changed. Then let time pass until the next."""
@@ -161,7 +161,7 @@ class Day:
             self.world.turns(), speeds, self.market.stops, self.setting.work.checkpoint, self.clock.time()
         )
 
-    def told(self) -> Lived:
+    def result_so_far(self) -> Lived:
         """Return the result so far."""
         world = self.world
         contracts = world.contracts.values()

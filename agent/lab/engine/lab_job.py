@@ -53,7 +53,7 @@ class Job:
         """Return the hours of saved work, which no loss can take away."""
         return max([self._saved, *(each.saved(at, self.interval) for each in self._running.values())])
 
-    def told(self, instance_id: str, at: datetime) -> float | None:
+    def printed_hours(self, instance_id: str, at: datetime) -> float | None:
         """Return the hours that an instance would print, or None while it restores or does not run."""
         stretch = self._running.get(instance_id)
         return None if stretch is None or at < stretch.since else min(stretch.done(at), self.hours)

@@ -212,7 +212,7 @@ class Exchange:
     async def logs(self, instance_id: str, lines: int) -> Sequence[str]:
         """Return the log line with the progress of the work."""
         del lines
-        told = self.job.told(instance_id, self.now)
+        told = self.job.printed_hours(instance_id, self.now)
         return () if told is None else (f"hours done: {told:.9f}",)
 
     def capabilities(self) -> frozenset[port.Capability]:
@@ -223,7 +223,7 @@ class Exchange:
         """Return nothing: a trace sells both tenures."""
         return {}
 
-    def told_time(self) -> datetime | None:
+    def server_time(self) -> datetime | None:
         """Return nothing: there is one clock."""
 
     async def close(self) -> None:

@@ -159,7 +159,7 @@ class Auction:
 
 
 @runtime_checkable
-class Told(Protocol):
+class HasTimeline(Protocol):
     """A problem whose runs have pictures tick by tick."""
 
     def timeline(self, strategies: Sequence[str], case: Case) -> Timeline | Kept | Auction:

@@ -22,7 +22,7 @@ def timeline(case: JobCase, ticks: int, lanes: tuple[run_timeline.Lane, ...]) ->
     )
 
 
-class _Told:
+class _RecordingPolicy:
     """A policy that records its choice at each tick."""
 
     def __init__(self, policy: Policy) -> None:
@@ -36,14 +36,14 @@ class _Told:
 
 def lane(strategy: str, case: JobCase, policy: Policy) -> run_timeline.Lane:
     """Return the run of a case under a policy."""
-    told = _Told(policy)
-    run = tick_engine.play(case, told)
-    ended = case.terms.work / HOUR if run.finished is not None else told.done[-1]
+    recording = _RecordingPolicy(policy)
+    run = tick_engine.play(case, recording)
+    ended = case.terms.work / HOUR if run.finished is not None else recording.done[-1]
     held = [(tick, choice.pool) for tick, choice in enumerate(run.choices) if choice.tenure is not None]
     return run_timeline.Lane(
         strategy=strategy,
         tenures=tuple(choice.tenure for choice in run.choices),
-        done=(*told.done, ended),
+        done=(*recording.done, ended),
         dollars=run.cost,
         moves=tuple(tick for (_, before), (tick, pool) in pairwise(held) if pool != before),
     )

@@ -40,7 +40,7 @@ def of_problem(problem: Problem, table: Table, case: str | None, name: str) -> I
     names = [getattr(each, "group", "") for each in cases]
     if against in by_strategy:
         yield groups.plot(names, by_strategy, against, f"groups-{name}") or NOTHING
-    if not isinstance(problem, run_timeline.Told):
+    if not isinstance(problem, run_timeline.HasTimeline):
         yield f"one run's timeline: {problem.name} cannot show a run tick by tick"
         return
     chosen = _typical(cases, by_strategy.get(table.baseline)) if case is None else _named(cases, case)

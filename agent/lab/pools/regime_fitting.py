@@ -26,7 +26,7 @@ _DIGITS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Foretold:
+class Prediction:
     """The predictions of beliefs: log-likelihood per pool and day, events seen and expected by state of a spell."""
 
     per_day: float
@@ -43,9 +43,9 @@ class Fitted:
 
     known: Regimes
     pools: int
-    within: Foretold
-    later: Foretold
-    alone: Foretold
+    within: Prediction
+    later: Prediction
+    alone: Prediction
 
 
 def fitted(sights: Sequence[Sight], count: int = COUNT) -> Fitted:
@@ -96,7 +96,7 @@ def fit(sights: Sequence[Sight], count: int = COUNT) -> Regimes:
     return Regimes(hazards, _rounded(shares[best]), YOUNG_HOURS, TURN_HOURS)
 
 
-def judged(known: Regimes, sights: Sequence[Sight]) -> Foretold:
+def judged(known: Regimes, sights: Sequence[Sight]) -> Prediction:
     """Return how well beliefs of these regimes predict these pools."""
     likely, days = 0.0, 0.0
     seen, expected = np.zeros(STATES, dtype=int), np.zeros(STATES)
@@ -106,7 +106,7 @@ def judged(known: Regimes, sights: Sequence[Sight]) -> Foretold:
             looks = sight.is_up[first : first + length].tolist()
             likely += _followed(known, looks, sight.gap_hours, seen, expected)
             days += (len(looks) - 1) * sight.gap_hours / 24.0
-    return Foretold(likely / days, tuple(seen.tolist()), tuple(expected.tolist()))
+    return Prediction(likely / days, tuple(seen.tolist()), tuple(expected.tolist()))
 
 
 def halves(sights: Sequence[Sight]) -> tuple[list[Sight], list[Sight]]:

@@ -28,7 +28,7 @@ from agent.lab.traces.ledger_history import History
 KIND, VERSION = "gpubid market history", 1
 DIGITS = 12
 _FIRST, _LAST = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
-_TOLD = frozenset(
+_EXPORTED_KINDS = frozenset(
     {
         EventKind.LEASE_RUNNING,
         EventKind.LEASE_RESUMED,
@@ -126,7 +126,7 @@ def _of_leases(known: History, names: Names) -> Iterator[str]:
     for number, lease in enumerate(known.leases, start=1):
         yield _line(kind="lease", lease=number, **_lease(lease, names))
         for event in known.events.get(lease.lease_id, []):
-            if event.kind in _TOLD:
+            if event.kind in _EXPORTED_KINDS:
                 yield _line(kind="event", lease=number, **_event(event))
 
 

@@ -17,7 +17,7 @@ from agent.ledger.tables.types import Query
 
 PROGRESS = sa.select(schema.progress)
 SPEEDS = sa.select(schema.speeds)
-TOLD = sa.insert(schema.progress).prefix_with("OR REPLACE")
+KEPT = sa.insert(schema.progress).prefix_with("OR REPLACE")
 MEASURED = sa.insert(schema.speeds).prefix_with("OR REPLACE")
 RUNNING = EventKind.LEASE_RUNNING
 MOST_STARTS = 256

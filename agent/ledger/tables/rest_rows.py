@@ -46,7 +46,7 @@ def rest_of(columns: Mapping[str, Any]) -> Rest:
         of, _, where = key.partition(AT) if scope in AT_A_PLACE else (key, "", "")
         return Tally(Counted(scope), of, columns["since"], until, ground, where, columns["count"])
     if scope == CROSSED:
-        return _told(key, columns["since"], until, ground)
+        return _reported_crossing(key, columns["since"], until, ground)
     if scope not in _WORDS:
         return Cooldown(CooldownKind(scope), key, until, ground)
     target = Target.parse(key)
@@ -55,7 +55,7 @@ def rest_of(columns: Mapping[str, Any]) -> Rest:
     return OperatorHold(Word(scope), target, columns["since"], ground, until)
 
 
-def _told(key: str, since: datetime, until: datetime | None, ground: str) -> ReportedCrossing:
+def _reported_crossing(key: str, since: datetime, until: datetime | None, ground: str) -> ReportedCrossing:
     kind, of, *name, window, micros = key.split(" ")
     scope = Scope(Kind(of), " ".join(name))
     return ReportedCrossing(EventKind(kind), scope, Window(window), Usd(int(micros)), since, ground, until)

@@ -49,7 +49,7 @@ class Maintenance:
         """Ask nothing yet."""
         self._client, self._clock, self._market = endpoints, clock, market
         self._due = float("-inf")
-        self._told: dict[str, MarketEvent] = {}
+        self._announced: dict[str, MarketEvent] = {}
 
     async def events(self) -> list[MarketEvent]:
         """Return the announcements by the market's last answer."""
@@ -58,12 +58,12 @@ class Maintenance:
             self._due = self._clock.monotonic() + ASK_EVERY.total_seconds()
             try:
                 data, _ = await self._client.ask_graph(QUESTION, {})
-                self._told = self._read(data)
+                self._announced = self._read(data)
             except graph.Retired:
-                self._told, self._due = {}, self._clock.monotonic() + ASK_AGAIN.total_seconds()
+                self._announced, self._due = {}, self._clock.monotonic() + ASK_AGAIN.total_seconds()
             except market_errors.MarketError as error:
                 log.warning("maintenance.unread", market=self._market, code=error.code)
-        return list(self._told.values())
+        return list(self._announced.values())
 
     def _read(self, data: Mapping[str, Any]) -> dict[str, MarketEvent]:
         now, found = self._clock.now(), {}
@@ -74,7 +74,7 @@ class Maintenance:
                 continue
             key = f"{pod.id}@maintenance-{begins.timestamp():.0f}"
             made = MarketEvent(key, self._market, MarketEventKind.MAINTENANCE, pod.id, now)
-            found[key] = self._told.get(key, made)
+            found[key] = self._announced.get(key, made)
         return found
 
 

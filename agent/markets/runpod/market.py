@@ -77,8 +77,8 @@ class RunPodMarket:
         self._heard_at: dict[str, float] = {}
         self._has_run: set[str] = set()
         self._rows: dict[str, Instance] = {}
-        self._told: dict[str, history.Pod] | None = None
-        self._told_at = -HISTORY_KEPT_SECONDS
+        self._graph_pods: dict[str, history.Pod] | None = None
+        self._pods_read_at = -HISTORY_KEPT_SECONDS
         self._bids_went_out = False
         self._at_a_bid: dict[str, UsdPerHour] = {}
         self._account_id = ""
@@ -103,7 +103,7 @@ class RunPodMarket:
         rows = await listing.pods(self._client)
         await self._learn_prices(rows)
         await self._learn_history(rows)
-        self._refuse_untold(rows)
+        self._refuse_pods_without_bid_facts(rows)
         found = [self._instance(row) for row in rows]
         self._has_run &= {row.id for row in rows}
         self._heard_at = {row.id: at for row in rows if (at := self._heard_at.get(row.id)) is not None}
@@ -212,7 +212,7 @@ class RunPodMarket:
 
     async def events(self, since: datetime) -> Sequence[MarketEvent]:
         """Return the last change of each pod and announced maintenance, while GraphQL reports them."""
-        pods = self._told or {}
+        pods = self._graph_pods or {}
         pairs = ((row, pods.get(pod_id)) for pod_id, row in self._rows.items())
         found = [history.event(self.name, row, pod) for row, pod in pairs if pod is not None]
         found += await self._maintenance.events() if pods else ()
@@ -232,9 +232,9 @@ class RunPodMarket:
         why = self._bids.not_sold_because
         return {Tenure.INTERRUPTIBLE: f"runpod sells no interruptible pods to this account: {why}"} if why else {}
 
-    def told_time(self) -> datetime | None:
+    def server_time(self) -> datetime | None:
         """Return the time of the market's clock in its last answer."""
-        return hints.told_time(self._client.last_date())
+        return hints.server_time(self._client.last_date())
 
     async def close(self) -> None:
         """Close connections."""
@@ -246,7 +246,7 @@ class RunPodMarket:
     async def _ask_account(self) -> Account:
         data, reply = await self._ask_graph()
         found = _myself(data)
-        self._told, self._told_at = history.pods(data["myself"]), self._clock.monotonic()
+        self._graph_pods, self._pods_read_at = history.pods(data["myself"]), self._clock.monotonic()
         self._account_id, self._no_graph_until = found.id, None
         return Account(found.id, bill.credit(found.clientBalance), hints.market_time(reply))
 
@@ -264,33 +264,35 @@ class RunPodMarket:
 
     async def _learn_history(self, rows: Sequence[parse.PodRow]) -> None:
         """Ask GraphQL about the pods; without an answer, continue only if none of them can be at a bid."""
-        is_recent = self._clock.monotonic() - self._told_at < HISTORY_KEPT_SECONDS
-        if not self._may_ask_graph() or (is_recent and all(self._is_told(row) for row in rows)):
+        is_recent = self._clock.monotonic() - self._pods_read_at < HISTORY_KEPT_SECONDS
+        if not self._may_ask_graph() or (is_recent and all(self._is_in_graph(row) for row in rows)):
             return
         try:
             await self._ask_account()
         except graph.Retired:
             self._no_graph_until = self._clock.monotonic() + ASK_GRAPH_AGAIN_SECONDS
-            self._told = {}
+            self._graph_pods = {}
         except market_errors.Unauthorized:
             raise
         except market_errors.MarketError:
-            is_known = self._told is not None and not any(pod.is_interruptible for pod in self._told.values())
+            is_known = self._graph_pods is not None and not any(
+                pod.is_interruptible for pod in self._graph_pods.values()
+            )
             if not is_known or self._at_a_bid:
                 raise
 
-    def _is_told(self, row: parse.PodRow) -> bool:
+    def _is_in_graph(self, row: parse.PodRow) -> bool:
         """Return whether GraphQL's last answer describes the pod as the listing does."""
-        pod = (self._told or {}).get(row.id)
+        pod = (self._graph_pods or {}).get(row.id)
         return pod is not None and (pod.desiredStatus == _EXITED) == (row.status == _EXITED)
 
-    def _refuse_untold(self, rows: Sequence[parse.PodRow]) -> None:
+    def _refuse_pods_without_bid_facts(self, rows: Sequence[parse.PodRow]) -> None:
         """Refuse a listing with a fresh pod of ours that GraphQL lacks: it is not known whether the pod has a bid.
 
         Raises:
             Unavailable: the listing has one.
         """
-        pods, now = self._told, self._clock.now()
+        pods, now = self._graph_pods, self._clock.now()
         if not pods and not self._bids_went_out:
             return
         for row in rows:
@@ -332,7 +334,7 @@ class RunPodMarket:
 
     def _instance(self, row: parse.PodRow) -> Instance:
         found = self._heard(row, parse.instance(row, self._price))
-        pod = (self._told or {}).get(row.id)
+        pod = (self._graph_pods or {}).get(row.id)
         if pod is not None and pod.is_interruptible:
             self._at_a_bid[row.id] = pod.rate or self._at_a_bid.get(row.id, found.gpu_rate)
         found = history.added(found, pod, has_run=row.id in self._has_run)

@@ -86,8 +86,8 @@ def holder(raw: bytes) -> tuple[str, Usd | None]:
         Malformed: the record has no account id.
     """
     decoded = loose.row(loose.document(raw, "The account"), Holder, "The account")
-    is_told = decoded.credit is not None and -_MOST <= decoded.credit <= _MOST
-    return str(decoded.id), _dollars(decoded.credit or 0.0) if is_told else None
+    has_credit = decoded.credit is not None and -_MOST <= decoded.credit <= _MOST
+    return str(decoded.id), _dollars(decoded.credit or 0.0) if has_credit else None
 
 
 def _dollars(amount: float) -> Usd:

@@ -217,9 +217,9 @@ class VastMarket:
         """Return nothing: the market sells both tenures to every account."""
         return {}
 
-    def told_time(self) -> datetime | None:
+    def server_time(self) -> datetime | None:
         """Return the time of the market's clock in its last answer."""
-        return hints.told_time(self._client.last_date())
+        return hints.server_time(self._client.last_date())
 
     async def close(self) -> None:
         """Close connections."""

@@ -283,8 +283,8 @@ def instance(row: InstanceRow) -> Instance:
 
 def _state(row: InstanceRow, intended: str, message: str) -> InstanceState:
     # Null means that it has not begun; a missing field says nothing.
-    is_told = msgspec.UNSET not in (row.actual_status, row.cur_state)
-    return states.state(*_statuses(row), intended, message) if is_told else InstanceState.UNKNOWN
+    has_states = msgspec.UNSET not in (row.actual_status, row.cur_state)
+    return states.state(*_statuses(row), intended, message) if has_states else InstanceState.UNKNOWN
 
 
 def _statuses(row: InstanceRow) -> tuple[str, str]:

@@ -27,7 +27,7 @@ class SimulatedGpus:
     errors: int = 0
 
     @property
-    def told(self) -> str:
+    def driver_value(self) -> str:
         """Return the value of SIM_GPUS for the container's driver."""
         return json.dumps(dataclasses.asdict(self))
 

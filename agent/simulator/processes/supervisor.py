@@ -53,20 +53,20 @@ class _Line:
     """The connection to the simulator, which sends the order, then single letters."""
 
     def __init__(self) -> None:
-        self._told = b""
+        self._received = b""
 
     def first(self) -> bytes:
         """Return the order. Exit if the connection closes without one."""
-        while b"\n" not in self._told:
+        while b"\n" not in self._received:
             if not (piece := os.read(LINE, 65_536)):
                 sys.exit(0)
-            self._told += piece
-        order, _, self._told = self._told.partition(b"\n")
+            self._received += piece
+        order, _, self._received = self._received.partition(b"\n")
         return order
 
     def letters(self, *, is_due: bool) -> bytes:
         """Return the letters that came. A closed connection counts as K."""
-        waiting, self._told = self._told, b""
+        waiting, self._received = self._received, b""
         return waiting + ((os.read(LINE, 4_096) or KILL) if is_due else b"")
 
 

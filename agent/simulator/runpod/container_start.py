@@ -38,7 +38,7 @@ def launcher(
             "RUNPOD_DC_ID": pod.host.center_id or "",
             "RUNPOD_GPU_COUNT": str(pod.gpu_count),
             "RUNPOD_PUBLIC_IP": _ADDRESS,
-            simulated_gpus.VARIABLE: _gpus(pod, lies).told,
+            simulated_gpus.VARIABLE: _gpus(pod, lies).driver_value,
         }
         registry.start(made, Start(_words(pod.args), env=env), port_names=["RUNPOD_TCP_PORT_{}"])
 

@@ -195,8 +195,8 @@ class Fleet:
 
     def _revive(self, pod: Pod) -> None:
         # A real process that ended after its notice is not started again. A simulated one gets no notice.
-        is_told = pod.process is not None and pod.is_leaving
-        if pod.container is Container.EXITED and pod.holds_gpu and pod.ended is None and not is_told:
+        is_leaving = pod.process is not None and pod.is_leaving
+        if pod.container is Container.EXITED and pod.holds_gpu and pod.ended is None and not is_leaving:
             self.containers.restart(pod, Container.REBOOTING)
 
     def _pull_failed(self, pod: Pod) -> None:

@@ -35,7 +35,7 @@ def launcher(
             "CONTAINER_API_KEY": key_of(contract.contract_id),
             "VAST_CONTAINERLABEL": f"C.{contract.contract_id}",
             "PUBLIC_IPADDR": _ADDRESS,
-            simulated_gpus.VARIABLE: _gpus(contract, lies).told,
+            simulated_gpus.VARIABLE: _gpus(contract, lies).driver_value,
         }
         has_command = "args" in contract.runtype.split()
         start = Start(contract.args if has_command else (), "" if has_command else contract.onstart or "", env)

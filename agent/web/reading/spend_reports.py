@@ -48,13 +48,13 @@ async def spend(reader: Reader, asked: Asked, now: datetime) -> Mapping[str, Any
     taken = await reader.taken(_midnight(asked.since), _midnight(asked.until))
     more = _since_metering(leases, asked, now)
 
-    def told() -> Mapping[str, Any]:
+    def computed() -> Mapping[str, Any]:
         sums = accounts.grouped(asked.by, lines, taken)
         rows = [shown.spent(key, one) for key, one in sums.items()]
         total = shown.spent("all", accounts.total(sums.values()))
         return shown.report(asked.by, rows, total, **shown.measured(taken), **cut, **more)
 
-    return await asyncio.to_thread(told)
+    return await asyncio.to_thread(computed)
 
 
 async def saved(reader: Reader, asked: Asked, baseline: str | None, now: datetime) -> Mapping[str, Any]:
@@ -72,13 +72,13 @@ async def saved(reader: Reader, asked: Asked, baseline: str | None, now: datetim
     price, cited = (await _at_the_time(reader, lines, now), []) if baseline is None else _published(baseline, lines)
     more = {"against": baseline or "on_demand", "cited": cited, **cut, **_since_metering(leases, asked, now)}
 
-    def told() -> Mapping[str, Any]:
+    def computed() -> Mapping[str, Any]:
         sums = savings.grouped(lines, accounts.KEYS[asked.by], price)
         rows = [shown.saved(key, one) for key, one in sums.items()]
         whole = shown.saved("all", savings.total(sums.values()))
         return shown.report(asked.by, rows, whole, unpriced=_unpriced(lines, price), **more)
 
-    return await asyncio.to_thread(told)
+    return await asyncio.to_thread(computed)
 
 
 async def _bounded(reader: Reader, asked: Asked) -> tuple[Asked, dict[str, Any]]:

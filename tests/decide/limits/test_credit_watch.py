@@ -201,10 +201,10 @@ def test_a_threshold_is_told_once_a_window_and_over_a_restart(window: str) -> No
     marks = list(budget_alerts.crossings(seen, limits.committed_by_fleet(seen), caps))
     assert [mark.kind for mark in marks if isinstance(mark, Marked)] == ["budget.warned"] * 2
     rests = tuple(mark.rest for mark in marks if isinstance(mark, Marked) and isinstance(mark.rest, ReportedCrossing))
-    assert crossed(msgspec.structs.replace(seen, told=rests), caps) == []
+    assert crossed(msgspec.structs.replace(seen, reported_crossings=rests), caps) == []
     ends = [rest.until or builders.ago(days=-50_000) for rest in rests]
     again = [] if window == "total" else ["budget.warned"] * 2
-    assert crossed(msgspec.structs.replace(seen, now=max(ends), told=rests), caps) == again
+    assert crossed(msgspec.structs.replace(seen, now=max(ends), reported_crossings=rests), caps) == again
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_a_moved_threshold_is_another_one() -> None:
     rest = ReportedCrossing(
         EventKind.BUDGET_WARNED, EVERYTHING, Window.DAY, builders.usd(1), builders.NOW, "", builders.ago(days=-1)
     )
-    seen = fleet(spent="2", told=(rest,))
+    seen = fleet(spent="2", reported_crossings=(rest,))
     assert crossed(seen, Limits(soft=Thresholds(per_day=builders.usd(1)))) == []
     assert crossed(seen, Limits(soft=Thresholds(per_day=builders.usd("1.5")))) == ["budget.warned"]
     assert crossed(seen, Limits(per_day=builders.usd("1.5"))) == ["budget.reached"]

@@ -42,9 +42,9 @@ def why_not(fleet: Fleet, held: Lease) -> str:
     if only_copy.bucket_of(held, work) is None:
         return only_copy.other_paths(held, work)
     proof = _proof(fleet, held)
-    untold = _untold(held, fleet.guard_figures.get(held.lease_id))
+    missing = _missing_report(held, fleet.guard_figures.get(held.lease_id))
     if proof is None:
-        return untold or "its bucket has not been compared with its last checkpoint yet, or does not answer"
+        return missing or "its bucket has not been compared with its last checkpoint yet, or does not answer"
     return _refusal(fleet, held, proof)
 
 
@@ -85,18 +85,18 @@ def _is_within(age: timedelta, most: timedelta) -> bool:
 
 def _refusal(fleet: Fleet, held: Lease, proof: CheckpointProof) -> str:
     figures = fleet.guard_figures.get(held.lease_id)
-    untold = _untold(held, figures)
-    if untold or proof.refusal:
-        return untold or proof.refusal
+    missing = _missing_report(held, figures)
+    if missing or proof.refusal:
+        return missing or proof.refusal
     reported = figures.manifest if figures is not None else ""
     if proof.sequence < (carried_checkpoint.sequence_of(reported) or 0):
         return f"the bucket's newest is {proof.manifest}, before {reported}, which its guard reported"
     return ""
 
 
-def _untold(held: Lease, figures: GuardFigures | None) -> str:
+def _missing_report(held: Lease, figures: GuardFigures | None) -> str:
     """Return a sentence if the guard reported no checkpoint in the last stretch of running, else nothing."""
-    is_told = figures is not None and figures.stretch == held.runs and figures.run == held.guard_run
-    if figures is not None and is_told and carried_checkpoint.sequence_of(figures.manifest) is not None:
+    is_of_last_stretch = figures is not None and figures.stretch == held.runs and figures.run == held.guard_run
+    if figures is not None and is_of_last_stretch and carried_checkpoint.sequence_of(figures.manifest) is not None:
         return ""
     return "its guard reported no checkpoint in its last stretch of running"

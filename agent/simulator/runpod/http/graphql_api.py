@@ -68,7 +68,7 @@ def _executed(surface: Surface, call: Call, document: graphql.DocumentNode) -> R
         return _refuse(failed, "BAD_USER_INPUT")
     if not failed:
         return calls.answer({"data": result.data})
-    return calls.answer({"errors": [_told(error) for error in failed], "data": result.data})
+    return calls.answer({"errors": [_error_row(error) for error in failed], "data": result.data})
 
 
 @functools.lru_cache(maxsize=256)
@@ -113,7 +113,7 @@ def _refuse(errors: Iterable[graphql.GraphQLError], code: str) -> Reply:
     return calls.answer({"errors": rows}, 400)
 
 
-def _told(error: graphql.GraphQLError) -> dict[str, Any]:
+def _error_row(error: graphql.GraphQLError) -> dict[str, Any]:
     cause = error.original_error
     if isinstance(cause, Refused):
         code = _CODES.get(cause.code, "RUNPOD")

@@ -18,7 +18,7 @@ CODE = "market_began_anew"
 WHY = "the simulated market began anew: its file was lost, or its climate was edited"
 
 
-async def settle(ledger: Ledger, markets: Collection[str], now: datetime) -> None:
+async def end_leases(ledger: Ledger, markets: Collection[str], now: datetime) -> None:
     """End the leases and close the doubts of these markets; time after the last listing is charged to nobody."""
     known = ledger.recollection(now)
     leases = [lease for lease in known.leases if lease.market in markets and lease.is_open]

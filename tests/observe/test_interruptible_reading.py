@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from agent.observe.hurry import Hurried, Hurry
+from agent.observe.interruptible_reading import InterruptibleReading, ReadingInterrupted
 
 
 async def test_a_second_order_may_come_while_the_first_is_still_ending_the_reading() -> None:
-    hurry, reads, unwound = Hurry(), asyncio.Event(), asyncio.Event()
+    reading, reads, unwound = InterruptibleReading(), asyncio.Event(), asyncio.Event()
 
     async def slow_to_end() -> None:
         reads.set()
@@ -17,20 +17,20 @@ async def test_a_second_order_may_come_while_the_first_is_still_ending_the_readi
         finally:
             await unwound.wait()
 
-    cycle = asyncio.create_task(hurry.read(slow_to_end))
+    cycle = asyncio.create_task(reading.run(slow_to_end))
     await reads.wait()
-    with hurry.waiting():
+    with reading.interrupted():
         # The reading has been told to end, and has not ended.
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-        with hurry.waiting():
+        with reading.interrupted():
             unwound.set()
-            with pytest.raises(Hurried):
+            with pytest.raises(ReadingInterrupted):
                 await cycle
     done = []
 
     async def step() -> None:
         done.append(True)
 
-    await hurry.read(step)
+    await reading.run(step)
     assert done == [True]

@@ -10,11 +10,11 @@ import contextlib
 from collections.abc import Awaitable, Callable, Iterator
 
 
-class Hurried(Exception):
+class ReadingInterrupted(Exception):
     """A person's order waits: this cycle ends here, and another begins after it."""
 
 
-class Hurry:
+class InterruptibleReading:
     """Runs a cycle's reading step by step until an order interrupts it."""
 
     def __init__(self) -> None:
@@ -23,7 +23,7 @@ class Hurry:
         self._patience: asyncio.Timeout | None = None
 
     @contextlib.contextmanager
-    def waiting(self) -> Iterator[None]:
+    def interrupted(self) -> Iterator[None]:
         """Interrupt the reading of cycles while an order waits in this block for its turn."""
         self._waiting += 1
         try:
@@ -34,21 +34,21 @@ class Hurry:
         finally:
             self._waiting -= 1
 
-    async def read(self, step: Callable[[], Awaitable[object]]) -> None:
+    async def run(self, step: Callable[[], Awaitable[object]]) -> None:
         """Do one step of reading.
 
         Raises:
-            Hurried: it was cut short, or not begun.
+            ReadingInterrupted: it was cut short, or not begun.
         """
         if self._waiting:
-            raise Hurried
+            raise ReadingInterrupted
         patience = asyncio.timeout(None)
         try:
             async with patience as self._patience:
                 await step()
         except TimeoutError:
             if patience.expired():
-                raise Hurried from None
+                raise ReadingInterrupted from None
             raise
         finally:
             self._patience = None

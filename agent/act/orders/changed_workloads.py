@@ -1,4 +1,4 @@
-"""Keeps the ledger in step with the operator's files: new names, runs that begin, and specs of new leases."""
+"""Records changes of workloads in the operator's files: new names, runs that begin, and the spec of a new lease."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -8,7 +8,7 @@ from agent.domain.work.workload import Workload
 from agent.ledger.store import Ledger
 
 
-async def keep(ledger: Ledger, workloads: Sequence[Workload], now: datetime) -> None:
+async def record(ledger: Ledger, workloads: Sequence[Workload], now: datetime) -> None:
     """Move leases, holds and runs to a renamed workload, begin due runs, and record the spec of a new lease.
 
     Raises:
