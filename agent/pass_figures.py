@@ -36,7 +36,7 @@ class Figures:
         metrics.see_intents(done.done)
         changes = [fact for fact in done.facts if isinstance(fact, LeaseChanged)]
         for beside in done.beside:
-            kinds = [type(made).__name__.lower() for made in beside.news]
+            kinds = [type(change).__name__.lower() for change in beside.news]
             metrics.see_shadow(
                 beside.workload, beside.strategy, beside.spent, beside.useful_seconds, beside.interruptions, kinds
             )

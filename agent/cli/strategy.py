@@ -88,7 +88,7 @@ def diff(
     keys = [key for key in {**mine, **theirs} if mine.get(key) != theirs.get(key)]
     changes = {key: [mine.get(key), theirs.get(key)] for key in keys}
     seen = {one: _seen(config, tuned) for one, tuned in found.items()}
-    plans = {one: [explain.sentence(made) for made in each.plan.decisions] for one, each in seen.items()}
+    plans = {one: [explain.sentence(decision) for decision in each.plan.decisions] for one, each in seen.items()}
     lacking = _lacking(seen[name].fleet)
     if as_json:
         session.print_json({"numbers": changes, "plans": plans, "lacking": lacking})

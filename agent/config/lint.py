@@ -111,8 +111,8 @@ def _guard(work: Workload, name: str, config: Config) -> Iterator[Finding]:
         yield Finding(f"{name}.guard", sentence, 'write bucket, or checkpoint.at = "disk"')
     takes, within = work.checkpoint.takes, work.guard.final_within
     if place is not None and takes is not None and takes >= within:
-        made = f"a checkpoint takes {problems.duration_text(takes)} by checkpoint.takes"
-        sentence = f"{made}, a last one gets {problems.duration_text(within)}: it is never in the bucket in time"
+        estimate = f"a checkpoint takes {problems.duration_text(takes)} by checkpoint.takes"
+        sentence = f"{estimate}, a last one gets {problems.duration_text(within)}: it is never in the bucket in time"
         yield Finding(f"{name}.guard.final_within", sentence, "write more than takes and its upload together")
     away = [market.name for market in config.markets if not market.is_on_this_machine]
     if place is not None and away and place.is_on_this_machine:

@@ -76,11 +76,11 @@ def load(
     found += [*_misplaced(read, parsed), *unread]
     if found:
         raise problems.ConfigError(found)
-    made = _with_scripts(_config(place, read, parsed, os.environ if environment is None else environment), scripts)
-    unfit = [read.problem(("workloads", name, key), "misfit", said) for name, key, said in guard_table.misfits(made)]
+    config = _with_scripts(_config(place, read, parsed, os.environ if environment is None else environment), scripts)
+    unfit = [read.problem(("workloads", name, key), "misfit", said) for name, key, said in guard_table.misfits(config)]
     if unfit:
         raise problems.ConfigError(unfit)
-    return made
+    return config
 
 
 def _text_at(values: object, *path: str) -> str | None:
@@ -291,8 +291,8 @@ def _budgets(parsed: document.Document) -> dict[Scope, Budget]:
         *((budget.of_market(name), market.budget) for name, market in parsed.markets.named.items()),
         *((budget.of_workload(name), table.budget) for name, table in parsed.workloads.items()),
     ]
-    made = {scope: Budget(_hard(table), _soft(table)) for scope, table in tables}
-    return {scope: one for scope, one in made.items() if one != Budget()}
+    limits = {scope: Budget(_hard(table), _soft(table)) for scope, table in tables}
+    return {scope: one for scope, one in limits.items() if one != Budget()}
 
 
 def _hard(table: budgets.BudgetTable) -> Thresholds:

@@ -119,8 +119,8 @@ class Changes:
         memory.credits.update(self.credits)
         memory.decisions.update(self.decisions)
         memory.guard_runs += self.guard_runs
-        for told in self.guard_figures:
-            memory.put_guard_figures(told)
+        for figures in self.guard_figures:
+            memory.put_guard_figures(figures)
         memory.put_notices(self.guard_notices)
         memory.put_host_checks(self.host_checks)
         memory.counted_again |= self.counted_again

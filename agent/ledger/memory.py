@@ -212,11 +212,11 @@ class Memory:
         while len(self.starts) > MOST_STARTS:
             self.starts.pop(next(iter(self.starts)))
 
-    def put_guard_figures(self, told: GuardFigures) -> None:
+    def put_guard_figures(self, figures: GuardFigures) -> None:
         """Remember a guard's figures: of every open lease, and of the ended ones that reported last."""
         # A new mapping, because recollections share the old one. The last to report is the last to be forgotten.
-        self.guard_figures = {key: one for key, one in self.guard_figures.items() if key != told.lease_id}
-        self.guard_figures[told.lease_id] = told
+        self.guard_figures = {key: one for key, one in self.guard_figures.items() if key != figures.lease_id}
+        self.guard_figures[figures.lease_id] = figures
         # If the figures of an open lease were forgotten, every pass would record them again (rule 17).
         for lease_id in [key for key in self.guard_figures if key not in self.leases][:-MOST_GUARD_FIGURES]:
             del self.guard_figures[lease_id]
@@ -225,9 +225,9 @@ class Memory:
         """Remember the latest notices before losses."""
         self.guard_notices = (*self.guard_notices, *given)[-MOST_NOTICES:]
 
-    def put_host_checks(self, told: Iterable[HostCheck]) -> None:
+    def put_host_checks(self, checks: Iterable[HostCheck]) -> None:
         """Remember checks of hosts: of every open lease, and of the ended ones that were checked last."""
-        new = {each.lease_id: each for each in told}
+        new = {each.lease_id: each for each in checks}
         if not new:
             return
         kept = {key: one for key, one in self.host_checks.items() if key not in new} | new

@@ -173,25 +173,25 @@ class Transaction:
         if start is not None:
             self._news.starts.append(start)
 
-    def tell_progress(self, told: Progress) -> None:
+    def tell_progress(self, progress: Progress) -> None:
         """Store the progress of a workload in place of the earlier report."""
-        self._news.progress[told.workload] = told
-        self._write(progress_rows.KEPT, progress_rows.row(told))
+        self._news.progress[progress.workload] = progress
+        self._write(progress_rows.KEPT, progress_rows.row(progress))
 
     def begin_run(self, run: GuardRun) -> None:
         """Record a new run of a slot; CONFLICT at the commit if it was begun before."""
         self._news.guard_runs.append(run)
         self._write(guard_rows.BEGUN, guard_rows.row(run))
 
-    def keep_guard_figures(self, told: GuardFigures) -> None:
+    def keep_guard_figures(self, figures: GuardFigures) -> None:
         """Store the figures of a lease's guard in place of its earlier ones."""
-        self._news.guard_figures.append(told)
-        self._write(guard_rows.MEASURED, guard_rows.figures_row(told))
+        self._news.guard_figures.append(figures)
+        self._write(guard_rows.MEASURED, guard_rows.figures_row(figures))
 
-    def keep_host_check(self, told: HostCheck) -> None:
+    def keep_host_check(self, check: HostCheck) -> None:
         """Store a guard's check of the host of a lease in place of its earlier one."""
-        self._news.host_checks.append(told)
-        self._write(guard_rows.CHECKED, dataclasses.asdict(told))
+        self._news.host_checks.append(check)
+        self._write(guard_rows.CHECKED, dataclasses.asdict(check))
 
     def add_notice(self, given: NoticeGiven) -> None:
         """Store the notice before a loss to a market."""
@@ -269,12 +269,12 @@ class Transaction:
             self._news.hosts[place] = None
             self._write(host_rows.HOST_FORGOTTEN, host_rows.named(place))
 
-    def record_decision(self, made: RecordedDecision) -> bool:
+    def record_decision(self, decision: RecordedDecision) -> bool:
         """Record a decision if it differs from the slot's last one; return whether it did."""
-        if self._news.decision(made.slot) == made.gist:
+        if self._news.decision(decision.slot) == decision.gist:
             return False
-        self._news.decisions[made.slot] = made.gist
-        self._write(decisions.MADE, decisions.row(made))
+        self._news.decisions[decision.slot] = decision.gist
+        self._write(decisions.MADE, decisions.row(decision))
         return True
 
     def observe_prices(self, samples: Iterable[PriceSample]) -> None:
@@ -336,9 +336,9 @@ class Transaction:
         self._news.signs[sign.key] = None
         self._write(guard_rows.UNSIGNED, guard_rows.sign_key(sign))
 
-    def keep_shadow(self, account: ShadowAccount, made: Iterable[ShadowDecision] = ()) -> None:
+    def keep_shadow(self, account: ShadowAccount, shadow_decisions: Iterable[ShadowDecision] = ()) -> None:
         """Store a shadow's figures in place of the earlier ones, and its new decisions."""
-        self.work += shadow_rows.kept(account, made)
+        self.work += shadow_rows.kept(account, shadow_decisions)
 
     def count_again(self, market: str) -> None:
         """Mark the loss of an earlier ledger as settled on one market, whose spend has been counted again."""

@@ -42,25 +42,25 @@ def rows(raw: bytes, key: str, what: str) -> list[Any]:
     return found
 
 
-def row(told: object, kind: type[_T], what: str) -> _T:
+def row(values: object, kind: type[_T], what: str) -> _T:
     """Return a row without its unreadable fields.
 
     Raises:
         Malformed: it is no object, or a required field cannot be read.
     """
-    if not isinstance(told, dict):
+    if not isinstance(values, dict):
         raise market_errors.Malformed(f"{what} has a row that is no object; it is refused.")
     try:
-        return msgspec.convert(told, kind, strict=False)
+        return msgspec.convert(values, kind, strict=False)
     except (msgspec.ValidationError, ValueError, OverflowError, RecursionError):
-        return _without_the_unreadable(told, kind, what)
+        return _without_the_unreadable(values, kind, what)
 
 
-def _without_the_unreadable(told: Mapping[str, object], kind: type[_T], what: str) -> _T:
+def _without_the_unreadable(values: Mapping[str, object], kind: type[_T], what: str) -> _T:
     kept = {}
     for field in msgspec.structs.fields(kind):
-        if field.encode_name in told and _is_readable(told[field.encode_name], field.type):
-            kept[field.encode_name] = told[field.encode_name]
+        if field.encode_name in values and _is_readable(values[field.encode_name], field.type):
+            kept[field.encode_name] = values[field.encode_name]
     try:
         return msgspec.convert(kept, kind, strict=False)
     except (msgspec.ValidationError, ValueError, OverflowError, RecursionError) as error:

@@ -186,11 +186,11 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 def channels(notify: Notify, credential: Callable[[str], str], clock: Clock) -> dict[str, Channel]:
     """Return the configured channels by name."""
-    made: dict[str, Channel] = {}
+    built: dict[str, Channel] = {}
     if notify.webhook is not None:
-        made["webhook"] = WebhookChannel(notify.webhook, credential, clock)
+        built["webhook"] = WebhookChannel(notify.webhook, credential, clock)
     if notify.apprise:
-        made["apprise"] = AppriseChannel(notify.apprise, credential)
+        built["apprise"] = AppriseChannel(notify.apprise, credential)
     if notify.hook is not None:
-        made["hook"] = HookChannel(notify.hook)
-    return made
+        built["hook"] = HookChannel(notify.hook)
+    return built

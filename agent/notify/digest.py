@@ -35,10 +35,12 @@ async def digest(reader: Reader, now: dt.datetime) -> Digest:
         if each.kind.startswith(("lease.re", EventKind.LEASE_OPENED, EventKind.LEASE_PAUSED))
     )
     spent = money.total(line.amount for line in lines)
-    told = [f"{day}: spent {spent}"]
+    sentences = [f"{day}: spent {spent}"]
     for line in lines:
         running, useful = line.running_seconds / 3600, line.useful_seconds / 3600
-        told.append(f"  {line.key or 'before this ledger'}: {line.amount}, {running:.1f} h paid, {useful:.1f} h useful")
-    told.append("interruptions: " + (", ".join(f"{losses[cause]} {cause}" for cause in sorted(losses)) or "none"))
-    told.append("did: " + (", ".join(f"{did[kind]} {kind}" for kind in sorted(did)) or "nothing"))
-    return Digest(f"gpubid: {day} cost {spent}", "\n".join(told))
+        sentences.append(
+            f"  {line.key or 'before this ledger'}: {line.amount}, {running:.1f} h paid, {useful:.1f} h useful"
+        )
+    sentences.append("interruptions: " + (", ".join(f"{losses[cause]} {cause}" for cause in sorted(losses)) or "none"))
+    sentences.append("did: " + (", ".join(f"{did[kind]} {kind}" for kind in sorted(did)) or "nothing"))
+    return Digest(f"gpubid: {day} cost {spent}", "\n".join(sentences))

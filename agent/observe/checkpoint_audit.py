@@ -157,19 +157,19 @@ async def _compared(client: BucketClient, target: AuditTarget) -> tuple[str, str
     name = pointer.manifest
     if carried_checkpoint.sequence_of(name) is None:
         return "", f"{POINTER} names no checkpoint of a guard"
-    made = await _note(client, f"{target.folder}/{name}", CarriedCheckpoint, MOST_BYTES)
-    if made is None:
+    checkpoint = await _note(client, f"{target.folder}/{name}", CarriedCheckpoint, MOST_BYTES)
+    if checkpoint is None:
         return name, f"{name} is not in the bucket, or cannot be read"
     try:
         stored, before = await _listed(client, target, name)
     except BucketTooLarge:
         return name, f"the run's folder has more than {MOST_OBJECTS} objects"
-    why = carried_checkpoint.refusal(made, name, target.run, target.paths, stored)
+    why = carried_checkpoint.refusal(checkpoint, name, target.run, target.paths, stored)
     if why:
         return name, why
     for each in before:
         earlier = await _note(client, f"{target.folder}/{each}", CarriedCheckpoint, MOST_BYTES)
-        why = carried_checkpoint.went_back(made, {each: earlier}) if earlier is not None else ""
+        why = carried_checkpoint.went_back(checkpoint, {each: earlier}) if earlier is not None else ""
         if why:
             return name, why
     return name, ""

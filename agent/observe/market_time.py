@@ -27,15 +27,15 @@ async def listing(market: port.Market, clock: SteadyClock) -> Sequence[Instance]
     return rows
 
 
-async def believed(market: port.Market, clock: SteadyClock, told: datetime | None) -> datetime | None:
+async def believed(market: port.Market, clock: SteadyClock, server_time: datetime | None) -> datetime | None:
     """Return the market's time, or None if it is far off and a second answer disagrees with it.
 
     Raises:
         MarketError: the market did not answer again.
     """
-    if told is None or abs(told - clock.wall()) <= CLOSE:
-        return told
+    if server_time is None or abs(server_time - clock.wall()) <= CLOSE:
+        return server_time
     asked_at = clock.monotonic()
     again = (await market.account()).market_time
     passed = timedelta(seconds=clock.monotonic() - asked_at)
-    return again if again is not None and abs(again - told - passed) <= CLOSE else None
+    return again if again is not None and abs(again - server_time - passed) <= CLOSE else None

@@ -56,7 +56,7 @@ def fleet(
     """Return everything known at `instant` as one value."""
     asked = {**past.intents, **{intent.intent_id: intent for intent in known.intents}}
     markets = {view.market: unread_rows.filled(view, known.leases, asked) for view in views}
-    made = Fleet(
+    known_fleet = Fleet(
         fleet_id=fleet_id,
         now=instant.now,
         monotonic=instant.monotonic,
@@ -89,8 +89,10 @@ def fleet(
         guard_notices=known.guard_notices,
         host_checks=known.host_checks,
     )
-    seen = availability.by_workload(known.capacity, made) | availability_by_market.by_workload(known.capacity, made)
-    return msgspec.structs.replace(made, capacity=seen)
+    seen = availability.by_workload(known.capacity, known_fleet) | availability_by_market.by_workload(
+        known.capacity, known_fleet
+    )
+    return msgspec.structs.replace(known_fleet, capacity=seen)
 
 
 def enriched(fleet: Fleet) -> Fleet:

@@ -140,16 +140,18 @@ class Metrics(families.Families):
             if not intent.is_open:
                 self.intents.labels(intent.kind.value, intent.state.value).inc()
 
-    def see_decisions(self, made: Iterable[decisions.Decision]) -> None:
+    def see_decisions(self, planned: Iterable[decisions.Decision]) -> None:
         """Count decisions, and those that a limit forbade."""
-        for decision in made:
+        for decision in planned:
             self.decisions.labels(type(decision).__name__.lower(), self._reason(decision.reason.code)).inc()
             if decision.reason.limit:
                 self.limits_struck.labels(self._limit(decision.reason.limit)).inc()
 
-    def see_spares(self, fleet: Fleet, made: Iterable[decisions.Decision]) -> None:
+    def see_spares(self, fleet: Fleet, planned: Iterable[decisions.Decision]) -> None:
         """Write the spare slots that stay empty by choice."""
-        holds = [each.slot for each in made if isinstance(each, decisions.Hold) and each.reason.code == decisions.SPARE]
+        holds = [
+            each.slot for each in planned if isinstance(each, decisions.Hold) and each.reason.code == decisions.SPARE
+        ]
         taken = {lease.slot for lease in fleet.leases if lease.is_open}
         for work in fleet.workloads:
             empty = [slot for slot in holds if slot.workload == work.name and slot not in taken]

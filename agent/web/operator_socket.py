@@ -105,26 +105,26 @@ class OperatorSocket:
         self._wake = wake
         self._path = path
         refusals = Refusals(orders.clock.monotonic)
-        made = web.Application(client_max_size=MOST_BODY, middlewares=[guard.answering(refusals)])
-        made.router.add_post("/say", self._say)
-        made.router.add_post("/reload", self._reload)
-        made.router.add_get("/status", self._status)
-        made.router.add_get("/preview", self._preview)
-        made.router.add_get("/fleet", self._fleet)
-        made.router.add_get("/billing", self._billing)
-        made.router.add_get("/running", self._running)
-        made.router.add_get("/holdings", self._holdings)
-        made.router.add_get("/plan", self._plan)
-        made.router.add_get("/events", self._events)
-        made.router.add_get("/prices", self._prices)
-        made.router.add_get("/learned", self._learned)
-        made.router.add_get("/explain", self._explain)
-        made.router.add_get("/shadow", self._shadow)
-        made.router.add_get("/logs", self._logs)
-        made.router.add_get("/spend", self._reported)
-        made.router.add_get("/savings", self._reported)
-        made.router.add_routes(routes)
-        self._runner = web.AppRunner(made, **guard.bounds(refusals))
+        site = web.Application(client_max_size=MOST_BODY, middlewares=[guard.answering(refusals)])
+        site.router.add_post("/say", self._say)
+        site.router.add_post("/reload", self._reload)
+        site.router.add_get("/status", self._status)
+        site.router.add_get("/preview", self._preview)
+        site.router.add_get("/fleet", self._fleet)
+        site.router.add_get("/billing", self._billing)
+        site.router.add_get("/running", self._running)
+        site.router.add_get("/holdings", self._holdings)
+        site.router.add_get("/plan", self._plan)
+        site.router.add_get("/events", self._events)
+        site.router.add_get("/prices", self._prices)
+        site.router.add_get("/learned", self._learned)
+        site.router.add_get("/explain", self._explain)
+        site.router.add_get("/shadow", self._shadow)
+        site.router.add_get("/logs", self._logs)
+        site.router.add_get("/spend", self._reported)
+        site.router.add_get("/savings", self._reported)
+        site.router.add_routes(routes)
+        self._runner = web.AppRunner(site, **guard.bounds(refusals))
 
     async def start(self) -> None:
         """Listen. A socket that a crash left is replaced: the ledger's lock proves that no daemon uses it.
@@ -248,10 +248,10 @@ class OperatorSocket:
     async def _reported(self, request: web.Request) -> web.Response:
         async with self._orders.ledger.archive() as reader:
             try:
-                told = await spend_reports.answer(reader, request.path, request.query, self._orders.clock.now())
+                report = await spend_reports.answer(reader, request.path, request.query, self._orders.clock.now())
             except spend_reports.ReportError as error:
                 return web.json_response({"error": "bad_query", "sentence": str(error)}, status=422)
-        return web.Response(text=await asyncio.to_thread(json.dumps, told), content_type="application/json")
+        return web.Response(text=await asyncio.to_thread(json.dumps, report), content_type="application/json")
 
     async def _plan(self, _: web.Request) -> web.Response:
         seen = self._orders.seen

@@ -36,44 +36,44 @@ def bench(  # noqa: PLR0913 - one parameter per option
     if page is not None:
         running.must_be_writable(page)
     what = running.contest(running.built(problem, options), strategies, baseline, options)
-    made = running.compared(what, workers, seed)
+    tables = running.compared(what, workers, seed)
     if page is not None:
-        _write(page, made)
-    _print(made, as_json=as_json, as_csv=as_csv)
+        _write(page, tables)
+    _print(tables, as_json=as_json, as_csv=as_csv)
 
 
-def _write(path: Path, made: "Sequence[Table]") -> None:
+def _write(path: Path, tables: "Sequence[Table]") -> None:
     from agent.lab.page import html, saved_table
 
-    running.write(path, html.page([saved_table.table(each.document()) for each in made]))
+    running.write(path, html.page([saved_table.table(each.document()) for each in tables]))
 
 
-def _print(made: "Sequence[Table]", *, as_json: bool, as_csv: bool) -> None:
+def _print(tables: "Sequence[Table]", *, as_json: bool, as_csv: bool) -> None:
     """Print one table alone, or several as a list under their common name."""
     if as_json:
-        documents = [each.document() for each in made]
+        documents = [each.document() for each in tables]
         name = documents[0]["problem"]
-        session.print_json(documents[0] if len(made) == 1 else {"problem": name, "tables": documents})
+        session.print_json(documents[0] if len(tables) == 1 else {"problem": name, "tables": documents})
         return
     if as_csv:
         from agent.lab.bench import result_table
 
-        sys.stdout.write(result_table.csv_text(made))
+        sys.stdout.write(result_table.csv_text(tables))
         return
-    for each in made:
+    for each in tables:
         _show(each)
 
 
-def _show(made: "Table") -> None:
-    heading, *rows = made.lines()
+def _show(result: "Table") -> None:
+    heading, *rows = result.lines()
     shown = session.table(*heading)
     for row in rows:
         session.add(shown, *row)
     session.show(shown)
-    session.say(f"{made.runs} runs; 95 %: paired, clustered bootstrap of {made.draws} draws, seed {made.seed}")
-    for note in made.notes():
+    session.say(f"{result.runs} runs; 95 %: paired, clustered bootstrap of {result.draws} draws, seed {result.seed}")
+    for note in result.notes():
         session.say(note)
-    for key, value in made.about.items():
+    for key, value in result.about.items():
         text = ", ".join(str(each) for each in value) if isinstance(value, list) else value
         missing = "the data has its own" if key.endswith("price") else "not given"
         session.say(f"{key.replace('_', ' ')}: {missing if text is None else text}")

@@ -155,9 +155,9 @@ def _show(rows: "list[tuple[Pool, Fitted]]", rivals: "Rivals | None") -> None:
     session.show(table)
     for pool, law in rows:
         if pool.name == "all pools":
-            told = law.later or law.within
+            goodness = law.later or law.within
             which = "later half, law of the earlier half" if law.later else "what it was fitted to"
-            session.say(f"ends by age of {pool.of}, seen/expected ({which}): {_ages(told)}")
+            session.say(f"ends by age of {pool.of}, seen/expected ({which}): {_ages(goodness)}")
     if rivals is not None:
         session.say(
             f"rivals that outbid us ({rivals.seen}): half were higher by over {rivals.median_share:.1%} of our bid; "
@@ -166,8 +166,10 @@ def _show(rows: "list[tuple[Pool, Fitted]]", rivals: "Rivals | None") -> None:
     session.say(f"hazard kappa / (age + s); 'gain ln L' is over one constant rate; {CAVEAT}")
 
 
-def _ages(told: "Goodness") -> str:
+def _ages(goodness: "Goodness") -> str:
     parts = [
-        f"{each.since:.2g}+ h {each.seen}/{each.expected:.1f}" for each in told.bins if each.seen or each.expected > 0
+        f"{each.since:.2g}+ h {each.seen}/{each.expected:.1f}"
+        for each in goodness.bins
+        if each.seen or each.expected > 0
     ]
     return ", ".join(parts)

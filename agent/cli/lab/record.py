@@ -33,8 +33,8 @@ def record(
     if out is not None and out.exists():
         exits.stop(exits.BAD_INPUT, [f"--out {out}: exists already; name a file that does not"])
     span = instants.instant("--since", since), instants.instant("--until", until)
-    told = asyncio.run(_lines(ledger, ledger_export.Names(None if plain else _salt(ledger)), span[0], span[1]))
-    text = "\n".join(told) + "\n"
+    lines = asyncio.run(_lines(ledger, ledger_export.Names(None if plain else _salt(ledger)), span[0], span[1]))
+    text = "\n".join(lines) + "\n"
     if out is None:
         sys.stdout.write(text)
         return
@@ -42,7 +42,7 @@ def record(
         out.write_text(text, encoding="ascii")
     except OSError as error:
         exits.stop(exits.BAD_INPUT, [f"--out {out}: cannot be written ({error.strerror}); name another file"])
-    session.say(f"{len(told)} lines were written to {out}")
+    session.say(f"{len(lines)} lines were written to {out}")
 
 
 async def _lines(path: Path, names: "Names", since: datetime | None, until: datetime | None) -> list[str]:
@@ -70,10 +70,10 @@ def _salt(ledger: Path) -> bytes:
     try:
         return bytes.fromhex(file.read_text("ascii").strip())
     except (OSError, ValueError):
-        made = secrets.token_bytes(SALT_BYTES)
+        salt = secrets.token_bytes(SALT_BYTES)
     try:
         if ledger.exists():
-            sidecar.write_whole(file, made.hex() + "\n")
+            sidecar.write_whole(file, salt.hex() + "\n")
     except LedgerError:
         sys.stderr.write(f"gpubid: {file} cannot be kept; hosts have other names in the next export\n")
-    return made
+    return salt

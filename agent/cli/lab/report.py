@@ -81,14 +81,14 @@ def _run(
         # A bench may take minutes, so a missing run is reported before it.
         with running.honest():
             plots.must_have(built, case)
-    made = running.compared(what, workers, seed)
-    tables = [saved_table.table(each.document()) for each in made]
+    compared = running.compared(what, workers, seed)
+    tables = [saved_table.table(each.document()) for each in compared]
     parts = built.parts() if isinstance(built, Divided) else [built]
     drawn = [*plots.of_saved(tables)]
     with running.honest():
-        for place, (part, each) in enumerate(zip(parts, made, strict=True)):
+        for place, (part, each) in enumerate(zip(parts, compared, strict=True)):
             drawn += plots.of_problem(part, each, case, str(place))
-        drawn += _lasting(options if "traces" in made[0].about else None)
+        drawn += _lasting(options if "traces" in compared[0].about else None)
     return tables, drawn
 
 

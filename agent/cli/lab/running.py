@@ -40,12 +40,12 @@ def built(name: str, options: Options) -> "Problem":
         exits.stop(exits.BAD_INPUT, [f"there is no problem {name!r}; known: {', '.join(PROBLEMS)}"])
     with honest():
         try:
-            made = PROBLEMS[name](options)
+            problem = PROBLEMS[name](options)
             # A problem reads its data when its cases are first asked for, so a wrong number is reported here.
-            made.cases()
+            problem.cases()
         except ValueError as error:
             raise comparison.NotComparable("no_problem", str(error)) from error
-        return made
+        return problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +108,14 @@ def compared(what: Contest, workers: int, seed: int) -> "list[Table]":
     from agent.lab.bench import comparison
 
     parts = what.problem.parts() if isinstance(what.problem, comparison.Divided) else [what.problem]
-    made = []
+    tables = []
     for part in parts:
         with honest(), _progress(part.name) as on_progress:
             table = comparison.run(
                 part, what.names, baseline=what.baseline, workers=workers, seed=seed, on_progress=on_progress
             )
-            made.append(table)
-    return made
+            tables.append(table)
+    return tables
 
 
 def must_be_writable(path: Path) -> None:

@@ -60,11 +60,11 @@ def tune(  # noqa: PLR0913 - one parameter per option
         name=study,
         keys=tuple(keys.split(",")) if keys is not None else None,
     )
-    made = _searched(problem, options, strategy, out, order)
+    result = _searched(problem, options, strategy, out, order)
     if as_json:
-        session.print_json(document(made, problem, studies.shown(storage), seed))
+        session.print_json(document(result, problem, studies.shown(storage), seed))
     else:
-        _show(made, studies.shown(storage), out)
+        _show(result, studies.shown(storage), out)
 
 
 def _searched(problem: str, options: Options, strategy: str, out: Path | None, order: "Order") -> "Tuning":
@@ -76,14 +76,14 @@ def _searched(problem: str, options: Options, strategy: str, out: Path | None, o
     with running.honest():
         try:
             start = started(built, strategy, out, options)
-            made = number_search.tune(start.problem, start.strategy, replace(order, beside=start.shipped))
+            result = number_search.tune(start.problem, start.strategy, replace(order, beside=start.shipped))
             if out is not None:
-                _write(made, out, start)
+                _write(result, out, start)
         except ValueError as error:
             exits.stop(exits.BAD_INPUT, [str(error)])
         except StorageError as error:
             exits.stop(exits.FAILED, [str(error)])
-    return made
+    return result
 
 
 def tunable(problem: str, options: Options) -> "Tunable":
@@ -124,16 +124,16 @@ def started(built: "Tunable", strategy: str, out: Path | None, options: Options)
     return Start(built.with_params(strategy, numbers), strategy, file, None if numbers == shipped else shipped)
 
 
-def _write(made: "Tuning", out: Path, start: Start) -> None:
+def _write(result: "Tuning", out: Path, start: Start) -> None:
     from agent.lab.tuning import tuned_file
 
     try:
-        tuned_file.write(out, text(made, start.file, out))
+        tuned_file.write(out, text(result, start.file, out))
     except tuned_file.WriteError as error:
         exits.stop(exits.FAILED, [str(error)])
 
 
-def text(made: "Tuning", started_from: Path | None, out: Path) -> str:
+def text(result: "Tuning", started_from: Path | None, out: Path) -> str:
     """Return the text of the file that the search started from, own or shipped, with the tuned numbers.
 
     Its first line leads an editor to the schema from the folder of `out`.
@@ -141,28 +141,28 @@ def text(made: "Tuning", started_from: Path | None, out: Path) -> str:
     from agent import tuning
     from agent.lab.tuning import tuned_file
 
-    one = tuning.installed().get(made.strategy)
+    one = tuning.installed().get(result.strategy)
     file = started_from or (tuning.shipped_file(one) if one is not None else None)
     base = file.read_text() if file is not None and file.exists() else None
     schema = session.shipped_folder() / "deploy/schema/strategy.schema.json"
-    return tuned_file.text(made, base and tuned_file.with_schema(base, out.parent, schema))
+    return tuned_file.text(result, base and tuned_file.with_schema(base, out.parent, schema))
 
 
-def document(made: "Tuning", problem: str, storage: str, seed: int) -> dict[str, Any]:
+def document(result: "Tuning", problem: str, storage: str, seed: int) -> dict[str, Any]:
     """Return the result of a search for JSON."""
     return {
         "problem": problem,
-        "strategy": made.strategy,
-        **made.about,
+        "strategy": result.strategy,
+        **result.about,
         "seed": seed,
-        "study": made.study,
+        "study": result.study,
         "storage": storage,
-        "shipped": _plain({key: getattr(made.shipped, key) for key in made.changed}),
-        "tuned": _plain(made.changed),
-        "without_effect": list(made.inert),
-        "held_out": _compared(made.held),
-        "held_out_beside_shipped": _compared(made.beside),
-        "folds": [_part(each) for each in (*made.parts, made.whole)],
+        "shipped": _plain({key: getattr(result.shipped, key) for key in result.changed}),
+        "tuned": _plain(result.changed),
+        "without_effect": list(result.inert),
+        "held_out": _compared(result.held),
+        "held_out_beside_shipped": _compared(result.beside),
+        "folds": [_part(each) for each in (*result.parts, result.whole)],
     }
 
 
@@ -202,28 +202,28 @@ def _part(one: "Part") -> dict[str, Any]:
     }
 
 
-def _show(made: "Tuning", storage: str, out: Path | None) -> None:
+def _show(result: "Tuning", storage: str, out: Path | None) -> None:
     from agent.lab.bench import interval
 
     table = session.table("numbers of", "on", "runs", "shipped $", "tuned $", "late", "difference", "95 %")
-    for part in (*made.parts, made.whole):
+    for part in (*result.parts, result.whole):
         name = part.fold.name
         _add(table, name, "the data of the fit", part.fitted)
         if part.held is not None:
             _add(table, name, "what came later", part.held)
-    _add(table, "all folds", "HELD OUT", made.held)
-    if made.beside is not None:
-        _add(table, "all folds", "HELD OUT, beside the shipped numbers", made.beside)
+    _add(table, "all folds", "HELD OUT", result.held)
+    if result.beside is not None:
+        _add(table, "all folds", "HELD OUT, beside the shipped numbers", result.beside)
     session.show(table)
-    for key, value in _plain(made.changed).items():
-        before = _plain({key: getattr(made.shipped, key)})[key]
+    for key, value in _plain(result.changed).items():
+        before = _plain({key: getattr(result.shipped, key)})[key]
         session.say(f"{key} = {problems.literal(value)} (before {problems.literal(before)})")
-    if made.inert:
-        session.say(f"without effect here, and unchanged: {', '.join(made.inert)}")
-    count = ", ".join(f"{part.fold.name} {len(part.found.trials)}" for part in (*made.parts, made.whole))
-    session.say(f"study {made.study} in {storage}; trials: {count}")
-    if made.held.interval[1] >= 0:
-        sure = interval.as_text(made.held.interval)
+    if result.inert:
+        session.say(f"without effect here, and unchanged: {', '.join(result.inert)}")
+    count = ", ".join(f"{part.fold.name} {len(part.found.trials)}" for part in (*result.parts, result.whole))
+    session.say(f"study {result.study} in {storage}; trials: {count}")
+    if result.held.interval[1] >= 0:
+        sure = interval.as_text(result.held.interval)
         session.say(f"held out, no gain is proven: 95 % of the difference is {sure}")
     session.say(f"written to {out}" if out is not None else "nothing is written; name a file with --out")
 

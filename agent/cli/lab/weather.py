@@ -23,19 +23,19 @@ def fitted(places: Sequence[Path], instances: int) -> "Fitted | None":
         return None
 
 
-def document(made: "Fitted | None") -> dict[str, Any] | None:
+def document(fitted: "Fitted | None") -> dict[str, Any] | None:
     """Return the regimes for JSON."""
-    if made is None:
+    if fitted is None:
         return None
     return {
-        "pools": made.pools,
-        "hazards": [list(row) for row in made.known.hazards],
-        "shares": list(made.known.shares),
-        "young_hours": made.known.young_hours,
-        "turn_hours": made.known.turn_hours,
-        "fitted_on": _prediction(made.within),
-        "later_half": _prediction(made.later),
-        "later_half_of_one_regime": _prediction(made.alone),
+        "pools": fitted.pools,
+        "hazards": [list(row) for row in fitted.known.hazards],
+        "shares": list(fitted.known.shares),
+        "young_hours": fitted.known.young_hours,
+        "turn_hours": fitted.known.turn_hours,
+        "fitted_on": _prediction(fitted.within),
+        "later_half": _prediction(fitted.later),
+        "later_half_of_one_regime": _prediction(fitted.alone),
     }
 
 
@@ -47,25 +47,25 @@ def _prediction(one: "Prediction") -> dict[str, Any]:
     return {"log_likelihood_per_pool_day": one.per_day, "ends": ends}
 
 
-def lines(made: "Fitted") -> list[str]:
+def lines(fitted: "Fitted") -> list[str]:
     """Return the regimes as TOML."""
-    rows = ", ".join(str(list(row)) for row in made.known.hazards)
-    return [f"[regimes]  # {made.pools} pools", f"hazards = [{rows}]", f"shares = {list(made.known.shares)}"]
+    rows = ", ".join(str(list(row)) for row in fitted.known.hazards)
+    return [f"[regimes]  # {fitted.pools} pools", f"hazards = [{rows}]", f"shares = {list(fitted.known.shares)}"]
 
 
-def show(made: "Fitted") -> None:
+def show(fitted: "Fitted") -> None:
     """Print the regimes and how well they fit."""
     table = session.table("regime", "share", *(f"{state}: ends an hour" for state in STATES))
-    for number, (share, row) in enumerate(zip(made.known.shares, made.known.hazards, strict=True), 1):
+    for number, (share, row) in enumerate(zip(fitted.known.shares, fitted.known.hazards, strict=True), 1):
         session.add(table, str(number), f"{share:.2f}", *(f"{rate:.3g}" for rate in row))
     session.show(table)
     ends = ", ".join(
         f"{state} {seen}/{expected:.0f}"
-        for state, seen, expected in zip(STATES, made.later.seen, made.later.expected, strict=True)
+        for state, seen, expected in zip(STATES, fitted.later.seen, fitted.later.expected, strict=True)
     )
-    known = made.known
+    known = fitted.known
     session.say(
-        f"regimes of {made.pools} pools: young for {known.young_hours:g} h, turning after {known.turn_hours:g} h;"
+        f"regimes of {fitted.pools} pools: young for {known.young_hours:g} h, turning after {known.turn_hours:g} h;"
         f" ends of spells in later halves, seen/expected by regimes of the earlier ones: {ends};"
-        f" log-likelihood a pool and day there {made.later.per_day:.3f}, of one regime {made.alone.per_day:.3f}"
+        f" log-likelihood a pool and day there {fitted.later.per_day:.3f}, of one regime {fitted.alone.per_day:.3f}"
     )

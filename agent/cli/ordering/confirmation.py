@@ -96,9 +96,9 @@ def _found(order: Order, read: "tuple[Config, Mapping[str, Tuned]] | last_good.B
     # A first import takes seconds on a busy host; it must not count as the daemon's time.
     daemon_socket.load()
     asked = daemon_socket.get(place, "/preview", daemon_socket.query(order))
-    told: Preview | None = asyncio.run(asyncio.wait_for(asked, PATIENCE_SECONDS))
-    if told is not None or isinstance(read, last_good.Broken) or _has_nothing(read[0]):
-        return told
+    preview: Preview | None = asyncio.run(asyncio.wait_for(asked, PATIENCE_SECONDS))
+    if preview is not None or isinstance(read, last_good.Broken) or _has_nothing(read[0]):
+        return preview
     config = read[0]
     return questions.ledger(config, lambda reader: _read(config, reader, order))
 

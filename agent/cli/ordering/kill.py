@@ -109,9 +109,9 @@ async def _lift(config: "Config", tuned: "Mapping[str, Tuned]") -> Answer:
     from agent.app import App
     from agent.web import operator_socket
 
-    told = await giving.answer_of_daemon(LIFT, config)
-    if told is not None:
-        return _shown(told)
+    answer = await giving.answer_of_daemon(LIFT, config)
+    if answer is not None:
+        return _shown(answer)
     session.must_own(config.ledger)
     async with session.outside_of_markets(config) as outside:
         app = await App.open(config, tuned, outside)
@@ -134,18 +134,18 @@ def _killed(
     session.log_quietly()
     try:
         with session.waiting("giving the order"):
-            told = asyncio.run(giving.answer_of_daemon(_kill(progress), place))
+            answer = asyncio.run(giving.answer_of_daemon(_kill(progress), place))
     except KeyboardInterrupt:
         exits.stop(
             exits.FAILED,
             ["interrupted while waiting for the daemon's answer: check with `gpubid fleet`, or kill again"],
         )
-    if told is not None:
+    if answer is not None:
         if isinstance(read, last_good.Broken):
-            read.answer_or_end(told)
-        progress.say_done(told["done"])
+            read.answer_or_end(answer)
+        progress.say_done(answer["done"])
         shown = kill_progress.interruptible(kill_progress.of_daemon(place, progress, wait=wait), TO_DAEMON, progress)
-        return {**_shown(told), **shown, "is_daemons": True}
+        return {**_shown(answer), **shown, "is_daemons": True}
     if isinstance(read, last_good.Broken):
         return kill_by_label.without_configuration(read, named, progress, wait=wait)
     return _here(*read, named, progress, wait=wait)
@@ -225,9 +225,9 @@ def _kill(progress: kill_progress.Progress) -> Order:
     return Order("kill", str(EVERYTHING), keep_disks=progress.keep_disks)
 
 
-def _shown(told: Answer) -> Answer:
+def _shown(answer: Answer) -> Answer:
     """Return the part of a daemon's answer that `gpubid kill` shows."""
-    return {key: told[key] for key in ("done", "in_doubt")}
+    return {key: answer[key] for key in ("done", "in_doubt")}
 
 
 def _print(said: Answer, end: str, *, as_json: bool, is_over: bool = True) -> None:

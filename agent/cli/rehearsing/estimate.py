@@ -113,15 +113,15 @@ def _found(
     work = None if workload is None else named[workload]
     ledger = settings.ledger if settings is not None else None
     try:
-        told = {} if work is None or ledger is None else asyncio.run(estimate_inputs.measured(ledger, work, now))
-        table = jobs.read(file, {} if work is None else estimate_inputs.of_workload(work, now, told), given)
+        measured = {} if work is None or ledger is None else asyncio.run(estimate_inputs.measured(ledger, work, now))
+        table = jobs.read(file, {} if work is None else estimate_inputs.of_workload(work, now, measured), given)
         catalogue = baseline_loading.load() if baselines is None else baseline_loading.load(baselines)
         found = asyncio.run(estimate_inputs.find(table, markets, ledger, tuned, catalogue, now))
     except ConfigError as error:
         exits.stop(exits.BAD_INPUT, [str(problem) for problem in error.problems])
     except LedgerError as error:
         exits.refused(error)
-    return table, found, estimate_inputs.used(table, told)
+    return table, found, estimate_inputs.used(table, measured)
 
 
 def _factors(text: str | None) -> list[float] | None:
@@ -189,8 +189,8 @@ def _document(table: "JobTable", found: list["Found"], measured: "Mapping[str, M
 
 
 def _print_csv(table: "JobTable", found: list["Found"], measured: "Mapping[str, Measured]") -> None:
-    reruns, told = _reruns(table), _measured_notes(measured)
-    rows = [{"gpu": one.gpu} | _row(option, reruns) | {"measured": told} for one in found for option in one.options]
+    reruns, notes = _reruns(table), _measured_notes(measured)
+    rows = [{"gpu": one.gpu} | _row(option, reruns) | {"measured": notes} for one in found for option in one.options]
     if not rows:
         return
     writer = csv.DictWriter(sys.stdout, list(rows[0]), lineterminator="\n")
@@ -212,7 +212,7 @@ def _say(table: "JobTable", found: list["Found"], measured: "Mapping[str, Measur
         session.say(f"  {sentence}")
     for one in found:
         session.say(f"{table.hours:g} h of work on {table.gpus}x {one.gpu}")
-        made = session.table(
+        options = session.table(
             "option", "as of", "$/h", "expected", "9 in 10 under", "with reruns", "hours", "interrupted", "saved every",
             "late", "notes",
         )  # fmt: skip
@@ -220,8 +220,8 @@ def _say(table: "JobTable", found: list["Found"], measured: "Mapping[str, Measur
         for option in one.options:
             notes = [*option.cited, *option.unknown]
             numbers = [sources.setdefault(note, len(sources) + 1) for note in notes]
-            session.add(made, *_cells(option, reruns), ",".join(map(str, numbers)))
-        session.show(made)
+            session.add(options, *_cells(option, reruns), ",".join(map(str, numbers)))
+        session.show(options)
         for note, number in sources.items():
             session.say(f"  {number}. {note}")
         for missing in one.missing:

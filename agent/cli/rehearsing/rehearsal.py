@@ -98,8 +98,8 @@ async def rehearse(
         ClimateError: there is no such climate, or it does not run at that speed.
     """
     if directory is None:
-        with tempfile.TemporaryDirectory(prefix="gpubid-rehearsal-") as made:
-            return await rehearse(config, tuned, scene, Path(made))
+        with tempfile.TemporaryDirectory(prefix="gpubid-rehearsal-") as folder:
+            return await rehearse(config, tuned, scene, Path(folder))
     wall = SystemClock()
     began = wall.monotonic()
     clock, processes = _paced(scene) if climate.named(scene.climate).processes else (_stepped(scene), None)
@@ -274,11 +274,11 @@ def _truth(app: App, simulator: Simulator) -> Mapping[str, Any]:
         "vast": (whole, len(simulator.world.hosts)),
         "runpod": (whole["runpod"], len(simulator.pods.hosts)),
     }
-    told = [sides[market.name] for market in app.config.markets]
+    truths = [sides[market.name] for market in app.config.markets]
     return {
-        "contracts": [contract for side, _ in told for contract in side["contracts"]],
-        "charged_total": sum(side["charged_total"] for side, _ in told),
-        "hosts": sum(hosts for _, hosts in told),
+        "contracts": [contract for side, _ in truths for contract in side["contracts"]],
+        "charged_total": sum(side["charged_total"] for side, _ in truths),
+        "hosts": sum(hosts for _, hosts in truths),
     }
 
 

@@ -30,11 +30,11 @@ BORDER = 4
 """Characters of the width that the frame around the page takes."""
 
 
-def tell(told: Rehearsal, console: Console) -> None:
+def tell(rehearsed: Rehearsal, console: Console) -> None:
     """Print the page."""
-    figures = told.figures
+    figures = rehearsed.figures
     title = f"gpubid rehearsal: {figures['climate']}, {figures['simulated_hours']:g} hours, seed {figures['seed']}"
-    page = _page(told, console.width - BORDER)
+    page = _page(rehearsed, console.width - BORDER)
     console.print(Panel(Group(*page), title=title, subtitle="simulated market, no real money"))
 
 
@@ -46,29 +46,30 @@ def fitted(table: Table, width: int) -> RenderableType:
     return table
 
 
-def _page(told: Rehearsal, width: int) -> Iterator[RenderableType]:
-    yield Text(_subject(told))
+def _page(rehearsed: Rehearsal, width: int) -> Iterator[RenderableType]:
+    yield Text(_subject(rehearsed))
     yield Text(LEGEND.format(horizon=recovery.HORIZON_HOURS), style="dim")
     yield Text()
-    yield fitted(_timeline(event_timeline.fold(told.events, told.leases)), width)
+    yield fitted(_timeline(event_timeline.fold(rehearsed.events, rehearsed.leases)), width)
     yield Text()
-    yield fitted(_bill(told), width)
+    yield fitted(_bill(rehearsed), width)
     yield Text()
-    yield Text(_verdict(told))
+    yield Text(_verdict(rehearsed))
 
 
-def _subject(told: Rehearsal) -> str:
+def _subject(rehearsed: Rehearsal) -> str:
     """Return the sentence about the workloads and the market."""
-    named = climate.named(told.figures["climate"])
+    named = climate.named(rehearsed.figures["climate"])
     work = "; ".join(
         f"{one.name}, {one.slots} slot{'s' if one.slots > 1 else ''} of {one.requirements.gpus} x "
         f"{' or '.join(str(model) for model in one.requirements.gpu_models) or 'any GPU'}, "
         f"strategy {one.strategy}, at {one.prices}"
-        for one in told.config.workloads
+        for one in rehearsed.config.workloads
     )
     return (
         f"Workload: {work}.\n"
-        f"Market: {told.figures['hosts']} simulated hosts over real HTTP; {named.about or 'the calibrated figures'}."
+        f"Market: {rehearsed.figures['hosts']} simulated hosts over real HTTP; "
+        f"{named.about or 'the calibrated figures'}."
     )
 
 
@@ -99,21 +100,21 @@ def _span(span: timedelta | None) -> str:
     return f"{minutes} m {seconds:02} s" if minutes else f"{seconds} s"
 
 
-def _bill(told: Rehearsal) -> Table:
+def _bill(rehearsed: Rehearsal) -> Table:
     table = Table(box=None, pad_edge=False)
     for name in ("the ledger's bill", "leases", "GPU", "disk", "traffic", "sum", "ran"):
         table.add_column(name, justify="left" if name == "the ledger's bill" else "right", no_wrap=True)
     names = {Tenure.INTERRUPTIBLE: "interruptible", Tenure.ON_DEMAND: "on demand", Tenure.RESERVED: "reserved"}
-    tenures = {lease.lease_id: lease.tenure for lease in told.leases}
+    tenures = {lease.lease_id: lease.tenure for lease in rehearsed.leases}
     for tenure, name in names.items():
-        lines = [line for line in told.spend if tenures.get(line.key) is tenure]
+        lines = [line for line in rehearsed.spend if tenures.get(line.key) is tenure]
         if lines:
             sums = [_sum([getattr(line, part) for line in lines]) for part in ("gpu", "disk", "traffic", "amount")]
             hours = sum(line.running_seconds for line in lines) / 3600
             table.add_row(name, str(len({line.key for line in lines})), *sums, f"{hours:.2f} h")
-    sums = [_sum([getattr(line, part) for line in told.spend]) for part in ("gpu", "disk", "traffic", "amount")]
-    hours = sum(line.running_seconds for line in told.spend) / 3600
-    table.add_row("all", str(len({line.key for line in told.spend})), *sums, f"{hours:.2f} h", style="bold")
+    sums = [_sum([getattr(line, part) for line in rehearsed.spend]) for part in ("gpu", "disk", "traffic", "amount")]
+    hours = sum(line.running_seconds for line in rehearsed.spend) / 3600
+    table.add_row("all", str(len({line.key for line in rehearsed.spend})), *sums, f"{hours:.2f} h", style="bold")
     return table
 
 
@@ -121,8 +122,8 @@ def _sum(amounts: list[Usd]) -> str:
     return str(total(amounts))
 
 
-def _verdict(told: Rehearsal) -> str:
-    figures = told.figures
+def _verdict(rehearsed: Rehearsal) -> str:
+    figures = rehearsed.figures
     causes = ", ".join(f"{count} {cause}" for cause, count in sorted(figures["interruptions"].items())) or "none"
     slots = figures["slots"] * figures["simulated_hours"]
     useful = (

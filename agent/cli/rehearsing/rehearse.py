@@ -55,17 +55,17 @@ def rehearse(  # noqa: PLR0913 - one parameter per option
     if keep_ledger is not None:
         _make(keep_ledger)
     try:
-        told = _run(settings, tuned, Scene(climate, hours, seed, strategy, hosts, speed), keep_ledger)
+        rehearsed = _run(settings, tuned, Scene(climate, hours, seed, strategy, hosts, speed), keep_ledger)
     except ClimateError as error:
         exits.stop(exits.BAD_INPUT, [f"--climate: {error}"])
     if as_json:
-        session.print_json(told.figures)
+        session.print_json(rehearsed.figures)
         return
     from rich.console import Console
 
     from agent.cli.rehearsing import rehearsal_report
 
-    rehearsal_report.tell(told, Console(width=None if session.is_terminal() else 140, markup=False))
+    rehearsal_report.tell(rehearsed, Console(width=None if session.is_terminal() else 140, markup=False))
 
 
 def _make(directory: Path) -> None:
@@ -93,10 +93,10 @@ def _run(settings: object, tuned: object, scene: "Scene", directory: Path | None
 
 async def _until_signal(rehearsing: "Coroutine[None, None, Rehearsal]") -> "Rehearsal":
     """Rehearse until SIGTERM or SIGHUP, which end it as Ctrl-C does: no folder and no process remains."""
-    task, told = asyncio.current_task(), list[int]()
+    task, signals = asyncio.current_task(), list[int]()
 
     def stop(number: int) -> None:
-        told.append(number)
+        signals.append(number)
         if task is not None:
             task.cancel()
 
@@ -107,6 +107,6 @@ async def _until_signal(rehearsing: "Coroutine[None, None, Rehearsal]") -> "Rehe
     try:
         return await rehearsing
     except asyncio.CancelledError:
-        if told:
-            raise SystemExit(128 + told[0]) from None
+        if signals:
+            raise SystemExit(128 + signals[0]) from None
         raise

@@ -77,8 +77,8 @@ async def _replayed(
         exits.refused(error)
     step = timedelta(seconds=step_seconds)
     chosen_works = [work for work in settings.workloads if workload in {None, work.name}]
-    made = [replays.replay(known, work, chosen, settings.limits, step) for work in chosen_works]
-    if not any(made):
+    results = [replays.replay(known, work, chosen, settings.limits, step) for work in chosen_works]
+    if not any(results):
         exits.stop(exits.FAILED, [f"{path}: has no search of offers in that time, so there is nothing to replay"])
     rules = [
         *paper_market.RULES,
@@ -91,7 +91,7 @@ async def _replayed(
         "strategy": chosen.name,
         "params_digest": chosen.digest,
         "looks": len(known.looks),
-        "workloads": [_row(each) for each in made if each is not None],
+        "workloads": [_row(each) for each in results if each is not None],
         "rules": rules,
     }
 

@@ -167,13 +167,13 @@ def _registry(
     if not process_registry.LEAST_SPEED <= speed <= process_registry.MOST_SPEED:
         _fail(f"--speed: real processes run at 1 to 30, not at {speed:g}.")
     try:
-        made = process_registry.ProcessRegistry(clock, speed=speed, below=disks)
+        registry = process_registry.ProcessRegistry(clock, speed=speed, below=disks)
     except OSError as error:
         _fail(f"--disks: {disks} cannot be made ({error.strerror}); name another.")
     try:
-        yield made
+        yield registry
     finally:
-        made.close()
+        registry.close()
 
 
 def _about() -> str:

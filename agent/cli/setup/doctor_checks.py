@@ -172,17 +172,20 @@ def ledger(config: "Config | Place", now: datetime) -> list[Line]:
                 "restore the newest backup with gpubid ledger restore",
             )
         ]
-    made = sidecar.last_backup(file)
+    backup_at = sidecar.last_backup(file)
     lines = [Line("ledger", Verdict.OK, f"{file} is sound: schema {found.revision}, {rows} rows")]
     if found.inconsistencies:
         fix = "keep this ledger; gpubid ledger verify shows which figures to compare"
         lines = [Line("ledger", Verdict.WARN, "; ".join(found.inconsistencies[:3]), fix)]
     fix = "systemctl enable --now gpubid-backup.timer, or gpubid ledger backup"
-    if made is None:
+    if backup_at is None:
         return [*lines, Line("backup", Verdict.WARN, "there is no backup", fix)]
-    is_stale = now - made > STALE_BACKUP
+    is_stale = now - backup_at > STALE_BACKUP
     verdict = Verdict.WARN if is_stale else Verdict.OK
-    return [*lines, Line("backup", verdict, f"the newest is of {made:%Y-%m-%d %H:%M} UTC", fix if is_stale else "")]
+    return [
+        *lines,
+        Line("backup", verdict, f"the newest is of {backup_at:%Y-%m-%d %H:%M} UTC", fix if is_stale else ""),
+    ]
 
 
 def disk(config: "Config | Place") -> list[Line]:
@@ -273,7 +276,7 @@ async def units() -> list[Line]:
     lines = []
     for unit in UNITS:
         said = await run("systemctl", "show", unit, "--property=ActiveState,UnitFileState,NRestarts")
-        found = {key: told for key, _, told in (line.partition("=") for line in said.splitlines())}
+        found = {key: value for key, _, value in (line.partition("=") for line in said.splitlines())}
         is_up, is_kept = found.get("ActiveState") == "active", found.get("UnitFileState") == "enabled"
         verdict = Verdict.OK if is_up and is_kept else Verdict.WARN if is_up or "timer" in unit else Verdict.FAIL
         sentence = f"{found.get('ActiveState') or 'unknown'}, {found.get('UnitFileState') or 'not installed'}"

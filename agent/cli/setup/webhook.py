@@ -37,12 +37,12 @@ def register(
     except OSError as error:
         exits.stop(exits.FAILED, [f"{secret_file} cannot be made ({error.strerror})"])
     try:
-        told = asyncio.run(_register(url, market))
+        registered = asyncio.run(_register(url, market))
     except market_errors.MarketError as error:
         secret_file.unlink()
         exits.stop(exits.FAILED, [str(error)])
     else:
-        os.write(handle, told.encode())
+        os.write(handle, registered.encode())
     finally:
         os.close(handle)
     session.say(f"registered; the secret is in {secret_file}")

@@ -37,8 +37,8 @@ def ask(
     config, _ = read
     if workload is not None:
         name_of(config, workload)
-    told = daemon(config, route, query, first=first)
-    return told if told is not None else ledger(config, lambda reader: question(config, reader))
+    answer = daemon(config, route, query, first=first)
+    return answer if answer is not None else ledger(config, lambda reader: question(config, reader))
 
 
 def name_of(config: "Config", text: str) -> str:

@@ -292,47 +292,47 @@ def table(*names: str, folded: str = "") -> "Table":
     """Return an empty table with these columns. Only the `folded` columns may break lines."""
     from rich.table import Table
 
-    made = Table(box=None, pad_edge=False)
+    new_table = Table(box=None, pad_edge=False)
     for name in names:
-        made.add_column(name, no_wrap=name != folded, overflow="fold")
-    return made
+        new_table.add_column(name, no_wrap=name != folded, overflow="fold")
+    return new_table
 
 
-def add(made: "Table", *cells: str) -> None:
+def add(rows: "Table", *cells: str) -> None:
     """Add a row. Its cells become plain text."""
-    made.add_row(*(plain(cell) for cell in cells))
+    rows.add_row(*(plain(cell) for cell in cells))
 
 
-def show(made: "Table") -> None:
+def show(printed: "Table") -> None:
     """Print a table. On a narrow terminal, print it row by row, one line for each column: no figure is cut."""
     from rich.console import Console
 
     console = Console(width=None if is_terminal() else 160, markup=False, highlight=False)
-    if is_terminal() and least_width(made) > console.width:
-        for line in stacked(made):
+    if is_terminal() and least_width(printed) > console.width:
+        for line in stacked(printed):
             say(line)
         return
-    if all(column.no_wrap for column in made.columns):
-        console.width = max(console.width, least_width(made))
-    console.print(made)
+    if all(column.no_wrap for column in printed.columns):
+        console.width = max(console.width, least_width(printed))
+    console.print(printed)
 
 
-def least_width(made: "Table") -> int:
+def least_width(printed: "Table") -> int:
     """Return the least width in characters at which no figure is cut and no word of a folded column is broken."""
     from rich.console import Console
     from rich.measure import Measurement
 
     console = Console(width=WIDEST, markup=False, highlight=False)
-    folded = [column for column in made.columns if not column.no_wrap]
+    folded = [column for column in printed.columns if not column.no_wrap]
     least = sum(max(_width(column) - max(FOLDED_LEAST, _longest_word(column)), 0) for column in folded)
-    return Measurement.get(console, console.options, made).maximum - least
+    return Measurement.get(console, console.options, printed).maximum - least
 
 
-def stacked(made: "Table") -> Iterator[str]:
+def stacked(printed: "Table") -> Iterator[str]:
     """Yield a table row by row, with a line for each column and an empty line after each row."""
-    names = [str(column.header) for column in made.columns]
+    names = [str(column.header) for column in printed.columns]
     room = max(map(len, names), default=0)
-    for row in zip(*(column.cells for column in made.columns), strict=True):
+    for row in zip(*(column.cells for column in printed.columns), strict=True):
         for name, cell in zip(names, map(str, row), strict=True):
             if cell:
                 yield f"{name:<{room}}  {cell}"

@@ -30,10 +30,12 @@ def search(loop: Loop, done: Mapping[str, Any]) -> dict[str, Any]:
         beside=start.shipped,
     )
     with running.honest(), session.waiting("searching"):
-        made = number_search.tune(start.problem, start.strategy, order)
-        tuned_file.write(loop.candidate, lab_tune.text(made, start.file, loop.candidate))
-    told = lab_tune.document(made, asked["problem"], studies.shown(storage), asked["seed"])
-    found = loop.records.write("search", now(), {"data": done["data"]["digest"], "seed": asked["seed"], "result": told})
+        tuning = number_search.tune(start.problem, start.strategy, order)
+        tuned_file.write(loop.candidate, lab_tune.text(tuning, start.file, loop.candidate))
+    document = lab_tune.document(tuning, asked["problem"], studies.shown(storage), asked["seed"])
+    found = loop.records.write(
+        "search", now(), {"data": done["data"]["digest"], "seed": asked["seed"], "result": document}
+    )
     loop.say("search", _held_out(found))
     return found
 
@@ -64,13 +66,13 @@ def chart(loop: Loop, done: Mapping[str, Any]) -> dict[str, Any]:
     drawn = [each for each in plots.of_saved(saved) if not isinstance(each, str)]
     page = loop.records.folder / "side-by-side.html"
     page.write_text(html.page(saved, drawn, [note]), "utf-8")
-    made = loop.records.write(
+    record = loop.records.write(
         "chart", now(),
         {"data": done["data"]["digest"], "seed": asked["seed"], "page": str(page),
          "tables": [each.document() for each in tables]},
     )  # fmt: skip
     loop.say("chart", f"{own.name} beside {start.strategy}: {page}")
-    return made
+    return record
 
 
 def write(loop: Loop, done: Mapping[str, Any]) -> dict[str, Any]:
@@ -93,10 +95,10 @@ def write(loop: Loop, done: Mapping[str, Any]) -> dict[str, Any]:
     except tuned_file.WriteError as error:
         exits.stop(exits.FAILED, [str(error)])
     own = own_strategies.of_path(str(loop.file))
-    made = loop.records.write(
+    record = loop.records.write(
         "file", now(),
         {"data": done["data"]["digest"], "seed": done["data"]["seed"], "file": str(loop.file), "numbers": own.digest,
          "is_forced": loop.is_forced, "text": text},
     )  # fmt: skip
     loop.say("file", f"{loop.file}, digest of its numbers {own.digest}")
-    return made
+    return record

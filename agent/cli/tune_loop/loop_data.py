@@ -42,7 +42,7 @@ def data(loop: Loop, _: Mapping[str, Any]) -> dict[str, Any]:
     built = search.tunable(asked["problem"], options)
     start = search.started(built, asked["strategy"], loop.file if own is not None else None, options)
     cases = [case.key for case in built.cases()]
-    made = loop.records.write(
+    record = loop.records.write(
         "data", now(),
         {"asked": asked, "seed": asked["seed"], "data": built.about(), "cases": cases,
          "started_from": None if start.file is None else start.file.read_text("utf-8")},
@@ -50,7 +50,7 @@ def data(loop: Loop, _: Mapping[str, Any]) -> dict[str, Any]:
     whose = f" of {asked['workload']}" if "workload" in asked else ""
     what = f"{asked['problem']}, {len(cases)} runs{whose} for {asked['strategy']}"
     loop.say("data", f"{what} ({loop.records.file('data')})")
-    return made
+    return record
 
 
 def _fetched(loop: Loop) -> Path:
@@ -69,8 +69,8 @@ def asked_of(loop: Loop, done: Mapping[str, Any]) -> dict[str, Any]:
     if loop.workload is not None and asked.get("workload", loop.workload) != loop.workload:
         other["workload"] = loop.workload
     if other:
-        told = ", ".join(f"--{key} {asked.get(key)}" for key in sorted(other))
-        raise ValueError(f"{loop.records.folder} was begun with {told}; leave that out, or begin again with --again")
+        options = ", ".join(f"--{key} {asked.get(key)}" for key in sorted(other))
+        raise ValueError(f"{loop.records.folder} was begun with {options}; leave that out, or begin again with --again")
     return asked
 
 

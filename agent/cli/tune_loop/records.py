@@ -46,13 +46,13 @@ class Records:
         Raises:
             OSError: the folder cannot be written.
         """
-        made = plain({"step": step, "at": at.isoformat(), **result})
-        made["digest"] = digest(made)
+        record = plain({"step": step, "at": at.isoformat(), **result})
+        record["digest"] = digest(record)
         self.folder.mkdir(parents=True, exist_ok=True)
         draft = self.folder / f".{step}.{os.getpid()}.new"
-        draft.write_text(json.dumps(made, indent=2) + "\n", "utf-8")
+        draft.write_text(json.dumps(record, indent=2) + "\n", "utf-8")
         draft.replace(self.file(step))
-        return made
+        return record
 
     def put_aside(self, at: datetime) -> Path | None:
         """Rename the folder, so that a loop may begin again. Return its new name, or None if there is no folder.
@@ -69,11 +69,11 @@ class Records:
 
 def plain(result: Mapping[str, Any]) -> dict[str, Any]:
     """Return a result as JSON would give it back."""
-    made: dict[str, Any] = json.loads(json.dumps(dict(result), default=str))
-    return made
+    decoded: dict[str, Any] = json.loads(json.dumps(dict(result), default=str))
+    return decoded
 
 
 def digest(record: Mapping[str, Any]) -> str:
     """Return the digest of a record's result. Equal results have equal digests."""
-    told = {key: value for key, value in record.items() if key not in {"at", "digest"}}
-    return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()[:16]
+    content = {key: value for key, value in record.items() if key not in {"at", "digest"}}
+    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:16]

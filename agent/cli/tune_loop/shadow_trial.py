@@ -17,13 +17,13 @@ def begin(loop: Loop, done: Mapping[str, Any]) -> dict[str, Any]:
     if work not in workloads_of(loop):
         raise ValueError(f"{loop.config} has no workload {work} any more; begin again with --again")
     changed = shadow_edit.put_in_shadow(loop.config, work, loop.name, loop.directory)
-    made = loop.records.write(
+    record = loop.records.write(
         "shadow", now(),
         {"data": done["data"]["digest"], "seed": done["data"]["seed"], "workload": work,
          "numbers": done["file"]["numbers"], "changed": [str(file) for file in changed]},
     )  # fmt: skip
     loop.say("shadow", f"{loop.name} is in the shadow of {work} in {', '.join(map(str, changed)) or loop.config}")
-    return made
+    return record
 
 
 def day(loop: Loop, done: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -46,14 +46,14 @@ def day(loop: Loop, done: Mapping[str, Any]) -> dict[str, Any] | None:
     if span < loop.after:
         loop.say("day", f"it may be promoted after {hours(loop.after):g} h; run this again then")
         return before
-    made = loop.records.write(
+    record = loop.records.write(
         "day", now(),
         {"data": done["data"]["digest"], "seed": done["data"]["seed"], "numbers": done["file"]["numbers"],
          "hours": hours(span), "result": row},
     )  # fmt: skip
     if loop.records.read("promoted") is None:
         loop.say("day", f"written to {loop.records.file('day')}; next: gpubid tune {loop.name} --promote")
-    return made
+    return record
 
 
 def _shadowed(loop: Loop, work: str) -> dict[str, Any] | None:
@@ -64,8 +64,8 @@ def _shadowed(loop: Loop, work: str) -> dict[str, Any] | None:
     settings: Config = session.read(loop.config)[0]
     if session.may_read(settings.ledger) and not settings.ledger.exists():
         return None
-    told = shadow.shadows(loop.config, work)
-    return next((row for row in told["shadows"] if row["strategy"] == loop.name), None)
+    answer = shadow.shadows(loop.config, work)
+    return next((row for row in answer["shadows"] if row["strategy"] == loop.name), None)
 
 
 def beside(row: Mapping[str, Any]) -> str:

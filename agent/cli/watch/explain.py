@@ -52,9 +52,9 @@ def _shown(
     if workload is not None:
         ask.name_of(settings, workload)
     # A person who may not read the ledger or lacks a key gets the daemon's last cycle.
-    told = ask.daemon(settings, "/explain", query, first=not session.has_keys(settings))
-    if told is not None:
-        return dict(told)
+    answer = ask.daemon(settings, "/explain", query, first=not session.has_keys(settings))
+    if answer is not None:
+        return dict(answer)
     seen = preview(settings, tuned)
     has_none = session.may_read(settings.ledger) and not settings.ledger.exists()
     decided, weighed, beside = ([], [], []) if has_none else ask.ledger(settings, _last)
@@ -80,8 +80,8 @@ def _print_slot(shown: dict[str, Any]) -> None:
     """Print one slot: its lease, its last decision, its holds, and then the reasons of the next cycle."""
     for row in shown["slots"]:
         session.say(_standing(row))
-        for made in shown["last"]:
-            session.say(f"  last: {_decided(made)}")
+        for decision in shown["last"]:
+            session.say(f"  last: {_decided(decision)}")
         for kept in row["kept_by"]:
             session.say(f"  kept by {kept['what']} {fleet.span(kept['until'], shown['at'])}, after {kept['after']}")
         for doubt in row["in_doubt"]:
@@ -121,10 +121,10 @@ def _print_now(one: dict[str, Any]) -> None:
     session.say(f"{one['workload']}: {one['offers_seen']} offers seen")
     if one["funnel"]["sampled_at"]:
         session.say(f"  {_why_not(one['funnel'])}")
-    for made in one["decisions"]:
-        session.say(f"  now: {explaining.as_line(made)}")
-        if len(made["options"]) > 1:
-            session.show(_options(made["options"]))
+    for decision in one["decisions"]:
+        session.say(f"  now: {explaining.as_line(decision)}")
+        if len(decision["options"]) > 1:
+            session.show(_options(decision["options"]))
     if one["candidates"]:
         session.show(_candidates(one["candidates"]))
     _print_checkpoints(one)
@@ -162,11 +162,11 @@ def _measured(row: dict[str, Any]) -> str:
 
 def _why_not(found: dict[str, Any]) -> str:
     """Return how many offers of a sample meet each requirement, the sample's age, and which requirement to drop."""
-    told = f"asked {_age(found['age_seconds'])} ago, a sample: {found['sentence']}"
+    sentence = f"asked {_age(found['age_seconds'])} ago, a sample: {found['sentence']}"
     if found["loosen_key"] is None or found["fits"]:
-        return told
+        return sentence
     price = f"${found['loosen_dollars_per_hour']:.4f}/h"
-    return f"{told}; without {found['loosen_key']} {found['loosen_fits']} would fit, from {price}"
+    return f"{sentence}; without {found['loosen_key']} {found['loosen_fits']} would fit, from {price}"
 
 
 def _age(seconds: float) -> str:

@@ -44,11 +44,11 @@ def export(
         _make(to)
         return await reader.export(names, to, suffix, opener)
 
-    made = ask.ledger(place, written)
+    files = ask.ledger(place, written)
     if as_json:
-        session.print_json([{"table": one.table, "file": str(one.file), "rows": one.rows} for one in made])
+        session.print_json([{"table": one.table, "file": str(one.file), "rows": one.rows} for one in files])
         return
-    for one in made:
+    for one in files:
         session.say(f"{one.file}: {one.rows} row(s)")
 
 

@@ -50,10 +50,10 @@ def _print_table(fleet: Mapping[str, Any]) -> None:
     session.say(f"fleet at {fleet['as_of'][:19]}Z: {fleet['running']} of {fleet['wanted']} slot(s) run")
     for alert in fleet["alerts"]:
         session.say(f"! {alert['about']}: {alert['sentence']}")
-    made = session.table("slot", "state", "host", "GPU", "$/h", "bid", "floor", "ask", "useful", "decision")
+    table = session.table("slot", "state", "host", "GPU", "$/h", "bid", "floor", "ask", "useful", "decision")
     for slot in fleet["slots"]:
-        session.add(made, *cells(slot))
-    session.show(made)
+        session.add(table, *cells(slot))
+    session.show(table)
     session.say(money(fleet["money"]))
     session.say("")
 

@@ -116,8 +116,8 @@ def _show_pools(pools: list[dict[str, Any]]) -> None:
 def _show_speeds(speeds: list[dict[str, Any]]) -> None:
     table = session.table("host", "GPU", "checks", "TFLOPS", "to GPU GB/s", "from GPU GB/s", "disk MB/s", "of DLPerf")
     for row in speeds:
-        told = (row["matmul_tflops"], row["copy_to_gpu_gbps"], row["copy_from_gpu_gbps"], row["disk_write_mbps"])
-        figures = ["" if each is None else f"{each:.1f}" for each in told]
+        rates = (row["matmul_tflops"], row["copy_to_gpu_gbps"], row["copy_from_gpu_gbps"], row["disk_write_mbps"])
+        figures = ["" if each is None else f"{each:.1f}" for each in rates]
         share = row["share_of_dlperf"]
         session.add(
             table, row["host"], row["gpu"], f"{row['checks']}", *figures, "" if share is None else f"{share:.0%}"

@@ -19,7 +19,7 @@ def plan(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session
     if as_json:
         session.print_json(shown)
         return
-    for made in shown["decisions"]:
-        session.say(explain.as_line(made))
+    for decision in shown["decisions"]:
+        session.say(explain.as_line(decision))
     for row in shown["credit"]:
         session.say(row["sentence"])

@@ -59,7 +59,8 @@ def _print(answer: dict[str, Any]) -> None:
             )  # fmt: skip
     session.show(table)
     for one in answer["shadows"]:
-        for made in one["last"][:SHOWN]:
-            session.say(f"{made['at'][:19]} {made['slot']} {one['strategy']} would {made['kind']}: {made['sentence']}")
+        for decision in one["last"][:SHOWN]:
+            who = f"{decision['at'][:19]} {decision['slot']} {one['strategy']}"
+            session.say(f"{who} would {decision['kind']}: {decision['sentence']}")
     for rule in answer["rules"]:
         session.say(f"  {rule}")

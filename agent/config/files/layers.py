@@ -145,18 +145,18 @@ def _merged(
     wrong: list[problems.Problem],
 ) -> dict[str, Any]:
     """Return the two tables joined. Each key that both have adds a problem to `wrong`."""
-    made = dict(into)
+    merged = dict(into)
     for key, value in values.items():
         here = (*path, key)
-        if key not in made:
-            made[key] = value
-        elif isinstance(value, dict) and isinstance(made[key], dict):
-            made[key] = _merged(made[key], value, here, part, before, wrong)
+        if key not in merged:
+            merged[key] = value
+        elif isinstance(value, dict) and isinstance(merged[key], dict):
+            merged[key] = _merged(merged[key], value, here, part, before, wrong)
         else:
             file, line = next(_places(before, here))
             sentence = f"is already set in {file}:{line}; keep one of the two"
             wrong.append(part.problem(here, "duplicate_key", sentence))
-    return made
+    return merged
 
 
 def _places(before: list[source.Source], path: tuple[str, ...]) -> Iterator[tuple[str, int]]:

@@ -97,14 +97,14 @@ def read(content: bytes | None, kind: type[T]) -> T | None:
         return None
 
 
-def refusal(made: CarriedCheckpoint, name: str, run: int, paths: int, stored: Mapping[str, StoredObject]) -> str:
+def refusal(checkpoint: CarriedCheckpoint, name: str, run: int, paths: int, stored: Mapping[str, StoredObject]) -> str:
     """Return why the checkpoint named `name` is not whole in the store; empty if it is.
 
     `stored` are the objects in its folder, by their names there. `paths` is the number of paths that the guard carries.
     """
-    if made.name != name or made.run != run:
-        return f"{name} says that it is {made.name} of run {made.run}"
-    names = [file.path for file in made.files]
+    if checkpoint.name != name or checkpoint.run != run:
+        return f"{name} says that it is {checkpoint.name} of run {checkpoint.run}"
+    names = [file.path for file in checkpoint.files]
     unsafe = next((path for path in names if not _is_safe(path, paths)), None)
     if unsafe is not None:
         return f"{name} has a path that no guard would restore"
@@ -112,18 +112,18 @@ def refusal(made: CarriedCheckpoint, name: str, run: int, paths: int, stored: Ma
         return f"{name} names a file twice"
     if stored.keys() != set(names):
         return f"the bucket has {len(stored)} files of {name}, which names {len(names)}, or they have other names"
-    for number, file in enumerate(made.files, start=1):
+    for number, file in enumerate(checkpoint.files, start=1):
         why = _differs(file, stored[file.path])
         if why:
             return f"file {number} of {name} {why}"
     return ""
 
 
-def went_back(made: CarriedCheckpoint, earlier: Mapping[str, CarriedCheckpoint]) -> str:
+def went_back(checkpoint: CarriedCheckpoint, earlier: Mapping[str, CarriedCheckpoint]) -> str:
     """Return which earlier checkpoint has more progress, or an empty text."""
     for name, before in earlier.items():
-        if before.progress is not None and (made.progress is None or made.progress < before.progress):
-            return f"{made.name} has less progress than {name} before it"
+        if before.progress is not None and (checkpoint.progress is None or checkpoint.progress < before.progress):
+            return f"{checkpoint.name} has less progress than {name} before it"
     return ""
 
 

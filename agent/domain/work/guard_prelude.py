@@ -82,13 +82,13 @@ def text(
     pause_seconds: int = PAUSE_SECONDS,
 ) -> str:
     """Return the prelude; its arguments are the words of the work's own command."""
-    made = (
+    lines = (
         _TEXT.replace("EXIT_CODE", str(EXIT_CODE))
         .replace("CANNOT_START", CANNOT_START)
         .replace("BARE_LINE", BARE)
         .replace("SHORT_TRIES", str(max(short_patience_seconds // pause_seconds, 1)))
     )
-    return made.replace("TRIES", str(max(patience_seconds // pause_seconds, 1))).replace("PAUSE", str(pause_seconds))
+    return lines.replace("TRIES", str(max(patience_seconds // pause_seconds, 1))).replace("PAUSE", str(pause_seconds))
 
 
 def command(words: str) -> str:

@@ -54,8 +54,8 @@ def of(work: Workload) -> KeptTerms | None:
         return None
     is_batch, after = work.kind is WorkloadKind.BATCH, work.guard.deadman
     seconds = None if after is None else int(after.total_seconds())
-    told = work.guard.done_codes, seconds, work.guard.destroy, work.guard.paths
-    return KeptTerms(is_batch, place.endpoint, place.name, place.prefix, *told)
+    terms = work.guard.done_codes, seconds, work.guard.destroy, work.guard.paths
+    return KeptTerms(is_batch, place.endpoint, place.name, place.prefix, *terms)
 
 
 def text(work: Workload | None) -> str | None:

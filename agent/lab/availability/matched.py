@@ -108,8 +108,8 @@ def at_target(
     lots = _chosen(spans, hours, dials, lambda known, _: single(known, target))
     found = []
     for place, each in enumerate(lots):
-        made = _drawn(each, dials, place, theirs[place], target)
-        found.append(Score(made.cost, made.is_late, {**made.figures, "short_worth": worths[each.second]}))
+        drawn = _drawn(each, dials, place, theirs[place], target)
+        found.append(Score(drawn.cost, drawn.is_late, {**drawn.figures, "short_worth": worths[each.second]}))
     return found
 
 
@@ -120,12 +120,12 @@ def _chosen(
     choose: Callable[[Sequence[Dial], tuple[int, ...]], Lot],
 ) -> list[Lot]:
     """Return the lot of each span, chosen on its other days."""
-    made: dict[tuple[int, ...], Lot] = {}
+    lots: dict[tuple[int, ...], Lot] = {}
     found = []
     for fitted_on in others(spans, hours):
-        if fitted_on not in made:
-            made[fitted_on] = choose([_over(name, each, fitted_on) for name, each in dials.items()], fitted_on)
-        found.append(made[fitted_on])
+        if fitted_on not in lots:
+            lots[fitted_on] = choose([_over(name, each, fitted_on) for name, each in dials.items()], fitted_on)
+        found.append(lots[fitted_on])
     return found
 
 

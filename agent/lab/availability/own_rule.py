@@ -58,13 +58,13 @@ class Hedged:
             self._learn(seen, now)
         if self._last is not None and self._is_settled(*self._last, seen):
             return self._last[1]
-        made = self._anew(seen, now)
-        self._last = seen, made
-        return made
+        choice = self._anew(seen, now)
+        self._last = seen, choice
+        return choice
 
-    def _is_settled(self, before: Seen, made: Choice, seen: Seen) -> bool:
+    def _is_settled(self, before: Seen, choice: Choice, seen: Seen) -> bool:
         """Return whether all wanted instances exist, nothing has changed, and the choice is recent."""
-        is_granted = tuple(seen.held) == made.spots and seen.on_demand == made.on_demand
+        is_granted = tuple(seen.held) == choice.spots and seen.on_demand == choice.on_demand
         looked = (seen.step - before.step) * self._span.step_hours
         return is_granted and looked < ANEW_HOURS and replace(before, step=seen.step, wanted=seen.wanted) == seen
 

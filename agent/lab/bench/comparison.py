@@ -236,8 +236,8 @@ def _needed(problem: Problem, named: Sequence[str], rivals: Mapping[str, str]) -
 def _matched(problem: Problem, name: str, scored: Mapping[str, Sequence[_Timed]]) -> list[_Timed]:
     if not isinstance(problem, Matching):
         return []
-    made = problem.matched(name, {each: [timed.score for timed in found] for each, found in scored.items()})
-    return [_Timed(name, score, 0.0) for score in made]
+    matched = problem.matched(name, {each: [timed.score for timed in found] for each, found in scored.items()})
+    return [_Timed(name, score, 0.0) for score in matched]
 
 
 def _score_all(
@@ -275,12 +275,12 @@ def _take(problem: Problem) -> None:
 def _score(strategy: str, places: range) -> list[_Timed]:
     problem, clock = _problem[0], SystemClock()
     cases = problem.cases()
-    made = []
+    scores = []
     for place in places:
         began = clock.monotonic()
         score = problem.score(strategy, cases[place])
-        made.append(_Timed(strategy, score, clock.monotonic() - began))
-    return made
+        scores.append(_Timed(strategy, score, clock.monotonic() - began))
+    return scores
 
 
 def _row(

@@ -111,7 +111,7 @@ class WorldMarket:
     async def rent(self, offer: Offer, terms: port.Terms, label: str) -> str:
         """Rent. A bid below the floor is refused and leaves a stopped contract."""
         try:
-            made = self.world.create(
+            contract = self.world.create(
                 int(offer.offer_id),
                 RentTerms(terms.disk_gb, terms.image, label),
                 bid=None if terms.bid is None else _dollars(terms.bid),
@@ -119,9 +119,9 @@ class WorldMarket:
             )
         except Refusal as refusal:
             raise _of_create(refusal) from None
-        if made.is_underbid:
-            raise market_errors.Rejected("bid_too_low", "the bid is below the floor", str(made.contract_id))
-        return str(made.contract_id)
+        if contract.is_underbid:
+            raise market_errors.Rejected("bid_too_low", "the bid is below the floor", str(contract.contract_id))
+        return str(contract.contract_id)
 
     async def rebid(self, instance_id: str, bid: UsdPerHour) -> None:
         """Change the bid."""

@@ -82,12 +82,12 @@ class Split:
 
 def split(found: Iterable[Part]) -> Split:
     """Return the sums of the parts of a bill."""
-    made = Split()
+    total = Split()
     for part in found:
-        made.dollars[part.kind] += part.dollars
-        made.useful_hours += part.useful_hours
-        made.useful_dlperf_hours += part.useful_hours * part.dlperf
-    return made
+        total.dollars[part.kind] += part.dollars
+        total.useful_hours += part.useful_hours
+        total.useful_dlperf_hours += part.useful_hours * part.dlperf
+    return total
 
 
 def parts(

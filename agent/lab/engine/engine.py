@@ -97,10 +97,10 @@ class Engine:
         self.now, self._view = now, view
         found = self._reconciled(view)
         self._learn(found)
-        made = self._planned(view, found)
-        for decision in made.decisions:
+        planned = self._planned(view, found)
+        for decision in planned.decisions:
             self._carry_out(decision)
-        return made
+        return planned
 
     def _pass(self) -> bool:
         found = self._found() if self.poller is None else self._polled(self.poller)
@@ -110,15 +110,15 @@ class Engine:
             fleet = self._fleet(view)
             needed = needs.needs(fleet, self.caps, found.faulty)
             view = at_once(self.poller.ask(needed, self.workloads, needs.expensive_workloads(fleet)))
-        made = self._planned(view, found)
-        return sum([self._carry_out(decision) for decision in made.decisions]) > 0
+        planned = self._planned(view, found)
+        return sum([self._carry_out(decision) for decision in planned.decisions]) > 0
 
     def _learn(self, found: reconcile.Reconciliation) -> None:
         self._memory = found.memory
         for fact in found.facts:
             self.book.learn(fact, self.now, self._image_gb)
-        for told in progress_facts.new_progress(self._fleet(self._view)):
-            self.book.hear(told)
+        for progress in progress_facts.new_progress(self._fleet(self._view)):
+            self.book.hear(progress)
 
     def _planned(self, view: MarketView, found: reconcile.Reconciliation) -> plan.Plan:
         fleet = self._fleet(view)
@@ -180,7 +180,7 @@ class Engine:
         hours = None
         if work is not None and work.deadline is not None and work.deadline.line:
             lines = at_once(self.market.logs(instance_id, 1))
-            hours = next((told for line in lines if (told := work.deadline.hours_in(line)) is not None), None)
+            hours = next((printed for line in lines if (printed := work.deadline.hours_in(line)) is not None), None)
         return Sighting(instance_id, self.now, is_ready=True, hours=hours)
 
     @property
@@ -274,12 +274,12 @@ class Engine:
         else:
             at_once(self.market.release(held.instance_id))
         work = next(each for each in self.workloads if each.name == held.slot.workload)
-        made = outcomes.written(decision, self.now, work.checkpoint, work.ready, is_accepted=is_accepted)
-        self.book.meter(held, made.charges, self.now)
+        change = outcomes.written(decision, self.now, work.checkpoint, work.ready, is_accepted=is_accepted)
+        self.book.meter(held, change.charges, self.now)
         for place in cooldowns_after_writes.ended_tallies(decision):
             self.book.tallies.pop(place, None)
         if not isinstance(decision, Release):
-            self.book.put(made.lease)
+            self.book.put(change.lease)
             return
         # The market in memory confirms at once that the instance is gone.
         self.book.put(replace(held, state=LeaseState.ENDED, ended_at=self.now))

@@ -85,10 +85,10 @@ def drawn(count: int = 3) -> dict[str, Course]:
 
 
 def _drawn(seed: str) -> Course:
-    made = courses.drawn(seed, START, HOURS)
+    course = courses.drawn(seed, START, HOURS)
     lots = random.Random(f"{seed}/prices")
-    floors = tuple(made.floors[0].scaled(lots.uniform(0.7, 1.6)) for _ in made.available)
-    return replace(made, floors=floors)
+    floors = tuple(course.floors[0].scaled(lots.uniform(0.7, 1.6)) for _ in course.available)
+    return replace(course, floors=floors)
 
 
 def check(chosen: Tuned, over: Mapping[str, Course]) -> Verdict:
@@ -190,7 +190,7 @@ def _batch(path: Course) -> Workload:
 
 
 def _work(path: Course, name: str, **changes: Any) -> Workload:  # noqa: ANN401 - any field of a workload
-    made = Workload(
+    workload = Workload(
         name=name,
         image="lab",
         max_price=money.UsdPerHour(2 * path.ask.micros),
@@ -199,4 +199,4 @@ def _work(path: Course, name: str, **changes: Any) -> Workload:  # noqa: ANN401 
         image_gb=1.0,
         checkpoint=Checkpoint(timedelta(minutes=15), timedelta(minutes=1), 0.0, CheckpointPlace.REMOTE),
     )
-    return replace(made, **changes)
+    return replace(workload, **changes)

@@ -167,9 +167,9 @@ class Exchange:
             raise market_errors.Rejected("bid_too_low", "the bid is below the floor")
         self._rents += 1
         instance_id = f"{self._rents}"
-        made = _Held(instance_id, number, label, terms.tenure, rate, terms.disk_gb, self.now)
-        self._held[instance_id] = made
-        self._start(made)
+        instance = _Held(instance_id, number, label, terms.tenure, rate, terms.disk_gb, self.now)
+        self._held[instance_id] = instance
+        self._start(instance)
         return instance_id
 
     async def rebid(self, instance_id: str, bid: UsdPerHour) -> None:
@@ -212,8 +212,8 @@ class Exchange:
     async def logs(self, instance_id: str, lines: int) -> Sequence[str]:
         """Return the log line with the progress of the work."""
         del lines
-        told = self.job.printed_hours(instance_id, self.now)
-        return () if told is None else (f"hours done: {told:.9f}",)
+        hours = self.job.printed_hours(instance_id, self.now)
+        return () if hours is None else (f"hours done: {hours:.9f}",)
 
     def capabilities(self) -> frozenset[port.Capability]:
         """Return the abilities."""

@@ -61,7 +61,7 @@ def replay(history: History, work: Workload, chosen: Tuned, caps: Limits, step: 
     if span is None:
         return None
     since, until = span[0], min(span[1], history.done.get(work.name, span[1]))
-    made = Shadow(work.name, chosen.name, since, learns=True)
+    paper_run = Shadow(work.name, chosen.name, since, learns=True)
     kinds: Counter[str] = Counter()
     typical: dict[tuple[GpuModel, int], float] = {}
     plans = 0
@@ -70,12 +70,12 @@ def replay(history: History, work: Workload, chosen: Tuned, caps: Limits, step: 
             break
         fleet = _fleet(work, moment, since, plans)
         typical = deadline_progress.typical(typical, fleet)
-        done = shadow.step(made, msgspec.structs.replace(fleet, typical=typical), chosen, caps)
+        done = shadow.step(paper_run, msgspec.structs.replace(fleet, typical=typical), chosen, caps)
         plans += 1
         kinds += (
             Counter(type(each).__name__.lower() for each in done.news if not isinstance(each, Hold)) if done else {}
         )
-    tally, owed = made.tally, meter.outstanding(made.book.open(), until)
+    tally, owed = paper_run.tally, meter.outstanding(paper_run.book.open(), until)
     counted = Counted(Usd(tally.spent) + owed, tally.paid, max(tally.useful, 0), tally.lost)
     paper = Side(counted, tally.interruptions, tally.rents, {str(kind): count for kind, count in kinds.items()})
     return Replayed(work.name, chosen.name, since, until, _actual(history, work.name, since, until), paper, plans)

@@ -71,8 +71,8 @@ def again(one: Frame, registry: Registry) -> bytes:
     Raises:
         RecordingError: a strategy is not installed, or its numbers are of another release.
     """
-    made = plan.plan(one.fleet, tuned(one, registry), one.caps, one.faulty)
-    return plan_recording.answer(made.decisions, made.standing)
+    planned = plan.plan(one.fleet, tuned(one, registry), one.caps, one.faulty)
+    return plan_recording.answer(planned.decisions, planned.standing)
 
 
 def tuned(one: Frame, registry: Registry) -> dict[str, Tuned]:
@@ -102,10 +102,10 @@ def verify(recorded: Iterable[Frame], registry: Registry) -> tuple[int, Differen
     count = 0
     for one in recorded:
         count += 1
-        made = again(one, registry)
-        if made != one.answer:
+        recomputed = again(one, registry)
+        if recomputed != one.answer:
             return count, Difference(
-                count, one.fleet.now, plan_recording.decisions_of(one.answer), plan_recording.decisions_of(made)
+                count, one.fleet.now, plan_recording.decisions_of(one.answer), plan_recording.decisions_of(recomputed)
             )
     return count, None
 

@@ -68,7 +68,7 @@ def _seen(moments: list[Any], looks: list[Any], models: dict[Slice, str]) -> dic
 
 
 def _rows(file: Path) -> list[tuple[int, dict[str, Any]]]:
-    made = []
+    rows = []
     try:
         text = file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -80,11 +80,11 @@ def _rows(file: Path) -> list[tuple[int, dict[str, Any]]]:
             raise wrong(file, line, "line", f"is no JSON ({error.msg}); record it anew") from error
         if not isinstance(row, dict):
             raise wrong(file, line, "line", "is no object; record it anew")
-        made.append((line, row))
-    head = made[0][1] if made else {}
+        rows.append((line, row))
+    head = rows[0][1] if rows else {}
     if (head.get("kind"), head.get("version")) != (KIND, VERSION):
         raise wrong(file, 1, "kind", f"is no {KIND} of version {VERSION}; name a file that gpubid lab record wrote")
-    return made
+    return rows
 
 
 def _text(file: Path, line: int, row: dict[str, Any], key: str) -> str:

@@ -115,5 +115,5 @@ def trace(
     )
 
 
-def _prices(told: Iterable[float | None]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    return np.array([np.nan if each is None else each for each in told], dtype=np.float64)
+def _prices(prices: Iterable[float | None]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    return np.array([np.nan if each is None else each for each in prices], dtype=np.float64)

@@ -36,10 +36,10 @@ def _rows(file: Path, reader: "csv.DictReader[str]") -> list[tuple[Pool, Seen]]:
     for name in NEEDED:
         if name not in names:
             raise wrong(file, 1, name, f"is no column; begin with a line such as {','.join(KNOWN[:4])}")
-    made = [_row(file, reader.line_num, row) for row in reader]
-    if not made:
+    rows = [_row(file, reader.line_num, row) for row in reader]
+    if not rows:
         raise wrong(file, 1, "time", "has no rows; write one line for each instant")
-    return made
+    return rows
 
 
 def _row(file: Path, line: int, row: dict[str, str]) -> tuple[Pool, Seen]:

@@ -47,10 +47,10 @@ def _files(place: Path) -> list[Path]:
 def _instant(file: Path, at: datetime | None) -> datetime:
     if at is not None:
         return at
-    told = _IN_NAME.search(file.stem)
+    written = _IN_NAME.search(file.stem)
     try:
-        if told is not None:
-            return datetime(*(int(part or 0) for part in told.groups()), tzinfo=UTC)  # type: ignore[arg-type,misc]
+        if written is not None:
+            return datetime(*(int(part or 0) for part in written.groups()), tzinfo=UTC)  # type: ignore[arg-type,misc]
         return datetime.fromtimestamp(file.stat().st_mtime, UTC)
     except (ValueError, OSError) as error:
         raise wrong(
@@ -75,8 +75,8 @@ def _pools(file: Path) -> dict[Pool, tuple[int, float | None, float | None]]:
         if offer.get("rentable") is not False and floor is not None:
             available, spot = available + 1, floor if spot is None else min(spot, floor)
         asked = None if offer.get("is_bid") else offer.get("dph_base", offer.get("dph_total"))
-        told = price(file, 1, f"{where}.dph_total", asked)
-        ask = told if ask is None else ask if told is None else min(ask, told)
+        asked_price = price(file, 1, f"{where}.dph_total", asked)
+        ask = asked_price if ask is None else ask if asked_price is None else min(ask, asked_price)
         found[pool] = available, spot, ask
     return found
 

@@ -28,45 +28,45 @@ STRIP = 0.26
 """The share of a lane that the bars take."""
 
 
-def plot(told: Auction, name: str) -> Plot:
+def plot(auction: Auction, name: str) -> Plot:
     """Return the picture, with every lease in a table."""
-    count = len(told.bidders)
+    count = len(auction.bidders)
     with ink.sheet(name, ink.WIDE, 0.9 + LANE * count + BELOW) as sheet:
         *lanes, course = sheet.figure.subplots(count + 1, 1, height_ratios=(*[LANE] * count, BELOW), squeeze=False)[
             :, 0
         ]
-        for axes, bidder in zip(lanes, told.bidders, strict=True):
-            _lane(axes, told, bidder)
+        for axes, bidder in zip(lanes, auction.bidders, strict=True):
+            _lane(axes, auction, bidder)
             axes.sharex(lanes[0])
             axes.label_outer()
         if lanes:
             lanes[-1].set_xlabel("hours since the day began")
             lanes[-1].tick_params(labelbottom=True)
             sheet.figure.legend(*lanes[0].get_legend_handles_labels(), loc="outside upper left", ncols=5)
-        _course(course, told)
+        _course(course, auction)
         sheet.figure.legend(*course.get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return Plot(
-        title=f"One day of bidding, lease by lease: {told.case}",
-        says="; ".join(_words(told, bidder) for bidder in told.bidders),
-        note=_note(told),
+        title=f"One day of bidding, lease by lease: {auction.case}",
+        says="; ".join(_words(auction, bidder) for bidder in auction.bidders),
+        note=_note(auction),
         svg=sheet.svg,
         is_wide=True,
-        table=lease_bills.table(told),
+        table=lease_bills.table(auction),
     )
 
 
-def _note(told: Auction) -> str:
-    bound = ", and no line can be above the broad one, which knew the whole day before." if told.bound else "."
+def _note(auction: Auction) -> str:
+    bound = ", and no line can be above the broad one, which knew the whole day before." if auction.bound else "."
     return (
-        f"Day {told.case}, {told.market}. Above, for each strategy and the host it holds: our bid, the lowest bid that "
-        "would run there, and the ask ($/h; no dashed line where no bid would run). An upright line is a new lease (a "
-        "relaunch, a move, or a fallback where it is paid on demand), a cross an interruption. The bars show the "
-        "costs; gaps cost nothing. Below: dollars spent so far and the useful work they bought; steeper is "
+        f"Day {auction.case}, {auction.market}. Above, for each strategy and the host it holds: our bid, the lowest "
+        "bid that would run there, and the ask ($/h; no dashed line where no bid would run). An upright line is a new "
+        "lease (a relaunch, a move, or a fallback where it is paid on demand), a cross an interruption. The bars show "
+        "the costs; gaps cost nothing. Below: dollars spent so far and the useful work they bought; steeper is "
         f"cheaper{bound}"
     )
 
 
-def _lane(axes: Axes, told: Auction, bidder: Bidder) -> None:
+def _lane(axes: Axes, auction: Auction, bidder: Bidder) -> None:
     low, high = _reach(bidder)
     height = (high - low) * STRIP / (1 - STRIP)
     floor = low - 1.15 * height
@@ -77,12 +77,12 @@ def _lane(axes: Axes, told: Auction, bidder: Bidder) -> None:
     lost = [hour for lease in bidder.leases for hour, _ in lease.lost]
     axes.plot(lost, [low] * len(lost), "x", color=ink.INK, markersize=5, label="interruption")
     _legend(axes)
-    axes.set_xlim(0, told.hours)
+    axes.set_xlim(0, auction.hours)
     axes.set_ylim(floor, high)
     ticks = [tick for tick in MaxNLocator(4).tick_values(low, high) if low <= tick <= high]
     axes.set_yticks(ticks, [f"{tick:g}" for tick in np.round(ticks, 6)])
     axes.set_ylabel("$/h")
-    axes.set_title(_title(told, bidder), loc="left", fontsize=8.5)
+    axes.set_title(_title(auction, bidder), loc="left", fontsize=8.5)
 
 
 def _reach(bidder: Bidder) -> tuple[float, float]:
@@ -146,15 +146,15 @@ def _legend(axes: Axes) -> None:
         axes.barh(0, 0, color=colour, label=word)
 
 
-def _course(axes: Axes, told: Auction) -> None:
-    for place, bidder in enumerate(told.bidders):
+def _course(axes: Axes, auction: Auction) -> None:
+    for place, bidder in enumerate(auction.bidders):
         dollars, work = course(bidder)
-        colour, label = ink.series(place), f"{bidder.strategy} ({_merit(told, bidder)})"
+        colour, label = ink.series(place), f"{bidder.strategy} ({_merit(auction, bidder)})"
         axes.plot(dollars, work, linestyle=ink.STYLES[place % 8], color=colour, label=label)
         axes.plot(dollars[-1:], work[-1:], ink.MARKS[place % 8], color=colour, markersize=5)
-    if told.bound:
+    if auction.bound:
         axes.plot(
-            *zip(*told.bound, strict=True), color=ink.QUIET, linewidth=4, alpha=0.45, label="the most it could buy"
+            *zip(*auction.bound, strict=True), color=ink.QUIET, linewidth=4, alpha=0.45, label="the most it could buy"
         )
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
@@ -174,14 +174,14 @@ def course(bidder: Bidder) -> tuple[np.ndarray, np.ndarray]:
     return dollars, work
 
 
-def _merit(told: Auction, bidder: Bidder) -> str:
-    return f"${told.per * bidder.dollars / bidder.work:.2f}" if bidder.work > 0 else "no useful work"
+def _merit(auction: Auction, bidder: Bidder) -> str:
+    return f"${auction.per * bidder.dollars / bidder.work:.2f}" if bidder.work > 0 else "no useful work"
 
 
-def _title(told: Auction, bidder: Bidder) -> str:
+def _title(auction: Auction, bidder: Bidder) -> str:
     lost = sum(len(lease.lost) for lease in bidder.leases)
     hours = sum(lease.hours("useful") for lease in bidder.leases)
-    merit = f"{_merit(told, bidder)} for {told.per:,.0f} DLPerf-hours"
+    merit = f"{_merit(auction, bidder)} for {auction.per:,.0f} DLPerf-hours"
     return (
         f"{bidder.strategy}: ${bidder.dollars:.2f}, {hours:.1f} useful h, {merit}; {_count(bidder)}, {lost} interrupted"
     )
@@ -193,10 +193,10 @@ def _count(bidder: Bidder) -> str:
     return f"{count}, {on_demand} on demand" if on_demand else count
 
 
-def _words(told: Auction, bidder: Bidder) -> str:
+def _words(auction: Auction, bidder: Bidder) -> str:
     hours = {
         word: sum(lease.hours("useful") for lease in bidder.leases if lease.tenure is tenure)
         for tenure, word in USEFUL.items()
     }
     hours |= {word: sum(lease.hours(kind) for lease in bidder.leases) for kind, (_, _, word) in REST.items()}
-    return _title(told, bidder) + ", " + ", ".join(f"{value:.2f} h {word}" for word, value in hours.items())
+    return _title(auction, bidder) + ", " + ", ".join(f"{value:.2f} h {word}" for word, value in hours.items())

@@ -67,12 +67,12 @@ class Sheet:
 def sheet(name: str, width: float, height: float) -> Iterator[Sheet]:
     """Yield an empty figure of this size in inches. `name` is unique on its page, for references inside the SVG."""
     with mpl.rc_context(_LOOKS):
-        made = Sheet(Figure(figsize=(width, height), layout="constrained"))
-        yield made
-        FigureCanvasSVG(made.figure)
+        new_sheet = Sheet(Figure(figsize=(width, height), layout="constrained"))
+        yield new_sheet
+        FigureCanvasSVG(new_sheet.figure)
         text = io.StringIO()
-        made.figure.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-        made.svg = Markup(_inlined(text.getvalue(), name))  # noqa: S704 - matplotlib escapes what it is given
+        new_sheet.figure.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+        new_sheet.svg = Markup(_inlined(text.getvalue(), name))  # noqa: S704 - matplotlib escapes what it is given
 
 
 def series(place: int) -> str:

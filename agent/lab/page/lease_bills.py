@@ -20,27 +20,27 @@ WORDS = (
 )
 
 
-def table(told: Auction) -> Grid:
+def table(auction: Auction) -> Grid:
     """Return the table: dollars to a hundredth of a cent, hours since the day began."""
     rows: list[tuple[str, ...]] = []
     sums = []
-    for bidder in told.bidders:
-        rows += _leases(told, bidder)
+    for bidder in auction.bidders:
+        rows += _leases(auction, bidder)
         sums.append(len(rows))
-        rows.append(_together(told, bidder))
-    kinds = [f"{kind} $" for kind in told.kinds]
+        rows.append(_together(auction, bidder))
+    kinds = [f"{kind} $" for kind in auction.kinds]
     heading = ("strategy", *WORDS, "useful h", "useful DLPerf-h", *kinds, "$")
-    return Grid(f"Every lease of {told.case}", heading, 1 + len(WORDS), tuple(rows), tuple(sums))
+    return Grid(f"Every lease of {auction.case}", heading, 1 + len(WORDS), tuple(rows), tuple(sums))
 
 
-def _leases(told: Auction, bidder: Bidder) -> Iterable[tuple[str, ...]]:
+def _leases(auction: Auction, bidder: Bidder) -> Iterable[tuple[str, ...]]:
     for number, lease in enumerate(bidder.leases, 1):
-        yield (bidder.strategy, str(number), *_about(lease), *_sums(told, (lease,)))
+        yield (bidder.strategy, str(number), *_about(lease), *_sums(auction, (lease,)))
 
 
-def _together(told: Auction, bidder: Bidder) -> tuple[str, ...]:
+def _together(auction: Auction, bidder: Bidder) -> tuple[str, ...]:
     lost = sum(len(lease.lost) for lease in bidder.leases)
-    return (bidder.strategy, TOGETHER, *[""] * (len(WORDS) - 2), str(lost), *_sums(told, bidder.leases))
+    return (bidder.strategy, TOGETHER, *[""] * (len(WORDS) - 2), str(lost), *_sums(auction, bidder.leases))
 
 
 def _about(lease: Leased) -> tuple[str, ...]:
@@ -65,8 +65,8 @@ def _range(prices: list[float]) -> str:
     return f"{low:.4f}" if low == high else f"{low:.4f} to {high:.4f}"
 
 
-def _sums(told: Auction, leases: Iterable[Leased]) -> tuple[str, ...]:
+def _sums(auction: Auction, leases: Iterable[Leased]) -> tuple[str, ...]:
     found = list(leases)
-    dollars = [sum(lease.dollars(kind) for lease in found) for kind in told.kinds]
+    dollars = [sum(lease.dollars(kind) for lease in found) for kind in auction.kinds]
     hours, work = sum(lease.hours("useful") for lease in found), sum(lease.work for lease in found)
     return (f"{hours:.3f}", f"{work:.2f}", *(f"{each:.4f}" for each in dollars), f"{sum(dollars):.4f}")

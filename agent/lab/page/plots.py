@@ -47,14 +47,14 @@ def of_problem(problem: Problem, table: Table, case: str | None, name: str) -> I
     if chosen is None:
         yield f"one run's timeline{_part(problem)}: the run that was named, {case}, is of another table"
         return
-    told = problem.timeline([row.strategy for row in table.rows], chosen)
-    yield _drawn(told, f"run-{name}")
+    timeline = problem.timeline([row.strategy for row in table.rows], chosen)
+    yield _drawn(timeline, f"run-{name}")
 
 
-def _drawn(told: run_timeline.Timeline | run_timeline.Kept | run_timeline.Auction, name: str) -> Plot:
-    if isinstance(told, run_timeline.Auction):
-        return bidding_day.plot(told, name)
-    return kept.plot(told, name) if isinstance(told, run_timeline.Kept) else run_page.plot(told, name)
+def _drawn(timeline: run_timeline.Timeline | run_timeline.Kept | run_timeline.Auction, name: str) -> Plot:
+    if isinstance(timeline, run_timeline.Auction):
+        return bidding_day.plot(timeline, name)
+    return kept.plot(timeline, name) if isinstance(timeline, run_timeline.Kept) else run_page.plot(timeline, name)
 
 
 def _typical(cases: Sequence[Case], dollars: Sequence[float] | None) -> Case:

@@ -14,37 +14,37 @@ V = TypeVar("V")
 HELD = {Tenure.INTERRUPTIBLE: (ink.SERIES[0], "interruptible"), Tenure.ON_DEMAND: (ink.SERIES[1], "on demand")}
 
 
-def plot(told: Timeline, name: str) -> Plot:
+def plot(timeline: Timeline, name: str) -> Plot:
     """Return the picture."""
-    count = len(told.lanes) + len(told.bands)
+    count = len(timeline.lanes) + len(timeline.bands)
     with ink.sheet(name, ink.WIDE, 3.3 + 0.28 * count) as sheet:
         bands, lines = sheet.figure.subplots(2, 1, sharex=True, height_ratios=(0.28 * (count + 0.6), 2.8))
-        _bands(bands, told)
-        _lines(lines, told)
-        lines.set_xlim(0, told.allowed * 1.01)
+        _bands(bands, timeline)
+        _lines(lines, timeline)
+        lines.set_xlim(0, timeline.allowed * 1.01)
         sheet.figure.legend(*lines.get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return Plot(
         title="One run, tick by tick",
-        says="; ".join(_words(told, lane) for lane in told.lanes),
-        note=f"Run {told.case}: {told.work:g} hours of work, {told.allowed:g} allowed. Above, where interruptible "
-        "capacity was there and what each strategy held; below, how far it was against the deadline: it loses "
-        "slack while it waits or starts; on the deadline line the job is in time only if it loses nothing more."
-        + (" An upright line is a move to another pool." if len(told.bands) > 1 else ""),
+        says="; ".join(_words(timeline, lane) for lane in timeline.lanes),
+        note=f"Run {timeline.case}: {timeline.work:g} hours of work, {timeline.allowed:g} allowed. Above, where "
+        "interruptible capacity was there and what each strategy held; below, how far it was against the deadline: it "
+        "loses slack while it waits or starts; on the deadline line the job is in time only if it loses nothing more."
+        + (" An upright line is a move to another pool." if len(timeline.bands) > 1 else ""),
         svg=sheet.svg,
         is_wide=True,
     )
 
 
-def _bands(axes: Axes, told: Timeline) -> None:
-    names = [*(band.pool for band in told.bands), *(lane.strategy for lane in told.lanes)]
-    for place, band in enumerate(told.bands):
-        there = spans(band.is_up, told.gap).get(True, [])
+def _bands(axes: Axes, timeline: Timeline) -> None:
+    names = [*(band.pool for band in timeline.bands), *(lane.strategy for lane in timeline.lanes)]
+    for place, band in enumerate(timeline.bands):
+        there = spans(band.is_up, timeline.gap).get(True, [])
         axes.broken_barh(there, (place - 0.3, 0.6), color=ink.QUIET, alpha=0.6, linewidth=0)
-    for place, lane in enumerate(told.lanes, len(told.bands)):
-        for held, found in spans(lane.tenures, told.gap).items():
+    for place, lane in enumerate(timeline.lanes, len(timeline.bands)):
+        for held, found in spans(lane.tenures, timeline.gap).items():
             if isinstance(held, Tenure):
                 axes.broken_barh(found, (place - 0.35, 0.7), color=HELD[held][0], linewidth=0)
-        moves = [tick * told.gap for tick in lane.moves]
+        moves = [tick * timeline.gap for tick in lane.moves]
         axes.vlines(moves, place - 0.48, place + 0.48, color=ink.INK, linewidth=1.2)
     for colour, word in HELD.values():
         axes.barh(0, 0, color=colour, label=word)
@@ -54,10 +54,10 @@ def _bands(axes: Axes, told: Timeline) -> None:
     axes.legend(ncols=2, loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0)
 
 
-def _lines(axes: Axes, told: Timeline) -> None:
-    for place, lane in enumerate(told.lanes):
-        hours = [tick * told.gap for tick in range(len(lane.done))]
-        slack = [told.allowed - hour - (told.work - done) for hour, done in zip(hours, lane.done, strict=True)]
+def _lines(axes: Axes, timeline: Timeline) -> None:
+    for place, lane in enumerate(timeline.lanes):
+        hours = [tick * timeline.gap for tick in range(len(lane.done))]
+        slack = [timeline.allowed - hour - (timeline.work - done) for hour, done in zip(hours, lane.done, strict=True)]
         label = f"{lane.strategy} (${lane.dollars:.2f})"
         # The last point is the end of a tick, which may be after the end of the work.
         axes.plot(hours[:-1], slack[:-1], linestyle=ink.STYLES[place % 8], color=ink.series(place), label=label)
@@ -79,8 +79,8 @@ def spans(values: tuple[V, ...], gap: float) -> dict[V, list[tuple[float, float]
     return found
 
 
-def _words(told: Timeline, lane: Lane) -> str:
-    hours = {held: sum(each is held for each in lane.tenures) * told.gap for held in HELD}
+def _words(timeline: Timeline, lane: Lane) -> str:
+    hours = {held: sum(each is held for each in lane.tenures) * timeline.gap for held in HELD}
     parts = ", ".join(f"{hours[held]:.1f} h {word}" for held, (_, word) in HELD.items())
-    moves = f", {len(lane.moves)} moves" if len(told.bands) > 1 else ""
+    moves = f", {len(lane.moves)} moves" if len(timeline.bands) > 1 else ""
     return f"{lane.strategy}: {lane.dollars:.2f} dollars, {parts}{moves}"

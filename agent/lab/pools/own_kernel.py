@@ -44,13 +44,13 @@ class Wander:
             for pool, (price, belief) in enumerate(zip(sight.spot, self._beliefs, strict=True))
         ]
         ask = sight.on_demand[sight.fallback]
-        made = multi_pool_policy.choose(
+        choice = multi_pool_policy.choose(
             standing(sight, self.terms), pools, ask, self.terms.egress, self.known, self.numbers
         )
-        if made.tenure is None:
+        if choice.tenure is None:
             return NOTHING
-        if made.tenure is Tenure.INTERRUPTIBLE:
-            return Choice(Tenure.INTERRUPTIBLE, made.pool)
+        if choice.tenure is Tenure.INTERRUPTIBLE:
+            return Choice(Tenure.INTERRUPTIBLE, choice.pool)
         return sight.runs if sight.runs.tenure is Tenure.ON_DEMAND else Choice(Tenure.ON_DEMAND, sight.fallback)
 
     def _look(self, sight: Sight) -> None:

@@ -84,9 +84,9 @@ class RecordedProblem:
             found.append(Stretch(begins, begins + length))
             begins = next((at for at in looks if at >= found[-1].until), None)
         if len(found) < 2:  # noqa: PLR2004 - one to fit, one to hold out
-            told = f"{(looks[-1] - looks[0]) / timedelta(hours=1):.1f} h" if looks else "no"
+            span = f"{(looks[-1] - looks[0]) / timedelta(hours=1):.1f} h" if looks else "no"
             raise ValueError(
-                f"{self.ledger} has {told} of recorded searches, and two stretches of {self.hours:g} h are needed: let "
+                f"{self.ledger} has {span} of recorded searches, and two stretches of {self.hours:g} h are needed: let "
                 "`gpubid run` search for longer, or name shorter --hours"
             )
         return tuple(found)

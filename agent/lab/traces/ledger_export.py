@@ -62,8 +62,8 @@ class Names:
         """Return the pseudonym of a host or an owner. A pool keeps its visible kind."""
         if self._salt is None or not name:
             return name
-        made = hmac.new(self._salt, f"{kind}/{market}/{name}".encode(), hashlib.sha256).hexdigest()[:DIGITS]
-        return f"pool/{made}" if name.startswith("pool/") else made
+        digest = hmac.new(self._salt, f"{kind}/{market}/{name}".encode(), hashlib.sha256).hexdigest()[:DIGITS]
+        return f"pool/{digest}" if name.startswith("pool/") else digest
 
 
 def of_span(known: History, since: datetime | None, until: datetime | None) -> History:

@@ -127,12 +127,12 @@ def of_ledger(leases: Iterable[Lease], events: Iterable[Event]) -> list[Pool]:
 
 def rivals(events: Iterable[Event]) -> Rivals | None:
     """Return the law of rivals' prices over ours when they outbid us, or None if too few were seen."""
-    told = [
+    lifetimes = [
         event for event in events if event.cause is Cause.OUTBID and event.bid is not None and event.floor is not None
     ]
     logs = sorted(
         math.log(event.floor.micros / event.bid.micros)
-        for event in told
+        for event in lifetimes
         if event.floor is not None and event.bid is not None and event.floor.micros > event.bid.micros > 0
     )
     if len(logs) < LEAST_BIDS:

@@ -131,10 +131,10 @@ def goodness(law: Lomax, spells: Sequence[Spell], gap: float = 0.0) -> Goodness:
         ValueError: there is no spell.
     """
     seen = survival.kaplan_meier(spells)
-    told = law.share(seen.ages)
+    shares = law.share(seen.ages)
     # Between two looks nothing is known: there the curves are not compared.
     before = np.append(1.0, seen.shares[:-1]) if not gap else seen.shares
-    distance = float(np.max(np.maximum(np.abs(seen.shares - told), np.abs(before - told))))
+    distance = float(np.max(np.maximum(np.abs(seen.shares - shares), np.abs(before - shares))))
     return Goodness(len(spells), distance, KS_5_PERCENT / math.sqrt(len(spells)), _bins(law, spells))
 
 

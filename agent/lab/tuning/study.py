@@ -245,11 +245,11 @@ def _try(study: optuna.Study, searched: Sequence[Axis], objective: Objective) ->
     }
     trial = _asked(study, spread)
     best = _best_parts(study)
-    told: list[float] = []
+    reported: list[float] = []
 
     def tell(score: float) -> bool:
-        told.append(score)
-        return is_worse(told, best[: len(told)])
+        reported.append(score)
+        return is_worse(reported, best[: len(reported)])
 
     try:
         score = objective({key: float(value) for key, value in trial.params.items()}, tell)
@@ -257,11 +257,11 @@ def _try(study: optuna.Study, searched: Sequence[Axis], objective: Objective) ->
         study.tell(trial, state=TrialState.FAIL)
         raise
     if score is not None:
-        trial.set_user_attr(PARTS, told)
+        trial.set_user_attr(PARTS, reported)
         study.tell(trial, score)
         return
-    if told:
-        trial.report(sum(told) / len(told), len(told))
+    if reported:
+        trial.report(sum(reported) / len(reported), len(reported))
     study.tell(trial, state=TrialState.PRUNED)
 
 

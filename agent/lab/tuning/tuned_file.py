@@ -36,9 +36,9 @@ def text(tuning: Tuning, base: str | None) -> str:
         document[key] = _written(value)
     lines = [line for line in tomlkit.dumps(document).splitlines() if not line.startswith(MARK)]
     first = 1 if lines and lines[0].startswith(SCHEMA) else 0
-    made = "\n".join([*lines[:first], *_origin(tuning), *lines[first:]]) + "\n"
-    tomllib.loads(made)
-    return made
+    content = "\n".join([*lines[:first], *_origin(tuning), *lines[first:]]) + "\n"
+    tomllib.loads(content)
+    return content
 
 
 def with_schema(text: str, folder: Path, schema: Path) -> str:
@@ -50,7 +50,7 @@ def with_schema(text: str, folder: Path, schema: Path) -> str:
     return f"{SCHEMA}{schema.absolute()}\n{rest}"
 
 
-def write(file: Path, made: str) -> None:
+def write(file: Path, content: str) -> None:
     """Write a file so that a crash leaves the old one or the new one, never half.
 
     Raises:
@@ -61,7 +61,7 @@ def write(file: Path, made: str) -> None:
         mode = file.stat().st_mode & 0o777 if file.exists() else 0o644
         handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         with os.fdopen(handle, "w") as opened:
-            opened.write(made)
+            opened.write(content)
             opened.flush()
             os.fsync(opened.fileno())
         draft.replace(file)

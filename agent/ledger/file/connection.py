@@ -62,15 +62,15 @@ def engine(path: Path, mode: str, *, enforces_keys: bool = True) -> sa.Engine:
         return connect(path, mode, enforces_keys=enforces_keys)
 
     pool = sa.NullPool(opened, dialect=dialect)
-    made = sa.Engine(pool, dialect, sa.make_url(_URL), execution_options={"compiled_cache": _COMPILED})
+    new_engine = sa.Engine(pool, dialect, sa.make_url(_URL), execution_options={"compiled_cache": _COMPILED})
     begin = "BEGIN" if mode == "ro" else "BEGIN IMMEDIATE"
 
-    @event.listens_for(made, "begin")
+    @event.listens_for(new_engine, "begin")
     def _begin(connection: sa.Connection) -> None:
         raw: Any = connection.connection.driver_connection
         raw.execute(begin)
 
-    return made
+    return new_engine
 
 
 @functools.cache

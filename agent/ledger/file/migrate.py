@@ -159,8 +159,8 @@ def _tables(raw: sqlite3.Connection) -> frozenset[str]:
 def _first_tables() -> frozenset[str]:
     """Return the statements that create the first schema's tables, as SQLite stores them."""
     text = importlib.resources.files("migrations").joinpath("versions", f"{schema.FIRST}_ledger.sql").read_text()
-    made = "\n".join(line for line in text.splitlines() if not line.startswith("--")).split(";\n")
-    return frozenset(each.strip() for each in made if each.strip().startswith("CREATE TABLE"))
+    commands = "\n".join(line for line in text.splitlines() if not line.startswith("--")).split(";\n")
+    return frozenset(each.strip() for each in commands if each.strip().startswith("CREATE TABLE"))
 
 
 def _unreleased(path: Path, name: str) -> LedgerError:

@@ -46,7 +46,7 @@ class RecordedDecision:
     def gist(self) -> tuple[object, ...]:
         """The parts that must differ for a new row; figures and samples in the sentence change without one."""
         sample = _SAMPLE.search(self.reason.sentence)
-        told = sample[0] if sample is not None else ""
+        best = sample[0] if sample is not None else ""
         return (
             self.kind,
             self.reason.code,
@@ -55,7 +55,7 @@ class RecordedDecision:
             self.bid,
             self.rate,
             self.params_digest,
-            told,
+            best,
         )
 
 
@@ -80,13 +80,13 @@ def recorded(
     )
 
 
-def row(made: RecordedDecision) -> dict[str, Any]:
+def row(decision: RecordedDecision) -> dict[str, Any]:
     """Return the columns of a decision."""
-    columns = {name: getattr(made, name) for name in _PLAIN}
-    reason = made.reason
+    columns = {name: getattr(decision, name) for name in _PLAIN}
+    reason = decision.reason
     return columns | {
-        "workload": made.slot.workload,
-        "slot": made.slot.index,
+        "workload": decision.slot.workload,
+        "slot": decision.slot.index,
         "code": reason.code,
         "sentence": reason.sentence,
         "limit_name": reason.limit,

@@ -60,10 +60,10 @@ def run_of(columns: Mapping[str, Any]) -> GuardRun:
     return GuardRun(place, columns["run"], columns["name"], columns["spec_digest"], columns["begun_at"])
 
 
-def figures_row(told: GuardFigures) -> dict[str, Any]:
+def figures_row(figures: GuardFigures) -> dict[str, Any]:
     """Return the columns of a guard's figures."""
-    columns = {each.name: getattr(told, each.name) for each in dataclasses.fields(told)}
-    return {**columns, "workload": told.slot.workload, "slot": told.slot.index}
+    columns = {each.name: getattr(figures, each.name) for each in dataclasses.fields(figures)}
+    return {**columns, "workload": figures.slot.workload, "slot": figures.slot.index}
 
 
 def figures_of(columns: Mapping[str, Any]) -> GuardFigures:

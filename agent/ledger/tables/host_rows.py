@@ -75,8 +75,8 @@ def exposed(record: HostRecord, more: Exposure) -> HostRecord:
         outbids=more.outbids,
         weighed_hours=more.weighed_hours,
     )
-    made = hosts_domain.exposed(record, added, more.at)
-    return msgspec.structs.replace(made, owner_id=more.owner_id or record.owner_id)
+    exposed_record = hosts_domain.exposed(record, added, more.at)
+    return msgspec.structs.replace(exposed_record, owner_id=more.owner_id or record.owner_id)
 
 
 def named(place: tuple[str, str]) -> dict[str, str]:

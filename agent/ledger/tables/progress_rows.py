@@ -34,9 +34,9 @@ def speed_of(columns: Mapping[str, Any]) -> Speed:
     return Speed(**{**columns, "gpu": GpuModel(columns["gpu"])})
 
 
-def row(told: Progress | Speed) -> dict[str, Any]:
+def row(progress: Progress | Speed) -> dict[str, Any]:
     """Return the columns of a progress or a speed."""
-    return dataclasses.asdict(told)
+    return dataclasses.asdict(progress)
 
 
 def start_of(event: Event, lease: Lease | None) -> Start | None:

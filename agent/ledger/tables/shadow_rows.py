@@ -57,10 +57,10 @@ def account_of(columns: Mapping[str, Any]) -> ShadowAccount:
     )
 
 
-def decision_row(workload: str, made: ShadowDecision) -> dict[str, Any]:
+def decision_row(workload: str, decision: ShadowDecision) -> dict[str, Any]:
     """Return the columns of a decision."""
     names = ("at", "strategy", "kind", "code", "sentence", "host_id")
-    return {name: getattr(made, name) for name in names} | {"workload": workload, "slot": made.slot.index}
+    return {name: getattr(decision, name) for name in names} | {"workload": workload, "slot": decision.slot.index}
 
 
 def decision_of(columns: Mapping[str, Any]) -> ShadowDecision:
@@ -70,9 +70,11 @@ def decision_of(columns: Mapping[str, Any]) -> ShadowDecision:
     return ShadowDecision(slot=slot, **{name: columns[name] for name in names})
 
 
-def kept(account: ShadowAccount, made: Iterable[ShadowDecision]) -> list[tuple[sa.Executable, list[dict[str, Any]]]]:
+def kept(
+    account: ShadowAccount, decisions: Iterable[ShadowDecision]
+) -> list[tuple[sa.Executable, list[dict[str, Any]]]]:
     """Return the statements that store a shadow's figures and decisions, each with its rows."""
-    rows = [decision_row(account.workload, each) for each in made]
+    rows = [decision_row(account.workload, each) for each in decisions]
     return [(STORED, [row(account)]), *([(MADE, rows)] if rows else [])]
 
 

@@ -81,28 +81,28 @@ def pods(myself: Any) -> dict[str, Pod]:  # noqa: ANN401 - decoded JSON
     return {pod.id: pod for pod in found if pod.podType is not None}
 
 
-def added(row: Instance, told: Pod | None, *, has_run: bool) -> Instance:
+def added(row: Instance, pod: Pod | None, *, has_run: bool) -> Instance:
     """Return an instance of the listing with GraphQL's additions."""
-    if told is None:
+    if pod is None:
         return row
     changes: dict[str, Any] = {}
-    if told.is_interruptible:
+    if pod.is_interruptible:
         changes["tenure"] = Tenure.INTERRUPTIBLE
-        changes["gpu_rate"] = told.rate or row.gpu_rate
-    kind = told.change[0] if told.change is not None else ""
+        changes["gpu_rate"] = pod.rate or row.gpu_rate
+    kind = pod.change[0] if pod.change is not None else ""
     if row.state is InstanceState.PAUSED and kind:
-        changes["message"] = text.clean(told.lastStatusChange or "")
+        changes["message"] = text.clean(pod.lastStatusChange or "")
         if kind is MarketEventKind.STOPPED_BY_MARKET and not has_run:
             # A bad image ends like this, minutes after a rent that never reported anything.
             changes |= {"state": InstanceState.FAILED, "has_trouble": True}
     return msgspec.structs.replace(row, **changes)
 
 
-def event(market: str, row: Instance, told: Pod) -> MarketEvent | None:
+def event(market: str, row: Instance, pod: Pod) -> MarketEvent | None:
     """Return the last change of a pod as an event of ours."""
-    if told.change is None:
+    if pod.change is None:
         return None
-    kind, at = told.change
+    kind, at = pod.change
     return MarketEvent(
         event_id=f"{row.instance_id}@{at.timestamp():.0f}",
         market=market,

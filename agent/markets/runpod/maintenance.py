@@ -73,8 +73,8 @@ class Maintenance:
             if begins is None or (ends or begins) <= now:
                 continue
             key = f"{pod.id}@maintenance-{begins.timestamp():.0f}"
-            made = MarketEvent(key, self._market, MarketEventKind.MAINTENANCE, pod.id, now)
-            found[key] = self._announced.get(key, made)
+            event = MarketEvent(key, self._market, MarketEventKind.MAINTENANCE, pod.id, now)
+            found[key] = self._announced.get(key, event)
         return found
 
 

@@ -133,10 +133,10 @@ class RunPodMarket:
             return pod_id
         raw = await self._client.create(orders.create(where, offer.gpus, terms, label))
         try:
-            made = parse.pod(raw)
+            pod = parse.pod(raw)
         except market_errors.Malformed as error:
             raise market_errors.Ambiguous(f"runpod accepted the order and named no pod ({error})") from None
-        return made.id
+        return pod.id
 
     async def rebid(self, instance_id: str, bid: UsdPerHour) -> None:
         """Start a stopped pod again at another bid; the bid of a running pod cannot be changed."""

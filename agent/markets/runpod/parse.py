@@ -164,8 +164,8 @@ def offers(
         return
     for data_center in places or [""]:
         where = names.Pool(cloud, text.clean(row.id, 64), text.clean(data_center, 32))
-        made = _offer(row, where, gpus, disk_gb, seen_at)
-        yield msgspec.structs.replace(made, ask=UsdPerHour(each.micros * gpus), floor=floor)
+        offer = _offer(row, where, gpus, disk_gb, seen_at)
+        yield msgspec.structs.replace(offer, ask=UsdPerHour(each.micros * gpus), floor=floor)
 
 
 def _offer(row: GpuRow, where: names.Pool, gpus: int, disk_gb: float, seen_at: datetime) -> Offer:
@@ -322,8 +322,8 @@ def _readable(read: Callable[[Any], GpuRow], rows: Iterable[Any]) -> Iterator[Gp
             yield row
 
 
-def _utilisation(told: Iterable[_Use]) -> float | None:
-    known = [use.util for use in told if use.util is not None and 0 <= use.util <= 100]  # noqa: PLR2004 - per cent
+def _utilisation(uses: Iterable[_Use]) -> float | None:
+    known = [use.util for use in uses if use.util is not None and 0 <= use.util <= 100]  # noqa: PLR2004 - per cent
     return sum(known) / len(known) if known else None
 
 

@@ -28,10 +28,10 @@ class Ends(msgspec.Struct):
     port: int | None = None
 
 
-def ports(told: Iterable[Port]) -> str:
+def ports(mappings: Iterable[Port]) -> str:
     """Return "8000/tcp=1.2.3.4:41234 ..." of the ports that are open to the outside, without those behind the proxy."""
     found = {}
-    for port in list(told)[:MOST_PORTS]:
+    for port in list(mappings)[:MOST_PORTS]:
         place = _place(port.ip or "", port.public)
         if place and port.type in {"tcp", "udp"} and _is_port(port.private):
             found[f"{port.private}/{port.type}"] = place

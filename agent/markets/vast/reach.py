@@ -19,17 +19,17 @@ def ssh(host: str | None, port: int | None, public_address: str | None) -> str:
     return text.clean(public_address or "")
 
 
-def ports(told: Any, public_address: str | None) -> str:  # noqa: ANN401 - the vendor's JSON
+def ports(mappings: Any, public_address: str | None) -> str:  # noqa: ANN401 - the vendor's JSON
     """Return "8080/tcp=1.2.3.4:41234 ..." of the market's {"8080/tcp": [{"HostPort": "41234"}]}; empty without any."""
     try:
         address = ipaddress.ip_address((public_address or "").strip())
     except ValueError:
         return ""
-    if not isinstance(told, dict):
+    if not isinstance(mappings, dict):
         return ""
     shown = f"[{address}]" if address.version == 6 else str(address)  # noqa: PLR2004 - of the protocol
     found = []
-    for name, places in sorted(told.items(), key=str)[:MOST_PORTS]:
+    for name, places in sorted(mappings.items(), key=str)[:MOST_PORTS]:
         outside = _outside(places)
         number, _, kind = str(name).partition("/")
         if outside and _is_port(number) and kind in {"tcp", "udp"}:

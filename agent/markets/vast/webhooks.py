@@ -60,14 +60,14 @@ async def register(url: str, base: str, secret: Callable[[], str], clock: Clock)
             raise market_errors.Rejected(
                 "webhook_refused", f"vast does not take the webhook ({refusals.answer(reply)})."
             )
-        made = _decoded(refusals.check_read(reply), _Added).webhook.webhook_secret
+        returned = _decoded(refusals.check_read(reply), _Added).webhook.webhook_secret
     finally:
         await link.close()
-    if not made:
+    if not returned:
         raise market_errors.Rejected(
             "no_secret", "The market registered the webhook and showed no secret; delete it there."
         )
-    return made
+    return returned
 
 
 def _decoded(raw: bytes, kind: type[T]) -> T:

@@ -164,7 +164,7 @@ async def _slots(places: Sequence[Slot], of: Sources, reader: Reader) -> list[re
     shown = [lease for lease in (*leads, *having.loose) if lease is not None]
     trails = await price_trail.trails(shown, reader, of.now - price_trail.SPAN)
     lines = {line.lease_id: line for line in await reader.lines(of.now.date())} if shown else {}
-    recorded = {made.slot: made for made in await reader.decisions()}
+    recorded = {each.slot: each for each in await reader.decisions()}
     planned = dict(_planned(of.seen))
     works = {work.name: work for work in of.rules.workloads}
     holds = hold.in_force(of.known.holds, of.now)
@@ -213,18 +213,18 @@ def _row(
     )
 
 
-def _measured(told: GuardFigures | None) -> read_model.Measured | None:
-    if told is None:
+def _measured(figures: GuardFigures | None) -> read_model.Measured | None:
+    if figures is None:
         return None
-    size = told.checkpoint_bytes
+    size = figures.checkpoint_bytes
     return read_model.Measured(
-        told_at=told.told_at,
-        progress=told.progress,
-        kept_at=told.kept_at,
+        told_at=figures.told_at,
+        progress=figures.progress,
+        kept_at=figures.kept_at,
         checkpoint_gb=round(size / 1e9, 6) if size is not None else None,
-        took_seconds=told.took_seconds,
-        upload_seconds=told.upload_seconds,
-        restore_seconds=told.restore_seconds,
+        took_seconds=figures.took_seconds,
+        upload_seconds=figures.upload_seconds,
+        restore_seconds=figures.restore_seconds,
     )
 
 
@@ -254,20 +254,22 @@ def _useful_share(
 
 def _planned(seen: Pass | None) -> Iterator[tuple[str, read_model.Decision]]:
     """Yield the decisions of the last cycle with their slots. The first of a slot's decisions is carried out next."""
-    told: set[str] = set()
-    for made in seen.plan.decisions if seen is not None else ():
-        row = explain.as_json(made)
-        if seen is not None and row["slot"] not in told:
-            told.add(row["slot"])
+    seen_slots: set[str] = set()
+    for decision in seen.plan.decisions if seen is not None else ():
+        row = explain.as_json(decision)
+        if seen is not None and row["slot"] not in seen_slots:
+            seen_slots.add(row["slot"])
             yield (
                 row["slot"],
                 read_model.Decision(seen.plan.now, row["kind"], row["code"], _sentence(row["sentence"]), row["limit"]),
             )
 
 
-def _recorded(made: RecordedDecision) -> read_model.Decision:
-    reason = made.reason
-    return read_model.Decision(made.at, made.kind, reason.code, _sentence(reason.sentence), reason.limit or None)
+def _recorded(decision: RecordedDecision) -> read_model.Decision:
+    reason = decision.reason
+    return read_model.Decision(
+        decision.at, decision.kind, reason.code, _sentence(reason.sentence), reason.limit or None
+    )
 
 
 def _happened(each: Event) -> read_model.Happened:

@@ -95,13 +95,13 @@ class LiveFeed:
             LedgerError: the ledger cannot be read.
         """
         async with self._making:
-            made, now = self._newest, self._app.clock.monotonic()
-            if made is None or not 0 <= now - made.made_at < FRESH_SECONDS:
+            version, now = self._newest, self._app.clock.monotonic()
+            if version is None or not 0 <= now - version.made_at < FRESH_SECONDS:
                 changes = self._changes
-                made = await self._make(now)
+                version = await self._make(now)
                 # A change during the reading may be missing in this document, so the next reader gets a new one.
-                self._newest = made if changes == self._changes else None
-            return made
+                self._newest = version if changes == self._changes else None
+            return version
 
     async def messages(self) -> AsyncGenerator[Message | None, None]:
         """Yield the document at once and after each change, else a beat every ten seconds.
@@ -117,12 +117,12 @@ class LiveFeed:
         try:
             while waiting in self._streams and not self._is_closed:
                 waiting.clear()
-                made = await self.newest()
-                if made.is_news_after(sent):
-                    sent = made
-                    yield Message("fleet", made.body)
+                version = await self.newest()
+                if version.is_news_after(sent):
+                    sent = version
+                    yield Message("fleet", version.body)
                 else:
-                    yield Message("beat", _beat(made.fleet))
+                    yield Message("beat", _beat(version.fleet))
                 for _ in range(LOOKS_A_BEAT):
                     if await _is_woken(waiting):
                         break
@@ -152,9 +152,9 @@ class LiveFeed:
             for _ in range(MOST_TRIES - 1):
                 async with asyncio.timeout(COMMIT_SECONDS):
                     version = await ledger.settled()
-                made = await made_from(self._sources(), reader)
+                document = await made_from(self._sources(), reader)
                 if ledger.is_still_at(version):
-                    return made
+                    return document
         return await made_from(self._sources(), reader)
 
     def _sources(self) -> Sources:

@@ -101,7 +101,7 @@ async def _slots(rows: Sequence[Slot | Lease], having: Filled, sight: Sources, r
     return found
 
 
-async def story(lease: Lease, reader: Reader, now: datetime, told: GuardFigures | None = None) -> dict[str, Any]:
+async def story(lease: Lease, reader: Reader, now: datetime, figures: GuardFigures | None = None) -> dict[str, Any]:
     """Return one lease's story: facts, bid against floor, and all events. `told` is the last note of its guard."""
     happened = await reader.events(leases=[lease.lease_id], limit=STORY_EVENTS)
     until = lease.ended_at or now
@@ -109,7 +109,7 @@ async def story(lease: Lease, reader: Reader, now: datetime, told: GuardFigures 
     return {
         "now": now,
         "lease": views.lease(lease),
-        "measured": measured_words.words(told, now),
+        "measured": measured_words.words(figures, now),
         "opened_at": lease.opened_at,
         "ended_at": lease.ended_at,
         "end_reason": lease.end_reason,
@@ -167,7 +167,7 @@ def _markets(seen: Pass | None) -> list[dict[str, Any]]:
 def _plan(seen: Pass | None) -> dict[str, Any]:
     decisions = () if seen is None else seen.plan.decisions
     return {
-        "decisions": [explain.as_json(made) for made in decisions[:DECISIONS]],
+        "decisions": [explain.as_json(decision) for decision in decisions[:DECISIONS]],
         "more_decisions": max(len(decisions) - DECISIONS, 0),
     }
 

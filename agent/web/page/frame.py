@@ -53,7 +53,7 @@ class Frame:
         """Return a template of the page."""
         return self._templates.get_template(name)
 
-    def shown(self, request: web.Request, name: str, told: Mapping[str, Any], status: int = 200) -> web.Response:
+    def shown(self, request: web.Request, name: str, values: Mapping[str, Any], status: int = 200) -> web.Response:
         """Return a screen made from a template."""
         session = self._visitors.session(request)
         visitor = {
@@ -63,7 +63,7 @@ class Frame:
             "may_log_in": self._visitors.may_log_in,
             "path": request.path,
         }
-        text = self.template(name).render(visitor | dict(told))
+        text = self.template(name).render(visitor | dict(values))
         return web.Response(text=text, content_type="text/html", status=status)
 
     def said(self, request: web.Request, title: str, sentence: str, status: int = 200) -> web.Response:

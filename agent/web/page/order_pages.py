@@ -68,7 +68,7 @@ class OrderPages:
         except OrderError as error:
             return self._frame.said(request, "Not possible", error.sentence, 422)
         rows = preview["leases"]
-        told: dict[str, Any] = {
+        values: dict[str, Any] = {
             "order": order,
             "name": "everything" if order.is_of_everything else order.target,
             "meaning": KILL_MEANINGS[order.keep_disks] if order.is_of_everything else MEANINGS[order.verb],
@@ -80,7 +80,7 @@ class OrderPages:
             "word": self._word(order),
             "wrong": wrong,
         }
-        return self._frame.shown(request, "confirm.html", told, 422 if wrong else 200)
+        return self._frame.shown(request, "confirm.html", values, 422 if wrong else 200)
 
     async def _order(self, request: web.Request) -> web.Response:
         form = await bounded_body.form(request)

@@ -64,8 +64,8 @@ class Pages:
     async def _board(self, request: web.Request) -> web.Response:
         page = request.query.get("page", "1")
         number = int(page) if page.isascii() and page.isdecimal() and len(page) <= 6 else 1  # noqa: PLR2004 - digits
-        told = await self._feed.of_one_version(partial(dashboard.board, page=number))
-        return self._frame.shown(request, "board.html", told)
+        values = await self._feed.of_one_version(partial(dashboard.board, page=number))
+        return self._frame.shown(request, "board.html", values)
 
     async def _lease(self, request: web.Request) -> web.Response:
         lease = await self._find(request.match_info["lease"])
@@ -73,8 +73,8 @@ class Pages:
             return self._frame.said(request, "No such lease", "The ledger knows no lease of that name.", 404)
         now = self._app.clock.now()
         figures = self._app.ledger.recollection(now).guard_figures.get(lease.lease_id)
-        told = await dashboard.story(lease, await self._app.ledger.reader(), now, figures)
-        return self._frame.shown(request, "lease.html", told)
+        values = await dashboard.story(lease, await self._app.ledger.reader(), now, figures)
+        return self._frame.shown(request, "lease.html", values)
 
     async def _find(self, lease_id: str) -> Lease | None:
         known = self._app.ledger.recollection(self._app.clock.now()).leases

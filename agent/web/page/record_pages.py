@@ -54,7 +54,7 @@ class RecordPages:
             wrong = str(error)
         query = wanted.query()
         older = f"{query}&" if query else ""
-        told = {
+        values = {
             "events": [dashboard.event(each) for each in found],
             "before": found[-1].at.isoformat() if len(found) == EVENTS else "",
             "query": older,
@@ -64,7 +64,7 @@ class RecordPages:
             "markets": sorted(self._app.markets),
             "places": [name for work in workloads for name in (work.name, *map(str, work.places))][:EVENTS],
         }
-        return self._frame.shown(request, "events.html", told, 400 if wrong else 200)
+        return self._frame.shown(request, "events.html", values, 400 if wrong else 200)
 
     async def _spend(self, request: web.Request) -> web.Response:
         return await self._report(request, "Spend", spend_reports.GROUPS, "day")
@@ -83,7 +83,7 @@ class RecordPages:
                 report = await spend_reports.answer(reader, request.path, query, now)
         except ReportError as error:
             wrong = str(error)
-        told = {
+        values = {
             "title": title,
             "wrong": wrong,
             "asked": {name: asked.get(name, "") for name in ("since", "until", "baseline")} | {"by": query["by"]},
@@ -91,7 +91,7 @@ class RecordPages:
             "clouds": sorted(baseline_loading.load().clouds) if title == "Savings" else [],
             **(_table(report, now) if report is not None else {"columns": [], "rows": [], "as_of": now, "notes": []}),
         }
-        return self._frame.shown(request, "report.html", told, 400 if wrong else 200)
+        return self._frame.shown(request, "report.html", values, 400 if wrong else 200)
 
 
 def _table(report: Mapping[str, Any], now: datetime) -> dict[str, Any]:

@@ -25,7 +25,7 @@ async def read(slot: str, lines: int, leases: Sequence[Lease], markets: Mapping[
     if held is None or market is None:
         return {"error": "no_lease", "sentence": f"no open lease matches {slot!r}; `gpubid fleet` shows them"}
     try:
-        told = await market.logs(held.instance_id, min(max(lines, 1), MOST_LINES))
+        lines_read = await market.logs(held.instance_id, min(max(lines, 1), MOST_LINES))
     except market_errors.MarketError as error:
         return {"error": error.code, "sentence": f"the log of {held.lease_id} cannot be read: {error}"}
-    return {"slot": str(held.slot), "lease": held.lease_id, "lines": list(told)}
+    return {"slot": str(held.slot), "lease": held.lease_id, "lines": list(lines_read)}

@@ -127,8 +127,8 @@ def _pool(known: Capacity) -> dict[str, Any]:
 
 
 def _by_models(known: Capacity) -> dict[str, Any]:
-    told = availability.learned(known)
-    belief = told.belief or hazards.first(hazards.SHIPPED, is_up=known.is_there, age=0.0)
+    learned = availability.learned(known)
+    belief = learned.belief or hazards.first(hazards.SHIPPED, is_up=known.is_there, age=0.0)
     weights = belief.weights(hazards.SHIPPED)
     rates = hazards.SHIPPED.loss_rates if known.is_there else hazards.SHIPPED.return_rates
     factors = hazards.SHIPPED.factors

@@ -40,9 +40,9 @@ async def _row(
         "live": _figures(live, lost),
         "rents": account.rents,
         "last": [
-            decision(made)
-            for made in last
-            if (made.slot.workload, made.strategy) == (account.workload, account.strategy)
+            decision(each)
+            for each in last
+            if (each.slot.workload, each.strategy) == (account.workload, account.strategy)
         ],
     }
 
@@ -56,16 +56,16 @@ def _live(account: ShadowAccount, sums: Mapping[str, Counted], leases: Sequence[
     return sums.get(account.workload, Counted()).owing(meter.outstanding(mine, account.seen_at))
 
 
-def decision(made: ShadowDecision) -> dict[str, Any]:
+def decision(shadow_decision: ShadowDecision) -> dict[str, Any]:
     """Return the decisions of a shadow."""
     return {
-        "at": made.at.isoformat(),
-        "slot": str(made.slot),
-        "strategy": made.strategy,
-        "kind": made.kind,
-        "code": made.code,
-        "sentence": made.sentence,
-        "host": made.host_id,
+        "at": shadow_decision.at.isoformat(),
+        "slot": str(shadow_decision.slot),
+        "strategy": shadow_decision.strategy,
+        "kind": shadow_decision.kind,
+        "code": shadow_decision.code,
+        "sentence": shadow_decision.sentence,
+        "host": shadow_decision.host_id,
     }
 
 

@@ -41,7 +41,7 @@ def fleet(
     owed = meter.outstanding(known.leases, now)
     places = [place for work in workloads for place in work.places]
     filled = slot_leases.filled(places, known.leases).by_slot
-    last = {made.slot: (made,) for made in reversed(decided)}
+    last = {decision.slot: (decision,) for decision in reversed(decided)}
     holds = hold.in_force(known.holds, now)
     return {
         "now": now.isoformat(),
@@ -109,7 +109,7 @@ def _why(place: Slot, mine: Sequence[Lease], holds: hold.Holds, decided: Sequenc
     word = operator_holds.find(holds, words, targets)
     if word is not None:
         return word.sentence
-    last = next((made for made in decided if made.slot == place), None)
+    last = next((decision for decision in decided if decision.slot == place), None)
     return f"{last.kind}: {last.reason.sentence}" if last is not None else "no cycle has decided about it yet"
 
 
@@ -156,7 +156,7 @@ def plan(seen: Pass) -> dict[str, Any]:
     found = [credit_watch.outlook(view.market, view.credit, seen.fleet.leases, None) for view in read]
     return {
         "now": seen.plan.now.isoformat(),
-        "decisions": [explain.as_json(made) for made in seen.plan.decisions],
+        "decisions": [explain.as_json(decision) for decision in seen.plan.decisions],
         "credit": [outlook(each, seen.fleet.now) for each in found],
     }
 
@@ -177,13 +177,13 @@ def explained(
         "at": seen.fleet.now.isoformat(),
         "slots": [slot_grounds.of(seen.fleet, work, place) for place, work in places.items()],
         "now": [_now(seen, work, workload) for work in seen.fleet.workloads if work in places.values()],
-        "last": [decision(made) for made in decided if _is_meant(made.slot, workload)],
+        "last": [decision(row) for row in decided if _is_meant(row.slot, workload)],
         "weighed": [
-            decision(made) | {"options": [asdict(option) for option in made.reason.options]}
-            for made in weighed
-            if _is_meant(made.slot, workload)
+            decision(row) | {"options": [asdict(option) for option in row.reason.options]}
+            for row in weighed
+            if _is_meant(row.slot, workload)
         ],
-        "beside": [shadow_json.decision(made) for made in beside if _is_meant(made.slot, workload)],
+        "beside": [shadow_json.decision(row) for row in beside if _is_meant(row.slot, workload)],
     }
 
 
@@ -207,18 +207,18 @@ def running(digest: str, caps: Limits) -> dict[str, Any]:
     return {"digest": digest, "limits": caps_json.as_json(caps)}
 
 
-def decision(made: RecordedDecision) -> dict[str, Any]:
+def decision(recorded: RecordedDecision) -> dict[str, Any]:
     """Return a decision in the ledger's shape."""
     return {
-        "at": made.at.isoformat(),
-        "slot": str(made.slot),
-        "kind": made.kind,
-        "code": made.reason.code,
-        "sentence": made.reason.sentence,
-        "strategy": made.strategy,
-        "strategy_file": made.strategy_file,
-        "params_digest": made.params_digest,
-        "options": [{"name": option.name, "dollars": option.dollars} for option in made.reason.options],
+        "at": recorded.at.isoformat(),
+        "slot": str(recorded.slot),
+        "kind": recorded.kind,
+        "code": recorded.reason.code,
+        "sentence": recorded.reason.sentence,
+        "strategy": recorded.strategy,
+        "strategy_file": recorded.strategy_file,
+        "params_digest": recorded.params_digest,
+        "options": [{"name": option.name, "dollars": option.dollars} for option in recorded.reason.options],
     }
 
 
