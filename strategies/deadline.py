@@ -99,16 +99,16 @@ class _Grounds:
         """Return the choice by expected cost; None without `learn`, or without an on-demand candidate."""
         if not self.params.learn or self.ask is None or self.task.todo <= 0 or self.outlook.is_last_call:
             return None
-        held, bid, learned = slot.lease, self.bid, self.view.learned
+        lease, bid, learned = slot.lease, self.bid, self.view.learned
         job = deadline_costs.Job(self.task.span, self.task.deadline.hours / self.outlook.speed)
-        runs = held is not None and slot.down is None and held.state is LeaseState.RUNNING
-        tenure = held.tenure if held is not None and runs else None
+        runs = lease is not None and slot.down is None and lease.state is LeaseState.RUNNING
+        tenure = lease.tenure if lease is not None and runs else None
         loading = bid.reckoning.loading_hours if bid is not None else 0.0
         since = slot.down.since if slot.down is not None and bid is None else None
         age = (self.view.now - since) / _HOUR if since is not None else None
         on_demand = self.ask.way.rate
-        if held is not None and tenure is Tenure.ON_DEMAND:
-            on_demand = self.task.rate(held, self.outlook.speed)
+        if lease is not None and tenure is Tenure.ON_DEMAND:
+            on_demand = self.task.rate(lease, self.outlook.speed)
         prices = deadline_costs.Prices(on_demand, bid.way.rate if bid is not None else learned.price)
         seen = deadline_costs.Held(tenure, bid is not None, age, loading)
         return deadline_costs.of(self.outlook, job, seen, prices, learned)
@@ -167,23 +167,23 @@ def _grounds(view: View, task: tasks.Task, slot: SlotView, params: DeadlineParam
 
 
 def _decide(slot: SlotView, grounds: _Grounds) -> Proposal:
-    held = slot.lease
-    if grounds.task.todo <= 0 and not _runs(held):
+    lease = slot.lease
+    if grounds.task.todo <= 0 and not _runs(lease):
         return _hold(slot, grounds, "work_done", "all of the work is done: `gpubid done` ends it")
     if slot.arriving is not None:
         return _await(slot, slot.arriving, grounds)
-    if held is None or slot.down is not None:
+    if lease is None or slot.down is not None:
         return _without(slot, grounds)
-    if held.tenure is Tenure.ON_DEMAND:
-        return _on_demand(slot, held, grounds)
+    if lease.tenure is Tenure.ON_DEMAND:
+        return _on_demand(slot, lease, grounds)
     if grounds.outlook.is_last_call and grounds.task.todo > 0:
         return _switch(slot, grounds) or _hold(slot, grounds, "no_on_demand", "no on-demand offer fits; it runs on")
-    leaving = _leave(slot, held, grounds)
-    return leaving or _calm(slot, held, grounds)
+    leaving = _leave(slot, lease, grounds)
+    return leaving or _calm(slot, lease, grounds)
 
 
-def _runs(held: Lease | None) -> bool:
-    return held is not None and held.is_live
+def _runs(lease: Lease | None) -> bool:
+    return lease is not None and lease.is_live
 
 
 def _await(slot: SlotView, arriving: Lease, grounds: _Grounds) -> Proposal:
@@ -217,25 +217,25 @@ def _expected(
         if switch is not None:
             return _with_costs(switch, expected)
     tried = bid if expected.choice is Tenure.INTERRUPTIBLE else None
-    made = _fill(slot, tried, grounds) if slot.lease is None else _recover(slot, slot.lease, tried, grounds)
-    return _with_costs(made, expected)
+    proposal = _fill(slot, tried, grounds) if slot.lease is None else _recover(slot, slot.lease, tried, grounds)
+    return _with_costs(proposal, expected)
 
 
-def _with_costs(made: Proposal, expected: deadline_costs.ExpectedCosts) -> Proposal:
+def _with_costs(proposal: Proposal, expected: deadline_costs.ExpectedCosts) -> Proposal:
     """Return a proposal that also has the expected cost of each choice."""
-    why = made.reason
+    why = proposal.reason
     return replace(
-        made,
+        proposal,
         reason=replace(why, sentence=f"{why.sentence}; {expected.sentence}", options=(*expected.options, *why.options)),
     )
 
 
 def _fill(slot: SlotView, bid: Candidate | None, grounds: _Grounds) -> Proposal:
-    found = [each for each in (bid, grounds.ask) if each is not None]
+    candidates = [each for each in (bid, grounds.ask) if each is not None]
     if bid is None:
         code = WAITS if grounds.view.has_offers else "no_view"
         return _hold(slot, grounds, code, "no interruptible capacity fits within the price")
-    best = min(found, key=lambda each: each.reckoning.per_useful)
+    best = min(candidates, key=lambda each: each.reckoning.per_useful)
     option = Option("chosen", best.reckoning.per_useful_hour, best.reckoning.terms())
     sentence = f"rent host {best.offer.host_id} of {best.offer.market} at {best.way.rate} {best.way.tenure.value}"
     return Proposal(slot.slot, IntentKind.RENT, grounds.reason("best_offer", sentence, option), candidate=best)
@@ -243,10 +243,10 @@ def _fill(slot: SlotView, bid: Candidate | None, grounds: _Grounds) -> Proposal:
 
 def _switch(slot: SlotView, grounds: _Grounds) -> Proposal | None:
     """Return the move to on-demand, even without moves left today; None without a candidate or if it must stay."""
-    ask, held = grounds.ask, slot.lease
-    if ask is None or (held is not None and not only_copy.may_leave(held, grounds.view.workload)):
+    ask, lease = grounds.ask, slot.lease
+    if ask is None or (lease is not None and not only_copy.may_leave(lease, grounds.view.workload)):
         return None
-    if held is not None and held.tenure is Tenure.ON_DEMAND and held.paused_by_us:
+    if lease is not None and lease.tenure is Tenure.ON_DEMAND and lease.paused_by_us:
         return None
     why = "it must" if grounds.outlook.is_last_call else "there is no interruptible capacity and slack is short"
     sentence = f"go on demand on host {ask.offer.host_id} of {ask.offer.market} at {ask.way.rate}: {why}"
@@ -254,36 +254,38 @@ def _switch(slot: SlotView, grounds: _Grounds) -> Proposal | None:
     return recovery.move_to(slot, ask, grounds.reason("deadline", sentence, option))
 
 
-def _recover(slot: SlotView, held: Lease, bid: Candidate | None, grounds: _Grounds) -> Proposal:
+def _recover(slot: SlotView, lease: Lease, bid: Candidate | None, grounds: _Grounds) -> Proposal:
     """Return the recovery of a lost lease by cost: wait, raise, start again or move.
 
     The caller has checked the slack.
     """
     view, params = grounds.view, grounds.params
     numbers = recovery.RecoveryParams(
-        ceiling=bidding.ceiling(view.workload.price_of(held.gpu), held.disk_rate, held.ask, params.ceiling),
+        ceiling=bidding.ceiling(view.workload.price_of(lease.gpu), lease.disk_rate, lease.ask, params.ceiling),
         raise_headroom=params.raise_headroom,
         least_gain=params.least_gain,
         may_move=True,
         may_raise=True,
         rivals=view.rivals,
-        worth=view.workload.price_of(held.gpu),
+        worth=view.workload.price_of(lease.gpu),
     )
-    here = useful_hour.contested_hazard(view.hosts.get(held.host), view.market_hazard)
+    here = useful_hour.contested_hazard(view.hosts.get(lease.host), view.market_hazard)
     elsewhere = [] if bid is None else [bid]
-    made = recovery.recover(slot, view.workload, elsewhere, here, numbers, view.now)
-    return replace(made, reason=grounds.reason(made.reason.code, made.reason.sentence, *made.reason.options))
+    proposal = recovery.recover(slot, view.workload, elsewhere, here, numbers, view.now)
+    return replace(
+        proposal, reason=grounds.reason(proposal.reason.code, proposal.reason.sentence, *proposal.reason.options)
+    )
 
 
-def _on_demand(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal:
+def _on_demand(slot: SlotView, lease: Lease, grounds: _Grounds) -> Proposal:
     """Return a hold on demand, or the move back to interruptible capacity if a failure would still leave slack."""
     view, params = grounds.view, grounds.params
-    leaving = _leave(slot, held, grounds)
+    leaving = _leave(slot, lease, grounds)
     if leaving is not None:
         return leaving
-    is_settled = held.state is LeaseState.RUNNING and view.now - held.state_since >= params.return_after
-    rest = grounds.task.todo / grounds.task.of_lease(held)
-    if is_settled and rest > 0 and grounds.by_slack(held.tenure) is Tenure.INTERRUPTIBLE:
+    is_settled = lease.state is LeaseState.RUNNING and view.now - lease.state_since >= params.return_after
+    rest = grounds.task.todo / grounds.task.of_lease(lease)
+    if is_settled and rest > 0 and grounds.by_slack(lease.tenure) is Tenure.INTERRUPTIBLE:
         horizon = min(rest, voluntary_move.RETURN_HOURS)
         back = voluntary_move.move_to_cheaper(slot, view.workload, grounds.bid, params.return_gain, horizon)
         expected = grounds.expected_costs(slot) if back is not None else None
@@ -292,7 +294,7 @@ def _on_demand(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal:
             return (
                 _with_costs(replace(back, reason=why), expected) if expected is not None else replace(back, reason=why)
             )
-    return _hold(slot, grounds, "running", f"{held.state.value} on demand")
+    return _hold(slot, grounds, "running", f"{lease.state.value} on demand")
 
 
 def _is_back(expected: deadline_costs.ExpectedCosts | None) -> bool:
@@ -300,19 +302,19 @@ def _is_back(expected: deadline_costs.ExpectedCosts | None) -> bool:
     return expected is None or expected.choice is Tenure.INTERRUPTIBLE
 
 
-def _leave(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal | None:
+def _leave(slot: SlotView, lease: Lease, grounds: _Grounds) -> Proposal | None:
     """Return the move of a lease whose host leaves the market."""
-    if not recovery.ends_soon(held, grounds.view.now):
+    if not recovery.ends_soon(lease, grounds.view.now):
         return None
     best = grounds.bid if grounds.may_try else grounds.ask
     return recovery.leave_ending_host(slot, grounds.view.workload, best or grounds.ask, grounds.view.now)
 
 
-def _calm(slot: SlotView, held: Lease, grounds: _Grounds) -> Proposal:
+def _calm(slot: SlotView, lease: Lease, grounds: _Grounds) -> Proposal:
     params = grounds.params
     numbers = bid_decay.BidDecayParams(params.headroom, params.lower_step, params.lower_after)
-    made = bid_decay.lower(slot, held, numbers, grounds.view.now)
-    return replace(made, reason=grounds.reason(made.reason.code, made.reason.sentence))
+    proposal = bid_decay.lower(slot, lease, numbers, grounds.view.now)
+    return replace(proposal, reason=grounds.reason(proposal.reason.code, proposal.reason.sentence))
 
 
 def _hold(slot: SlotView, grounds: _Grounds, code: str, sentence: str) -> Proposal:

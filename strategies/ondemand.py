@@ -57,14 +57,14 @@ class OnDemand:
 
 
 def _keep(slot: SlotView, view: View, shortlist: Shortlist) -> Proposal:
-    held = slot.lease
+    lease = slot.lease
     left = recovery.cooling_off(slot, view.now)
     if left is not None:
         return left
-    if held is not None and held.state is LeaseState.PAUSED:
+    if lease is not None and lease.state is LeaseState.PAUSED:
         if slot.is_start_refused:
             return _elsewhere(slot, view, shortlist.best)
-        return Proposal(slot.slot, IntentKind.RESUME, Reason("resume", "start it again on its host"), lease=held)
+        return Proposal(slot.slot, IntentKind.RESUME, Reason("resume", "start it again on its host"), lease=lease)
     return Proposal(slot.slot, None, Reason("running", "runs on demand"))
 
 

@@ -65,20 +65,20 @@ class Patient:
         return [shortlist.used(self._decide(slot, view, shortlist, params)) for slot in view.slots]
 
     def _decide(self, slot: SlotView, view: View, shortlist: Shortlist, params: PatientParams) -> Proposal:
-        held = slot.lease
-        if held is None:
+        lease = slot.lease
+        if lease is None:
             return _fill(slot, view, shortlist)
         if slot.arriving is not None:
             return Proposal(slot.slot, None, Reason("moving", f"waits for host {slot.arriving.host_id} to be ready"))
         if slot.down is not None:
-            here = useful_hour.contested_hazard(view.hosts.get(held.host), view.market_hazard)
+            here = useful_hour.contested_hazard(view.hosts.get(lease.host), view.market_hazard)
             others = _elsewhere(view, shortlist, params)
-            return recovery.recover(slot, view.workload, others, here, _numbers(view, held, params), view.now)
-        if recovery.ends_soon(held, view.now):
+            return recovery.recover(slot, view.workload, others, here, _numbers(view, lease, params), view.now)
+        if recovery.ends_soon(lease, view.now):
             leaving = recovery.leave_ending_host(slot, view.workload, shortlist.best, view.now)
             if leaving is not None:
                 return leaving
-        return _go_back(slot, view, shortlist, params) or _calm(slot, view, held, params)
+        return _go_back(slot, view, shortlist, params) or _calm(slot, view, lease, params)
 
 
 def _ways(view: View, params: PatientParams) -> offer_terms.Ways:
@@ -126,15 +126,15 @@ def _fill(slot: SlotView, view: View, shortlist: Shortlist) -> Proposal:
     return Proposal(slot.slot, IntentKind.RENT, Reason("best_offer", sentence, options), candidate=best)
 
 
-def _numbers(view: View, held: Lease, params: PatientParams) -> recovery.RecoveryParams:
-    most = view.workload.prices.at_speed(held.gpu, offer_terms.speed(held.dlperf, view.fastest))
+def _numbers(view: View, lease: Lease, params: PatientParams) -> recovery.RecoveryParams:
+    most = view.workload.prices.at_speed(lease.gpu, offer_terms.speed(lease.dlperf, view.fastest))
     return recovery.RecoveryParams(
-        ceiling=bidding.ceiling(most, held.disk_rate, held.ask, params.ceiling),
+        ceiling=bidding.ceiling(most, lease.disk_rate, lease.ask, params.ceiling),
         raise_headroom=params.raise_headroom,
         least_gain=params.least_gain,
         may_move=params.may_move,
         may_raise=params.may_raise,
-        worth=view.workload.price_of(held.gpu).scaled(params.idle_worth),
+        worth=view.workload.price_of(lease.gpu).scaled(params.idle_worth),
         fastest=view.fastest,
         rivals=view.rivals,
     )
@@ -142,19 +142,19 @@ def _numbers(view: View, held: Lease, params: PatientParams) -> recovery.Recover
 
 def _go_back(slot: SlotView, view: View, shortlist: Shortlist, params: PatientParams) -> Proposal | None:
     """Return the move of a healthy lease to a cheaper offer, rarely: it costs a restore and may end on a worse host."""
-    held = slot.lease
-    if held is None or held.state is not LeaseState.RUNNING or not view.has_offers:
+    lease = slot.lease
+    if lease is None or lease.state is not LeaseState.RUNNING or not view.has_offers:
         return None
-    is_bid = held.tenure is Tenure.INTERRUPTIBLE
+    is_bid = lease.tenure is Tenure.INTERRUPTIBLE
     after, gain = (params.leave_after, params.leave_gain) if is_bid else (params.return_after, params.return_gain)
-    if view.now - held.state_since < after or not (is_bid or params.may_return):
+    if view.now - lease.state_since < after or not (is_bid or params.may_return):
         return None
-    here = useful_hour.contested_hazard(view.hosts.get(held.host), view.market_hazard)
+    here = useful_hour.contested_hazard(view.hosts.get(lease.host), view.market_hazard)
     return voluntary_move.move_to_cheaper(
         slot, view.workload, shortlist.best, gain, market_loss_rate=here, is_by_speed=view.fastest > 0
     )
 
 
-def _calm(slot: SlotView, view: View, held: Lease, params: PatientParams) -> Proposal:
+def _calm(slot: SlotView, view: View, lease: Lease, params: PatientParams) -> Proposal:
     numbers = bid_decay.BidDecayParams(params.headroom, params.lower_step, params.lower_after)
-    return bid_decay.lower(slot, held, numbers, view.now)
+    return bid_decay.lower(slot, lease, numbers, view.now)

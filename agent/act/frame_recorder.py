@@ -42,12 +42,14 @@ class Recorder:
         self._last: plan_recording.Parts = {}
         self._is_over = False
 
-    def see(self, fleet: Fleet, tuned: Mapping[str, Tuned], caps: Limits, faulty: frozenset[str], made: Plan) -> None:
+    def see(
+        self, fleet: Fleet, tuned: Mapping[str, Tuned], caps: Limits, faulty: frozenset[str], planned: Plan
+    ) -> None:
         """Record one plan."""
         if self._is_over:
             return
         try:
-            self._write(plan_recording.parts(plan_recording.framed(fleet, tuned, caps, faulty, made)), fleet.now)
+            self._write(plan_recording.parts(plan_recording.framed(fleet, tuned, caps, faulty, planned)), fleet.now)
         except Exception as error:  # noqa: BLE001 - another's strategy may put anything into a decision
             self._is_over = True
             self.close()

@@ -151,11 +151,11 @@ def _seen(mine: Shadow, before: Tally, news: tuple[Decision, ...]) -> Seen:
     )
 
 
-def _shadow_decision(made: Decision, strategy: str, now: datetime) -> ShadowDecision:
-    kind = decisions.KIND.get(type(made))
-    lease = getattr(made, "lease", None)
-    host_id = made.offer.host_id if isinstance(made, Rent) else lease.host_id if lease is not None else ""
-    reason = made.reason
+def _shadow_decision(decision: Decision, strategy: str, now: datetime) -> ShadowDecision:
+    kind = decisions.KIND.get(type(decision))
+    lease = getattr(decision, "lease", None)
+    host_id = decision.offer.host_id if isinstance(decision, Rent) else lease.host_id if lease is not None else ""
+    reason = decision.reason
     return ShadowDecision(
-        now, strategy, slot_of(made), kind.value if kind else "hold", reason.code, reason.sentence, host_id
+        now, strategy, slot_of(decision), kind.value if kind else "hold", reason.code, reason.sentence, host_id
     )

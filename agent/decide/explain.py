@@ -64,10 +64,10 @@ class Explanation:
     """The known notice before an interruption of each of its markets, if it has a guard."""
 
 
-def explain(fleet: Fleet, made: Plan, work: Workload) -> Explanation:
+def explain(fleet: Fleet, planned: Plan, work: Workload) -> Explanation:
     """Return the grounds of `made` for one workload, from the same offers."""
     book = requirement_check.OffersByMarkets({name: view.offers for name, view in fleet.markets.items()}).of(work)
-    rented = {decision.offer.host for decision in made.decisions if isinstance(decision, Rent)}
+    rented = {decision.offer.host for decision in planned.decisions if isinstance(decision, Rent)}
     held = {lease.host for lease in fleet.leases if lease.is_open} - rented
     taken = requirement_check.Unavailable(held, cooldowns.in_force(fleet).cooling)
     hazard = host_record.market_hazard(fleet.hosts.values(), fleet.now)
@@ -81,13 +81,13 @@ def explain(fleet: Fleet, made: Plan, work: Workload) -> Explanation:
     ranked = (each for each in found if (each.offer.host, each.offer.gpu) not in rejected)
     return Explanation(
         workload=work.name,
-        decisions=tuple(decision for decision in made.decisions if slot_of(decision).workload == work.name),
+        decisions=tuple(decision for decision in planned.decisions if slot_of(decision).workload == work.name),
         candidates=tuple(islice(_on_distinct_hosts(ranked), 1 + NEXT_BEST)),
         refused=_refused(book, work, fleet, taken, rejected),
         offers=len(book.offers),
         funnel=funnels.of(fleet, work, taken),
         relaxed=funnels.relaxed(fleet, work, taken),
-        advised=tuple(_advised(fleet, made, work, reckoned)),
+        advised=tuple(_advised(fleet, planned, work, reckoned)),
         measured=measured,
         used=measured_checkpoints.used(reckoned, work),
         speeds=_offered(speeds, book.offers),
@@ -105,12 +105,12 @@ def _offered(speeds: measured_speed.Speeds, offers: Iterable[Offer]) -> tuple[tu
     return tuple(sorted((host, share) for (host, gpu), share in speeds.items() if (host, gpu) in keys))
 
 
-def _advised(fleet: Fleet, made: Plan, work: Workload, reckoned: Workload) -> Iterator[tuple[str, str, Advice]]:
+def _advised(fleet: Fleet, planned: Plan, work: Workload, reckoned: Workload) -> Iterator[tuple[str, str, Advice]]:
     for held in (held for place in work.places for held in fleet.leases_of(place)):
         given = checkpointing.of_lease(fleet, held, reckoned)
         if given is not None:
             yield str(held.slot), held.host_id, given
-    for decision in made.decisions:
+    for decision in planned.decisions:
         if isinstance(decision, Rent) and decision.slot.workload == work.name and decision.advice is not None:
             yield str(decision.slot), decision.offer.host_id, decision.advice
 

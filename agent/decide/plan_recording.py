@@ -60,12 +60,12 @@ class Unread(ValueError):
     """Bytes that are not a frame of this release."""
 
 
-def framed(fleet: Fleet, tuned: Mapping[str, Tuned], caps: Limits, faulty: frozenset[str], made: Plan) -> Frame:
+def framed(fleet: Fleet, tuned: Mapping[str, Tuned], caps: Limits, faulty: frozenset[str], planned: Plan) -> Frame:
     """Return the frame of a plan; only strategies that a workload names are kept."""
     used = sorted({work.strategy for work in fleet.workloads})
     numbers = {name: _numbers(tuned[name]) for name in used}
     bare = msgspec.structs.replace(fleet, workloads=tuple(_bare(work) for work in fleet.workloads))
-    return Frame(bare, caps, faulty, numbers, answer(made.decisions, made.standing))
+    return Frame(bare, caps, faulty, numbers, answer(planned.decisions, planned.standing))
 
 
 def code_of(strategy: object) -> str:
@@ -82,9 +82,9 @@ def answer(decisions: tuple[Decision, ...], standing: CommittedSpend) -> bytes:
     return encode((exact, encode(msgspec.structs.replace(standing, parts=dict(named)))))
 
 
-def decisions_of(made: bytes) -> list[tuple[str, dict[str, typing.Any]]]:
+def decisions_of(recorded: bytes) -> list[tuple[str, dict[str, typing.Any]]]:
     """Return the decisions of an answer as plain values, each with the name of its kind."""
-    decisions, _ = msgspec.msgpack.decode(made)
+    decisions, _ = msgspec.msgpack.decode(recorded)
     return [(kind, dict(values)) for kind, values in decisions]
 
 

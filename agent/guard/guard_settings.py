@@ -139,9 +139,9 @@ def work_environment(environment: Mapping[str, str], progress_file: str | None) 
     return kept
 
 
-def _interval(environment: Mapping[str, str], told: Mapping[str, Any]) -> float:
+def _interval(environment: Mapping[str, str], settings: Mapping[str, Any]) -> float:
     advised = _float(environment.get("GPUBID_CHECKPOINT_SECONDS", ""))
-    given = told.get("interval_seconds") if advised is None else advised
+    given = settings.get("interval_seconds") if advised is None else advised
     return _number(given, USUAL_INTERVAL_SECONDS, LEAST_INTERVAL_SECONDS, MOST_SECONDS)
 
 
@@ -189,13 +189,13 @@ def _codes(value: object) -> tuple[int, ...]:
     return tuple(code for code in value[:MOST_CODES] if isinstance(code, int) and code in CODES)
 
 
-def _text(told: Mapping[str, Any], key: str) -> str | None:
-    value = told.get(key)
+def _text(settings: Mapping[str, Any], key: str) -> str | None:
+    value = settings.get(key)
     return value if isinstance(value, str) and 0 < len(value) <= MOST_TEXT else None
 
 
-def _needed(told: Mapping[str, Any], key: str) -> str:
-    value = _text(told, key)
+def _needed(settings: Mapping[str, Any], key: str) -> str:
+    value = _text(settings, key)
     if value is None:
         raise UnusableSettings(f"{key} is missing")
     return value

@@ -150,13 +150,13 @@ def parse(text: str, name: str) -> Climate:
             values[_ONES[key]] = tuple(_made(part, row, f"{name}: [[{key}]]") for row in value)
         else:
             values[key] = tuple(value) if isinstance(value, list) else value
-    made = _made(Climate, values, name)
-    for mode in (made.runpod.mode, *(turn.mode for turn in made.turns)):
+    climate = _made(Climate, values, name)
+    for mode in (climate.runpod.mode, *(turn.mode for turn in climate.turns)):
         if mode not in runpod_modes.NAMES:
             raise ClimateError(f"{name}: mode: {mode!r} is unknown; there are {', '.join(runpod_modes.NAMES)}.")
-    if not isinstance(made.processes, bool):
-        raise ClimateError(f"{name}: processes: must be true or false, not {made.processes!r}.")
-    return made
+    if not isinstance(climate.processes, bool):
+        raise ClimateError(f"{name}: processes: must be true or false, not {climate.processes!r}.")
+    return climate
 
 
 def _made(kind: type[_T], values: dict[str, Any], where: str) -> _T:

@@ -181,20 +181,20 @@ def _is_of(row: Mapping[str, Any], wanted: str | None, words: Vocabulary) -> boo
 
 
 def _if_number(change: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    def changed(told: object, value: object) -> object:
-        return change(told, value) if isinstance(told, int | float) and not isinstance(told, bool) else told
+    def changed(number: object, value: object) -> object:
+        return change(number, value) if isinstance(number, int | float) and not isinstance(number, bool) else number
 
     return changed
 
 
 _CHANGES: Mapping[str, Callable[[Any, Any], Any]] = {
     "set": lambda _, value: value,
-    "times": _if_number(lambda told, value: told * value),
-    "plus": _if_number(lambda told, value: told + value),
-    "string": _if_number(lambda told, _: f"{told}"),
+    "times": _if_number(lambda number, value: number * value),
+    "plus": _if_number(lambda number, value: number + value),
+    "string": _if_number(lambda number, _: f"{number}"),
     "nan": lambda *_: math.nan,
     "inf": lambda *_: math.inf,
-    "minus": _if_number(lambda told, _: -told),
+    "minus": _if_number(lambda number, _: -number),
     "null": lambda *_: None,
-    "missing": lambda told, _: told,
+    "missing": lambda number, _: number,
 }

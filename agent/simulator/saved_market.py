@@ -133,7 +133,7 @@ class Saved:
     def _noted(self, market: str, answering: Answering, now: Callable[[], float]) -> Answering:
         async def answer(asked: Asked) -> Answer:
             """Answer as usual, and write down a changing call before the answer leaves."""
-            made = await answering(asked)
+            reply = await answering(asked)
             if _is_write(asked):
                 self._write(
                     {
@@ -144,10 +144,10 @@ class Saved:
                         "query": dict(asked.query),
                         "headers": {name: text for name, text in asked.headers.items() if name.lower() in _HEADERS},
                         "body": self._conceal(asked.body.decode("utf-8", "replace")),
-                        "status": made.status,
+                        "status": reply.status,
                     }
                 )
-            return made
+            return reply
 
         return answer
 

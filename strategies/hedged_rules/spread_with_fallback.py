@@ -21,13 +21,13 @@ CALM_SHARE = 0.5
 
 def propose(slot: SlotView, grounds: Grounds) -> Proposal:
     """Return the proposal for a slot."""
-    held = slot.lease
-    if held is None:
+    lease = slot.lease
+    if lease is None:
         return _fill(slot, grounds)
     if slot.down is not None:
-        return _fall_back(slot, held, grounds) or upkeep.recover(slot, held, grounds)
-    leaving = upkeep.leave_ending(slot, held, grounds)
-    return leaving or _go_elsewhere(slot, held, grounds) or upkeep.calm(slot, held, grounds)
+        return _fall_back(slot, lease, grounds) or upkeep.recover(slot, lease, grounds)
+    leaving = upkeep.leave_ending(slot, lease, grounds)
+    return leaving or _go_elsewhere(slot, lease, grounds) or upkeep.calm(slot, lease, grounds)
 
 
 def _fill(slot: SlotView, grounds: Grounds) -> Proposal:
@@ -68,10 +68,10 @@ def _why_fall_back(slot: SlotView, grounds: Grounds) -> str:
     return ""
 
 
-def _fall_back(slot: SlotView, held: Lease, grounds: Grounds) -> Proposal | None:
+def _fall_back(slot: SlotView, lease: Lease, grounds: Grounds) -> Proposal | None:
     """Return the rule's move of a lost lease to on-demand; None for one that ended by itself or by a person's order."""
     why = _why_fall_back(slot, grounds)
-    is_lost = held.tenure is Tenure.INTERRUPTIBLE and held.interrupted_by not in {None, *recovery.NOT_OF_THE_MARKET}
+    is_lost = lease.tenure is Tenure.INTERRUPTIBLE and lease.interrupted_by not in {None, *recovery.NOT_OF_THE_MARKET}
     ask = grounds.fallback(slot) if why and is_lost else None
     if ask is None or not recovery.may_go(slot, grounds.view.workload, ask):
         return None
@@ -80,17 +80,17 @@ def _fall_back(slot: SlotView, held: Lease, grounds: Grounds) -> Proposal | None
     return recovery.move_to(slot, ask, Reason("fallback", sentence, options))
 
 
-def _go_elsewhere(slot: SlotView, held: Lease, grounds: Grounds) -> Proposal | None:
+def _go_elsewhere(slot: SlotView, lease: Lease, grounds: Grounds) -> Proposal | None:
     """Return the move of a healthy lease if that pays: from on-demand to a bid, or from a bid to a cheaper one."""
-    if held.state is not LeaseState.RUNNING:
+    if lease.state is not LeaseState.RUNNING:
         return None
-    return _leave(slot, held, grounds) if held.tenure is Tenure.INTERRUPTIBLE else _go_back(slot, held, grounds)
+    return _leave(slot, lease, grounds) if lease.tenure is Tenure.INTERRUPTIBLE else _go_back(slot, lease, grounds)
 
 
-def _go_back(slot: SlotView, held: Lease, grounds: Grounds) -> Proposal | None:
+def _go_back(slot: SlotView, lease: Lease, grounds: Grounds) -> Proposal | None:
     """Return the move away from on-demand: after its minimum time, in a calm market, to another host, at a gain."""
     view, params = grounds.view, grounds.params
-    is_settled = view.now - held.state_since >= params.return_after
+    is_settled = view.now - lease.state_since >= params.return_after
     if not is_settled or grounds.loss_rate >= CALM_SHARE * params.most_losses:
         return None
     lost = hedging.lost_hosts(view, params.host_rest)
@@ -100,11 +100,11 @@ def _go_back(slot: SlotView, held: Lease, grounds: Grounds) -> Proposal | None:
     return voluntary_move.move_to_cheaper(slot, view.workload, best, gain, hours, is_by_speed=view.fastest > 0)
 
 
-def _leave(slot: SlotView, held: Lease, grounds: Grounds) -> Proposal | None:
+def _leave(slot: SlotView, lease: Lease, grounds: Grounds) -> Proposal | None:
     """Return the move of a healthy interruptible lease to a cheaper offer, after its minimum time."""
     params, view = grounds.params, grounds.view
-    if not view.has_offers or view.now - held.state_since < params.leave_after:
+    if not view.has_offers or view.now - lease.state_since < params.leave_after:
         return None
     best, hours = grounds.bid(slot), params.return_horizon_hours
-    here, gain = grounds.hazard(held), params.leave_gain
+    here, gain = grounds.hazard(lease), params.leave_gain
     return voluntary_move.move_to_cheaper(slot, view.workload, best, gain, hours, here, is_by_speed=view.fastest > 0)

@@ -31,15 +31,15 @@ def keep(grounds: Grounds) -> ServiceChoice | None:
 
 def propose(slot: SlotView, grounds: Grounds, kept: ServiceChoice) -> Proposal:
     """Return the proposal for a slot, and remove its part from the choice."""
-    held = slot.lease
-    if held is None:
+    lease = slot.lease
+    if lease is None:
         return _fill(slot, grounds, kept) or _nothing(slot)
     if slot.down is not None:
         # A lease that ended by itself or by a person's order would end elsewhere too, so recovery keeps it for a while.
-        is_left = held.interrupted_by in recovery.NOT_OF_THE_MARKET
-        return (None if is_left else _fill(slot, grounds, kept)) or upkeep.recover(slot, held, grounds)
-    moved = _change(slot, held, grounds, kept)
-    return moved or upkeep.leave_ending(slot, held, grounds) or upkeep.calm(slot, held, grounds)
+        is_left = lease.interrupted_by in recovery.NOT_OF_THE_MARKET
+        return (None if is_left else _fill(slot, grounds, kept)) or upkeep.recover(slot, lease, grounds)
+    moved = _change(slot, lease, grounds, kept)
+    return moved or upkeep.leave_ending(slot, lease, grounds) or upkeep.calm(slot, lease, grounds)
 
 
 def _fill(slot: SlotView, grounds: Grounds, kept: ServiceChoice) -> Proposal | None:
@@ -59,27 +59,27 @@ def _nothing(slot: SlotView) -> Proposal:
     return Proposal(slot.slot, None, Reason("no_offer", "no offer is worth its price"))
 
 
-def _change(slot: SlotView, held: Lease, grounds: Grounds, kept: ServiceChoice) -> Proposal | None:
+def _change(slot: SlotView, lease: Lease, grounds: Grounds, kept: ServiceChoice) -> Proposal | None:
     """Return the release or move of a running lease that is not part of the choice; None if it stays."""
-    if kept.includes(held) or not only_copy.may_leave(held, grounds.view.workload):
+    if kept.includes(lease) or not only_copy.may_leave(lease, grounds.view.workload):
         return None
-    if kept.may_spare(held):
+    if kept.may_spare(lease):
         kept.surplus -= 1
         sentence = f"{kept.running} others run, and a slot above {kept.needed} saves less than it costs"
-        return Proposal(slot.slot, IntentKind.RELEASE, Reason(SPARE, sentence), lease=held)
-    return _elsewhere(slot, held, grounds, kept)
+        return Proposal(slot.slot, IntentKind.RELEASE, Reason(SPARE, sentence), lease=lease)
+    return _elsewhere(slot, lease, grounds, kept)
 
 
-def _elsewhere(slot: SlotView, held: Lease, grounds: Grounds, kept: ServiceChoice) -> Proposal | None:
+def _elsewhere(slot: SlotView, lease: Lease, grounds: Grounds, kept: ServiceChoice) -> Proposal | None:
     """Return the move of a running lease to a place of the choice: to on-demand at once, to a bid if that pays."""
     params, view = grounds.params, grounds.view
     to = _place_of(slot, grounds, kept)
-    if to is None or (to.way.tenure is Tenure.ON_DEMAND and held.tenure is Tenure.ON_DEMAND):
+    if to is None or (to.way.tenure is Tenure.ON_DEMAND and lease.tenure is Tenure.ON_DEMAND):
         return None
     if to.way.tenure is Tenure.ON_DEMAND:
         return recovery.move_to(slot, to, service_slots.reason_for(to, kept))
     gain, hours = params.return_gain, params.return_horizon_hours
-    return voluntary_move.move_to_cheaper(slot, view.workload, to, gain, hours, grounds.hazard(held))
+    return voluntary_move.move_to_cheaper(slot, view.workload, to, gain, hours, grounds.hazard(lease))
 
 
 def _place_of(slot: SlotView, grounds: Grounds, kept: ServiceChoice) -> Candidate | None:

@@ -58,7 +58,7 @@ def refuse_changed(order: Order, grounds: Grounds) -> None:
 
 
 def _of_target(meaning: Meaning, grounds: Grounds) -> list[tuple[Lease, str]]:
-    actions = {made.lease.lease_id: _name(made) for made in meaning.decisions}
+    actions = {ending.lease.lease_id: _name(ending) for ending in meaning.decisions}
     mine = [
         lease
         for lease in grounds.known.leases
@@ -93,8 +93,8 @@ def _action(lease: Lease, action: str) -> str:
     return BEING_RELEASED if lease.state is LeaseState.RELEASING else action
 
 
-def _name(made: object) -> str:
-    return "pause" if isinstance(made, Pause) else "release"
+def _name(ending: object) -> str:
+    return "pause" if isinstance(ending, Pause) else "release"
 
 
 def _row(lease: Lease, action: str) -> dict[str, Any]:

@@ -141,13 +141,13 @@ def _by_cause(lines: Sequence[Line], losses: Iterable[Taken]) -> dict[str, Sum]:
         money = mine.by_phase["lost"] * time // mine.lost if mine.lost else 0
         one = Sum(gpu=money, paid=time, lost=time, interruptions=1, by_phase=Counter({"lost": money}))
         found[loss.cause.value] = found.get(loss.cause.value, Sum()).plus(one)
-    told = total(found.values())
+    priced = total(found.values())
     left = Sum(
         **{
-            name: getattr(rest, name) - getattr(told, name)
+            name: getattr(rest, name) - getattr(priced, name)
             for name in Sum.__dataclass_fields__
             if name not in {_OWN, "interruptions"}
         },
-        by_phase=Counter({name: rest.by_phase[name] - told.by_phase[name] for name in PHASES}),
+        by_phase=Counter({name: rest.by_phase[name] - priced.by_phase[name] for name in PHASES}),
     )
     return {**dict(sorted(found.items())), NONE: left}

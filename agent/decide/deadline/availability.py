@@ -174,8 +174,8 @@ def _counted(known: Capacity, now: datetime, *, has_ended: bool) -> Capacity:
         hours[number] += max(min(end, high) - max(begin, low), 0.0)
     if has_ended:
         ends[hazards.SHIPPED.bin(begin)] += 1
-    made = Counts(tuple(ends), tuple(hours))
-    return replace(known, there=made) if known.is_there else replace(known, away=made)
+    updated = Counts(tuple(ends), tuple(hours))
+    return replace(known, there=updated) if known.is_there else replace(known, away=updated)
 
 
 def _sized(values: Sequence[float], bins: int) -> list[float]:

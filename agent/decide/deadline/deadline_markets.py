@@ -33,8 +33,8 @@ class MarketChoice:
     @property
     def sentence(self) -> str:
         """Return a sentence about the costs and the slack."""
-        told = ", ".join(f"${option.dollars:.2f} {option.name}" for option in self.options)
-        expected = f"expected to finish for {told}; " if told else ""
+        costs = ", ".join(f"${option.dollars:.2f} {option.name}" for option in self.options)
+        expected = f"expected to finish for {costs}; " if costs else ""
         return f"{expected}{self.outlook.todo:.2f} h of work left, slack {self.outlook.slack:.2f} h"
 
 
@@ -69,10 +69,12 @@ def choose(
     pools = [
         replace(pool, egress=float(moves[where, place]) if where >= 0 else 0.0) for place, pool in enumerate(pools)
     ]
-    made = multi_pool_policy.choose(at, pools, rate, moves, numbers=weighing)
-    market = names[made.pool] if made.tenure is Tenure.INTERRUPTIBLE else ask.offer.market
-    candidate = best.get(market) if made.tenure is Tenure.INTERRUPTIBLE else ask
-    return MarketChoice(made.tenure, market, candidate if made.tenure else None, _options(made.costs, names), outlook)
+    choice = multi_pool_policy.choose(at, pools, rate, moves, numbers=weighing)
+    market = names[choice.pool] if choice.tenure is Tenure.INTERRUPTIBLE else ask.offer.market
+    candidate = best.get(market) if choice.tenure is Tenure.INTERRUPTIBLE else ask
+    return MarketChoice(
+        choice.tenure, market, candidate if choice.tenure else None, _options(choice.costs, names), outlook
+    )
 
 
 def _best(bids: Iterable[Candidate], names: Sequence[str]) -> dict[str, Candidate | None]:
@@ -85,12 +87,12 @@ def _best(bids: Iterable[Candidate], names: Sequence[str]) -> dict[str, Candidat
     return found
 
 
-def is_running(slot: SlotView, made: MarketChoice) -> bool:
+def is_running(slot: SlotView, choice: MarketChoice) -> bool:
     """Return whether a slot already runs the choice."""
     held = slot.lease
-    if held is None or slot.down is not None or held.state not in _RUNS or held.tenure is not made.tenure:
+    if held is None or slot.down is not None or held.state not in _RUNS or held.tenure is not choice.tenure:
         return False
-    return made.tenure is Tenure.ON_DEMAND or held.market == made.market
+    return choice.tenure is Tenure.ON_DEMAND or held.market == choice.market
 
 
 def _on_demand(task: tasks.Task, outlook: slack.Outlook, ask: Candidate, held: Lease | None) -> float:
@@ -160,8 +162,8 @@ def _options(costs: Mapping[tuple[Tenure | None, int], float], names: Sequence[s
     return tuple(Option(name(*choice), cost) for choice, cost in costs.items())
 
 
-def with_costs(proposal: Proposal, made: MarketChoice) -> Proposal:
+def with_costs(proposal: Proposal, choice: MarketChoice) -> Proposal:
     """Return a proposal that also has the expected cost of each choice."""
     why = proposal.reason
-    reason = replace(why, sentence=f"{why.sentence}; {made.sentence}", options=(*made.options, *why.options))
+    reason = replace(why, sentence=f"{why.sentence}; {choice.sentence}", options=(*choice.options, *why.options))
     return replace(proposal, reason=reason)

@@ -92,13 +92,13 @@ def of(fleet: Fleet, work: Workload) -> Task | None:
     """Return the task of a workload, or None without a deadline."""
     if work.deadline is None:
         return None
-    told = progress_facts.known(fleet, work)
+    reported = progress_facts.known(fleet, work)
     names = {work.name, work.was}
     return Task(
         deadline=work.deadline,
         now=fleet.now,
-        done=told.hours if told is not None else 0.0,
-        since=told.since if told is not None else fleet.now,
+        done=reported.hours if reported is not None else 0.0,
+        since=reported.since if reported is not None else fleet.now,
         measured={each.gpu: each for each in fleet.speeds if each.workload in names},
         typical={gpu: dlperf for (gpu, gpus), dlperf in fleet.typical.items() if gpus == work.requirements.gpus},
         start_hours=slow_start(fleet.starts),

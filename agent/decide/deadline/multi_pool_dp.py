@@ -118,14 +118,14 @@ class Table:
         self.locations = max(self.places) + 1
         shape = (2 * self.locations + tiers, *[len(chain.free) for chain in self.chains], levels)
         late = np.maximum(-self.levels, 0.0) * LATE * key.ask
-        made = np.broadcast_to(late.astype(np.float32), shape).copy()
+        values = np.broadcast_to(late.astype(np.float32), shape).copy()
         last = math.ceil(key.left / key.stage - _EXACT) + SPARE - 1
-        self.values: dict[int, Values] = {0: made}
+        self.values: dict[int, Values] = {0: values}
         for stage in range(1, last + 1):
-            made = self._stage(stage, made)
+            values = self._stage(stage, values)
             hours, before = stage * key.stage + _EXACT, (stage - 1) * key.stage + _EXACT
             if hours <= KEPT_HOURS or int(hours) > int(before) or stage == last:
-                self.values[stage] = made
+                self.values[stage] = values
         self.kept = list(self.values)
 
     @property
@@ -167,7 +167,7 @@ class Table:
         starts = [
             self._started(each) + np.float32(tier.price) * begun for each, tier in zip(held, key.tiers, strict=True)
         ]
-        made = np.empty_like(after)
+        before = np.empty_like(after)
         for place in range(places):
             best = np.minimum(
                 _less(free[place], key.grain, self._late), self._started(free[places + place]) + ask * begun
@@ -176,13 +176,13 @@ class Table:
                 up = self._up(tier)
                 move = key.egress[place][tier] if key.has_egress else 0.0
                 best[up] = np.minimum(best[up], start[up] + np.float32(move))
-            made[place], made[places + place] = best, np.minimum(free[places + place] + ask * worked, best)
+            before[place], before[places + place] = best, np.minimum(free[places + place] + ask * worked, best)
         for tier, stays in enumerate(held):
-            up, rest = self._up(tier), made[self.places[tier]]
-            made[2 * places + tier] = rest
-            made[2 * places + tier][up] = np.minimum(stays[up] + np.float32(key.tiers[tier].price) * worked, rest[up])
-        made[..., self.levels >= stage * key.stage - _EXACT] = 0.0
-        return made
+            up, rest = self._up(tier), before[self.places[tier]]
+            before[2 * places + tier] = rest
+            before[2 * places + tier][up] = np.minimum(stays[up] + np.float32(key.tiers[tier].price) * worked, rest[up])
+        before[..., self.levels >= stage * key.stage - _EXACT] = 0.0
+        return before
 
     def _held(self, after: Values, tier: int) -> Values:
         """Return the expectation with a lease in a tier, without the cost of the stage."""

@@ -22,15 +22,17 @@ MARGIN_INTERVALS = 2
 _HOUR = timedelta(hours=1)
 
 
-def bounded(fleet: Fleet, work: Workload, held: Lease, before: Progress, told: GuardFigures, wanted: Deadline) -> float:
+def bounded(
+    fleet: Fleet, work: Workload, held: Lease, before: Progress, figures: GuardFigures, wanted: Deadline
+) -> float:
     """Return the hours of work of a guard's number, within the bounds since the last report."""
-    hours = wanted.hours_of(told.progress or 0.0)
+    hours = wanted.hours_of(figures.progress or 0.0)
     most_speed = MOST_TIMES * fastest(fleet, work, held, wanted)
     base = _base(before, held, wanted)
     if base is None:
         return hours
-    ceiling = base + most_speed * max(told.told_at - before.told_at, timedelta()) / _HOUR
-    lost = _lost(fleet, work, held, before, told)
+    ceiling = base + most_speed * max(figures.told_at - before.told_at, timedelta()) / _HOUR
+    lost = _lost(fleet, work, held, before, figures)
     floor = 0.0 if lost is None else base - most_speed * (lost / _HOUR)
     return max(min(hours, ceiling), floor, 0.0)
 
@@ -53,20 +55,20 @@ def _base(before: Progress, held: Lease, wanted: Deadline) -> float | None:
     return 0.0 if before.source == "start" and before.hours == 0.0 and held.opened_at >= before.since else None
 
 
-def _lost(fleet: Fleet, work: Workload, held: Lease, before: Progress, told: GuardFigures) -> timedelta | None:
+def _lost(fleet: Fleet, work: Workload, held: Lease, before: Progress, figures: GuardFigures) -> timedelta | None:
     """Return the running time before the last report whose work may be lost since, or None if it is unknown."""
     if before.lease_id == held.lease_id and held.run_since is not None and held.run_since <= before.told_at:
         return timedelta()
-    kept = _kept_at(fleet, held, before, told)
+    kept = _kept_at(fleet, held, before, figures)
     margin = MARGIN_INTERVALS * work.checkpoint.interval
     return None if kept is None else max(before.told_at - kept, timedelta()) + margin
 
 
-def _kept_at(fleet: Fleet, held: Lease, before: Progress, told: GuardFigures) -> datetime | None:
+def _kept_at(fleet: Fleet, held: Lease, before: Progress, figures: GuardFigures) -> datetime | None:
     """Return when the work of the last report was surely kept: at a checkpoint, or at the start of that stretch."""
     if before.lease_id != held.lease_id:
         earlier = fleet.guard_figures.get(before.lease_id)
         # A new run begins with nothing.
-        return earlier.kept_at if earlier is not None and earlier.run == told.run else None
+        return earlier.kept_at if earlier is not None and earlier.run == figures.run else None
     losses = (loss.at for loss in fleet.losses if loss.slot == held.slot and loss.at < before.told_at)
     return max([held.opened_at, *losses])

@@ -37,11 +37,11 @@ class SizedCache(Generic[Key, Kept]):
 
     def get(self, key: Key) -> Kept:
         """Return the kept value of a key, or build it; equal keys share one."""
-        made = self._kept.pop(key) if key in self._kept else self._build(key)
-        self._kept[key] = made
+        value = self._kept.pop(key) if key in self._kept else self._build(key)
+        self._kept[key] = value
         while len(self._kept) > 1 and self.size > self.most_bytes:
             del self._kept[next(iter(self._kept))]
-        return made
+        return value
 
     def clear(self) -> None:
         """Remove all values."""

@@ -14,14 +14,14 @@ from agent.domain.record.reported_crossing import ReportedCrossing
 
 def crossings(fleet: Fleet, standing: limits.CommittedSpend, caps: limits.Limits) -> Iterator[Marked | Alert]:
     """Yield every crossed threshold of money that was not reported yet, and every rate above its threshold."""
-    told = {each.place for each in fleet.reported_crossings if not each.is_over(fleet.now)}
+    reported = {each.place for each in fleet.reported_crossings if not each.is_over(fleet.now)}
     for scope in caps.scopes():
         part = standing.of(scope)
         for kind, thresholds in (
             (EventKind.BUDGET_WARNED, caps.soft_of(scope)),
             (EventKind.BUDGET_REACHED, caps.hard(scope)),
         ):
-            yield from (mark for mark in _sums(fleet, scope, part, kind, thresholds) if mark.rest.place not in told)
+            yield from (mark for mark in _sums(fleet, scope, part, kind, thresholds) if mark.rest.place not in reported)
         warn = caps.soft_of(scope).per_hour
         if warn is not None and part.rate >= warn:
             sentence = f"{scope}: {part.rate} is committed, and the warning is set at {warn}"
@@ -50,9 +50,9 @@ def _sums(
         threshold, spent = thresholds.amount(window), part.spent(window)
         if threshold is not None and spent >= threshold:
             until = budget.end(window, fleet.now)
-            told = ReportedCrossing(kind, scope, window, threshold, fleet.now, f"{spent} of {threshold}", until)
+            crossing = ReportedCrossing(kind, scope, window, threshold, fleet.now, f"{spent} of {threshold}", until)
             workload = scope.name if scope.kind is Kind.WORKLOAD else ""
-            yield Marked(told, workload, None, kind, _sentence(scope, window, spent, threshold, kind))
+            yield Marked(crossing, workload, None, kind, _sentence(scope, window, spent, threshold, kind))
 
 
 def _sentence(scope: Scope, window: Window, spent: Usd, threshold: Usd, kind: EventKind) -> str:

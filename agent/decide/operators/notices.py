@@ -46,9 +46,9 @@ def _of_daemon(stopped_because: str, *, is_writable: bool) -> Iterator[Notice]:
 
 def _of_markets(views: Iterable[MarketView], stopped_because: str) -> Iterator[Notice]:
     for view in views:
-        made = _of_market(view)
-        if made is not None and not (stopped_because and view.no_spend_because == stopped_because):
-            yield made
+        notice = _of_market(view)
+        if notice is not None and not (stopped_because and view.no_spend_because == stopped_because):
+            yield notice
 
 
 def _of_market(view: MarketView) -> Notice | None:

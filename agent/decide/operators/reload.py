@@ -219,8 +219,8 @@ def under_present_name(held: Lease, workloads: Iterable[Workload], runs: Iterabl
         return held
     if held.slot.workload == name and held.spec_digest:
         return held
-    told = (run.spec_digest for run in runs if (run.slot, run.run) == (held.slot, held.guard_run))
-    digest = held.spec_digest or next(told, "") or spec_digest(work)
+    digests = (run.spec_digest for run in runs if (run.slot, run.run) == (held.slot, held.guard_run))
+    digest = held.spec_digest or next(digests, "") or spec_digest(work)
     return replace(held, slot=Slot(name, held.slot.index), spec_digest=digest)
 
 

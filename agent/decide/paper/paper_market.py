@@ -102,7 +102,7 @@ class PaperMarket:
             return None
         self.rents += 1
         disk_rate = offer.disk_rate(work.disk_gb)
-        made = PaperInstance(
+        instance = PaperInstance(
             instance_id=f"paper-{self.rents}",
             market=offer.market,
             host_id=offer.host_id,
@@ -123,8 +123,8 @@ class PaperMarket:
             seen_at=offer.seen_at,
             floor=offer.floor,
         )
-        self.held[made.instance_id] = made
-        return made.instance_id
+        self.held[instance.instance_id] = instance
+        return instance.instance_id
 
     def adopt(self, lease: Lease, work: Workload, now: datetime) -> str:
         """Return the id of an instance that begins in the present state of a real lease of ours."""
@@ -132,7 +132,7 @@ class PaperMarket:
         runs = lease.state is LeaseState.RUNNING
         is_starting = lease.state is LeaseState.STARTING
         state = InstanceState.RUNNING if runs else InstanceState.LOADING if is_starting else InstanceState.PAUSED
-        made = PaperInstance(
+        instance = PaperInstance(
             instance_id=f"paper-{self.rents}",
             market=lease.market,
             host_id=lease.host_id,
@@ -154,8 +154,8 @@ class PaperMarket:
             is_wanted=not lease.paused_by_us,
             has_run=lease.has_run,
         )
-        self.held[made.instance_id] = made
-        return made.instance_id
+        self.held[instance.instance_id] = instance
+        return instance.instance_id
 
     def rebid(self, instance_id: str, bid: UsdPerHour, now: datetime) -> None:
         """Change a bid; a lost instance wins if it now meets the last floor."""
@@ -187,11 +187,13 @@ class PaperMarket:
         return self._as_twin(held, twin, fleet.now) if twin is not None else self._as_floor(held, fleet)
 
     def _as_floor(self, held: PaperInstance, fleet: Fleet) -> PaperInstance:
-        told = _floor(held, fleet)
-        if told is None:
+        floor = _floor(held, fleet)
+        if floor is None:
             return held
-        held = replace(held, floor=told, seen_at=fleet.now)
-        return self._lost(held, fleet.now, told) if held.state in HOLDS and told > held.rate else _won(held, fleet.now)
+        held = replace(held, floor=floor, seen_at=fleet.now)
+        return (
+            self._lost(held, fleet.now, floor) if held.state in HOLDS and floor > held.rate else _won(held, fleet.now)
+        )
 
     def _as_twin(self, held: PaperInstance, twin: Lease, now: datetime) -> PaperInstance:
         is_lost = twin.state is LeaseState.PAUSED and not twin.paused_by_us and twin.interrupted_by is not None

@@ -106,16 +106,16 @@ class Step:
 
 def begun(work: Workload, chosen: Tuned, fleet: Fleet) -> Shadow:
     """Return a shadow that begins with the live position: with copies of the workload's open leases."""
-    told = fleet.progress.get(work.name)
-    done = told.hours if told is not None else 0.0
-    made = Shadow(work.name, chosen.name, fleet.now, done_before=done, digest=chosen.digest)
+    reported = fleet.progress.get(work.name)
+    done = reported.hours if reported is not None else 0.0
+    shadow = Shadow(work.name, chosen.name, fleet.now, done_before=done, digest=chosen.digest)
     for place in work.places:
         for lease in fleet.leases_of(place):
             if lease.state is LeaseState.RELEASING:
                 continue
-            instance_id = made.paper.adopt(lease, work, fleet.now)
-            made.book.put(_copied(lease, instance_id, fleet.now))
-    return made
+            instance_id = shadow.paper.adopt(lease, work, fleet.now)
+            shadow.book.put(_copied(lease, instance_id, fleet.now))
+    return shadow
 
 
 def step(shadow: Shadow, fleet: Fleet, chosen: Tuned, caps: Limits) -> Step | None:
@@ -126,15 +126,15 @@ def step(shadow: Shadow, fleet: Fleet, chosen: Tuned, caps: Limits) -> Step | No
     work = replace(work, strategy=shadow.strategy)
     shadow.paper.see(fleet)
     _forget(shadow, fleet.now)
-    made: list[Decision] = []
+    decisions: list[Decision] = []
     facts: list[Fact] = []
     for _ in range(ROUNDS):
         facts += _learned(shadow, fleet, work)
         planned = plan.plan(_fleet(shadow, fleet, work), {shadow.strategy: chosen}, _bound(caps))
-        made = [*(each for each in made if not isinstance(each, Hold)), *planned.decisions]
+        decisions = [*(each for each in decisions if not isinstance(each, Hold)), *planned.decisions]
         if not sum([_carried_out(shadow, decision, work, fleet) for decision in planned.decisions]):
             break
-    return Step(tuple(made), tuple(_news(shadow, made)), tuple(facts))
+    return Step(tuple(decisions), tuple(_news(shadow, decisions)), tuple(facts))
 
 
 def _forget(shadow: Shadow, now: datetime) -> None:
@@ -176,8 +176,8 @@ def _bound(caps: Limits) -> Limits:
     return Limits(per_instance_hour=caps.per_instance_hour)
 
 
-def _news(shadow: Shadow, made: Iterable[Decision]) -> Iterable[Decision]:
-    for decision in made:
+def _news(shadow: Shadow, decisions: Iterable[Decision]) -> Iterable[Decision]:
+    for decision in decisions:
         place, gist = slot_of(decision), _gist(decision)
         if shadow.gists.get(place) != gist:
             shadow.gists[place] = gist
@@ -246,9 +246,9 @@ def _progress(shadow: Shadow, fleet: Fleet, work: Workload) -> dict[str, Progres
     """Return the progress of the work: one hour of work for each useful hour."""
     if work.deadline is None:
         return {}
-    told = fleet.progress.get(work.name)
+    reported = fleet.progress.get(work.name)
     hours = shadow.done_before + max(shadow.tally.useful, 0) / 3.6e9
-    since = told.since if told is not None else shadow.since
+    since = reported.since if reported is not None else shadow.since
     return {work.name: Progress(work.name, hours, fleet.now, since, "paper")}
 
 
@@ -276,9 +276,11 @@ def _carried_out(shadow: Shadow, decision: Decision, work: Workload, fleet: Flee
     if decision.lease.instance_id not in shadow.paper.held:
         return False
     now, is_accepted = fleet.now, _written(shadow.paper, decision, fleet.now)
-    made = outcomes.written(decision, now, work.checkpoint, work.ready, is_accepted=is_accepted)
-    shadow.tally.add(made.charges)
-    ended = replace(made.lease, state=LeaseState.ENDED, ended_at=now) if isinstance(decision, Release) else made.lease
+    written = outcomes.written(decision, now, work.checkpoint, work.ready, is_accepted=is_accepted)
+    shadow.tally.add(written.charges)
+    ended = (
+        replace(written.lease, state=LeaseState.ENDED, ended_at=now) if isinstance(decision, Release) else written.lease
+    )
     shadow.book.put(ended)
     if isinstance(decision, Release):
         for rest in cooldowns_after_writes.after_release(decision, now):

@@ -23,16 +23,18 @@ def refusal(lines: Sequence[str]) -> str:
 
     Nothing runs after that line.
     """
-    last = next((told.strip() for told in reversed(lines) if told.strip()), "")
+    last = next((printed.strip() for printed in reversed(lines) if printed.strip()), "")
     return last.removeprefix(CANNOT_START)[:MOST_CHARACTERS] if last.startswith(CANNOT_START) else ""
 
 
 def runs_without_guard(lines: Sequence[str]) -> bool:
     """Return whether a line of a log says that the work runs without the guard."""
-    return any(told.startswith(BARE) for told in lines)
+    return any(printed.startswith(BARE) for printed in lines)
 
 
 def line(lines: Sequence[str]) -> str:
     """Return the last line among the last ones that reports a failure, or nothing."""
-    last = [told for told in lines[-LAST_LINES:] if _SIGNS.search(told.strip()) or told.startswith(CANNOT_START)]
+    last = [
+        printed for printed in lines[-LAST_LINES:] if _SIGNS.search(printed.strip()) or printed.startswith(CANNOT_START)
+    ]
     return last[-1].strip()[:MOST_CHARACTERS] if last else ""

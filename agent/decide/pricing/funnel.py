@@ -62,9 +62,9 @@ class Funnel:
     def sentence(self) -> str:
         """The funnel in one sentence."""
         counts = ", ".join(f"{step.left} {step.wanted}" for step in self.steps)
-        told = f"of {self.rows} offers sampled at {self.sampled_at:%H:%M} UTC, {counts or f'all {self.fits} fit'}"
+        sample = f"of {self.rows} offers sampled at {self.sampled_at:%H:%M} UTC, {counts or f'all {self.fits} fit'}"
         otherwise = "" if self.fits else " that fits otherwise"
-        return told if self.cheapest is None else f"{told}; the cheapest{otherwise} costs {self.cheapest}"
+        return sample if self.cheapest is None else f"{sample}; the cheapest{otherwise} costs {self.cheapest}"
 
 
 @dataclass(frozen=True, slots=True)

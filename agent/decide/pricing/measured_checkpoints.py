@@ -52,10 +52,10 @@ def of(fleet: Fleet, work: Workload) -> Mapping[str, Measured]:
     return of_figures(fleet.guard_figures.values(), work, _owners(fleet) if work.guard is not None else {})
 
 
-def of_figures(told: Iterable[GuardFigures], work: Workload, owners: Owners) -> Mapping[str, Measured]:
+def of_figures(reported: Iterable[GuardFigures], work: Workload, owners: Owners) -> Mapping[str, Measured]:
     """Return the measured figures of a workload from the figures of any leases on hosts of these owners."""
     names = {work.name, work.was}
-    return _medians((each for each in told if each.slot.workload in names), owners)
+    return _medians((each for each in reported if each.slot.workload in names), owners)
 
 
 def believed(work: Workload, measured: Mapping[str, Measured]) -> Workload:
@@ -76,11 +76,11 @@ def all_believed(fleet: Fleet) -> Mapping[str, Workload]:
     """Return the result of `believed` for every workload, by name, in one pass over the figures of all leases."""
     by_name: dict[str, list[GuardFigures]] = {}
     if any(work.guard is not None for work in fleet.workloads):
-        for told in fleet.guard_figures.values():
-            by_name.setdefault(told.slot.workload, []).append(told)
+        for figures in fleet.guard_figures.values():
+            by_name.setdefault(figures.slot.workload, []).append(figures)
     found, owners = {}, _owners(fleet) if by_name else {}
     for work in fleet.workloads:
-        mine = [told for name in {work.name, work.was} for told in by_name.get(name, ())]
+        mine = [figures for name in {work.name, work.was} for figures in by_name.get(name, ())]
         found[work.name] = believed(work, _medians(mine, owners) if work.guard is not None else {})
     return found
 
@@ -103,9 +103,9 @@ def owners_of(hosts: Iterable[HostRecord], leases: Iterable[Lease]) -> Owners:
     return {host: owner for host, owner in (*recorded.items(), *rented.items()) if owner.is_known}
 
 
-def _medians(told: Iterable[GuardFigures], owners: Owners) -> Mapping[str, Measured]:
+def _medians(reported: Iterable[GuardFigures], owners: Owners) -> Mapping[str, Measured]:
     found: dict[str, dict[HostKey, list[float]]] = {}
-    for each in told:
+    for each in reported:
         for name in UNITS:
             figure = getattr(each, name)
             if figure is not None:

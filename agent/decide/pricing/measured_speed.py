@@ -63,9 +63,9 @@ def speeds(checks: Iterable[HostCheck]) -> Speeds:
         typical = _typical(mine, _promised)
         if typical is None or not typical.is_known:
             continue
-        for host, told in _by_host(mine, _promised).items():
-            share = statistics.median(told) / typical.figure
-            found[host, model] = min(max(_weighed(share, len(told)), LEAST), 1.0)
+        for host, measured in _by_host(mine, _promised).items():
+            share = statistics.median(measured) / typical.figure
+            found[host, model] = min(max(_weighed(share, len(measured)), LEAST), 1.0)
     return found
 
 
@@ -80,9 +80,9 @@ def by_host(checks: Iterable[HostCheck]) -> Mapping[tuple[HostKey, GpuModel], li
     """Return the measured speeds of each host with a model, in tera-operations a second."""
     found: dict[tuple[HostKey, GpuModel], list[float]] = {}
     for check in checks:
-        told = _tflops(check)
-        if told is not None:
-            found.setdefault((check.host, check.gpu), []).append(told)
+        tflops = _tflops(check)
+        if tflops is not None:
+            found.setdefault((check.host, check.gpu), []).append(tflops)
     return found
 
 
@@ -91,23 +91,23 @@ def _weighed(share: float, checks: int) -> float:
 
 
 def _tflops(check: HostCheck) -> float | None:
-    told = check.matmul_tflops
-    return told if told is not None and LEAST_TFLOPS <= told <= MOST_TFLOPS else None
+    tflops = check.matmul_tflops
+    return tflops if tflops is not None and LEAST_TFLOPS <= tflops <= MOST_TFLOPS else None
 
 
 def _promised(check: HostCheck) -> float | None:
     """Return the measured speed per promised DLPerf of one GPU, or None without both figures."""
-    told = _tflops(check)
+    tflops = _tflops(check)
     is_promised = check.gpus > 0 and LEAST_DLPERF <= check.dlperf <= MOST_DLPERF
-    return told * check.gpus / check.dlperf if told is not None and is_promised else None
+    return tflops * check.gpus / check.dlperf if tflops is not None and is_promised else None
 
 
 def _by_host(checks: Iterable[HostCheck], figure: Callable[[HostCheck], float | None]) -> Mapping[HostKey, list[float]]:
     found: dict[HostKey, list[float]] = {}
     for check in checks:
-        told = figure(check)
-        if told is not None:
-            found.setdefault(check.host, []).append(told)
+        measured = figure(check)
+        if measured is not None:
+            found.setdefault(check.host, []).append(measured)
     return found
 
 
@@ -115,8 +115,8 @@ def _typical(checks: Iterable[HostCheck], figure: Callable[[HostCheck], float | 
     known = list(checks)
     owners = {check.host: check.voice for check in known}
     voices: dict[str, list[float]] = {}
-    for host, told in _by_host(known, figure).items():
-        voices.setdefault(owners[host], []).append(statistics.median(told))
+    for host, measured in _by_host(known, figure).items():
+        voices.setdefault(owners[host], []).append(statistics.median(measured))
     if not voices:
         return None
     figures = sorted(statistics.median(hosts) for hosts in voices.values())

@@ -23,12 +23,12 @@ def of(fleet: Fleet, work: Workload, offers: Iterable[Offer]) -> SlowHosts:
     # Each rent from a pool is on another host.
     owners = {(offer.host, offer.gpu): offer.owner_id for offer in offers if not offer.host.is_pool}
     found: dict[tuple[HostKey, GpuModel], str] = {}
-    for (host, model), told in measured_speed.by_host(fleet.host_checks.values()).items():
+    for (host, model), measured in measured_speed.by_host(fleet.host_checks.values()).items():
         owner_id = owners.get((host, model))
         if owner_id is None:
             continue
         usual = measured_speed.typical(fleet.host_checks.values(), model, host, owner_id)
-        share = statistics.median(told) / usual.figure if usual is not None and usual.is_known else 1.0
+        share = statistics.median(measured) / usual.figure if usual is not None and usual.is_known else 1.0
         if share < terms.accept_floor:
             found[host, model] = (
                 f"measured at {share:.0%} of the median {model}; accept_floor is {terms.accept_floor:g}"

@@ -63,8 +63,8 @@ def _rent(fleet: Fleet, view: MarketView, intent: Intent, began: Absence) -> Int
     for row in view.instances:
         label = view.labels.get(row.instance_id)
         if label is not None and label.fleet_id == fleet.fleet_id and label.intent_id == intent.intent_id:
-            made = ownership.proven(fleet, view, orphans.lease_of(fleet, row, intent.slot, intent))
-            return IntentSettled(intent, IntentState.CONFIRMED, "the listing shows its label", made)
+            lease = ownership.proven(fleet, view, orphans.lease_of(fleet, row, intent.slot, intent))
+            return IntentSettled(intent, IntentState.CONFIRMED, "the listing shows its label", lease)
     if not _is_over(view, began):
         return None
     nameless = _nameless(view, intent, fleet.leases)

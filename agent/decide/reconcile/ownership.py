@@ -70,16 +70,16 @@ def was_proven(past: Lease | None) -> bool:
     return past is not None and past.is_proven and past.end_reason != NEVER_OURS
 
 
-def proven(fleet: Fleet, view: MarketView, made: Lease) -> Lease:
+def proven(fleet: Fleet, view: MarketView, lease: Lease) -> Lease:
     """Return a lease with a listed label, proven if a look by its id also showed that label in this cycle."""
-    is_shown = is_label_of(view.looks.get(made.instance_id), made, fleet.fleet_id)
-    return replace(made, proven_at=fleet.now) if is_shown else made
+    is_shown = is_label_of(view.looks.get(lease.instance_id), lease, fleet.fleet_id)
+    return replace(lease, proven_at=fleet.now) if is_shown else lease
 
 
 def unseen(view: MarketView, settled: Iterable[Fact]) -> set[Place]:
     """Return the instances of leases that doubt has just opened and that no look by id has shown."""
-    made = (fact.lease for fact in settled if isinstance(fact, IntentSettled) and fact.lease is not None)
-    return {(view.market, lease.instance_id) for lease in made if not lease.is_proven}
+    leases = (fact.lease for fact in settled if isinstance(fact, IntentSettled) and fact.lease is not None)
+    return {(view.market, lease.instance_id) for lease in leases if not lease.is_proven}
 
 
 def settle(fleet: Fleet, memory: Memory) -> Ownership:
@@ -95,13 +95,13 @@ def settle(fleet: Fleet, memory: Memory) -> Ownership:
             leases.append(held)
             continue
         if held.is_proven:
-            still, told = _watched(fleet, view, held)
+            still, news = _watched(fleet, view, held)
             leases.append(still)
-            facts += told
+            facts += news
             continue
         looks[held.lease_id] = _looks(fleet, view, memory, held)
-        after, told = _judged(fleet, view, held, looks[held.lease_id])
-        facts += told
+        after, news = _judged(fleet, view, held, looks[held.lease_id])
+        facts += news
         leases += [after] if after is not None else []
         if after is not None and after.is_proven:
             # The proof still counts while the ledger cannot record it.

@@ -107,8 +107,8 @@ def to_the_end(held: Lease, look: Look, until: datetime, *, is_ordered: bool = T
 
 def as_shown(view: MarketView, row: Instance) -> MarketView:
     """Return a view without the last recorded start of an instance that is still loading, since that start goes on."""
-    told = [event for event in view.events if event.instance_id == row.instance_id and event.kind in BILLED_AFTER]
-    last = max(told, key=lambda event: event.at, default=None)
+    events = [event for event in view.events if event.instance_id == row.instance_id and event.kind in BILLED_AFTER]
+    last = max(events, key=lambda event: event.at, default=None)
     is_loading = row.state in {InstanceState.PENDING, InstanceState.LOADING} and not row.bills_gpu
     if last is None or not is_loading or BILLED_AFTER[last.kind] is not Bills.GPU_AND_DISK:
         return view

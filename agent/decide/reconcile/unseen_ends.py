@@ -36,8 +36,8 @@ def changes(
     events = pairs(held, view, fleet.now)
     for event, until in zip(events, [*(event.at for event in events[1:]), fleet.now], strict=False):
         shown, state = _SHOWN[BILLED_AFTER[event.kind]]
-        told = tuple(each for each in view.events if each.at <= until and each.kind in BILLED_AFTER)
-        then = msgspec.structs.replace(view, events=told, offers=(), credit=None, listed_at=event.at)
+        earlier = tuple(each for each in view.events if each.at <= until and each.kind in BILLED_AFTER)
+        then = msgspec.structs.replace(view, events=earlier, offers=(), credit=None, listed_at=event.at)
         seen = msgspec.structs.replace(
             row,
             state=shown,

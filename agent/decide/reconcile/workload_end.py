@@ -56,13 +56,13 @@ OF_A_SERVICE = LOSSES | {EventKind.LEASE_START_LOST}
 def marks(fleet: Fleet, facts: Iterable[Fact]) -> tuple[Marked, ...]:
     """Return the marks of slots and workloads for this cycle's changes, with the counts so far."""
     changes = [fact for fact in facts if isinstance(fact, LeaseChanged)]
-    made = [mark for change in changes for mark in _of_change(fleet, change)]
-    made += _of_batches(fleet, {change.after.lease_id: change.after for change in changes})
+    marked = [mark for change in changes for mark in _of_change(fleet, change)]
+    marked += _of_batches(fleet, {change.after.lease_id: change.after for change in changes})
     known: tuple[Rest, ...] = (*fleet.holds, *fleet.tallies)
     standing = [rest for rest in known if not rest.is_over(fleet.now)]
-    made += _over_budget(fleet, [*standing, *(mark.rest for mark in made)])
+    marked += _over_budget(fleet, [*standing, *(mark.rest for mark in marked)])
     places = {rest.place for rest in standing}
-    return tuple(mark for mark in made if mark.rest.place[0] not in _ONCE or mark.rest.place not in places)
+    return tuple(mark for mark in marked if mark.rest.place[0] not in _ONCE or mark.rest.place not in places)
 
 
 def failure(row: Instance) -> str:
@@ -159,12 +159,12 @@ def _of_end(fleet: Fleet, work: Workload, held: Lease, *, is_fast: bool) -> Iter
 
 def _unfinished(fleet: Fleet, work: Workload, held: Lease) -> str:
     """Return why an ended container is not done by its guard's report, or nothing if no guard reports."""
-    told = guard_end.of(fleet, held, work)
+    end = guard_end.of(fleet, held, work)
     return {
-        guard_end.Word.FAILED: told.sentence,
+        guard_end.Word.FAILED: end.sentence,
         guard_end.Word.WORKS: "its container ended, and its guard reported no end: something killed both",
         guard_end.Word.UNKNOWN: "its container ended, and the bucket in which its guard says how cannot be read",
-    }.get(told.word, "")
+    }.get(end.word, "")
 
 
 def _doubt(fleet: Fleet, work: Workload, held: Lease) -> str:
@@ -196,16 +196,16 @@ def _of_batches(fleet: Fleet, changed: Mapping[str, Lease]) -> Iterator[Marked]:
             continue
         view = fleet.markets.get(held.market)
         sighting = view.sightings.get(held.instance_id) if view is not None else None
-        told = guard_end.of(fleet, held, work)
-        if told.word is guard_end.Word.DONE:
-            yield done(fleet, held, told.sentence)
+        end = guard_end.of(fleet, held, work)
+        if end.word is guard_end.Word.DONE:
+            yield done(fleet, held, end.sentence)
         elif _is_ended_by_log(work) and sighting is not None and sighting.is_done:
             yield done(fleet, held, "a line of its log")
-        elif told.word is guard_end.Word.FAILED and held.state is not LeaseState.EXITED:
+        elif end.word is guard_end.Word.FAILED and held.state is not LeaseState.EXITED:
             if changed.get(held.lease_id, held).has_failed:
                 # The lease is given up for its host, which may be the cause of the failure.
                 continue
-            yield hold(fleet, held, holds.of_slot(held.slot), told.sentence)
+            yield hold(fleet, held, holds.of_slot(held.slot), end.sentence)
         elif fleet.is_seen(held) and all(_is_over(fleet, each) for each in (held, changed.get(held.lease_id, held))):
             yield from _of_end(fleet, work, held, is_fast=held.end_reason == FAST_EXIT)
 

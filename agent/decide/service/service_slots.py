@@ -90,15 +90,15 @@ def choose(view: View, numbers: ServiceParams, bids: Sequence[Candidate], asks: 
     )
     choice = capacity_choice.choose([spot.place for spot in spots], terms)
     above = sum(choice.spots) + choice.on_demand - len(held)
-    made = ServiceChoice(needed, choice, lacking=max(above, 0), surplus=max(-above, 0))
-    return _less_standing(made, spots, held, terms, view)
+    service_choice = ServiceChoice(needed, choice, lacking=max(above, 0), surplus=max(-above, 0))
+    return _less_standing(service_choice, spots, held, terms, view)
 
 
 def _less_standing(
-    made: ServiceChoice, spots: Sequence[_Spot], held: Sequence[Lease], terms: capacity_choice.Terms, view: View
+    choice: ServiceChoice, spots: Sequence[_Spot], held: Sequence[Lease], terms: capacity_choice.Terms, view: View
 ) -> ServiceChoice:
-    left = {spot.host: count for spot, count in zip(spots, made.choice.spots, strict=True)}
-    on_demand, standing = made.choice.on_demand, set()
+    left = {spot.host: count for spot, count in zip(spots, choice.choice.spots, strict=True)}
+    on_demand, standing = choice.choice.on_demand, set()
     for lease in held:
         if lease.tenure is Tenure.INTERRUPTIBLE and left.get(lease.host, 0) > 0:
             left[lease.host] -= 1
@@ -108,14 +108,14 @@ def _less_standing(
             continue
         standing.add(lease.lease_id)
         # The last view of a market that does not answer is no reason to release running leases.
-        made.running += usefulness.is_useful(lease, view.workload) and lease.lease_id not in view.unseen
+        choice.running += usefulness.is_useful(lease, view.workload) and lease.lease_id not in view.unseen
     for spot in spots:
         if spot.candidate is not None:
-            made.spots.extend([spot.candidate] * left[spot.host])
+            choice.spots.extend([spot.candidate] * left[spot.host])
     # Missing slots go on demand only if all of them together cost no more than too few slots do.
-    made.on_demand = capacity_choice.cover(on_demand, terms)
-    made.standing = frozenset(standing)
-    return made
+    choice.on_demand = capacity_choice.cover(on_demand, terms)
+    choice.standing = frozenset(standing)
+    return choice
 
 
 def _held(view: View) -> Iterator[Lease]:
@@ -153,8 +153,8 @@ def _hazards(view: View, host: HostKey, owner: OwnerKey, age: float) -> tuple[fl
 
 def reason_for(to: Candidate, kept: ServiceChoice) -> Reason:
     """Return why a slot goes to `to`: the cost of the choice, and how often it leaves too few slots."""
-    told = f"{kept.choice.paid:.3f} $/h for {sum(kept.choice.spots) + kept.choice.on_demand} slots, "
-    told += f"{kept.choice.short:.2%} of the time with fewer than {kept.needed}"
-    sentence = f"hold host {to.offer.host_id} of {to.offer.market} at {to.way.rate} {to.way.tenure.value}: {told}"
+    outlook = f"{kept.choice.paid:.3f} $/h for {sum(kept.choice.spots) + kept.choice.on_demand} slots, "
+    outlook += f"{kept.choice.short:.2%} of the time with fewer than {kept.needed}"
+    sentence = f"hold host {to.offer.host_id} of {to.offer.market} at {to.way.rate} {to.way.tenure.value}: {outlook}"
     options = (Option("chosen", to.reckoning.per_useful_hour, to.reckoning.terms()),)
     return Reason("fallback" if to.way.tenure is Tenure.ON_DEMAND else "best_offer", sentence, options)

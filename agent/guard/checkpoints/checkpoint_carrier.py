@@ -244,17 +244,19 @@ class CheckpointCarrier:
         self._status.phase = guard_status.UPLOADING
         self._status.set(checkpoint_bytes=plan.aside.seen.size_bytes, checkpoint_took_seconds=plan.took_seconds)
         try:
-            made, is_newest = self._upload.carry(plan, self._rejected(), self._disk.facts.get("manifest"), self._keep)
+            manifest, is_newest = self._upload.carry(
+                plan, self._rejected(), self._disk.facts.get("manifest"), self._keep
+            )
         except DiskFailed:
             self._drop_plan()
             raise
         finally:
             self._status.phase = phase
-        self._carried(made, plan)
+        self._carried(manifest, plan)
         self._drop_plan()
         if not is_newest:
-            self._output.say(f"gpubid-guard: {made.id} is carried; another container of this slot is further")
-        self._clean(made)
+            self._output.say(f"gpubid-guard: {manifest.id} is carried; another container of this slot is further")
+        self._clean(manifest)
 
     def _planned(self, aside: AsideCheckpoint) -> UploadPlan:
         newest, asked = aside.seen.newest_seconds, self._asked_wall
@@ -277,7 +279,7 @@ class CheckpointCarrier:
         self._plan = None
         self._disk.keep(uploading=None)
 
-    def _carried(self, made: Manifest, plan: UploadPlan) -> None:
+    def _carried(self, manifest: Manifest, plan: UploadPlan) -> None:
         now, seen = self._clock.now(), plan.aside.seen
         self._watch.carried(seen)
         is_last = self._is_deaf or self._asked_wall is None or seen.mark != self._asked_mark
@@ -288,15 +290,15 @@ class CheckpointCarrier:
         self._due, self._has_leftover = now + interval, False
         if is_last and not self._is_ending:
             self._asked_wall = None
-        self._disk.keep(manifest=made.name, sequence=made.sequence, answered=answered, mark=seen.mark)
-        lag = round(max(now - made.taken_boot_seconds, 0.0), 3)
+        self._disk.keep(manifest=manifest.name, sequence=manifest.sequence, answered=answered, mark=seen.mark)
+        lag = round(max(now - manifest.taken_boot_seconds, 0.0), 3)
         self._status.set(
-            manifest=made.name, upload_seconds=made.uploaded_seconds, upload_lag_seconds=lag, answered=answered
+            manifest=manifest.name, upload_seconds=manifest.uploaded_seconds, upload_lag_seconds=lag, answered=answered
         )
-        if made.uploaded_seconds > interval:
+        if manifest.uploaded_seconds > interval:
             self._output.say(
-                f"gpubid-guard: a checkpoint of {made.size_bytes} bytes took {made.uploaded_seconds:.0f} s to upload, "
-                f"longer than the {interval:.0f} s between two"
+                f"gpubid-guard: a checkpoint of {manifest.size_bytes} bytes took {manifest.uploaded_seconds:.0f} s to "
+                f"upload, longer than the {interval:.0f} s between two"
             )
         self._is_idle = self._is_ending and is_last
         self.after_upload()
@@ -312,12 +314,12 @@ class CheckpointCarrier:
         rejected = self._disk.facts.get("rejected")
         return [name for name in rejected if isinstance(name, str)] if isinstance(rejected, list) else []
 
-    def _clean(self, made: Manifest) -> None:
+    def _clean(self, manifest: Manifest) -> None:
         """Remove old checkpoints. A key that may not delete leaves that to the bucket's own rules."""
         if self._is_ending or "cleaning" in self._disk.facts:
             return
         try:
-            self.list.prune(self._settings.keep, made)
+            self.list.prune(self._settings.keep, manifest)
             self.list.abort_stale()
         except Refused as refusal:
             self._disk.keep(cleaning="refused")

@@ -47,23 +47,23 @@ class CheckpointUpload:
                     keep(plan)
         if not plan.aside.is_unchanged:
             raise DiskFailed(CHANGED)
-        made = self._manifest(plan, max(self._clock.now() - begun, 0.0))
-        if made.too_large(LARGEST_MANIFEST_BYTES):
-            raise DiskFailed(f"the list of {len(made.files)} files is too long")
-        if not self._notes.write(made.name, made.note(), is_new=True):
-            made = self._there(made)
-        return made, pointer.advance(self._notes, made, rejected, known)
+        listed = self._manifest(plan, max(self._clock.now() - begun, 0.0))
+        if listed.too_large(LARGEST_MANIFEST_BYTES):
+            raise DiskFailed(f"the list of {len(listed.files)} files is too long")
+        if not self._notes.write(listed.name, listed.note(), is_new=True):
+            listed = self._there(listed)
+        return listed, pointer.advance(self._notes, listed, rejected, known)
 
-    def _there(self, made: Manifest) -> Manifest:
+    def _there(self, listed: Manifest) -> Manifest:
         """Return the manifest in the bucket: a killed guard wrote it before the disk could record that."""
-        found = self._notes.read(made.name, LARGEST_MANIFEST_BYTES)
+        found = self._notes.read(listed.name, LARGEST_MANIFEST_BYTES)
         try:
-            there = manifest.read(found[0], made.name) if found is not None else made
+            there = manifest.read(found[0], listed.name) if found is not None else listed
         except WrongManifest as mistake:
-            raise Refused(f"{made.name} is there: {mistake}") from None
+            raise Refused(f"{listed.name} is there: {mistake}") from None
         # A guard of an earlier release wrote no tags.
-        if _untagged(there) != _untagged(made):
-            raise Refused(f"{made.name} is there, and names other files")
+        if _untagged(there) != _untagged(listed):
+            raise Refused(f"{listed.name} is there, and names other files")
         return there
 
     def _manifest(self, plan: UploadPlan, uploaded_seconds: float) -> Manifest:

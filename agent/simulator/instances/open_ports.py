@@ -51,9 +51,9 @@ class Doors:
 
     def _door(self, key: tuple[int, int]) -> socket.socket:
         if key not in self._reserved:
-            made = self._reserved[key] = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-            made.setblocking(False)
-            made.bind((ADDRESS, 0))
+            door = self._reserved[key] = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+            door.setblocking(False)
+            door.bind((ADDRESS, 0))
         return self._reserved[key]
 
     def _unlock(self, key: tuple[int, int]) -> None:

@@ -28,8 +28,8 @@ def launcher(
 
     def launch(pod: Pod) -> None:
         """Make the pod's disk and ports, and start its command with the variables that RunPod sets."""
-        made = registry.made(f"runpod-{pod.pod_id}", pod.ports, has_volume=pod.volume_gb > 0)
-        pod.process = made
+        process = registry.made(f"runpod-{pod.pod_id}", pod.ports, has_volume=pod.volume_gb > 0)
+        pod.process = process
         env = {
             **pod.env,
             "RUNPOD_POD_ID": pod.pod_id,
@@ -40,7 +40,7 @@ def launcher(
             "RUNPOD_PUBLIC_IP": _ADDRESS,
             simulated_gpus.VARIABLE: _gpus(pod, lies).driver_value,
         }
-        registry.start(made, Start(_words(pod.args), env=env), port_names=["RUNPOD_TCP_PORT_{}"])
+        registry.start(process, Start(_words(pod.args), env=env), port_names=["RUNPOD_TCP_PORT_{}"])
 
     return launch
 

@@ -27,8 +27,8 @@ def launcher(
 
     def launch(contract: Contract) -> None:
         """Start the first process of a contract's container, with the variables that this market sets."""
-        made = registry.made(f"vast-{contract.contract_id}", contract.ports, has_volume=False)
-        contract.process = made
+        process = registry.made(f"vast-{contract.contract_id}", contract.ports, has_volume=False)
+        contract.process = process
         env = {
             **contract.env,
             "CONTAINER_ID": str(contract.contract_id),
@@ -39,7 +39,7 @@ def launcher(
         }
         has_command = "args" in contract.runtype.split()
         start = Start(contract.args if has_command else (), "" if has_command else contract.onstart or "", env)
-        registry.start(made, start, port_names=["VAST_TCP_PORT_{}"])
+        registry.start(process, start, port_names=["VAST_TCP_PORT_{}"])
 
     return launch
 

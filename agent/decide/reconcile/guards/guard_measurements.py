@@ -50,17 +50,22 @@ def _notice(
 
     Without any report of the previous stretch there is none: we may have ended that stretch ourselves.
     """
-    told = beat.notice
-    if told is None or before is None or before.stretch != held.runs - 1 or beat.phase in {"ending", "done", "failed"}:
+    notice = beat.notice
+    if (
+        notice is None
+        or before is None
+        or before.stretch != held.runs - 1
+        or beat.phase in {"ending", "done", "failed"}
+    ):
         return None
     mine = [loss for loss in fleet.losses if (loss.slot, loss.host) == (held.slot, held.host)]
     last = mine[-1] if mine else None
     # A reading of that stretch after this loss shows that the stretch ended later, in another way.
     if last is None or last.cause not in TAKEN or before.told_at > last.at + ONE_READING:
         return None
-    if told.seconds > MOST_NOTICE_SECONDS:
+    if notice.seconds > MOST_NOTICE_SECONDS:
         return None
-    return NoticeGiven(held.lease_id, last.at, held.market, told.sigterm_seen, told.seconds, now)
+    return NoticeGiven(held.lease_id, last.at, held.market, notice.sigterm_seen, notice.seconds, now)
 
 
 def _is_of_now(held: Lease, report: GuardReport, before: GuardFigures | None) -> bool:

@@ -43,7 +43,7 @@ def _sentence(fleet: Fleet, work: Workload, between: timedelta) -> str:
     """Return why a workload never finishes, or an empty text."""
     measured = measured_checkpoints.of(fleet, work)
     upload, took, size = (measured.get(name) for name in ("upload_seconds", "took_seconds", "checkpoint_bytes"))
-    told = f" of {size.figure / 1e9:.2f} GB" if size is not None else ""
+    of_size = f" of {size.figure / 1e9:.2f} GB" if size is not None else ""
     fix = "make it smaller, require more bandwidth, or bid to last longer"
     every = f"a slot is lost every {_minutes(between)}"
     if upload is not None:
@@ -51,13 +51,15 @@ def _sentence(fleet: Fleet, work: Workload, between: timedelta) -> str:
         if needs < between:
             return ""
         return (
-            f"{work.name} never finishes: a checkpoint{told} takes {_minutes(needs)} into the bucket, measured on "
+            f"{work.name} never finishes: a checkpoint{of_size} takes {_minutes(needs)} into the bucket, measured on "
             f"{upload.leases} leases, and {every}, as of its losses within a day; {fix}"
         )
     mine = [each for each in fleet.guard_figures.values() if each.slot.workload == work.name]
     if size is None or any(each.manifest for each in mine):
         return ""
-    return f"{work.name} never finishes: {every}, and no checkpoint{told} was ever whole in the bucket by then; {fix}"
+    return (
+        f"{work.name} never finishes: {every}, and no checkpoint{of_size} was ever whole in the bucket by then; {fix}"
+    )
 
 
 def _minutes(span: timedelta) -> str:

@@ -32,13 +32,13 @@ def rent_many(surface: Surface, call: Call) -> Reply:
     offers = call.fields.get("ids")
     if not isinstance(offers, list) or not offers or not all(isinstance(offer, int) for offer in offers):
         return refusals.bad_arguments("'ids' is required.", 0)
-    made = []
+    answers = []
     for offer_id in offers:
         outcome = _create(surface, call, offer_id)
         if isinstance(outcome, Reply):
             return outcome
-        made.append({"ask_id": offer_id, "new_contract": outcome.contract_id, "success": not outcome.is_underbid})
-    return api_calls.success(results=made, new_contracts=[item["new_contract"] for item in made])
+        answers.append({"ask_id": offer_id, "new_contract": outcome.contract_id, "success": not outcome.is_underbid})
+    return api_calls.success(results=answers, new_contracts=[item["new_contract"] for item in answers])
 
 
 def launch(surface: Surface, call: Call) -> Reply:
@@ -57,10 +57,10 @@ def _answer(surface: Surface, call: Call, offer_id: int) -> Reply:
     outcome = _create(surface, call, offer_id)
     if isinstance(outcome, Reply):
         return outcome
-    made = {"new_contract": outcome.contract_id, "error": None, "msg": None}
+    body = {"new_contract": outcome.contract_id, "error": None, "msg": None}
     if outcome.is_underbid:
-        return api_calls.ok({"success": False, **made})
-    return api_calls.success(**made, instance_api_key=surface.gate.instance_key(outcome.contract_id))
+        return api_calls.ok({"success": False, **body})
+    return api_calls.success(**body, instance_api_key=surface.gate.instance_key(outcome.contract_id))
 
 
 def _create(surface: Surface, call: Call, offer_id: int) -> Contract | Reply:
