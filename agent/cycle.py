@@ -157,19 +157,19 @@ class Cycle:
         await self._look(rules)
         last_seen = self._memory.last_seen
         # The facts since the last pass; a loss is believed after two looks.
-        found = await self._reconcile(rules)
-        facts = self._facts(await self._fleet(rules), found, rules)
+        reconciled = await self._reconcile(rules)
+        facts = self._facts(await self._fleet(rules), reconciled, rules)
         self._unwritten = facts
         try:
             # Nothing is decided on facts that are not recorded.
-            await self._record(rules, found, facts)
+            await self._record(rules, reconciled, facts)
             recorded = await self._fleet(rules)
             # Cooldowns for repeated failures.
             await self._protect(recorded, facts)
             # Offers for empty and moving slots.
-            await self._ask(plan.unpaid(recorded, unpaid), rules, found.faulty)
+            await self._ask(plan.unpaid(recorded, unpaid), rules, reconciled.faulty)
             fleet = plan.unpaid(await self._enrich(rules), unpaid)
-            planned = await self._plan(fleet, rules, found)
+            planned = await self._plan(fleet, rules, reconciled)
             news = await self._record_plan(planned)
             self._ask_guards(planned, rules)
             done = await self._act(planned.decisions, fleet, rules)
@@ -179,7 +179,7 @@ class Cycle:
             if error.code is Code.CONFLICT:
                 # The decisions contradict the tables, so the history that was read of them is out of date.
                 self._past_of = UNREAD
-            await self._end_only(rules, found, last_seen)
+            await self._end_only(rules, reconciled, last_seen)
             raise
         return Pass(fleet, facts, planned, tuple(done), news, self._risks, beside, self._alerts)
 
@@ -213,10 +213,10 @@ class Cycle:
         """Record which paused disks have their checkpoint in the bucket, by the figures that were just recorded."""
         await record.record(self._ledger, fleet, checkpoint_proofs.changes(fleet))
 
-    def _facts(self, fleet: Fleet, found: reconcile.Reconciliation, rules: Rules) -> tuple[Fact, ...]:
+    def _facts(self, fleet: Fleet, reconciled: reconcile.Reconciliation, rules: Rules) -> tuple[Fact, ...]:
         """Return everything to record: facts, new alerts, progress, and the guards' measurements."""
         risks = tuple(alert for name in sorted(self._risks) for alert in self._risks[name])
-        news = self._news((*found.facts, *risks, *self._unsigned(), *self._of_money(fleet, rules)))
+        news = self._news((*reconciled.facts, *risks, *self._unsigned(), *self._of_money(fleet, rules)))
         return (
             *news,
             *progress_facts.new_progress(fleet),
@@ -224,12 +224,12 @@ class Cycle:
             *host_checks.new_checks(fleet),
         )
 
-    async def _record(self, rules: Rules, found: reconcile.Reconciliation, facts: tuple[Fact, ...]) -> None:
+    async def _record(self, rules: Rules, reconciled: reconcile.Reconciliation, facts: tuple[Fact, ...]) -> None:
         """Record the facts, and stop paying if they show a second daemon."""
         await record.record(self._ledger, await self._fleet(rules), facts)
         await record.keep_credit(self._ledger, [poller.view for poller in self._pollers], self._clock.now())
         self._said, self._unwritten = self._heard, ()
-        second = sweep.second_daemon(found.facts)
+        second = sweep.second_daemon(reconciled.facts)
         if second:
             self._is_stopped = True
             self._stop_writing(second)
@@ -271,7 +271,9 @@ class Cycle:
             folders = {each.lease: guard_orders.Folder(each.place, each.folder) for each in targets}
             self._orders.see(guard_orders.wanted(planned, now.leases, rules.workloads), folders)
 
-    async def _end_only(self, rules: Rules, found: reconcile.Reconciliation, last_seen: Mapping[str, datetime]) -> None:
+    async def _end_only(
+        self, rules: Rules, reconciled: reconcile.Reconciliation, last_seen: Mapping[str, datetime]
+    ) -> None:
         """Send the due endings although the ledger cannot be written; alerts are sent again when it can."""
         self._said = set()
         with contextlib.suppress(LedgerError):
@@ -282,7 +284,7 @@ class Cycle:
             # This listing is not recorded, so the next one dates changes from the listing before.
             self._memory = replace(self._memory, last_seen=last_seen)
         fleet = plan.unpaid(await self._fleet(rules), "the ledger cannot be written")
-        planned = await self._plan(fleet, rules, found)
+        planned = await self._plan(fleet, rules, reconciled)
         ending = [decision for decision in planned.decisions if isinstance(decision, Release | Pause)]
         # Nobody could see later that these wait for a checkpoint, so they do not wait.
         ending += [asked.ending for asked in planned.asked]
@@ -305,37 +307,37 @@ class Cycle:
         self._executor.see(turns.looks(fleet, self._memory))
         return await self._executor.run(decisions, {work.name: work for work in rules.workloads})
 
-    async def _plan(self, fleet: Fleet, rules: Rules, found: reconcile.Reconciliation) -> plan.Plan:
+    async def _plan(self, fleet: Fleet, rules: Rules, reconciled: reconcile.Reconciliation) -> plan.Plan:
         """Return the plan. A strategy may raise any error; then the due endings are sent first."""
         try:
-            planned = plan.plan(fleet, rules.tuned, rules.caps, found.faulty)
+            planned = plan.plan(fleet, rules.tuned, rules.caps, reconciled.faulty)
         except Exception:
             await self._act(due_endings.orders(fleet, limits.committed_by_fleet(fleet), rules.caps), fleet, rules)
             raise
-        self._witness(fleet, rules.tuned, rules.caps, found.faulty, planned)
+        self._witness(fleet, rules.tuned, rules.caps, reconciled.faulty, planned)
         return planned
 
     async def _reconcile(self, rules: Rules) -> reconcile.Reconciliation:
         """Find what happened. Look again, and by id, before a loss or a disappearance is believed."""
         fleet = await self._fleet(rules)
-        found = reconcile.reconcile(fleet, self._memory)
-        is_amiss = bool(found.suspects or found.to_probe or turns.wants_record(found.facts))
-        if is_amiss or found.to_look:
-            if found.suspects:
+        reconciled = reconcile.reconcile(fleet, self._memory)
+        is_amiss = bool(reconciled.suspects or reconciled.to_probe or turns.wants_record(reconciled.facts))
+        if is_amiss or reconciled.to_look:
+            if reconciled.suspects:
                 # This listing is not recorded, so the next one dates changes from the listing before.
-                self._memory = replace(found.memory, last_seen=self._memory.last_seen)
+                self._memory = replace(reconciled.memory, last_seen=self._memory.last_seen)
                 await self._clock.sleep(SECOND_LOOK_SECONDS)
             for poller in self._pollers:
-                if found.suspects:
+                if reconciled.suspects:
                     await self._read(poller.look, rules)
                 if is_amiss:
                     mine = {lease.instance_id for lease in fleet.leases if lease.market == poller.market.name}
-                    await self._read(partial(poller.look_closer, found.to_probe & mine), rules)
-                to_look = [at for market, at in found.to_look if market == poller.market.name]
+                    await self._read(partial(poller.look_closer, reconciled.to_probe & mine), rules)
+                to_look = [at for market, at in reconciled.to_look if market == poller.market.name]
                 await self._read(partial(poller.look_at, to_look), rules)
-            found = reconcile.reconcile(await self._fleet(rules), self._memory)
-        self._memory = found.memory
-        return found
+            reconciled = reconcile.reconcile(await self._fleet(rules), self._memory)
+        self._memory = reconciled.memory
+        return reconciled
 
     async def _fleet(self, rules: Rules) -> Fleet:
         """Return everything known now; the last fleet if neither time nor any part has changed."""

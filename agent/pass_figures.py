@@ -111,7 +111,7 @@ class Figures:
 def _silent_guards(done: Pass) -> Mapping[str, int]:
     """Return how many guards are silent, by workload; a workload without guards has no figure."""
     silent = {alert.key for alert in done.alerts if alert.kind is EventKind.ALERT_GUARD_SILENT}
-    count = Counter(held.slot.workload for held in done.fleet.leases if held.lease_id in silent)
+    count = Counter(lease.slot.workload for lease in done.fleet.leases if lease.lease_id in silent)
     return {work.name: count[work.name] for work in done.fleet.workloads if work.guard is not None}
 
 

@@ -29,9 +29,9 @@ async def rents(ledger: Ledger, facts: Iterable[Fact]) -> Mapping[str, Intent]:
 
 def write(tx: Transaction, fact: LeaseDisowned, known: Mapping[str, Intent], now: datetime) -> None:
     """End the lease and put its rent in doubt again. A listing will show by its label which instance was rented."""
-    held = fact.lease
+    lease = fact.lease
     ended = replace(
-        held,
+        lease,
         state=LeaseState.ENDED,
         ended_at=now,
         state_since=now,
@@ -40,20 +40,20 @@ def write(tx: Transaction, fact: LeaseDisowned, known: Mapping[str, Intent], now
         end_reason=ownership.NEVER_OURS,
     )
     tx.update_lease(ended)
-    intent = known.get(held.intent_id)
+    intent = known.get(lease.intent_id)
     if intent is not None and not intent.is_open:
         tx.reopen_intent(intent, at=now, outcome=fact.sentence)
-    log.error(EventKind.LEASE_DISOWNED, lease=held.lease_id, intent=held.intent_id)
+    log.error(EventKind.LEASE_DISOWNED, lease=lease.lease_id, intent=lease.intent_id)
     tx.append_event(
         Event(
             at=now,
             kind=EventKind.LEASE_DISOWNED,
-            workload=held.slot.workload,
-            slot=held.slot.index,
-            lease_id=held.lease_id,
-            intent_id=held.intent_id,
-            market=held.market,
-            host_id=held.host_id,
+            workload=lease.slot.workload,
+            slot=lease.slot.index,
+            lease_id=lease.lease_id,
+            intent_id=lease.intent_id,
+            market=lease.market,
+            host_id=lease.host_id,
             reason_code=ownership.NEVER_OURS,
             reason=fact.sentence,
         )

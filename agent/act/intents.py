@@ -37,17 +37,17 @@ def of(decision: Decision, work: Workload | None, intent_id: str, now: datetime,
         )
     if isinstance(decision, Hold):
         return intent
-    held = decision.lease
+    lease = decision.lease
     price = decision.bid if isinstance(decision, Rebid) else None
-    rate = (price or held.gpu_rate) + held.disk_rate
+    rate = (price or lease.gpu_rate) + lease.disk_rate
     return replace(
         intent,
-        market=held.market,
-        lease_id=held.lease_id,
-        instance_id=held.instance_id,
-        host_id=held.host_id,
-        tenure=held.tenure,
+        market=lease.market,
+        lease_id=lease.lease_id,
+        instance_id=lease.instance_id,
+        host_id=lease.host_id,
+        tenure=lease.tenure,
         price=price,
         rate=rate,
-        disk_gb=held.disk_gb,
+        disk_gb=lease.disk_gb,
     )

@@ -17,22 +17,22 @@ log = structlog.get_logger("gpubid.proof")
 LOOKS = 2
 
 
-async def prove(ledger: Ledger, market: port.Market, held: Lease, now: Callable[[], datetime]) -> Lease | None:
+async def prove(ledger: Ledger, market: port.Market, lease: Lease, now: Callable[[], datetime]) -> Lease | None:
     """Return the lease with its proof, or None if a request for its id fails or does not show our label."""
     for _ in range(LOOKS):
         try:
-            row = await market.instance(held.instance_id)
+            row = await market.instance(lease.instance_id)
         except market_errors.MarketError as error:
-            log.warning("label.unread", lease=held.lease_id, code=error.code)
+            log.warning("label.unread", lease=lease.lease_id, code=error.code)
             return None
-        if row.instance_id != held.instance_id:
+        if row.instance_id != lease.instance_id:
             return None
-        if not ownership.is_label_of(labels.parse(row.label), held, ledger.fleet_id):
+        if not ownership.is_label_of(labels.parse(row.label), lease, ledger.fleet_id):
             return None
-    proven = replace(held, proven_at=now())
+    proven = replace(lease, proven_at=now())
     try:
         async with ledger.transaction() as tx:
             tx.update_lease(proven)
     except LedgerError as error:
-        log.error("proof.unwritten", lease=held.lease_id, reason=str(error))
+        log.error("proof.unwritten", lease=lease.lease_id, reason=str(error))
     return proven

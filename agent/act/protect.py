@@ -80,9 +80,9 @@ def _event(trip: protections.Trip, now: datetime) -> Event:
 def _exposed(leases: Iterable[Lease]) -> Counter[str]:
     """Count the interruptible leases of each model on each market: many leases lose more often than one."""
     return Counter(
-        protections.of_model(held.market, held.gpu)
-        for held in leases
-        if held.is_open and held.tenure is Tenure.INTERRUPTIBLE
+        protections.of_model(lease.market, lease.gpu)
+        for lease in leases
+        if lease.is_open and lease.tenure is Tenure.INTERRUPTIBLE
     )
 
 

@@ -86,8 +86,8 @@ class Stopping:
         return failures is None or self._clock.monotonic() >= max(failures.ours, failures.market)
 
     def _note(self, order: Pause | Release, intent: Intent) -> None:
-        held = self._journal.present(order.lease)
-        if intent.state is IntentState.CONFIRMED and held.state is not LeaseState.RELEASING:
+        lease = self._journal.present(order.lease)
+        if intent.state is IntentState.CONFIRMED and lease.state is not LeaseState.RELEASING:
             self._failures.pop(_key(order), None)
             return
         now = self._clock.monotonic()
@@ -95,7 +95,7 @@ class Stopping:
         failures = self._failures.setdefault(_key(order), _Failures(ours=now))
         failures.count += 1
         failures.is_refused = intent.state is IntentState.REJECTED
-        waits = AGAIN_GPU if _may_bill_gpu(held) else AGAIN_DISK
+        waits = AGAIN_GPU if _may_bill_gpu(lease) else AGAIN_DISK
         failures.ours = now + waits[min(failures.count, len(waits)) - 1]
         failures.market = now + _seconds(self._journal.reopens_at(intent), self._clock.now())
 

@@ -106,10 +106,10 @@ def _offered(speeds: measured_speed.Speeds, offers: Iterable[Offer]) -> tuple[tu
 
 
 def _advised(fleet: Fleet, planned: Plan, work: Workload, reckoned: Workload) -> Iterator[tuple[str, str, Advice]]:
-    for held in (held for place in work.places for held in fleet.leases_of(place)):
-        given = checkpointing.of_lease(fleet, held, reckoned)
+    for lease in (lease for place in work.places for lease in fleet.leases_of(place)):
+        given = checkpointing.of_lease(fleet, lease, reckoned)
         if given is not None:
-            yield str(held.slot), held.host_id, given
+            yield str(lease.slot), lease.host_id, given
     for decision in planned.decisions:
         if isinstance(decision, Rent) and decision.slot.workload == work.name and decision.advice is not None:
             yield str(decision.slot), decision.offer.host_id, decision.advice

@@ -197,7 +197,7 @@ def _proposals(fleet: Fleet, work: Workload, chosen: Tuned, ground: Ground) -> I
             views.append(_dated(_renewed(answer, work), fleet))
     if not views:
         return
-    held = tuple(held for place in work.places for held in fleet.leases_of(place))
+    lease = tuple(lease for place in work.places for lease in fleet.leases_of(place))
     view = View(
         workload=work,
         slots=tuple(views),
@@ -209,8 +209,8 @@ def _proposals(fleet: Fleet, work: Workload, chosen: Tuned, ground: Ground) -> I
         everything=ground.everything,
         rivals=ground.rivals,
         markets=tuple(name for name in fleet.markets if work.may_use(name)),
-        leases=held,
-        unseen=frozenset(each.lease_id for each in held if not fleet.is_seen(each)),
+        leases=lease,
+        unseen=frozenset(each.lease_id for each in lease if not fleet.is_seen(each)),
         task=deadline_progress.of(fleet, work),
         learned=availability.learned(fleet.capacity.get(work.name)),
         fastest=deadline_progress.fastest(fleet.typical, work),
@@ -304,16 +304,16 @@ def _rent(slot: Slot, candidate: Candidate, work: Workload, reason: Reason) -> R
 
 
 def _of_lease(proposal: Proposal) -> Decision:
-    held = proposal.lease
-    if held is not None:
+    lease = proposal.lease
+    if lease is not None:
         if proposal.kind is IntentKind.REBID and proposal.bid is not None:
-            return Rebid(held, proposal.bid, proposal.reason)
+            return Rebid(lease, proposal.bid, proposal.reason)
         if proposal.kind is IntentKind.RESUME:
-            return Resume(held, proposal.reason)
+            return Resume(lease, proposal.reason)
         if proposal.kind is IntentKind.PAUSE:
-            return Pause(held, proposal.reason)
+            return Pause(lease, proposal.reason)
         if proposal.kind is IntentKind.RELEASE:
-            return Release(held, proposal.reason)
+            return Release(lease, proposal.reason)
     return Hold(proposal.slot, Reason("bad_proposal", "the strategy's proposal names no offer or lease"))
 
 
@@ -352,11 +352,11 @@ def _unseen(decision: Decision, fleet: Fleet) -> limits.Strike | None:
     """Return a strike against stopping a lost or starting lease on a market that was not listed: it may run by now."""
     if not isinstance(decision, Pause | Release) or fleet.is_seen(decision.lease):
         return None
-    held = decision.lease
-    is_lost = held.state in {LeaseState.PAUSED, LeaseState.OFFLINE} and not held.paused_by_us
-    if not is_lost and held.state is not LeaseState.STARTING:
+    lease = decision.lease
+    is_lost = lease.state in {LeaseState.PAUSED, LeaseState.OFFLINE} and not lease.paused_by_us
+    if not is_lost and lease.state is not LeaseState.STARTING:
         return None
-    return limits.Strike("unseen", f"{held.market} was not listed: {held.lease_id} may run by now")
+    return limits.Strike("unseen", f"{lease.market} was not listed: {lease.lease_id} may run by now")
 
 
 def _for_good(decision: Decision, fleet: Fleet) -> limits.Strike | None:
@@ -368,7 +368,7 @@ def _for_good(decision: Decision, fleet: Fleet) -> limits.Strike | None:
     unpaid = None if view is None else limits.unpaid(view)
     if unpaid is None:
         return None
-    others = (held for held in fleet.leases_of(place) if held.lease_id != given_up.lease_id and fleet.is_seen(held))
-    if any(usefulness.is_useful(held, fleet.workload(place.workload)) for held in others):
+    others = (lease for lease in fleet.leases_of(place) if lease.lease_id != given_up.lease_id and fleet.is_seen(lease))
+    if any(usefulness.is_useful(lease, fleet.workload(place.workload)) for lease in others):
         return None
     return unpaid

@@ -44,109 +44,109 @@ LOADING_FACTOR = 5.0
 def releases(fleet: Fleet) -> Iterator[Release]:
     """Yield the releases that no strategy decides: unfinished ones, failed starts, and old leases of finished moves."""
     in_force = cooldowns.in_force(fleet)
-    for held in fleet.leases:
-        if not held.is_open or (held.is_held and held.state is not LeaseState.RELEASING):
+    for lease in fleet.leases:
+        if not lease.is_open or (lease.is_held and lease.state is not LeaseState.RELEASING):
             continue
-        reason = _release_reason(fleet, held) or _fast_exit(fleet, held, in_force) or _stuck(fleet, held, in_force)
+        reason = _release_reason(fleet, lease) or _fast_exit(fleet, lease, in_force) or _stuck(fleet, lease, in_force)
         if reason is not None:
-            yield Release(held, reason)
+            yield Release(lease, reason)
 
 
-def _release_reason(fleet: Fleet, held: Lease) -> Reason | None:
-    if held.state is LeaseState.RELEASING:
-        done = held.bills is Bills.NOTHING
+def _release_reason(fleet: Fleet, lease: Lease) -> Reason | None:
+    if lease.state is LeaseState.RELEASING:
+        done = lease.bills is Bills.NOTHING
         return None if done else Reason(RELEASE_AGAIN, "the market has not confirmed the release")
-    if held.has_failed:
-        return Reason(_failure_code(held), f"the instance is unusable: {held.end_reason or 'it did not start'}")
-    view = fleet.markets.get(held.market)
+    if lease.has_failed:
+        return Reason(_failure_code(lease), f"the instance is unusable: {lease.end_reason or 'it did not start'}")
+    view = fleet.markets.get(lease.market)
     if view is None or not view.is_fresh:
         # The last known state of a lease that may run by now is no reason to end it.
         return None
-    work = fleet.workload(held.slot.workload)
-    if work is not None and is_overdue(fleet, held, work):
-        return Reason("start_overdue", f"loading since {held.state_since:%H:%M}, which is too long")
-    return _moved_away(fleet, held, work)
+    work = fleet.workload(lease.slot.workload)
+    if work is not None and is_overdue(fleet, lease, work):
+        return Reason("start_overdue", f"loading since {lease.state_since:%H:%M}, which is too long")
+    return _moved_away(fleet, lease, work)
 
 
-def _failure_code(held: Lease) -> str:
-    if held.end_reason.startswith(readback.PREFIX):
+def _failure_code(lease: Lease) -> str:
+    if lease.end_reason.startswith(readback.PREFIX):
         return "mismatch"
     codes = (workload_end.IMAGE_REFUSED, readiness.NOT_READY, guard_refusal.GUARD_REFUSED)
-    return next((code for code in codes if held.end_reason.startswith(code)), workload_end.START_FAILED)
+    return next((code for code in codes if lease.end_reason.startswith(code)), workload_end.START_FAILED)
 
 
-def _fast_exit(fleet: Fleet, held: Lease, in_force: InForce) -> Reason | None:
+def _fast_exit(fleet: Fleet, lease: Lease, in_force: InForce) -> Reason | None:
     """Return why a container that ended at once is tried on another host.
 
     The last one is kept, paused, for a person.
     """
-    is_over = held.end_reason == workload_end.FAST_EXIT and held.state in {LeaseState.EXITED, LeaseState.PAUSED}
+    is_over = lease.end_reason == workload_end.FAST_EXIT and lease.state in {LeaseState.EXITED, LeaseState.PAUSED}
     if (
         not is_over
-        or not fleet.is_seen(held)
-        or workload_end.is_settling(fleet, held)
-        or operator_holds.find(in_force.holds, (Word.HELD,), operator_holds.of_slot(held.slot))
+        or not fleet.is_seen(lease)
+        or workload_end.is_settling(fleet, lease)
+        or operator_holds.find(in_force.holds, (Word.HELD,), operator_holds.of_slot(lease.slot))
     ):
         return None
     return Reason(workload_end.FAST_EXIT, "its container ended right after the start: it is tried on another host")
 
 
-def _stuck(fleet: Fleet, held: Lease, in_force: InForce) -> Reason | None:
+def _stuck(fleet: Fleet, lease: Lease, in_force: InForce) -> Reason | None:
     """Return why a stopped lease that cannot start is released; None if its disk is needed or kept."""
-    work = fleet.workload(held.slot.workload)
+    work = fleet.workload(lease.slot.workload)
     # If its market was not listed in this cycle, the lease may run by now.
-    if work is None or not fleet.is_seen(held) or not may_leave(held, work) or _is_kept(held, in_force):
+    if work is None or not fleet.is_seen(lease) or not may_leave(lease, work) or _is_kept(lease, in_force):
         return None
-    if _is_over(fleet, held):
-        return Reason("contract_end", f"its host rented it out until {_end(fleet, held)}: it cannot start again")
-    if _is_never_started(held, in_force):
+    if _is_over(fleet, lease):
+        return Reason("contract_end", f"its host rented it out until {_end(fleet, lease)}: it cannot start again")
+    if _is_never_started(lease, in_force):
         # Even if the request is at fault and not the host, another rent is the only way to run.
         return Reason("host_full", "its market does not take the order to start it: it is released for another host")
-    why = in_force.why_in_cooldown(CooldownKind.FULL, held.lease_id)
-    if not _is_stuck(held, in_force):
+    why = in_force.why_in_cooldown(CooldownKind.FULL, lease.lease_id)
+    if not _is_stuck(lease, in_force):
         return None
     return Reason("host_full", f"it cannot start on its host after {why}: it is released for another one")
 
 
-def _is_never_started(held: Lease, in_force: InForce) -> bool:
+def _is_never_started(lease: Lease, in_force: InForce) -> bool:
     """Return whether the market has refused the start of a lease again and again since it stopped."""
-    if held.state is not LeaseState.PAUSED or held.paused_by_us:
+    if lease.state is not LeaseState.PAUSED or lease.paused_by_us:
         return False
-    tallies = in_force.tallies_of(Counted.UNTAKEN, held.lease_id)
+    tallies = in_force.tallies_of(Counted.UNTAKEN, lease.lease_id)
     # A refusal because of the account, or one that contradicts the listing, is no reason to give up a disk.
     refused = (each for each in tallies if each.where in _STARTS and each.ground in cooldowns.OF_THE_REQUEST)
-    return any(each.count >= cooldowns.UNTAKEN_MOST and each.since >= held.state_since for each in refused)
+    return any(each.count >= cooldowns.UNTAKEN_MOST and each.since >= lease.state_since for each in refused)
 
 
-def _is_kept(held: Lease, in_force: InForce) -> bool:
+def _is_kept(lease: Lease, in_force: InForce) -> bool:
     """Return whether a person's order stops a lease and keeps its disk."""
     words = (Word.PAUSE, Word.HELD)
     is_kill = (Word.KILL, DISKS) in in_force.holds
-    return is_kill or operator_holds.find(in_force.holds, words, operator_holds.of_lease(held)) is not None
+    return is_kill or operator_holds.find(in_force.holds, words, operator_holds.of_lease(lease)) is not None
 
 
-def _is_stuck(held: Lease, in_force: InForce) -> bool:
-    return held.state is LeaseState.PAUSED and in_force.why_in_cooldown(CooldownKind.FULL, held.lease_id) is not None
+def _is_stuck(lease: Lease, in_force: InForce) -> bool:
+    return lease.state is LeaseState.PAUSED and in_force.why_in_cooldown(CooldownKind.FULL, lease.lease_id) is not None
 
 
-def _is_over(fleet: Fleet, held: Lease) -> bool:
+def _is_over(fleet: Fleet, lease: Lease) -> bool:
     """Return whether a lease is stopped and its contract has ended, by a clock that its market confirms."""
-    view, ends_at = fleet.markets.get(held.market), _ends_at(fleet, held)
+    view, ends_at = fleet.markets.get(lease.market), _ends_at(fleet, lease)
     if view is None or not view.is_fresh or not view.is_clock_read or limits.is_skewed(view):
         # A clock that is a day ahead would end each contract of the next day.
         return False
-    return held.state is LeaseState.PAUSED and ends_at is not None and ends_at <= fleet.now
+    return lease.state is LeaseState.PAUSED and ends_at is not None and ends_at <= fleet.now
 
 
-def _ends_at(fleet: Fleet, held: Lease) -> datetime | None:
+def _ends_at(fleet: Fleet, lease: Lease) -> datetime | None:
     """Return the end of a lease's contract as listed now, since a host may extend it; else the recorded end."""
-    view = fleet.markets.get(held.market)
-    row = view.instance(held.instance_id) if view is not None else None
-    return row.ends_at if row is not None and row.ends_at is not None else held.ends_at
+    view = fleet.markets.get(lease.market)
+    row = view.instance(lease.instance_id) if view is not None else None
+    return row.ends_at if row is not None and row.ends_at is not None else lease.ends_at
 
 
-def _end(fleet: Fleet, held: Lease) -> str:
-    return f"{_ends_at(fleet, held):%Y-%m-%d %H:%M} UTC"
+def _end(fleet: Fleet, lease: Lease) -> str:
+    return f"{_ends_at(fleet, lease):%Y-%m-%d %H:%M} UTC"
 
 
 def _moved_away(fleet: Fleet, held: Lease, work: Workload | None) -> Reason | None:
@@ -165,29 +165,29 @@ def _moved_away(fleet: Fleet, held: Lease, work: Workload | None) -> Reason | No
     return None
 
 
-def _is_lost_move(fleet: Fleet, held: Lease, work: Workload) -> bool:
+def _is_lost_move(fleet: Fleet, lease: Lease, work: Workload) -> bool:
     """Return whether the new lease of a move failed. While the slot waits for it, nothing else can be tried.
 
     A lease that ran before it was lost may come back soon.
     """
-    if held.state is not LeaseState.PAUSED:
+    if lease.state is not LeaseState.PAUSED:
         return False
-    is_patient = held.paused_by_us or fleet.now - held.state_since <= LOST_MOVE_PATIENCE
-    return not held.has_run or (not is_patient and may_leave_at_a_price(held, work))
+    is_patient = lease.paused_by_us or fleet.now - lease.state_since <= LOST_MOVE_PATIENCE
+    return not lease.has_run or (not is_patient and may_leave_at_a_price(lease, work))
 
 
-def is_overdue(fleet: Fleet, held: Lease, work: Workload) -> bool:
+def is_overdue(fleet: Fleet, lease: Lease, work: Workload) -> bool:
     """Return whether a first start has taken longer than any reasonable pull of its image."""
-    if held.state is not LeaseState.STARTING or held.has_run:
+    if lease.state is not LeaseState.STARTING or lease.has_run:
         return False
-    view = fleet.markets.get(held.market)
-    row = view.instance(held.instance_id) if view is not None else None
+    view = fleet.markets.get(lease.market)
+    row = view.instance(lease.instance_id) if view is not None else None
     if row is not None and row.state is InstanceState.RUNNING:
         return False
     known = row.inet_down_mbps if row is not None else 0.0
     speed = max(known, LEAST_MBPS) if known > 0 else max(work.requirements.min_inet_down_mbps or 0.0, SLOW_MBPS)
     expected = timedelta(hours=useful_hour.loading_hours(work.image_gb, speed))
-    return fleet.now - held.state_since > LOADING_SPARE + LOADING_FACTOR * expected
+    return fleet.now - lease.state_since > LOADING_SPARE + LOADING_FACTOR * expected
 
 
 def view_or_proposal(fleet: Fleet, place: Slot, in_force: InForce) -> SlotView | Proposal:
@@ -211,8 +211,8 @@ def view_or_proposal(fleet: Fleet, place: Slot, in_force: InForce) -> SlotView |
     return _taken(fleet, place, pair, in_force)
 
 
-def _is_leaving(held: Lease) -> bool:
-    return held.state is LeaseState.RELEASING and held.bills is Bills.NOTHING
+def _is_leaving(lease: Lease) -> bool:
+    return lease.state is LeaseState.RELEASING and lease.bills is Bills.NOTHING
 
 
 def _empty(fleet: Fleet, place: Slot, in_force: InForce) -> SlotView | Proposal:
@@ -229,37 +229,37 @@ def _empty(fleet: Fleet, place: Slot, in_force: InForce) -> SlotView | Proposal:
 
 
 def _taken(fleet: Fleet, place: Slot, pair: list[Lease], in_force: InForce) -> SlotView | Proposal:
-    held, arriving = pair[0], pair[1] if len(pair) > 1 else None
-    if held.state is LeaseState.MISSING:
+    lease, arriving = pair[0], pair[1] if len(pair) > 1 else None
+    if lease.state is LeaseState.MISSING:
         return _hold(
-            place, "missing", f"instance {held.instance_id} is not listed; it counts as running until proven gone"
+            place, "missing", f"instance {lease.instance_id} is not listed; it counts as running until proven gone"
         )
-    if unsettled := _unsettled(fleet, held):
+    if unsettled := _unsettled(fleet, lease):
         return _hold(place, "settling", unsettled)
-    if held.state is LeaseState.EXITED:
+    if lease.state is LeaseState.EXITED:
         reason = Reason("container_exit", "the container ended: pause it, nobody uses it")
-        return Proposal(place, IntentKind.PAUSE, reason, lease=held)
-    stuck = _kept_although_stuck(fleet, held, in_force)
+        return Proposal(place, IntentKind.PAUSE, reason, lease=lease)
+    stuck = _kept_although_stuck(fleet, lease, in_force)
     if stuck is not None:
         return stuck
     cooldown = cool_off(place, in_force)
-    if cooldown is not None and held.state in {LeaseState.PAUSED, LeaseState.OFFLINE}:
+    if cooldown is not None and lease.state in {LeaseState.PAUSED, LeaseState.OFFLINE}:
         return Proposal(place, None, cooldown)
     down = None
-    if held.state in {LeaseState.PAUSED, LeaseState.OFFLINE}:
-        why_kept = checkpoint_proofs.why_not(fleet, held)
-        down = Down(held.state_since, _quotes(fleet, held), why_kept, _refused(fleet, held, in_force))
-    may_move = down is not None or held.tenure is Tenure.ON_DEMAND
-    return SlotView(place, held, arriving, down, _runs(place, in_force) if may_move or _has_choice(fleet) else 0)
+    if lease.state in {LeaseState.PAUSED, LeaseState.OFFLINE}:
+        why_kept = checkpoint_proofs.why_not(fleet, lease)
+        down = Down(lease.state_since, _quotes(fleet, lease), why_kept, _refused(fleet, lease, in_force))
+    may_move = down is not None or lease.tenure is Tenure.ON_DEMAND
+    return SlotView(place, lease, arriving, down, _runs(place, in_force) if may_move or _has_choice(fleet) else 0)
 
 
-def _unsettled(fleet: Fleet, held: Lease) -> str:
+def _unsettled(fleet: Fleet, lease: Lease) -> str:
     """Return why the end of a lease's run is not judged yet, or an empty text."""
-    if guard_switch.is_stop_awaited(fleet, held):
+    if guard_switch.is_stop_awaited(fleet, lease):
         return "it stopped while this daemon was cut off or away, and its guard's bucket is not read yet"
-    if workload_end.is_settling(fleet, held):
+    if workload_end.is_settling(fleet, lease):
         return "its container ended; the next cycle shows whether the work is done"
-    if held.state is LeaseState.EXITED and not fleet.is_seen(held):
+    if lease.state is LeaseState.EXITED and not fleet.is_seen(lease):
         return "its container ended; it may run again, which the next listing shows"
     return ""
 
@@ -270,17 +270,17 @@ def cool_off(place: Slot, in_force: InForce) -> Reason | None:
     return Reason("cool_off", f"one move in {COOL_OFF}: {cooldown}") if cooldown else None
 
 
-def _kept_although_stuck(fleet: Fleet, held: Lease, in_force: InForce) -> Proposal | None:
+def _kept_although_stuck(fleet: Fleet, lease: Lease, in_force: InForce) -> Proposal | None:
     """Return a hold of a slot whose lease cannot start and was not released."""
-    if _is_over(fleet, held):
+    if _is_over(fleet, lease):
         sentence = (
-            f"its host rented it out until {_end(fleet, held)}, so it cannot start again; its disk may not be lost"
+            f"its host rented it out until {_end(fleet, lease)}, so it cannot start again; its disk may not be lost"
         )
-        return _hold(held.slot, "contract_end", f"{sentence}: copy it, then `gpubid release {held.lease_id}`")
-    if _is_stuck(held, in_force):
-        why = in_force.why_in_cooldown(CooldownKind.FULL, held.lease_id)
+        return _hold(lease.slot, "contract_end", f"{sentence}: copy it, then `gpubid release {lease.lease_id}`")
+    if _is_stuck(lease, in_force):
+        why = in_force.why_in_cooldown(CooldownKind.FULL, lease.lease_id)
         sentence = f"in cooldown after {why}; its disk may not be lost, so it is tried again later"
-        return _hold(held.slot, "host_full", sentence)
+        return _hold(lease.slot, "host_full", sentence)
     return None
 
 
@@ -294,18 +294,20 @@ def _runs(place: Slot, in_force: InForce) -> int:
     return len(in_force.tallies_of(Counted.RAN, str(place)))
 
 
-def _quotes(fleet: Fleet, held: Lease) -> tuple[UsdPerHour, ...]:
-    view = fleet.markets.get(held.market)
-    rows = view.offers_on(held.host_id) if view is not None else ()
+def _quotes(fleet: Fleet, lease: Lease) -> tuple[UsdPerHour, ...]:
+    view = fleet.markets.get(lease.market)
+    rows = view.offers_on(lease.host_id) if view is not None else ()
     return tuple(
-        row.floor for row in rows if row.gpus == held.gpus and row.floor is not None and row.seen_at >= held.state_since
+        row.floor
+        for row in rows
+        if row.gpus == lease.gpus and row.floor is not None and row.seen_at >= lease.state_since
     )
 
 
-def _refused(fleet: Fleet, held: Lease, in_force: InForce) -> frozenset[str]:
-    tallies = in_force.tallies_of(Counted.UNTAKEN, held.lease_id)
+def _refused(fleet: Fleet, lease: Lease, in_force: InForce) -> frozenset[str]:
+    tallies = in_force.tallies_of(Counted.UNTAKEN, lease.lease_id)
     # A refusal from before the lease's last change of state says nothing about the present state.
-    current = (each for each in tallies if each.since >= held.state_since)
+    current = (each for each in tallies if each.since >= lease.state_since)
     return frozenset(each.where for each in current if cooldowns.has_no_way(each, fleet.now))
 
 

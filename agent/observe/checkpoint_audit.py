@@ -64,13 +64,13 @@ def targets(known: Recollection, workloads: Iterable[Workload], fleet_id: str) -
     works = {work.name: work for work in workloads}
     runs = {(run.slot, run.run): run for run in known.guard_runs}
     found = []
-    for held in known.leases:
-        work = works.get(held.slot.workload)
-        run = runs.get((held.slot, held.guard_run or 0))
-        place = only_copy.bucket_of(held, work) if work is not None else None
+    for lease in known.leases:
+        work = works.get(lease.slot.workload)
+        run = runs.get((lease.slot, lease.guard_run or 0))
+        place = only_copy.bucket_of(lease, work) if work is not None else None
         if work is not None and work.guard is not None and place is not None and run is not None:
             folder = run.folder(fleet_id)
-            found.append(AuditTarget(held.intent_id, place, folder, run.run, len(work.guard.paths)))
+            found.append(AuditTarget(lease.intent_id, place, folder, run.run, len(work.guard.paths)))
     return tuple(found)
 
 

@@ -80,17 +80,17 @@ def targets(
     works = {work.name: work for work in workloads}
     runs = {(run.slot, run.run): run for run in known.guard_runs}
     found = []
-    for held in known.leases:
-        work = works.get(held.slot.workload)
+    for lease in known.leases:
+        work = works.get(lease.slot.workload)
         place = work.guard.bucket if work is not None and work.guard is not None else None
-        run = runs.get((held.slot, held.guard_run or 0))
-        if place is not None and run is not None and held.has_run and not held.is_held:
+        run = runs.get((lease.slot, lease.guard_run or 0))
+        if place is not None and run is not None and lease.has_run and not lease.is_held:
             folder = run.folder(fleet_id)
-            has_just_stopped = held.state is LeaseState.RUNNING and (held.market, held.instance_id) in stopped
-            is_urgent = held.interrupted_by is not None or has_just_stopped
+            has_just_stopped = lease.state is LeaseState.RUNNING and (lease.market, lease.instance_id) in stopped
+            is_urgent = lease.interrupted_by is not None or has_just_stopped
             is_checked = work is not None and work.guard is not None and work.guard.accept is not Accept.OFF
-            asked_at = held.checkpoint_asked_at
-            found.append(GuardTarget(held.intent_id, place, folder, is_urgent, asked_at, is_checked))
+            asked_at = lease.checkpoint_asked_at
+            found.append(GuardTarget(lease.intent_id, place, folder, is_urgent, asked_at, is_checked))
     return tuple(found)
 
 

@@ -14,12 +14,12 @@ MOST = timedelta(days=7)
 
 async def recall(pollers: Iterable[Poller], last_listed: Mapping[str, datetime], leases: Iterable[Lease]) -> None:
     """Read what markets recorded about `leases` while they were not listed; `last_listed` is empty after a restart."""
-    held = list(leases)
+    recalled = list(leases)
     for poller in pollers:
         listed_at = poller.view.listed_at
         if not poller.view.is_fresh or listed_at is None:
             continue
         last = last_listed.get(poller.market.name)
-        known = [lease.accrued_until for lease in held if lease.market == poller.market.name and lease.is_open]
+        known = [lease.accrued_until for lease in recalled if lease.market == poller.market.name and lease.is_open]
         if known and (last is None or listed_at - last > DARK):
             await poller.recall(max(min(known), listed_at - MOST))

@@ -116,11 +116,11 @@ def unexplained_ids(views: Iterable[MarketView], fleet_id: str, known: Recollect
 
     Instances without our label are among them, since one that we rented once may carry another label now.
     """
-    held = {lease.instance_id for lease in known.leases}
+    known_ids = {lease.instance_id for lease in known.leases}
     instances: set[str] = set()
     intents: set[str] = set()
     for view in views:
-        instances |= {row.instance_id for row in view.instances if row.instance_id not in held}
+        instances |= {row.instance_id for row in view.instances if row.instance_id not in known_ids}
         ours = (label for at, label in view.labels.items() if at in instances and label.fleet_id == fleet_id)
         intents |= {label.intent_id for label in ours}
     return instances, intents

@@ -109,12 +109,12 @@ class Metrics(families.Families):
             for state in LeaseState:
                 for tenure in (Tenure.INTERRUPTIBLE, Tenure.ON_DEMAND):
                     self.leases.labels(name, tenure.value, state.value)
-        held = [lease for lease in fleet.leases if lease.is_open]
-        for lease in held:
+        leases = [lease for lease in fleet.leases if lease.is_open]
+        for lease in leases:
             self.leases.labels(lease.market, lease.tenure.value, lease.state.value).inc()
         for work in fleet.workloads:
             running = [
-                lease for lease in held if lease.slot.workload == work.name and lease.state is LeaseState.RUNNING
+                lease for lease in leases if lease.slot.workload == work.name and lease.state is LeaseState.RUNNING
             ]
             self.slots_wanted.labels(work.name).set(work.slots)
             self.slots_running.labels(work.name).set(len({lease.slot for lease in running}))
@@ -123,16 +123,18 @@ class Metrics(families.Families):
         doubted = [
             intent.rate for intent in fleet.intents if intent.state is IntentState.IN_DOUBT and not intent.lease_id
         ]
-        self.spend_rate.set(total_rate([*(lease.billing_rate for lease in held), *doubted]).dollars)
+        self.spend_rate.set(total_rate([*(lease.billing_rate for lease in leases), *doubted]).dollars)
 
     def _see_usefulness(self, fleet: Fleet, work: Workload, running: list[Lease]) -> None:
         ready = {lease.slot for lease in running if usefulness.is_useful(lease, work)}
         idle = {lease.slot for lease in running if usefulness.is_idle(lease, fleet.now)}
         waiting = {each.target for each in fleet.holds if each.word is Word.HELD and not each.is_over(fleet.now)}
-        held = [place for place in work.places if {hold.of_slot(place), hold.of_workload(work.name)} & waiting]
+        waiting_places = [
+            place for place in work.places if {hold.of_slot(place), hold.of_workload(work.name)} & waiting
+        ]
         self.slots_ready.labels(work.name).set(len(ready))
         self.slots_idle.labels(work.name).set(len(idle))
-        self.slots_held.labels(work.name).set(len(held))
+        self.slots_held.labels(work.name).set(len(waiting_places))
 
     def see_intents(self, ended: Iterable[Intent]) -> None:
         """Count intents that ended."""

@@ -209,8 +209,8 @@ class OperatorSocket:
 
     async def _holdings(self, _: web.Request) -> web.Response:
         now = self._orders.clock.now()
-        held = holdings.of(self._orders.ledger.recollection(now), now)
-        return web.Response(body=holdings.encoded(held), content_type="application/json")
+        present = holdings.of(self._orders.ledger.recollection(now), now)
+        return web.Response(body=holdings.encoded(present), content_type="application/json")
 
     async def _events(self, request: web.Request) -> web.Response:
         asked = request.query

@@ -54,18 +54,18 @@ class Unfound:
     """When it was adopted. The last sign that its guard saw is older."""
 
 
-def is_unfound(held: Lease) -> bool:
+def is_unfound(lease: Lease) -> bool:
     """Return whether the ledger knows neither the rent nor the run of a lease: it was adopted by its label."""
-    return held.guard_run is None and not held.intent_id
+    return lease.guard_run is None and not lease.intent_id
 
 
 def unfound(known: Recollection, workloads: Iterable[Workload]) -> tuple[Unfound, ...]:
     """Return the switches of the open leases whose run is unknown, as the files have them today."""
     found = []
-    for held, place, terms in _switched(known, workloads):
-        if is_unfound(held) and terms.deadman is not None:
-            since = held.proven_at or held.opened_at
-            found.append(Unfound(held.lease_id, held.slot, place, terms.deadman, _ending(terms), since))
+    for lease, place, terms in _switched(known, workloads):
+        if is_unfound(lease) and terms.deadman is not None:
+            since = lease.proven_at or lease.opened_at
+            found.append(Unfound(lease.lease_id, lease.slot, place, terms.deadman, _ending(terms), since))
     return tuple(found)
 
 
@@ -77,11 +77,11 @@ def switches(known: Recollection, workloads: Iterable[Workload], fleet_id: str) 
     the folders of all slots of its workload get signs.
     """
     found: dict[tuple[Bucket, str], Switch] = {}
-    for held, place, terms in _switched(known, workloads):
-        markets, is_guess = frozenset({held.market}), is_unfound(held)
-        for run in _runs(known.guard_runs, held):
+    for lease, place, terms in _switched(known, workloads):
+        markets, is_guess = frozenset({lease.market}), is_unfound(lease)
+        for run in _runs(known.guard_runs, lease):
             folder = run.folder(fleet_id)
-            switch = Switch(held.slot, place, folder, terms.deadman, _ending(terms), markets, is_guess)
+            switch = Switch(lease.slot, place, folder, terms.deadman, _ending(terms), markets, is_guess)
             found[switch.key] = _sooner(found.get(switch.key), switch)
     return tuple(found.values())
 
@@ -89,14 +89,14 @@ def switches(known: Recollection, workloads: Iterable[Workload], fleet_id: str) 
 def _switched(known: Recollection, workloads: Iterable[Workload]) -> Iterator[tuple[Lease, Bucket, KeptTerms]]:
     """Yield the open leases with a guard, its bucket, and the terms of its switch."""
     works = {work.name: work for work in workloads}
-    for held in known.leases:
-        work = works.get(held.slot.workload)
+    for lease in known.leases:
+        work = works.get(lease.slot.workload)
         place = work.guard.bucket if work is not None and work.guard is not None else None
-        terms = kept_terms.read(held)
+        terms = kept_terms.read(lease)
         if work is not None and (terms is None or not terms.is_switch_recorded):
             terms = kept_terms.of(work)
-        if place is not None and terms is not None and held.is_open:
-            yield held, place, terms
+        if place is not None and terms is not None and lease.is_open:
+            yield lease, place, terms
 
 
 def _ending(terms: KeptTerms) -> str:
@@ -116,10 +116,10 @@ def _sooner(one: Switch | None, other: Switch) -> Switch:
     return replace(one if is_first else other, markets=one.markets | other.markets)
 
 
-def _runs(runs: Iterable[GuardRun], held: Lease) -> list[GuardRun]:
+def _runs(runs: Iterable[GuardRun], lease: Lease) -> list[GuardRun]:
     """Return the runs whose folders the container of a lease may read."""
-    mine = [run for run in runs if run.slot.workload == held.slot.workload]
-    if held.guard_run is not None:
-        return [run for run in mine if (run.slot, run.run) == (held.slot, held.guard_run)]
+    mine = [run for run in runs if run.slot.workload == lease.slot.workload]
+    if lease.guard_run is not None:
+        return [run for run in mine if (run.slot, run.run) == (lease.slot, lease.guard_run)]
     # A later run began after its container.
-    return list({run.slot: run for run in mine if run.run == 1 or run.begun_at <= held.opened_at}.values())
+    return list({run.slot: run for run in mine if run.run == 1 or run.begun_at <= lease.opened_at}.values())

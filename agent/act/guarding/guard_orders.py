@@ -68,10 +68,10 @@ def wanted(planned: Plan, leases: Iterable[Lease], workloads: Iterable[Workload]
     works = {work.name: work for work in workloads}
     found = {asked.lease.intent_id: asked.order for asked in planned.asked}
     ending = {each.lease.lease_id for each in planned.decisions if isinstance(each, Pause | Release)}
-    for held in sorted(leases, key=lambda held: held.checkpoint_asked_at or NEVER, reverse=True):
-        since = held.checkpoint_asked_at
-        if held.lease_id in ending and since and not is_order_over(held, works.get(held.slot.workload), planned.now):
-            found.setdefault(held.intent_id, order_of(held, since))
+    for lease in sorted(leases, key=lambda lease: lease.checkpoint_asked_at or NEVER, reverse=True):
+        since = lease.checkpoint_asked_at
+        if lease.lease_id in ending and since and not is_order_over(lease, works.get(lease.slot.workload), planned.now):
+            found.setdefault(lease.intent_id, order_of(lease, since))
     return found
 
 

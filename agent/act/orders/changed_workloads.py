@@ -15,7 +15,7 @@ async def record(ledger: Ledger, workloads: Sequence[Workload], now: datetime) -
         LedgerError: the ledger could not be written.
     """
     known = ledger.recollection(now)
-    stepped = [(held, reload.under_present_name(held, workloads, known.guard_runs)) for held in known.leases]
+    stepped = [(lease, reload.under_present_name(lease, workloads, known.guard_runs)) for lease in known.leases]
     renamed = reload.renamed_holds(known.holds, workloads)
     runs = guard_runs.due(known.guard_runs, workloads, now)
     if not renamed and not runs and all(before is after or before == after for before, after in stepped):

@@ -316,9 +316,10 @@ def _on_demand_hours(leases: list[Lease], lines: list[SpendLine]) -> float:
 
 def _orphans(contracts: list[Mapping[str, Any]], leases: list[Lease], events: tuple[Event, ...], now: float) -> int:
     """Return the instances that billed for more than ten minutes with neither a lease nor an open intent."""
-    held = {lease.instance_id: lease for lease in leases}
+    by_instance = {lease.instance_id: lease for lease in leases}
     return sum(
-        _unaccounted(contract, held.get(str(contract["id"])), events, now) > ORPHAN_SECONDS for contract in contracts
+        _unaccounted(contract, by_instance.get(str(contract["id"])), events, now) > ORPHAN_SECONDS
+        for contract in contracts
     )
 
 

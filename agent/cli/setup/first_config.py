@@ -50,13 +50,13 @@ class Answers:
 
 def written(shipped: str, answers: Answers) -> str:
     """Return the text of the configuration. The loader checks whether the answers make sense."""
-    held = 2 * answers.slots
+    holds = 2 * answers.slots
     changes = (
         ("limits", "max_price_per_instance_hour", _number(answers.max_price)),
-        ("limits", "max_fleet_per_hour", _number(answers.max_price * held)),
+        ("limits", "max_fleet_per_hour", _number(answers.max_price * holds)),
         ("limits", "max_per_day", _number(answers.per_day)),
         ("limits", "max_per_month", _number(answers.per_day * 31)),
-        ("limits", "max_instances", str(held)),
+        ("limits", "max_instances", str(holds)),
         ("workloads.train", "image", _text(answers.image)),
         ("workloads.train", "command", _text(answers.command)),
         ("workloads.train", "slots", str(answers.slots)),

@@ -38,19 +38,19 @@ class Charge:
     """The running time, weighted by the loss rate of an ordinary stay of its age."""
 
 
-def accrue(held: Lease, until: datetime, turns: Sequence[Turn] = ()) -> tuple[Charge, ...]:
+def accrue(lease: Lease, until: datetime, turns: Sequence[Turn] = ()) -> tuple[Charge, ...]:
     """Return the charges of `held` from `accrued_until` to `until`, billed by its `bills` and changing at each turn."""
     charges: dict[date, Charge] = {}
-    since = held.began if held.bills is Bills.GPU_AND_DISK else None
-    for start, end, bills in spans(held, until, turns):
+    since = lease.began if lease.bills is Bills.GPU_AND_DISK else None
+    for start, end, bills in spans(lease, until, turns):
         seconds = (end - start).total_seconds()
-        before = charges.get(start.date(), Charge(held.lease_id, start.date()))
+        before = charges.get(start.date(), Charge(lease.lease_id, start.date()))
         runs = bills is Bills.GPU_AND_DISK
         since = (since or start) if runs else None
         charges[start.date()] = replace(
             before,
-            gpu=before.gpu + (held.gpu_rate.over(seconds) if runs else money.ZERO),
-            disk=before.disk + (money.ZERO if bills is Bills.NOTHING else held.disk_rate.over(seconds)),
+            gpu=before.gpu + (lease.gpu_rate.over(seconds) if runs else money.ZERO),
+            disk=before.disk + (money.ZERO if bills is Bills.NOTHING else lease.disk_rate.over(seconds)),
             running_seconds=before.running_seconds + (seconds if runs else 0.0),
             weighed_hours=before.weighed_hours + (_weighed(start - since, end - since) if since is not None else 0.0),
         )
@@ -61,9 +61,9 @@ def _weighed(begin: timedelta, end: timedelta) -> float:
     return loss_rate.weighed(max(begin / _HOUR, 0.0), max(end / _HOUR, 0.0))
 
 
-def spans(held: Lease, until: datetime, turns: Sequence[Turn]) -> Iterator[tuple[datetime, datetime, Bills]]:
+def spans(lease: Lease, until: datetime, turns: Sequence[Turn]) -> Iterator[tuple[datetime, datetime, Bills]]:
     """Yield (start, end, billing), each within one UTC day, from `accrued_until` to `until`."""
-    start, bills = held.accrued_until, held.bills
+    start, bills = lease.accrued_until, lease.bills
     for at, turned in sorted(turns, key=lambda turn: turn[0]):
         end = min(max(at, start), until)
         yield from ((*part, bills) for part in days(start, end))
@@ -88,10 +88,10 @@ def days(start: datetime, end: datetime) -> Iterator[tuple[datetime, datetime]]:
         start = stop
 
 
-def traffic(held: Lease, down_gb: float, up_gb: float, down_micros_per_gb: int, up_micros_per_gb: int) -> money.Usd:
+def traffic(lease: Lease, down_gb: float, up_gb: float, down_micros_per_gb: int, up_micros_per_gb: int) -> money.Usd:
     """Return the cost of traffic since the last reading; a counter that fell counts as zero."""
-    down = max(0.0, down_gb - held.traffic_down_gb) * down_micros_per_gb
-    up = max(0.0, up_gb - held.traffic_up_gb) * up_micros_per_gb
+    down = max(0.0, down_gb - lease.traffic_down_gb) * down_micros_per_gb
+    up = max(0.0, up_gb - lease.traffic_up_gb) * up_micros_per_gb
     return money.Usd(round(down + up))
 
 
@@ -109,20 +109,20 @@ def useful_seconds(running_seconds: float, checkpoint: Checkpoint, *, is_lost: b
     return worked // interval * interval
 
 
-def stretch_seconds(held: Lease, until: datetime, checkpoint: Checkpoint, ready: Readiness, *, is_lost: bool) -> float:
+def stretch_seconds(lease: Lease, until: datetime, checkpoint: Checkpoint, ready: Readiness, *, is_lost: bool) -> float:
     """Return the useful seconds of the present stretch if it ends at `until`.
 
     If the workload shows when it is ready, useful time begins then, and the restore comes before it.
     """
     if not ready.is_asked:
-        ran = (until - held.run_since).total_seconds() if held.run_since else 0.0
+        ran = (until - lease.run_since).total_seconds() if lease.run_since else 0.0
         return useful_seconds(max(ran, 0.0), checkpoint, is_lost=is_lost)
-    ran = (until - held.ready_since).total_seconds() if held.ready_since else 0.0
+    ran = (until - lease.ready_since).total_seconds() if lease.ready_since else 0.0
     return useful_seconds(max(ran, 0.0), replace(checkpoint, restore=timedelta()), is_lost=is_lost)
 
 
 def stretch_end(
-    held: Lease, at: datetime, work: Workload | None, *, is_lost: bool, kept_at: datetime | None = None
+    lease: Lease, at: datetime, work: Workload | None, *, is_lost: bool, kept_at: datetime | None = None
 ) -> Charge:
     """Return the useful time of a stretch of running that ended at `at`, as a charge without money.
 
@@ -132,10 +132,12 @@ def stretch_end(
     promise, ready = (work.checkpoint, work.ready) if work else (Checkpoint(), Readiness())
     if is_lost and kept_at is not None:
         at, is_lost = min(at, kept_at), False
-    useful = stretch_seconds(held, at, promise, ready, is_lost=is_lost)
-    return Charge(held.lease_id, day, useful_seconds=useful)
+    useful = stretch_seconds(lease, at, promise, ready, is_lost=is_lost)
+    return Charge(lease.lease_id, day, useful_seconds=useful)
 
 
 def outstanding(leases: Iterable[Lease], now: datetime) -> money.Usd:
     """Return the cost of open leases since their last accrual, at their present rates."""
-    return money.total(held.billing_rate.over(max(0.0, (now - held.accrued_until).total_seconds())) for held in leases)
+    return money.total(
+        lease.billing_rate.over(max(0.0, (now - lease.accrued_until).total_seconds())) for lease in leases
+    )

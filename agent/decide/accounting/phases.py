@@ -50,19 +50,21 @@ def promise(work: Workload | None, kept_at: datetime | None = None) -> Promise:
     return Promise(kept_at=kept_at) if work is None else Promise(work.checkpoint, work.ready, kept_at)
 
 
-def split(held: Lease, until: datetime, turns: Sequence[meter.Turn], promised: Promise, ran: Ran) -> tuple[Phases, ...]:
+def split(
+    lease: Lease, until: datetime, turns: Sequence[meter.Turn], promised: Promise, ran: Ran
+) -> tuple[Phases, ...]:
     """Return the phases of the time that `meter.accrue` charges for the same span."""
     found: list[Phases] = []
-    walk = _Walk(held, promised, ran, found)
-    for start, end, bills in meter.spans(held, until, turns):
+    walk = _Walk(lease, promised, ran, found)
+    for start, end, bills in meter.spans(lease, until, turns):
         if bills is Bills.GPU_AND_DISK:
             walk.paid(start, end)
             continue
         walk.stop(start)
         if bills is Bills.DISK:
-            disk = held.disk_rate.over((end - start).total_seconds())
-            found.append(Phases(held.lease_id, start.date(), paused_disk=disk))
-    end = max(until, held.accrued_until)
+            disk = lease.disk_rate.over((end - start).total_seconds())
+            found.append(Phases(lease.lease_id, start.date(), paused_disk=disk))
+    end = max(until, lease.accrued_until)
     if ran.stopped_at is not None:
         walk.stop(min(ran.stopped_at, end))
     return _by_day(found)
@@ -71,15 +73,15 @@ def split(held: Lease, until: datetime, turns: Sequence[meter.Turn], promised: P
 class _Walk:
     """A walk through the paid spans of a lease in order, which tracks whether its container runs."""
 
-    def __init__(self, held: Lease, promised: Promise, ran: Ran, found: list[Phases]) -> None:
-        self._held = held
+    def __init__(self, lease: Lease, promised: Promise, ran: Ran, found: list[Phases]) -> None:
+        self._held = lease
         self._promised = promised
         self._ran = ran
         self._found = found
-        self._runs = held.run_since is not None
+        self._runs = lease.run_since is not None
         is_asked = promised.ready.is_asked
-        begun = held.run_since + promised.checkpoint.restore if held.run_since is not None else None
-        self._useful_from = held.ready_since if is_asked else begun
+        begun = lease.run_since + promised.checkpoint.restore if lease.run_since is not None else None
+        self._useful_from = lease.ready_since if is_asked else begun
 
     def paid(self, start: datetime, end: datetime) -> None:
         """Split one paid span of one day."""
@@ -124,12 +126,12 @@ class _Walk:
         self._found.append(Phases(self._held.lease_id, start.date(), restoring=restoring, useful=useful))
 
 
-def redeemed(held: Lease) -> tuple[Phases, ...]:
+def redeemed(lease: Lease) -> tuple[Phases, ...]:
     """Return time counted as restoring that was useful: the workload was ready before gpubid knew it."""
-    if held.ready_since is None:
+    if lease.ready_since is None:
         return ()
-    parts = meter.days(held.ready_since, held.accrued_until)
-    return tuple(Phases(held.lease_id, start.date(), redeemed=_micros(start, end)) for start, end in parts)
+    parts = meter.days(lease.ready_since, lease.accrued_until)
+    return tuple(Phases(lease.lease_id, start.date(), redeemed=_micros(start, end)) for start, end in parts)
 
 
 def charges(parts: Iterable[Phases]) -> list[meter.Charge]:

@@ -28,9 +28,9 @@ Stretches = Mapping[str, Stretch]
 def running(fleet: Fleet) -> dict[str, Stretch]:
     """Return the stretches that run now, each counted up to its last checkpoint."""
     return {
-        held.lease_id: Stretch(held, _kept(fleet, held))
-        for held in fleet.leases
-        if held.state is LeaseState.RUNNING and held.run_since is not None
+        lease.lease_id: Stretch(lease, _kept(fleet, lease))
+        for lease in fleet.leases
+        if lease.state is LeaseState.RUNNING and lease.run_since is not None
     }
 
 
@@ -53,19 +53,19 @@ def gained(before: Stretches, fleet: Fleet, charged: Mapping[str, float]) -> Ite
         yield stretch.lease.slot.workload, max(0.0, stretch.counted - counted)
 
 
-def _kept(fleet: Fleet, held: Lease) -> float:
+def _kept(fleet: Fleet, lease: Lease) -> float:
     """Return the seconds that would remain of the stretch if it were lost now."""
-    return _seconds(fleet, held, is_lost=True)
+    return _seconds(fleet, lease, is_lost=True)
 
 
-def _whole(fleet: Fleet, held: Lease) -> float:
-    return _seconds(fleet, held, is_lost=False)
+def _whole(fleet: Fleet, lease: Lease) -> float:
+    return _seconds(fleet, lease, is_lost=False)
 
 
-def _seconds(fleet: Fleet, held: Lease, *, is_lost: bool) -> float:
-    work = fleet.workload(held.slot.workload)
+def _seconds(fleet: Fleet, lease: Lease, *, is_lost: bool) -> float:
+    work = fleet.workload(lease.slot.workload)
     promise, ready = (work.checkpoint, work.ready) if work else (Checkpoint(), Readiness())
-    kept_at = kept_work.kept_at(fleet, held) if is_lost else None
+    kept_at = kept_work.kept_at(fleet, lease) if is_lost else None
     if kept_at is not None:
-        return meter.stretch_seconds(held, min(kept_at, fleet.now), promise, ready, is_lost=False)
-    return meter.stretch_seconds(held, fleet.now, promise, ready, is_lost=is_lost)
+        return meter.stretch_seconds(lease, min(kept_at, fleet.now), promise, ready, is_lost=False)
+    return meter.stretch_seconds(lease, fleet.now, promise, ready, is_lost=is_lost)

@@ -86,7 +86,7 @@ def _alone(fleet: Fleet, market: str) -> Fleet:
     return msgspec.structs.replace(
         fleet,
         markets={market: fleet.markets[market]},
-        leases=tuple(held for held in fleet.leases if held.market == market),
+        leases=tuple(lease for lease in fleet.leases if lease.market == market),
         losses=tuple(loss for loss in fleet.losses if loss.market == market),
     )
 

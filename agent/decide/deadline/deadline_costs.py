@@ -54,7 +54,7 @@ class ExpectedCosts:
         return "expected to finish for " + ", ".join(f"${option.dollars:.2f} {option.name}" for option in self.options)
 
 
-def of(outlook: Outlook, job: Job, held: Held, prices: Prices, learned: hazards.Learned) -> ExpectedCosts:
+def of(outlook: Outlook, job: Job, lease: Held, prices: Prices, learned: hazards.Learned) -> ExpectedCosts:
     """Return the choice until the next look, with the costs of each.
 
     The reserve of the outlook is the time to the next look: a job that waits now waits at least that long.
@@ -62,15 +62,15 @@ def of(outlook: Outlook, job: Job, held: Held, prices: Prices, learned: hazards.
     at = single_pool_policy.JobState(
         left=outlook.left,
         todo=outlook.todo / outlook.speed,
-        tenure=held.tenure,
+        tenure=lease.tenure,
         warming=0.0,
         start_on_demand=outlook.start + outlook.restart,
-        start_interruptible=max(held.loading, outlook.start) + outlook.restart,
+        start_interruptible=max(lease.loading, outlook.start) + outlook.restart,
         gap=outlook.reserve,
     )
     setting = single_pool_policy.setting(at, max(job.span, at.left), job.work, _ratio(prices))
     planned = single_pool_policy.of(setting, learned.hazards)
-    belief = _belief(held, learned)
+    belief = _belief(lease, learned)
     costs = planned.costs(at, belief)
     return ExpectedCosts(planned.choose(at, belief), _options(costs, prices.on_demand.dollars))
 
@@ -81,15 +81,15 @@ def _ratio(prices: Prices) -> float:
     return prices.interruptible.micros / prices.on_demand.micros
 
 
-def _belief(held: Held, learned: hazards.Learned) -> hazards.Belief:
+def _belief(lease: Held, learned: hazards.Learned) -> hazards.Belief:
     """Return the learned belief. Without one the slot's own age is used; after a change of state the age is zero."""
     known = learned.belief
-    if known is not None and known.is_up is held.is_up:
+    if known is not None and known.is_up is lease.is_up:
         return known
-    age = hazards.FIRST_AGE_HOURS if held.age is None else held.age
+    age = hazards.FIRST_AGE_HOURS if lease.age is None else lease.age
     if known is None:
-        return hazards.first(learned.hazards, is_up=held.is_up, age=age)
-    return hazards.Belief(held.is_up, 0.0, known.evidence)
+        return hazards.first(learned.hazards, is_up=lease.is_up, age=age)
+    return hazards.Belief(lease.is_up, 0.0, known.evidence)
 
 
 def _options(costs: single_pool_policy.Costs, rate: float) -> tuple[Option, ...]:

@@ -53,19 +53,19 @@ def choose(
     task, names = view.task, tuple(sorted(view.by_market))
     if task is None or task.todo <= 0 or len(names) < 2:  # noqa: PLR2004 - one market is no choice
         return None
-    held = slot.lease if slot.lease is not None and slot.down is None and slot.lease.state in _RUNS else None
-    outlook, ask = on_demand_fallback.cheapest_in_time(view, task, asks, held, numbers)
+    lease = slot.lease if slot.lease is not None and slot.down is None and slot.lease.state in _RUNS else None
+    outlook, ask = on_demand_fallback.cheapest_in_time(view, task, asks, lease, numbers)
     if ask is None:
         return None
     best = _best(bids, names)
-    rate = _on_demand(task, outlook, ask, held)
-    pools = [_pool(view, name, best[name], held, rate, outlook) for name in names]
+    rate = _on_demand(task, outlook, ask, lease)
+    pools = [_pool(view, name, best[name], lease, rate, outlook) for name in names]
     moves = _moves(view, [best[name] for name in names])
     # A lease that is released to wait leaves its checkpoint on its market. Carrying it elsewhere costs the same as
     # before.
     last = slot.lease.market if slot.lease is not None else slot.left
     where = names.index(last) if last in names else -1
-    at = _standing(view, task, outlook, held, where, names)
+    at = _standing(view, task, outlook, lease, where, names)
     pools = [
         replace(pool, egress=float(moves[where, place]) if where >= 0 else 0.0) for place, pool in enumerate(pools)
     ]
@@ -89,30 +89,30 @@ def _best(bids: Iterable[Candidate], names: Sequence[str]) -> dict[str, Candidat
 
 def is_running(slot: SlotView, choice: MarketChoice) -> bool:
     """Return whether a slot already runs the choice."""
-    held = slot.lease
-    if held is None or slot.down is not None or held.state not in _RUNS or held.tenure is not choice.tenure:
+    lease = slot.lease
+    if lease is None or slot.down is not None or lease.state not in _RUNS or lease.tenure is not choice.tenure:
         return False
-    return choice.tenure is Tenure.ON_DEMAND or held.market == choice.market
+    return choice.tenure is Tenure.ON_DEMAND or lease.market == choice.market
 
 
-def _on_demand(task: tasks.Task, outlook: slack.Outlook, ask: Candidate, held: Lease | None) -> float:
+def _on_demand(task: tasks.Task, outlook: slack.Outlook, ask: Candidate, lease: Lease | None) -> float:
     """Return $/h on demand: the rate of a running lease, whose host has no offer meanwhile, else the offer's."""
-    runs = held is not None and held.tenure is Tenure.ON_DEMAND
-    return (task.rate(held, outlook.speed) if held is not None and runs else ask.way.rate).dollars
+    runs = lease is not None and lease.tenure is Tenure.ON_DEMAND
+    return (task.rate(lease, outlook.speed) if lease is not None and runs else ask.way.rate).dollars
 
 
 def _standing(
-    view: View, task: tasks.Task, outlook: slack.Outlook, held: Lease | None, where: int, names: Sequence[str]
+    view: View, task: tasks.Task, outlook: slack.Outlook, lease: Lease | None, where: int, names: Sequence[str]
 ) -> multi_pool_policy.JobState:
     overhead = outlook.start + outlook.restart
-    begun = held is not None and held.state is LeaseState.STARTING
-    spent = (view.now - held.opened_at) / _HOUR if held is not None else 0.0
+    begun = lease is not None and lease.state is LeaseState.STARTING
+    spent = (view.now - lease.opened_at) / _HOUR if lease is not None else 0.0
     span = max(task.span, outlook.left)
     return multi_pool_policy.JobState(
         left=max(outlook.left, 0.0),
         todo=outlook.todo / outlook.speed,
-        tenure=held.tenure if held is not None else None,
-        pool=names.index(held.market) if held is not None and held.market in names else -1,
+        tenure=lease.tenure if lease is not None else None,
+        pool=names.index(lease.market) if lease is not None and lease.market in names else -1,
         where=where,
         warming=max(overhead - spent, 0.0) if begun else 0.0,
         overhead=overhead,
@@ -127,14 +127,14 @@ def _coarse(hours: float) -> float:
 
 
 def _pool(
-    view: View, name: str, best: Candidate | None, held: Lease | None, ask: float, outlook: slack.Outlook
+    view: View, name: str, best: Candidate | None, lease: Lease | None, ask: float, outlook: slack.Outlook
 ) -> multi_pool_policy.Pool:
     known, task = view.by_market[name], view.task
-    is_held = held is not None and held.market == name and held.tenure is Tenure.INTERRUPTIBLE
+    is_held = lease is not None and lease.market == name and lease.tenure is Tenure.INTERRUPTIBLE
     is_up = is_held or best is not None
     belief = known.belief if known.belief.is_up is is_up else replace(known.belief, is_up=is_up, age=0.0)
-    if held is not None and task is not None and is_held:
-        return multi_pool_policy.Pool(task.rate(held, outlook.speed).dollars, belief)
+    if lease is not None and task is not None and is_held:
+        return multi_pool_policy.Pool(task.rate(lease, outlook.speed).dollars, belief)
     if best is not None and task is not None:
         speed = task.speed(best.offer.gpu, best.offer.dlperf)
         return multi_pool_policy.Pool(best.way.rate.dollars * outlook.speed / speed, belief)

@@ -79,13 +79,13 @@ class Task:
             return 1.0
         return max(dlperf / reference, LEAST_SPEED)
 
-    def of_lease(self, held: Lease) -> float:
+    def of_lease(self, lease: Lease) -> float:
         """Return the speed of a lease."""
-        return self.speed(held.gpu, held.dlperf)
+        return self.speed(lease.gpu, lease.dlperf)
 
-    def rate(self, held: Lease, speed: float) -> UsdPerHour:
+    def rate(self, lease: Lease, speed: float) -> UsdPerHour:
         """Return the cost of a lease's GPUs per hour of work at `speed`."""
-        return held.gpu_rate.scaled(speed / self.of_lease(held))
+        return lease.gpu_rate.scaled(speed / self.of_lease(lease))
 
 
 def of(fleet: Fleet, work: Workload) -> Task | None:

@@ -21,7 +21,7 @@ class FallbackParams:
 
 
 def cheapest_in_time(
-    view: View, task: tasks.Task, asks: Iterable[Candidate], held: Lease | None, numbers: FallbackParams
+    view: View, task: tasks.Task, asks: Iterable[Candidate], lease: Lease | None, numbers: FallbackParams
 ) -> tuple[slack.Outlook, Candidate | None]:
     """Return the outlook on the cheapest ask that is in time; if none is, on the one that is least late.
 
@@ -30,20 +30,20 @@ def cheapest_in_time(
     """
     late: list[tuple[slack.Outlook, Candidate]] = []
     for ask in asks:
-        outlook = _on(view, task, ask, held, numbers)
+        outlook = _on(view, task, ask, lease, numbers)
         if not outlook.is_last_call:
             return outlook, ask
         late.append((outlook, ask))
-    return max(late, key=lambda each: each[0].slack) if late else (_on(view, task, None, held, numbers), None)
+    return max(late, key=lambda each: each[0].slack) if late else (_on(view, task, None, lease, numbers), None)
 
 
 def _on(
-    view: View, task: tasks.Task, ask: Candidate | None, held: Lease | None, numbers: FallbackParams
+    view: View, task: tasks.Task, ask: Candidate | None, lease: Lease | None, numbers: FallbackParams
 ) -> slack.Outlook:
     if ask is not None:
         speed = task.speed(ask.offer.gpu, ask.offer.dlperf)
     else:
-        speed = task.of_lease(held) if held is not None else 1.0
+        speed = task.of_lease(lease) if lease is not None else 1.0
     loading = ask.reckoning.loading_hours if ask is not None else 0.0
     return slack.Outlook(
         now=view.now,

@@ -23,52 +23,52 @@ _HOUR = timedelta(hours=1)
 
 
 def bounded(
-    fleet: Fleet, work: Workload, held: Lease, before: Progress, figures: GuardFigures, wanted: Deadline
+    fleet: Fleet, work: Workload, lease: Lease, before: Progress, figures: GuardFigures, wanted: Deadline
 ) -> float:
     """Return the hours of work of a guard's number, within the bounds since the last report."""
     hours = wanted.hours_of(figures.progress or 0.0)
-    most_speed = MOST_TIMES * fastest(fleet, work, held, wanted)
-    base = _base(before, held, wanted)
+    most_speed = MOST_TIMES * fastest(fleet, work, lease, wanted)
+    base = _base(before, lease, wanted)
     if base is None:
         return hours
     ceiling = base + most_speed * max(figures.told_at - before.told_at, timedelta()) / _HOUR
-    lost = _lost(fleet, work, held, before, figures)
+    lost = _lost(fleet, work, lease, before, figures)
     floor = 0.0 if lost is None else base - most_speed * (lost / _HOUR)
     return max(min(hours, ceiling), floor, 0.0)
 
 
-def fastest(fleet: Fleet, work: Workload, held: Lease, wanted: Deadline) -> float:
+def fastest(fleet: Fleet, work: Workload, lease: Lease, wanted: Deadline) -> float:
     """Return the most hours of work done in one hour on any known GPU of a workload."""
     wants = work.requirements
     reference = fleet.typical.get((wanted.reference_gpu, wants.gpus)) if wanted.reference_gpu is not None else None
-    rows = [held.dlperf, *(fleet.typical.get((model, wants.gpus), 0.0) for model in wants.gpu_models)]
+    rows = [lease.dlperf, *(fleet.typical.get((model, wants.gpus), 0.0) for model in wants.gpu_models)]
     mine = [each for each in fleet.speeds if each.workload in {work.name, work.was} and each.running_hours > 0]
     measured = [each.hours / each.running_hours for each in mine]
     return max([1.0, *(row / reference for row in rows if reference), *measured])
 
 
-def _base(before: Progress, held: Lease, wanted: Deadline) -> float | None:
+def _base(before: Progress, lease: Lease, wanted: Deadline) -> float | None:
     """Return the hours of the last report by the present file, or None if it bounds nothing."""
     if before.number is not None:
         return wanted.hours_of(before.number)
     # Work that ran before its deadline was written may have done anything.
-    return 0.0 if before.source == "start" and before.hours == 0.0 and held.opened_at >= before.since else None
+    return 0.0 if before.source == "start" and before.hours == 0.0 and lease.opened_at >= before.since else None
 
 
-def _lost(fleet: Fleet, work: Workload, held: Lease, before: Progress, figures: GuardFigures) -> timedelta | None:
+def _lost(fleet: Fleet, work: Workload, lease: Lease, before: Progress, figures: GuardFigures) -> timedelta | None:
     """Return the running time before the last report whose work may be lost since, or None if it is unknown."""
-    if before.lease_id == held.lease_id and held.run_since is not None and held.run_since <= before.told_at:
+    if before.lease_id == lease.lease_id and lease.run_since is not None and lease.run_since <= before.told_at:
         return timedelta()
-    kept = _kept_at(fleet, held, before, figures)
+    kept = _kept_at(fleet, lease, before, figures)
     margin = MARGIN_INTERVALS * work.checkpoint.interval
     return None if kept is None else max(before.told_at - kept, timedelta()) + margin
 
 
-def _kept_at(fleet: Fleet, held: Lease, before: Progress, figures: GuardFigures) -> datetime | None:
+def _kept_at(fleet: Fleet, lease: Lease, before: Progress, figures: GuardFigures) -> datetime | None:
     """Return when the work of the last report was surely kept: at a checkpoint, or at the start of that stretch."""
-    if before.lease_id != held.lease_id:
+    if before.lease_id != lease.lease_id:
         earlier = fleet.guard_figures.get(before.lease_id)
         # A new run begins with nothing.
         return earlier.kept_at if earlier is not None and earlier.run == figures.run else None
-    losses = (loss.at for loss in fleet.losses if loss.slot == held.slot and loss.at < before.told_at)
-    return max([held.opened_at, *losses])
+    losses = (loss.at for loss in fleet.losses if loss.slot == lease.slot and loss.at < before.told_at)
+    return max([lease.opened_at, *losses])

@@ -42,33 +42,33 @@ def new_progress(fleet: Fleet) -> Iterator[ProgressReported]:
 
 
 def _reported(fleet: Fleet, work: Workload, before: Progress) -> Iterator[ProgressReported]:
-    held = _teller(fleet, work)
-    if held is not None and work.deadline is not None and work.deadline.sign is ProgressSign.GUARD:
-        yield from _measured_by_guard(fleet, work, held, before)
+    lease = _teller(fleet, work)
+    if lease is not None and work.deadline is not None and work.deadline.sign is ProgressSign.GUARD:
+        yield from _measured_by_guard(fleet, work, lease, before)
         return
-    view = fleet.markets.get(held.market) if held is not None else None
-    sighting = view.sightings.get(held.instance_id) if view is not None and held is not None else None
-    if held is None or sighting is None or sighting.hours is None or not is_hours(sighting.hours):
+    view = fleet.markets.get(lease.market) if lease is not None else None
+    sighting = view.sightings.get(lease.instance_id) if view is not None and lease is not None else None
+    if lease is None or sighting is None or sighting.hours is None or not is_hours(sighting.hours):
         return
     if sighting.at <= before.told_at or sighting.hours == before.hours:
         return
     source = work.deadline.sign.value if work.deadline is not None else ""
-    after = Progress(work.name, sighting.hours, sighting.at, before.since, source, held.lease_id)
-    yield ProgressReported(after, before, _measured(held, before, after))
+    after = Progress(work.name, sighting.hours, sighting.at, before.since, source, lease.lease_id)
+    yield ProgressReported(after, before, _measured(lease, before, after))
 
 
-def _measured_by_guard(fleet: Fleet, work: Workload, held: Lease, before: Progress) -> Iterator[ProgressReported]:
+def _measured_by_guard(fleet: Fleet, work: Workload, lease: Lease, before: Progress) -> Iterator[ProgressReported]:
     """Yield the progress that a lease's guard read in this stretch of running, within bounds.
 
     It gives no measured speed: a host that falsely reports no progress must not be judged by that.
     """
-    figures, wanted = fleet.guard_figures.get(held.lease_id), work.deadline
-    if wanted is None or figures is None or figures.progress is None or figures.stretch != held.runs:
+    figures, wanted = fleet.guard_figures.get(lease.lease_id), work.deadline
+    if wanted is None or figures is None or figures.progress is None or figures.stretch != lease.runs:
         return
-    hours = progress_bounds.bounded(fleet, work, held, before, figures, wanted)
+    hours = progress_bounds.bounded(fleet, work, lease, before, figures, wanted)
     if figures.told_at > before.told_at and not math.isclose(hours, before.hours, rel_tol=SAME, abs_tol=SAME):
         source, number = wanted.sign.value, wanted.number_of(hours)
-        after = Progress(before.workload, hours, figures.told_at, before.since, source, held.lease_id, number)
+        after = Progress(before.workload, hours, figures.told_at, before.since, source, lease.lease_id, number)
         yield ProgressReported(after, before)
 
 
@@ -77,14 +77,14 @@ def _teller(fleet: Fleet, work: Workload) -> Lease | None:
 
     During a move that is the older one, which works until the newer is ready.
     """
-    running = (held for place in work.places for held in fleet.leases_of(place) if held.state is LeaseState.RUNNING)
+    running = (lease for place in work.places for lease in fleet.leases_of(place) if lease.state is LeaseState.RUNNING)
     return next(running, None)
 
 
-def _measured(held: Lease, before: Progress, after: Progress) -> Speed | None:
+def _measured(lease: Lease, before: Progress, after: Progress) -> Speed | None:
     """Return the speed that two reports measure, or None unless one lease made both and ran all the time between."""
     span = after.told_at - before.told_at
-    ran = held.run_since is not None and held.run_since <= before.told_at
-    if before.lease_id != held.lease_id or not ran or after.hours < before.hours or span < LEAST_SPAN:
+    ran = lease.run_since is not None and lease.run_since <= before.told_at
+    if before.lease_id != lease.lease_id or not ran or after.hours < before.hours or span < LEAST_SPAN:
         return None
-    return Speed(after.workload, held.gpu, after.hours - before.hours, span / timedelta(hours=1))
+    return Speed(after.workload, lease.gpu, after.hours - before.hours, span / timedelta(hours=1))

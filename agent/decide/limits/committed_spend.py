@@ -112,8 +112,8 @@ def scopes_of(decision: Decision) -> tuple[Scope, ...]:
     return _scopes(decision.lease) if isinstance(decision, Rebid | Resume | Pause) else ()
 
 
-def _scopes(held: Lease) -> tuple[Scope, ...]:
-    return budget.of_market(held.market), budget.of_workload(held.slot.workload)
+def _scopes(lease: Lease) -> tuple[Scope, ...]:
+    return budget.of_market(lease.market), budget.of_workload(lease.slot.workload)
 
 
 def _difference(decision: Decision) -> tuple[UsdPerHour, int]:
@@ -129,28 +129,28 @@ def _difference(decision: Decision) -> tuple[UsdPerHour, int]:
     return money.FREE, 0
 
 
-def _of_lease(held: Lease, now: datetime, pledged: Usd) -> _Item:
-    return _Item(_scopes(held), held.committed_rate, meter.outstanding([held], now), 1, pledged)
+def _of_lease(lease: Lease, now: datetime, pledged: Usd) -> _Item:
+    return _Item(_scopes(lease), lease.committed_rate, meter.outstanding([lease], now), 1, pledged)
 
 
-def _of_doubt(intent: Intent, held: Lease | None, now: datetime) -> _Item:
+def _of_doubt(intent: Intent, lease: Lease | None, now: datetime) -> _Item:
     """Return the possible cost of an order in doubt beyond its lease's commitment."""
     seconds = max(0.0, (now - (intent.sent_at or intent.recorded_at)).total_seconds())
-    if held is None:
+    if lease is None:
         rate = intent.rate if not intent.lease_id else money.FREE
     else:
-        rate = max(money.FREE, intent.rate - held.committed_rate)
+        rate = max(money.FREE, intent.rate - lease.committed_rate)
     scopes = budget.of_market(intent.market), budget.of_workload(intent.slot.workload)
     return _Item(scopes, rate, rate.over(seconds), 0 if intent.lease_id else 1)
 
 
-def _pledge(fleet: Fleet, held: Lease) -> Usd:
+def _pledge(fleet: Fleet, lease: Lease) -> Usd:
     """Return the cost of the traffic that a start still needs: image and checkpoint, at the market's price."""
-    view, work = fleet.markets.get(held.market), fleet.workload(held.slot.workload)
-    row = view.instance(held.instance_id) if view is not None else None
-    if row is None or work is None or held.has_run:
+    view, work = fleet.markets.get(lease.market), fleet.workload(lease.slot.workload)
+    row = view.instance(lease.instance_id) if view is not None else None
+    if row is None or work is None or lease.has_run:
         return money.ZERO
-    left = max(0.0, work.image_gb + work.checkpoint.size_gb - held.traffic_down_gb)
+    left = max(0.0, work.image_gb + work.checkpoint.size_gb - lease.traffic_down_gb)
     return Usd(round(left * row.traffic_down_micros_per_gb))
 
 

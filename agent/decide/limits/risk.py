@@ -141,10 +141,10 @@ def _affordable(now: datetime, until: datetime, rate: float, cap: money.Usd, spe
 
 
 def _own(fleet: Fleet, work: Workload, scope: Scope) -> money.UsdPerHour:
-    mine = (held for held in fleet.leases if held.slot.workload == work.name)
+    mine = (lease for lease in fleet.leases if lease.slot.workload == work.name)
     if scope.kind is Kind.MARKET:
-        mine = (held for held in mine if held.market == scope.name)
-    return money.total_rate(held.committed_rate for held in mine)
+        mine = (lease for lease in mine if lease.market == scope.name)
+    return money.total_rate(lease.committed_rate for lease in mine)
 
 
 def _rate(row: Offer, work: Workload) -> money.UsdPerHour:

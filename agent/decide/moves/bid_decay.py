@@ -19,11 +19,11 @@ class BidDecayParams:
     after: timedelta
 
 
-def lower(slot: SlotView, held: Lease, numbers: BidDecayParams, now: datetime) -> Proposal:
+def lower(slot: SlotView, lease: Lease, numbers: BidDecayParams, now: datetime) -> Proposal:
     """Return a hold, or a lower bid for a raised one: a raise is paid every hour, and a rival rarely stays."""
-    bid = bidding.lowered(held, numbers.headroom, numbers.step)
-    calm_since = max(held.state_since, held.bid_since or held.state_since)
-    if bid is None or held.state is not LeaseState.RUNNING or now - calm_since < numbers.after:
-        return Proposal(slot.slot, None, Reason("running", f"{held.state.value} at {held.gpu_rate}"))
-    reason = Reason("lower_bid", f"calm for {numbers.after}; lower the bid from {held.gpu_rate} to {bid}")
-    return Proposal(slot.slot, IntentKind.REBID, reason, lease=held, bid=bid)
+    bid = bidding.lowered(lease, numbers.headroom, numbers.step)
+    calm_since = max(lease.state_since, lease.bid_since or lease.state_since)
+    if bid is None or lease.state is not LeaseState.RUNNING or now - calm_since < numbers.after:
+        return Proposal(slot.slot, None, Reason("running", f"{lease.state.value} at {lease.gpu_rate}"))
+    reason = Reason("lower_bid", f"calm for {numbers.after}; lower the bid from {lease.gpu_rate} to {bid}")
+    return Proposal(slot.slot, IntentKind.REBID, reason, lease=lease, bid=bid)

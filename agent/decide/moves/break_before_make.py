@@ -43,8 +43,8 @@ def instead(
     return Release(held, Reason("moved", sentence, struck.reason.options))
 
 
-def _must_go(held: Lease, work: Workload, fleet: Fleet) -> bool:
-    if held.state is not LeaseState.RUNNING or not only_copy.may_leave(held, work):
+def _must_go(lease: Lease, work: Workload, fleet: Fleet) -> bool:
+    if lease.state is not LeaseState.RUNNING or not only_copy.may_leave(lease, work):
         return False
-    is_last = held.ends_at is not None and held.ends_at - fleet.now < LAST_MINUTES
-    return is_last or reload.moves(held, work)
+    is_last = lease.ends_at is not None and lease.ends_at - fleet.now < LAST_MINUTES
+    return is_last or reload.moves(lease, work)

@@ -32,18 +32,18 @@ def advice(work: Workload, tenure: Tenure, hazard: float) -> Advice | None:
     return Advice(_seconds(checkpoints.daly(write, 1 / hazard), write), tuple(_by_age(write, tenure, hazard)), hazard)
 
 
-def of_lease(fleet: Fleet, held: Lease, work: Workload) -> Advice | None:
+def of_lease(fleet: Fleet, lease: Lease, work: Workload) -> Advice | None:
     """Return the intervals of a lease, or None as `advice` does."""
-    record = host_record.pooled(fleet.hosts, fleet.now).get(held.host)
-    view = fleet.markets.get(held.market)
-    offers = view.offers_on(held.host_id) if view is not None else ()
+    record = host_record.pooled(fleet.hosts, fleet.now).get(lease.host)
+    view = fleet.markets.get(lease.market)
+    offers = view.offers_on(lease.host_id) if view is not None else ()
     own = useful_hour.host_hazard(offers[0].reliability if offers else RELIABILITY, record)
-    if held.tenure is not Tenure.INTERRUPTIBLE:
-        return advice(work, held.tenure, own)
+    if lease.tenure is not Tenure.INTERRUPTIBLE:
+        return advice(work, lease.tenure, own)
     contest = useful_hour.contested(record, host_record.market_hazard(fleet.hosts.values(), fleet.now))
     # As at the rent, whose container has these intervals: the mean over a stay. A young lease is lost more often.
     hours, loss = useful_hour.lasting(own, contest, useful_hour.HORIZON_HOURS)
-    return advice(work, held.tenure, loss / hours)
+    return advice(work, lease.tenure, loss / hours)
 
 
 def environment(given: Advice | None) -> tuple[tuple[str, str], ...]:

@@ -117,21 +117,21 @@ def _of_offer(offer: str, reason: str, known: Iterable[Tally], now: datetime) ->
 
 def after_release(decision: Release, now: datetime) -> tuple[Rest, ...]:
     """Return the cooldowns after a release: of a host that we left or that failed to start."""
-    held, code = decision.lease, decision.reason.code
+    lease, code = decision.lease, decision.reason.code
     found: list[Rest] = []
     if code == "start_overdue":
         # A start that took too long is counted for the workload here. Other failed starts are counted when they are
         # seen.
-        found.append(workload_end.failed_start(held.slot.workload, held.lease_id, now, code))
+        found.append(workload_end.failed_start(lease.slot.workload, lease.lease_id, now, code))
     if code in FAILED_STARTS:
-        found.append(cooldown.of_host(held.host, now + cooldowns.START_FAILED, "a failed start"))
+        found.append(cooldown.of_host(lease.host, now + cooldowns.START_FAILED, "a failed start"))
     elif code == "mismatch":
         why = "a rent that was not as ordered"
-        found.append(cooldown.of_host(held.host, now + cooldowns.START_FAILED, why))
+        found.append(cooldown.of_host(lease.host, now + cooldowns.START_FAILED, why))
     elif code == GUARD_REFUSED:
-        found.append(cooldown.of_host(held.host, now + cooldowns.HOST_LEFT, "another host is tried"))
+        found.append(cooldown.of_host(lease.host, now + cooldowns.HOST_LEFT, "another host is tried"))
     elif code == "moved":
-        found.append(cooldown.of_host(held.host, now + cooldowns.HOST_LEFT, "we left it a moment ago"))
+        found.append(cooldown.of_host(lease.host, now + cooldowns.HOST_LEFT, "we left it a moment ago"))
     return tuple(found)
 
 
@@ -152,20 +152,20 @@ def instead(decision: Decision, work: Workload, fleet: Fleet) -> Decision:
         return refused
     if not isinstance(decision, Resume) or decision.lease.paused_by_us:
         return decision
-    held = decision.lease
-    starts = (each for each in fleet.tallies if (each.counted, each.of) == (Counted.STARTED, held.lease_id))
+    lease = decision.lease
+    starts = (each for each in fleet.tallies if (each.counted, each.of) == (Counted.STARTED, lease.lease_id))
     start = next((each for each in starts if not each.is_over(fleet.now)), None)
     if start is None:
         return decision
     began = start.since
     if fleet.now - began < cooldowns.START_PATIENCE:
         sentence = f"its start was confirmed at {began:%H:%M} UTC and waits for free GPUs"
-        return Hold(held.slot, Reason("start_waits", sentence))
+        return Hold(lease.slot, Reason("start_waits", sentence))
     why = f"its start, confirmed at {began:%H:%M} UTC, has shown no effect"
-    if may_leave(held, work):
-        return Release(held, Reason("host_full", f"{why}: it is released for another host"))
+    if may_leave(lease, work):
+        return Release(lease, Reason("host_full", f"{why}: it is released for another host"))
     sentence = f"{why}; its disk may not be lost, so it is tried again later"
-    return Hold(held.slot, Reason("host_full", sentence))
+    return Hold(lease.slot, Reason("host_full", sentence))
 
 
 def _refused(decision: Decision, fleet: Fleet) -> Hold | None:

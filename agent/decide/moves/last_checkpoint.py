@@ -51,14 +51,14 @@ class Asked:
         return order_of(self.lease, self.since)
 
 
-def order_of(held: Lease, since: datetime) -> str:
+def order_of(lease: Lease, since: datetime) -> str:
     """Return the id of the order for a last checkpoint that was given to a lease at `since`."""
-    return f"{held.intent_id}-{int(since.timestamp())}"
+    return f"{lease.intent_id}-{int(since.timestamp())}"
 
 
-def is_order_over(held: Lease, work: Workload | None, now: datetime) -> bool:
+def is_order_over(lease: Lease, work: Workload | None, now: datetime) -> bool:
     """Return whether the order of a lease is no longer in force: the ending was due, and the lease still runs."""
-    since = held.checkpoint_asked_at
+    since = lease.checkpoint_asked_at
     if since is None or work is None or work.guard is None:
         return True
     return not timedelta() <= now - since < 2 * work.guard.final_within + REFUSED_AFTER
@@ -88,29 +88,29 @@ def instead(decision: Decision, fleet: Fleet) -> tuple[Decision, Asked | None]:
     work = fleet.workload(slot_of(decision).workload)
     if not isinstance(decision, Pause | Release) or work is None or work.guard is None or work.guard.bucket is None:
         return decision, None
-    held = decision.lease
-    if held.state is not LeaseState.RUNNING or held.guard_run is None or held.has_failed:
+    lease = decision.lease
+    if lease.state is not LeaseState.RUNNING or lease.guard_run is None or lease.has_failed:
         return decision, None
     if due_endings.is_of_person(decision) or due_endings.is_of_cap(decision):
         return decision, None
-    since = asked_at(fleet, held)
+    since = asked_at(fleet, lease)
     if since is None:
-        can_answer = _can_answer(fleet, held)
+        can_answer = _can_answer(fleet, lease)
         until = fleet.now + work.guard.final_within
         return _waiting(Asked(decision, fleet.now), until) if can_answer else (decision, None)
-    if _has_answered(fleet, held, since):
+    if _has_answered(fleet, lease, since):
         asked = f"the checkpoint that it was asked for at {since:%H:%M:%S} UTC"
         return _said(decision, f"its guard has carried {asked}"), None
     within = work.guard.final_within
-    until = _written_at(fleet, held, since, within) + within
+    until = _written_at(fleet, lease, since, within) + within
     if since <= fleet.now < until:
         return _waiting(Asked(decision, since), until)
     return _said(decision, f"its guard carried no checkpoint that was asked for at {since:%H:%M:%S} UTC"), None
 
 
-def asked_at(fleet: Fleet, held: Lease) -> datetime | None:
+def asked_at(fleet: Fleet, lease: Lease) -> datetime | None:
     """Return when the present stretch of running of a lease was asked for a last checkpoint, or None."""
-    since, began = held.checkpoint_asked_at, held.began
+    since, began = lease.checkpoint_asked_at, lease.began
     if since is None or since < began:
         return None
     was_away = fleet.started_at > since and fleet.now - since >= ASK_AGAIN
@@ -124,13 +124,13 @@ def given_up(fleet: Fleet, decisions: Iterable[Decision], asked: Iterable[Asked]
     """
     ending = {each.lease.lease_id for each in decisions if isinstance(each, Pause | Release)}
     ending |= {each.lease.lease_id for each in asked}
-    running = (held for held in fleet.leases if held.state is LeaseState.RUNNING and fleet.is_seen(held))
-    return tuple(held for held in running if held.checkpoint_asked_at and held.lease_id not in ending)
+    running = (lease for lease in fleet.leases if lease.state is LeaseState.RUNNING and fleet.is_seen(lease))
+    return tuple(lease for lease in running if lease.checkpoint_asked_at and lease.lease_id not in ending)
 
 
-def _written_at(fleet: Fleet, held: Lease, since: datetime, within: timedelta) -> datetime:
+def _written_at(fleet: Fleet, lease: Lease, since: datetime, within: timedelta) -> datetime:
     """Return when the order of a lease was written, at most `within` after `since`; `since` if it was not written."""
-    written_at = fleet.orders_written.get(order_of(held, since), since)
+    written_at = fleet.orders_written.get(order_of(lease, since), since)
     return min(max(written_at, since), since + within)
 
 
@@ -146,14 +146,14 @@ def _said(ending: Pause | Release, what: str) -> Decision:
     return replace(ending, reason=replace(ending.reason, sentence=f"{ending.reason.sentence}; {what}"))
 
 
-def _has_answered(fleet: Fleet, held: Lease, since: datetime) -> bool:
-    report = fleet.guard_reports.get(held.intent_id)
-    return report is not None and report.beat is not None and report.beat.answered == order_of(held, since)
+def _has_answered(fleet: Fleet, lease: Lease, since: datetime) -> bool:
+    report = fleet.guard_reports.get(lease.intent_id)
+    return report is not None and report.beat is not None and report.beat.answered == order_of(lease, since)
 
 
-def _can_answer(fleet: Fleet, held: Lease) -> bool:
+def _can_answer(fleet: Fleet, lease: Lease) -> bool:
     """Return whether a lease's guard is known to be at work: its bucket answered, and its beat changed, lately."""
-    report = fleet.guard_reports.get(held.intent_id)
+    report = fleet.guard_reports.get(lease.intent_id)
     if report is None or report.beat is None or fleet.now - report.read_at > BEATS_WITHIN:
         return False
     is_lively = report.beat_seen_at is None or report.read_at - report.beat_seen_at <= BEATS_WITHIN

@@ -104,34 +104,36 @@ def recover(
     `elsewhere` are the best offers on other hosts, one per tenure. `market_loss_rate` is the rate of losses on the
     lease's own host. The first way (wait or resume) wins unless another is cheaper by `least_gain` of its cost.
     """
-    held = slot.lease
-    if held is None or slot.down is None:
+    lease = slot.lease
+    if lease is None or slot.down is None:
         raise ValueError("recover needs a slot whose lease is down")
     left = cooling_off(slot, now)
     if left is not None:
         return left
-    if held.bid_since is not None and held.bid_since >= slot.down.since and now - held.bid_since < RAISE_PATIENCE:
-        return _hold(slot, "raised", f"the bid was raised to {held.gpu_rate} a moment ago; the market may give it back")
-    ways = [_stay(slot, held, work, numbers, now)]
-    ways += _raise(slot, held, work, market_loss_rate, numbers)
+    if lease.bid_since is not None and lease.bid_since >= slot.down.since and now - lease.bid_since < RAISE_PATIENCE:
+        return _hold(
+            slot, "raised", f"the bid was raised to {lease.gpu_rate} a moment ago; the market may give it back"
+        )
+    ways = [_stay(slot, lease, work, numbers, now)]
+    ways += _raise(slot, lease, work, market_loss_rate, numbers)
     for best in elsewhere:
-        ways += _move(slot, held, work, best, numbers)
-    ways += _let_go(slot, held, work, numbers)
+        ways += _move(slot, lease, work, best, numbers)
+    ways += _let_go(slot, lease, work, numbers)
     return _cheapest(
-        ways, numbers.least_gain, _of_its_disk(held, work, slot.down.unverified) if numbers.may_move else ""
+        ways, numbers.least_gain, _of_its_disk(lease, work, slot.down.unverified) if numbers.may_move else ""
     )
 
 
 def cooling_off(slot: SlotView, now: datetime) -> Proposal | None:
     """Return a hold for a while after a person or the work itself ended the lease; None once it may start again."""
-    held = slot.lease
-    if held is None or slot.down is None or held.interrupted_by not in OWN_HANDS:
+    lease = slot.lease
+    if lease is None or slot.down is None or lease.interrupted_by not in OWN_HANDS:
         return None
-    if now - slot.down.since >= COOL_OFF or held.end_reason == guard_switch.SWITCHED:
+    if now - slot.down.since >= COOL_OFF or lease.end_reason == guard_switch.SWITCHED:
         return None
     sentence = (
-        f"{OWN_HANDS[held.interrupted_by]}: it stays so for {COOL_OFF.total_seconds() / 60:.0f} minutes; "
-        f"`gpubid pause {held.slot}` keeps it stopped, `gpubid release {held.slot}` starts it elsewhere"
+        f"{OWN_HANDS[lease.interrupted_by]}: it stays so for {COOL_OFF.total_seconds() / 60:.0f} minutes; "
+        f"`gpubid pause {lease.slot}` keeps it stopped, `gpubid release {lease.slot}` starts it elsewhere"
     )
     return _hold(slot, "cool_off", sentence)
 
@@ -157,49 +159,49 @@ def _cheapest(ways: Sequence[tuple[Option, Proposal]], least_gain: float, of_its
 
 
 def _stay(
-    slot: SlotView, held: Lease, work: Workload, numbers: RecoveryParams, now: datetime
+    slot: SlotView, lease: Lease, work: Workload, numbers: RecoveryParams, now: datetime
 ) -> tuple[Option, Proposal]:
     """Return the way at the same price: wait until the market gives it back, or start it again if it was stopped."""
-    idle, own = _idle_hours(held, now - held.state_since), speed(held.dlperf, numbers.fastest)
+    idle, own = _idle_hours(lease, now - lease.state_since), speed(lease.dlperf, numbers.fastest)
     # A pool's market starts nothing by itself, so waiting means a resume at the same price.
-    if held.paused_by_us or held.interrupted_by in NOT_OF_THE_MARKET or _is_stopped_pod(held):
+    if lease.paused_by_us or lease.interrupted_by in NOT_OF_THE_MARKET or _is_stopped_pod(lease):
         if slot.is_start_refused:
-            option = _over_horizon(_Way("wait", held.gpu_rate, held.disk_rate, own, HORIZON_HOURS), work, numbers)
+            option = _over_horizon(_Way("wait", lease.gpu_rate, lease.disk_rate, own, HORIZON_HOURS), work, numbers)
             return option, _hold(slot, "order_refused", "wait: the market refused its start a moment ago")
-        start = idle if held.interrupted_by in OF_THE_MARKET else useful_hour.CONTAINER_SECONDS / 3600
-        option = _over_horizon(_Way("resume", held.gpu_rate, held.disk_rate, own, start), work, numbers)
+        start = idle if lease.interrupted_by in OF_THE_MARKET else useful_hour.CONTAINER_SECONDS / 3600
+        option = _over_horizon(_Way("resume", lease.gpu_rate, lease.disk_rate, own, start), work, numbers)
         reason = Reason("resume", "start it again on its host")
-        return option, Proposal(slot.slot, IntentKind.RESUME, reason, lease=held)
-    option = _over_horizon(_Way("wait", held.gpu_rate, held.disk_rate, own, idle), work, numbers)
-    return option, _hold(slot, "wait_paused", f"wait for it to resume at {held.gpu_rate} ({idle:.2f} h expected)")
+        return option, Proposal(slot.slot, IntentKind.RESUME, reason, lease=lease)
+    option = _over_horizon(_Way("wait", lease.gpu_rate, lease.disk_rate, own, idle), work, numbers)
+    return option, _hold(slot, "wait_paused", f"wait for it to resume at {lease.gpu_rate} ({idle:.2f} h expected)")
 
 
-def _is_stopped_pod(held: Lease) -> bool:
+def _is_stopped_pod(lease: Lease) -> bool:
     """Return whether a lease in a pool was stopped and waits for a start; one on a silent host was not stopped."""
-    return is_pool(held.host_id) and held.state is not LeaseState.OFFLINE
+    return is_pool(lease.host_id) and lease.state is not LeaseState.OFFLINE
 
 
-def _let_go(slot: SlotView, held: Lease, work: Workload, numbers: RecoveryParams) -> list[tuple[Option, Proposal]]:
+def _let_go(slot: SlotView, lease: Lease, work: Workload, numbers: RecoveryParams) -> list[tuple[Option, Proposal]]:
     """Return the way that pays nothing, if allowed: release a disk that bills for an unlikely resumption.
 
     The slot counts as idle over the whole horizon, although an offer may come: the release must pay by itself.
     """
-    is_lost = held.state is LeaseState.PAUSED and held.interrupted_by in OF_THE_MARKET
-    if not numbers.may_move or not is_lost or not may_leave_at_a_price(held, work):
+    is_lost = lease.state is LeaseState.PAUSED and lease.interrupted_by in OF_THE_MARKET
+    if not numbers.may_move or not is_lost or not may_leave_at_a_price(lease, work):
         return []
-    worth, lost = numbers.worth.dollars * HORIZON_HOURS, _lost_work_dollars(held, work)
+    worth, lost = numbers.worth.dollars * HORIZON_HOURS, _lost_work_dollars(lease, work)
     terms = (Term("lost work", lost, "$"), Term("worth of the other hours", worth, "$"))
     option = Option("let_go", worth + lost, terms)
-    reason = Reason("not_needed", f"release host {held.host_id}: its disk bills {held.disk_rate} and is not needed")
-    return [(option, Proposal(slot.slot, IntentKind.RELEASE, reason, lease=held))]
+    reason = Reason("not_needed", f"release host {lease.host_id}: its disk bills {lease.disk_rate} and is not needed")
+    return [(option, Proposal(slot.slot, IntentKind.RELEASE, reason, lease=lease))]
 
 
-def _of_its_disk(held: Lease, work: Workload, unverified: str) -> str:
+def _of_its_disk(lease: Lease, work: Workload, unverified: str) -> str:
     """Return why rule 11 keeps a lease, and the setting that would free it; or that a verified checkpoint frees it."""
-    if may_leave(held, work):
+    if may_leave(lease, work):
         return ""
-    if is_carried(held, work):
-        taken = held.checkpoint_taken_at
+    if is_carried(lease, work):
+        taken = lease.checkpoint_taken_at
         return f"; its disk may go: the bucket has its checkpoint{f' of {taken:%H:%M} UTC' if taken else ''}, verified"
     why = f" and {unverified}" if unverified else ""
     return (
@@ -208,51 +210,51 @@ def _of_its_disk(held: Lease, work: Workload, unverified: str) -> str:
     )
 
 
-def _idle_hours(held: Lease, down_for: timedelta) -> float:
+def _idle_hours(lease: Lease, down_for: timedelta) -> float:
     """Return the expected hours of the horizon that a paused lease waits until the market gives it back."""
-    if held.interrupted_by in NO_RETURN:
+    if lease.interrupted_by in NO_RETURN:
         return HORIZON_HOURS
-    if not held.has_run:
+    if not lease.has_run:
         return useful_hour.stay(NEVER_STARTED_RESUME_PER_HOUR, HORIZON_HOURS)[0]
     early = max((EARLY_RESUME - down_for) / timedelta(hours=1), 0.0)
     waited, resumed = useful_hour.stay(EARLY_RESUME_PER_HOUR, early) if early else (0.0, 0.0)
     return waited + (1 - resumed) * useful_hour.stay(LATE_RESUME_PER_HOUR, HORIZON_HOURS - early)[0]
 
 
-def _raised_hours(held: Lease, work: Workload) -> float:
+def _raised_hours(lease: Lease, work: Workload) -> float:
     """Return the expected hours of the horizon that a lease whose bid was just raised is idle.
 
     A failed raise is given up after `RAISE_PATIENCE`; then the workload moves if its disk may be left.
     """
     failed = HORIZON_HOURS
-    if may_leave_at_a_price(held, work):
+    if may_leave_at_a_price(lease, work):
         failed = RAISE_PATIENCE / _HOUR + useful_hour.loading_hours(work.image_gb, FALLBACK_MBPS)
     return useful_hour.CONTAINER_SECONDS / 3600 + (1 - RAISE_SUCCESS) * failed
 
 
 def _raise(
-    slot: SlotView, held: Lease, work: Workload, market_loss_rate: float, numbers: RecoveryParams
+    slot: SlotView, lease: Lease, work: Workload, market_loss_rate: float, numbers: RecoveryParams
 ) -> list[tuple[Option, Proposal]]:
     if slot.down is not None and cooldowns.RAISE in slot.down.refused:
         return []
-    if not numbers.may_raise or held.tenure is not Tenure.INTERRUPTIBLE or held.interrupted_by in BEYOND_BIDS:
+    if not numbers.may_raise or lease.tenure is not Tenure.INTERRUPTIBLE or lease.interrupted_by in BEYOND_BIDS:
         return []
     quotes = slot.down.quotes if slot.down else ()
-    beat = bidding.price_to_outbid(held, quotes)
+    beat = bidding.price_to_outbid(lease, quotes)
     if beat is None:
         return []
-    least = max(beat, held.host_floor or beat) + bidding.LEAST_STEP
+    least = max(beat, lease.host_floor or beat) + bidding.LEAST_STEP
     bids = {bidding.opening(least, share, numbers.ceiling) for share in bidding.ladder(numbers.raise_headroom)}
     return [
-        _raised_to(slot, held, work, bid, beat, market_loss_rate, numbers)
+        _raised_to(slot, lease, work, bid, beat, market_loss_rate, numbers)
         for bid in sorted(bid for bid in bids if bid is not None)
-        if bid > held.gpu_rate
+        if bid > lease.gpu_rate
     ]
 
 
 def _raised_to(
     slot: SlotView,
-    held: Lease,
+    lease: Lease,
     work: Workload,
     bid: UsdPerHour,
     beat: UsdPerHour,
@@ -260,30 +262,30 @@ def _raised_to(
     numbers: RecoveryParams,
 ) -> tuple[Option, Proposal]:
     """Return the way of one higher bid, which costs more every hour and is lost less often."""
-    floor = held.host_floor or beat
+    floor = lease.host_floor or beat
     hazard = market_loss_rate * numbers.rivals.losing_share(max(bid.micros / max(floor.micros, 1) - 1.0, 0.0))
-    own = speed(held.dlperf, numbers.fastest)
-    way = _Way("raise", bid, held.disk_rate, own, _raised_hours(held, work), hazard)
+    own = speed(lease.dlperf, numbers.fastest)
+    way = _Way("raise", bid, lease.disk_rate, own, _raised_hours(lease, work), hazard)
     option = _over_horizon(way, work, numbers)
-    reason = Reason("raise_bid", f"raise the bid from {held.gpu_rate} to {bid} to beat {beat}")
-    return option, Proposal(slot.slot, IntentKind.REBID, reason, lease=held, bid=bid)
+    reason = Reason("raise_bid", f"raise the bid from {lease.gpu_rate} to {bid} to beat {beat}")
+    return option, Proposal(slot.slot, IntentKind.REBID, reason, lease=lease, bid=bid)
 
 
 def _move(
-    slot: SlotView, held: Lease, work: Workload, best: Candidate, numbers: RecoveryParams
+    slot: SlotView, lease: Lease, work: Workload, best: Candidate, numbers: RecoveryParams
 ) -> list[tuple[Option, Proposal]]:
-    if not numbers.may_move or not may_leave_at_a_price(held, work) or not _has_moves_left(slot, held, best):
+    if not numbers.may_move or not may_leave_at_a_price(lease, work) or not _has_moves_left(slot, lease, best):
         return []
     reckoning = best.reckoning
     way = _Way(
         "on_demand" if best.way.tenure is Tenure.ON_DEMAND else "move",
         best.way.rate,
         best.offer.disk_rate(work.disk_gb),
-        speed(best.offer.dlperf, numbers.fastest or held.dlperf),
+        speed(best.offer.dlperf, numbers.fastest or lease.dlperf),
         reckoning.loading_hours,
         reckoning.hazard,
         moved=reckoning.traffic_dollars,
-        lost_work=_lost_work_dollars(held, work),
+        lost_work=_lost_work_dollars(lease, work),
     )
     option = _over_horizon(way, work, numbers)
     sentence = f"move to host {best.offer.host_id} at {best.way.rate} {best.way.tenure.value}"
@@ -292,30 +294,30 @@ def _move(
 
 def move_to(slot: SlotView, best: Candidate, reason: Reason) -> Proposal:
     """Return the move of a slot to `best`; if the lost lease could start again, first the pause that cancels that."""
-    held = slot.lease
-    may_start = held is not None and slot.down is not None and held.tenure is Tenure.INTERRUPTIBLE
-    if held is None or not may_start or held.paused_by_us or held.interrupted_by is Cause.HOST_OFFLINE:
+    lease = slot.lease
+    may_start = lease is not None and slot.down is not None and lease.tenure is Tenure.INTERRUPTIBLE
+    if lease is None or not may_start or lease.paused_by_us or lease.interrupted_by is Cause.HOST_OFFLINE:
         return Proposal(slot.slot, IntentKind.RENT, reason, candidate=best)
     sentence = f"{reason.sentence}; first make sure that the old lease cannot start by itself"
     cancel = Reason("cancel_start", sentence, reason.options)
-    return Proposal(slot.slot, IntentKind.PAUSE, cancel, candidate=best, lease=held)
+    return Proposal(slot.slot, IntentKind.PAUSE, cancel, candidate=best, lease=lease)
 
 
 def may_go(slot: SlotView, work: Workload, best: Candidate) -> bool:
     """Return whether a slot may leave its lease for `best`: its disk may be lost, and it has moves left today."""
-    held = slot.lease
-    return held is None or (may_leave(held, work) and _has_moves_left(slot, held, best))
+    lease = slot.lease
+    return lease is None or (may_leave(lease, work) and _has_moves_left(slot, lease, best))
 
 
-def _has_moves_left(slot: SlotView, held: Lease, best: Candidate) -> bool:
-    if held.interrupted_by in NO_RETURN:
+def _has_moves_left(slot: SlotView, lease: Lease, best: Candidate) -> bool:
+    if lease.interrupted_by in NO_RETURN:
         return True
     return slot.runs < (MOST_RUNS if best.way.tenure is Tenure.ON_DEMAND else MOST_RUNS - 1)
 
 
-def ends_soon(held: Lease, now: datetime) -> bool:
+def ends_soon(lease: Lease, now: datetime) -> bool:
     """Return whether the host of a lease leaves the market so soon that the workload must move before."""
-    return held.ends_at is not None and held.ends_at - now < LEAVE_BEFORE
+    return lease.ends_at is not None and lease.ends_at - now < LEAVE_BEFORE
 
 
 def leave_ending_host(slot: SlotView, work: Workload, best: Candidate | None, now: datetime) -> Proposal | None:
@@ -323,11 +325,11 @@ def leave_ending_host(slot: SlotView, work: Workload, best: Candidate | None, no
 
     The new lease runs before the old one ends.
     """
-    held = slot.lease
-    if held is None or held.state is not LeaseState.RUNNING or slot.arriving is not None or not ends_soon(held, now):
+    lease = slot.lease
+    if lease is None or lease.state is not LeaseState.RUNNING or slot.arriving is not None or not ends_soon(lease, now):
         return None
-    when = f"host {held.host_id} leaves the market at {held.ends_at:%Y-%m-%d %H:%M} UTC"
-    if not may_leave(held, work):
+    when = f"host {lease.host_id} leaves the market at {lease.ends_at:%Y-%m-%d %H:%M} UTC"
+    if not may_leave(lease, work):
         return _hold(slot, "ends_soon", f"{when} with the only checkpoint on its disk: copy it, or set may_lose_disk")
     if best is None:
         return _hold(slot, "ends_soon", f"{when}, and no offer fits to move to")
@@ -336,15 +338,15 @@ def leave_ending_host(slot: SlotView, work: Workload, best: Candidate | None, no
     return Proposal(slot.slot, IntentKind.RENT, Reason("end_date", sentence, options), candidate=best)
 
 
-def _lost_work_dollars(held: Lease, work: Workload) -> float:
+def _lost_work_dollars(lease: Lease, work: Workload) -> float:
     """Return the cost of repeating the work on an abandoned disk, at its rate: all since the lease was opened.
 
     If the bucket has a last checkpoint of known time: all work since then.
     """
-    if not held.has_run or work.checkpoint.place is not CheckpointPlace.DISK:
+    if not lease.has_run or work.checkpoint.place is not CheckpointPlace.DISK:
         return 0.0
-    taken = held.checkpoint_taken_at if is_carried(held, work) else None
-    return max((held.state_since - (taken or held.opened_at)) / _HOUR, 0.0) * held.gpu_rate.dollars
+    taken = lease.checkpoint_taken_at if is_carried(lease, work) else None
+    return max((lease.state_since - (taken or lease.opened_at)) / _HOUR, 0.0) * lease.gpu_rate.dollars
 
 
 @dataclass(frozen=True, slots=True)

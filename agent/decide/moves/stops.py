@@ -15,9 +15,9 @@ def stops(fleet: Fleet, caps: limits.Limits) -> tuple[Pause | Release, ...]:
     found: dict[str, Pause | Release] = {}
     holds = hold.in_force(fleet.holds, fleet.now)
     unfinished = tuple(
-        Release(held, Reason(slots.RELEASE_AGAIN, "the market has not confirmed the release"))
-        for held in fleet.leases
-        if held.state is LeaseState.RELEASING and held.bills is not Bills.NOTHING
+        Release(lease, Reason(slots.RELEASE_AGAIN, "the market has not confirmed the release"))
+        for lease in fleet.leases
+        if lease.state is LeaseState.RELEASING and lease.bills is not Bills.NOTHING
     )
     capped = hard_caps.endings(fleet, limits.committed_by_fleet(fleet), caps)
     for order in (*unfinished, *operator_holds.orders(fleet, holds), *capped):

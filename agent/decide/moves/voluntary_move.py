@@ -47,25 +47,25 @@ def move_to_cheaper(
     as less too, not only work on a faster one as more. The new place is priced by the file's restore, so that a shorter
     one that hosts claim never causes a move.
     """
-    held = slot.lease
-    if held is None or best is None or not only_copy.may_leave(held, work) or not _may_better(slot, held, best):
+    lease = slot.lease
+    if lease is None or best is None or not only_copy.may_leave(lease, work) or not _may_better(slot, lease, best):
         return None
     there = best.reckoning.by(work.checkpoint)
     hours = useful_hour.stay(there.hazard, horizon_hours)[0]
-    rate = _per_useful_hour(held, work, market_loss_rate, horizon_hours)
+    rate = _per_useful_hour(lease, work, market_loss_rate, horizon_hours)
     stay = hours * rate
     redone = (work.checkpoint.restore + work.checkpoint.interval / 2) / _HOUR
     once = rate * (there.loading_hours + redone) + there.traffic_dollars
-    moves = 2 if _is_bid(best) and held.tenure is Tenure.ON_DEMAND else 1
-    once += moves * MOVE_WORTH_HOURS * work.price_of(held.gpu).dollars
-    scale = held.dlperf / best.offer.dlperf if held.dlperf and best.offer.dlperf else 1.0
+    moves = 2 if _is_bid(best) and lease.tenure is Tenure.ON_DEMAND else 1
+    once += moves * MOVE_WORTH_HOURS * work.price_of(lease.gpu).dollars
+    scale = lease.dlperf / best.offer.dlperf if lease.dlperf and best.offer.dlperf else 1.0
     scale = scale if is_by_speed else min(scale, 1.0)
     move = (hours * there.per_useful_hour + once) * scale
     if stay - move <= least_gain * stay:
         return None
-    options = (Option("stay", stay, (Term("per hour", held.gpu_rate.dollars, "$/h"),)), Option("move", move))
+    options = (Option("stay", stay, (Term("per hour", lease.gpu_rate.dollars, "$/h"),)), Option("move", move))
     sentence = (
-        f"move from host {held.host_id} at {held.gpu_rate} {held.tenure.value} to host {best.offer.host_id} at "
+        f"move from host {lease.host_id} at {lease.gpu_rate} {lease.tenure.value} to host {best.offer.host_id} at "
         f"{best.way.rate} {best.way.tenure.value}: ${move:.3f} over {hours:.1f} h against ${stay:.3f}"
     )
     sentence += f", for the same work, done {1 / scale:.2f} times as fast there" if scale < 1 else ""
@@ -76,19 +76,19 @@ def _is_bid(best: Candidate) -> bool:
     return best.way.tenure is Tenure.INTERRUPTIBLE
 
 
-def _may_better(slot: SlotView, held: Lease, best: Candidate) -> bool:
+def _may_better(slot: SlotView, lease: Lease, best: Candidate) -> bool:
     """Return whether the day's moves allow a voluntary one, and it changes the place or at least the tenure."""
-    if held.tenure is best.way.tenure and held.host.is_same_place(best.offer.host):
+    if lease.tenure is best.way.tenure and lease.host.is_same_place(best.offer.host):
         return False
-    if held.tenure is Tenure.INTERRUPTIBLE:
+    if lease.tenure is Tenure.INTERRUPTIBLE:
         return slot.runs < MOST_LEAVES
     return slot.runs < (MOST_RETURNS if _is_bid(best) else recovery.MOST_RUNS)
 
 
-def _per_useful_hour(held: Lease, work: Workload, market_loss_rate: float, horizon_hours: float) -> float:
+def _per_useful_hour(lease: Lease, work: Workload, market_loss_rate: float, horizon_hours: float) -> float:
     """Return dollars per useful hour of staying; a bid includes its expected losses."""
-    rate = (held.gpu_rate + held.disk_rate).dollars
-    if held.tenure is not Tenure.INTERRUPTIBLE:
+    rate = (lease.gpu_rate + lease.disk_rate).dollars
+    if lease.tenure is not Tenure.INTERRUPTIBLE:
         return rate
     hours, loss = useful_hour.stay(market_loss_rate, horizon_hours)
     return rate * hours / (hours - loss * min(work.checkpoint.interval / _HOUR, hours) / 2)

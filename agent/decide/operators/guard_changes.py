@@ -16,7 +16,7 @@ class GuardChange:
     sentence: str
 
 
-def of(held: Lease, before: Workload | None, after: Workload) -> GuardChange | None:
+def of(lease: Lease, before: Workload | None, after: Workload) -> GuardChange | None:
     """Return the first such change, or None.
 
     The terms that the lease was rented with count; if they were not recorded, those of the workload `before`. Without
@@ -25,7 +25,7 @@ def of(held: Lease, before: Workload | None, after: Workload) -> GuardChange | N
     new = kept_terms.of(after)
     if new is None:
         return GuardChange("guard", "guard_gone", "no longer has a bucket in which its guard reports")
-    old = kept_terms.read(held) or (kept_terms.of(before) if before is not None else None)
+    old = kept_terms.read(lease) or (kept_terms.of(before) if before is not None else None)
     if old is None:
         return None
     if old.is_batch and not new.is_batch:

@@ -25,11 +25,11 @@ def notices(views: Mapping[str, MarketView], stopped_because: str, *, is_writabl
 
 def held_back(leases: Iterable[Lease]) -> Iterator[Notice]:
     """Yield each lease that waits for a person to adopt or release it."""
-    for held in leases:
-        if held.is_held and held.state is not LeaseState.RELEASING:
-            name = held.lease_id
+    for lease in leases:
+        if lease.is_held and lease.state is not LeaseState.RELEASING:
+            name = lease.lease_id
             sentence = (
-                f"has our label and fills no slot: it bills {held.billing_rate}, and gpubid does not touch it until "
+                f"has our label and fills no slot: it bills {lease.billing_rate}, and gpubid does not touch it until "
                 f"`gpubid adopt {name} --into WORKLOAD/SLOT` or `gpubid release {name}`"
             )
             yield Notice(name, "held", sentence)

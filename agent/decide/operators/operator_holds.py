@@ -36,9 +36,9 @@ def of_slot(place: Slot) -> tuple[Target, ...]:
     return hold.of_workload(place.workload), hold.of_slot(place)
 
 
-def of_lease(held: Lease) -> tuple[Target, ...]:
+def of_lease(lease: Lease) -> tuple[Target, ...]:
     """Return the targets of holds that include a lease."""
-    return *of_slot(held.slot), hold.of_lease(held.lease_id), *hold.of_place(held.host, held.owner)
+    return *of_slot(lease.slot), hold.of_lease(lease.lease_id), *hold.of_place(lease.host, lease.owner)
 
 
 def find(holds: Holds, words: tuple[Word, ...], targets: tuple[Target, ...]) -> Reason | None:
@@ -96,17 +96,17 @@ def orders(fleet: Fleet, holds: Holds) -> Iterator[Release | Pause]:
     yield from _orders_of_kill(fleet, holds)
     if not any(word in _ENDING for word, _ in holds):
         return
-    for held in fleet.leases:
-        if not held.is_open or held.state is LeaseState.RELEASING or held.is_held:
+    for lease in fleet.leases:
+        if not lease.is_open or lease.state is LeaseState.RELEASING or lease.is_held:
             continue
-        done = find(holds, (Word.DONE,), of_slot(held.slot)) or find(holds, (Word.KILL,), of_lease(held))
+        done = find(holds, (Word.DONE,), of_slot(lease.slot)) or find(holds, (Word.KILL,), of_lease(lease))
         if done is not None:
-            yield Release(held, done)
+            yield Release(lease, done)
             continue
-        paused = find(holds, (Word.PAUSE, Word.HELD), of_lease(held))
+        paused = find(holds, (Word.PAUSE, Word.HELD), of_lease(lease))
         # A lease that is missing from the listing is paused when it is listed again.
-        if paused is not None and not held.is_down and held.state is not LeaseState.MISSING:
-            yield Pause(held, paused)
+        if paused is not None and not lease.is_down and lease.state is not LeaseState.MISSING:
+            yield Pause(lease, paused)
 
 
 def _orders_of_kill(fleet: Fleet, holds: Holds) -> Iterator[Release | Pause]:
@@ -115,13 +115,13 @@ def _orders_of_kill(fleet: Fleet, holds: Holds) -> Iterator[Release | Pause]:
     if kill is None:
         return
     reason = Reason("ordered", f"all spending is stopped after {kill.ground}")
-    for held in fleet.leases:
-        if not held.is_open or held.state is LeaseState.RELEASING:
+    for lease in fleet.leases:
+        if not lease.is_open or lease.state is LeaseState.RELEASING:
             continue
         if (Word.KILL, DISKS) not in holds:
-            yield Release(held, reason)
-        elif not held.is_down:
-            yield Pause(held, reason)
+            yield Release(lease, reason)
+        elif not lease.is_down:
+            yield Pause(lease, reason)
 
 
 def forbidden(decision: Decision, holds: Holds) -> Reason | None:

@@ -78,15 +78,15 @@ def orphaning(after: After, leases: Iterable[Lease]) -> tuple[Finding, ...]:
 def _orphans(after: After, kept: list[Lease]) -> Iterator[Finding]:
     names = {work.name: work for work in after.workloads}
     new_names = _new_names(after.workloads)
-    for held in kept:
-        name, index = held.slot.workload, held.slot.index
+    for lease in kept:
+        name, index = lease.slot.workload, lease.slot.index
         work = names.get(name) or names.get(new_names.get(name, ""))
-        bill = f"{held.lease_id} of {held.slot} ({held.billing_rate})"
-        if held.market not in after.markets:
+        bill = f"{lease.lease_id} of {lease.slot} ({lease.billing_rate})"
+        if lease.market not in after.markets:
             yield Finding(
-                f"markets.{held.market}",
+                f"markets.{lease.market}",
                 "market_gone",
-                f"[markets.{held.market}] is gone, but {bill} is there; `gpubid release {held.lease_id}` first",
+                f"[markets.{lease.market}] is gone, but {bill} is there; `gpubid release {lease.lease_id}` first",
             )
         elif work is None:
             yield Finding(
@@ -99,22 +99,22 @@ def _orphans(after: After, kept: list[Lease]) -> Iterator[Finding]:
             yield Finding(
                 f"workloads.{work.name}.slots",
                 "fewer_slots",
-                f"has no slot {index} any more, but {bill} goes on; `gpubid release {held.slot}` first",
+                f"has no slot {index} any more, but {bill} goes on; `gpubid release {lease.slot}` first",
             )
 
 
 def _unheard(after: After, kept: list[Lease], before: Mapping[str, Workload]) -> Iterator[Finding]:
     """Yield the changes that running guards would not receive, since a container keeps the settings of its rent."""
     names, new_names = {work.name: work for work in after.workloads}, _new_names(after.workloads)
-    for held in kept:
-        name = held.slot.workload
+    for lease in kept:
+        name = lease.slot.workload
         work = names.get(name) or names.get(new_names.get(name, ""))
-        if work is None or held.guard_run is None:
+        if work is None or lease.guard_run is None:
             continue
-        change = guard_changes.of(held, before.get(name), work)
+        change = guard_changes.of(lease, before.get(name), work)
         if change is not None:
-            sentence = f"{change.sentence}, but the guard of {held.lease_id} keeps the settings of its rent"
-            fix = f"`gpubid release {held.slot}` first"
+            sentence = f"{change.sentence}, but the guard of {lease.lease_id} keeps the settings of its rent"
+            fix = f"`gpubid release {lease.slot}` first"
             yield Finding(f"workloads.{work.name}.{change.key}", change.code, f"{sentence}; {fix}")
 
 
@@ -123,16 +123,16 @@ def _over_caps(
 ) -> Iterator[Finding]:
     new, old = after.caps, before or limits.Limits()
     for scope in new.scopes():
-        mine = [held for held in kept if scope.covers(held)]
+        mine = [lease for lease in kept if scope.covers(lease)]
         yield from _over_budget(after, mine, standing.of(scope), old.hard(scope), scope)
     if new.instances is not None and new.instances != old.instances and standing.instances > new.instances:
         sentence = f"{new.instances} is under the {standing.instances} that are held now; `gpubid release` one first"
         yield Finding("limits.max_instances", "under_burn", sentence)
-    for held in kept:
+    for lease in kept:
         most = new.per_instance_hour
-        rate = held.gpu_rate + held.disk_rate
-        if most is not None and most != old.per_instance_hour and rate > most and not held.is_down:
-            sentence = f"{most} is under the cost of {held.lease_id}, {rate}; `gpubid release {held.slot}` first"
+        rate = lease.gpu_rate + lease.disk_rate
+        if most is not None and most != old.per_instance_hour and rate > most and not lease.is_down:
+            sentence = f"{most} is under the cost of {lease.lease_id}, {rate}; `gpubid release {lease.slot}` first"
             yield Finding("limits.max_price_per_instance_hour", "under_burn", sentence)
 
 
@@ -145,7 +145,7 @@ def _over_budget(
         key = f"{scope.place}.max_{'per_hour' if scope.name else 'fleet_per_hour'}"
         sentence = f"{new.per_hour} is under the {standing.rate} that is committed now; {ways}"
         yield Finding(key, "under_burn", sentence)
-    runs = [held for held in kept if not held.is_down]
+    runs = [lease for lease in kept if not lease.is_down]
     for window in SUMS:
         cap, was, spent = new.amount(window), old.amount(window), standing.spent(window)
         if cap is not None and cap != was and spent >= cap and runs:
@@ -156,33 +156,33 @@ def _over_budget(
 def _cheapest(after: After, kept: list[Lease]) -> str:
     """Return the slot of the lease with the lowest priority, among equals the most expensive one."""
     priority = {work.name: work.priority for work in after.workloads}
-    chosen = sorted(kept, key=lambda held: (priority.get(held.slot.workload, 0), -held.committed_rate.micros))
+    chosen = sorted(kept, key=lambda lease: (priority.get(lease.slot.workload, 0), -lease.committed_rate.micros))
     return str(chosen[0].slot) if chosen else "NAME"
 
 
-def _is_changed(after: After, held: Lease) -> bool:
-    work = next((work for work in after.workloads if work.name == held.slot.workload), None)
-    return work is not None and bool(held.spec_digest) and held.spec_digest != spec_digest(work)
+def _is_changed(after: After, lease: Lease) -> bool:
+    work = next((work for work in after.workloads if work.name == lease.slot.workload), None)
+    return work is not None and bool(lease.spec_digest) and lease.spec_digest != spec_digest(work)
 
 
-def _changed(after: After, held: Lease) -> Finding:
-    work = next(work for work in after.workloads if work.name == held.slot.workload)
-    sentence = f"image, GPU or disk differ from those that {held.slot} runs on; {held.lease_id} {_does(held, work)}"
+def _changed(after: After, lease: Lease) -> Finding:
+    work = next(work for work in after.workloads if work.name == lease.slot.workload)
+    sentence = f"image, GPU or disk differ from those that {lease.slot} runs on; {lease.lease_id} {_does(lease, work)}"
     if work.guard is not None and work.guard.bucket is not None:
         sentence += "; the next lease begins a new run, without the checkpoints that the guard has kept so far"
     return Finding(f"workloads.{work.name}", "spec_changed", sentence, is_refusal=False)
 
 
-def _does(held: Lease, work: Workload) -> str:
+def _does(lease: Lease, work: Workload) -> str:
     """Return whether a lease of an older spec moves or goes on, and the setting or command that changes that."""
-    if moves(held, work):
+    if moves(lease, work):
         return "moves to a new one"
-    if work.on_change is OnChange.MOVE and not may_leave(held, work):
+    if work.on_change is OnChange.MOVE and not may_leave(lease, work):
         allow = f'at = "remote" in [workloads.{work.name}.checkpoint] or may_lose_disk = true'
         return f"is not moved, because its disk may hold the only checkpoint; {allow} lets it move"
     if work.on_change is OnChange.MOVE:
-        return f"moves to a new one once it runs again; `gpubid release {held.slot}` is sooner"
-    return f'goes on with the old until it ends; on_change = "move" or `gpubid release {held.slot}`'
+        return f"moves to a new one once it runs again; `gpubid release {lease.slot}` is sooner"
+    return f'goes on with the old until it ends; on_change = "move" or `gpubid release {lease.slot}`'
 
 
 def spec_digest(work: Workload) -> str:
@@ -192,36 +192,36 @@ def spec_digest(work: Workload) -> str:
     return hashlib.sha256(repr(spec).encode()).hexdigest()[:16]
 
 
-def moves(held: Lease, work: Workload) -> bool:
+def moves(lease: Lease, work: Workload) -> bool:
     """Return whether a running lease of an older spec is replaced by a new one."""
-    if work.on_change is not OnChange.MOVE or held.state is not LeaseState.RUNNING:
+    if work.on_change is not OnChange.MOVE or lease.state is not LeaseState.RUNNING:
         return False
-    return bool(held.spec_digest) and held.spec_digest != spec_digest(work) and may_leave(held, work)
+    return bool(lease.spec_digest) and lease.spec_digest != spec_digest(work) and may_leave(lease, work)
 
 
-def rented_for(held: Lease, work: Workload | None) -> Lease:
+def rented_for(lease: Lease, work: Workload | None) -> Lease:
     """Return the lease of a rent with the digest of the workload's spec at the rent."""
-    return held if work is None or held.spec_digest else replace(held, spec_digest=spec_digest(work))
+    return lease if work is None or lease.spec_digest else replace(lease, spec_digest=spec_digest(work))
 
 
-def under_present_name(held: Lease, workloads: Iterable[Workload], runs: Iterable[GuardRun] = ()) -> Lease:
+def under_present_name(lease: Lease, workloads: Iterable[Workload], runs: Iterable[GuardRun] = ()) -> Lease:
     """Return a lease under the present name of its workload, with a missing digest of its spec added.
 
     The digest is that of its guard's run, among `runs`; without a run that digest is unknown, and the present file's is
     used. The terms of its guard are never added, because the lease may have been rented under other files.
     """
     names = {work.name: work for work in workloads}
-    name = held.slot.workload
+    name = lease.slot.workload
     if name not in names:
         name = _new_names(names.values()).get(name, name)
     work = names.get(name)
     if work is None:
-        return held
-    if held.slot.workload == name and held.spec_digest:
-        return held
-    digests = (run.spec_digest for run in runs if (run.slot, run.run) == (held.slot, held.guard_run))
-    digest = held.spec_digest or next(digests, "") or spec_digest(work)
-    return replace(held, slot=Slot(name, held.slot.index), spec_digest=digest)
+        return lease
+    if lease.slot.workload == name and lease.spec_digest:
+        return lease
+    digests = (run.spec_digest for run in runs if (run.slot, run.run) == (lease.slot, lease.guard_run))
+    digest = lease.spec_digest or next(digests, "") or spec_digest(work)
+    return replace(lease, slot=Slot(name, lease.slot.index), spec_digest=digest)
 
 
 def renamed_holds(holds: Iterable[OperatorHold], workloads: Iterable[Workload]) -> Mapping[OperatorHold, OperatorHold]:

@@ -81,23 +81,27 @@ class PaperMarket:
 
     def see(self, fleet: Fleet) -> None:
         """Advance to a fleet that was really seen: finish starts, and compare floors with bids."""
-        for held in list(self.held.values()):
-            view = fleet.markets.get(held.market)
-            self.held[held.instance_id] = self._seen(held, view, fleet)
+        for instance in list(self.held.values()):
+            view = fleet.markets.get(instance.market)
+            self.held[instance.instance_id] = self._seen(instance, view, fleet)
         since = fleet.now - EVENTS_KEPT
         self.events = [event for event in self.events if event.at >= since]
 
     def rows(self, view: MarketView) -> tuple[Instance, ...]:
         """Return the paper listing of a market."""
         bills = any(row.bills_while_loading for row in view.instances)
-        return tuple(_row(held, bills_while_loading=bills) for held in self.held.values() if held.market == view.market)
+        return tuple(
+            _row(instance, bills_while_loading=bills)
+            for instance in self.held.values()
+            if instance.market == view.market
+        )
 
     def rent(self, decision: Rent, work: Workload, fleet: Fleet) -> str | None:
         """Return the id of a new instance; None if its bid is below the floor or the host is taken."""
         offer, bid = decision.offer, decision.bid
-        is_taken = any(HostKey(held.market, held.host_id) == offer.host for held in self.held.values()) and not is_pool(
-            offer.host_id
-        )
+        is_taken = any(
+            HostKey(other.market, other.host_id) == offer.host for other in self.held.values()
+        ) and not is_pool(offer.host_id)
         if is_taken or (bid is not None and (offer.floor is None or bid < offer.floor)):
             return None
         self.rents += 1
@@ -175,42 +179,51 @@ class PaperMarket:
         """End for good."""
         self.held.pop(instance_id, None)
 
-    def _seen(self, held: PaperInstance, view: MarketView | None, fleet: Fleet) -> PaperInstance:
-        if held.state is InstanceState.LOADING and held.ready_at is not None and held.ready_at <= fleet.now:
-            self._tell(held, MarketEventKind.STARTED, held.ready_at)
-            held = replace(held, state=InstanceState.RUNNING, ready_at=None, has_run=True)
-        if held.ends_at is not None and held.ends_at <= fleet.now and held.state in HOLDS:
-            return replace(held, state=InstanceState.PAUSED, ready_at=None, is_wanted=False)
-        if held.tenure is not Tenure.INTERRUPTIBLE or view is None or not view.is_fresh:
-            return held
-        twin = _twin(held, fleet)
-        return self._as_twin(held, twin, fleet.now) if twin is not None else self._as_floor(held, fleet)
+    def _seen(self, instance: PaperInstance, view: MarketView | None, fleet: Fleet) -> PaperInstance:
+        if instance.state is InstanceState.LOADING and instance.ready_at is not None and instance.ready_at <= fleet.now:
+            self._tell(instance, MarketEventKind.STARTED, instance.ready_at)
+            instance = replace(instance, state=InstanceState.RUNNING, ready_at=None, has_run=True)
+        if instance.ends_at is not None and instance.ends_at <= fleet.now and instance.state in HOLDS:
+            return replace(instance, state=InstanceState.PAUSED, ready_at=None, is_wanted=False)
+        if instance.tenure is not Tenure.INTERRUPTIBLE or view is None or not view.is_fresh:
+            return instance
+        twin = _twin(instance, fleet)
+        return self._as_twin(instance, twin, fleet.now) if twin is not None else self._as_floor(instance, fleet)
 
-    def _as_floor(self, held: PaperInstance, fleet: Fleet) -> PaperInstance:
-        floor = _floor(held, fleet)
+    def _as_floor(self, instance: PaperInstance, fleet: Fleet) -> PaperInstance:
+        floor = _floor(instance, fleet)
         if floor is None:
-            return held
-        held = replace(held, floor=floor, seen_at=fleet.now)
+            return instance
+        instance = replace(instance, floor=floor, seen_at=fleet.now)
         return (
-            self._lost(held, fleet.now, floor) if held.state in HOLDS and floor > held.rate else _won(held, fleet.now)
+            self._lost(instance, fleet.now, floor)
+            if instance.state in HOLDS and floor > instance.rate
+            else _won(instance, fleet.now)
         )
 
-    def _as_twin(self, held: PaperInstance, twin: Lease, now: datetime) -> PaperInstance:
+    def _as_twin(self, instance: PaperInstance, twin: Lease, now: datetime) -> PaperInstance:
         is_lost = twin.state is LeaseState.PAUSED and not twin.paused_by_us and twin.interrupted_by is not None
         rival = twin.rival_floor
-        if held.state in HOLDS and is_lost and (rival is None or rival > held.rate):
-            return self._lost(held, now, rival)
-        if held.state is InstanceState.PAUSED and held.is_wanted and twin.is_live and twin.gpu_rate <= held.rate:
-            return _started(held, now)
-        return held
+        if instance.state in HOLDS and is_lost and (rival is None or rival > instance.rate):
+            return self._lost(instance, now, rival)
+        if (
+            instance.state is InstanceState.PAUSED
+            and instance.is_wanted
+            and twin.is_live
+            and twin.gpu_rate <= instance.rate
+        ):
+            return _started(instance, now)
+        return instance
 
-    def _lost(self, held: PaperInstance, now: datetime, floor: UsdPerHour | None) -> PaperInstance:
-        self._tell(held, MarketEventKind.OUTBID, now, floor)
-        return replace(held, state=InstanceState.PAUSED, ready_at=None, floor=floor or held.floor)
+    def _lost(self, instance: PaperInstance, now: datetime, floor: UsdPerHour | None) -> PaperInstance:
+        self._tell(instance, MarketEventKind.OUTBID, now, floor)
+        return replace(instance, state=InstanceState.PAUSED, ready_at=None, floor=floor or instance.floor)
 
-    def _tell(self, held: PaperInstance, kind: MarketEventKind, at: datetime, floor: UsdPerHour | None = None) -> None:
-        name = f"{held.instance_id}/{at.isoformat()}/{kind}"
-        self.events.append(MarketEvent(name, held.market, kind, held.instance_id, at, held.rate, floor))
+    def _tell(
+        self, instance: PaperInstance, kind: MarketEventKind, at: datetime, floor: UsdPerHour | None = None
+    ) -> None:
+        name = f"{instance.instance_id}/{at.isoformat()}/{kind}"
+        self.events.append(MarketEvent(name, instance.market, kind, instance.instance_id, at, instance.rate, floor))
 
 
 def typical_start(fleet: Fleet, market: str, work: Workload, inet_down_mbps: float) -> timedelta:
@@ -221,23 +234,29 @@ def typical_start(fleet: Fleet, market: str, work: Workload, inet_down_mbps: flo
     return timedelta(hours=useful_hour.loading_hours(work.moved_gb, inet_down_mbps))
 
 
-def _won(held: PaperInstance, now: datetime) -> PaperInstance:
+def _won(instance: PaperInstance, now: datetime) -> PaperInstance:
     """Return a paused instance, started again unless a known floor is above its bid."""
-    is_met = held.tenure is not Tenure.INTERRUPTIBLE or (held.floor is not None and held.floor <= held.rate)
-    return _started(held, now) if held.state is InstanceState.PAUSED and held.is_wanted and is_met else held
+    is_met = instance.tenure is not Tenure.INTERRUPTIBLE or (
+        instance.floor is not None and instance.floor <= instance.rate
+    )
+    return (
+        _started(instance, now)
+        if instance.state is InstanceState.PAUSED and instance.is_wanted and is_met
+        else instance
+    )
 
 
-def _started(held: PaperInstance, now: datetime) -> PaperInstance:
-    return replace(held, state=InstanceState.LOADING, ready_at=now + RESUME)
+def _started(instance: PaperInstance, now: datetime) -> PaperInstance:
+    return replace(instance, state=InstanceState.LOADING, ready_at=now + RESUME)
 
 
-def _twin(held: PaperInstance, fleet: Fleet) -> Lease | None:
+def _twin(instance: PaperInstance, fleet: Fleet) -> Lease | None:
     """Return the real lease that bids on the same host, or None; its bid is the floor there."""
     return next(
         (
             lease
             for lease in fleet.leases
-            if lease.host == HostKey(held.market, held.host_id)
+            if lease.host == HostKey(instance.market, instance.host_id)
             and lease.tenure is Tenure.INTERRUPTIBLE
             and lease.is_open
             and lease.state is not LeaseState.RELEASING
@@ -246,38 +265,38 @@ def _twin(held: PaperInstance, fleet: Fleet) -> Lease | None:
     )
 
 
-def _floor(held: PaperInstance, fleet: Fleet) -> UsdPerHour | None:
+def _floor(instance: PaperInstance, fleet: Fleet) -> UsdPerHour | None:
     """Return the lowest floor of its slice since the last comparison, or None."""
-    view = fleet.markets.get(held.market)
+    view = fleet.markets.get(instance.market)
     rows: Iterable[tuple[datetime, UsdPerHour]] = (
         (row.seen_at, row.floor)
-        for row in (view.offers_on(held.host_id) if view is not None else ())
-        if row.gpus == held.gpus and row.gpu == held.gpu and row.floor is not None
+        for row in (view.offers_on(instance.host_id) if view is not None else ())
+        if row.gpus == instance.gpus and row.gpu == instance.gpu and row.floor is not None
     )
-    fresh = [floor for at, floor in rows if held.seen_at is None or at > held.seen_at]
+    fresh = [floor for at, floor in rows if instance.seen_at is None or at > instance.seen_at]
     return min(fresh, default=None)
 
 
-def _row(held: PaperInstance, *, bills_while_loading: bool) -> Instance:
+def _row(instance: PaperInstance, *, bills_while_loading: bool) -> Instance:
     return Instance(
-        market=held.market,
-        instance_id=held.instance_id,
+        market=instance.market,
+        instance_id=instance.instance_id,
         label="",
-        host_id=held.host_id,
-        owner_id=held.owner_id,
-        tenure=held.tenure,
-        state=held.state,
-        gpu=held.gpu,
-        gpus=held.gpus,
-        gpu_rate=held.rate,
-        disk_rate=held.disk_rate,
-        disk_gb=held.disk_gb,
-        created_at=held.created_at,
-        ends_at=held.ends_at,
-        dlperf=held.dlperf,
-        inet_down_mbps=held.inet_down_mbps,
-        traffic_down_gb=held.moved_gb if held.has_run else 0.0,
-        traffic_down_micros_per_gb=held.traffic_micros_per_gb,
-        is_wanted_running=held.is_wanted,
+        host_id=instance.host_id,
+        owner_id=instance.owner_id,
+        tenure=instance.tenure,
+        state=instance.state,
+        gpu=instance.gpu,
+        gpus=instance.gpus,
+        gpu_rate=instance.rate,
+        disk_rate=instance.disk_rate,
+        disk_gb=instance.disk_gb,
+        created_at=instance.created_at,
+        ends_at=instance.ends_at,
+        dlperf=instance.dlperf,
+        inet_down_mbps=instance.inet_down_mbps,
+        traffic_down_gb=instance.moved_gb if instance.has_run else 0.0,
+        traffic_down_micros_per_gb=instance.traffic_micros_per_gb,
+        is_wanted_running=instance.is_wanted,
         bills_while_loading=bills_while_loading,
     )

@@ -99,7 +99,7 @@ def _owners(fleet: Fleet) -> Owners:
 def owners_of(hosts: Iterable[HostRecord], leases: Iterable[Lease]) -> Owners:
     """Return the owners of hosts, as far as they are known."""
     recorded = {record.key: record.owner for record in hosts}
-    rented = {held.host: held.owner for held in leases}
+    rented = {lease.host: lease.owner for lease in leases}
     return {host: owner for host, owner in (*recorded.items(), *rented.items()) if owner.is_known}
 
 

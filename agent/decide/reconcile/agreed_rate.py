@@ -69,33 +69,33 @@ class Rated:
     rise: Rise | None = None
 
 
-def settle(fleet: Fleet, view: MarketView, held: Lease, row: Instance, previous: datetime) -> Rated:
+def settle(fleet: Fleet, view: MarketView, lease: Lease, row: Instance, previous: datetime) -> Rated:
     """Return `held` and `row` at the metered rate; `previous` is when the lease was last seen before."""
-    highest = max((held.agreed, *_bids_in_doubt(fleet, held)))
-    since = _since(held, previous)
-    if _is_accepted(fleet, view, held, row):
-        believed = _without_doubt(replace(held, agreed_rate=row.gpu_rate))
-        return _at(believed, row, row.gpu_rate, held.agreed_until or since)
-    if _is_plausible(held, row):
-        rate = max(row.gpu_rate, highest) if highest > held.agreed else row.gpu_rate
-        kept = held if rate == held.gpu_rate else replace(held, agreed_rate=held.agreed)
+    highest = max((lease.agreed, *_bids_in_doubt(fleet, lease)))
+    since = _since(lease, previous)
+    if _is_accepted(fleet, view, lease, row):
+        believed = _without_doubt(replace(lease, agreed_rate=row.gpu_rate))
+        return _at(believed, row, row.gpu_rate, lease.agreed_until or since)
+    if _is_plausible(lease, row):
+        rate = max(row.gpu_rate, highest) if highest > lease.agreed else row.gpu_rate
+        kept = lease if rate == lease.gpu_rate else replace(lease, agreed_rate=lease.agreed)
         return _at(_without_doubt(kept), row, rate, since)
-    return _at(_doubted(fleet, held, row, since), row, max(held.gpu_rate, highest), since)
+    return _at(_doubted(fleet, lease, row, since), row, max(lease.gpu_rate, highest), since)
 
 
-def agreed_until(held: Lease, charges: Sequence[meter.Charge], until: datetime) -> datetime | None:
+def agreed_until(lease: Lease, charges: Sequence[meter.Charge], until: datetime) -> datetime | None:
     """Return the new `agreed_until` of a lease metered up to `until`, moved forward by time without a billed GPU."""
-    if held.agreed_until is None:
+    if lease.agreed_until is None:
         return None
-    return until - (held.accrued_until - held.agreed_until) - timedelta(seconds=_gpu_seconds(charges))
+    return until - (lease.accrued_until - lease.agreed_until) - timedelta(seconds=_gpu_seconds(charges))
 
 
-def at_end(held: Lease, charges: Sequence[meter.Charge], until: datetime) -> tuple[meter.Charge, ...]:
+def at_end(lease: Lease, charges: Sequence[meter.Charge], until: datetime) -> tuple[meter.Charge, ...]:
     """Return the charges of a rise still doubted at its lease's end; `charges` are the last ones, up to `until`."""
-    rate = held.doubted_rate
-    if rate is None or not held.gpu_rate < rate <= held.agreed.scaled(QUICK_RISE):
+    rate = lease.doubted_rate
+    if rate is None or not lease.gpu_rate < rate <= lease.agreed.scaled(QUICK_RISE):
         return ()
-    return Rise(held, rate - held.gpu_rate, held.agreed_until or held.accrued_until).owed(charges, until)
+    return Rise(lease, rate - lease.gpu_rate, lease.agreed_until or lease.accrued_until).owed(charges, until)
 
 
 def is_absurd(agreed: UsdPerHour, row: Instance) -> bool:
@@ -106,102 +106,107 @@ def is_absurd(agreed: UsdPerHour, row: Instance) -> bool:
 def unconfirmed(fleet: Fleet, view: MarketView, leases: Iterable[Lease]) -> frozenset[str]:
     """Return the ids of instances whose doubted rate was listed often enough, so that a look by id now decides."""
     return frozenset(
-        held.instance_id
-        for held in leases
-        if held.instance_id not in view.looked_up
+        lease.instance_id
+        for lease in leases
+        if lease.instance_id not in view.looked_up
         and any(
-            _is_listed_enough(fleet, held, row)
-            for row in _rows(view, held)
-            if not _is_plausible(held, row) and not _is_known(fleet, view, held, row)
+            _is_listed_enough(fleet, lease, row)
+            for row in _rows(view, lease)
+            if not _is_plausible(lease, row) and not _is_known(fleet, view, lease, row)
         )
     )
 
 
 def alerts(fleet: Fleet) -> Iterator[Alert]:
     """Yield one alert for each lease whose listed rate differs from the agreed one."""
-    for held in fleet.leases:
-        view = fleet.markets.get(held.market)
-        if not held.is_open or view is None or not view.is_fresh:
+    for lease in fleet.leases:
+        view = fleet.markets.get(lease.market)
+        if not lease.is_open or view is None or not view.is_fresh:
             continue
-        for row in _rows(view, held):
-            if not _is_plausible(held, row) and not _is_known(fleet, view, held, row):
+        for row in _rows(view, lease):
+            if not _is_plausible(lease, row) and not _is_known(fleet, view, lease, row):
                 sentence = (
-                    f"{held.market} lists {held.lease_id} ({held.slot}) at {row.gpu_rate}, agreed {held.agreed}; it "
-                    f"counts at {max(held.gpu_rate, held.agreed)} until further listings and a look by id agree; "
+                    f"{lease.market} lists {lease.lease_id} ({lease.slot}) at {row.gpu_rate}, agreed {lease.agreed}; "
+                    f"it counts at {max(lease.gpu_rate, lease.agreed)} until further listings and a look by id agree; "
                     "compare it with the market's bill"
                 )
-                yield Alert(EventKind.ALERT_RATE_DOUBTED, f"{held.lease_id}@{row.gpu_rate.micros}", sentence)
+                yield Alert(EventKind.ALERT_RATE_DOUBTED, f"{lease.lease_id}@{row.gpu_rate.micros}", sentence)
                 break
 
 
-def _rows(view: MarketView, held: Lease) -> Iterator[Instance]:
-    return (row for row in view.instances if row.instance_id == held.instance_id)
+def _rows(view: MarketView, lease: Lease) -> Iterator[Instance]:
+    return (row for row in view.instances if row.instance_id == lease.instance_id)
 
 
-def _bids_in_doubt(fleet: Fleet, held: Lease) -> Iterator[UsdPerHour]:
+def _bids_in_doubt(fleet: Fleet, lease: Lease) -> Iterator[UsdPerHour]:
     """Yield the bids that orders without a clear answer may have set."""
     for intent in fleet.intents:
         is_out = intent.state in {IntentState.SENT, IntentState.IN_DOUBT}
-        if is_out and intent.kind is IntentKind.REBID and intent.lease_id == held.lease_id and intent.price is not None:
+        if (
+            is_out
+            and intent.kind is IntentKind.REBID
+            and intent.lease_id == lease.lease_id
+            and intent.price is not None
+        ):
             yield intent.price
 
 
-def _is_plausible(held: Lease, row: Instance) -> bool:
-    least = held.agreed.micros * (1 - TOLERANCE) - readback.PRICE_STEP.micros
-    return least <= row.gpu_rate.micros <= held.agreed.micros * MOST_RISE
+def _is_plausible(lease: Lease, row: Instance) -> bool:
+    least = lease.agreed.micros * (1 - TOLERANCE) - readback.PRICE_STEP.micros
+    return least <= row.gpu_rate.micros <= lease.agreed.micros * MOST_RISE
 
 
-def _is_known(fleet: Fleet, view: MarketView, held: Lease, row: Instance) -> bool:
+def _is_known(fleet: Fleet, view: MarketView, lease: Lease, row: Instance) -> bool:
     """Return whether we ordered the listed rate, or the host announced it."""
     announced = (
-        rise.new_rate.micros * held.gpus
+        rise.new_rate.micros * lease.gpus
         for rise in view.rises
-        if rise.instance_id == held.instance_id and rise.new_rate is not None
+        if rise.instance_id == lease.instance_id and rise.new_rate is not None
     )
     is_announced = any(abs(rate - row.gpu_rate.micros) <= readback.PRICE_STEP.micros for rate in announced)
-    return row.gpu_rate in _bids_in_doubt(fleet, held) or (is_announced and row.gpu_rate > held.agreed)
+    return row.gpu_rate in _bids_in_doubt(fleet, lease) or (is_announced and row.gpu_rate > lease.agreed)
 
 
-def _is_accepted(fleet: Fleet, view: MarketView, held: Lease, row: Instance) -> bool:
-    if _is_known(fleet, view, held, row):
+def _is_accepted(fleet: Fleet, view: MarketView, lease: Lease, row: Instance) -> bool:
+    if _is_known(fleet, view, lease, row):
         return True
-    agree = all(each.gpu_rate == row.gpu_rate for each in _rows(view, held))
-    is_looked_up = held.instance_id in view.looked_up and agree
-    return is_looked_up and not _is_plausible(held, row) and _is_listed_enough(fleet, held, row)
+    agree = all(each.gpu_rate == row.gpu_rate for each in _rows(view, lease))
+    is_looked_up = lease.instance_id in view.looked_up and agree
+    return is_looked_up and not _is_plausible(lease, row) and _is_listed_enough(fleet, lease, row)
 
 
-def _is_listed_enough(fleet: Fleet, held: Lease, row: Instance) -> bool:
+def _is_listed_enough(fleet: Fleet, lease: Lease, row: Instance) -> bool:
     """Return whether the listings so far are enough for a look by id."""
-    if held.doubted_rate != row.gpu_rate or held.doubted_since is None or held.doubted_listings < FURTHER_LISTINGS:
+    if lease.doubted_rate != row.gpu_rate or lease.doubted_since is None or lease.doubted_listings < FURTHER_LISTINGS:
         return False
-    is_quick = held.agreed < row.gpu_rate <= held.agreed.scaled(QUICK_RISE)
-    return is_quick or fleet.now - held.doubted_since >= PATIENCE
+    is_quick = lease.agreed < row.gpu_rate <= lease.agreed.scaled(QUICK_RISE)
+    return is_quick or fleet.now - lease.doubted_since >= PATIENCE
 
 
-def _since(held: Lease, previous: datetime) -> datetime:
+def _since(lease: Lease, previous: datetime) -> datetime:
     """Return the time from which the rate of this look may have been charged.
 
     Only a lease that an order of ours ended is metered beyond the last look, and it may have run in that time.
     """
-    return previous if held.bills is Bills.GPU_AND_DISK else min(previous, held.accrued_until)
+    return previous if lease.bills is Bills.GPU_AND_DISK else min(previous, lease.accrued_until)
 
 
-def _doubted(fleet: Fleet, held: Lease, row: Instance, since: datetime) -> Lease:
-    held = replace(held, agreed_rate=held.agreed, agreed_until=held.agreed_until or since)
-    if held.doubted_rate != row.gpu_rate:
-        return replace(held, doubted_rate=row.gpu_rate, doubted_since=fleet.now, doubted_listings=1)
-    return replace(held, doubted_listings=min(held.doubted_listings + 1, FURTHER_LISTINGS + 1))
+def _doubted(fleet: Fleet, lease: Lease, row: Instance, since: datetime) -> Lease:
+    lease = replace(lease, agreed_rate=lease.agreed, agreed_until=lease.agreed_until or since)
+    if lease.doubted_rate != row.gpu_rate:
+        return replace(lease, doubted_rate=row.gpu_rate, doubted_since=fleet.now, doubted_listings=1)
+    return replace(lease, doubted_listings=min(lease.doubted_listings + 1, FURTHER_LISTINGS + 1))
 
 
-def _without_doubt(held: Lease) -> Lease:
-    if held.doubted_rate is None and held.doubted_since is None and not held.doubted_listings:
-        return held
-    return replace(held, doubted_rate=None, agreed_until=None, doubted_since=None, doubted_listings=0)
+def _without_doubt(lease: Lease) -> Lease:
+    if lease.doubted_rate is None and lease.doubted_since is None and not lease.doubted_listings:
+        return lease
+    return replace(lease, doubted_rate=None, agreed_until=None, doubted_since=None, doubted_listings=0)
 
 
-def _at(held: Lease, row: Instance, rate: UsdPerHour, since: datetime) -> Rated:
-    rise = Rise(held, rate - held.gpu_rate, since) if rate > held.gpu_rate else None
-    return Rated(held, msgspec.structs.replace(row, gpu_rate=rate), rise)
+def _at(lease: Lease, row: Instance, rate: UsdPerHour, since: datetime) -> Rated:
+    rise = Rise(lease, rate - lease.gpu_rate, since) if rate > lease.gpu_rate else None
+    return Rated(lease, msgspec.structs.replace(row, gpu_rate=rate), rise)
 
 
 def _gpu_seconds(charges: Sequence[meter.Charge]) -> float:

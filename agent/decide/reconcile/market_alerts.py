@@ -40,83 +40,83 @@ def not_sold(fleet: Fleet) -> Iterator[Alert]:
 def price_rises(fleet: Fleet) -> Iterator[Alert]:
     """Yield one alert for each pending rise on a lease of ours. A person may accept it; otherwise the lease ends."""
     asked = {(rise.market, rise.instance_id): rise for view in fleet.markets.values() for rise in view.rises}
-    for held in fleet.leases:
-        rise = asked.get((held.market, held.instance_id))
-        if rise is None or not held.is_open:
+    for lease in fleet.leases:
+        rise = asked.get((lease.market, lease.instance_id))
+        if rise is None or not lease.is_open:
             continue
-        wanted = "" if rise.new_rate is None else f" of {UsdPerHour(rise.new_rate.micros * held.gpus)}"
-        until = f" on {held.ends_at:%Y-%m-%d %H:%M} UTC" if held.ends_at is not None else ""
+        wanted = "" if rise.new_rate is None else f" of {UsdPerHour(rise.new_rate.micros * lease.gpus)}"
+        until = f" on {lease.ends_at:%Y-%m-%d %H:%M} UTC" if lease.ends_at is not None else ""
         sentence = (
-            f"the host of {held.lease_id} ({held.slot}, {held.gpu_rate}) asks for a new price{wanted}; unless you "
+            f"the host of {lease.lease_id} ({lease.slot}, {lease.gpu_rate}) asks for a new price{wanted}; unless you "
             f"accept it at the market, the lease ends{until} and the workload is moved before"
         )
-        yield Alert(EventKind.ALERT_PRICE_RISE, f"{held.lease_id}@{rise.event_id}", sentence)
+        yield Alert(EventKind.ALERT_PRICE_RISE, f"{lease.lease_id}@{rise.event_id}", sentence)
 
 
 def refused(fleet: Fleet) -> Iterator[Alert]:
     """Yield one alert for each kind of order on a lease that its market keeps refusing or does not carry out."""
-    for held in fleet.leases:
-        if held.state is LeaseState.RELEASING:
-            yield from _unreleased(fleet, held)
-        elif held.is_open:
-            yield from _untaken(fleet, held)
+    for lease in fleet.leases:
+        if lease.state is LeaseState.RELEASING:
+            yield from _unreleased(fleet, lease)
+        elif lease.is_open:
+            yield from _untaken(fleet, lease)
 
 
-def _unreleased(fleet: Fleet, held: Lease) -> Iterator[Alert]:
+def _unreleased(fleet: Fleet, lease: Lease) -> Iterator[Alert]:
     """Yield an alert for a lease whose release is long overdue and that bills, or is listed as billing.
 
     After a confirmed release the lease counts as billing nothing, but a later listing that still shows the instance
     outranks that.
     """
-    view = fleet.markets.get(held.market)
-    row = view.instance(held.instance_id) if view is not None else None
-    if held.bills is Bills.NOTHING and row is not None and view is not None and row.state is not InstanceState.OFFLINE:
-        held = replace(held, bills=Bills.GPU_AND_DISK if row.bills_gpu else Bills.DISK)
-        due_for = (view.listed_at or held.state_since) - held.state_since
+    view = fleet.markets.get(lease.market)
+    row = view.instance(lease.instance_id) if view is not None else None
+    if lease.bills is Bills.NOTHING and row is not None and view is not None and row.state is not InstanceState.OFFLINE:
+        lease = replace(lease, bills=Bills.GPU_AND_DISK if row.bills_gpu else Bills.DISK)
+        due_for = (view.listed_at or lease.state_since) - lease.state_since
     else:
-        due_for = fleet.now - held.state_since
-    if held.bills is Bills.NOTHING or due_for < REFUSED_FOR:
+        due_for = fleet.now - lease.state_since
+    if lease.bills is Bills.NOTHING or due_for < REFUSED_FOR:
         return
     sentence = (
-        f"{held.market} has not carried out the release of {held.lease_id} ({held.slot}) that was ordered at "
-        f"{held.state_since:%H:%M} UTC: it bills {held.billing_rate}. gpubid orders it again every minute; end "
-        f"instance {held.instance_id} at the market itself"
+        f"{lease.market} has not carried out the release of {lease.lease_id} ({lease.slot}) that was ordered at "
+        f"{lease.state_since:%H:%M} UTC: it bills {lease.billing_rate}. gpubid orders it again every minute; end "
+        f"instance {lease.instance_id} at the market itself"
     )
-    yield Alert(EventKind.ALERT_ORDER_REFUSED, f"{held.lease_id}@release", sentence)
+    yield Alert(EventKind.ALERT_ORDER_REFUSED, f"{lease.lease_id}@release", sentence)
 
 
-def _untaken(fleet: Fleet, held: Lease) -> Iterator[Alert]:
+def _untaken(fleet: Fleet, lease: Lease) -> Iterator[Alert]:
     """Yield an alert for each kind of order that the market refuses as a request."""
     for tally in fleet.tallies:
-        if (tally.counted, tally.of) != (Counted.UNTAKEN, held.lease_id) or tally.is_over(fleet.now):
+        if (tally.counted, tally.of) != (Counted.UNTAKEN, lease.lease_id) or tally.is_over(fleet.now):
             continue
         if tally.count < cooldowns.UNTAKEN_MOST or fleet.now - tally.since < REFUSED_FOR:
             continue
-        if tally.since < held.state_since:
+        if tally.since < lease.state_since:
             # The refusal was in another state of the lease. That order may no longer be needed.
             continue
-        yield Alert(EventKind.ALERT_ORDER_REFUSED, f"{held.lease_id}@{tally.where}", _untaken_sentence(held, tally))
+        yield Alert(EventKind.ALERT_ORDER_REFUSED, f"{lease.lease_id}@{tally.where}", _untaken_sentence(lease, tally))
 
 
-def _untaken_sentence(held: Lease, tally: Tally) -> str:
+def _untaken_sentence(lease: Lease, tally: Tally) -> str:
     """Return the alert's sentence.
 
     It does not advise to give up a lease that works or of which only the price is at stake.
     """
     order = _IN_WORDS.get(tally.where, tally.where)
     refused = (
-        f"{held.market} refuses every order to {order} {held.lease_id} ({held.slot}) since {tally.since:%H:%M} UTC "
+        f"{lease.market} refuses every order to {order} {lease.lease_id} ({lease.slot}) since {tally.since:%H:%M} UTC "
         f"({tally.ground})"
     )
-    if tally.where == cooldowns.LOWER or (tally.where == cooldowns.RAISE and held.state is not LeaseState.PAUSED):
-        return f"{refused}: it goes on at {held.gpu_rate}, and gpubid goes on trying"
+    if tally.where == cooldowns.LOWER or (tally.where == cooldowns.RAISE and lease.state is not LeaseState.PAUSED):
+        return f"{refused}: it goes on at {lease.gpu_rate}, and gpubid goes on trying"
     return (
-        f"{refused}: it bills {held.billing_rate}. gpubid goes on trying; "
-        f"`gpubid release {held.lease_id}` gives it up with its disk, and its slot is rented anew"
+        f"{refused}: it bills {lease.billing_rate}. gpubid goes on trying; "
+        f"`gpubid release {lease.lease_id}` gives it up with its disk, and its slot is rented anew"
     )
 
 
-def kind(held: Lease, row: Instance) -> EventKind | None:
+def kind(lease: Lease, row: Instance) -> EventKind | None:
     """Return the event of an on-demand lease that the market charges more for than before, or nothing."""
-    is_dearer = row.gpu_rate - held.gpu_rate >= bidding.LEAST_STEP
-    return REPRICED if held.tenure is Tenure.ON_DEMAND and is_dearer else None
+    is_dearer = row.gpu_rate - lease.gpu_rate >= bidding.LEAST_STEP
+    return REPRICED if lease.tenure is Tenure.ON_DEMAND and is_dearer else None

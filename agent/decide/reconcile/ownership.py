@@ -43,24 +43,24 @@ class Ownership:
     undecided: frozenset[str]
 
 
-def is_label_of(label: Label | None, held: Lease, fleet_id: str) -> bool:
+def is_label_of(label: Label | None, lease: Lease, fleet_id: str) -> bool:
     """Return whether a label is that of `held`'s rent; an adopted lease may not know its intent."""
     if label is None or label.fleet_id != fleet_id:
         return False
-    return not held.intent_id or label.intent_id == held.intent_id
+    return not lease.intent_id or label.intent_id == lease.intent_id
 
 
-def why_untouched(held: Lease, *, is_ordered: bool = False) -> str:
+def why_untouched(lease: Lease, *, is_ordered: bool = False) -> str:
     """Return why nothing is written to a lease, or an empty text.
 
     `is_ordered`: a person or a hard cap ordered the write.
     """
-    if not held.is_proven:
-        return f"the market has not shown our label on instance {held.instance_id} twice yet: nothing is written to it"
-    if held.is_estranged and not is_ordered:
+    if not lease.is_proven:
+        return f"the market has not shown our label on instance {lease.instance_id} twice yet: nothing is written to it"
+    if lease.is_estranged and not is_ordered:
         return (
-            f"instance {held.instance_id} carries our label no more: `gpubid adopt {held.lease_id}` if it is ours, "
-            f"`gpubid release {held.lease_id}` to end it"
+            f"instance {lease.instance_id} carries our label no more: `gpubid adopt {lease.lease_id}` if it is ours, "
+            f"`gpubid release {lease.lease_id}` to end it"
         )
     return ""
 
@@ -89,99 +89,99 @@ def settle(fleet: Fleet, memory: Memory) -> Ownership:
     looks: dict[str, int] = {}
     to_look: set[Place] = set()
     undecided: set[str] = set()
-    for held in fleet.leases:
-        view = fleet.markets.get(held.market)
-        if view is None or not held.is_open or held.vouched_at is not None:
-            leases.append(held)
+    for lease in fleet.leases:
+        view = fleet.markets.get(lease.market)
+        if view is None or not lease.is_open or lease.vouched_at is not None:
+            leases.append(lease)
             continue
-        if held.is_proven:
-            still, news = _watched(fleet, view, held)
+        if lease.is_proven:
+            still, news = _watched(fleet, view, lease)
             leases.append(still)
             facts += news
             continue
-        looks[held.lease_id] = _looks(fleet, view, memory, held)
-        after, news = _judged(fleet, view, held, looks[held.lease_id])
+        looks[lease.lease_id] = _looks(fleet, view, memory, lease)
+        after, news = _judged(fleet, view, lease, looks[lease.lease_id])
         facts += news
         leases += [after] if after is not None else []
         if after is not None and after.is_proven:
             # The proof still counts while the ledger cannot record it.
-            looks[held.lease_id] = PROOF
+            looks[lease.lease_id] = PROOF
         elif after is not None:
-            to_look.add((held.market, held.instance_id))
-            is_undecided = not looks[held.lease_id] and _is_listed_otherwise(fleet, view, held)
-            undecided |= {held.lease_id} if is_undecided else set()
+            to_look.add((lease.market, lease.instance_id))
+            is_undecided = not looks[lease.lease_id] and _is_listed_otherwise(fleet, view, lease)
+            undecided |= {lease.lease_id} if is_undecided else set()
     return Ownership(tuple(leases), tuple(facts), looks, frozenset(to_look), frozenset(undecided))
 
 
-def _watched(fleet: Fleet, view: MarketView, held: Lease) -> tuple[Lease, list[Fact]]:
+def _watched(fleet: Fleet, view: MarketView, lease: Lease) -> tuple[Lease, list[Fact]]:
     """Return a proven lease with the time since its label is not ours, and the alert while that lasts."""
-    if not view.is_fresh or view.instance(held.instance_id) is None:
-        return held, []
-    if is_label_of(view.labels.get(held.instance_id), held, fleet.fleet_id):
-        if not held.is_estranged:
-            return held, []
-        after = replace(held, estranged_since=None)
-        return after, [LeaseChanged(held, after, EventKind.LEASE_LABEL_SEEN)]
+    if not view.is_fresh or view.instance(lease.instance_id) is None:
+        return lease, []
+    if is_label_of(view.labels.get(lease.instance_id), lease, fleet.fleet_id):
+        if not lease.is_estranged:
+            return lease, []
+        after = replace(lease, estranged_since=None)
+        return after, [LeaseChanged(lease, after, EventKind.LEASE_LABEL_SEEN)]
     sentence = (
-        f"instance {held.instance_id} of {held.market} carries our label no more; it is counted on and not touched: "
-        f"`gpubid adopt {held.lease_id}` if it is ours, `gpubid release {held.lease_id}` to end it"
+        f"instance {lease.instance_id} of {lease.market} carries our label no more; it is counted on and not touched: "
+        f"`gpubid adopt {lease.lease_id}` if it is ours, `gpubid release {lease.lease_id}` to end it"
     )
-    alert = Alert(EventKind.ALERT_LABEL_LOST, held.lease_id, sentence)
-    if held.is_estranged:
-        return held, [alert]
-    after = replace(held, estranged_since=fleet.now)
-    return after, [LeaseChanged(held, after, EventKind.LEASE_LABEL_LOST), alert]
+    alert = Alert(EventKind.ALERT_LABEL_LOST, lease.lease_id, sentence)
+    if lease.is_estranged:
+        return lease, [alert]
+    after = replace(lease, estranged_since=fleet.now)
+    return after, [LeaseChanged(lease, after, EventKind.LEASE_LABEL_LOST), alert]
 
 
-def _looks(fleet: Fleet, view: MarketView, memory: Memory, held: Lease) -> int:
-    is_shown = is_label_of(view.looks.get(held.instance_id), held, fleet.fleet_id)
-    return memory.label_looks.get(held.lease_id, 0) + is_shown
+def _looks(fleet: Fleet, view: MarketView, memory: Memory, lease: Lease) -> int:
+    is_shown = is_label_of(view.looks.get(lease.instance_id), lease, fleet.fleet_id)
+    return memory.label_looks.get(lease.lease_id, 0) + is_shown
 
 
-def _judged(fleet: Fleet, view: MarketView, held: Lease, looks: int) -> tuple[Lease | None, list[Fact]]:
+def _judged(fleet: Fleet, view: MarketView, lease: Lease, looks: int) -> tuple[Lease | None, list[Fact]]:
     """Return an unproven lease after this cycle's answers, or None if it never was ours."""
-    is_listed = _is_listed(view, held) and is_label_of(view.labels.get(held.instance_id), held, fleet.fleet_id)
+    is_listed = _is_listed(view, lease) and is_label_of(view.labels.get(lease.instance_id), lease, fleet.fleet_id)
     if looks + is_listed >= PROOF and looks:
-        after = replace(held, proven_at=fleet.now)
-        return after, [LeaseChanged(held, after, None)]
-    other = None if is_listed else _claimant(fleet, view, held)
+        after = replace(lease, proven_at=fleet.now)
+        return after, [LeaseChanged(lease, after, None)]
+    other = None if is_listed else _claimant(fleet, view, lease)
     if other:
-        why = f"the label of rent {held.intent_id} is on instance {other}, not on {held.instance_id}"
-        return None, disowned(held, why)
-    is_denied = held.instance_id in view.looks and not looks
-    if is_denied and _is_listed_otherwise(fleet, view, held):
-        return None, disowned(held, f"instance {held.instance_id} does not carry the label of rent {held.intent_id}")
-    return held, []
+        why = f"the label of rent {lease.intent_id} is on instance {other}, not on {lease.instance_id}"
+        return None, disowned(lease, why)
+    is_denied = lease.instance_id in view.looks and not looks
+    if is_denied and _is_listed_otherwise(fleet, view, lease):
+        return None, disowned(lease, f"instance {lease.instance_id} does not carry the label of rent {lease.intent_id}")
+    return lease, []
 
 
-def disowned(held: Lease, why: str, charges: tuple[meter.Charge, ...] = ()) -> list[Fact]:
+def disowned(lease: Lease, why: str, charges: tuple[meter.Charge, ...] = ()) -> list[Fact]:
     """Return the fact that a lease never was ours: the reply to its rent named a foreign instance, or none.
 
     `charges` count all the same, metered up to its `accrued_until`.
     """
-    sentence = f"{held.market} named {held.instance_id} as the rented instance, but {why}: nothing is written to it"
-    return [LeaseDisowned(held, sentence, charges), Alert(EventKind.ALERT_WRONG_INSTANCE, held.lease_id, sentence)]
+    sentence = f"{lease.market} named {lease.instance_id} as the rented instance, but {why}: nothing is written to it"
+    return [LeaseDisowned(lease, sentence, charges), Alert(EventKind.ALERT_WRONG_INSTANCE, lease.lease_id, sentence)]
 
 
-def _is_listed(view: MarketView, held: Lease) -> bool:
+def _is_listed(view: MarketView, lease: Lease) -> bool:
     """Return whether a fresh listing has its instance, and not only a look by its id."""
-    is_unlisted = view.instance(held.instance_id) is None or held.instance_id in view.unlisted_ids
+    is_unlisted = view.instance(lease.instance_id) is None or lease.instance_id in view.unlisted_ids
     return view.is_fresh and not is_unlisted
 
 
-def _is_listed_otherwise(fleet: Fleet, view: MarketView, held: Lease) -> bool:
-    if not _is_listed(view, held):
+def _is_listed_otherwise(fleet: Fleet, view: MarketView, lease: Lease) -> bool:
+    if not _is_listed(view, lease):
         return False
-    return not is_label_of(view.labels.get(held.instance_id), held, fleet.fleet_id)
+    return not is_label_of(view.labels.get(lease.instance_id), lease, fleet.fleet_id)
 
 
-def _claimant(fleet: Fleet, view: MarketView, held: Lease) -> str:
+def _claimant(fleet: Fleet, view: MarketView, lease: Lease) -> str:
     """Return the id of another listed instance with the label of this very rent, or an empty text."""
-    if not view.is_fresh or not held.intent_id:
+    if not view.is_fresh or not lease.intent_id:
         return ""
     others: Iterable[tuple[str, Label]] = view.labels.items()
-    return next((at for at, label in others if at != held.instance_id and _is_of(label, fleet, held)), "")
+    return next((at for at, label in others if at != lease.instance_id and _is_of(label, fleet, lease)), "")
 
 
-def _is_of(label: Label, fleet: Fleet, held: Lease) -> bool:
-    return label.fleet_id == fleet.fleet_id and label.intent_id == held.intent_id
+def _is_of(label: Label, fleet: Fleet, lease: Lease) -> bool:
+    return label.fleet_id == fleet.fleet_id and label.intent_id == lease.intent_id

@@ -61,36 +61,38 @@ def targets(fleet: Fleet, market: str) -> tuple[Target, ...]:
     return tuple(target for target in found if target is not None)
 
 
-def may_log(held: Lease) -> bool:
+def may_log(lease: Lease) -> bool:
     """Return whether a lease has a container whose log may report on its work.
 
     A lease that ran may look like starting at every look: RunPod restarts an ended container again and again.
     """
-    return held.state in {LeaseState.RUNNING, LeaseState.EXITED} or (held.state is LeaseState.STARTING and held.has_run)
+    return lease.state in {LeaseState.RUNNING, LeaseState.EXITED} or (
+        lease.state is LeaseState.STARTING and lease.has_run
+    )
 
 
-def _target(fleet: Fleet, held: Lease) -> Target | None:
-    work = fleet.workload(held.slot.workload)
-    if work is None or not may_log(held):
+def _target(fleet: Fleet, lease: Lease) -> Target | None:
+    work = fleet.workload(lease.slot.workload)
+    if work is None or not may_log(lease):
         return None
     is_batch = work.kind is WorkloadKind.BATCH
-    is_over = is_batch and held.state is LeaseState.EXITED
+    is_over = is_batch and lease.state is LeaseState.EXITED
     done_line = work.done_line if is_batch else ""
-    is_awaited = work.ready.is_asked and held.ready_since is None and held.state is LeaseState.RUNNING
+    is_awaited = work.ready.is_asked and lease.ready_since is None and lease.state is LeaseState.RUNNING
     deadline = work.deadline if work.deadline is not None and work.deadline.is_asked else None
-    is_silent = guard_refusal.is_awaited(fleet, held, work)
+    is_silent = guard_refusal.is_awaited(fleet, lease, work)
     if not is_awaited and not done_line and not is_over and deadline is None and not is_silent:
         return None
     ready = work.ready if is_awaited else Readiness()
-    since = held.state_since if held.state is LeaseState.EXITED else held.began
-    place = _place(fleet, held, work.ready.port)
-    page = _place(fleet, held, deadline.port) if deadline is not None else ""
-    return Target(held.instance_id, since, ready, place, done_line, is_over, deadline, page, is_silent)
+    since = lease.state_since if lease.state is LeaseState.EXITED else lease.began
+    place = _place(fleet, lease, work.ready.port)
+    page = _place(fleet, lease, deadline.port) if deadline is not None else ""
+    return Target(lease.instance_id, since, ready, place, done_line, is_over, deadline, page, is_silent)
 
 
-def _place(fleet: Fleet, held: Lease, port: int) -> str:
-    view = fleet.markets.get(held.market)
-    row = view.instance(held.instance_id) if view is not None else None
+def _place(fleet: Fleet, lease: Lease, port: int) -> str:
+    view = fleet.markets.get(lease.market)
+    row = view.instance(lease.instance_id) if view is not None else None
     return place_of(row.ports if row is not None else "", port)
 
 

@@ -32,10 +32,10 @@ class Asked:
     disk_gb: float
 
 
-def of_lease(held: Lease) -> Asked:
+def of_lease(lease: Lease) -> Asked:
     """Return the terms of a lease's order. They are valid until the lease takes over fields of the instance."""
     # A lease whose price was unreadable was opened at zero.
-    return Asked(held.tenure, held.host_id, held.gpu_rate if held.gpu_rate.micros else None, held.disk_gb)
+    return Asked(lease.tenure, lease.host_id, lease.gpu_rate if lease.gpu_rate.micros else None, lease.disk_gb)
 
 
 def of_intent(intent: Intent) -> Asked:

@@ -25,79 +25,81 @@ NOT_READY = "not_ready"
 
 
 def seen(
-    fleet: Fleet, view: MarketView, held: Lease, row: Instance, so_far: LeaseChanged | None
+    fleet: Fleet, view: MarketView, lease: Lease, row: Instance, so_far: LeaseChanged | None
 ) -> LeaseChanged | None:
     """Return the change of readiness, idling and addresses by probes and the row; None without any."""
-    now = so_far.after if so_far is not None else held
+    now = so_far.after if so_far is not None else lease
     if so_far is not None and so_far.kind and so_far.kind != EventKind.LEASE_RUNNING:
         return so_far
-    work = fleet.workload(held.slot.workload)
+    work = fleet.workload(lease.slot.workload)
     after, kind = _reached(now, row), so_far.kind if so_far is not None else None
     rest = so_far.cooldown if so_far is not None else None
     if after.state is LeaseState.RUNNING and not kind:
         after, kind = _judged(fleet, view, work, after, row)
         if kind == EventKind.LEASE_NOT_READY and after.has_failed:
             until = fleet.now + cooldowns.START_FAILED
-            rest = cooldown.of_host(held.host, until, "a lease that was never ready")
+            rest = cooldown.of_host(lease.host, until, "a lease that was never ready")
     if after == now:
         return so_far
     late = tuple(phases.charges(phases.redeemed(after))) if after.ready_since != now.ready_since else ()
     if so_far is None:
-        return LeaseChanged(held, after, kind, late, cooldown=rest)
+        return LeaseChanged(lease, after, kind, late, cooldown=rest)
     return replace(so_far, after=after, kind=kind, charges=(*so_far.charges, *late), cooldown=rest)
 
 
-def _reached(held: Lease, row: Instance) -> Lease:
+def _reached(lease: Lease, row: Instance) -> Lease:
     """Return the lease with its addresses. The last ones are kept while it is paused, for a person."""
-    if (row.address or held.ssh_address) == held.ssh_address and (row.ports or held.ports) == held.ports:
-        return held
-    return replace(held, ssh_address=row.address or held.ssh_address, ports=row.ports or held.ports)
+    if (row.address or lease.ssh_address) == lease.ssh_address and (row.ports or lease.ports) == lease.ports:
+        return lease
+    return replace(lease, ssh_address=row.address or lease.ssh_address, ports=row.ports or lease.ports)
 
 
 def _judged(
-    fleet: Fleet, view: MarketView, work: Workload | None, held: Lease, row: Instance
+    fleet: Fleet, view: MarketView, work: Workload | None, lease: Lease, row: Instance
 ) -> tuple[Lease, EventKind | None]:
-    if work is not None and work.ready.is_asked and held.ready_since is None:
-        return _awaited(fleet, view, work, held, row)
-    return _idled(fleet, held, row)
+    if work is not None and work.ready.is_asked and lease.ready_since is None:
+        return _awaited(fleet, view, work, lease, row)
+    return _idled(fleet, lease, row)
 
 
 def _awaited(
-    fleet: Fleet, view: MarketView, work: Workload, held: Lease, row: Instance
+    fleet: Fleet, view: MarketView, work: Workload, lease: Lease, row: Instance
 ) -> tuple[Lease, EventKind | None]:
-    sighting = view.sightings.get(held.instance_id)
-    began = held.began
+    sighting = view.sightings.get(lease.instance_id)
+    began = lease.began
     if sighting is not None and sighting.is_ready and sighting.at >= began:
-        return replace(held, ready_since=sighting.at, was_ready=True), EventKind.LEASE_READY
-    if fleet.now - began < work.ready.within or held.end_reason.startswith(NOT_READY):
-        return held, None
+        return replace(lease, ready_since=sighting.at, was_ready=True), EventKind.LEASE_READY
+    if fleet.now - began < work.ready.within or lease.end_reason.startswith(NOT_READY):
+        return lease, None
     said = sighting.said if sighting is not None else "it was never reached"
     idle = ", its GPUs idle" if _is_idle(row) else ""
     reason = f"{NOT_READY}: runs since {began:%H:%M} and shows no sign of work{idle}; {said}"
     # A lease that was ready before may have work on its disk: a person decides, and the lease stays.
-    return replace(held, has_failed=not held.was_ready, end_reason=reason), EventKind.LEASE_NOT_READY
+    return replace(lease, has_failed=not lease.was_ready, end_reason=reason), EventKind.LEASE_NOT_READY
 
 
-def _idled(fleet: Fleet, held: Lease, row: Instance) -> tuple[Lease, EventKind | None]:
+def _idled(fleet: Fleet, lease: Lease, row: Instance) -> tuple[Lease, EventKind | None]:
     if row.gpu_util is None:
-        return held, None
+        return lease, None
     if not _is_idle(row):
         return (
-            (replace(held, idle_since=None), EventKind.LEASE_BUSY if usefulness.is_idle(held, fleet.now) else None)
-            if (held.idle_since is not None)
-            else (held, None)
+            (replace(lease, idle_since=None), EventKind.LEASE_BUSY if usefulness.is_idle(lease, fleet.now) else None)
+            if (lease.idle_since is not None)
+            else (lease, None)
         )
-    if held.idle_since is None:
-        return replace(held, idle_since=fleet.now), None
-    return held, None
+    if lease.idle_since is None:
+        return replace(lease, idle_since=fleet.now), None
+    return lease, None
 
 
 def idle_alerts(fleet: Fleet) -> Iterator[Alert]:
     """Yield one alert for each lease whose paid GPUs do nothing."""
-    for held in fleet.leases:
-        if usefulness.is_idle(held, fleet.now) and held.idle_since is not None:
-            sentence = f"{held.slot} on host {held.host_id} bills {held.billing_rate} and its GPUs idle since "
-            yield Alert(EventKind.ALERT_IDLE, held.lease_id, f"{sentence}{held.idle_since:%H:%M} UTC; look at its log")
+    for lease in fleet.leases:
+        if usefulness.is_idle(lease, fleet.now) and lease.idle_since is not None:
+            sentence = f"{lease.slot} on host {lease.host_id} bills {lease.billing_rate} and its GPUs idle since "
+            yield Alert(
+                EventKind.ALERT_IDLE, lease.lease_id, f"{sentence}{lease.idle_since:%H:%M} UTC; look at its log"
+            )
 
 
 def _is_idle(row: Instance) -> bool:

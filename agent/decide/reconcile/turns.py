@@ -66,12 +66,12 @@ class Look:
 def looks(fleet: Fleet, memory: Memory) -> dict[str, Look]:
     """Return the last look at each lease, by its id. A look that gave an unrecorded suspicion does not count."""
     found: dict[str, Look] = {}
-    for held in fleet.leases:
-        doubted, view = memory.suspicions.get(held.lease_id), fleet.markets.get(held.market)
-        seen_at = memory.last_seen.get(held.lease_id, held.accrued_until)
-        if doubted is not None and held.accrued_until < doubted.seen_at:
+    for lease in fleet.leases:
+        doubted, view = memory.suspicions.get(lease.lease_id), fleet.markets.get(lease.market)
+        seen_at = memory.last_seen.get(lease.lease_id, lease.accrued_until)
+        if doubted is not None and lease.accrued_until < doubted.seen_at:
             seen_at = doubted.previous
-        found[held.lease_id] = Look(seen_at, view.events if view else ())
+        found[lease.lease_id] = Look(seen_at, view.events if view else ())
     return found
 
 
@@ -85,23 +85,23 @@ def wants_record(facts: Iterable[Fact]) -> bool:
     return is_back or any(change.cause or change.before.bills is not change.after.bills for change in changes)
 
 
-def recorded(held: Lease, events: Iterable[MarketEvent], until: datetime) -> list[meter.Turn]:
+def recorded(lease: Lease, events: Iterable[MarketEvent], until: datetime) -> list[meter.Turn]:
     """Return the turns in the market's record during time that is not metered yet, oldest first."""
     return [
         (event.at, BILLED_AFTER[event.kind])
         for event in sorted(events, key=lambda event: event.at)
-        if event.instance_id == held.instance_id
+        if event.instance_id == lease.instance_id
         and event.kind in BILLED_AFTER
-        and held.accrued_until < event.at <= until
+        and lease.accrued_until < event.at <= until
     ]
 
 
-def to_the_end(held: Lease, look: Look, until: datetime, *, is_ordered: bool = True) -> list[meter.Turn]:
+def to_the_end(lease: Lease, look: Look, until: datetime, *, is_ordered: bool = True) -> list[meter.Turn]:
     """Return the turns of a lease that ends at `until`, by an order of ours or not, and was not seen since `look`."""
-    found = _started_unrecorded(held, look.at, recorded(held, look.events, until))
+    found = _started_unrecorded(lease, look.at, recorded(lease, look.events, until))
     is_dark = is_ordered and until - look.at > UNSEEN
-    if not found and (_is_starting(held) or _is_silent(held) or (is_dark and _may_be_given_back(held))):
-        found.append((min(max(look.at, held.accrued_until), until), Bills.GPU_AND_DISK))
+    if not found and (_is_starting(lease) or _is_silent(lease) or (is_dark and _may_be_given_back(lease))):
+        found.append((min(max(look.at, lease.accrued_until), until), Bills.GPU_AND_DISK))
     return found
 
 
@@ -116,48 +116,48 @@ def as_shown(view: MarketView, row: Instance) -> MarketView:
 
 
 def _started_unrecorded(
-    held: Lease, seen_at: datetime, found: list[meter.Turn], *, bills_while_loading: bool = False
+    lease: Lease, seen_at: datetime, found: list[meter.Turn], *, bills_while_loading: bool = False
 ) -> list[meter.Turn]:
     """Return the turns, with an unrecorded start added if the instance must have billed before a recorded stop.
 
     Such a start is the return of a silent host, or the end of loading of an instance that was given back. Where a
     market bills what loads, it is the rent itself of an instance that was never listed before its stop.
     """
-    is_loading_again = held.state is LeaseState.STARTING and held.has_run and held.bills is Bills.DISK
-    is_undated = held.bills is Bills.NOTHING or is_loading_again or (bills_while_loading and _is_starting(held))
+    is_loading_again = lease.state is LeaseState.STARTING and lease.has_run and lease.bills is Bills.DISK
+    is_undated = lease.bills is Bills.NOTHING or is_loading_again or (bills_while_loading and _is_starting(lease))
     if not is_undated or not found or found[0][1] is not Bills.DISK:
         return found
     # A look after the stop says nothing about the time of the start.
-    seen_at = seen_at if seen_at <= found[0][0] else held.accrued_until
-    return [(max(seen_at, held.accrued_until), Bills.GPU_AND_DISK), *found]
+    seen_at = seen_at if seen_at <= found[0][0] else lease.accrued_until
+    return [(max(seen_at, lease.accrued_until), Bills.GPU_AND_DISK), *found]
 
 
-def _is_starting(held: Lease) -> bool:
+def _is_starting(lease: Lease) -> bool:
     """Return whether a start may be under way, also if the lease is missing or being released meanwhile."""
-    is_given_back = held.state is LeaseState.STARTING
-    is_stopped = held.paused_by_us or held.has_failed or (held.interrupted_by is not None and not is_given_back)
+    is_given_back = lease.state is LeaseState.STARTING
+    is_stopped = lease.paused_by_us or lease.has_failed or (lease.interrupted_by is not None and not is_given_back)
     # The leftover of a refused bid never starts.
-    is_stopped |= held.end_reason == LEFTOVER
+    is_stopped |= lease.end_reason == LEFTOVER
     states = {LeaseState.STARTING, LeaseState.MISSING, LeaseState.RELEASING}
-    return held.bills is Bills.DISK and held.state in states and not is_stopped
+    return lease.bills is Bills.DISK and lease.state in states and not is_stopped
 
 
-def _may_be_given_back(held: Lease) -> bool:
+def _may_be_given_back(lease: Lease) -> bool:
     """Return whether its market may have started a stopped lease again; RunPod starts no stopped pod by itself."""
-    is_stopped = held.paused_by_us or held.has_failed or is_pool(held.host_id)
+    is_stopped = lease.paused_by_us or lease.has_failed or is_pool(lease.host_id)
     states = {LeaseState.PAUSED, LeaseState.MISSING, LeaseState.RELEASING}
-    return held.bills is Bills.DISK and held.state in states and not is_stopped and held.interrupted_by in GIVEN_BACK
+    return lease.bills is Bills.DISK and lease.state in states and not is_stopped and lease.interrupted_by in GIVEN_BACK
 
 
-def _is_silent(held: Lease) -> bool:
+def _is_silent(lease: Lease) -> bool:
     """Return whether the GPUs of a lease bill as soon as its host answers again, also if it is missing meanwhile."""
-    is_stopped = held.paused_by_us or held.has_failed
-    is_stopped |= held.interrupted_by not in {None, Cause.HOST_OFFLINE, Cause.CONTAINER_EXIT}
-    return held.bills is Bills.NOTHING and held.state in {LeaseState.OFFLINE, LeaseState.MISSING} and not is_stopped
+    is_stopped = lease.paused_by_us or lease.has_failed
+    is_stopped |= lease.interrupted_by not in {None, Cause.HOST_OFFLINE, Cause.CONTAINER_EXIT}
+    return lease.bills is Bills.NOTHING and lease.state in {LeaseState.OFFLINE, LeaseState.MISSING} and not is_stopped
 
 
 def turned(
-    held: Lease,
+    lease: Lease,
     view: MarketView,
     bills: Bills,
     between: tuple[datetime, datetime],
@@ -171,21 +171,21 @@ def turned(
     If the lease was starting and `is_stopped` now, it may have run; without a readable record it counts as having run.
     `ends_at` is the end of its contract.
     """
-    row = view.instance(held.instance_id)
+    row = view.instance(lease.instance_id)
     bills_while_loading = row is not None and row.bills_while_loading
-    events = recorded(held, view.events, until)
-    found = _started_unrecorded(held, between[0], events, bills_while_loading=bills_while_loading)
+    events = recorded(lease, view.events, until)
+    found = _started_unrecorded(lease, between[0], events, bills_while_loading=bills_while_loading)
     # No record shows a stop for lack of credit or at the end of a contract.
-    is_over = ends_at is not None and held.accrued_until < ends_at <= until
+    is_over = ends_at is not None and lease.accrued_until < ends_at <= until
     is_untold = not view.is_record_read or (view.credit is not None and view.credit.micros <= 0) or is_over
-    may_have_run = _is_starting(held) or (held.bills is Bills.NOTHING and bills is Bills.DISK)
+    may_have_run = _is_starting(lease) or (lease.bills is Bills.NOTHING and bills is Bills.DISK)
     if is_stopped and not found and is_untold and may_have_run:
-        found = [(max(between[0], held.accrued_until), Bills.GPU_AND_DISK)]
-    before = found[-1][1] if found else held.bills
+        found = [(max(between[0], lease.accrued_until), Bills.GPU_AND_DISK)]
+    before = found[-1][1] if found else lease.bills
     if before is bills:
         # A look by a clock that is behind counts as no earlier than the last metering.
-        return Turned(tuple(found), found[-1][0] if found else max(between[1], held.accrued_until))
-    first = max(between[0], held.accrued_until, *(at for at, _ in found[-1:]))
+        return Turned(tuple(found), found[-1][0] if found else max(between[1], lease.accrued_until))
+    first = max(between[0], lease.accrued_until, *(at for at, _ in found[-1:]))
     last = max(between[1], first)
     is_more = _BILLS_MORE.index(bills) > _BILLS_MORE.index(before)
     found.append((first if is_more else last, bills))

@@ -28,9 +28,9 @@ def filled(view: MarketView, leases: Sequence[Lease], intents: Mapping[str, Inte
     return msgspec.structs.replace(view, instances=rows)
 
 
-def _filled(view: MarketView, row: Instance, held: Lease | None, intents: Mapping[str, Intent]) -> Instance:
-    if held is not None:
-        known: dict[str, Any] = {name: getattr(held, name) for name in TERMS}
+def _filled(view: MarketView, row: Instance, lease: Lease | None, intents: Mapping[str, Intent]) -> Instance:
+    if lease is not None:
+        known: dict[str, Any] = {name: getattr(lease, name) for name in TERMS}
     else:
         label = view.labels.get(row.instance_id)
         intent = intents.get(label.intent_id) if label is not None else None

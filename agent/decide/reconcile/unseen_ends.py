@@ -29,11 +29,11 @@ _SHOWN = {
 
 
 def changes(
-    fleet: Fleet, view: MarketView, held: Lease, row: Instance, lost: Change, updated: Change
+    fleet: Fleet, view: MarketView, lease: Lease, row: Instance, lost: Change, updated: Change
 ) -> tuple[LeaseChanged, ...]:
     """Return the changes of a lease since it was last metered that were undone again, oldest first."""
     found: list[LeaseChanged] = []
-    events = pairs(held, view, fleet.now)
+    events = pairs(lease, view, fleet.now)
     for event, until in zip(events, [*(event.at for event in events[1:]), fleet.now], strict=False):
         shown, state = _SHOWN[BILLED_AFTER[event.kind]]
         earlier = tuple(each for each in view.events if each.at <= until and each.kind in BILLED_AFTER)
@@ -41,28 +41,28 @@ def changes(
         seen = msgspec.structs.replace(
             row,
             state=shown,
-            gpu_rate=held.gpu_rate,
-            disk_rate=held.disk_rate,
+            gpu_rate=lease.gpu_rate,
+            disk_rate=lease.disk_rate,
             may_bill_gpu=False,
-            traffic_down_gb=held.traffic_down_gb,
-            traffic_up_gb=held.traffic_up_gb,
+            traffic_down_gb=lease.traffic_down_gb,
+            traffic_up_gb=lease.traffic_up_gb,
         )
         change = updated if state is LeaseState.RUNNING else lost
-        fact = change(msgspec.structs.replace(fleet, now=event.at), then, held, seen, state, (event.at, event.at))
+        fact = change(msgspec.structs.replace(fleet, now=event.at), then, lease, seen, state, (event.at, event.at))
         if fact is not None:
             found.append(fact)
-            held = fact.after
+            lease = fact.after
     return tuple(found)
 
 
-def pairs(held: Lease, view: MarketView, now: datetime) -> list[MarketEvent]:
+def pairs(lease: Lease, view: MarketView, now: datetime) -> list[MarketEvent]:
     """Return the events that stopped a lease and started it again, or the other way round: an even number."""
-    if held.state not in _FOLLOWED or held.paused_by_us:
+    if lease.state not in _FOLLOWED or lease.paused_by_us:
         return []
-    runs = held.is_in_run
+    runs = lease.is_in_run
     found: list[MarketEvent] = []
     for event in sorted(view.events, key=lambda event: event.at):
-        is_ours = event.instance_id == held.instance_id and held.accrued_until < event.at <= now
+        is_ours = event.instance_id == lease.instance_id and lease.accrued_until < event.at <= now
         if not is_ours or event.kind not in BILLED_AFTER:
             continue
         starts = BILLED_AFTER[event.kind] is Bills.GPU_AND_DISK

@@ -81,8 +81,8 @@ def _of_change(fleet: Fleet, change: LeaseChanged) -> Iterator[Marked]:
     if work is None:
         return
     if change.after.has_failed and not change.before.has_failed:
-        held, why = change.after, waiting_verdict.own_reason(change.after)
-        yield Marked(failed_start(work.name, held.lease_id, fleet.now, why), work.name, None, None)
+        lease, why = change.after, waiting_verdict.own_reason(change.after)
+        yield Marked(failed_start(work.name, lease.lease_id, fleet.now, why), work.name, None, None)
         if why.startswith(IMAGE_REFUSED):
             yield _failed_at_once(fleet, work, change.after, "the image could not be pulled")
     elif change.cause is not None and change.kind in (OF_A_SERVICE if work.kind is WorkloadKind.SERVICE else LOSSES):
@@ -98,14 +98,14 @@ def failed_start(workload: str, lease_id: str, now: datetime, why: str) -> Tally
 
 
 def _of_loss(fleet: Fleet, work: Workload, change: LeaseChanged) -> Iterator[Marked]:
-    held = change.after
+    lease = change.after
     sentence = change.evidence.sentence if change.evidence else ""
     if change.cause is Cause.CONTAINER_EXIT:
         yield from _of_exit(fleet, work, change)
     elif _is_unexplained(change):
         cause = change.cause.value if change.cause else ""
         why = f"{cause} without evidence of the market or its host, so a person or the work itself: {sentence}"
-        yield from _unexplained(fleet, work, held, why)
+        yield from _unexplained(fleet, work, lease, why)
 
 
 def _is_unexplained(change: LeaseChanged) -> bool:
@@ -117,17 +117,17 @@ def _is_unexplained(change: LeaseChanged) -> bool:
     return change.cause is Cause.HOST_GONE and is_denied and change.before.interrupted_by not in HOST_TROUBLE
 
 
-def _unexplained(fleet: Fleet, work: Workload, held: Lease, why: str) -> Iterator[Marked]:
+def _unexplained(fleet: Fleet, work: Workload, lease: Lease, why: str) -> Iterator[Marked]:
     if work.kind is WorkloadKind.BATCH:
-        yield hold(fleet, held, holds.of_slot(held.slot), why)
+        yield hold(fleet, lease, holds.of_slot(lease.slot), why)
         return
-    if not cooldowns.in_force(fleet).tallies_of(Counted.MOVED, str(held.slot)):
-        move = Tally(Counted.MOVED, str(held.slot), fleet.now, fleet.now + COOL_OFF, why)
-        yield Marked(move, work.name, held, None)
+    if not cooldowns.in_force(fleet).tallies_of(Counted.MOVED, str(lease.slot)):
+        move = Tally(Counted.MOVED, str(lease.slot), fleet.now, fleet.now + COOL_OFF, why)
+        yield Marked(move, work.name, lease, None)
         return
-    rest = Cooldown(CooldownKind.COOL_OFF, str(held.slot), fleet.now + COOL_OFF, why)
+    rest = Cooldown(CooldownKind.COOL_OFF, str(lease.slot), fleet.now + COOL_OFF, why)
     sentence = f"{why}; this is the second one within {COOL_OFF}, so it waits that long"
-    yield Marked(rest, work.name, held, EventKind.SLOT_COOLING_OFF, sentence)
+    yield Marked(rest, work.name, lease, EventKind.SLOT_COOLING_OFF, sentence)
 
 
 def _of_exit(fleet: Fleet, work: Workload, change: LeaseChanged) -> Iterator[Marked]:
@@ -136,30 +136,30 @@ def _of_exit(fleet: Fleet, work: Workload, change: LeaseChanged) -> Iterator[Mar
         yield from _of_end(fleet, work, change.after, is_fast=is_fast(change))
 
 
-def _of_end(fleet: Fleet, work: Workload, held: Lease, *, is_fast: bool) -> Iterator[Marked]:
-    row, slot = _row(fleet, held), holds.of_slot(held.slot)
+def _of_end(fleet: Fleet, work: Workload, lease: Lease, *, is_fast: bool) -> Iterator[Marked]:
+    row, slot = _row(fleet, lease), holds.of_slot(lease.slot)
     if is_fast:
-        yield _failed_at_once(fleet, work, held, f"its container ended within {FAST} of its start")
+        yield _failed_at_once(fleet, work, lease, f"its container ended within {FAST} of its start")
     elif work.kind is not WorkloadKind.BATCH:
         return
-    elif held.has_failed:
+    elif lease.has_failed:
         # A release of this lease is due already.
         return
-    elif unfinished := _unfinished(fleet, work, held):
-        yield hold(fleet, held, slot, unfinished)
+    elif unfinished := _unfinished(fleet, work, lease):
+        yield hold(fleet, lease, slot, unfinished)
     elif _is_ended_by_log(work):
-        yield hold(fleet, held, slot, "its container ended and its log does not say that it is done")
+        yield hold(fleet, lease, slot, "its container ended and its log does not say that it is done")
     elif row is not None and row.has_trouble:
-        yield hold(fleet, held, slot, f"its container ended with an error: {row.message}")
-    elif doubt := _doubt(fleet, work, held):
-        yield hold(fleet, held, slot, doubt)
+        yield hold(fleet, lease, slot, f"its container ended with an error: {row.message}")
+    elif doubt := _doubt(fleet, work, lease):
+        yield hold(fleet, lease, slot, doubt)
     else:
-        yield done(fleet, held, "the end of its container")
+        yield done(fleet, lease, "the end of its container")
 
 
-def _unfinished(fleet: Fleet, work: Workload, held: Lease) -> str:
+def _unfinished(fleet: Fleet, work: Workload, lease: Lease) -> str:
     """Return why an ended container is not done by its guard's report, or nothing if no guard reports."""
-    end = guard_end.of(fleet, held, work)
+    end = guard_end.of(fleet, lease, work)
     return {
         guard_end.Word.FAILED: end.sentence,
         guard_end.Word.WORKS: "its container ended, and its guard reported no end: something killed both",
@@ -167,20 +167,20 @@ def _unfinished(fleet: Fleet, work: Workload, held: Lease) -> str:
     }.get(end.word, "")
 
 
-def _doubt(fleet: Fleet, work: Workload, held: Lease) -> str:
+def _doubt(fleet: Fleet, work: Workload, lease: Lease) -> str:
     """Return why the log of an ended container does not prove that its work is done, or nothing."""
-    if failure := _last_words(fleet, held):
+    if failure := _last_words(fleet, lease):
         return f"its container ended, and its log says: {failure}"
-    if guard_refusal.is_awaited(fleet, held, work) and not _ran_bare(fleet, held):
+    if guard_refusal.is_awaited(fleet, lease, work) and not _ran_bare(fleet, lease):
         return "its container ended, its guard never spoke, and its log does not say that it ran without one"
     return ""
 
 
-def _failed_at_once(fleet: Fleet, work: Workload, held: Lease, why: str) -> Marked:
+def _failed_at_once(fleet: Fleet, work: Workload, lease: Lease, why: str) -> Marked:
     until = fleet.now + FAST_EXITS_KEPT
-    mark = Tally(Counted.FAST_EXIT, work.name, fleet.now, until, why, str(held.host))
+    mark = Tally(Counted.FAST_EXIT, work.name, fleet.now, until, why, str(lease.host))
     return Marked(
-        mark, work.name, held, EventKind.WORKLOAD_FAILED_AT_ONCE, f"{held.slot} on host {held.host_id}: {why}"
+        mark, work.name, lease, EventKind.WORKLOAD_FAILED_AT_ONCE, f"{lease.slot} on host {lease.host_id}: {why}"
     )
 
 
@@ -190,57 +190,57 @@ def _of_batches(fleet: Fleet, changed: Mapping[str, Lease]) -> Iterator[Marked]:
     The end of a container counts only once the ledger has it, since only then the log is read to its end. A fresh
     listing must still show it. `changed` are the leases that this listing changed.
     """
-    for held in fleet.leases:
-        work = fleet.workload(held.slot.workload)
-        if work is None or work.kind is not WorkloadKind.BATCH or held.is_held or not probing.may_log(held):
+    for lease in fleet.leases:
+        work = fleet.workload(lease.slot.workload)
+        if work is None or work.kind is not WorkloadKind.BATCH or lease.is_held or not probing.may_log(lease):
             continue
-        view = fleet.markets.get(held.market)
-        sighting = view.sightings.get(held.instance_id) if view is not None else None
-        end = guard_end.of(fleet, held, work)
+        view = fleet.markets.get(lease.market)
+        sighting = view.sightings.get(lease.instance_id) if view is not None else None
+        end = guard_end.of(fleet, lease, work)
         if end.word is guard_end.Word.DONE:
-            yield done(fleet, held, end.sentence)
+            yield done(fleet, lease, end.sentence)
         elif _is_ended_by_log(work) and sighting is not None and sighting.is_done:
-            yield done(fleet, held, "a line of its log")
-        elif end.word is guard_end.Word.FAILED and held.state is not LeaseState.EXITED:
-            if changed.get(held.lease_id, held).has_failed:
+            yield done(fleet, lease, "a line of its log")
+        elif end.word is guard_end.Word.FAILED and lease.state is not LeaseState.EXITED:
+            if changed.get(lease.lease_id, lease).has_failed:
                 # The lease is given up for its host, which may be the cause of the failure.
                 continue
-            yield hold(fleet, held, holds.of_slot(held.slot), end.sentence)
-        elif fleet.is_seen(held) and all(_is_over(fleet, each) for each in (held, changed.get(held.lease_id, held))):
-            yield from _of_end(fleet, work, held, is_fast=held.end_reason == FAST_EXIT)
+            yield hold(fleet, lease, holds.of_slot(lease.slot), end.sentence)
+        elif fleet.is_seen(lease) and all(_is_over(fleet, each) for each in (lease, changed.get(lease.lease_id, lease))):
+            yield from _of_end(fleet, work, lease, is_fast=lease.end_reason == FAST_EXIT)
 
 
-def _is_over(fleet: Fleet, held: Lease) -> bool:
-    return held.state is LeaseState.EXITED and not is_settling(fleet, held)
+def _is_over(fleet: Fleet, lease: Lease) -> bool:
+    return lease.state is LeaseState.EXITED and not is_settling(fleet, lease)
 
 
-def is_settling(fleet: Fleet, held: Lease) -> bool:
+def is_settling(fleet: Fleet, lease: Lease) -> bool:
     """Return whether the end of a batch's container is not judged yet: it may start again, or its log may say more."""
-    work = fleet.workload(held.slot.workload)
-    if work is None or work.kind is not WorkloadKind.BATCH or held.state is not LeaseState.EXITED:
+    work = fleet.workload(lease.slot.workload)
+    if work is None or work.kind is not WorkloadKind.BATCH or lease.state is not LeaseState.EXITED:
         return False
-    ended_for = fleet.now - held.state_since
-    if ended_for < SETTLES or guard_end.is_awaited(fleet, held, work):
+    ended_for = fleet.now - lease.state_since
+    if ended_for < SETTLES or guard_end.is_awaited(fleet, lease, work):
         return True
-    view = fleet.markets.get(held.market)
-    sighting = view.sightings.get(held.instance_id) if view is not None else None
-    is_read = sighting is not None and sighting.at >= held.state_since
-    has_sign_of_end = _is_ended_by_log(work) or guard_refusal.is_awaited(fleet, held, work)
+    view = fleet.markets.get(lease.market)
+    sighting = view.sightings.get(lease.instance_id) if view is not None else None
+    is_read = sighting is not None and sighting.at >= lease.state_since
+    has_sign_of_end = _is_ended_by_log(work) or guard_refusal.is_awaited(fleet, lease, work)
     return has_sign_of_end and not is_read and ended_for < LOG_PATIENCE
 
 
-def _last_words(fleet: Fleet, held: Lease) -> str:
+def _last_words(fleet: Fleet, lease: Lease) -> str:
     """Return the line of its log that reports a failure, read after its end."""
-    view = fleet.markets.get(held.market)
-    sighting = view.sightings.get(held.instance_id) if view is not None else None
-    return sighting.failure if sighting is not None and sighting.at >= held.state_since else ""
+    view = fleet.markets.get(lease.market)
+    sighting = view.sightings.get(lease.instance_id) if view is not None else None
+    return sighting.failure if sighting is not None and sighting.at >= lease.state_since else ""
 
 
-def _ran_bare(fleet: Fleet, held: Lease) -> bool:
+def _ran_bare(fleet: Fleet, lease: Lease) -> bool:
     """Return whether its log, read after its end, says that it ran without the guard."""
-    view = fleet.markets.get(held.market)
-    sighting = view.sightings.get(held.instance_id) if view is not None else None
-    return sighting is not None and sighting.is_bare and sighting.at >= held.state_since
+    view = fleet.markets.get(lease.market)
+    sighting = view.sightings.get(lease.instance_id) if view is not None else None
+    return sighting is not None and sighting.is_bare and sighting.at >= lease.state_since
 
 
 def _is_ended_by_log(work: Workload) -> bool:
@@ -255,24 +255,24 @@ def is_fast(change: LeaseChanged) -> bool:
     return before.runs <= 1 and after.state_since - before.run_since < FAST
 
 
-def _row(fleet: Fleet, held: Lease) -> Instance | None:
-    view = fleet.markets.get(held.market)
-    return view.instance(held.instance_id) if view is not None else None
+def _row(fleet: Fleet, lease: Lease) -> Instance | None:
+    view = fleet.markets.get(lease.market)
+    return view.instance(lease.instance_id) if view is not None else None
 
 
-def hold(fleet: Fleet, held: Lease | None, target: Target, why: str) -> Marked:
+def hold(fleet: Fleet, lease: Lease | None, target: Target, why: str) -> Marked:
     """Return the mark of a slot or workload that waits for a person."""
     name = target.spoken
     sentence = f"{name} is held: {why}; look at it, then `gpubid resume {name}` or `gpubid done {name}`"
     return Marked(
-        OperatorHold(Word.HELD, target, fleet.now, why), target.workload, held, EventKind.WORKLOAD_HELD, sentence
+        OperatorHold(Word.HELD, target, fleet.now, why), target.workload, lease, EventKind.WORKLOAD_HELD, sentence
     )
 
 
-def done(fleet: Fleet, held: Lease, why: str) -> Marked:
+def done(fleet: Fleet, lease: Lease, why: str) -> Marked:
     """Return the mark of a slot whose work is done: its leases are released and it is not filled again."""
-    rest = OperatorHold(Word.DONE, holds.of_slot(held.slot), fleet.now, why)
-    return Marked(rest, held.slot.workload, held, EventKind.WORKLOAD_DONE, f"{held.slot} is done by {why}")
+    rest = OperatorHold(Word.DONE, holds.of_slot(lease.slot), fleet.now, why)
+    return Marked(rest, lease.slot.workload, lease, EventKind.WORKLOAD_DONE, f"{lease.slot} is done by {why}")
 
 
 def _over_budget(fleet: Fleet, standing: Iterable[Rest]) -> Iterator[Marked]:

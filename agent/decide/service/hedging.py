@@ -35,10 +35,10 @@ class Spread:
         # With only one market, its share would leave slots empty and spread nothing.
         is_split = len(view.markets) > 1
         self._most_on_market = _most(shares.of_market, view.workload.slots) if is_split else view.workload.slots
-        open_ones = [held for held in view.leases if held.state is not LeaseState.RELEASING]
-        self._places = {held.slot: (held.host, held.owner) for held in open_ones}
+        open_ones = [lease for lease in view.leases if lease.state is not LeaseState.RELEASING]
+        self._places = {lease.slot: (lease.host, lease.owner) for lease in open_ones}
         # The number of hosts in a pool is unknown: only the shares of owner and market limit it.
-        self._hosts = {held.host for held in view.leases}
+        self._hosts = {lease.host for lease in view.leases}
 
     def fits(self, slot: Slot, candidate: Candidate) -> bool:
         """Return whether a slot may go to a candidate within the shares. Unknown owners count as different ones."""

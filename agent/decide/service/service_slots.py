@@ -64,13 +64,13 @@ class ServiceChoice:
     on_demand: int = 0
     standing: frozenset[str] = frozenset()
 
-    def includes(self, held: Lease) -> bool:
+    def includes(self, lease: Lease) -> bool:
         """Return whether a lease is part of the choice."""
-        return held.lease_id in self.standing
+        return lease.lease_id in self.standing
 
-    def may_spare(self, held: Lease) -> bool:
+    def may_spare(self, lease: Lease) -> bool:
         """Return whether a lease may go: there is a surplus, it is not part of the choice, and enough others run."""
-        return self.surplus > 0 and not self.includes(held) and self.running >= self.needed
+        return self.surplus > 0 and not self.includes(lease) and self.running >= self.needed
 
 
 def choose(view: View, numbers: ServiceParams, bids: Sequence[Candidate], asks: Sequence[Candidate]) -> ServiceChoice:

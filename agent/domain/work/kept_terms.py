@@ -64,15 +64,15 @@ def text(work: Workload | None) -> str | None:
     return None if terms is None else msgspec.json.encode(terms).decode()
 
 
-def recorded(held: Lease, work: Workload | None) -> Lease:
+def recorded(lease: Lease, work: Workload | None) -> Lease:
     """Return the lease of a rent with the terms that its guard was given: those of the workload at the rent."""
-    terms = text(work) if held.guard_run is not None else None
-    return held if terms is None or held.guard_terms is not None else replace(held, guard_terms=terms)
+    terms = text(work) if lease.guard_run is not None else None
+    return lease if terms is None or lease.guard_terms is not None else replace(lease, guard_terms=terms)
 
 
-def read(held: Lease) -> KeptTerms | None:
+def read(lease: Lease) -> KeptTerms | None:
     """Return the terms that a lease's guard was given; None if they were not recorded, or by a later release."""
     try:
-        return None if held.guard_terms is None else msgspec.json.decode(held.guard_terms, type=KeptTerms)
+        return None if lease.guard_terms is None else msgspec.json.decode(lease.guard_terms, type=KeptTerms)
     except msgspec.MsgspecError:
         return None

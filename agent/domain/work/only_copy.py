@@ -6,34 +6,34 @@ from agent.domain.work.guard_terms import Bucket
 from agent.domain.work.workload import CheckpointPlace, Workload
 
 
-def may_leave(held: Lease, work: Workload) -> bool:
+def may_leave(lease: Lease, work: Workload) -> bool:
     """Return whether a lease's disk may be lost: it never ran, has no checkpoints, or the workload allows it."""
-    return not held.has_run or work.checkpoint.place is not CheckpointPlace.DISK or work.may_lose_disk
+    return not lease.has_run or work.checkpoint.place is not CheckpointPlace.DISK or work.may_lose_disk
 
 
-def may_leave_at_a_price(held: Lease, work: Workload) -> bool:
+def may_leave_at_a_price(lease: Lease, work: Workload) -> bool:
     """Return whether a strategy that prices the work since the last checkpoint may give up a lease's disk."""
-    return may_leave(held, work) or is_carried(held, work)
+    return may_leave(lease, work) or is_carried(lease, work)
 
 
-def is_carried(held: Lease, work: Workload) -> bool:
+def is_carried(lease: Lease, work: Workload) -> bool:
     """Return whether the last checkpoint on a paused disk was found whole in the bucket since the pause."""
-    verified = held.checkpoint_verified_at
-    return bucket_of(held, work) is not None and verified is not None and verified >= held.state_since
+    verified = lease.checkpoint_verified_at
+    return bucket_of(lease, work) is not None and verified is not None and verified >= lease.state_since
 
 
-def bucket_of(held: Lease, work: Workload) -> Bucket | None:
+def bucket_of(lease: Lease, work: Workload) -> Bucket | None:
     """Return the bucket that may have the checkpoint of a paused disk; None if it could not free the disk."""
-    if work.guard is None or not _may_be_freed(held, work) or other_paths(held, work):
+    if work.guard is None or not _may_be_freed(lease, work) or other_paths(lease, work):
         return None
     return work.guard.bucket
 
 
-def other_paths(held: Lease, work: Workload) -> str:
+def other_paths(lease: Lease, work: Workload) -> str:
     """Return why a bucket may lack a path that the workload keeps on a paused disk; empty if it has all."""
-    if work.guard is None or not _may_be_freed(held, work):
+    if work.guard is None or not _may_be_freed(lease, work):
         return ""
-    terms = kept_terms.read(held)
+    terms = kept_terms.read(lease)
     if terms is None or terms.paths is None:
         return "the paths that its guard carries were not recorded"
     if terms.paths != work.guard.paths:
@@ -41,11 +41,11 @@ def other_paths(held: Lease, work: Workload) -> str:
     return ""
 
 
-def _may_be_freed(held: Lease, work: Workload) -> bool:
+def _may_be_freed(lease: Lease, work: Workload) -> bool:
     guard = work.guard
-    if guard is None or not guard.release_disk or held.guard_run is None or not held.has_run or held.is_held:
+    if guard is None or not guard.release_disk or lease.guard_run is None or not lease.has_run or lease.is_held:
         return False
-    return held.state is LeaseState.PAUSED and work.checkpoint.place is CheckpointPlace.DISK
+    return lease.state is LeaseState.PAUSED and work.checkpoint.place is CheckpointPlace.DISK
 
 
 def _listed(paths: tuple[str, ...]) -> str:

@@ -72,31 +72,31 @@ class Fixed:
         return [self._decide(slot, view, order) for slot in view.slots]
 
     def _decide(self, slot: SlotView, view: View, order: Iterator[Candidate]) -> Proposal:
-        held = slot.lease
-        if held is None:
+        lease = slot.lease
+        if lease is None:
             best = next(order, None)
             if best is None:
                 return Proposal(slot.slot, None, Reason("no_offer", "no listed price is within the workload's"))
             return Proposal(slot.slot, IntentKind.RENT, Reason("best_offer", "the cheapest listed"), candidate=best)
         if slot.down is None:
             return Proposal(slot.slot, None, Reason("running", "runs"))
-        return self._climb(slot, held, view) or Proposal(
-            slot.slot, IntentKind.RELEASE, Reason("lost", "relaunch elsewhere"), lease=held
+        return self._climb(slot, lease, view) or Proposal(
+            slot.slot, IntentKind.RELEASE, Reason("lost", "relaunch elsewhere"), lease=lease
         )
 
-    def _climb(self, slot: SlotView, held: Lease, view: View) -> Proposal | None:
+    def _climb(self, slot: SlotView, lease: Lease, view: View) -> Proposal | None:
         """Bid the next rung over the price that outbid the lease, if there is a rung below the cap."""
-        if not self.rungs or slot.down is None or held.tenure is not Tenure.INTERRUPTIBLE:
+        if not self.rungs or slot.down is None or lease.tenure is not Tenure.INTERRUPTIBLE:
             return None
-        if held.bid_since is not None and held.bid_since >= slot.down.since and view.now - held.bid_since < PATIENCE:
+        if lease.bid_since is not None and lease.bid_since >= slot.down.since and view.now - lease.bid_since < PATIENCE:
             return Proposal(slot.slot, None, Reason("raised", "the raise may show yet"))
-        beat = bidding.price_to_outbid(held, slot.down.quotes)
-        most = bidding.ceiling(view.workload.max_price, held.disk_rate, held.ask, self.cap or 1.0)
+        beat = bidding.price_to_outbid(lease, slot.down.quotes)
+        most = bidding.ceiling(view.workload.max_price, lease.disk_rate, lease.ask, self.cap or 1.0)
         bids = [] if beat is None else [money.rounded_up(beat.scaled(rung), bidding.BID_PLACES) for rung in self.rungs]
-        following = next((bid for bid in bids if held.gpu_rate < bid <= most), None)
+        following = next((bid for bid in bids if lease.gpu_rate < bid <= most), None)
         if following is None:
             return None
-        return Proposal(slot.slot, IntentKind.REBID, Reason("raise_bid", "the next rung"), lease=held, bid=following)
+        return Proposal(slot.slot, IntentKind.REBID, Reason("raise_bid", "the next rung"), lease=lease, bid=following)
 
 
 def _listed_price(disk_gb: float) -> Callable[[Candidate], tuple[float, str]]:

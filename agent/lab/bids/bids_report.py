@@ -62,11 +62,11 @@ class _QuoteRecorder:
                 known.append(quote)
 
     def _quote(self, contract: Contract) -> run_timeline.Quote:
-        world, held = self._world, contract.slice
+        world, rented_slice = self._world, contract.slice
         # A rival that we outbid is gone, so only the host's own floor can interrupt us.
-        lowest = world.host_floor(held) if contract.holds_gpu else world.true_floor(held)
+        lowest = world.host_floor(rented_slice) if contract.holds_gpu else world.true_floor(rented_slice)
         bid = contract.locked_ask if contract.bid is None else contract.bid
-        return run_timeline.Quote(hour(world.now), bid, lowest, world.ask(held))
+        return run_timeline.Quote(hour(world.now), bid, lowest, world.ask(rented_slice))
 
 
 def hour(seconds: float) -> float:

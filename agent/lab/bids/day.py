@@ -151,7 +151,7 @@ class Day:
         if (now - self._asked_at) // LOOK_AROUND > (self._looked_at - self._asked_at) // LOOK_AROUND:
             return False
         leases = self.engine.book.leases
-        return len(leases) == 1 and all(_is_settled(held, now) for held in leases.values())
+        return len(leases) == 1 and all(_is_settled(lease, now) for lease in leases.values())
 
     def parts(self) -> Iterable[waste.Part]:
         """Return the payments so far, in parts."""
@@ -175,8 +175,8 @@ class Day:
         )
 
 
-def _is_settled(held: Lease, now: datetime) -> bool:
+def _is_settled(lease: Lease, now: datetime) -> bool:
     """Return whether a lease runs at an unforced bid, on a host that stays, and needs no metering."""
-    is_calm = held.state is LeaseState.RUNNING and held.rival_floor is None
-    is_metered = now - held.accrued_until < reconcile.METER_EVERY
-    return is_calm and is_metered and (held.ends_at is None or held.ends_at - now > ENDS_SOON)
+    is_calm = lease.state is LeaseState.RUNNING and lease.rival_floor is None
+    is_metered = now - lease.accrued_until < reconcile.METER_EVERY
+    return is_calm and is_metered and (lease.ends_at is None or lease.ends_at - now > ENDS_SOON)

@@ -175,8 +175,8 @@ class Engine:
         )
 
     def _sight(self, instance_id: str) -> Sighting:
-        held = next((each for each in self.book.leases.values() if each.instance_id == instance_id), None)
-        work = next((each for each in self.workloads if held is not None and each.name == held.slot.workload), None)
+        lease = next((each for each in self.book.leases.values() if each.instance_id == instance_id), None)
+        work = next((each for each in self.workloads if lease is not None and each.name == lease.slot.workload), None)
         hours = None
         if work is not None and work.deadline is not None and work.deadline.line:
             lines = at_once(self.market.logs(instance_id, 1))
@@ -264,29 +264,29 @@ class Engine:
         )
 
     def _write(self, decision: Rebid | Resume | Pause | Release) -> None:
-        held, is_accepted = decision.lease, True
+        lease, is_accepted = decision.lease, True
         if isinstance(decision, Rebid):
-            at_once(self.market.rebid(held.instance_id, decision.bid))
+            at_once(self.market.rebid(lease.instance_id, decision.bid))
         elif isinstance(decision, Resume):
-            is_accepted = at_once(self.market.resume(held.instance_id))
+            is_accepted = at_once(self.market.resume(lease.instance_id))
         elif isinstance(decision, Pause):
-            at_once(self.market.pause(held.instance_id))
+            at_once(self.market.pause(lease.instance_id))
         else:
-            at_once(self.market.release(held.instance_id))
-        work = next(each for each in self.workloads if each.name == held.slot.workload)
+            at_once(self.market.release(lease.instance_id))
+        work = next(each for each in self.workloads if each.name == lease.slot.workload)
         change = outcomes.written(decision, self.now, work.checkpoint, work.ready, is_accepted=is_accepted)
-        self.book.meter(held, change.charges, self.now)
+        self.book.meter(lease, change.charges, self.now)
         for place in cooldowns_after_writes.ended_tallies(decision):
             self.book.tallies.pop(place, None)
         if not isinstance(decision, Release):
             self.book.put(change.lease)
             return
         # The market in memory confirms at once that the instance is gone.
-        self.book.put(replace(held, state=LeaseState.ENDED, ended_at=self.now))
+        self.book.put(replace(lease, state=LeaseState.ENDED, ended_at=self.now))
         for rest in cooldowns_after_writes.after_release(decision, self.now):
             self.book.rest(rest)
         if decision.reason.code in cooldowns_after_writes.FAILED_STARTS:
-            self.book.expose(held, self.now, HostRecord(held.market, held.host_id, starts_failed=1.0))
+            self.book.expose(lease, self.now, HostRecord(lease.market, lease.host_id, starts_failed=1.0))
 
 
 def _query(work: Workload) -> port.OfferQuery:

@@ -87,71 +87,82 @@ class Exchange:
     def _instants(self, until: datetime) -> Iterator[datetime]:
         turns = list(self.pool.course.turns(self.now, until))
         while self.now < until:
-            ready = [held.ready_at for held in self._held.values() if held.ready_at is not None]
+            ready = [instance.ready_at for instance in self._held.values() if instance.ready_at is not None]
             following = [at for at in (*turns, *ready) if self.now < at < until]
             yield min(following, default=until)
 
     def _settle(self) -> None:
-        for held in self._held.values():
-            if held.ready_at is not None and held.ready_at <= self.now:
-                held.state, held.ready_at = InstanceState.RUNNING, None
-                self.job.start(held.instance_id, self.now, self._speed(held))
+        for instance in self._held.values():
+            if instance.ready_at is not None and instance.ready_at <= self.now:
+                instance.state, instance.ready_at = InstanceState.RUNNING, None
+                self.job.start(instance.instance_id, self.now, self._speed(instance))
         self._preempt()
         self._give_back()
 
     def _preempt(self) -> None:
         """Pause the youngest interruptible instances for which there is no capacity any more."""
-        holding = [held for held in self._held.values() if self._is_contested(held) and held.state in HOLDS]
-        for held in holding[self.pool.course.capacity(self.now) :]:
-            if held.state is InstanceState.RUNNING:
+        holding = [
+            instance for instance in self._held.values() if self._is_contested(instance) and instance.state in HOLDS
+        ]
+        for instance in holding[self.pool.course.capacity(self.now) :]:
+            if instance.state is InstanceState.RUNNING:
                 self.losses += 1
-            self._stop(held)
+            self._stop(instance)
             self._events.append(
                 MarketEvent(
-                    f"e{len(self._events)}", self.name, MarketEventKind.OUTBID, held.instance_id, self.now, held.rate
+                    f"e{len(self._events)}",
+                    self.name,
+                    MarketEventKind.OUTBID,
+                    instance.instance_id,
+                    self.now,
+                    instance.rate,
                 )
             )
 
     def _give_back(self) -> None:
         """Start again the instances that wait for capacity, oldest first."""
-        holding = sum(self._is_contested(held) and held.state in HOLDS for held in self._held.values())
+        holding = sum(self._is_contested(instance) and instance.state in HOLDS for instance in self._held.values())
         room = self.pool.course.capacity(self.now) - holding
-        waiting = [held for held in self._held.values() if held.is_wanted and held.state is InstanceState.PAUSED]
-        for held in waiting:
-            if held.tenure is Tenure.ON_DEMAND or room > 0:
-                room -= held.tenure is Tenure.INTERRUPTIBLE
-                self._start(held)
+        waiting = [
+            instance
+            for instance in self._held.values()
+            if instance.is_wanted and instance.state is InstanceState.PAUSED
+        ]
+        for instance in waiting:
+            if instance.tenure is Tenure.ON_DEMAND or room > 0:
+                room -= instance.tenure is Tenure.INTERRUPTIBLE
+                self._start(instance)
 
-    def _start(self, held: _Held) -> None:
-        turn = self._starts.get(held.number, 0)
-        self._starts[held.number] = turn + 1
+    def _start(self, instance: _Held) -> None:
+        turn = self._starts.get(instance.number, 0)
+        self._starts[instance.number] = turn + 1
         self.starts += 1
-        held.state = InstanceState.LOADING
-        held.ready_at = self.now + self.pool.delays.draw(self.seed, f"h{held.number}", turn)
+        instance.state = InstanceState.LOADING
+        instance.ready_at = self.now + self.pool.delays.draw(self.seed, f"h{instance.number}", turn)
 
-    def _stop(self, held: _Held) -> None:
-        self.job.stop(held.instance_id, self.now)
-        held.state, held.ready_at = InstanceState.PAUSED, None
+    def _stop(self, instance: _Held) -> None:
+        self.job.stop(instance.instance_id, self.now)
+        instance.state, instance.ready_at = InstanceState.PAUSED, None
 
     def _bill(self, until: datetime) -> None:
         """Charge GPUs from the rent on, also while they load, as clouds do; disks always."""
         seconds = (until - self.now).total_seconds()
-        for held in self._held.values():
-            gpus = held.rate if held.state in HOLDS else FREE
-            self.dollars += (gpus + self._disk_rate(held.disk_gb)).over(seconds).dollars
+        for instance in self._held.values():
+            gpus = instance.rate if instance.state in HOLDS else FREE
+            self.dollars += (gpus + self._disk_rate(instance.disk_gb)).over(seconds).dollars
 
     # --- the port -----------------------------------------------------------------------------------------------------
     async def offers(self, query: port.OfferQuery) -> Sequence[Offer]:
         """Return the hosts without an instance of ours. A host with interruptible capacity has a floor."""
-        taken = {held.number for held in self._held.values()}
-        contested = sum(self._is_contested(held) and held.state in HOLDS for held in self._held.values())
+        taken = {instance.number for instance in self._held.values()}
+        contested = sum(self._is_contested(instance) and instance.state in HOLDS for instance in self._held.values())
         room = self.pool.course.capacity(self.now) - contested
         free = [number for number in range(len(self.pool.dlperfs)) if number not in taken]
         return [self._offer(number, has_floor=place < room) for place, number in enumerate(free)][: query.max_rows]
 
     async def instances(self) -> Sequence[Instance]:
         """Return every instance."""
-        return [self._row(held) for held in self._held.values()]
+        return [self._row(instance) for instance in self._held.values()]
 
     async def instance(self, instance_id: str) -> Instance:
         """Return one instance."""
@@ -160,7 +171,7 @@ class Exchange:
     async def rent(self, offer: Offer, terms: port.Terms, label: str) -> str:
         """Rent a free host. An interruptible rent needs capacity, and a bid of at least the floor."""
         number = int(offer.offer_id.removeprefix("a"))
-        if any(held.number == number for held in self._held.values()):
+        if any(other.number == number for other in self._held.values()):
             raise market_errors.Rejected("no_such_ask", "somebody holds it")
         rate = self.pool.course.ask if terms.bid is None else terms.bid
         if terms.bid is not None and (offer.floor is None or terms.bid < self.pool.course.floor(self.now)):
@@ -178,22 +189,22 @@ class Exchange:
 
     async def resume(self, instance_id: str) -> bool:
         """Start again if there is capacity. Else queue the start."""
-        held = self._known(instance_id)
-        held.is_wanted = True
+        instance = self._known(instance_id)
+        instance.is_wanted = True
         self._give_back()
-        return held.state in HOLDS
+        return instance.state in HOLDS
 
     async def pause(self, instance_id: str) -> None:
         """Stop, keep the disk, cancel a queued start."""
-        held = self._known(instance_id)
-        held.is_wanted = False
-        self._stop(held)
+        instance = self._known(instance_id)
+        instance.is_wanted = False
+        self._stop(instance)
 
     async def release(self, instance_id: str) -> None:
         """End for good."""
-        held = self._held.get(instance_id)
-        if held is not None:
-            self._stop(held)
+        instance = self._held.get(instance_id)
+        if instance is not None:
+            self._stop(instance)
             del self._held[instance_id]
 
     async def account(self) -> port.Account:
@@ -230,17 +241,17 @@ class Exchange:
         """Close nothing."""
 
     # --- rows ---------------------------------------------------------------------------------------------------------
-    def _is_contested(self, held: _Held) -> bool:
-        return held.tenure is Tenure.INTERRUPTIBLE
+    def _is_contested(self, instance: _Held) -> bool:
+        return instance.tenure is Tenure.INTERRUPTIBLE
 
     def _known(self, instance_id: str) -> _Held:
-        held = self._held.get(instance_id)
-        if held is None:
+        instance = self._held.get(instance_id)
+        if instance is None:
             raise market_errors.NotFound("no_such_instance", "there is none")
-        return held
+        return instance
 
-    def _speed(self, held: _Held) -> float:
-        return self.pool.dlperfs[held.number] / self.pool.dlperfs[0]
+    def _speed(self, instance: _Held) -> float:
+        return self.pool.dlperfs[instance.number] / self.pool.dlperfs[0]
 
     def _disk_rate(self, disk_gb: float) -> UsdPerHour:
         return UsdPerHour(round(self.pool.storage_micros_per_gb_month * disk_gb / 720))
@@ -271,24 +282,24 @@ class Exchange:
             seen_at=self.now,
         )
 
-    def _row(self, held: _Held) -> Instance:
+    def _row(self, instance: _Held) -> Instance:
         return Instance(
             market=self.name,
-            instance_id=held.instance_id,
-            label=held.label,
-            host_id=f"h{held.number}",
-            owner_id=f"o{held.number}",
-            tenure=held.tenure,
-            state=held.state,
+            instance_id=instance.instance_id,
+            label=instance.label,
+            host_id=f"h{instance.number}",
+            owner_id=f"o{instance.number}",
+            tenure=instance.tenure,
+            state=instance.state,
             gpu=self.pool.gpu,
             gpus=1,
-            gpu_rate=held.rate,
-            disk_rate=self._disk_rate(held.disk_gb),
-            disk_gb=held.disk_gb,
-            created_at=held.created,
+            gpu_rate=instance.rate,
+            disk_rate=self._disk_rate(instance.disk_gb),
+            disk_gb=instance.disk_gb,
+            created_at=instance.created,
             ends_at=None,
-            dlperf=self.pool.dlperfs[held.number],
+            dlperf=self.pool.dlperfs[instance.number],
             inet_down_mbps=1000.0,
-            is_wanted_running=held.is_wanted,
+            is_wanted_running=instance.is_wanted,
             bills_while_loading=True,
         )

@@ -55,7 +55,7 @@ class _Converted(sa.types.TypeDecorator[V], Generic[V]):
         """Return the stored form of a value."""
         raise NotImplementedError
 
-    def from_column(self, held: Any) -> V:  # noqa: ANN401 - an integer or a text, as the subclass wrote it
+    def from_column(self, stored: Any) -> V:  # noqa: ANN401 - an integer or a text, as the subclass wrote it
         """Return the value of a stored form."""
         raise NotImplementedError
 
@@ -83,9 +83,9 @@ class UtcMicros(_Converted[dt.datetime]):
         """Return microseconds."""
         return micros(value)
 
-    def from_column(self, held: int) -> dt.datetime:
+    def from_column(self, stored: int) -> dt.datetime:
         """Return the time in UTC."""
-        return EPOCH + held * _MICROSECOND
+        return EPOCH + stored * _MICROSECOND
 
 
 class UtcHour(_Converted[dt.datetime]):
@@ -95,9 +95,9 @@ class UtcHour(_Converted[dt.datetime]):
         """Return hours."""
         return (value - EPOCH) // _HOUR
 
-    def from_column(self, held: int) -> dt.datetime:
+    def from_column(self, stored: int) -> dt.datetime:
         """Return the beginning of the hour."""
-        return EPOCH + held * _HOUR
+        return EPOCH + stored * _HOUR
 
 
 class MicroUsd(_Converted[Usd]):
@@ -107,9 +107,9 @@ class MicroUsd(_Converted[Usd]):
         """Return micro-dollars."""
         return value.micros
 
-    def from_column(self, held: int) -> Usd:
+    def from_column(self, stored: int) -> Usd:
         """Return the amount."""
-        return Usd(held)
+        return Usd(stored)
 
 
 class MicroUsdPerHour(_Converted[UsdPerHour]):
@@ -119,9 +119,9 @@ class MicroUsdPerHour(_Converted[UsdPerHour]):
         """Return micro-dollars per hour."""
         return value.micros
 
-    def from_column(self, held: int) -> UsdPerHour:
+    def from_column(self, stored: int) -> UsdPerHour:
         """Return the rate."""
-        return UsdPerHour(held)
+        return UsdPerHour(stored)
 
 
 class Flag(_Converted[bool]):
@@ -131,9 +131,9 @@ class Flag(_Converted[bool]):
         """Return 1 or 0."""
         return int(value)
 
-    def from_column(self, held: int) -> bool:
+    def from_column(self, stored: int) -> bool:
         """Return whether it is not 0."""
-        return held != 0
+        return stored != 0
 
 
 class DayText(_Converted[dt.date]):
@@ -145,9 +145,9 @@ class DayText(_Converted[dt.date]):
         """Return the ISO form."""
         return value.isoformat()
 
-    def from_column(self, held: str) -> dt.date:
+    def from_column(self, stored: str) -> dt.date:
         """Return the day."""
-        return dt.date.fromisoformat(held)
+        return dt.date.fromisoformat(stored)
 
 
 class CleanText(_Converted[str]):
@@ -159,9 +159,9 @@ class CleanText(_Converted[str]):
         """Return the bounded text."""
         return clean(value)
 
-    def from_column(self, held: str) -> str:
+    def from_column(self, stored: str) -> str:
         """Return the text as it is."""
-        return held
+        return stored
 
 
 class JsonText(_Converted[Any]):
@@ -173,9 +173,9 @@ class JsonText(_Converted[Any]):
         """Return the JSON."""
         return json.dumps(value, sort_keys=True)
 
-    def from_column(self, held: str) -> object:
+    def from_column(self, stored: str) -> object:
         """Return the value."""
-        return json.loads(held)
+        return json.loads(stored)
 
 
 class RatesText(_Converted[tuple[UsdPerHour, ...]]):
@@ -187,9 +187,9 @@ class RatesText(_Converted[tuple[UsdPerHour, ...]]):
         """Return the JSON."""
         return json.dumps([rate.micros for rate in value])
 
-    def from_column(self, held: str) -> tuple[UsdPerHour, ...]:
+    def from_column(self, stored: str) -> tuple[UsdPerHour, ...]:
         """Return the rates."""
-        return tuple(UsdPerHour(amount) for amount in json.loads(held))
+        return tuple(UsdPerHour(amount) for amount in json.loads(stored))
 
 
 class EnumText(_Converted[Enum]):
@@ -205,6 +205,6 @@ class EnumText(_Converted[Enum]):
         """Return the value of the member."""
         return str(value.value)
 
-    def from_column(self, held: str) -> Enum:
+    def from_column(self, stored: str) -> Enum:
         """Return the member."""
-        return self.members(held)
+        return self.members(stored)

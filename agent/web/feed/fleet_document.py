@@ -243,8 +243,8 @@ def _useful_share(
     promise = phases.promise(work)
     since = [
         part
-        for held in mine
-        for part in phases.split(held, now, (), promise, phases.Ran(held.run_since))
+        for lease in mine
+        for part in phases.split(lease, now, (), promise, phases.Ran(lease.run_since))
         if part.day == now.date()
     ]
     paid = sum(line.paid for line in today) + sum(part.paid for part in since)

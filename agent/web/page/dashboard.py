@@ -84,8 +84,8 @@ async def _slots(rows: Sequence[Slot | Lease], having: Filled, sight: Sources, r
     """Return the rows of one screen: slots with their leases, then leases without a slot."""
     places = [row for row in rows if isinstance(row, Slot)]
     loose = [row for row in rows if isinstance(row, Lease)]
-    held = [lease for place in places for lease in having.by_slot.get(place, ())]
-    courses = await _courses([*held, *loose], reader, sight.now)
+    leases = [lease for place in places for lease in having.by_slot.get(place, ())]
+    courses = await _courses([*leases, *loose], reader, sight.now)
     since = sight.now - price_trail.SPAN
     past = await slot_history.histories(places, sight.known.leases, reader, since, sight.now)
     decided = await reader.decisions(places)
@@ -172,9 +172,9 @@ def _plan(seen: Pass | None) -> dict[str, Any]:
     }
 
 
-def _lease(held: Lease, courses: Mapping[str, Course], sight: Sources) -> dict[str, Any]:
-    measured = measured_words.words(sight.known.guard_figures.get(held.lease_id), sight.now)
-    return views.lease(held) | {"course": courses.get(held.lease_id), "measured": measured}
+def _lease(lease: Lease, courses: Mapping[str, Course], sight: Sources) -> dict[str, Any]:
+    measured = measured_words.words(sight.known.guard_figures.get(lease.lease_id), sight.now)
+    return views.lease(lease) | {"course": courses.get(lease.lease_id), "measured": measured}
 
 
 def _rest(rest: Rest) -> dict[str, Any]:

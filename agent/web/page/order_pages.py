@@ -111,7 +111,7 @@ class OrderPages:
         if order.verb != "release":
             return ""
         leases = self._app.ledger.recollection(self._app.clock.now()).leases
-        named = (str(held.slot) for held in leases if order.target in {held.lease_id, held.instance_id})
+        named = (str(lease.slot) for lease in leases if order.target in {lease.lease_id, lease.instance_id})
         return next(named, order.target)
 
     def _grounds(self) -> Grounds:

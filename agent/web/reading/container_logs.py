@@ -20,12 +20,12 @@ def lease_of(slot: str, leases: Sequence[Lease]) -> Lease | None:
 
 async def read(slot: str, lines: int, leases: Sequence[Lease], markets: Mapping[str, Market]) -> dict[str, Any]:
     """Return the last lines of a slot's container as JSON, or an `error` with the reason why there are none."""
-    held = lease_of(slot, leases)
-    market = markets.get(held.market) if held is not None else None
-    if held is None or market is None:
+    lease = lease_of(slot, leases)
+    market = markets.get(lease.market) if lease is not None else None
+    if lease is None or market is None:
         return {"error": "no_lease", "sentence": f"no open lease matches {slot!r}; `gpubid fleet` shows them"}
     try:
-        lines_read = await market.logs(held.instance_id, min(max(lines, 1), MOST_LINES))
+        lines_read = await market.logs(lease.instance_id, min(max(lines, 1), MOST_LINES))
     except market_errors.MarketError as error:
-        return {"error": error.code, "sentence": f"the log of {held.lease_id} cannot be read: {error}"}
-    return {"slot": str(held.slot), "lease": held.lease_id, "lines": list(lines_read)}
+        return {"error": error.code, "sentence": f"the log of {lease.lease_id} cannot be read: {error}"}
+    return {"slot": str(lease.slot), "lease": lease.lease_id, "lines": list(lines_read)}

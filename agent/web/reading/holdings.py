@@ -30,9 +30,9 @@ def of(known: Recollection, now: datetime) -> Holdings:
     return Holdings(now, known.leases, known.intents, known.total, tuple(known.spend_of.items()))
 
 
-def encoded(held: Holdings) -> bytes:
+def encoded(present: Holdings) -> bytes:
     """Return the holdings as JSON."""
-    return msgspec.json.encode(held)
+    return msgspec.json.encode(present)
 
 
 def decoded(said: Mapping[str, Any]) -> Holdings:

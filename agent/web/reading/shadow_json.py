@@ -52,7 +52,7 @@ def _live(account: ShadowAccount, sums: Mapping[str, Counted], leases: Sequence[
 
     The ledger keeps a shadow that no configuration names any more, and may be read long after.
     """
-    mine = (held for held in leases if held.slot.workload == account.workload)
+    mine = (lease for lease in leases if lease.slot.workload == account.workload)
     return sums.get(account.workload, Counted()).owing(meter.outstanding(mine, account.seen_at))
 
 

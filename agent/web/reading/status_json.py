@@ -164,14 +164,14 @@ def _market(view: MarketView, now: datetime) -> dict[str, Any]:
 
 def _slot(row: Mapping[str, Any], mine: Sequence[Lease]) -> dict[str, Any]:
     """Return one slot with the host of its lease, and the rate of all leases of the slot together."""
-    last = next((held for held in mine if held.lease_id == row["lease"]), None)
+    last = next((lease for lease in mine if lease.lease_id == row["lease"]), None)
     return {
         **row,
         "market": last.market if last else None,
         "host": last.host_id if last else None,
         "gpu": last.gpu if last else None,
         "gpus": last.gpus if last else None,
-        "dollars_per_hour": sum(held.billing_rate.dollars for held in mine),
+        "dollars_per_hour": sum(lease.billing_rate.dollars for lease in mine),
     }
 
 

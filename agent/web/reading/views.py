@@ -91,19 +91,19 @@ def slot(
     place: Slot, holds: hold.Holds, decided: Sequence[RecordedDecision], leases: Sequence[Lease]
 ) -> dict[str, Any]:
     """Return one slot: its lease and state, and the reason why it does not run. `leases` are those of the slot."""
-    mine = [held for held in leases if not held.is_held]
-    held = slot_leases.lead(mine)
+    mine = [lease for lease in leases if not lease.is_held]
+    lease = slot_leases.lead(mine)
     return {
         "slot": str(place),
-        "lease": held.lease_id if held else None,
-        "state": held.state.value if held else "empty",
+        "lease": lease.lease_id if lease else None,
+        "state": lease.state.value if lease else "empty",
         "why": "" if slot_leases.is_running(mine) else _why(place, mine, holds, decided),
     }
 
 
 def _why(place: Slot, mine: Sequence[Lease], holds: hold.Holds, decided: Sequence[RecordedDecision]) -> str:
     """Return why a slot is not running: first a person's order, then the last decision."""
-    of_leases = tuple(target for held in mine for target in operator_holds.of_lease(held))
+    of_leases = tuple(target for lease in mine for target in operator_holds.of_lease(lease))
     targets = of_leases or operator_holds.of_slot(place)
     words = (Word.DONE, Word.KILL, Word.HELD, Word.PAUSE, Word.LOCK, Word.DRAIN)
     word = operator_holds.find(holds, words, targets)
@@ -113,30 +113,30 @@ def _why(place: Slot, mine: Sequence[Lease], holds: hold.Holds, decided: Sequenc
     return f"{last.kind}: {last.reason.sentence}" if last is not None else "no cycle has decided about it yet"
 
 
-def lease(held: Lease) -> dict[str, Any]:
+def lease(lease: Lease) -> dict[str, Any]:
     """Return one lease."""
     return {
-        "lease": held.lease_id,
-        "slot": str(held.slot),
-        "state": held.state.value,
-        "is_held": held.is_held,
-        "market": held.market,
-        "instance": held.instance_id,
-        "host": held.host_id,
-        "owner": held.owner_id,
-        "gpu": held.gpu,
-        "gpus": held.gpus,
-        "tenure": held.tenure.value,
-        "gpu_dollars_per_hour": held.gpu_rate.dollars,
-        "disk_dollars_per_hour": held.disk_rate.dollars,
-        "billing_dollars_per_hour": held.billing_rate.dollars,
-        "since": held.state_since.isoformat(),
-        "interrupted_by": held.interrupted_by.value if held.interrupted_by else None,
-        "ready_since": held.ready_since.isoformat() if held.ready_since else None,
-        "idle_since": held.idle_since.isoformat() if held.idle_since else None,
-        "address": held.ssh_address,
-        "ssh": " ".join(lease_address.ssh(held) or ()) or None,
-        "ports": lease_address.ports(held),
+        "lease": lease.lease_id,
+        "slot": str(lease.slot),
+        "state": lease.state.value,
+        "is_held": lease.is_held,
+        "market": lease.market,
+        "instance": lease.instance_id,
+        "host": lease.host_id,
+        "owner": lease.owner_id,
+        "gpu": lease.gpu,
+        "gpus": lease.gpus,
+        "tenure": lease.tenure.value,
+        "gpu_dollars_per_hour": lease.gpu_rate.dollars,
+        "disk_dollars_per_hour": lease.disk_rate.dollars,
+        "billing_dollars_per_hour": lease.billing_rate.dollars,
+        "since": lease.state_since.isoformat(),
+        "interrupted_by": lease.interrupted_by.value if lease.interrupted_by else None,
+        "ready_since": lease.ready_since.isoformat() if lease.ready_since else None,
+        "idle_since": lease.idle_since.isoformat() if lease.idle_since else None,
+        "address": lease.ssh_address,
+        "ssh": " ".join(lease_address.ssh(lease) or ()) or None,
+        "ports": lease_address.ports(lease),
     }
 
 

@@ -33,36 +33,36 @@ LEAST_MEMORY = 0.9
 Assumed."""
 
 
-def seen(fleet: Fleet, held: Lease, so_far: LeaseChanged | None) -> LeaseChanged | None:
+def seen(fleet: Fleet, lease: Lease, so_far: LeaseChanged | None) -> LeaseChanged | None:
     """Return the change to a failed start if the host is not as rented, else `so_far`."""
-    now = so_far.after if so_far is not None else held
+    now = so_far.after if so_far is not None else lease
     if now.has_failed or (so_far is not None and so_far.kind is not None) or not _may_reject(fleet, now):
         return so_far
     why = _found(fleet, now)
     if not why:
         return so_far
     after = replace(now, has_failed=True, end_reason=f"{REJECTED}{why}")
-    rest = cooldown.of_host(held.host, fleet.now + cooldowns.START_FAILED, "a host that differs from the rented terms")
+    rest = cooldown.of_host(lease.host, fleet.now + cooldowns.START_FAILED, "a host that differs from the rented terms")
     charges = so_far.charges if so_far is not None else ()
-    return LeaseChanged(held, after, EventKind.LEASE_NOT_READY, charges, cooldown=rest)
+    return LeaseChanged(lease, after, EventKind.LEASE_NOT_READY, charges, cooldown=rest)
 
 
 def alerts(fleet: Fleet) -> Iterator[Alert]:
     """Yield an alert for each lease that goes on although its host differs from the rented terms."""
-    for held in fleet.leases:
-        if held.has_failed or held.is_held or held.state is not LeaseState.RUNNING or _may_reject(fleet, held):
+    for lease in fleet.leases:
+        if lease.has_failed or lease.is_held or lease.state is not LeaseState.RUNNING or _may_reject(fleet, lease):
             continue
-        if why := _found(fleet, held):
-            sentence = f"{held.slot} on host {held.host_id} differs from the rented terms, as its guard says: {why}"
-            yield Alert(EventKind.ALERT_NOT_AS_RENTED, held.lease_id, sentence)
+        if why := _found(fleet, lease):
+            sentence = f"{lease.slot} on host {lease.host_id} differs from the rented terms, as its guard says: {why}"
+            yield Alert(EventKind.ALERT_NOT_AS_RENTED, lease.lease_id, sentence)
 
 
-def difference(report: AcceptanceReport, held: Lease, work: Workload) -> str:
+def difference(report: AcceptanceReport, lease: Lease, work: Workload) -> str:
     """Return how the host of a lease contradicts the rented terms, or an empty text."""
-    other = lacking(report, held)
+    other = lacking(report, lease)
     if other:
         return other
-    wanted = held.vram_mb or work.requirements.min_vram_mb or 0
+    wanted = lease.vram_mb or work.requirements.min_vram_mb or 0
     memory = min((gpu.memory_mb for gpu in report.gpus if gpu.memory_mb is not None), default=None)
     if memory is not None and memory < LEAST_MEMORY * wanted:
         return f"a GPU has {memory:.0f} MB of memory instead of {wanted}"
@@ -72,26 +72,26 @@ def difference(report: AcceptanceReport, held: Lease, work: Workload) -> str:
     return _not_working(report, work)
 
 
-def lacking(report: AcceptanceReport, held: Lease) -> str:
+def lacking(report: AcceptanceReport, lease: Lease) -> str:
     """Return which of the promised GPUs of a lease are not there, or an empty text."""
-    if report.gpu_count is not None and report.gpu_count < held.gpus:
-        return f"{report.gpu_count} of {held.gpus} GPUs are there"
-    other = other_card(report, held)
-    return f"its GPU is {other} and not {held.gpu}" if other else ""
+    if report.gpu_count is not None and report.gpu_count < lease.gpus:
+        return f"{report.gpu_count} of {lease.gpus} GPUs are there"
+    other = other_card(report, lease)
+    return f"its GPU is {other} and not {lease.gpu}" if other else ""
 
 
-def other_card(report: AcceptanceReport, held: Lease) -> str:
+def other_card(report: AcceptanceReport, lease: Lease) -> str:
     """Return the name of a GPU that is not the model that was rented, or an empty text."""
     names = (gpu.name for gpu in report.gpus if gpu.name)
-    return next((name for name in names if not gpu_identity.may_be_same(held.gpu, name)), "")
+    return next((name for name in names if not gpu_identity.may_be_same(lease.gpu, name)), "")
 
 
-def is_new(fleet: Fleet, held: Lease) -> bool:
+def is_new(fleet: Fleet, lease: Lease) -> bool:
     """Return whether a lease is in the first minutes of its first stretch of running, as far as the ledger knows."""
     # A lease whose container has ended may have run for hours.
-    is_first = held.runs <= 1 and fleet.now - (held.run_since or held.opened_at) <= LATEST
+    is_first = lease.runs <= 1 and fleet.now - (lease.run_since or lease.opened_at) <= LATEST
     # One that was adopted into a lost ledger may have run for days, and was checked by the daemon that rented it.
-    return is_first and bool(held.offer_id)
+    return is_first and bool(lease.offer_id)
 
 
 def _not_working(report: AcceptanceReport, work: Workload) -> str:
@@ -105,35 +105,38 @@ def _not_working(report: AcceptanceReport, work: Workload) -> str:
     return f"accept_script {end}" + (f": {script.last_line}" if script.last_line else "")
 
 
-def _found(fleet: Fleet, held: Lease) -> str:
+def _found(fleet: Fleet, lease: Lease) -> str:
     """Return how the guard's check contradicts the rent of a lease; empty if it does not, or no check is wanted."""
-    work, report = fleet.workload(held.slot.workload), fleet.guard_reports.get(held.intent_id)
+    work, report = fleet.workload(lease.slot.workload), fleet.guard_reports.get(lease.intent_id)
     if work is None or work.guard is None or work.guard.accept is Accept.OFF or report is None:
         return ""
     is_done = report.end is not None and report.end.done
     if report.acceptance is None or is_done:
         return ""
-    return difference(report.acceptance, held, work) or _too_slow(fleet, report.acceptance, held, work.guard)
+    return difference(report.acceptance, lease, work) or _too_slow(fleet, report.acceptance, lease, work.guard)
 
 
-def _too_slow(fleet: Fleet, report: AcceptanceReport, held: Lease, terms: GuardTerms) -> str:
+def _too_slow(fleet: Fleet, report: AcceptanceReport, lease: Lease, terms: GuardTerms) -> str:
     """Return how a host is slower than the workload accepts, or an empty text.
 
     With few known hosts none is too slow.
     """
     if terms.accept_floor is None or not report.matmul_tflops:
         return ""
-    usual = measured_speed.typical(fleet.host_checks.values(), held.gpu, held.host, held.owner_id)
+    usual = measured_speed.typical(fleet.host_checks.values(), lease.gpu, lease.host, lease.owner_id)
     if usual is None or not usual.is_known or report.matmul_tflops >= terms.accept_floor * usual.figure:
         return ""
-    share = f"{report.matmul_tflops / usual.figure:.0%} of the median of {usual.voices} other owners' {held.gpu}"
+    share = f"{report.matmul_tflops / usual.figure:.0%} of the median of {usual.voices} other owners' {lease.gpu}"
     return f"a GPU multiplies at {report.matmul_tflops:.1f} TFLOPS, {share}; accept_floor is {terms.accept_floor:g}"
 
 
-def _may_reject(fleet: Fleet, held: Lease) -> bool:
+def _may_reject(fleet: Fleet, lease: Lease) -> bool:
     """Return whether a lease may be rejected for its host: the workload wants that, and the lease has no work yet."""
-    work = fleet.workload(held.slot.workload)
+    work = fleet.workload(lease.slot.workload)
     is_wanted = work is not None and work.guard is not None and work.guard.accept is Accept.REJECT
     return (
-        is_wanted and is_new(fleet, held) and not held.is_held and held.state in {LeaseState.RUNNING, LeaseState.EXITED}
+        is_wanted
+        and is_new(fleet, lease)
+        and not lease.is_held
+        and lease.state in {LeaseState.RUNNING, LeaseState.EXITED}
     )

@@ -26,54 +26,54 @@ WRITTEN_AGAIN = COUNTS_FOR / 2
 
 def changes(fleet: Fleet) -> Iterator[LeaseChanged]:
     """Yield the leases whose disk is newly verified, or no longer."""
-    for held in fleet.leases:
-        after = _judged(fleet, held)
-        if after != held:
-            yield LeaseChanged(held, after, None)
+    for lease in fleet.leases:
+        after = _judged(fleet, lease)
+        if after != lease:
+            yield LeaseChanged(lease, after, None)
 
 
-def why_not(fleet: Fleet, held: Lease) -> str:
+def why_not(fleet: Fleet, lease: Lease) -> str:
     """Return why the bucket's checkpoint does not free a paused disk; empty if it does, or does not matter."""
-    work = fleet.workload(held.slot.workload)
-    if work is None or work.guard is None or work.guard.bucket is None or only_copy.is_carried(held, work):
+    work = fleet.workload(lease.slot.workload)
+    if work is None or work.guard is None or work.guard.bucket is None or only_copy.is_carried(lease, work):
         return ""
     if not work.guard.release_disk:
         return "release_disk = false keeps it whatever its bucket has"
-    if only_copy.bucket_of(held, work) is None:
-        return only_copy.other_paths(held, work)
-    proof = _proof(fleet, held)
-    missing = _missing_report(held, fleet.guard_figures.get(held.lease_id))
+    if only_copy.bucket_of(lease, work) is None:
+        return only_copy.other_paths(lease, work)
+    proof = _proof(fleet, lease)
+    missing = _missing_report(lease, fleet.guard_figures.get(lease.lease_id))
     if proof is None:
         return missing or "its bucket has not been compared with its last checkpoint yet, or does not answer"
-    return _refusal(fleet, held, proof)
+    return _refusal(fleet, lease, proof)
 
 
-def _judged(fleet: Fleet, held: Lease) -> Lease:
-    work, verified = fleet.workload(held.slot.workload), held.checkpoint_verified_at
-    if work is None or only_copy.bucket_of(held, work) is None:
-        return _unverified(held)
-    proof = _proof(fleet, held)
+def _judged(fleet: Fleet, lease: Lease) -> Lease:
+    work, verified = fleet.workload(lease.slot.workload), lease.checkpoint_verified_at
+    if work is None or only_copy.bucket_of(lease, work) is None:
+        return _unverified(lease)
+    proof = _proof(fleet, lease)
     if proof is None:
         is_over = verified is not None and not _is_within(fleet.now - verified, COUNTS_FOR)
-        return _unverified(held) if is_over else held
-    if _refusal(fleet, held, proof):
-        return _unverified(held)
+        return _unverified(lease) if is_over else lease
+    if _refusal(fleet, lease, proof):
+        return _unverified(lease)
     is_written = verified is not None and timedelta() <= proof.read_at - verified < WRITTEN_AGAIN
-    if is_written and only_copy.is_carried(held, work):
-        return held
-    figures = fleet.guard_figures.get(held.lease_id)
+    if is_written and only_copy.is_carried(lease, work):
+        return lease
+    figures = fleet.guard_figures.get(lease.lease_id)
     taken = figures.kept_at if figures is not None else None
-    return replace(held, checkpoint_taken_at=taken, checkpoint_verified_at=proof.read_at)
+    return replace(lease, checkpoint_taken_at=taken, checkpoint_verified_at=proof.read_at)
 
 
-def _unverified(held: Lease) -> Lease:
-    return replace(held, checkpoint_taken_at=None, checkpoint_verified_at=None)
+def _unverified(lease: Lease) -> Lease:
+    return replace(lease, checkpoint_taken_at=None, checkpoint_verified_at=None)
 
 
-def _proof(fleet: Fleet, held: Lease) -> CheckpointProof | None:
+def _proof(fleet: Fleet, lease: Lease) -> CheckpointProof | None:
     """Return the comparison that counts, made in this pause and not too old, or None."""
-    proof = fleet.checkpoint_proofs.get(held.intent_id)
-    if proof is None or proof.read_at < held.state_since:
+    proof = fleet.checkpoint_proofs.get(lease.intent_id)
+    if proof is None or proof.read_at < lease.state_since:
         return None
     return proof if _is_within(fleet.now - proof.read_at, COUNTS_FOR) else None
 
@@ -83,9 +83,9 @@ def _is_within(age: timedelta, most: timedelta) -> bool:
     return timedelta() <= age <= most
 
 
-def _refusal(fleet: Fleet, held: Lease, proof: CheckpointProof) -> str:
-    figures = fleet.guard_figures.get(held.lease_id)
-    missing = _missing_report(held, figures)
+def _refusal(fleet: Fleet, lease: Lease, proof: CheckpointProof) -> str:
+    figures = fleet.guard_figures.get(lease.lease_id)
+    missing = _missing_report(lease, figures)
     if missing or proof.refusal:
         return missing or proof.refusal
     reported = figures.manifest if figures is not None else ""
@@ -94,9 +94,9 @@ def _refusal(fleet: Fleet, held: Lease, proof: CheckpointProof) -> str:
     return ""
 
 
-def _missing_report(held: Lease, figures: GuardFigures | None) -> str:
+def _missing_report(lease: Lease, figures: GuardFigures | None) -> str:
     """Return a sentence if the guard reported no checkpoint in the last stretch of running, else nothing."""
-    is_of_last_stretch = figures is not None and figures.stretch == held.runs and figures.run == held.guard_run
+    is_of_last_stretch = figures is not None and figures.stretch == lease.runs and figures.run == lease.guard_run
     if figures is not None and is_of_last_stretch and carried_checkpoint.sequence_of(figures.manifest) is not None:
         return ""
     return "its guard reported no checkpoint in its last stretch of running"

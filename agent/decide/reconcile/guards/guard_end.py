@@ -42,26 +42,26 @@ class GuardWord:
     sentence: str = ""
 
 
-def of(fleet: Fleet, held: Lease, work: Workload) -> GuardWord:
+def of(fleet: Fleet, lease: Lease, work: Workload) -> GuardWord:
     """Return the verdict of a lease's guard."""
-    if work.guard is None or work.guard.bucket is None or held.guard_run is None:
+    if work.guard is None or work.guard.bucket is None or lease.guard_run is None:
         return GuardWord(Word.NOTHING)
-    report = fleet.guard_reports.get(held.intent_id)
+    report = fleet.guard_reports.get(lease.intent_id)
     if report is None:
         return GuardWord(Word.UNKNOWN)
     end = report.end
     if done := finished(end, work):
         return GuardWord(Word.DONE, done)
-    if end is not None and end.done and report.read_at >= held.state_since:
+    if end is not None and end.done and report.read_at >= lease.state_since:
         # Such a guard sleeps until its instance is released, and nothing else would end it.
         return GuardWord(Word.FAILED, f"its guard calls {end.sentence} done, which is not among its done_codes")
-    if report.unread_end and report.read_at >= held.state_since:
+    if report.unread_end and report.read_at >= lease.state_since:
         return GuardWord(Word.FAILED, f"its guard left an end that cannot be read, {report.unread_end} in the bucket")
-    is_over = held.state is LeaseState.EXITED or _has_failed_now(report, held)
-    if end is not None and end.lease == held.intent_id and is_over and report.read_at >= held.state_since:
+    is_over = lease.state is LeaseState.EXITED or _has_failed_now(report, lease)
+    if end is not None and end.lease == lease.intent_id and is_over and report.read_at >= lease.state_since:
         last = f": {end.last_lines[-1][:MOST_LINE]}" if end.last_lines else ""
         return GuardWord(Word.FAILED, f"its command ended with {end.sentence}{last}")
-    if report.read_at < held.state_since:
+    if report.read_at < lease.state_since:
         return GuardWord(Word.UNKNOWN)
     return GuardWord(Word.WORKS if report.beat is not None else Word.NOTHING)
 
@@ -73,14 +73,14 @@ def finished(end: GuardEnd | None, work: Workload) -> str:
     return f"{end.sentence}, as its guard reports" if end is not None and is_done else ""
 
 
-def _has_failed_now(report: GuardReport, held: Lease) -> bool:
+def _has_failed_now(report: GuardReport, lease: Lease) -> bool:
     """Return whether a guard reported in this stretch of running that its command failed."""
     has_failed = report.beat is not None and report.beat.phase == "failed"
-    return has_failed and beat_stretch.has_changed(report, held)
+    return has_failed and beat_stretch.has_changed(report, lease)
 
 
-def is_awaited(fleet: Fleet, held: Lease, work: Workload) -> bool:
+def is_awaited(fleet: Fleet, lease: Lease, work: Workload) -> bool:
     """Return whether the end of a container is not judged yet, because its guard may still say how it ended."""
     # A daemon that has just started has read no bucket yet.
-    since = max(held.state_since, fleet.started_at)
-    return of(fleet, held, work).word is Word.UNKNOWN and fleet.now - since < PATIENCE
+    since = max(lease.state_since, fleet.started_at)
+    return of(fleet, lease, work).word is Word.UNKNOWN and fleet.now - since < PATIENCE

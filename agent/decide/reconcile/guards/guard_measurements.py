@@ -30,21 +30,21 @@ MOST_NOTICE_SECONDS = 3600.0
 
 def new_measurements(fleet: Fleet) -> Iterator[GuardMeasured]:
     """Yield the figures of every lease whose guard reports something new."""
-    for held in fleet.leases:
-        report = fleet.guard_reports.get(held.intent_id)
-        work = fleet.workload(held.slot.workload)
-        if report is None or report.beat is None or held.guard_run is None or held.is_held or work is None:
+    for lease in fleet.leases:
+        report = fleet.guard_reports.get(lease.intent_id)
+        work = fleet.workload(lease.slot.workload)
+        if report is None or report.beat is None or lease.guard_run is None or lease.is_held or work is None:
             continue
-        before = fleet.guard_figures.get(held.lease_id)
-        if not _is_of_now(held, report, before):
+        before = fleet.guard_figures.get(lease.lease_id)
+        if not _is_of_now(lease, report, before):
             continue
-        after = _read(held, report, report.beat, before)
+        after = _read(lease, report, report.beat, before)
         if before is None or replace(after, told_at=before.told_at) != before:
-            yield GuardMeasured(after, before, _notice(fleet, held, report.beat, before, report.read_at))
+            yield GuardMeasured(after, before, _notice(fleet, lease, report.beat, before, report.read_at))
 
 
 def _notice(
-    fleet: Fleet, held: Lease, beat: GuardBeat, before: GuardFigures | None, now: datetime
+    fleet: Fleet, lease: Lease, beat: GuardBeat, before: GuardFigures | None, now: datetime
 ) -> NoticeGiven | None:
     """Return the notice before the end of the previous stretch, if that end was a loss to the market.
 
@@ -54,45 +54,45 @@ def _notice(
     if (
         notice is None
         or before is None
-        or before.stretch != held.runs - 1
+        or before.stretch != lease.runs - 1
         or beat.phase in {"ending", "done", "failed"}
     ):
         return None
-    mine = [loss for loss in fleet.losses if (loss.slot, loss.host) == (held.slot, held.host)]
+    mine = [loss for loss in fleet.losses if (loss.slot, loss.host) == (lease.slot, lease.host)]
     last = mine[-1] if mine else None
     # A reading of that stretch after this loss shows that the stretch ended later, in another way.
     if last is None or last.cause not in TAKEN or before.told_at > last.at + ONE_READING:
         return None
     if notice.seconds > MOST_NOTICE_SECONDS:
         return None
-    return NoticeGiven(held.lease_id, last.at, held.market, notice.sigterm_seen, notice.seconds, now)
+    return NoticeGiven(lease.lease_id, last.at, lease.market, notice.sigterm_seen, notice.seconds, now)
 
 
-def _is_of_now(held: Lease, report: GuardReport, before: GuardFigures | None) -> bool:
+def _is_of_now(lease: Lease, report: GuardReport, before: GuardFigures | None) -> bool:
     """Return whether the beat is of the last stretch of running."""
-    if held.run_since is not None:
-        return beat_stretch.is_present(report, held)
+    if lease.run_since is not None:
+        return beat_stretch.is_present(report, lease)
     # The lease stopped: a changed beat belongs to its last stretch only if that stretch was read before.
     changed = report.beat_changed_at
-    return before is not None and before.stretch == held.runs and changed is not None and changed > before.told_at
+    return before is not None and before.stretch == lease.runs and changed is not None and changed > before.told_at
 
 
-def _read(held: Lease, report: GuardReport, beat: GuardBeat, before: GuardFigures | None) -> GuardFigures:
-    longest = max((report.read_at - held.opened_at).total_seconds(), 0.0)
-    known = before if before is not None and before.stretch == held.runs else None
+def _read(lease: Lease, report: GuardReport, beat: GuardBeat, before: GuardFigures | None) -> GuardFigures:
+    longest = max((report.read_at - lease.opened_at).total_seconds(), 0.0)
+    known = before if before is not None and before.stretch == lease.runs else None
     manifest = beat.manifest or (known.manifest if known is not None else "")
     return GuardFigures(
-        lease_id=held.lease_id,
-        slot=held.slot,
-        market=held.market,
-        host_id=held.host_id,
-        run=held.guard_run or 0,
-        stretch=held.runs,
+        lease_id=lease.lease_id,
+        slot=lease.slot,
+        market=lease.market,
+        host_id=lease.host_id,
+        run=lease.guard_run or 0,
+        stretch=lease.runs,
         told_at=report.read_at,
         progress=beat.progress,
         manifest=manifest,
-        kept_at=_kept_at(held, report, beat, known, manifest),
-        checkpoint_bytes=_size(beat.checkpoint_bytes, held) or (before.checkpoint_bytes if before else None),
+        kept_at=_kept_at(lease, report, beat, known, manifest),
+        checkpoint_bytes=_size(beat.checkpoint_bytes, lease) or (before.checkpoint_bytes if before else None),
         took_seconds=_first(_span(beat.checkpoint_took_seconds, longest), before.took_seconds if before else None),
         upload_seconds=_first(_span(beat.upload_seconds, longest), before.upload_seconds if before else None),
         restore_seconds=_first(_span(beat.restore_seconds, longest), before.restore_seconds if before else None),
@@ -100,18 +100,18 @@ def _read(held: Lease, report: GuardReport, beat: GuardBeat, before: GuardFigure
 
 
 def _kept_at(
-    held: Lease, report: GuardReport, beat: GuardBeat, known: GuardFigures | None, manifest: str
+    lease: Lease, report: GuardReport, beat: GuardBeat, known: GuardFigures | None, manifest: str
 ) -> datetime | None:
     if known is not None and known.manifest == manifest:
         return known.kept_at
     if not manifest:
-        return held.run_since
+        return lease.run_since
     if report.beat_changed_at is None:
         # This is the daemon's first reading: the age of that checkpoint is unknown.
         return None
-    begun = held.run_since or (known.kept_at if known is not None else None) or held.opened_at
+    begun = lease.run_since or (known.kept_at if known is not None else None) or lease.opened_at
     lag = min(beat.upload_lag_seconds or 0.0, max((report.read_at - begun).total_seconds(), 0.0))
-    ended = report.read_at if held.state is LeaseState.RUNNING else min(report.read_at, held.state_since)
+    ended = report.read_at if lease.state is LeaseState.RUNNING else min(report.read_at, lease.state_since)
     return max(min(report.read_at - timedelta(seconds=lag), ended), begun)
 
 
@@ -119,8 +119,8 @@ def _span(seconds: float | None, longest: float) -> float | None:
     return seconds if seconds is not None and 0.0 <= seconds <= longest else None
 
 
-def _size(size_bytes: int | None, held: Lease) -> int | None:
-    return size_bytes if size_bytes is not None and 0 < size_bytes <= held.disk_gb * _GIGABYTE else None
+def _size(size_bytes: int | None, lease: Lease) -> int | None:
+    return size_bytes if size_bytes is not None and 0 < size_bytes <= lease.disk_gb * _GIGABYTE else None
 
 
 def _first(new: float | None, old: float | None) -> float | None:

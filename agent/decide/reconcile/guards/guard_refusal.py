@@ -26,34 +26,34 @@ GUARD_REFUSED = "guard_refused"
 MOST = 2
 
 
-def is_awaited(fleet: Fleet, held: Lease, work: Workload) -> bool:
+def is_awaited(fleet: Fleet, lease: Lease, work: Workload) -> bool:
     """Return whether the log may say why a lease's guard did not start: it never reported, or failed without an end."""
-    report = fleet.guard_reports.get(held.intent_id)
-    if work.guard is None or held.guard_run is None:
+    report = fleet.guard_reports.get(lease.intent_id)
+    if work.guard is None or lease.guard_run is None:
         return False
-    return report is None or report.beat is None or _failed_to_start(report, held)
+    return report is None or report.beat is None or _failed_to_start(report, lease)
 
 
-def _failed_to_start(report: GuardReport, held: Lease) -> bool:
+def _failed_to_start(report: GuardReport, lease: Lease) -> bool:
     has_end = report.end is not None or report.unread_end
     has_failed = report.beat is not None and report.beat.phase == "failed"
-    return has_failed and beat_stretch.is_present(report, held) and not has_end
+    return has_failed and beat_stretch.is_present(report, lease) and not has_end
 
 
-def seen(fleet: Fleet, view: MarketView, held: Lease, so_far: LeaseChanged | None) -> LeaseChanged | None:
+def seen(fleet: Fleet, view: MarketView, lease: Lease, so_far: LeaseChanged | None) -> LeaseChanged | None:
     """Return the change to a failed start if the log ends with the prelude's refusal, else `so_far`."""
-    work, sighting = fleet.workload(held.slot.workload), view.sightings.get(held.instance_id)
+    work, sighting = fleet.workload(lease.slot.workload), view.sightings.get(lease.instance_id)
     if work is None or sighting is None or not sighting.refusal or (so_far is not None and so_far.kind is not None):
         return so_far
-    now = so_far.after if so_far is not None else held
+    now = so_far.after if so_far is not None else lease
     is_of_now = sighting.at >= now.began
-    if now.has_failed or now.state is LeaseState.RELEASING or not is_of_now or not is_awaited(fleet, held, work):
+    if now.has_failed or now.state is LeaseState.RELEASING or not is_of_now or not is_awaited(fleet, lease, work):
         return so_far
     if work.checkpoint.place is CheckpointPlace.DISK and not work.may_lose_disk and now.runs > 1:
         # The disk may have newer work than the bucket. A batch is held anyway when its container ends.
         return so_far
     after = replace(now, has_failed=True, end_reason=f"{GUARD_REFUSED}: {sighting.refusal}")
-    return LeaseChanged(held, after, EventKind.LEASE_NOT_READY, so_far.charges if so_far is not None else ())
+    return LeaseChanged(lease, after, EventKind.LEASE_NOT_READY, so_far.charges if so_far is not None else ())
 
 
 def why_held(work: Workload, known: Iterable[Rest]) -> str:

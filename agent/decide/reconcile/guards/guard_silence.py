@@ -19,27 +19,32 @@ SILENT_AFTER = timedelta(minutes=15)
 
 def alerts(fleet: Fleet) -> Iterator[Alert]:
     """Yield an alert for each running lease whose guard has been silent for too long."""
-    for held in fleet.leases:
-        silence = _silence(fleet, held)
+    for lease in fleet.leases:
+        silence = _silence(fleet, lease)
         if silence is not None and silence >= SILENT_AFTER:
-            yield Alert(EventKind.ALERT_GUARD_SILENT, held.lease_id, _sentence(fleet, held, silence))
+            yield Alert(EventKind.ALERT_GUARD_SILENT, lease.lease_id, _sentence(fleet, lease, silence))
 
 
-def _silence(fleet: Fleet, held: Lease) -> timedelta | None:
+def _silence(fleet: Fleet, lease: Lease) -> timedelta | None:
     """Return for how long a lease's guard has reported nothing new, or None if no guard should report."""
-    report = fleet.guard_reports.get(held.intent_id)
-    if held.guard_run is None or held.state is not LeaseState.RUNNING or report is None or report.beat_seen_at is None:
+    report = fleet.guard_reports.get(lease.intent_id)
+    if (
+        lease.guard_run is None
+        or lease.state is not LeaseState.RUNNING
+        or report is None
+        or report.beat_seen_at is None
+    ):
         return None
-    return report.read_at - max(report.beat_seen_at, held.began)
+    return report.read_at - max(report.beat_seen_at, lease.began)
 
 
-def _sentence(fleet: Fleet, held: Lease, silence: timedelta) -> str:
-    view = fleet.markets.get(held.market)
-    sighting = view.sightings.get(held.instance_id) if view is not None else None
-    look = f"look at `gpubid logs {held.slot}`, then perhaps `gpubid release {held.slot}`"
+def _sentence(fleet: Fleet, lease: Lease, silence: timedelta) -> str:
+    view = fleet.markets.get(lease.market)
+    sighting = view.sightings.get(lease.instance_id) if view is not None else None
+    look = f"look at `gpubid logs {lease.slot}`, then perhaps `gpubid release {lease.slot}`"
     if sighting is not None and sighting.is_bare:
-        return f"{held.slot} runs without its guard, as its log says, so nothing carries its checkpoints; {look}"
+        return f"{lease.slot} runs without its guard, as its log says, so nothing carries its checkpoints; {look}"
     return (
-        f"the guard of {held.slot} on host {held.host_id} has said nothing for {int(silence.total_seconds() // 60)} "
-        f"minutes, and its bucket answers: it bills {held.billing_rate}, and its work may be over; {look}"
+        f"the guard of {lease.slot} on host {lease.host_id} has said nothing for {int(silence.total_seconds() // 60)} "
+        f"minutes, and its bucket answers: it bills {lease.billing_rate}, and its work may be over; {look}"
     )

@@ -28,38 +28,38 @@ UNKNOWN: Mapping[str, Any] = dict.fromkeys(
 
 def new_checks(fleet: Fleet) -> Iterator[HostChecked]:
     """Yield the check of every lease whose guard reports figures that differ from the recorded ones."""
-    for held in fleet.leases:
-        report, work = fleet.guard_reports.get(held.intent_id), fleet.workload(held.slot.workload)
-        if report is None or report.acceptance is None or work is None or held.is_held or held.guard_run is None:
+    for lease in fleet.leases:
+        report, work = fleet.guard_reports.get(lease.intent_id), fleet.workload(lease.slot.workload)
+        if report is None or report.acceptance is None or work is None or lease.is_held or lease.guard_run is None:
             continue
-        after = _read(held, report, report.acceptance)
-        if acceptance_verdict.lacking(report.acceptance, held):
-            if not acceptance_verdict.is_new(fleet, held):
+        after = _read(lease, report, report.acceptance)
+        if acceptance_verdict.lacking(report.acceptance, lease):
+            if not acceptance_verdict.is_new(fleet, lease):
                 continue
             after = replace(after, **UNKNOWN)
-        elif acceptance_verdict.difference(report.acceptance, held, work):
+        elif acceptance_verdict.difference(report.acceptance, lease, work):
             continue
-        before = fleet.host_checks.get(held.lease_id)
+        before = fleet.host_checks.get(lease.lease_id)
         if before is None or replace(after, checked_at=before.checked_at) != before:
             yield HostChecked(after)
 
 
-def _seen_gpu(held: Lease, found: AcceptanceReport) -> str | None:
+def _seen_gpu(lease: Lease, found: AcceptanceReport) -> str | None:
     names = (gpu.name for gpu in found.gpus if gpu.name)
-    return acceptance_verdict.other_card(found, held) or next(names, None)
+    return acceptance_verdict.other_card(found, lease) or next(names, None)
 
 
-def _read(held: Lease, report: GuardReport, found: AcceptanceReport) -> HostCheck:
+def _read(lease: Lease, report: GuardReport, found: AcceptanceReport) -> HostCheck:
     limits = [(gpu.power_limit_watts, gpu.power_default_watts) for gpu in found.gpus]
     shares = [limit / usual for limit, usual in limits if limit is not None and usual is not None and usual >= 1.0]
     return HostCheck(
-        lease_id=held.lease_id,
-        market=held.market,
-        host_id=held.host_id,
-        owner_id=held.owner_id,
-        gpu=held.gpu,
-        gpus=held.gpus,
-        dlperf=held.dlperf,
+        lease_id=lease.lease_id,
+        market=lease.market,
+        host_id=lease.host_id,
+        owner_id=lease.owner_id,
+        gpu=lease.gpu,
+        gpus=lease.gpus,
+        dlperf=lease.dlperf,
         checked_at=report.read_at,
         matmul_tflops=found.matmul_tflops,
         copy_to_gpu_gbps=found.copy_to_gpu_gbps,
@@ -67,5 +67,5 @@ def _read(held: Lease, report: GuardReport, found: AcceptanceReport) -> HostChec
         disk_write_mbps=found.disk_write_mbps,
         power_share=min(shares, default=None),
         seen_gpus=found.gpu_count,
-        seen_gpu=_seen_gpu(held, found),
+        seen_gpu=_seen_gpu(lease, found),
     )
