@@ -182,9 +182,10 @@ def _misplaced(read: source.Source, parsed: document.Document) -> Iterator[probl
         reports_its_end = table.done_line is not None or (table.guard is not None and table.guard.bucket is not None)
         if may_use_runpod and table.kind == "batch" and not reports_its_end:
             sentence = (
-                "runpod restarts a container that ends, so only its log shows the end; write done_line or markets"
+                "runpod restarts a container that ends, so only its log or a guard with a bucket shows the end; "
+                f'write done_line, [workloads.{name}.guard] with bucket, or markets = ["vast"]'
             )
-            yield read.problem((*path, "kind"), "never_done", f'{sentence} = ["vast"]')
+            yield read.problem((*path, "kind"), "never_done", sentence)
     for name, sentence in guard_table.shared({name: table.guard for name, table in parsed.workloads.items()}):
         yield read.problem(("workloads", name, "guard", "bucket"), "shared_bucket", sentence)
 

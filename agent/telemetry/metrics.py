@@ -129,12 +129,10 @@ class Metrics(families.Families):
         ready = {lease.slot for lease in running if usefulness.is_useful(lease, work)}
         idle = {lease.slot for lease in running if usefulness.is_idle(lease, fleet.now)}
         waiting = {each.target for each in fleet.holds if each.word is Word.HELD and not each.is_over(fleet.now)}
-        waiting_places = [
-            place for place in work.places if {hold.of_slot(place), hold.of_workload(work.name)} & waiting
-        ]
+        held_places = [place for place in work.places if {hold.of_slot(place), hold.of_workload(work.name)} & waiting]
         self.slots_ready.labels(work.name).set(len(ready))
         self.slots_idle.labels(work.name).set(len(idle))
-        self.slots_held.labels(work.name).set(len(waiting_places))
+        self.slots_held.labels(work.name).set(len(held_places))
 
     def see_intents(self, ended: Iterable[Intent]) -> None:
         """Count intents that ended."""

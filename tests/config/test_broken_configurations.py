@@ -1,5 +1,6 @@
-"""Every way a configuration can be broken, and the place, code and mend it is told with."""
+"""Each way in which a configuration can be broken, and the place, code and fix that are reported."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -108,7 +109,7 @@ BROKEN: list[tuple[str, str | bytes, int, str, str, str]] = [
         15,
         ".kind",
         "never_done",
-        "write done_line",
+        "write done_line, [workloads.train.guard] with bucket, or markets",
     ),
     ("unknown key far from any", added("zzz = 1"), 15, ".zzz", "unknown_key", "write one of budget, checkpoint"),
     ("quoted unknown key", added('"a.b" = 1'), 15, '."a.b"', "unknown_key", "write one of"),
@@ -239,8 +240,10 @@ def test_a_missing_file(tmp_path: Path) -> None:
 
 
 def test_a_directory(tmp_path: Path) -> None:
+    opened = list(Path("/proc/self/fd").iterdir())
     (problem,) = problems_in(tmp_path)
-    assert problem.code == "not_a_file"
+    assert (problem.code, problem.sentence) == ("not_a_file", "is a directory; name the TOML file inside it")
+    assert len(list(Path("/proc/self/fd").iterdir())) == len(opened), "each reload would leak one"
 
 
 def test_a_symlink_loop(tmp_path: Path) -> None:
@@ -251,11 +254,9 @@ def test_a_symlink_loop(tmp_path: Path) -> None:
 
 
 def test_a_named_pipe_does_not_block(tmp_path: Path) -> None:
-    import os
-
     os.mkfifo(tmp_path / "agent.toml")
     (problem,) = problems_in(tmp_path / "agent.toml")
-    assert problem.code == "not_a_file"
+    assert (problem.code, problem.sentence) == ("not_a_file", "is no regular file; name a TOML file")
 
 
 def test_a_path_through_a_file_and_a_path_with_a_nul(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The syntax of times on the command line: 2h (ago), 2026-11-20 (a UTC day) or 2026-11-20T08:00Z."""
+"""Reads times and durations on the command line. `agent/config/time_words.py` has their syntax."""
 
 from datetime import date, datetime, timedelta
 

@@ -94,13 +94,9 @@ def content(path: pathlib.Path, most_bytes: int = MAX_BYTES) -> bytes:
     """
     file = label(path)
     try:
-        # Non-blocking: opening a named pipe would wait for a writer that never comes.
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        with os.fdopen(descriptor, "rb") as stream:
-            mode = os.fstat(stream.fileno()).st_mode
-            if not stat.S_ISREG(mode):
-                kind = "is a directory; name the TOML file inside it" if stat.S_ISDIR(mode) else "is no regular file"
-                raise problems.ConfigError([_whole(file, "not_a_file", f"{kind}; name a TOML file")])
+        with open(path, "rb", opener=_without_waiting) as stream:
+            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                raise problems.ConfigError([_whole(file, "not_a_file", "is no regular file; name a TOML file")])
             found = stream.read(most_bytes + 1)
     except OSError as error:
         fallback = ("unreadable", f"cannot be read ({os.strerror(error.errno or 0)}); check the file and its disk")
@@ -113,6 +109,11 @@ def content(path: pathlib.Path, most_bytes: int = MAX_BYTES) -> bytes:
         sentence = f"is larger than {most_bytes} bytes, which no configuration is; name the right file"
         raise problems.ConfigError([_whole(file, "too_large", sentence)])
     return found
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    # Opening a named pipe would wait for a writer that never comes.
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _text(file: str, content: bytes) -> str:
