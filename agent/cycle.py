@@ -271,9 +271,7 @@ class Cycle:
             folders = {each.lease: guard_orders.Folder(each.place, each.folder) for each in targets}
             self._orders.see(guard_orders.wanted(planned, now.leases, rules.workloads), folders)
 
-    async def _end_only(
-        self, rules: Rules, reconciled: reconcile.Reconciliation, last_seen: Mapping[str, datetime]
-    ) -> None:
+    async def _end_only(self, rules: Rules, facts: reconcile.Reconciliation, last_seen: Mapping[str, datetime]) -> None:
         """Send the due endings although the ledger cannot be written; alerts are sent again when it can."""
         self._said = set()
         with contextlib.suppress(LedgerError):
@@ -284,7 +282,7 @@ class Cycle:
             # This listing is not recorded, so the next one dates changes from the listing before.
             self._memory = replace(self._memory, last_seen=last_seen)
         fleet = plan.unpaid(await self._fleet(rules), "the ledger cannot be written")
-        planned = await self._plan(fleet, rules, reconciled)
+        planned = await self._plan(fleet, rules, facts)
         ending = [decision for decision in planned.decisions if isinstance(decision, Release | Pause)]
         # Nobody could see later that these wait for a checkpoint, so they do not wait.
         ending += [asked.ending for asked in planned.asked]

@@ -111,9 +111,8 @@ def recover(
     if left is not None:
         return left
     if lease.bid_since is not None and lease.bid_since >= slot.down.since and now - lease.bid_since < RAISE_PATIENCE:
-        return _hold(
-            slot, "raised", f"the bid was raised to {lease.gpu_rate} a moment ago; the market may give it back"
-        )
+        why = f"the bid was raised to {lease.gpu_rate} a moment ago; the market may give it back"
+        return _hold(slot, "raised", why)
     ways = [_stay(slot, lease, work, numbers, now)]
     ways += _raise(slot, lease, work, market_loss_rate, numbers)
     for best in elsewhere:
