@@ -206,7 +206,9 @@ def _of_batches(fleet: Fleet, changed: Mapping[str, Lease]) -> Iterator[Marked]:
                 # The lease is given up for its host, which may be the cause of the failure.
                 continue
             yield hold(fleet, lease, holds.of_slot(lease.slot), end.sentence)
-        elif fleet.is_seen(lease) and all(_is_over(fleet, each) for each in (lease, changed.get(lease.lease_id, lease))):
+        elif fleet.is_seen(lease) and all(
+            _is_over(fleet, each) for each in (lease, changed.get(lease.lease_id, lease))
+        ):
             yield from _of_end(fleet, work, lease, is_fast=lease.end_reason == FAST_EXIT)
 
 
