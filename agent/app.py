@@ -27,6 +27,7 @@ from agent.clock import Clock, SteadyClock
 from agent.config import guard_archive
 from agent.config.settings import Config, MarketSettings
 from agent.cycle import Cycle, Parts, Pass, Rules
+from agent.decide.facts import Alert
 from agent.decide.operators import notices, operator_holds, reload
 from agent.decide.strategy import Tuned
 from agent.domain import money
@@ -99,7 +100,7 @@ class App:
         apis = {settings.name: outside.urls.get(settings.name, settings.url) for settings in config.markets}
         self._guards = GuardLaunches(ledger.fleet_id, guard_archive.packed, outside.credential, apis)
         of_rents = (self._denial, outside.credential, self._guards)
-        journal = Journal(ledger, self.markets, outside.clock, outside.new_id, *of_rents)
+        self._journal = Journal(ledger, self.markets, outside.clock, outside.new_id, *of_rents)
         self.pollers = [
             Poller(self.markets[settings.name], clock, _no_spend(settings), self._account_check(settings.name))
             for settings in config.markets
@@ -113,13 +114,13 @@ class App:
         self.signs = SignsOfLife(ledger, *heard, lambda: refusals(self.pollers), is_dry=is_dry)
         self._is_dry = is_dry
         self.billing_watch = BillingWatch(ledger, self.pollers, clock)
-        self._executor = Executor(journal)
+        self._executor = Executor(self._journal)
         room = config.recording_bytes
         self._recorder = frame_recorder.Recorder(frame_recorder.folder_of(config.ledger), room) if room else None
         guard_reader, orders = (None, None) if is_dry else (self._guard_reader, self._orders)
         audit = None if is_dry else self._audit
         self._cycle = Cycle(
-            Parts(ledger, self.pollers, self._executor, outside.clock, guard_reader, orders, audit, self.signs.alerts),
+            Parts(ledger, self.pollers, self._executor, outside.clock, guard_reader, orders, audit, self._of_buckets),
             self.stop_writing,
             is_dry=is_dry,
             witness=self._recorder.see if self._recorder is not None and not is_dry else lambda *_: None,
@@ -361,6 +362,9 @@ class App:
 
     def _account_check(self, market: str) -> Callable[[str], str]:
         return lambda account_id: self._stopped_because or self._accounts.why_not(market, account_id)
+
+    def _of_buckets(self) -> tuple[Alert, ...]:
+        return (*self.signs.alerts(), *self._journal.guarded.alerts())
 
     def _denial(self, intent: Intent) -> str:
         if not intent.kind.is_paying:

@@ -95,7 +95,7 @@ class Parts:
     orders: GuardOrders | None = None
     audit: CheckpointAudit | None = None
     unsigned: Callable[[], Sequence[Alert]] = tuple
-    """Alerts of signs of life that could not be written."""
+    """Alerts of buckets: signs of life that could not be written, and runs that could not be listed."""
 
 
 class Cycle:

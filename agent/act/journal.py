@@ -15,9 +15,8 @@ from datetime import datetime
 import structlog
 
 from agent.act import crashpoint, intents, proof, rent_terms
-from agent.act.guarding import needless_rent
-from agent.act.guarding.guard_launch import GuardLaunch
 from agent.act.guarding.guard_launches import GuardLaunches
+from agent.act.guarding.guarded_rents import GuardedRents
 from agent.act.record import add_charges
 from agent.clock import Clock
 from agent.decide.accounting import meter
@@ -61,8 +60,7 @@ class Journal:
 
         `credential` returns a credential just before it is sent; `guards` prepares starts of guards.
         """
-        self._guards = guards
-        self._launches: dict[str, GuardLaunch] = {}
+        self.guarded = GuardedRents(ledger, clock, guards)
         self._credential = credential
         self._ledger = ledger
         self._markets = markets
@@ -93,9 +91,7 @@ class Journal:
 
     async def _carry_out(self, decision: Decision, work: Workload | None, unproven: str) -> Intent | None:
         intent = self._intent(decision, work)
-        await self._prepare(intent, decision, work)
-        if await needless_rent.recorded(self._ledger, intent, self._launches.get(intent.intent_id)):
-            del self._launches[intent.intent_id]
+        if await self.guarded.is_needless(intent, decision, work):
             return None
         refused = ""
         try:
@@ -109,7 +105,7 @@ class Journal:
             await self._unjournaled(intent, decision, error)
             return None
         if refused:
-            self._launches.pop(intent.intent_id, None)
+            self.guarded.take(intent.intent_id)
             return intent
         crashpoint.reached("sent", intent.kind.value)
         return await self._send(intent, decision, work)
@@ -163,17 +159,6 @@ class Journal:
         if isinstance(decision, Rent) and work is not None and work.guard is not None:
             run = guard_runs.last(self._ledger.recollection(now).guard_runs).get(decision.slot)
         return intents.of(decision, work, self._new_id(), now, run)
-
-    async def _prepare(self, intent: Intent, decision: Decision, work: Workload | None) -> None:
-        """Prepare the start of the guard that a rent begins; until it is recorded nothing is owed to the market."""
-        if self._guards is None or not isinstance(decision, Rent) or work is None or work.guard is None:
-            return
-        runs = self._ledger.recollection(self._clock.now()).guard_runs
-        run = next((each for each in runs if (each.slot, each.run) == (intent.slot, intent.guard_run)), None)
-        is_first = run is not None and not await (await self._ledger.reader()).has_worked(run)
-        launch = await self._guards.launch(work, intent, run, is_first=is_first)
-        if launch is not None:
-            self._launches[intent.intent_id] = launch
 
     async def _record(self, intent: Intent, decision: Decision) -> None:
         async with self._ledger.transaction() as tx:
@@ -255,8 +240,7 @@ class Journal:
             if work is None:
                 raise market_errors.Rejected("no_workload", "no workload of that name is configured")
             label = labels.text(Label(self._ledger.fleet_id, decision.slot, intent.intent_id))
-            launch = self._launches.pop(intent.intent_id, None)
-            terms = rent_terms.of(decision, work, self._credential, launch)
+            terms = rent_terms.of(decision, work, self._credential, self.guarded.take(intent.intent_id))
             return await market.rent(decision.offer, terms, label), True
         if isinstance(decision, Rebid):
             await market.rebid(decision.lease.instance_id, decision.bid)

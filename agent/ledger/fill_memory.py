@@ -24,7 +24,7 @@ from agent.ledger.tables import (
     spend_rows,
 )
 from agent.ledger.tables.event_rows import INTERRUPTED
-from agent.ledger.transaction import ABSENT_UNTIL, ACCOUNT, COUNTED_AGAIN, WAS_LOST
+from agent.ledger.transaction import ABSENT_UNTIL, ACCOUNT, COUNTED_AGAIN, LOST_RUNS, WAS_LOST
 
 MOST_LOSSES = 10_000
 
@@ -71,6 +71,7 @@ def recall(link: sa.Connection, now: dt.datetime) -> Memory:
     memory.credits = {market: credits_.of(text) for market, text in _under(credits_.KEY, single).items()}
     memory.absent_until = dt.datetime.fromisoformat(single[ABSENT_UNTIL]) if ABSENT_UNTIL in single else None
     memory.was_lost, memory.counted_again = WAS_LOST in single, set(_under(COUNTED_AGAIN, single))
+    memory.has_lost_runs = LOST_RUNS in single
     return memory
 
 

@@ -137,6 +137,7 @@ class Memory:
     guard_notices: tuple[NoticeGiven, ...] = ()
     host_checks: dict[str, HostCheck] = field(default_factory=dict)
     was_lost: bool = False
+    has_lost_runs: bool = False
     absent_until: dt.datetime | None = None
     signs: dict[tuple[str, str, str, str], KeptSign] = field(default_factory=dict)
     counted_again: set[str] = field(default_factory=set)

@@ -23,7 +23,7 @@ from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.memory import Memory, Recollection
 from agent.ledger.reader import Reader
 from agent.ledger.tables import decisions, price_history, rest_rows, schema, search_history, shadow_rows
-from agent.ledger.transaction import WAS_LOST, Transaction
+from agent.ledger.transaction import LOST_RUNS, WAS_LOST, Transaction
 
 _FLEET_ID = "fleet_id"
 
@@ -86,6 +86,11 @@ class Ledger:
     def was_lost(self) -> bool:
         """Whether an existing fleet has new or restored tables, so that earlier spend is unknown until settled."""
         return self._memory.was_lost
+
+    @property
+    def has_lost_runs(self) -> bool:
+        """Whether earlier tables of this fleet were lost: buckets may have runs that these do not know."""
+        return self._memory.has_lost_runs
 
     def is_uncounted(self, market: str) -> bool:
         """Return whether a market's charges from before these tables are still unknown."""
@@ -216,7 +221,7 @@ class Ledger:
         if _FLEET_ID not in facts:
             facts = {_FLEET_ID: beside_id or fleet_id or sidecar.new_fleet_id()}
             if beside_id is not None:
-                facts[WAS_LOST] = "1"
+                facts |= {WAS_LOST: "1", LOST_RUNS: "1"}
             new = [{"key": key, "value": value} for key, value in facts.items()]
             await self._wire.run(lambda link: link.execute(sa.insert(schema.meta), new).close())
         self.fleet_id = facts[_FLEET_ID]

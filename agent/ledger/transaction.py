@@ -68,6 +68,9 @@ WAS_LOST = "was_lost"
 """The key of a lost ledger's mark. While it exists, the markets' earlier charges are unknown, except where counted
 again."""
 COUNTED_AGAIN = "counted_again/"
+LOST_RUNS = "lost_runs"
+"""The key of a mark that stays: earlier tables of this fleet were lost, and buckets may have runs that these do not
+know."""
 ABSENT_UNTIL = "absent_until"
 
 

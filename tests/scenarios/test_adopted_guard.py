@@ -17,8 +17,10 @@ from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.slot import Slot
 from agent.domain.work.guard_terms import Accept, GuardTerms
 from agent.domain.work.workload import WorkloadKind
-from tests.support import builders, s3_server
+from agent.web.reading import slot_grounds
+from tests.support import builders, s3_server, store_proxy
 from tests.support.s3_server import SECRET, S3Server
+from tests.support.s3_servers import Store
 from tests.support.world import FLEET, Rehearsed, rehearsed, work
 
 
@@ -98,6 +100,31 @@ async def test_a_slot_of_a_lost_ledger_goes_on_with_the_last_run_in_its_bucket(t
             assert not await world.events("workload.done")
             (begun,) = await world.events("workload.run_begun")
             assert begun.reason.endswith("which this ledger did not know: it goes on with that run")
+
+
+@pytest.mark.parametrize("is_lost", [True, False])
+async def test_only_after_a_lost_ledger_a_slot_waits_until_its_bucket_can_be_listed(
+    tmp_path: Path, *, is_lost: bool
+) -> None:
+    with s3_server.served() as server, store_proxy.before(Store("moto", server.url)) as proxy:
+        async with guarded(tmp_path, S3Server(proxy.url)) as world:
+            proxy.fault = lambda _method, _path: 503
+            if is_lost:
+                await lose(world, tmp_path)
+            await world.cycle(minutes=25)
+            if not is_lost:
+                assert world.lease().guard_run == 1
+                return
+            assert not world.contracts()
+            (told,) = await world.events("alert.bucket_unlisted")
+            assert "`gpubid resume train/0`" in told.reason
+            assert world.app.seen is not None
+            (kept,) = slot_grounds.of(world.app.seen.fleet, world.scene.workloads[0], Slot("train", 0))["kept_by"]
+            assert kept["what"] == "slot:train/0"
+            assert "run 1 would be paid work from zero: see `gpubid doctor`" in kept["after"]
+            proxy.fault = lambda _method, _path: None
+            await put(server, 3, "latest.json", sequence=2)
+            assert (await world.until_running(30)).guard_run == 3
 
 
 def test_a_run_that_was_ordered_begins_beyond_those_in_the_bucket() -> None:

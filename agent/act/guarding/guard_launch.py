@@ -34,6 +34,8 @@ class GuardLaunch:
     sha256: str
     highest_run: int = 0
     """The highest run of the slot in the bucket, if the rent's run never had a lease; 0: none, or unknown."""
+    unlisted: str = ""
+    """Why the runs of the slot in the bucket could not be listed, if the rent's run never had a lease."""
     finished: str = ""
     """How the work of the run ended, if it is done already; then nothing is rented for it."""
     market: str = ""

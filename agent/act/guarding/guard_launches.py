@@ -119,10 +119,12 @@ class GuardLaunches:
             return GuardLaunch(intent.intent_id, 1, "", manifest_exists=False, url="", sha256=program.sha256)
         api = self._apis.get(intent.market, "")
         folder, exists, url, finished, highest = run.folder(self._fleet_id), not is_first, "", "", 0
+        is_listed, unlisted = not is_first, ""
         try:
             client = BucketClient(place, self._credential(place.credential))
             url = client.presigned(program.path)
             highest = await _highest(client, folder.rpartition("/")[0]) if is_first else 0
+            is_listed = True
             end = await _found(client, f"{folder}/{END}")
             finished = _finished(end, work)
             exists = end is not None or await _found(client, f"{folder}/{POINTER}") is not None
@@ -130,6 +132,7 @@ class GuardLaunches:
         except (BucketError, ValueError, market_errors.Rejected) as error:
             code = error.code if isinstance(error, BucketError) else "bad_credential"
             log.warning("guard.unprepared", workload=work.name, slot=str(intent.slot), code=code, bucket=str(place))
+            unlisted = "" if is_listed else str(error)
         return GuardLaunch(
             intent.intent_id,
             run.run,
@@ -141,6 +144,7 @@ class GuardLaunches:
             api=api,
             finished=finished,
             highest_run=highest,
+            unlisted=unlisted,
         )
 
     def _is_prepared(self, place: Bucket, work: Workload) -> bool:

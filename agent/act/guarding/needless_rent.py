@@ -7,14 +7,12 @@ from agent.domain.record.intent import Intent
 from agent.ledger.store import Ledger
 
 
-async def recorded(ledger: Ledger, intent: Intent, launch: GuardLaunch | None) -> bool:
+async def recorded(ledger: Ledger, intent: Intent, launch: GuardLaunch) -> bool:
     """Record that the slot of a rent is done, or has a later run, and return whether it does not rent.
 
     Raises:
         LedgerError: the ledger could not be written.
     """
-    if launch is None:
-        return False
     present = guard_runs.last(ledger.recollection(intent.recorded_at).guard_runs).get(intent.slot)
     is_present = present is not None and present.run == intent.guard_run
     later = guard_runs.beyond(present, launch.highest_run, intent.recorded_at) if present and is_present else None

@@ -15,7 +15,7 @@ from pathlib import Path
 from agent.ledger.file import backup, connection, migrate, sidecar
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.tables.spend_rows import MONTH_SEED
-from agent.ledger.transaction import COUNTED_AGAIN, WAS_LOST
+from agent.ledger.transaction import COUNTED_AGAIN, LOST_RUNS, WAS_LOST
 
 _SIBLINGS = ("", "-wal", "-shm")
 
@@ -85,12 +85,13 @@ def _fleet_of(source: Path) -> str:
 
 
 def _mark(path: Path, at: dt.datetime) -> None:
-    """Record in the ledger that spend since the backup is unknown."""
+    """Record in the ledger that spend and runs since the backup are unknown."""
     first = at.astimezone(dt.UTC).date().replace(day=1).isoformat()
     try:
         with closing(connection.connect(path, "rw")) as raw:
             raw.execute("BEGIN IMMEDIATE")
-            raw.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, '1')", (WAS_LOST,))
+            for mark in (WAS_LOST, LOST_RUNS):
+                raw.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, '1')", (mark,))
             raw.execute("DELETE FROM meta WHERE key LIKE ?", (COUNTED_AGAIN + "%",))
             # This is counted again with the rest of the bill.
             raw.execute("DELETE FROM spend WHERE lease_id = ? AND day >= ?", (MONTH_SEED, first))
