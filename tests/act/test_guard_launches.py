@@ -46,7 +46,8 @@ async def test_the_program_is_uploaded_once_under_its_digest_and_signed_for(serv
     through = launches()
     for _ in range(2):
         made = await launched(server.place(), is_first=True, through=through)
-    assert server.names() == ["train/claim.json", f"train/guard/{PROGRAM.sha256}.pyz"]
+    expected = ["train/claim.json", "train/f1/train/0/3/run.json", f"train/guard/{PROGRAM.sha256}.pyz"]
+    assert server.names() == expected
     assert f"/runs/train/guard/{PROGRAM.sha256}.pyz?X-Amz-Algorithm=" in made.url
     assert (made.lease, made.run, made.folder) == (RENT.intent_id, 3, "f1/train/0/3")
     assert (made.manifest_exists, made.sha256) == (False, PROGRAM.sha256)

@@ -11,17 +11,20 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from agent.decide.operators import guard_runs
+from agent.decide.operators import guard_runs, reload
 from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.slot import Slot
+from agent.domain.work import run_claim
 from agent.domain.work.guard_terms import Accept, GuardTerms
+from agent.domain.work.order import Order
+from agent.domain.work.run_claim import KeptRun, RunClaim
 from agent.domain.work.workload import WorkloadKind
 from agent.web.reading import slot_grounds
 from tests.support import builders, s3_server, store_proxy
 from tests.support.s3_server import SECRET, S3Server
 from tests.support.s3_servers import Store
-from tests.support.world import FLEET, Rehearsed, rehearsed, work
+from tests.support.world import FLEET, START, Rehearsed, rehearsed, work
 
 
 async def put(server: S3Server, run: int, name: str, **content: object) -> None:
@@ -127,13 +130,91 @@ async def test_only_after_a_lost_ledger_a_slot_waits_until_its_bucket_can_be_lis
             assert (await world.until_running(30)).guard_run == 3
 
 
-def test_a_run_that_was_ordered_begins_beyond_those_in_the_bucket() -> None:
-    at = builders.NOW
-    ordered = GuardRun(Slot("train", 0), 2, "train", "spec", at)
-    assert guard_runs.beyond(ordered, 2, at) is None
-    taken = guard_runs.beyond(ordered, 3, at)
-    assert taken is not None
-    assert taken[0].run == 4
+async def claim(server: S3Server, run: int, spec: str) -> None:
+    """Claim a run as the daemon did whose ledger was lost."""
+    claimed = run_claim.written(GuardRun(Slot("train", 0), run, "train", spec, START - timedelta(days=3)))
+    await asyncio.to_thread(server.put, f"train/{FLEET}/train/0/{run}/run.json", claimed)
+
+
+@pytest.mark.parametrize("is_changed", [False, True])
+@pytest.mark.parametrize("number", [1, 3])
+async def test_a_run_of_another_spec_is_not_continued_after_a_lost_ledger(
+    tmp_path: Path, number: int, *, is_changed: bool
+) -> None:
+    with s3_server.served() as server:
+        async with guarded(tmp_path, server) as world:
+            spec = "another" if is_changed else reload.spec_digest(world.scene.workloads[0])
+            await put(server, number, "latest.json", sequence=2)
+            await claim(server, number, spec)
+            assert (await world.until_running()).guard_run == number + is_changed
+            begun = await world.events("workload.run_begun")
+            assert [event.reason.endswith("of another image, GPU or disk") for event in begun] == (
+                [True] if is_changed else [False] * (number > 1)
+            )
+
+
+async def test_the_run_of_an_adopted_lease_of_another_spec_is_its_last(tmp_path: Path) -> None:
+    with s3_server.served() as server:
+        async with guarded(tmp_path, server) as world:
+            rent = (await world.until_running()).intent_id
+            await asyncio.to_thread(server.get, f"train/{FLEET}/train/0/1/run.json")
+            await beat(server, 1, rent)
+            changed = dataclasses.replace(world.scene.workloads[0], image="ubuntu:24.04")
+            world.config = dataclasses.replace(world.config, workloads=(changed,))
+            await lose(world, tmp_path)
+            assert (await searched(world)).guard_run == 1
+            runs = world.app.ledger.recollection(world.clock.now()).guard_runs
+            assert [run.run for run in runs] == [1, 2]
+
+
+async def test_a_slot_of_a_lost_ledger_whose_last_run_is_done_does_no_work_again(tmp_path: Path) -> None:
+    with s3_server.served() as server:
+        async with guarded(tmp_path, server) as world:
+            await put(server, 3, "end.json", lease="old", code=0, done=True)
+            await claim(server, 3, "another")
+            seen = await world.cycle(minutes=5)
+            assert not world.contracts()
+            (done,) = await world.events("workload.done")
+            assert done.reason.endswith("nothing was rented for it; `gpubid retry train/0` does the work again")
+            (kept,) = slot_grounds.of(seen.fleet, world.scene.workloads[0], Slot("train", 0))["kept_by"]
+            assert (kept["what"], "`gpubid retry train/0`" in kept["after"]) == ("done:slot:train/0", True)
+            await world.app.say(Order("retry", "train/0"), "me")
+            assert (await world.until_running()).guard_run == 4
+
+
+NOW = builders.NOW
+OURS, ORDERED = (GuardRun(Slot("train", 0), number, "train", "spec", NOW) for number in (1, 2))
+ANOTHER = RunClaim(1, "another", NOW - timedelta(days=3))
+SAME = RunClaim(1, "spec", NOW - timedelta(days=3))
+
+
+@pytest.mark.parametrize(
+    ("present", "kept", "taken"),
+    [
+        (OURS, None, None),
+        (OURS, KeptRun(1), None),
+        (OURS, KeptRun(1, RunClaim(1, "spec", NOW)), None),
+        (OURS, KeptRun(1, SAME), None),
+        (OURS, KeptRun(1, ANOTHER), 2),
+        (OURS, KeptRun(1, ANOTHER, "exit code 0"), 1),
+        (OURS, KeptRun(3), 3),
+        (OURS, KeptRun(3, SAME), 3),
+        (OURS, KeptRun(3, ANOTHER), 4),
+        (OURS, KeptRun(3, ANOTHER, "exit code 0"), 3),
+        (ORDERED, KeptRun(1, ANOTHER), None),
+        (ORDERED, KeptRun(2), None),
+        (ORDERED, KeptRun(2, RunClaim(1, "spec", NOW)), None),
+        (ORDERED, KeptRun(2, SAME, "exit code 0"), 3),
+        (ORDERED, KeptRun(3), 4),
+    ],
+)
+def test_a_run_without_a_lease_gives_way_to_another_ledgers(
+    present: GuardRun, kept: KeptRun | None, taken: int | None
+) -> None:
+    found = guard_runs.beyond(present, kept, NOW)
+    assert (None if found is None else found.run.run) == taken
+    if found is not None and kept is not None and kept.claim is not None and found.run.run == kept.number:
+        assert kept.claim.is_of(found.run), "the next rent must know it again"
 
 
 @pytest.mark.parametrize("runs", [(), (2, 5)], ids=["none", "two"])

@@ -49,7 +49,11 @@ async def test_its_container_gets_the_guard_and_nobody_else_the_key(tmp_path: Pa
             assert lease.guard_run == 1
         digest = guard_archive.digest(guard_archive.packed())
         signs, names = f"train/{FLEET}/train/0/1/alive.json", server.names()
-        assert [name for name in names if name != signs] == ["train/claim.json", f"train/guard/{digest}.pyz"]
+        assert [name for name in names if name != signs] == [
+            "train/claim.json",
+            f"train/{FLEET}/train/0/1/run.json",
+            f"train/guard/{digest}.pyz",
+        ]
         assert environment["GPUBID_GUARD_SHA256"] == digest
     kept = b"".join(path.read_bytes() for path in folder.iterdir() if path.is_file())
     secret = SECRET.partition(":")[2]
@@ -213,9 +217,10 @@ async def test_nothing_is_rented_for_a_run_that_the_bucket_says_is_done(tmp_path
             await world.cycle(minutes=10)
             assert len(world.contracts()) == (0 if is_done else 1)
             done = await world.events("workload.done")
-            assert [event.reason for event in done] == [
-                "train/0 is done by exit code 0, as its guard reports; nothing was rented for it"
-            ][: len(done)]
+            told = "train/0 is done by exit code 0, as its guard reports; nothing was rented for it"
+            assert [event.reason for event in done] == [f"{told}; `gpubid retry train/0` does the work again"][
+                : len(done)
+            ]
             assert bool(done) is is_done
             await world.restart()
             await world.cycle(minutes=10)

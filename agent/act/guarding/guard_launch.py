@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from agent.domain.work import guard_prelude
 from agent.domain.work.guard_terms import Accept, GuardTerms
+from agent.domain.work.run_claim import KeptRun
 from agent.domain.work.workload import Workload
 
 GUARD = "GPUBID_GUARD"
@@ -32,8 +33,8 @@ class GuardLaunch:
     url: str
     """The address of the program; empty without a bucket."""
     sha256: str
-    highest_run: int = 0
-    """The highest run of the slot in the bucket, if the rent's run never had a lease; 0: none, or unknown."""
+    kept: KeptRun | None = None
+    """The highest run of the slot in the bucket, if the rent's run never had a lease; None: none, or unknown."""
     unlisted: str = ""
     """Why the runs of the slot in the bucket could not be listed, if the rent's run never had a lease."""
     finished: str = ""

@@ -4,42 +4,36 @@ Invariants:
 1. A bucket that does not answer proves nothing: a run that may have a checkpoint starts as if it had one.
 2. A run that has an end, also one that cannot be read, never starts without the guard: its work may be done.
    Nothing is rented for a batch whose end has a done code.
-3. Nothing here delays a rent by more than the deadline of seven requests to the bucket.
+3. Nothing here delays a rent by more than the deadline of ten requests to the bucket.
 4. A bucket that did not answer at a rent gets the program later: a container waits ten minutes for it, and then runs
    without. A bucket that fails again is tried again after a wait, longer each time.
 """
 
 import hashlib
-import re
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-import msgspec
 import structlog
 
-from agent.act.guarding import folder_claims
+from agent.act.guarding import folder_claims, kept_runs
 from agent.act.guarding.guard_launch import GuardLaunch
 from agent.buckets.bucket_client import BucketClient
-from agent.buckets.bucket_errors import BucketError, BucketTooLarge
-from agent.decide.reconcile.guards import guard_end
+from agent.buckets.bucket_errors import BucketError
 from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
-from agent.domain.work.guard_report import GuardEnd
 from agent.domain.work.guard_terms import Bucket
-from agent.domain.work.workload import Workload, WorkloadKind
+from agent.domain.work.workload import Workload
 from agent.markets import market_errors
 
 log = structlog.get_logger("gpubid.guard")
 
 MOST_PROGRAM = 1 << 20
-MOST_POINTER = 1 << 16
 FIRST_REST_SECONDS, LONGEST_REST_SECONDS = 60.0, 900.0
 """The wait after a first failure, doubled by each further one, and the longest wait."""
-POINTER, END = "latest.json", "end.json"
-RUN = re.compile("[1-9][0-9]{0,8}")
+POINTER = "latest.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +71,9 @@ class GuardLaunches:
         self._program: Program | None = None
         self._uploaded: set[Bucket] = set()
         self._claimed: set[tuple[Bucket, str]] = set()
+        """The folders that are claimed, by workload."""
+        self._claimed_runs: set[tuple[Bucket, str]] = set()
+        """The folders of runs that are claimed."""
         self._preparing: set[str] = set()
         """Workloads whose bucket is prepared beside the cycles."""
         self._rests: dict[str, tuple[float, float]] = {}
@@ -118,17 +115,19 @@ class GuardLaunches:
         if place is None or run is None:
             return GuardLaunch(intent.intent_id, 1, "", manifest_exists=False, url="", sha256=program.sha256)
         api = self._apis.get(intent.market, "")
-        folder, exists, url, finished, highest = run.folder(self._fleet_id), not is_first, "", "", 0
-        is_listed, unlisted = not is_first, ""
+        folder, exists, url, finished = run.folder(self._fleet_id), not is_first, "", ""
+        is_listed, unlisted, kept = not is_first, "", None
         try:
             client = BucketClient(place, self._credential(place.credential))
             url = client.presigned(program.path)
-            highest = await _highest(client, folder.rpartition("/")[0]) if is_first else 0
+            kept = await kept_runs.highest(client, folder.rpartition("/")[0], work) if is_first else None
             is_listed = True
-            end = await _found(client, f"{folder}/{END}")
-            finished = _finished(end, work)
-            exists = end is not None or await _found(client, f"{folder}/{POINTER}") is not None
-            await self._prepare(client, program, work)
+            end = await kept_runs.found(client, f"{folder}/{kept_runs.END}")
+            finished = kept_runs.finished(end, work)
+            exists = end is not None or await kept_runs.found(client, f"{folder}/{POINTER}") is not None
+            if kept is None or kept.number <= run.run:
+                await self._prepare(client, program, work)
+                await self._claim_run(client, folder, run)
         except (BucketError, ValueError, market_errors.Rejected) as error:
             code = error.code if isinstance(error, BucketError) else "bad_credential"
             log.warning("guard.unprepared", workload=work.name, slot=str(intent.slot), code=code, bucket=str(place))
@@ -143,7 +142,7 @@ class GuardLaunches:
             market=intent.market,
             api=api,
             finished=finished,
-            highest_run=highest,
+            kept=kept,
             unlisted=unlisted,
         )
 
@@ -173,6 +172,11 @@ class GuardLaunches:
             await folder_claims.claim(client, self._fleet_id, work)
             self._claimed.add((client.place, work.name))
 
+    async def _claim_run(self, client: BucketClient, folder: str, run: GuardRun) -> None:
+        if (client.place, folder) not in self._claimed_runs:
+            await kept_runs.claim(client, folder, run)
+            self._claimed_runs.add((client.place, folder))
+
     async def _upload(self, client: BucketClient, program: Program) -> None:
         """Upload the program unless the bucket has it; another file of its name is replaced."""
         if client.place in self._uploaded:
@@ -181,34 +185,3 @@ class GuardLaunches:
         if there is None or Program(there).sha256 != program.sha256:
             await client.write(program.path, program.content)
         self._uploaded.add(client.place)
-
-
-def _finished(end: bytes | None, work: Workload) -> str:
-    """Return how a batch's work was done, by its end in the bucket; empty if it was not, or the end is unreadable."""
-    if not end or work.kind is not WorkloadKind.BATCH:
-        return ""
-    try:
-        return guard_end.finished(msgspec.json.decode(end, type=GuardEnd), work)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return ""
-
-
-async def _highest(client: BucketClient, folder: str) -> int:
-    """Return the highest run in the folder of a slot; 0 without any.
-
-    Raises:
-        BucketAway: the bucket did not answer.
-    """
-    return max((int(name) for name in await client.folders(folder) if RUN.fullmatch(name)), default=0)
-
-
-async def _found(client: BucketClient, path: str) -> bytes | None:
-    """Return an object of the bucket; empty if it is larger than any of ours, None if it does not exist.
-
-    Raises:
-        BucketAway: the bucket did not answer, so its content is not known.
-    """
-    try:
-        return await client.read(path, MOST_POINTER)
-    except BucketTooLarge:
-        return b""

@@ -15,13 +15,14 @@ async def recorded(ledger: Ledger, intent: Intent, launch: GuardLaunch) -> bool:
     """
     present = guard_runs.last(ledger.recollection(intent.recorded_at).guard_runs).get(intent.slot)
     is_present = present is not None and present.run == intent.guard_run
-    later = guard_runs.beyond(present, launch.highest_run, intent.recorded_at) if present and is_present else None
-    if later is None and not launch.finished:
+    later = guard_runs.beyond(present, launch.kept, intent.recorded_at) if present and is_present else None
+    finished = launch.finished if later is None else later.finished
+    if later is None and not finished:
         return False
     async with ledger.transaction() as tx:
         if later is not None:
-            tx.begin_run(later[0])
-            tx.append_event(later[1])
-        else:
-            finished_run.note(tx, intent.slot, launch.finished, intent.recorded_at)
+            tx.begin_run(later.run)
+            tx.append_event(later.event)
+        if finished:
+            finished_run.note(tx, intent.slot, finished, intent.recorded_at)
     return True

@@ -13,21 +13,23 @@ Invariants:
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 import msgspec
 import structlog
 
-from agent.act.guarding import dead_man_switches
+from agent.act.guarding import dead_man_switches, kept_runs
 from agent.buckets.bucket_client import BucketClient
 from agent.buckets.bucket_errors import BucketTooLarge
 from agent.clock import Clock
-from agent.decide.operators import reload
+from agent.decide.operators import guard_runs, reload
 from agent.domain.fleet import MarketView
 from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.lease import Lease
 from agent.domain.work.guard_report import GuardBeat
 from agent.domain.work.guard_terms import Bucket
+from agent.domain.work.run_claim import RunClaim
 from agent.domain.work.workload import Workload
 from agent.ledger.memory import Recollection
 from agent.ledger.store import Ledger
@@ -42,8 +44,8 @@ MOST_AT_ONCE = 2
 MOST_RUNS = 64
 MOST_BYTES = 1 << 16
 
-Found = tuple[str, int] | str
-"""The name in the folder of a run, and its number; or why no run was found."""
+Found = tuple[str, int, RunClaim | None] | str
+"""The name in the folder of a run, its number and its claim; or why no run was found."""
 Spawn = Callable[[Coroutine[Any, Any, Found]], asyncio.Task[Found]]
 
 
@@ -134,7 +136,9 @@ class RunSearch:
             log.warning("guard.unfound", lease=held.lease_id, slot=str(held.slot), bucket=str(each.place), reason=why)
             self._logged[held.lease_id] = why
 
-    async def _record(self, each: Sought, name: str, number: int, runs: Iterable[GuardRun]) -> str:
+    async def _record(
+        self, each: Sought, name: str, number: int, claim: RunClaim | None, runs: Iterable[GuardRun]
+    ) -> str:
         """Record the run of a lease, or return why that is impossible."""
         held = each.held
         begun = next((run for run in runs if (run.slot, run.run) == (held.slot, number)), None)
@@ -144,9 +148,8 @@ class RunSearch:
             )
         async with self._ledger.transaction() as tx:
             tx.update_lease(replace(held, intent_id=each.intent_id, guard_run=number))
-            if begun is None:
-                digest = held.spec_digest or reload.spec_digest(each.work)
-                tx.begin_run(GuardRun(held.slot, number, name, digest, self._clock.now()))
+            for run in _runs(each, (name, number), claim, runs, self._clock.now()):
+                tx.begin_run(run)
         log.info("guard.recognized", lease=held.lease_id, slot=str(held.slot), run=number)
         return ""
 
@@ -156,20 +159,38 @@ class RunSearch:
             client = BucketClient(each.place, self._secret(each.place.credential))
             async with asyncio.timeout(SEARCH_SECONDS):
                 found = [at for at in _folders(each) if await self._has_beat(client, each, *at)]
+                claim = await kept_runs.claim_in(client, self._folder(each, *found[0])) if len(found) == 1 else None
         except Exception as error:  # noqa: BLE001 - a key that is missing or wrong, and whatever a store may do
             return f"the bucket could not be read: {type(error).__name__}"
         if len(found) == 1:
-            return found[0]
+            return *found[0], claim
         places = ", ".join(f"{name}/{each.held.slot.index}/{run}" for name, run in found)
         return f"the folders {places} have its beat" if found else f"none of its first {MOST_RUNS} runs has its beat"
 
+    def _folder(self, each: Sought, name: str, run: int) -> str:
+        return f"{self._ledger.fleet_id}/{name}/{each.held.slot.index}/{run}"
+
     async def _has_beat(self, client: BucketClient, each: Sought, name: str, run: int) -> bool:
-        folder = f"{self._ledger.fleet_id}/{name}/{each.held.slot.index}/{run}"
         try:
-            content = await client.read(f"{folder}/beat-{each.intent_id}.json", MOST_BYTES)
+            content = await client.read(f"{self._folder(each, name, run)}/beat-{each.intent_id}.json", MOST_BYTES)
             return content is not None and msgspec.json.decode(content, type=GuardBeat).lease == each.intent_id
         except (BucketTooLarge, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return False
+
+
+def _runs(
+    each: Sought, at: tuple[str, int], claim: RunClaim | None, known: Iterable[GuardRun], now: datetime
+) -> Iterator[GuardRun]:
+    """Yield the runs to record: that of a lease, with its claim's spec, and the next one if the spec has changed."""
+    held, (name, number) = each.held, at
+    mine = [run for run in known if run.slot == held.slot]
+    begun = next((run for run in mine if run.run == number), None)
+    if begun is None:
+        spec = (claim.spec if claim is not None else held.spec_digest) or reload.spec_digest(each.work)
+        begun_at = min(claim.begun_at, now) if claim is not None else now
+        yield GuardRun(held.slot, number, name, spec, begun_at)
+    elif claim is not None and claim.spec != begun.spec_digest and number == max(run.run for run in mine):
+        yield guard_runs.next_run(begun, now)
 
 
 def _folders(each: Sought) -> Iterator[tuple[str, int]]:

@@ -2,13 +2,13 @@
 
 Invariants:
 1. A run never begins twice and its number never falls, so that the end of another run is never mistaken for its own.
-2. A run that never had a lease in this ledger, and that the bucket has a later run of, is another ledger's: the first
-   run gives way to the last run in the bucket, and a run that was ordered to the one after that.
+2. A run that never had a lease in this ledger gives way to another ledger's run in the bucket: the first run to the
+   highest one there, or to the next after it if the spec has changed, and a run that was ordered to that next one.
 3. A renamed workload keeps its runs, with the folders in which they began.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from agent.decide.operators import reload
@@ -16,6 +16,7 @@ from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.guard_run import GuardRun
 from agent.domain.slot import Slot
+from agent.domain.work.run_claim import KeptRun
 from agent.domain.work.workload import Workload
 
 FIRST = 1
@@ -45,19 +46,50 @@ def next_run(present: GuardRun, now: datetime) -> GuardRun:
     return replace(present, run=present.run + 1, name=present.slot.workload, begun_at=now)
 
 
-def beyond(present: GuardRun, highest: int, now: datetime) -> tuple[GuardRun, Event] | None:
-    """Return the run to take instead of one that never had a lease, if the bucket has a later run of its slot.
+@dataclass(frozen=True, slots=True)
+class Beyond:
+    """The run to take instead of one that never had a lease, and the event about it."""
 
-    Nobody ordered the first run of a new ledger: its work goes on where it was. A later one was ordered or is of
-    another spec: it does the work from the beginning.
+    run: GuardRun
+    event: Event
+    finished: str = ""
+    """How its work was done, if nothing is left to do."""
+
+
+def beyond(present: GuardRun, kept: KeptRun | None, now: datetime) -> Beyond | None:
+    """Return the run to take instead of one that never had a lease, if the bucket has another ledger's run of its slot.
+
+    `kept` is the highest one. Nobody ordered the first run of a new ledger: its work is done or goes on where it was,
+    unless its spec is another one. A later run was ordered or is of another spec: it does the work from the beginning.
     """
-    if highest <= present.run:
+    if kept is None or kept.number < present.run:
         return None
-    is_ordered = present.run > FIRST
-    run = replace(present, run=highest + is_ordered, begun_at=now)
-    why = f"{present.slot} has run {highest} in its bucket, which this ledger did not know: "
-    why += f"it begins run {run.run}, without its checkpoints" if is_ordered else "it goes on with that run"
-    return run, Event(now, EventKind.WORKLOAD_RUN_BEGUN, now, present.slot.workload, present.slot.index, reason=why)
+    claim, is_same = kept.claim, kept.number == present.run
+    if is_same and (claim is None or claim.is_of(present)):
+        return None
+    is_ordered, is_other = present.run > FIRST, claim is not None and claim.spec != present.spec_digest
+    if kept.finished and not is_ordered:
+        why = f"which is done by {kept.finished}"
+        return _taken(present, replace(present, run=kept.number, begun_at=_begun_at(kept, now)), kept, why, now)
+    if is_ordered or is_other:
+        run = replace(present, run=kept.number + 1, begun_at=now)
+        other = " of another image, GPU or disk" if is_other else ""
+        return _taken(present, run, kept, f"it begins run {run.run}, without its checkpoints{other}", now)
+    run = replace(present, run=kept.number, begun_at=_begun_at(kept, now))
+    return None if is_same else _taken(present, run, kept, "it goes on with that run", now)
+
+
+def _begun_at(kept: KeptRun, now: datetime) -> datetime:
+    """Return when a run that goes on began: by its claim, which knows the run again, but not later than now."""
+    return min(kept.claim.begun_at, now) if kept.claim is not None else now
+
+
+def _taken(present: GuardRun, run: GuardRun, kept: KeptRun, sequel: str, now: datetime) -> Beyond:
+    place = present.slot
+    why = f"{place} has run {kept.number} in its bucket, which this ledger did not know: {sequel}"
+    finished = kept.finished if run.run == kept.number else ""
+    event = Event(now, EventKind.WORKLOAD_RUN_BEGUN, now, place.workload, place.index, reason=why)
+    return Beyond(run, event, finished)
 
 
 def news(begun: Iterable[GuardRun]) -> Iterator[Event]:

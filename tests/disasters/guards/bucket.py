@@ -221,7 +221,7 @@ class Gate:
 def place(path: str) -> str:
     """Return what a path is in a run's folder, as a story names it."""
     name = path.rpartition("/")[2]
-    if path.startswith("guard/") or name == "claim.json":
+    if path.startswith("guard/") or name in {"claim.json", "run.json"}:
         return "program"
     known = next((told for start, told in _PLACES.items() if name.startswith(start)), "")
     return known or {"order.json": "order", "alive.json": "alive"}.get(name, "checkpoint")
