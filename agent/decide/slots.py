@@ -64,7 +64,7 @@ def _release_reason(fleet: Fleet, lease: Lease) -> Reason | None:
         return None
     work = fleet.workload(lease.slot.workload)
     if work is not None and is_overdue(fleet, lease, work):
-        return Reason("start_overdue", f"loading since {lease.state_since:%H:%M}, which is too long")
+        return Reason("start_overdue", _why_overdue(fleet, lease))
     return _moved_away(fleet, lease, work)
 
 
@@ -187,7 +187,18 @@ def is_overdue(fleet: Fleet, lease: Lease, work: Workload) -> bool:
     known = row.inet_down_mbps if row is not None else 0.0
     speed = max(known, LEAST_MBPS) if known > 0 else max(work.requirements.min_inet_down_mbps or 0.0, SLOW_MBPS)
     expected = timedelta(hours=useful_hour.loading_hours(work.image_gb, speed))
-    return fleet.now - lease.state_since > LOADING_SPARE + LOADING_FACTOR * expected
+    return _loaded(fleet, lease) > LOADING_SPARE + LOADING_FACTOR * expected
+
+
+def _loaded(fleet: Fleet, lease: Lease) -> timedelta:
+    return fleet.now - (lease.loads_since or lease.state_since)
+
+
+def _why_overdue(fleet: Fleet, lease: Lease) -> str:
+    if lease.loading_since is None:
+        return f"loading since {lease.state_since:%H:%M}, which is too long"
+    minutes = _loaded(fleet, lease).total_seconds() / 60
+    return f"it has loaded for {minutes:.0f} minutes without its silences, which is too long"
 
 
 def view_or_proposal(fleet: Fleet, place: Slot, in_force: InForce) -> SlotView | Proposal:

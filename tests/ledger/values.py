@@ -113,6 +113,7 @@ of_guard = st.fixed_dictionaries(
         "checkpoint_asked_at": maybe(times),
         "checkpoint_taken_at": maybe(times),
         "checkpoint_verified_at": maybe(times),
+        "loading_since": maybe(times),
         "guard_terms": maybe(texts),
         "vram_mb": maybe(st.integers(0, 10**6)),
     }

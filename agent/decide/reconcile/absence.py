@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from agent.decide.accounting import kept_work, meter, phases
 from agent.decide.facts import Alert, Fact, LeaseChanged
-from agent.decide.reconcile import agreed_rate, ownership, turns
+from agent.decide.reconcile import agreed_rate, loading_time, ownership, turns
 from agent.decide.reconcile.guards import guard_switch
 from agent.decide.reconcile.losses import cause, loss_cooldown
 from agent.decide.reconcile.pass_memory import Absence, Memory
@@ -110,7 +110,8 @@ def _absence_facts(
             return [_gone(fleet, view, held, (last_seen, missed_at), listed_at)]
     if is_first or held.state in {LeaseState.MISSING, LeaseState.RELEASING}:
         return []
-    missing = replace(held, state=LeaseState.MISSING, state_since=listed_at)
+    loading_since = loading_time.since(held, LeaseState.MISSING, listed_at)
+    missing = replace(held, state=LeaseState.MISSING, state_since=listed_at, loading_since=loading_since)
     return [LeaseChanged(held, missing, EventKind.LEASE_MISSING)]
 
 

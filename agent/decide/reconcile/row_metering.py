@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from agent.decide.accounting import kept_work, meter, phases
-from agent.decide.reconcile import agreed_rate, turns
+from agent.decide.reconcile import agreed_rate, loading_time, turns
 from agent.domain import money
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance, InstanceState
@@ -65,6 +65,7 @@ def metered(
         held,
         state=target,
         state_since=held.state_since if held.state is target else turned,
+        loading_since=loading_time.since(held, target, turned, between),
         bills=bills,
         accrued_until=until,
         agreed_until=agreed_rate.agreed_until(held, charges, until),

@@ -172,6 +172,9 @@ class Lease:
 
     vram_mb: int | None = None
     """The memory of one GPU that its offer promised; None: not recorded."""
+    loading_since: datetime | None = None
+    """The time from which its first start has loaded, if that differs from `state_since`: later by all the time since
+    then in which its host was silent or its market was not listed."""
 
     @property
     def agreed(self) -> UsdPerHour:
@@ -217,6 +220,11 @@ class Lease:
     def began(self) -> datetime:
         """When its present run or start began."""
         return self.run_since or self.state_since
+
+    @property
+    def loads_since(self) -> datetime | None:
+        """The time from which its first start has loaded, without silences; None if it does not load."""
+        return self.loading_since or (self.state_since if self.state is LeaseState.STARTING else None)
 
     @property
     def is_open(self) -> bool:
