@@ -116,6 +116,7 @@ of_guard = st.fixed_dictionaries(
         "loading_since": maybe(times),
         "guard_terms": maybe(texts),
         "vram_mb": maybe(st.integers(0, 10**6)),
+        "stop_seen_at": maybe(times),
     }
 )
 """What a lease has only of its guard."""

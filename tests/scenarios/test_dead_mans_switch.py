@@ -122,19 +122,20 @@ async def test_what_was_read_before_a_daemon_was_cut_off_does_not_judge_what_its
         assert not await world.events("workload.held")
 
 
-async def test_the_ten_minutes_of_a_destroyed_instance_do_not_begin_anew_at_a_start(
-    tmp_path: Path, server: S3Server
+@pytest.mark.parametrize(("destroys", "cause"), [(True, Cause.HOST_GONE), (False, Cause.UNKNOWN)])
+async def test_the_ten_minutes_of_an_ended_instance_do_not_begin_anew_at_a_start(
+    tmp_path: Path, server: S3Server, cause: Cause, *, destroys: bool
 ) -> None:
     key = [SECRET]
     async with switched(tmp_path, server, key) as world:
         lease = await world.until_running()
-        await fire(world, server, lease, destroys=True, while_away=lambda: key.append("no key at all"))
+        await fire(world, server, lease, destroys=destroys, while_away=lambda: key.append("no key at all"))
         for _ in range(3):
             assert not await world.events("lease.interrupted")
             await world.cycle(minutes=4)
             await world.restart()
         (lost,) = await world.events("lease.interrupted")
-        assert lost.cause is Cause.HOST_GONE
+        assert lost.cause is cause
 
 
 async def test_a_stop_is_judged_after_ten_minutes_also_where_its_bucket_stays_away(

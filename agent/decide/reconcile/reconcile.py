@@ -201,7 +201,7 @@ def _seen(
         if doubted is None or doubted.state is not target:
             return None, Suspicion(target, listed_at, previous)
         if guard_switch.is_judged_later(fleet, held, doubted):
-            return None, doubted
+            return guard_switch.noted(held, doubted), doubted
         return _lost(fleet, view, held, row, target, (doubted.previous, doubted.seen_at)), doubted
     fact = _updated(fleet, view, held, row, target, (previous, listed_at))
     fact = guard_refusal.seen(fleet, view, held, readiness.seen(fleet, view, held, row, fact))

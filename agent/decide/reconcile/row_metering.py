@@ -80,6 +80,7 @@ def metered(
         idle_since=held.idle_since if goes_on else None,
         traffic_down_gb=max(held.traffic_down_gb, row.traffic_down_gb),
         traffic_up_gb=max(held.traffic_up_gb, row.traffic_up_gb),
+        stop_seen_at=None,
     )
     return after, tuple(charges)
 

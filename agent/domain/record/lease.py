@@ -175,6 +175,8 @@ class Lease:
     loading_since: datetime | None = None
     """The time from which its first start has loaded, if that differs from `state_since`: later by all the time since
     then in which its host was silent or its market was not listed."""
+    stop_seen_at: datetime | None = None
+    """When a listing first showed it stopped, while that waits to be judged."""
 
     @property
     def agreed(self) -> UsdPerHour:

@@ -30,7 +30,7 @@ from agent.ledger.tables.types import (
 
 FIRST = "0100"
 """The schema of the first release. Earlier ones were never released, and there is no upgrade from them."""
-REVISION = "0115"
+REVISION = "0116"
 """The newest migration. It is a constant so that opening an up-to-date ledger does not import Alembic."""
 
 METADATA = columns.METADATA
@@ -85,7 +85,7 @@ leases = columns.table(
     [sa.Column("guard_terms", sa.Text)],
     columns.maybe_times("checkpoint_taken_at", "checkpoint_verified_at"),
     [sa.Column("vram_mb", sa.Integer)],
-    columns.maybe_times("loading_since"),
+    columns.maybe_times("loading_since", "stop_seen_at"),
     [
         sa.CheckConstraint("(state = 'ended') = (ended_at IS NOT NULL)", name="ended"),
     ],

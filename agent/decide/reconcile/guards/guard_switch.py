@@ -7,12 +7,14 @@ Invariants:
 3. A note counts only if the guard was given a switch at its rent, and counted a silence at least as long as that
    switch's.
 4. A stop that a switch may have caused while no daemon metered is not judged before the bucket was read after the
-   listing that first showed it, for at most `guard_end.PATIENCE` from that listing on. An older report cannot have the
-   note. Until then the ledger keeps the lease as it was: the note is still one of its stretch.
+   listing that first showed it, for at most `guard_end.PATIENCE` from that listing on, which the ledger dates. An older
+   report cannot have the note. Until then the ledger keeps the lease as it was: the note is still one of its stretch.
 """
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from agent.decide.facts import LeaseChanged
 from agent.decide.reconcile.guards import guard_end
 from agent.decide.reconcile.losses import cause
 from agent.decide.reconcile.pass_memory import Suspicion
@@ -68,10 +70,22 @@ def is_stop_awaited(fleet: Fleet, held: Lease) -> bool:
 def is_judged_later(fleet: Fleet, held: Lease, doubted: Suspicion) -> bool:
     """Return whether such a stop, first listed when `doubted` began, waits: its market does not explain it either."""
     view, row = fleet.markets.get(held.market), _row(fleet, held)
-    if view is None or row is None or not is_stop_awaited(fleet, held) or not is_awaited(fleet, held, doubted.seen_at):
+    if (
+        view is None
+        or row is None
+        or not is_stop_awaited(fleet, held)
+        or not is_awaited(fleet, held, held.stop_seen_at or doubted.seen_at)
+    ):
         return False
     why, _ = cause.of_stop(held, row.state, view, doubted.previous, fleet.now, row.message)
     return why in {Cause.EXTERNAL_STOP, Cause.UNKNOWN}
+
+
+def noted(held: Lease, doubted: Suspicion) -> LeaseChanged | None:
+    """Return the change that records when a stop that waits was first listed, unless the ledger has that."""
+    if held.stop_seen_at is not None:
+        return None
+    return LeaseChanged(held, replace(held, stop_seen_at=doubted.seen_at), None)
 
 
 def _may_have_fired(fleet: Fleet, held: Lease) -> bool:
