@@ -137,6 +137,14 @@ async def test_a_folder_is_listed_with_sizes_and_the_store_s_own_checksums(serve
     assert [row async for row in client.listed("nothing", 10)] == []
 
 
+async def test_the_folders_of_a_folder_are_named_without_the_objects_beside_them(server: S3Server) -> None:
+    client = BucketClient(server.place(), SECRET)
+    assert await client.folders("a") == ()
+    for path in ("a/1/beat.json", "a/1/ckpt/state", "a/12/beat.json", "a/claim.json", "a/3", "ab/4/beat.json"):
+        await client.write(path, b"{}")
+    assert sorted(await client.folders("a")) == ["1", "12"]
+
+
 async def test_more_objects_than_are_wanted_are_not_listed(server: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bucket_client, "PAGE", 2)
     client = BucketClient(server.place(), SECRET)

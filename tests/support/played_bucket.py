@@ -77,11 +77,8 @@ class _Store:
     async def list_with_delimiter_async(self, folder: str) -> dict[str, list[str]]:
         """Return the folders in a folder, as S3 does for the delimiter "/"."""
         root = self._root + folder
-        found = {
-            folder + name.removeprefix(root).partition("/")[0]
-            for name in await self._objects()
-            if name.startswith(root)
-        }
+        inner = (name.removeprefix(root) for name in await self._objects() if name.startswith(root))
+        found = {folder + name.partition("/")[0] for name in inner if "/" in name}
         return {"common_prefixes": sorted(found)}
 
     async def list(self, folder: str, chunk_size: int) -> AsyncIterator[list[dict[str, Any]]]:
