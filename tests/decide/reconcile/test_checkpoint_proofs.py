@@ -9,7 +9,7 @@ import pytest
 
 from agent.decide.facts import LeaseChanged
 from agent.decide.reconcile.guards import checkpoint_proofs
-from agent.decide.reconcile.guards.checkpoint_proofs import COUNTS_FOR, WRITTEN_AGAIN
+from agent.decide.reconcile.guards.checkpoint_proofs import COUNTS_BESIDE_ANOTHER, COUNTS_FOR, WRITTEN_AGAIN
 from agent.domain.fleet import Fleet
 from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.lease import Lease, LeaseState
@@ -120,6 +120,24 @@ def test_it_outlasts_a_restart_and_a_bucket_that_is_away_for_an_hour() -> None:
         assert (after(fleet(long_paused, proof=None)) == long_paused) is is_kept
         old = replace(PROOF, read_at=NOW - ago)
         assert (after(fleet(long_paused, proof=old)) == long_paused) is is_kept
+
+
+@pytest.mark.parametrize(("run", "counts_for"), [(1, COUNTS_BESIDE_ANOTHER), (2, COUNTS_FOR), (None, COUNTS_FOR)])
+def test_beside_another_lease_of_its_run_only_a_recent_comparison_of_this_process_counts(
+    run: int | None, counts_for: timedelta
+) -> None:
+    """The other host may replace the checkpoint that was found by one that is not whole, and remove it."""
+    long_paused = replace(verified(timedelta(minutes=1)), state_since=builders.ago(hours=5))
+    other = builders.lease(2, guard_run=run)
+    for ago, is_kept in ((counts_for, True), (counts_for + timedelta(seconds=1), run != 1)):
+        seen = fleet(long_paused, replace(PROOF, read_at=NOW - ago), leases=(long_paused, other))
+        facts = list(checkpoint_proofs.changes(seen))
+        assert only_copy.is_carried(facts[0].after if facts else long_paused, WORK) is is_kept
+    since_the_start = fleet(long_paused, None, leases=(long_paused, other))
+    facts = list(checkpoint_proofs.changes(since_the_start))
+    assert (facts == []) is (run != 1)
+    if facts:
+        assert "has not been compared" in checkpoint_proofs.why_not(since_the_start, facts[0].after)
 
 
 def test_what_a_clock_that_was_ahead_has_dated_frees_no_disk() -> None:

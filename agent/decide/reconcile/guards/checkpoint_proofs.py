@@ -3,7 +3,9 @@
 Invariants:
 1. Only the daemon's own comparison, begun after the lease was paused, verifies a disk. A host's report alone never
    does.
-2. A verification counts for `COUNTS_FOR`, even while the bucket is away, unless a comparison denies it.
+2. A verification counts for `COUNTS_FOR`, even while the bucket is away, unless a comparison denies it. Beside another
+   lease of the run, whose guard writes and removes checkpoints in the same folder, only a comparison since the daemon's
+   start counts, for `COUNTS_BESIDE_ANOTHER`.
 3. The ledger has the verification, and each cycle derives it again (rule 19).
 """
 
@@ -20,6 +22,8 @@ from agent.domain.work.carried_checkpoint import CheckpointProof
 
 COUNTS_FOR = timedelta(hours=1)
 """How long a verification counts: a bucket's own rules, or a person, may empty it later."""
+COUNTS_BESIDE_ANOTHER = timedelta(minutes=15)
+"""How long a comparison counts where another host may remove what it found: longer than the slowest poll and itself."""
 WRITTEN_AGAIN = COUNTS_FOR / 2
 """A verification younger than this is not recorded again, since nothing would change."""
 
@@ -55,7 +59,7 @@ def _judged(fleet: Fleet, lease: Lease) -> Lease:
     proof = _proof(fleet, lease)
     if proof is None:
         is_over = verified is not None and not _is_within(fleet.now - verified, COUNTS_FOR)
-        return _unverified(lease) if is_over else lease
+        return _unverified(lease) if is_over or _is_beside_another(fleet, lease) else lease
     if _refusal(fleet, lease, proof):
         return _unverified(lease)
     is_written = verified is not None and timedelta() <= proof.read_at - verified < WRITTEN_AGAIN
@@ -75,7 +79,14 @@ def _proof(fleet: Fleet, lease: Lease) -> CheckpointProof | None:
     proof = fleet.checkpoint_proofs.get(lease.intent_id)
     if proof is None or proof.read_at < lease.state_since:
         return None
-    return proof if _is_within(fleet.now - proof.read_at, COUNTS_FOR) else None
+    counts_for = COUNTS_BESIDE_ANOTHER if _is_beside_another(fleet, lease) else COUNTS_FOR
+    return proof if _is_within(fleet.now - proof.read_at, counts_for) else None
+
+
+def _is_beside_another(fleet: Fleet, lease: Lease) -> bool:
+    """Return whether another host works on the run of a lease, or may do so."""
+    others = (other for other in fleet.leases if other.slot == lease.slot and other.lease_id != lease.lease_id)
+    return any(other.is_open and other.guard_run == lease.guard_run for other in others)
 
 
 def _is_within(age: timedelta, most: timedelta) -> bool:
