@@ -38,6 +38,19 @@ QUIET = Story(7, ("vast",), (Work("w0", "service", "ondemand", 1),), 60.0, 0.0, 
 LOOKS = Strike("vast", "look", 2, "price", 2, 3.0)
 
 
+def test_a_price_that_moves_under_the_agreed_one_is_followed() -> None:
+    """Deposit after deposit lowers the rate before the last one is believed."""
+    deeds = (Deed(25, "prepay", amount=0.8), *(Deed(cycle, "prepay", amount=0.02) for cycle in range(39, 119, 14)))
+    story = dataclasses.replace(QUIET, deeds=deeds)
+    assert play.play(story).broken is None
+
+    def is_same(lease: Lease, rate: money.UsdPerHour) -> bool:
+        return lease.doubted_rate == rate
+
+    with mock.patch.object(agreed_rate, "_is_still_doubted", is_same):
+        assert _point(play.play(story).broken) == 4
+
+
 def _point(broken: Broken | None) -> int | None:
     return broken.point if broken is not None else None
 

@@ -218,6 +218,64 @@ def test_how_long_a_rate_is_doubted(factor: float, minutes: int) -> None:
     assert poll // 60 <= minutes <= (poll + 30) // 60
 
 
+MOVES = st.lists(st.tuples(st.sampled_from([0.3, 0.5, 0.7, 0.9]), st.integers(1, 60)), min_size=40, max_size=60)
+"""Shares of the bid that the market charges one after the other, and for how many polls each."""
+
+
+@given(moves=MOVES)
+def test_a_fall_is_followed_however_often_the_price_moves_and_never_counts_too_low(
+    moves: list[tuple[float, int]],
+) -> None:
+    """Each move began the doubt anew, so that a price that moved every few minutes was never believed."""
+    held, poll, told = builders.lease(), 15, list[UsdPerHour]()
+    patience = int(agreed_rate.PATIENCE.total_seconds()) // poll + 3
+    rates = [UsdPerHour(round(held.agreed.micros * share)) for share, polls in moves for _ in range(polls)]
+    agreed = held.agreed
+    for at, rate in enumerate(rates):
+        told.append(rate)
+        row, now = builders.instance(gpu_rate=rate), builders.NOW + timedelta(seconds=poll * at)
+        view = builders.view(instances=(row,))
+        fleet = builders.fleet(leases=(held,), markets={"vast": view}, now=now)
+        seen = msgspec.structs.replace(view, looked_up=agreed_rate.unconfirmed(fleet, view, (held,)))
+        rated = agreed_rate.settle(fleet, seen, held, row, now)
+        held = replace(rated.lease, gpu_rate=rated.row.gpu_rate)
+        # A rise over a believed fall is doubted for three listings, and owed from the first.
+        is_owed = held.doubted_rate is not None and held.doubted_rate > held.agreed
+        assert held.gpu_rate >= rate or is_owed
+        most = max(told[-2 * patience :]) if at >= patience else agreed
+        assert held.gpu_rate <= most
+
+
+def test_of_a_price_that_keeps_falling_one_alert_is_sent() -> None:
+    held = builders.lease()
+    keys = set()
+    for share in (0.9, 0.5, 0.7):
+        row = builders.instance(gpu_rate=UsdPerHour(round(held.agreed.micros * share)))
+        fleet = builders.fleet(leases=(held,), markets={"vast": builders.view(instances=(row,))})
+        keys |= {alert.key for alert in agreed_rate.alerts(fleet)}
+    assert len(keys) == 1
+
+
+async def test_a_price_that_moves_under_our_bid_is_followed(tmp_path: Any) -> None:
+    """Someone else changed the bid at the market again and again; a restart forgets nothing."""
+    async with rehearsed(tmp_path) as world:
+        world.is_checked = False
+        held = await world.until_running()
+        await world.cycle(minutes=5)
+        contract = world.contract()
+        assert contract.bid is not None
+        first = contract.bid
+        for factor in (0.9, 0.85, 0.9, 0.85):
+            world.market.advance_to(world.clock.time())
+            contract.bid = first * factor
+            await world.cycle(minutes=5)
+        await world.restart()
+        await world.cycle(minutes=2)
+        assert world.lease().gpu_rate.dollars == pytest.approx(held.gpu_rate.dollars * 0.9, abs=1e-4)
+        over = await world.spend() - await charged(world)
+        assert -CENT <= over <= 0.15 * held.gpu_rate.dollars * 22 / 60 + 2 * CENT
+
+
 @pytest.mark.parametrize("state", [IntentState.SENT, IntentState.IN_DOUBT])
 def test_while_a_rebid_is_in_doubt_the_higher_bid_is_metered(state: IntentState) -> None:
     held = builders.lease(agreed_rate=money.per_hour("0.22"))

@@ -9,7 +9,9 @@ Invariants:
 2. The ledger keeps the looks at a doubted rate with the lease, so that a restart forgets none.
 3. A rise is owed from the last look that showed the agreed rate, restart or not, since nobody saw when the rate rose.
    It is owed for the GPU time metered at the lower rate since then, even if the lease has stopped meanwhile.
-4. A rise of up to `QUICK_RISE` is also owed if it can no longer be confirmed, because the lease ends or our own bid
+4. While listed rates below the agreed one change, the doubt goes on, and the highest of them is believed: a price that
+   moves often is followed at last, and one wrong price among them lowers nothing.
+5. A rise of up to `QUICK_RISE` is also owed if it can no longer be confirmed, because the lease ends or our own bid
    replaces the rate first. A higher rise is more likely a wrong price.
 """
 
@@ -70,12 +72,13 @@ class Rated:
 
 
 def settle(fleet: Fleet, view: MarketView, lease: Lease, row: Instance, previous: datetime) -> Rated:
-    """Return `held` and `row` at the metered rate; `previous` is when the lease was last seen before."""
+    """Return `lease` and `row` at the metered rate; `previous` is when the lease was last seen before."""
     highest = max((lease.agreed, *_bids_in_doubt(fleet, lease)))
     since = _since(lease, previous)
     if _is_accepted(fleet, view, lease, row):
-        believed = _without_doubt(replace(lease, agreed_rate=row.gpu_rate))
-        return _at(believed, row, row.gpu_rate, lease.agreed_until or since)
+        rate = row.gpu_rate if _is_known(fleet, view, lease, row) else _believed_rate(lease, _rows(view, lease))
+        believed = _without_doubt(replace(lease, agreed_rate=rate))
+        return _at(believed, row, rate, lease.agreed_until or since)
     if _is_plausible(lease, row):
         rate = max(row.gpu_rate, highest) if highest > lease.agreed else row.gpu_rate
         kept = lease if rate == lease.gpu_rate else replace(lease, agreed_rate=lease.agreed)
@@ -130,7 +133,8 @@ def alerts(fleet: Fleet) -> Iterator[Alert]:
                     f"it counts at {max(lease.gpu_rate, lease.agreed)} until further listings and a look by id agree; "
                     "compare it with the market's bill"
                 )
-                yield Alert(EventKind.ALERT_RATE_DOUBTED, f"{lease.lease_id}@{row.gpu_rate.micros}", sentence)
+                which = "fall" if _is_fall(lease, row.gpu_rate) else f"{row.gpu_rate.micros}"
+                yield Alert(EventKind.ALERT_RATE_DOUBTED, f"{lease.lease_id}@{which}", sentence)
                 break
 
 
@@ -151,9 +155,24 @@ def _bids_in_doubt(fleet: Fleet, lease: Lease) -> Iterator[UsdPerHour]:
             yield intent.price
 
 
+def _is_fall(lease: Lease, rate: UsdPerHour) -> bool:
+    return rate.micros < lease.agreed.micros * (1 - TOLERANCE) - readback.PRICE_STEP.micros
+
+
 def _is_plausible(lease: Lease, row: Instance) -> bool:
-    least = lease.agreed.micros * (1 - TOLERANCE) - readback.PRICE_STEP.micros
-    return least <= row.gpu_rate.micros <= lease.agreed.micros * MOST_RISE
+    return not _is_fall(lease, row.gpu_rate) and row.gpu_rate.micros <= lease.agreed.micros * MOST_RISE
+
+
+def _is_still_doubted(lease: Lease, rate: UsdPerHour) -> bool:
+    """Return whether a listed rate belongs to the present doubt: a rise only at its own rate, a fall at any."""
+    was = lease.doubted_rate
+    return was == rate or (was is not None and _is_fall(lease, was) and _is_fall(lease, rate))
+
+
+def _believed_rate(lease: Lease, rows: Iterable[Instance]) -> UsdPerHour:
+    """Return the highest rate that was listed in the present doubt, with these rows."""
+    listed = [row.gpu_rate for row in rows]
+    return max(listed if lease.doubted_rate is None else [lease.doubted_rate, *listed])
 
 
 def _is_known(fleet: Fleet, view: MarketView, lease: Lease, row: Instance) -> bool:
@@ -170,14 +189,16 @@ def _is_known(fleet: Fleet, view: MarketView, lease: Lease, row: Instance) -> bo
 def _is_accepted(fleet: Fleet, view: MarketView, lease: Lease, row: Instance) -> bool:
     if _is_known(fleet, view, lease, row):
         return True
-    agree = all(each.gpu_rate == row.gpu_rate for each in _rows(view, lease))
+    agree = all(_is_still_doubted(lease, each.gpu_rate) for each in _rows(view, lease))
     is_looked_up = lease.instance_id in view.looked_up and agree
     return is_looked_up and not _is_plausible(lease, row) and _is_listed_enough(fleet, lease, row)
 
 
 def _is_listed_enough(fleet: Fleet, lease: Lease, row: Instance) -> bool:
     """Return whether the listings so far are enough for a look by id."""
-    if lease.doubted_rate != row.gpu_rate or lease.doubted_since is None or lease.doubted_listings < FURTHER_LISTINGS:
+    if lease.doubted_since is None or lease.doubted_listings < FURTHER_LISTINGS:
+        return False
+    if not _is_still_doubted(lease, row.gpu_rate):
         return False
     is_quick = lease.agreed < row.gpu_rate <= lease.agreed.scaled(QUICK_RISE)
     return is_quick or fleet.now - lease.doubted_since >= PATIENCE
@@ -193,9 +214,10 @@ def _since(lease: Lease, previous: datetime) -> datetime:
 
 def _doubted(fleet: Fleet, lease: Lease, row: Instance, since: datetime) -> Lease:
     lease = replace(lease, agreed_rate=lease.agreed, agreed_until=lease.agreed_until or since)
-    if lease.doubted_rate != row.gpu_rate:
+    if not _is_still_doubted(lease, row.gpu_rate):
         return replace(lease, doubted_rate=row.gpu_rate, doubted_since=fleet.now, doubted_listings=1)
-    return replace(lease, doubted_listings=min(lease.doubted_listings + 1, FURTHER_LISTINGS + 1))
+    listings = min(lease.doubted_listings + 1, FURTHER_LISTINGS + 1)
+    return replace(lease, doubted_rate=_believed_rate(lease, [row]), doubted_listings=listings)
 
 
 def _without_doubt(lease: Lease) -> Lease:

@@ -1,11 +1,10 @@
 """Point 4: what a fall adds that is doubted until it is believed (rule 21).
 
-Less than agreed is charged: the ask under a bid, or what a deposit leaves. Each new rate is doubted from the first
-listing that shows it.
+Less than agreed is charged: the ask under a bid, or what a deposit leaves. It is doubted from the first listing that
+shows less than what counts; then the highest rate that was listed since is believed, and what is less is doubted anew.
 """
 
 import dataclasses
-import math
 from typing import Any
 
 from tests.disasters.points import price_doubt
@@ -21,37 +20,50 @@ def agreed(box: Box) -> float:
 
 @dataclasses.dataclass(slots=True)
 class Fall:
-    """A rate below the agreed one, and the one that counts until it is believed."""
+    """The rates below the agreed one, and the highest that may count.
+
+    A doubt ends with the highest rate that was listed in it, and the next one begins. Nobody tells when: so what counts
+    was listed in one of the last two.
+    """
 
     agreed: float
-    counted: float
-    rate: float = 0.0
-    since: float = math.inf
-    """When a listing first showed it."""
-    listings: int = 0
-    """How many did after all patience."""
+    doubted: float
+    """Seconds of true listings after which a doubt is over."""
+    base: float
+    """What counts while nothing less was listed for so long."""
+    clock: float = 0.0
+    """Seconds of true listings so far."""
+    told: list[tuple[float, float]] = dataclasses.field(default_factory=list)
+    """The rates listed since the first below `base`, each with the clock's time."""
 
-    def see(self, rate: float, now: float, *, is_listed: bool) -> None:
-        """See the rate that is charged, and whether the listing shows it."""
-        if rate != self.rate:
-            self.rate, self.since, self.listings = rate, math.inf, 0
-        if not is_listed:
+    @property
+    def counted(self) -> float:
+        """The highest rate that may count."""
+        is_first = not self.told or self.clock - self.told[0][0] < self.doubted
+        return max([self.base] * is_first + [rate for _, rate in self.told])
+
+    def see(self, rate: float, passed: float) -> None:
+        """See the rate that is charged, and that the listing shows it, so long after the listing before."""
+        self.clock += passed
+        if not self.told and rate >= self.base:
+            self.base = rate
             return
-        self.since = min(self.since, now)
-        self.listings += now - self.since >= price_doubt.SECONDS
-        if self.listings > price_doubt.LISTINGS:
-            self.counted = rate
+        self.told = [each for each in self.told if self.clock - each[0] <= 2 * self.doubted] + [(self.clock, rate)]
+        is_over = self.clock - self.told[0][0] >= self.doubted
+        if is_over and all(each == rate for _, each in self.told):
+            self.base, self.told = rate, []
 
-    def restart(self) -> None:
-        """See that a listing showed another rate."""
-        self.since, self.listings = math.inf, 0
+    def mislead(self) -> None:
+        """See that a listing showed another rate: what counts now may count on."""
+        self.told.append((self.clock, self.counted))
 
 
 class Falls:
     """Knows for each contract of Vast which rate below the agreed one is still doubted."""
 
-    def __init__(self, truth: Truth) -> None:
+    def __init__(self, truth: Truth, poll: float) -> None:
         self._truth = truth
+        self._poll = poll
         self._falls: dict[str, Fall] = {}
 
     def grow(self, sight: Sight, passed: float) -> float:
@@ -61,14 +73,16 @@ class Falls:
         grown = 0.0
         for box in self._truth.live:
             rate = self._truth.gpu_rate(box)
-            if box.market != "vast" or box.label is None or not 0 < rate < agreed(box):
+            if box.market != "vast" or box.label is None or not 0 < rate <= agreed(box):
                 continue
             fall = self._falls.get(box.instance_id)
             if fall is None or fall.agreed != agreed(box):
-                fall = self._falls[box.instance_id] = Fall(agreed(box), agreed(box))
+                doubted = price_doubt.SECONDS + (price_doubt.LISTINGS + 1) * self._poll
+                fall = self._falls[box.instance_id] = Fall(agreed(box), doubted, agreed(box))
             # Believing it changes nothing of the time before.
             grown += max(fall.counted - rate, 0.0) * passed / 3600
-            fall.see(rate, sight.now, is_listed=is_listed)
+            if is_listed:
+                fall.see(rate, min(passed, self._poll))
             if is_priced_falsely:
-                fall.restart()
+                fall.mislead()
         return grown

@@ -60,7 +60,7 @@ class Money:
         self._fading = Fading(poll, FAULT_SECONDS + GONE_SECONDS + 2 * poll)
         self._agreed: dict[tuple[str, str], float] = {}
         """The most that each instance was ever charged an hour."""
-        self._falls = Falls(truth)
+        self._falls = Falls(truth, poll)
         self._priced_falsely: dict[str, float] = {}
         self._adopted: set[str] = set()
         self._misled: set[str] = set()
