@@ -42,7 +42,7 @@ from agent.domain.work.workload import Workload
 from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.store import Ledger
 from agent.ledger.transaction import Transaction
-from agent.markets import every, instrumented, port
+from agent.markets import instrumented, port, registered_markets
 from agent.markets.http_exchange import Exchange
 from agent.observe import snapshot
 from agent.observe.checkpoint_audit import CheckpointAudit
@@ -384,7 +384,7 @@ def _no_spend(settings: MarketSettings) -> str:
 def connect(settings: MarketSettings, outside: Outside) -> port.Market:
     """Return a market; no request is sent yet."""
     url = outside.urls.get(settings.name, settings.url)
-    connect_to, through = every.MARKETS[settings.name], outside.exchanges.get(settings.name)
+    connect_to, through = registered_markets.MARKETS[settings.name], outside.exchanges.get(settings.name)
     market = connect_to(url, lambda: outside.secret(settings), outside.clock, outside.jitter, through=through)
     if outside.observer is None:
         return market

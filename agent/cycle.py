@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
-from agent.act import protect, record, shadow_ledgers, sweep
+from agent.act import cooldowns_after_failures, record, second_daemon, shadow_ledgers
 from agent.act.executor import Executor
 from agent.act.guarding import guard_orders
 from agent.act.guarding.guard_orders import GuardOrders
@@ -16,7 +16,7 @@ from agent.decide import needs, plan
 from agent.decide.deadline import progress_facts
 from agent.decide.facts import Alert, Fact
 from agent.decide.limits import budget_alerts, credit_watch, limits, risk
-from agent.decide.moves import due_endings, stops
+from agent.decide.moves import due_endings, immediate_endings
 from agent.decide.reconcile import probing, reconcile, turns
 from agent.decide.reconcile.guards import checkpoint_proofs, guard_measurements, host_checks
 from agent.decide.reconcile.pass_memory import Memory
@@ -29,7 +29,7 @@ from agent.domain.work.workload import Workload
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.memory import Recollection
 from agent.ledger.store import Ledger
-from agent.observe import checkpoint_audit, guard_reader, recall, snapshot
+from agent.observe import checkpoint_audit, guard_reader, missed_records, snapshot
 from agent.observe.checkpoint_audit import CheckpointAudit, Proofs
 from agent.observe.guard_reader import GuardReader, Reports
 from agent.observe.interruptible_reading import InterruptibleReading
@@ -187,7 +187,7 @@ class Cycle:
         for poller in self._pollers:
             await self._read(poller.look, rules)
         known = self._ledger.recollection(self._clock.now()).leases
-        await self._read(partial(recall.recall, self._pollers, self._memory.last_listed, known), rules)
+        await self._read(partial(missed_records.recall, self._pollers, self._memory.last_listed, known), rules)
         if any(work.is_probed for work in rules.workloads):
             fleet = await self._fleet(rules)
             for poller in self._pollers:
@@ -229,15 +229,15 @@ class Cycle:
         await record.record(self._ledger, await self._fleet(rules), facts)
         await record.keep_credit(self._ledger, [poller.view for poller in self._pollers], self._clock.now())
         self._said, self._unwritten = self._heard, ()
-        second = sweep.second_daemon(reconciled.facts)
+        second = second_daemon.second_daemon(reconciled.facts)
         if second:
             self._is_stopped = True
             self._stop_writing(second)
 
     async def _protect(self, fleet: Fleet, facts: tuple[Fact, ...]) -> None:
-        self._is_review_due |= protect.is_due(facts, self._refused)
+        self._is_review_due |= cooldowns_after_failures.is_due(facts, self._refused)
         if self._is_review_due:
-            await protect.review(self._ledger, fleet)
+            await cooldowns_after_failures.review(self._ledger, fleet)
             self._is_review_due = False
 
     async def _ask(self, fleet: Fleet, rules: Rules, faulty: frozenset[str]) -> None:
@@ -292,7 +292,7 @@ class Cycle:
         """Do one step of reading; if the reading takes long, send the due endings first."""
         if self._clock.monotonic() - self._acted_at >= SLOW_SECONDS:
             fleet = await self._fleet(rules)
-            await self._act(stops.stops(fleet, rules.caps), fleet, rules)
+            await self._act(immediate_endings.stops(fleet, rules.caps), fleet, rules)
         await self.reading.run(step)
 
     async def _act(self, decisions: Sequence[Decision], fleet: Fleet, rules: Rules) -> list[Intent]:

@@ -17,7 +17,7 @@ from typing import Any
 
 import pydantic
 
-from agent.config import problems, verdict
+from agent.config import problems, pydantic_problems
 from agent.config.files import source
 from agent.config.files.lines import Lines
 from agent.decide.strategy import Params, Strategy, Tuned
@@ -135,7 +135,7 @@ def over(name: str, params: Params, file: Path) -> Params:
     try:
         return type(params).model_validate({**params.model_dump(), **changed}, strict=True)
     except pydantic.ValidationError as error:
-        raise problems.ConfigError(verdict.problems_of(error, read, type(params))) from None
+        raise problems.ConfigError(pydantic_problems.problems_of(error, read, type(params))) from None
 
 
 def of_file(file: Path) -> Tuned:
@@ -193,7 +193,7 @@ def _params(strategy: Strategy[Any], values: Mapping[str, Any], read: source.Sou
     try:
         return strategy.params.model_validate(values, strict=True)
     except pydantic.ValidationError as error:
-        raise problems.ConfigError(verdict.problems_of(error, place, strategy.params)) from None
+        raise problems.ConfigError(pydantic_problems.problems_of(error, place, strategy.params)) from None
     except OverflowError:
         sentence = "a number is too large for what it counts; write a smaller one"
         raise problems.ConfigError([place.problem((), "out_of_range", sentence)]) from None

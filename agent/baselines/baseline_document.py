@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from agent.config.kinds import Dollars, Line, Whole, refused
+from agent.config.value_kinds import Dollars, Line, Whole, refused
 
 Name = Annotated[Line, Field(min_length=1, max_length=64)]
 _LAST_MONTH = 12

@@ -8,7 +8,7 @@ import pydantic
 
 from agent.baselines.baseline_document import Document, FigureTable
 from agent.baselines.catalogue import Catalogue
-from agent.config import problems, verdict
+from agent.config import problems, pydantic_problems
 from agent.config.files import source
 from agent.domain import money
 from agent.domain.market import gpu
@@ -29,7 +29,7 @@ def load(path: Path = SHIPPED) -> Catalogue:
     try:
         document = Document.model_validate(read.values)
     except pydantic.ValidationError as error:
-        raise problems.ConfigError(verdict.problems_of(error, read, Document)) from None
+        raise problems.ConfigError(pydantic_problems.problems_of(error, read, Document)) from None
     found = [
         read.problem(
             ("figures", number, "source"),

@@ -5,8 +5,8 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from agent.config.kinds import Dollars, Price, Span, Whole, refused
 from agent.config.toml_table import Table
+from agent.config.value_kinds import Dollars, Price, Span, Whole, refused
 
 WINDOWS = ("per_hour", "per_day", "per_month", "total")
 

@@ -9,7 +9,9 @@ from pydantic import AfterValidator, Field, model_validator
 
 from agent.config import problems
 from agent.config.budgets import BudgetTable, LimitsTable, MarketBudgetTable
-from agent.config.kinds import (
+from agent.config.notifying import NotifyTable
+from agent.config.toml_table import Table
+from agent.config.value_kinds import (
     IMAGE_NAME,
     ONE_WORD,
     SSH_KEY,
@@ -28,8 +30,6 @@ from agent.config.kinds import (
     refused,
     web_address,
 )
-from agent.config.notifying import NotifyTable
-from agent.config.toml_table import Table
 from agent.config.workload_tables import guard_table
 from agent.config.workload_tables.deadlines import DeadlineTable, refuse_misfit
 from agent.config.workload_tables.workload_parts import CheckpointTable, ImageLoginTable

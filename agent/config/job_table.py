@@ -9,11 +9,11 @@ from typing import Annotated, Any, Literal, Self
 import pydantic
 from pydantic import AfterValidator, Field, model_validator
 
-from agent.config import problems, verdict
+from agent.config import problems, pydantic_problems
 from agent.config.files import source
 from agent.config.files.lines import Lines
-from agent.config.kinds import Dollars, Line, Number, Span, Whole, refused
 from agent.config.toml_table import Table
+from agent.config.value_kinds import Dollars, Line, Number, Span, Whole, refused
 
 COMMAND_LINE = "command line"
 _MOST_HOURS = 1_000_000
@@ -106,7 +106,7 @@ def read(file: pathlib.Path | None, workload: Mapping[str, Any], given: Mapping[
     try:
         return JobTable.model_validate(_over(_over(workload, place.values), given))
     except pydantic.ValidationError as error:
-        raise problems.ConfigError(verdict.problems_of(error, place, JobTable)) from None
+        raise problems.ConfigError(pydantic_problems.problems_of(error, place, JobTable)) from None
 
 
 def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pydantic
 
-from agent.config import budgets, document, problems, verdict
+from agent.config import budgets, document, problems, pydantic_problems
 from agent.config.files import layers, source, start_script
 from agent.config.settings import Config, Listen, MarketSettings, Operators
 from agent.config.workload_tables import guard_table, workload_parts
@@ -70,7 +70,7 @@ def load(
     try:
         parsed = document.Document.model_validate(read.values)
     except pydantic.ValidationError as error:
-        found += verdict.problems_of(error, read, document.Document)
+        found += pydantic_problems.problems_of(error, read, document.Document)
         raise problems.ConfigError(found) from None
     scripts, unread = _scripts(place, read, parsed)
     found += [*_misplaced(read, parsed), *unread]

@@ -9,9 +9,9 @@ import jinja2
 from jinja2.sandbox import SandboxedEnvironment
 from pydantic import AfterValidator, Field, model_validator
 
-from agent.config.kinds import Line, Script, Span, credential_name, refused, web_address
 from agent.config.notify import Hook, Notify, Rule, Severity, Webhook
 from agent.config.toml_table import Table
+from agent.config.value_kinds import Line, Script, Span, credential_name, refused, web_address
 
 _PATTERN = r"^[A-Za-z0-9._*?-]{1,64}$"
 _TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d")

@@ -4,10 +4,11 @@ from datetime import UTC, datetime, timedelta
 
 import pydantic
 
-from agent.config import kinds
+from agent.config import value_kinds
+from agent.domain.record import expiry
 
-LONGEST = timedelta(days=3650)
-SPAN: pydantic.TypeAdapter[timedelta] = pydantic.TypeAdapter(kinds.Span)
+LONGEST = expiry.LASTING
+SPAN: pydantic.TypeAdapter[timedelta] = pydantic.TypeAdapter(value_kinds.Span)
 
 
 def instant(text: str, now: datetime) -> datetime | None:

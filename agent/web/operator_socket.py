@@ -29,11 +29,12 @@ from aiohttp import web
 from agent.act.orders import operator_orders, order_preview
 from agent.config.settings import Operators
 from agent.domain.market import gpu as gpus
+from agent.domain.record import expiry
 from agent.domain.record.intent import Intent
 from agent.domain.work.order import Order
 from agent.ledger.ledger_errors import LedgerError
 from agent.web.daemon_port import Orders, Process
-from agent.web.guards import access, bounded_body, guard
+from agent.web.guards import access, bounded_body, request_guard
 from agent.web.guards.refusal_log import Refusals
 from agent.web.reading import (
     container_logs,
@@ -49,7 +50,7 @@ from agent.web.web_server import ListenError
 
 MOST_BODY = 64 * 1024
 MOST_EVENTS = 10_000
-MOST_SECONDS = 3650 * 86_400.0
+MOST_SECONDS = expiry.LASTING.total_seconds()
 
 
 def path_of(ledger: Path, runtime: Path | None = None) -> Path:
@@ -105,7 +106,7 @@ class OperatorSocket:
         self._wake = wake
         self._path = path
         refusals = Refusals(orders.clock.monotonic)
-        site = web.Application(client_max_size=MOST_BODY, middlewares=[guard.answering(refusals)])
+        site = web.Application(client_max_size=MOST_BODY, middlewares=[request_guard.answering(refusals)])
         site.router.add_post("/say", self._say)
         site.router.add_post("/reload", self._reload)
         site.router.add_get("/status", self._status)
@@ -124,7 +125,7 @@ class OperatorSocket:
         site.router.add_get("/spend", self._reported)
         site.router.add_get("/savings", self._reported)
         site.router.add_routes(routes)
-        self._runner = web.AppRunner(site, **guard.bounds(refusals))
+        self._runner = web.AppRunner(site, **request_guard.bounds(refusals))
 
     async def start(self) -> None:
         """Listen. A socket that a crash left is replaced: the ledger's lock proves that no daemon uses it.

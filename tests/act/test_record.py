@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from agent.act import record, sweep
+from agent.act import record, second_daemon
 from agent.decide import plan
 from agent.decide.accounting import meter
 from agent.decide.accounting.meter import Charge
@@ -280,6 +280,6 @@ async def test_a_decision_is_news_once(desk: Desk) -> None:
 
 def test_a_second_daemon_says_why_writing_stops() -> None:
     row = builders.instance(7)
-    assert sweep.second_daemon([InstanceFound(row, "adopt", builders.lease(1), "adopted")]) == ""
+    assert second_daemon.second_daemon([InstanceFound(row, "adopt", builders.lease(1), "adopted")]) == ""
     found = InstanceFound(row, "second_daemon", None, "another daemon runs on this fleet")
-    assert sweep.second_daemon([found]) == "another daemon runs on this fleet"
+    assert second_daemon.second_daemon([found]) == "another daemon runs on this fleet"

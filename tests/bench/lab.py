@@ -9,7 +9,7 @@ import numpy as np
 
 from agent.decide.deadline import hazards, single_pool_policy
 from agent.lab.bench import blocks
-from agent.lab.deadline import deadline_baselines, deadline_jobs, learning
+from agent.lab.deadline import deadline_baselines, deadline_jobs, learning_rule
 from agent.lab.deadline.deadline_jobs import Setting
 from agent.lab.deadline.one_pool import OnePool
 from agent.lab.jobs import offline_optimum, tick_engine
@@ -82,7 +82,7 @@ def _progress(over: JobCase) -> float:
 
 
 def _learn(over: JobCase) -> float:
-    return tick_engine.play(over, OnePool(learning.rule(hazards.SHIPPED))).cost
+    return tick_engine.play(over, OnePool(learning_rule.rule(hazards.SHIPPED))).cost
 
 
 def _bare(over: JobCase) -> float:

@@ -21,7 +21,7 @@ from agent.domain.work.deadline import Deadline as By
 from agent.domain.work.deadline import Progress
 from agent.domain.work.decision import Rent
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
-from agent.lab.deadline import deadline_jobs, learning, slack_rules
+from agent.lab.deadline import deadline_jobs, learning_rule, slack_rules
 from agent.lab.deadline.one_pool import Rule
 from agent.lab.jobs import tick_engine
 from agent.lab.jobs.job_terms import HOUR, JobCase, Terms
@@ -108,7 +108,7 @@ def both(params: DeadlineParams, rule: Rule, seed: int) -> tuple[tick_engine.Run
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_whole_plan_chooses_as_the_kernel_does_tick_by_tick(seed: int) -> None:
-    by_plan, by_rule = both(PARAMS, learning.rule(hazards.SHIPPED), seed)
+    by_plan, by_rule = both(PARAMS, learning_rule.rule(hazards.SHIPPED), seed)
     assert by_plan.choices == by_rule.choices
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from agent.cli.main import app
-from agent.lab.availability import availability_problem, matched, span
+from agent.lab.availability import availability_problem, equal_availability, span
 from agent.lab.bench import comparison
 
 
@@ -27,18 +27,22 @@ def scored(*values: tuple[float, float]) -> list[comparison.Score]:
 @pytest.mark.parametrize(
     ("availability", "expected"),
     [
-        (0.25, matched.Lot(matched.OFF, "low", 0.5)),
-        (0.5, matched.Lot(matched.OFF, "low", 1.0)),
-        (0.75, matched.Lot("low", "high", 0.5)),
-        (1.0, matched.Lot("high", "high", 1.0)),
-        (0.0, matched.Lot(matched.OFF, "low", 0.0)),
+        (0.25, equal_availability.Lot(equal_availability.OFF, "low", 0.5)),
+        (0.5, equal_availability.Lot(equal_availability.OFF, "low", 1.0)),
+        (0.75, equal_availability.Lot("low", "high", 0.5)),
+        (1.0, equal_availability.Lot("high", "high", 1.0)),
+        (0.0, equal_availability.Lot(equal_availability.OFF, "low", 0.0)),
     ],
 )
 def test_the_cheapest_mixture_leaves_out_what_a_mixture_of_others_beats(
-    availability: float, expected: matched.Lot
+    availability: float, expected: equal_availability.Lot
 ) -> None:
-    dials = [matched.Dial("high", 6.0, 1.0 - 1e-12), matched.Dial("low", 2.0, 0.5), matched.Dial("dear", 5.0, 0.75)]
-    found = matched.lot(dials, availability)
+    dials = [
+        equal_availability.Dial("high", 6.0, 1.0 - 1e-12),
+        equal_availability.Dial("low", 2.0, 0.5),
+        equal_availability.Dial("dear", 5.0, 0.75),
+    ]
+    found = equal_availability.lot(dials, availability)
     assert (found.first, found.second) == (expected.first, expected.second)
     assert found.chance == pytest.approx(expected.chance)
 
@@ -50,9 +54,9 @@ points = st.lists(st.tuples(st.floats(0.1, 9.0), st.floats(0.01, 1.0)), min_size
 def test_a_mixture_reaches_the_availability_at_no_more_than_any_dial_that_does(
     found: list[tuple[float, float]], availability: float
 ) -> None:
-    dials = {str(place): matched.Dial(str(place), *each) for place, each in enumerate(found)}
-    dials[matched.OFF] = matched.Dial(matched.OFF, 0.0, 0.0)
-    lot = matched.lot(list(dials.values()), availability)
+    dials = {str(place): equal_availability.Dial(str(place), *each) for place, each in enumerate(found)}
+    dials[equal_availability.OFF] = equal_availability.Dial(equal_availability.OFF, 0.0, 0.0)
+    lot = equal_availability.lot(list(dials.values()), availability)
     first, second = dials[lot.first], dials[lot.second]
     often = (1 - lot.chance) * first.availability + lot.chance * second.availability
     dollars = (1 - lot.chance) * first.dollars + lot.chance * second.dollars
@@ -66,29 +70,29 @@ def test_the_target_is_reached_by_the_cheapest_dial_that_did_on_other_days() -> 
     dials = {"low": scored((1.0, 0.5), (1.0, 0.8)), "high": scored((3.0, 0.9), (3.0, 0.9))}
     worths = {"low": 1.0, "high": 20.0}
     theirs = scored((9, 0.5), (9, 0.5))
-    made = matched.at_target(days, 24.0, dials, worths, theirs, 0.7)
+    made = equal_availability.at_target(days, 24.0, dials, worths, theirs, 0.7)
     assert [(score.cost, score.figures["short_worth"], score.is_late) for score in made] == [
         (1.0, 1.0, True),
         (3.0, 20.0, False),
     ]
-    made = matched.at_target(days, 24.0, dials, worths, theirs, 0.99)
+    made = equal_availability.at_target(days, 24.0, dials, worths, theirs, 0.99)
     assert [score.figures["short_worth"] for score in made] == [20.0, 20.0]
 
 
 def test_a_dial_is_chosen_on_other_stretches_and_scored_on_its_own_day() -> None:
     days = [day(0), day(24), day(96), day(120), day(96, "h")]
-    assert matched.others(days, 24.0) == [(2, 3, 4), (2, 3, 4), (0, 1), (0, 1), (0, 1)]
+    assert equal_availability.others(days, 24.0) == [(2, 3, 4), (2, 3, 4), (0, 1), (0, 1), (0, 1)]
     low, high = scored(*[(1.0, 0.5)] * 5), scored(*[(3.0, 0.9)] * 5)
     theirs = scored((9, 0.5), (9, 0.5), (9, 0.9), (9, 0.9), (9, 0.9))
-    made = matched.scores(days, 24.0, {"low": low, "high": high}, theirs, 0.8)
+    made = equal_availability.scores(days, 24.0, {"low": low, "high": high}, theirs, 0.8)
     assert [score.cost for score in made] == pytest.approx([3.0, 3.0, 1.0, 1.0, 1.0])
     assert [score.figures["lead"] for score in made] == pytest.approx([0.4, 0.4, -0.4, -0.4, -0.4])
     assert [score.is_late for score in made] == [False, False, True, True, True]
 
 
 def test_within_one_stretch_other_days_serve_and_a_single_day_does_not() -> None:
-    assert matched.others([day(0), day(24), day(48)], 24.0) == [(1, 2), (0, 2), (0, 1)]
-    assert matched.others([day(0), day(12)], 24.0) == [(), ()]
+    assert equal_availability.others([day(0), day(24), day(48)], 24.0) == [(1, 2), (0, 2), (0, 1)]
+    assert equal_availability.others([day(0), day(12)], 24.0) == [(), ()]
 
 
 def folder(tmp_path: Path) -> Path:

@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 from agent.cli.main import app
 from agent.decide.deadline import hazards
 from agent.lab.bench import comparison
-from agent.lab.page import foreseen
+from agent.lab.page import predicted_changes
 
 CHROMIUM = shutil.which("chromium")
 HOSTILE = "</svg><script>document.title='taken'</script>"
@@ -188,12 +188,16 @@ def test_without_the_extra_it_says_what_to_install(
 def test_shares_of_one_rate_are_exponential_and_models_count_by_the_spells_they_make() -> None:
     ages = np.array([0.0, 0.5, 3.0])
     plain = hazards.Hazards(edges=(0.0, 1.0), losses=(0.7, 0.7), returns=(0.2, 0.2))
-    assert foreseen.shares(plain, ages, of_capacity=True).tolist() == pytest.approx(np.exp(-0.7 * ages).tolist())
-    assert foreseen.shares(plain, ages, of_capacity=False).tolist() == pytest.approx(np.exp(-0.2 * ages).tolist())
+    assert predicted_changes.shares(plain, ages, of_capacity=True).tolist() == pytest.approx(
+        np.exp(-0.7 * ages).tolist()
+    )
+    assert predicted_changes.shares(plain, ages, of_capacity=False).tolist() == pytest.approx(
+        np.exp(-0.2 * ages).tolist()
+    )
     # Of the same time, the model of ten times the rates makes ten times the spells.
     mixed = hazards.Hazards((0.0,), (1.0,), (1.0,), ((1.0, 1.0), (10.0, 10.0)), (0.5, 0.5))
     expected = (np.exp(-ages) + 10 * np.exp(-10 * ages)) / 11
-    assert foreseen.shares(mixed, ages, of_capacity=True).tolist() == pytest.approx(expected.tolist())
+    assert predicted_changes.shares(mixed, ages, of_capacity=True).tolist() == pytest.approx(expected.tolist())
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not here")

@@ -94,13 +94,16 @@ def _run(
 
 def _lasting(options: Options | None) -> "Iterator[Plot | str]":
     """Yield a plot of how long capacity lasts in the traces. For a problem without traces, yield none."""
-    from agent.lab.page import foreseen
+    from agent.lab.page import predicted_changes
     from agent.lab.traces import trace_files
 
     if options is None:
         yield "how long capacity lasts: this problem runs on no traces"
         return
-    yield foreseen.plot(trace_files.folder(options.folder()), "lasting") or "how long capacity lasts: it never changed"
+    yield (
+        predicted_changes.plot(trace_files.folder(options.folder()), "lasting")
+        or "how long capacity lasts: it never changed"
+    )
 
 
 def _searched(storage: str, name: str) -> "Iterator[Plot | str]":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli.ordering import confirmation, giving, kill_by_label, kill_progress
+from agent.cli.ordering import confirmation, kill_by_label, kill_progress, order_sending
 from agent.cli.shared import completion, daemon_socket, exits, last_good, order_text, session
 from agent.domain.record.hold import EVERYTHING
 from agent.domain.work.order import Order
@@ -66,7 +66,7 @@ def kill(  # noqa: PLR0913 - one parameter per option
     if target not in {None, str(EVERYTHING)}:
         _refuse_missing(config, target, lift=lift)
         order = Order("resume" if lift else "pause" if keep_disks else "kill", target)
-        giving.give([order], config, as_json=as_json, yes=yes or lift)
+        order_sending.give([order], config, as_json=as_json, yes=yes or lift)
         return
     read = last_good.read(config)
     progress = kill_progress.Progress(keep_disks=keep_disks, to_error=as_json)
@@ -90,7 +90,7 @@ def _print_killed(said: Answer, progress: kill_progress.Progress, *, wait: bool,
 
 def _lifted(read: "tuple[Config, Mapping[str, Tuned]] | last_good.Broken") -> Answer:
     if isinstance(read, last_good.Broken):
-        answer: Answer = _shown(read.answer_or_end(asyncio.run(giving.answer_of_daemon(LIFT, read.place))))
+        answer: Answer = _shown(read.answer_or_end(asyncio.run(order_sending.answer_of_daemon(LIFT, read.place))))
         return answer
     from agent.ledger.ledger_errors import LedgerError
     from agent.systemd import CredentialError
@@ -109,14 +109,14 @@ async def _lift(config: "Config", tuned: "Mapping[str, Tuned]") -> Answer:
     from agent.app import App
     from agent.web import operator_socket
 
-    answer = await giving.answer_of_daemon(LIFT, config)
+    answer = await order_sending.answer_of_daemon(LIFT, config)
     if answer is not None:
         return _shown(answer)
     session.must_own(config.ledger)
     async with session.outside_of_markets(config) as outside:
         app = await App.open(config, tuned, outside)
         try:
-            _, done = await app.say(LIFT, giving.who())
+            _, done = await app.say(LIFT, order_sending.who())
             return operator_socket.answer(done, app.doubts())
         finally:
             await app.close()
@@ -134,7 +134,7 @@ def _killed(
     session.log_quietly()
     try:
         with session.waiting("giving the order"):
-            answer = asyncio.run(giving.answer_of_daemon(_kill(progress), place))
+            answer = asyncio.run(order_sending.answer_of_daemon(_kill(progress), place))
     except KeyboardInterrupt:
         exits.stop(
             exits.FAILED,
@@ -213,7 +213,7 @@ async def _order(
         app = await App.open(config, tuned, outside)
         try:
             progress.is_given = True
-            _, done = await app.say(_kill(progress), giving.who())
+            _, done = await app.say(_kill(progress), order_sending.who())
             # A cycle under a kill pays for nothing. It also stops instances that the ledger does not know.
             shown = await kill_progress.of_cycles(app, progress, done, LOOKS, wait=wait)
             return {**operator_socket.answer(done, app.doubts()), **shown, "is_daemons": False}

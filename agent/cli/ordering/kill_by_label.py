@@ -53,7 +53,7 @@ class Named:
 def check(named: Named) -> None:
     """End with a sentence if the options do not fit together."""
     from agent.ledger.file import fleet_ids
-    from agent.markets import every
+    from agent.markets import registered_markets
 
     wrong = []
     if named.fleet and not fleet_ids.is_one(named.fleet):
@@ -62,8 +62,8 @@ def check(named: Named) -> None:
         )
     for market in named.markets:
         name = market.partition("=")[0]
-        if name not in every.MARKETS:
-            wrong.append(f"--market: {name!r} is none of {', '.join(every.MARKETS)}")
+        if name not in registered_markets.MARKETS:
+            wrong.append(f"--market: {name!r} is none of {', '.join(registered_markets.MARKETS)}")
     if len(named.markets) != len(named.credentials):
         wrong.append("give one --credential for each --market, in the same order")
     if wrong:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from agent.cli.ordering import confirmation, giving, kill
+from agent.cli.ordering import confirmation, kill, order_sending
 from agent.cli.shared import completion, exits, instants, session
 from agent.domain.record.hold import EVERYTHING
 from agent.domain.work.order import Order
@@ -27,7 +27,7 @@ def drain(
 ) -> None:
     """Rent nothing more for the target. Its leases continue until they end. `resume` ends the drain."""
     orders = [Order("drain", target)]
-    giving.give(orders, config, as_json=as_json, yes=yes)
+    order_sending.give(orders, config, as_json=as_json, yes=yes)
 
 
 def pause(
@@ -38,7 +38,7 @@ def pause(
 ) -> None:
     """Stop the target's instances and keep their disks until `resume`. Disks still bill."""
     orders = [Order("pause", target)]
-    giving.give(orders, config, as_json=as_json, yes=yes)
+    order_sending.give(orders, config, as_json=as_json, yes=yes)
 
 
 def resume(
@@ -55,7 +55,7 @@ def resume(
     if target in {None, str(EVERYTHING)}:
         kill.kill(None, config, keep_disks=False, lift=True, as_json=as_json)
         return
-    giving.give([Order("resume", target)], config, as_json=as_json)
+    order_sending.give([Order("resume", target)], config, as_json=as_json)
 
 
 def release(
@@ -72,7 +72,7 @@ def release(
 ) -> None:
     """End leases for good, with their disks. The daemon fills a slot again if the configuration still has it."""
     orders = [Order("release", target) for target in targets]
-    giving.give(orders, config, as_json=as_json, yes=yes)
+    order_sending.give(orders, config, as_json=as_json, yes=yes)
 
 
 def adopt(
@@ -82,7 +82,7 @@ def adopt(
     as_json: session.JsonOption = False,
 ) -> None:
     """Put a held orphan into its empty slot."""
-    giving.give([Order("adopt", target, into=into)], config, as_json=as_json)
+    order_sending.give([Order("adopt", target, into=into)], config, as_json=as_json)
 
 
 def lock(
@@ -97,7 +97,7 @@ def lock(
     as_json: session.JsonOption = False,
 ) -> None:
     """Use the target for nothing new: no rent, no start, no higher bid. Running leases continue."""
-    giving.give([Order("lock", target, _span(span))], config, as_json=as_json)
+    order_sending.give([Order("lock", target, _span(span))], config, as_json=as_json)
 
 
 def unlock(
@@ -106,7 +106,7 @@ def unlock(
     as_json: session.JsonOption = False,
 ) -> None:
     """End a lock, or a cooldown that gpubid began."""
-    giving.give([Order("unlock", target)], config, as_json=as_json)
+    order_sending.give([Order("unlock", target)], config, as_json=as_json)
 
 
 def done(
@@ -120,7 +120,7 @@ def done(
     as_json: session.JsonOption = False,
 ) -> None:
     """Mark a batch as finished: release it and never fill it again."""
-    giving.give([Order("done", target)], config, as_json=as_json)
+    order_sending.give([Order("done", target)], config, as_json=as_json)
 
 
 def progress(
@@ -132,7 +132,7 @@ def progress(
     as_json: session.JsonOption = False,
 ) -> None:
     """Report the progress of a workload with a deadline. A later report by the workload itself replaces this one."""
-    giving.give([Order("progress", workload, hours=hours)], config, as_json=as_json)
+    order_sending.give([Order("progress", workload, hours=hours)], config, as_json=as_json)
 
 
 def retry(
@@ -143,7 +143,7 @@ def retry(
     as_json: session.JsonOption = False,
 ) -> None:
     """Do the work again from the beginning: slots start without a checkpoint. Their holds and `done` end."""
-    giving.give([Order("retry", target)], config, as_json=as_json)
+    order_sending.give([Order("retry", target)], config, as_json=as_json)
 
 
 def absent(
@@ -161,7 +161,7 @@ def absent(
     if bool(until) is is_over:
         exits.stop(exits.BAD_INPUT, ["write either --until TIME, for example --until 12h, or --end"])
     span = instants.ahead("--until", until) if until else None
-    giving.give([Order("absent", str(EVERYTHING), span)], config, as_json=as_json)
+    order_sending.give([Order("absent", str(EVERYTHING), span)], config, as_json=as_json)
 
 
 def _span(text: str) -> timedelta | None:

@@ -104,7 +104,7 @@ async def _read(config: "Config | last_good.Broken", slot: str, lines: int) -> d
 async def _directly(config: "Config", slot: str, lines: int) -> dict[str, Any]:
     from agent.clock import SystemClock
     from agent.ledger.reader import open_reader
-    from agent.markets import every
+    from agent.markets import registered_markets
     from agent.web.reading import container_logs as reading
 
     clock = SystemClock()
@@ -116,7 +116,7 @@ async def _directly(config: "Config", slot: str, lines: int) -> dict[str, Any]:
     if any(settings.is_simulated for settings in config.markets):
         exits.stop(exits.FAILED, ["a simulated market runs inside the daemon, and no daemon runs: start `gpubid run`"])
     markets = {
-        settings.name: every.MARKETS[settings.name](
+        settings.name: registered_markets.MARKETS[settings.name](
             settings.url, functools.partial(session.secret, settings), clock, lambda: secrets.randbelow(1000) / 1000
         )
         for settings in config.markets

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli.ordering import giving
+from agent.cli.ordering import order_sending
 from agent.cli.shared import ask, exits, session
 from agent.domain.work.order import Order
 
@@ -55,7 +55,7 @@ def reset(
     question = f"Forget what was learned about {target}? Strategies start again from their shipped numbers"
     if not yes and not typer.confirm(question):
         exits.stop(exits.FAILED, ["nothing was forgotten"])
-    giving.give([Order("reset", target)], config, as_json=as_json)
+    order_sending.give([Order("reset", target)], config, as_json=as_json)
 
 
 async def _learned(_: "Config", reader: "Reader") -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from agent.config import time_words
-from agent.config.kinds import URL_PATH, Line, Number, Span, Whole, refused
+from agent.config.value_kinds import URL_PATH, Line, Number, Span, Whole, refused
 from agent.domain.market import gpu
 from agent.domain.work import deadline
 

@@ -8,9 +8,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
-from agent.config.kinds import ONE_WORD, Line, Number, Span, Whole, credential_name, refused, web_address
 from agent.config.settings import Config
 from agent.config.toml_table import Table
+from agent.config.value_kinds import ONE_WORD, Line, Number, Span, Whole, credential_name, refused, web_address
 from agent.domain.work import guard_prelude, sign_of_life
 from agent.domain.work.guard_terms import Accept, Ask, Bucket, GuardTerms
 

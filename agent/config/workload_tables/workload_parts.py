@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from agent.config.kinds import ONE_WORD, Line, Number, Span, credential_name
 from agent.config.toml_table import Table
+from agent.config.value_kinds import ONE_WORD, Line, Number, Span, credential_name
 
 
 class CheckpointTable(Table):

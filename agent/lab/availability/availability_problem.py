@@ -15,7 +15,7 @@ from agent.lab.availability import (
     availability_report,
     availability_ticks,
     bound,
-    matched,
+    equal_availability,
     own_rule,
 )
 from agent.lab.availability.availability_ticks import Maker
@@ -118,7 +118,7 @@ class AvailabilityProblem:
 
     def strategies(self) -> Sequence[str]:
         """Return the published rules, ours, ours matched to each of them if there are other days, and the bounds."""
-        matches = (*MATCHED, AT_TARGET) if all(matched.others(self._spans, self.hours)) else ()
+        matches = (*MATCHED, AT_TARGET) if all(equal_availability.others(self._spans, self.hours)) else ()
         return (*availability_baselines.RULES, *OURS, *comparison.own(self.numbers, OURS), *matches, BOUND, BOUND_WHOLE)
 
     def rival(self, strategy: str) -> str | None:
@@ -133,8 +133,10 @@ class AvailabilityProblem:
         """Return the scores of every span at the availability of the strategy's matched rule, or at the target."""
         dials, target = {name: scored[name] for name in OURS}, self.setting.target
         if strategy == AT_TARGET:
-            return matched.at_target(self._spans, self.hours, dials, self._worths(), scored[self.baseline], target)
-        return matched.scores(self._spans, self.hours, dials, scored[MATCHED[strategy]], target)
+            return equal_availability.at_target(
+                self._spans, self.hours, dials, self._worths(), scored[self.baseline], target
+            )
+        return equal_availability.scores(self._spans, self.hours, dials, scored[MATCHED[strategy]], target)
 
     def _worths(self) -> dict[str, float]:
         found = {name: self.params(name) for name in OURS}

@@ -17,7 +17,7 @@ from agent.lab.deadline import (
     deadline_baselines,
     deadline_folds,
     deadline_jobs,
-    learning,
+    learning_rule,
     slack_rules,
 )
 from agent.lab.deadline.cross_fit import CrossFit
@@ -109,7 +109,7 @@ class DeadlineProblem:
         params = self.params(strategy)
         if isinstance(params, DeadlineParams):
             learns = params.learn
-            return OnePool(learning.rule(self._hazards(case.window)) if learns else slack_rules.rule(params))
+            return OnePool(learning_rule.rule(self._hazards(case.window)) if learns else slack_rules.rule(params))
         return deadline_baselines.policy(strategy, params, case.terms)
 
     def _hazards(self, over: Window) -> hazards.Hazards:

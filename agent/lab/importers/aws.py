@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from agent.lab.importers.observed import Pool, Seen, instant, price, trace, wrong
+from agent.lab.importers.even_ticks import Pool, Seen, instant, price, trace, wrong
 from agent.lab.traces.trace_files import Trace
 
 LIST = "SpotPriceHistory"

@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from agent.lab.importers.observed import Pool, Seen, instant, price, trace, wrong
+from agent.lab.importers.even_ticks import Pool, Seen, instant, price, trace, wrong
 from agent.lab.traces.ledger_export import KIND, VERSION
 from agent.lab.traces.trace_files import Trace
 

@@ -7,7 +7,7 @@ Columns: `time` (ISO, or seconds since the epoch), `available` (instances that c
 import csv
 from pathlib import Path
 
-from agent.lab.importers.observed import Pool, Seen, instant, price, trace, wrong
+from agent.lab.importers.even_ticks import Pool, Seen, instant, price, trace, wrong
 from agent.lab.traces.trace_files import Trace
 
 NEEDED = ("time", "available")

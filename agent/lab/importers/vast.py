@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.domain.market import gpu as gpus
-from agent.lab.importers.observed import Pool, Seen, price, trace, wrong
+from agent.lab.importers.even_ticks import Pool, Seen, price, trace, wrong
 from agent.lab.traces.trace_files import Trace
 
 _IN_NAME = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)[T_ -]?(\d\d)[-:h]?(\d\d)(?:[-:m]?(\d\d))?")

@@ -9,19 +9,22 @@ from matplotlib.ticker import MaxNLocator
 
 from agent.domain.market.tenure import Tenure
 from agent.lab.engine.run_timeline import Auction, Bidder, Leased, Quote
-from agent.lab.page import ink, lease_bills
+from agent.lab.page import lease_bills, svg_sheet
 from agent.lab.page.html import Plot
 
 LANE, BELOW = 1.3, 3.0
 """Inches of a strategy's lane, and of the part below all lanes."""
-PAID = {Tenure.INTERRUPTIBLE: (ink.SERIES[0], "our bid"), Tenure.ON_DEMAND: (ink.SERIES[1], "paid on demand")}
+PAID = {
+    Tenure.INTERRUPTIBLE: (svg_sheet.SERIES[0], "our bid"),
+    Tenure.ON_DEMAND: (svg_sheet.SERIES[1], "paid on demand"),
+}
 LOWEST, ASK = "lowest bid that runs", "the host's ask"
 USEFUL = {Tenure.INTERRUPTIBLE: "useful, interruptible", Tenure.ON_DEMAND: "useful, on demand"}
 REST = {
-    "lost": (0.75, ink.SERIES[3], "work lost"),
-    "idle": (0.6, ink.SERIES[2], "idle GPUs"),
-    "loading": (0.5, ink.SERIES[4], "loading"),
-    "paused": (0.3, ink.QUIET, "paused: disk alone"),
+    "lost": (0.75, svg_sheet.SERIES[3], "work lost"),
+    "idle": (0.6, svg_sheet.SERIES[2], "idle GPUs"),
+    "loading": (0.5, svg_sheet.SERIES[4], "loading"),
+    "paused": (0.3, svg_sheet.QUIET, "paused: disk alone"),
 }
 """The other kinds of cost: height of the bar, colour, word. A lower bar means less use."""
 STRIP = 0.26
@@ -31,7 +34,7 @@ STRIP = 0.26
 def plot(auction: Auction, name: str) -> Plot:
     """Return the picture, with every lease in a table."""
     count = len(auction.bidders)
-    with ink.sheet(name, ink.WIDE, 0.9 + LANE * count + BELOW) as sheet:
+    with svg_sheet.sheet(name, svg_sheet.WIDE, 0.9 + LANE * count + BELOW) as sheet:
         *lanes, course = sheet.figure.subplots(count + 1, 1, height_ratios=(*[LANE] * count, BELOW), squeeze=False)[
             :, 0
         ]
@@ -73,9 +76,11 @@ def _lane(axes: Axes, auction: Auction, bidder: Bidder) -> None:
     for lease in bidder.leases:
         _prices(axes, lease)
         _bars(axes, lease, floor, height)
-    axes.vlines([lease.start for lease in bidder.leases], floor, high, color=ink.INK, linewidth=0.7, label="new lease")
+    axes.vlines(
+        [lease.start for lease in bidder.leases], floor, high, color=svg_sheet.INK, linewidth=0.7, label="new lease"
+    )
     lost = [hour for lease in bidder.leases for hour, _ in lease.lost]
-    axes.plot(lost, [low] * len(lost), "x", color=ink.INK, markersize=5, label="interruption")
+    axes.plot(lost, [low] * len(lost), "x", color=svg_sheet.INK, markersize=5, label="interruption")
     _legend(axes)
     axes.set_xlim(0, auction.hours)
     axes.set_ylim(floor, high)
@@ -107,9 +112,9 @@ def _prices(axes: Axes, lease: Leased) -> None:
     if not lease.quotes:
         return
     line((quote.bid for quote in lease.quotes), "-", colour, 2.2)
-    line((quote.ask for quote in lease.quotes), ":", ink.QUIET, 1.4)
+    line((quote.ask for quote in lease.quotes), ":", svg_sheet.QUIET, 1.4)
     # Last, or a bid at the floor would hide it.
-    line((_lowest(quote) for quote in lease.quotes), "--", ink.INK, 1.0)
+    line((_lowest(quote) for quote in lease.quotes), "--", svg_sheet.INK, 1.0)
 
 
 def _lowest(quote: Quote) -> float:
@@ -138,8 +143,8 @@ def _legend(axes: Axes) -> None:
     """Name every line and bar, even if this lane has none of it."""
     for colour, word in PAID.values():
         axes.plot([], [], "-", color=colour, linewidth=1.8, label=word)
-    axes.plot([], [], "--", color=ink.INK, linewidth=1.0, label=LOWEST)
-    axes.plot([], [], ":", color=ink.QUIET, linewidth=1.4, label=ASK)
+    axes.plot([], [], "--", color=svg_sheet.INK, linewidth=1.0, label=LOWEST)
+    axes.plot([], [], ":", color=svg_sheet.QUIET, linewidth=1.4, label=ASK)
     for tenure, word in USEFUL.items():
         axes.barh(0, 0, color=PAID[tenure][0], label=word)
     for _, colour, word in REST.values():
@@ -149,12 +154,16 @@ def _legend(axes: Axes) -> None:
 def _course(axes: Axes, auction: Auction) -> None:
     for place, bidder in enumerate(auction.bidders):
         dollars, work = course(bidder)
-        colour, label = ink.series(place), f"{bidder.strategy} ({_merit(auction, bidder)})"
-        axes.plot(dollars, work, linestyle=ink.STYLES[place % 8], color=colour, label=label)
-        axes.plot(dollars[-1:], work[-1:], ink.MARKS[place % 8], color=colour, markersize=5)
+        colour, label = svg_sheet.series(place), f"{bidder.strategy} ({_merit(auction, bidder)})"
+        axes.plot(dollars, work, linestyle=svg_sheet.STYLES[place % 8], color=colour, label=label)
+        axes.plot(dollars[-1:], work[-1:], svg_sheet.MARKS[place % 8], color=colour, markersize=5)
     if auction.bound:
         axes.plot(
-            *zip(*auction.bound, strict=True), color=ink.QUIET, linewidth=4, alpha=0.45, label="the most it could buy"
+            *zip(*auction.bound, strict=True),
+            color=svg_sheet.QUIET,
+            linewidth=4,
+            alpha=0.45,
+            label="the most it could buy",
         )
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)

@@ -2,7 +2,7 @@
 
 from matplotlib.axes import Axes
 
-from agent.lab.page import ink
+from agent.lab.page import svg_sheet
 from agent.lab.page.html import Plot
 from agent.lab.page.saved_table import Strategy, Table
 
@@ -14,7 +14,7 @@ def plot(table: Table, name: str, of: str = "") -> Plot | None:
     rows = [row for row in table.strategies if row.mean_cost is not None and _shares(row).keys() >= NEEDED]
     if not rows:
         return None
-    with ink.sheet(name, ink.NARROW, 0.9 + 0.36 * len(rows)) as sheet:
+    with svg_sheet.sheet(name, svg_sheet.NARROW, 0.9 + 0.36 * len(rows)) as sheet:
         axes = sheet.axes()
         for place, row in enumerate(rows):
             _strip(axes, place, row)
@@ -38,11 +38,11 @@ def _shares(row: Strategy) -> dict[str, float]:
 
 def _strip(axes: Axes, place: int, row: Strategy) -> None:
     at = _shares(row)
-    axes.hlines(place, at["5"], at["95"], color=ink.SERIES[0], linewidth=1.5)
-    axes.barh(place, at["75"] - at["25"], left=at["25"], height=0.5, color=ink.SERIES[0], alpha=0.35)
-    axes.vlines(at["50"], place - 0.25, place + 0.25, color=ink.SERIES[0], linewidth=2)
-    axes.plot([at["0"], at["100"]], [place, place], ".", color=ink.SERIES[0], markersize=3)
-    axes.plot([row.mean_cost or 0.0], [place], "D", color=ink.SERIES[1], markersize=4.5)
+    axes.hlines(place, at["5"], at["95"], color=svg_sheet.SERIES[0], linewidth=1.5)
+    axes.barh(place, at["75"] - at["25"], left=at["25"], height=0.5, color=svg_sheet.SERIES[0], alpha=0.35)
+    axes.vlines(at["50"], place - 0.25, place + 0.25, color=svg_sheet.SERIES[0], linewidth=2)
+    axes.plot([at["0"], at["100"]], [place, place], ".", color=svg_sheet.SERIES[0], markersize=3)
+    axes.plot([row.mean_cost or 0.0], [place], "D", color=svg_sheet.SERIES[1], markersize=4.5)
 
 
 def _words(row: Strategy) -> str:

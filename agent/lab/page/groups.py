@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.ticker import NullLocator
 
-from agent.lab.page import ink
+from agent.lab.page import svg_sheet
 from agent.lab.page.html import Plot
 
 FINE = (0, 1, 2, 5, 10, 20, 50, 100)
@@ -23,10 +23,10 @@ def plot(groups: Sequence[str], costs: Mapping[str, Sequence[float]], against: s
         return None
     means = {strategy: _means(groups, names, each) for strategy, each in costs.items()}
     above = {name: 100 * (each / means[against] - 1) for name, each in means.items() if name != against}
-    with ink.sheet(name, ink.NARROW, 1.3 + 0.45 * len(names) + 0.09 * len(above)) as sheet:
+    with svg_sheet.sheet(name, svg_sheet.NARROW, 1.3 + 0.45 * len(names) + 0.09 * len(above)) as sheet:
         axes = sheet.axes()
         for place, (strategy, values) in enumerate(above.items()):
-            mark, colour = ink.MARKS[place % 8], ink.series(place)
+            mark, colour = svg_sheet.MARKS[place % 8], svg_sheet.series(place)
             axes.plot(values, range(len(names)), mark, color=colour, label=strategy, markersize=6, alpha=0.9)
         # Most strategies are near the bound, and one or two are far from it.
         axes.set_xscale("symlog", linthresh=1.0, linscale=0.3)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from agent.lab.bench.comparison import Case, NotComparable, Problem
 from agent.lab.bench.result_table import Table
 from agent.lab.engine import run_timeline
-from agent.lab.page import bidding_day, costs, groups, kept, run_page, saved_table, trade
+from agent.lab.page import bidding_day, cost_scatter, costs, groups, run_page, saved_table, warm_slots
 from agent.lab.page.html import Plot
 
 NOTHING = "settings side by side: there is one setting alone, or one strategy, or too many settings to read"
@@ -16,7 +16,7 @@ def of_saved(tables: Sequence[saved_table.Table]) -> Iterator[Plot | str]:
     for place, table in enumerate(tables):
         of = f": {table.about.get('climate', place + 1)}" if len(tables) > 1 else ""
         yield costs.plot(table, f"costs-{place}", of) or f"costs{of}: the file has no percentiles; print it again"
-        drawn = trade.plot(table, f"trade-{place}", of)
+        drawn = cost_scatter.plot(table, f"trade-{place}", of)
         yield drawn or f"cost against lateness{of}: no strategy differs from another in it"
 
 
@@ -54,7 +54,7 @@ def of_problem(problem: Problem, table: Table, case: str | None, name: str) -> I
 def _drawn(timeline: run_timeline.Timeline | run_timeline.Kept | run_timeline.Auction, name: str) -> Plot:
     if isinstance(timeline, run_timeline.Auction):
         return bidding_day.plot(timeline, name)
-    return kept.plot(timeline, name) if isinstance(timeline, run_timeline.Kept) else run_page.plot(timeline, name)
+    return warm_slots.plot(timeline, name) if isinstance(timeline, run_timeline.Kept) else run_page.plot(timeline, name)
 
 
 def _typical(cases: Sequence[Case], dollars: Sequence[float] | None) -> Case:

@@ -7,17 +7,20 @@ from matplotlib.axes import Axes
 
 from agent.domain.market.tenure import Tenure
 from agent.lab.engine.run_timeline import Lane, Timeline
-from agent.lab.page import ink
+from agent.lab.page import svg_sheet
 from agent.lab.page.html import Plot
 
 V = TypeVar("V")
-HELD = {Tenure.INTERRUPTIBLE: (ink.SERIES[0], "interruptible"), Tenure.ON_DEMAND: (ink.SERIES[1], "on demand")}
+HELD = {
+    Tenure.INTERRUPTIBLE: (svg_sheet.SERIES[0], "interruptible"),
+    Tenure.ON_DEMAND: (svg_sheet.SERIES[1], "on demand"),
+}
 
 
 def plot(timeline: Timeline, name: str) -> Plot:
     """Return the picture."""
     count = len(timeline.lanes) + len(timeline.bands)
-    with ink.sheet(name, ink.WIDE, 3.3 + 0.28 * count) as sheet:
+    with svg_sheet.sheet(name, svg_sheet.WIDE, 3.3 + 0.28 * count) as sheet:
         bands, lines = sheet.figure.subplots(2, 1, sharex=True, height_ratios=(0.28 * (count + 0.6), 2.8))
         _bands(bands, timeline)
         _lines(lines, timeline)
@@ -39,13 +42,13 @@ def _bands(axes: Axes, timeline: Timeline) -> None:
     names = [*(band.pool for band in timeline.bands), *(lane.strategy for lane in timeline.lanes)]
     for place, band in enumerate(timeline.bands):
         there = spans(band.is_up, timeline.gap).get(True, [])
-        axes.broken_barh(there, (place - 0.3, 0.6), color=ink.QUIET, alpha=0.6, linewidth=0)
+        axes.broken_barh(there, (place - 0.3, 0.6), color=svg_sheet.QUIET, alpha=0.6, linewidth=0)
     for place, lane in enumerate(timeline.lanes, len(timeline.bands)):
         for held, found in spans(lane.tenures, timeline.gap).items():
             if isinstance(held, Tenure):
                 axes.broken_barh(found, (place - 0.35, 0.7), color=HELD[held][0], linewidth=0)
         moves = [tick * timeline.gap for tick in lane.moves]
-        axes.vlines(moves, place - 0.48, place + 0.48, color=ink.INK, linewidth=1.2)
+        axes.vlines(moves, place - 0.48, place + 0.48, color=svg_sheet.INK, linewidth=1.2)
     for colour, word in HELD.values():
         axes.barh(0, 0, color=colour, label=word)
     axes.set_yticks(range(len(names)), names)
@@ -60,9 +63,11 @@ def _lines(axes: Axes, timeline: Timeline) -> None:
         slack = [timeline.allowed - hour - (timeline.work - done) for hour, done in zip(hours, lane.done, strict=True)]
         label = f"{lane.strategy} (${lane.dollars:.2f})"
         # The last point is the end of a tick, which may be after the end of the work.
-        axes.plot(hours[:-1], slack[:-1], linestyle=ink.STYLES[place % 8], color=ink.series(place), label=label)
-    axes.axhline(0, color=ink.INK, linewidth=1.2)
-    axes.annotate("deadline line", (0, 0), (3, 3), textcoords="offset points", va="bottom", color=ink.QUIET)
+        axes.plot(
+            hours[:-1], slack[:-1], linestyle=svg_sheet.STYLES[place % 8], color=svg_sheet.series(place), label=label
+        )
+    axes.axhline(0, color=svg_sheet.INK, linewidth=1.2)
+    axes.annotate("deadline line", (0, 0), (3, 3), textcoords="offset points", va="bottom", color=svg_sheet.QUIET)
     axes.set_xlabel("hours since the job began")
     axes.set_ylabel("hours of slack left")
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))

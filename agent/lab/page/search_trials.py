@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import accumulate
 
-from agent.lab.page import ink
+from agent.lab.page import svg_sheet
 from agent.lab.page.html import Plot
 from agent.lab.tuning.study import Trial
 
@@ -17,13 +17,13 @@ def plot(study: str, trials: Sequence[Trial], name: str) -> Plot | None:
     numbers, scores = zip(*scored, strict=True)
     best = list(accumulate(scores, min))
     given_up = [trial.number for trial in trials if trial.state == "pruned"]
-    with ink.sheet(name, ink.NARROW, 3.2) as sheet:
+    with svg_sheet.sheet(name, svg_sheet.NARROW, 3.2) as sheet:
         axes = sheet.axes()
-        axes.plot(numbers, scores, "o", color=ink.SERIES[0], markersize=4, label="trial")
-        axes.step(numbers, best, where="post", color=ink.SERIES[1], label="best so far")
+        axes.plot(numbers, scores, "o", color=svg_sheet.SERIES[0], markersize=4, label="trial")
+        axes.step(numbers, best, where="post", color=svg_sheet.SERIES[1], label="best so far")
         if given_up:
             at = [max(scores)] * len(given_up)
-            axes.plot(given_up, at, "x", color=ink.QUIET, markersize=5, label="given up early")
+            axes.plot(given_up, at, "x", color=svg_sheet.QUIET, markersize=5, label="given up early")
         axes.set_xlabel("trial")
         axes.set_ylabel("score, less is better")
         sheet.figure.legend(loc="outside lower center", ncols=3)

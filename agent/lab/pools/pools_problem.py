@@ -14,7 +14,7 @@ from agent.lab.bench.comparison import Case, Score
 from agent.lab.engine import run_timeline
 from agent.lab.jobs import job_lanes, offline_optimum, tick_engine, uniform_progress
 from agent.lab.jobs.job_terms import JobCase, Terms
-from agent.lab.pools import own_kernel, pools_jobs, rate
+from agent.lab.pools import own_kernel, pools_jobs, rate_rule
 from agent.lab.traces import provenance, trace_files
 from strategies.hedged_rules.params import HedgedParams
 
@@ -22,7 +22,7 @@ OPTIMUM, STAY, OURS = "optimum", "stay", "hedged"
 POLICIES: dict[str, Callable[[Terms, float], tick_engine.Policy]] = {
     "on_demand": lambda terms, _: uniform_progress.OnDemand(terms),
     "eager": lambda terms, _: uniform_progress.Uniform(terms),
-    "rate": rate.Rate,
+    "rate": rate_rule.Rate,
     OURS: lambda terms, _: own_kernel.Wander(terms),
 }
 """The policies by name, each made from the terms of a case and the gigabytes of the checkpoint."""

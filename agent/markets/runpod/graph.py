@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from agent.markets import loose, market_errors, text, transport
+from agent.markets import market_errors, text, tolerant_rows, transport
 from agent.markets.runpod import refusals
 
 _VALIDATION = "GRAPHQL_VALIDATION_FAILED"
@@ -110,7 +110,7 @@ def _decoded(reply: transport.Reply) -> _Body | None:
         pass
     try:
         # NaN is not JSON; the rest of the answer is usable.
-        return msgspec.convert(loose.document(reply.body, "GraphQL's answer"), _Body)
+        return msgspec.convert(tolerant_rows.document(reply.body, "GraphQL's answer"), _Body)
     except (market_errors.Malformed, msgspec.ValidationError, RecursionError):
         return None
 

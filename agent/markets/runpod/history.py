@@ -15,7 +15,7 @@ from agent.domain.market.instance import Instance, InstanceState
 from agent.domain.market.interruption import MarketEvent, MarketEventKind
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
-from agent.markets import loose, market_errors, text
+from agent.markets import market_errors, text, tolerant_rows
 
 QUESTION = """
 query account {
@@ -76,7 +76,7 @@ def pods(myself: Any) -> dict[str, Pod]:  # noqa: ANN401 - decoded JSON
         rows = list((myself or {}).get("pods") or [])
     except (AttributeError, TypeError):
         raise market_errors.Malformed("The account's pods are not what runpod documented.") from None
-    found = [loose.row(row, Pod, "The account") for row in rows]
+    found = [tolerant_rows.row(row, Pod, "The account") for row in rows]
     # A pod of unreadable kind would pass for an on-demand one.
     return {pod.id: pod for pod in found if pod.podType is not None}
 

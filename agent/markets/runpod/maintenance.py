@@ -13,7 +13,7 @@ import structlog
 
 from agent import clock as clocks
 from agent.domain.market.interruption import MarketEvent, MarketEventKind
-from agent.markets import loose, market_errors
+from agent.markets import market_errors, tolerant_rows
 from agent.markets.runpod import client, graph, history
 
 log = structlog.get_logger("gpubid.maintenance")
@@ -67,7 +67,7 @@ class Maintenance:
 
     def _read(self, data: Mapping[str, Any]) -> dict[str, MarketEvent]:
         now, found = self._clock.now(), {}
-        for pod in loose.row(data.get("myself") or {}, _Myself, "The account").pods or ():
+        for pod in tolerant_rows.row(data.get("myself") or {}, _Myself, "The account").pods or ():
             begins = moment((pod.machine.maintenanceStart if pod.machine else None) or "")
             ends = moment((pod.machine.maintenanceEnd if pod.machine else None) or "")
             if begins is None or (ends or begins) <= now:

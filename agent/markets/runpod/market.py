@@ -23,7 +23,7 @@ from agent.domain.market.interruption import MarketEvent
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
-from agent.markets import hints, http_exchange, labels, loose, market_errors, pace, transport
+from agent.markets import hints, http_exchange, labels, market_errors, pace, tolerant_rows, transport
 from agent.markets.port import Account, Capability, Charge, OfferQuery, Terms
 from agent.markets.runpod import (
     bids,
@@ -368,7 +368,7 @@ class RunPodMarket:
 def _myself(data: Mapping[str, Any]) -> _Myself:
     if data.get("myself") is None:
         raise market_errors.Unauthorized("runpod does not know the key; check the credential.")
-    return loose.row(data["myself"], _Myself, "The account")
+    return tolerant_rows.row(data["myself"], _Myself, "The account")
 
 
 def connect(

@@ -19,7 +19,7 @@ from agent.domain.market.instance import Instance
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
-from agent.markets import labels, loose, market_errors, text
+from agent.markets import labels, market_errors, text, tolerant_rows
 from agent.markets.runpod import figures, names, reach, states
 
 MARKET = "runpod"
@@ -134,7 +134,7 @@ def catalogue(raw: bytes) -> list[GpuRow]:
         rows = _CATALOGUE.decode(raw).gpus
         found = list(_readable(_GPU_ROW.decode, rows))
     except (msgspec.DecodeError, RecursionError):
-        rows = loose.rows(raw, "gpus", "The catalogue")
+        rows = tolerant_rows.rows(raw, "gpus", "The catalogue")
         found = list(_readable(lambda row: msgspec.convert(row, GpuRow, strict=False), rows))
     # The market has one row that is no model.
     return [row for row in found if row.id != "unknown"]
@@ -205,14 +205,14 @@ def page(raw: bytes) -> Page:
     try:
         return _named(_PAGE.decode(raw))
     except (msgspec.DecodeError, RecursionError):
-        document = loose.document(raw, "The listing")
+        document = tolerant_rows.document(raw, "The listing")
     rows, cursor = document.get("pods"), document.get("nextCursor")
     # An unreadable mark would end the listing too early.
     if not isinstance(rows, list) or not isinstance(cursor, str | None):
         raise market_errors.Malformed(
             "The listing is not what runpod documents; it holds no pods or no readable cursor."
         )
-    return _named(Page([loose.row(row, PodRow, "The listing") for row in rows], cursor))
+    return _named(Page([tolerant_rows.row(row, PodRow, "The listing") for row in rows], cursor))
 
 
 def _named(listed: Page) -> Page:
@@ -230,7 +230,7 @@ def pod(raw: bytes) -> PodRow:
     try:
         row = _POD.decode(raw)
     except (msgspec.DecodeError, RecursionError):
-        row = loose.row(loose.document(raw, "The pod"), PodRow, "The answer")
+        row = tolerant_rows.row(tolerant_rows.document(raw, "The pod"), PodRow, "The answer")
     return _named(Page([row])).pods[0]
 
 

@@ -7,7 +7,7 @@ import msgspec
 
 from agent.domain import money
 from agent.domain.money import Usd
-from agent.markets import loose, market_errors, text
+from agent.markets import market_errors, text, tolerant_rows
 from agent.markets.port import Charge
 
 _INSTANCE = re.compile(r"instance-(\d{1,18})")
@@ -85,7 +85,7 @@ def holder(raw: bytes) -> tuple[str, Usd | None]:
     Raises:
         Malformed: the record has no account id.
     """
-    decoded = loose.row(loose.document(raw, "The account"), Holder, "The account")
+    decoded = tolerant_rows.row(tolerant_rows.document(raw, "The account"), Holder, "The account")
     has_credit = decoded.credit is not None and -_MOST <= decoded.credit <= _MOST
     return str(decoded.id), _dollars(decoded.credit or 0.0) if has_credit else None
 

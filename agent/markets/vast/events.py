@@ -11,7 +11,7 @@ import msgspec
 from agent.domain import money
 from agent.domain.market.interruption import MarketEvent, MarketEventKind
 from agent.domain.money import UsdPerHour
-from agent.markets import loose, text
+from agent.markets import text, tolerant_rows
 
 MARKET = "vast"
 MAX_WEBHOOK_AGE_SECONDS = 300.0
@@ -66,7 +66,7 @@ def inbox(raw: bytes, since: datetime) -> Sequence[MarketEvent]:
     Raises:
         Malformed: the body is no inbox.
     """
-    rows = loose.rows(raw, "notifications", "The inbox")
+    rows = tolerant_rows.rows(raw, "notifications", "The inbox")
     found = {event.event_id: event for event in _readable(rows) if event.at > since}
     return sorted(found.values(), key=lambda event: (event.at, event.event_id))
 

@@ -23,7 +23,7 @@ from agent.domain.market.instance import Instance, InstanceState
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
-from agent.markets import labels, loose, market_errors, text
+from agent.markets import labels, market_errors, text, tolerant_rows
 from agent.markets.vast import deposit, reach, states
 
 MARKET = "vast"
@@ -211,24 +211,24 @@ def one(raw: bytes, instance_id: str) -> Instance:
         NotFound: the market answered null for this id.
         Malformed: the body is something else, or the instance of another id.
     """
-    document = loose.document(raw, "The instance")
+    document = tolerant_rows.document(raw, "The instance")
     if "instances" in document and document["instances"] is None:
         raise market_errors.NotFound(f"vast has no instance {text.clean(instance_id)}.")
-    row = loose.row(document.get("instances"), InstanceRow, "The answer")
+    row = tolerant_rows.row(document.get("instances"), InstanceRow, "The answer")
     if str(row.id) != instance_id:
         raise market_errors.Malformed(f"vast answered something else than instance {text.clean(instance_id)}.")
     return instance(row)
 
 
 def _loose_page(raw: bytes) -> InstancePage:
-    document = loose.document(raw, "The listing")
-    rows, frame = document.get("instances"), loose.row(document, _Frame, "The listing")
+    document = tolerant_rows.document(raw, "The listing")
+    rows, frame = document.get("instances"), tolerant_rows.row(document, _Frame, "The listing")
     # An unreadable token would end the listing too early.
     if not isinstance(rows, list) or not isinstance(document.get("next_token"), str | None):
         raise market_errors.Malformed(
             "The listing is not what vast documents; it holds no instances or no readable token."
         )
-    found = [loose.row(row, InstanceRow, "The listing") for row in rows]
+    found = [tolerant_rows.row(row, InstanceRow, "The listing") for row in rows]
     return InstancePage(found, frame.success, frame.total_instances, frame.instances_found, frame.next_token)
 
 

@@ -16,9 +16,9 @@ from agent.simulator.event_queue import Timeline
 from agent.simulator.instances import images
 from agent.simulator.market_model import Charge, Refusal
 from agent.simulator.runpod import assumed_figures, hosts, prices
-from agent.simulator.runpod.crowd import Crowd
 from agent.simulator.runpod.model import Change, Guest, Host, Pod, Refused, Terms
 from agent.simulator.runpod.models import Cloud, GpuType
+from agent.simulator.runpod.other_renters import Crowd
 from agent.simulator.runpod.pod_fleet import Fleet
 from agent.simulator.runpod.stock import Stock
 from agent.simulator.runpod_modes import Mode

@@ -14,8 +14,8 @@ from agent.simulator import recorded_figures
 from agent.simulator.event_queue import Timeline
 from agent.simulator.market_model import Contract, NoticeKind, Refusal
 from agent.simulator.vast.contract_desk import Desk
-from agent.simulator.vast.stage import Stage
 from agent.simulator.vast.volume_store import Storeroom
+from agent.simulator.vast.world_interface import Stage
 
 HOUR = 3600.0
 DAY = 86_400.0

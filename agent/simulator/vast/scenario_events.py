@@ -10,7 +10,7 @@ from agent.simulator.event_queue import Timeline
 from agent.simulator.market_model import Host, Slice
 from agent.simulator.vast.host_auction import Yard
 from agent.simulator.vast.prices import Prices
-from agent.simulator.vast.stage import Stage
+from agent.simulator.vast.world_interface import Stage
 
 
 def draw_residents(rng: random.Random, hosts: Sequence[Host], climate: Climate, start: float) -> dict[int, float]:

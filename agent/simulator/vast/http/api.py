@@ -27,9 +27,9 @@ from agent.simulator.vast.http import (
     inbox,
     instance_list,
     manage,
+    minor_routes,
     refusals,
     rises,
-    sundry,
     volumes,
     webhooks,
 )
@@ -54,7 +54,7 @@ ENDPOINTS: Mapping[tuple[str, str], Endpoint] = {
     ("PUT", "/search/asks"): _search,
     ("GET", "/search/asks"): _search,
     ("POST", "/search/asks"): _search,
-    ("GET", "/gpu_names/unique"): sundry.gpu_names,
+    ("GET", "/gpu_names/unique"): minor_routes.gpu_names,
     ("PUT", "/asks/{id}"): create.rent,
     ("POST", "/asks/bulk"): create.rent_many,
     ("PUT", "/launch_instance"): create.launch,
@@ -72,11 +72,11 @@ ENDPOINTS: Mapping[tuple[str, str], Endpoint] = {
     ("PUT", "/instances/command/{id}"): manage.execute,
     ("GET", "/instances/balance/{id}"): account_money.show_balance,
     ("PUT", "/instances/prepay/{id}"): account_money.prepay,
-    ("PUT", "/instances/update_template/{id}"): sundry.on_instance,
-    ("POST", "/instances/take_snapshot/{id}"): sundry.on_instance,
-    ("GET", "/instances/{id}/ssh"): sundry.on_instance,
-    ("POST", "/instances/{id}/ssh"): sundry.on_instance,
-    ("DELETE", "/instances/{id}/ssh/{id}"): sundry.on_instance,
+    ("PUT", "/instances/update_template/{id}"): minor_routes.on_instance,
+    ("POST", "/instances/take_snapshot/{id}"): minor_routes.on_instance,
+    ("GET", "/instances/{id}/ssh"): minor_routes.on_instance,
+    ("POST", "/instances/{id}/ssh"): minor_routes.on_instance,
+    ("DELETE", "/instances/{id}/ssh/{id}"): minor_routes.on_instance,
     ("GET", "/instances/pending-price-increases"): rises.show,
     ("PUT", "/instances/accept-price-increase"): rises.accept,
     ("PUT", "/instances/reject-price-increase"): rises.reject,
@@ -92,24 +92,24 @@ ENDPOINTS: Mapping[tuple[str, str], Endpoint] = {
     ("DELETE", "/webhooks/{id}"): webhooks.remove_webhook,
     ("POST", "/webhooks/{id}/rotate-secret"): webhooks.rotate_secret,
     ("POST", "/webhooks/{id}/test"): webhooks.try_out,
-    ("GET", "/ssh"): sundry.show_ssh_keys,
-    ("POST", "/ssh"): sundry.add_ssh_key,
-    ("PUT", "/ssh/{id}"): sundry.change_ssh_key,
-    ("DELETE", "/ssh/{id}"): sundry.remove_ssh_key,
+    ("GET", "/ssh"): minor_routes.show_ssh_keys,
+    ("POST", "/ssh"): minor_routes.add_ssh_key,
+    ("PUT", "/ssh/{id}"): minor_routes.change_ssh_key,
+    ("DELETE", "/ssh/{id}"): minor_routes.remove_ssh_key,
     ("POST", "/volumes/search"): volumes.search,
     ("GET", "/volumes"): volumes.show,
     ("PUT", "/volumes"): volumes.rent,
     ("DELETE", "/volumes"): volumes.remove,
-    ("PUT", "/commands/copy_direct"): sundry.copy,
-    ("DELETE", "/commands/copy_direct"): sundry.accepted,
-    ("PUT", "/commands/rsync"): sundry.copy,
-    ("DELETE", "/commands/rsync"): sundry.accepted,
-    ("POST", "/commands/rclone"): sundry.copy,
-    ("GET", "/commands/schedule_job"): sundry.show_scheduled_jobs,
-    ("POST", "/commands/schedule_job"): sundry.accepted,
-    ("PUT", "/commands/schedule_job/{id}"): sundry.accepted,
-    ("DELETE", "/commands/schedule_job/{id}"): sundry.accepted,
-    ("GET", "/template"): sundry.show_templates,
+    ("PUT", "/commands/copy_direct"): minor_routes.copy,
+    ("DELETE", "/commands/copy_direct"): minor_routes.accepted,
+    ("PUT", "/commands/rsync"): minor_routes.copy,
+    ("DELETE", "/commands/rsync"): minor_routes.accepted,
+    ("POST", "/commands/rclone"): minor_routes.copy,
+    ("GET", "/commands/schedule_job"): minor_routes.show_scheduled_jobs,
+    ("POST", "/commands/schedule_job"): minor_routes.accepted,
+    ("PUT", "/commands/schedule_job/{id}"): minor_routes.accepted,
+    ("DELETE", "/commands/schedule_job/{id}"): minor_routes.accepted,
+    ("GET", "/template"): minor_routes.show_templates,
 }
 # The only routes of version 1. All others have version 0 alone, and the list of version 0 is gone.
 SECOND_VERSION = frozenset({("GET", "/instances"), ("GET", "/invoices")})
@@ -152,7 +152,7 @@ class VastApi:
         if path.startswith("/s3/"):
             return self._surface.file(path)
         if path == "/static/jvastai_root.cer":
-            return sundry.root_certificate()
+            return minor_routes.root_certificate()
         endpoint = ENDPOINTS.get((call.method, call.route))
         if endpoint is None or not _is_spoken(call):
             return api_calls.refuse(404, "not_found", f"There is no {call.method} {path} here.")

@@ -16,7 +16,7 @@ from agent.lab.deadline import (
     deadline_jobs,
     deadline_problem,
     hazard_fitting,
-    learning,
+    learning_rule,
     slack_rules,
 )
 from agent.lab.deadline.cross_fit import CrossFit
@@ -48,7 +48,7 @@ def test_it_is_in_time_whatever_capacity_does(
     up = [begins_up is (place % 2 == 0) for place, length in enumerate(spells) for _ in range(length)]
     is_up = (up * (least + spare))[: least + spare + 24]
     job = stretch(is_up, gap, deadline_jobs.Setting(3 * 3600, allowed, overhead))
-    assert not lived(learning.rule(hazards.SHIPPED), job).is_late(job.terms)
+    assert not lived(learning_rule.rule(hazards.SHIPPED), job).is_late(job.terms)
 
 
 @settings(max_examples=60)
@@ -75,12 +75,12 @@ def test_it_is_blind_to_the_future_and_the_same_every_time() -> None:
     setting = deadline_jobs.Setting.of_hours(8, 12, 0.2)
     past = (rng.random(40) < 0.5).tolist()
     runs = [
-        lived(learning.rule(hazards.SHIPPED), stretch([*past, *(rng.random(60) < chance)], 600, setting))
+        lived(learning_rule.rule(hazards.SHIPPED), stretch([*past, *(rng.random(60) < chance)], 600, setting))
         for chance in (0.1, 0.9)
     ]
     assert runs[0].choices[:40] == runs[1].choices[:40]
-    again = lived(learning.rule(hazards.SHIPPED), stretch(past * 3, 600, setting))
-    assert again == lived(learning.rule(hazards.SHIPPED), stretch(past * 3, 600, setting))
+    again = lived(learning_rule.rule(hazards.SHIPPED), stretch(past * 3, 600, setting))
+    assert again == lived(learning_rule.rule(hazards.SHIPPED), stretch(past * 3, 600, setting))
 
 
 def test_a_fit_finds_the_hazards_that_made_a_trace() -> None:

@@ -7,7 +7,7 @@ import pydantic
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticUndefined
 
-from agent.config import kinds, problems
+from agent.config import problems, value_kinds
 from agent.config.files import lines, source
 
 SECRET_KEYS = frozenset({"env", "env_from", "credential", "ssh_keys"})
@@ -71,7 +71,7 @@ def _finding(details: ErrorDetails, path: lines.Path) -> tuple[str, str]:
     if kind == "literal_error":
         return "unknown_value", f"must be {context['expected']}{suffix}".replace("'", '"')
     if kind == "string_pattern_mismatch":
-        return kinds.SENTENCES.get(context["pattern"], ("bad_text", f"must match {context['pattern']}"))
+        return value_kinds.SENTENCES.get(context["pattern"], ("bad_text", f"must match {context['pattern']}"))
     if kind == "value_error":
         return "bad_value", str(context.get("error", details["msg"]))
     return kind, details["msg"]

@@ -2,7 +2,7 @@
 
 import math
 
-from agent.lab.page import ink
+from agent.lab.page import svg_sheet
 from agent.lab.page.html import Plot
 from agent.lab.page.saved_table import Strategy, Table
 
@@ -16,10 +16,10 @@ def plot(table: Table, name: str, of: str = "") -> Plot | None:
     if len({round(value, 9) for value in values.values()}) < 2:  # noqa: PLR2004 - one value is no axis
         return None
     # The legend takes a line for every three.
-    with ink.sheet(name, ink.NARROW, 2.8 + 0.19 * math.ceil(len(rows) / 3)) as sheet:
+    with svg_sheet.sheet(name, svg_sheet.NARROW, 2.8 + 0.19 * math.ceil(len(rows) / 3)) as sheet:
         axes = sheet.axes()
         for place, row in enumerate(rows):
-            mark, colour = ink.MARKS[place % 8], ink.series(place)
+            mark, colour = svg_sheet.MARKS[place % 8], svg_sheet.series(place)
             axes.plot([values[row.strategy]], [row.mean_cost or 0.0], mark, color=colour, label=row.strategy)
         axes.margins(0.12)
         # What matters is the last per cent.

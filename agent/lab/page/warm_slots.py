@@ -4,16 +4,16 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from agent.lab.engine.run_timeline import Kept, Shelf
-from agent.lab.page import ink, run_page
+from agent.lab.page import run_page, svg_sheet
 from agent.lab.page.html import Plot
 
-SPOT, ON_DEMAND, SHORT = ink.SERIES[0], ink.SERIES[1], ink.INK
+SPOT, ON_DEMAND, SHORT = svg_sheet.SERIES[0], svg_sheet.SERIES[1], svg_sheet.INK
 
 
 def plot(kept: Kept, name: str) -> Plot:
     """Return the picture."""
     count, lanes = len(kept.bands), len(kept.shelves)
-    with ink.sheet(name, ink.WIDE, 0.9 + 0.2 * count + 1.0 * lanes) as sheet:
+    with svg_sheet.sheet(name, svg_sheet.WIDE, 0.9 + 0.2 * count + 1.0 * lanes) as sheet:
         heights = (0.2 * (count + 0.5), *(1.0 for _ in kept.shelves))
         bands, *shelves = sheet.figure.subplots(1 + lanes, 1, sharex=True, height_ratios=heights)
         _bands(bands, kept)
@@ -37,7 +37,7 @@ def plot(kept: Kept, name: str) -> Plot:
 def _bands(axes: Axes, kept: Kept) -> None:
     for place, band in enumerate(kept.bands):
         there = run_page.spans(band.is_up, kept.gap).get(True, [])
-        axes.broken_barh(there, (place - 0.3, 0.6), color=ink.QUIET, alpha=0.6, linewidth=0)
+        axes.broken_barh(there, (place - 0.3, 0.6), color=svg_sheet.QUIET, alpha=0.6, linewidth=0)
     axes.set_yticks(range(len(kept.bands)), [band.pool for band in kept.bands])
     axes.invert_yaxis()
     axes.grid(visible=False)
@@ -51,7 +51,7 @@ def _shelf(axes: Axes, kept: Kept, shelf: Shelf) -> None:
     axes.broken_barh(
         run_page.spans(_short(kept, shelf), kept.gap).get(True, []), (-0.75, 0.5), color=SHORT, linewidth=0.8
     )
-    axes.axhline(kept.slots, color=ink.INK, linewidth=1.0, linestyle="--", label=f"{kept.slots} asked for")
+    axes.axhline(kept.slots, color=svg_sheet.INK, linewidth=1.0, linestyle="--", label=f"{kept.slots} asked for")
     for colour, word in ((SPOT, "interruptible"), (ON_DEMAND, "on demand"), (SHORT, "too few warm")):
         axes.barh(0, 0, color=colour, label=word)
     axes.set_ylim(-1, max(kept.slots + 1, *map(sum, held)) + 0.2)

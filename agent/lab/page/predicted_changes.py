@@ -7,13 +7,13 @@ import numpy as np
 from agent.decide.deadline.hazards import Hazards
 from agent.lab.deadline import deadline_folds
 from agent.lab.deadline.cross_fit import CrossFit
-from agent.lab.page import lasting
+from agent.lab.page import calibration
 from agent.lab.page.html import Plot
 from agent.lab.traces import survival
 from agent.lab.traces.trace_files import Trace
 
 SIDES = {True: "capacity that is there", False: "capacity that is away"}
-AGES = np.append(0.0, np.geomspace(0.05, lasting.HOURS, 120))
+AGES = np.append(0.0, np.geomspace(0.05, calibration.HOURS, 120))
 """Hours at which a prediction is drawn."""
 
 
@@ -26,9 +26,9 @@ def plot(traces: Sequence[Trace], name: str) -> Plot | None:
         if not seen:
             continue
         predicted = _predicted(fitted, spells, of_capacity=of_capacity) if fitted else []
-        found.append(lasting.Lasting(what, survival.kaplan_meier(seen), AGES.tolist() if fitted else (), predicted))
+        found.append(calibration.Lasting(what, survival.kaplan_meier(seen), AGES.tolist() if fitted else (), predicted))
     how = "for each zone by hazards fitted on the others" if fitted else "not at all: there is one zone alone"
-    return lasting.plot(found, how, name)
+    return calibration.plot(found, how, name)
 
 
 def shares(hazards: Hazards, ages: survival.Array, *, of_capacity: bool) -> survival.Array:

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from agent.act import protect
+from agent.act import cooldowns_after_failures
 from agent.decide.facts import Alert, LeaseChanged
 from agent.domain.fleet import Fleet
 from agent.domain.market.interruption import Cause
@@ -18,9 +18,9 @@ RUNS = builders.lease()
 
 def test_only_trouble_is_a_reason_to_count() -> None:
     lost = LeaseChanged(RUNS, RUNS, EventKind.LEASE_INTERRUPTED)
-    assert protect.is_due([lost], [])
-    assert protect.is_due([], [builders.intent(state=IntentState.REJECTED)])
-    assert not protect.is_due(
+    assert cooldowns_after_failures.is_due([lost], [])
+    assert cooldowns_after_failures.is_due([], [builders.intent(state=IntentState.REJECTED)])
+    assert not cooldowns_after_failures.is_due(
         [LeaseChanged(RUNS, RUNS, EventKind.LEASE_RUNNING), Alert(EventKind("alert.a"), "a", "a")], [builders.intent()]
     )
 
@@ -47,13 +47,13 @@ async def storm(desk: Desk, losses: int) -> Fleet:
 
 async def test_a_storm_lets_the_model_rest_once_and_says_so(desk: Desk) -> None:
     fleet = await storm(desk, 12)
-    (trip,) = await protect.review(desk.ledger, fleet)
+    (trip,) = await cooldowns_after_failures.review(desk.ledger, fleet)
     assert trip.rest.place == ("storm", "vast/RTX 4090")
     assert desk.rests() == {"storm:vast/RTX 4090": trip.sentence}
-    assert (await desk.kinds()).count(protect.TRIPPED) == 1
-    assert await protect.review(desk.ledger, fleet) == ()
+    assert (await desk.kinds()).count(cooldowns_after_failures.TRIPPED) == 1
+    assert await cooldowns_after_failures.review(desk.ledger, fleet) == ()
 
 
 async def test_a_few_losses_are_no_storm(desk: Desk) -> None:
-    assert await protect.review(desk.ledger, await storm(desk, 2)) == ()
+    assert await cooldowns_after_failures.review(desk.ledger, await storm(desk, 2)) == ()
     assert desk.rests() == {}

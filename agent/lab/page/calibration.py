@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
-from agent.lab.page import ink
+from agent.lab.page import svg_sheet
 from agent.lab.page.html import Plot
 from agent.lab.traces import survival
 
@@ -33,7 +33,7 @@ def plot(found: Sequence[Lasting], how: str, name: str) -> Plot | None:
     """Return the picture. `how` describes the data of the prediction."""
     if not found:
         return None
-    with ink.sheet(name, ink.WIDE, 3.4) as sheet:
+    with svg_sheet.sheet(name, svg_sheet.WIDE, 3.4) as sheet:
         for axes, each in zip(sheet.figure.subplots(1, len(found), sharey=True, squeeze=False)[0], found, strict=True):
             _draw(axes, each)
         sheet.figure.axes[0].set_ylabel("share that lasts longer")
@@ -48,17 +48,17 @@ def plot(found: Sequence[Lasting], how: str, name: str) -> Plot | None:
 
 def _draw(axes: Axes, each: Lasting) -> None:
     seen = each.seen
-    axes.fill_between(seen.ages, seen.low, seen.high, step="post", color=ink.SERIES[0], alpha=0.2, linewidth=0)
-    axes.step(seen.ages, seen.shares, where="post", color=ink.SERIES[0], label=f"seen, {seen.spells:,} spells")
+    axes.fill_between(seen.ages, seen.low, seen.high, step="post", color=svg_sheet.SERIES[0], alpha=0.2, linewidth=0)
+    axes.step(seen.ages, seen.shares, where="post", color=svg_sheet.SERIES[0], label=f"seen, {seen.spells:,} spells")
     if len(each.ages):
-        axes.plot(each.ages, each.predicted, "--", color=ink.SERIES[1], label="predicted")
+        axes.plot(each.ages, each.predicted, "--", color=svg_sheet.SERIES[1], label="predicted")
     axes.set_xscale("log")
     axes.set_xlim(FIRST, HOURS)
     axes.set_xticks(TICKS, [f"{tick:g}" for tick in TICKS])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_ylim(0, 1.02)
     axes.set_xlabel("hours")
-    axes.set_title(each.what, fontsize=9, color=ink.INK)
+    axes.set_title(each.what, fontsize=9, color=svg_sheet.INK)
     axes.legend(loc="upper right")
 
 
