@@ -13,7 +13,7 @@ from typing import Any
 import structlog
 
 from agent import schedule
-from agent.act import endpoints, frame_recorder, rent_terms, simulated_market_reset
+from agent.act import ending_refusals, endpoints, frame_recorder, rent_terms, simulated_market_reset
 from agent.act.billing_watch import BillingWatch
 from agent.act.executor import Executor
 from agent.act.guarding.guard_launches import GuardLaunches
@@ -31,6 +31,7 @@ from agent.decide.facts import Alert
 from agent.decide.operators import notices, operator_holds, reload
 from agent.decide.strategy import Tuned
 from agent.domain import money
+from agent.domain.market.account_refusal import Refusal
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.hold import Word
 from agent.domain.record.intent import Intent, IntentState
@@ -111,7 +112,7 @@ class App:
         heard = (outside.clock, asyncio.create_task, outside.credential)
         self._guard_reader, self._orders = GuardReader(*heard), GuardOrders(*heard)
         self._audit, self._runs = CheckpointAudit(*heard), RunSearch(ledger, *heard, is_dry=is_dry)
-        self.signs = SignsOfLife(ledger, *heard, lambda: refusals(self.pollers), is_dry=is_dry)
+        self.signs = SignsOfLife(ledger, *heard, self._refusals, is_dry=is_dry)
         self._is_dry = is_dry
         self.billing_watch = BillingWatch(ledger, self.pollers, clock)
         self._executor = Executor(self._journal)
@@ -362,6 +363,9 @@ class App:
 
     def _account_check(self, market: str) -> Callable[[str], str]:
         return lambda account_id: self._stopped_because or self._accounts.why_not(market, account_id)
+
+    def _refusals(self) -> Mapping[str, Refusal]:
+        return ending_refusals.longer(refusals(self.pollers), self._journal.ending_refusals.known())
 
     def _of_buckets(self) -> tuple[Alert, ...]:
         return (*self.signs.alerts(), *self._journal.guarded.alerts())

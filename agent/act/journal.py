@@ -15,6 +15,7 @@ from datetime import datetime
 import structlog
 
 from agent.act import crashpoint, intents, proof, rent_terms
+from agent.act.ending_refusals import EndingRefusals
 from agent.act.guarding.guard_launches import GuardLaunches
 from agent.act.guarding.guarded_rents import GuardedRents
 from agent.act.record import add_charges
@@ -61,6 +62,7 @@ class Journal:
         `credential` returns a credential just before it is sent; `guards` prepares starts of guards.
         """
         self.guarded = GuardedRents(ledger, clock, guards)
+        self.ending_refusals = EndingRefusals(clock)
         self._credential = credential
         self._ledger = ledger
         self._markets = markets
@@ -234,6 +236,16 @@ class Journal:
         return any(held.market == market for held in known)
 
     async def _call(self, intent: Intent, decision: Decision, work: Workload | None) -> tuple[str, bool]:
+        """Send the one request of `intent`, note what it says of our key, and return as `_ask`."""
+        try:
+            answer = await self._ask(intent, decision, work)
+        except market_errors.MarketError as error:
+            self.ending_refusals.note(intent.market, intent.kind, error)
+            raise
+        self.ending_refusals.note(intent.market, intent.kind, None)
+        return answer
+
+    async def _ask(self, intent: Intent, decision: Decision, work: Workload | None) -> tuple[str, bool]:
         """Send the one request of `intent`; return (instance id, whether it took effect at once)."""
         market = self._markets[intent.market]
         if isinstance(decision, Rent):

@@ -3,10 +3,12 @@
 Invariants:
 1. Only the store's own word says that an object is missing; every other failure is `BucketAway`, which proves nothing.
 2. Nothing larger than the caller allows is taken into memory, and no call outlasts `DEADLINE_SECONDS`.
-3. Keys, signatures and the store's own texts reach no error and no log: a store may repeat a request in them.
+3. Keys, signatures and the store's own texts reach no error and no log: a store may repeat a request in them. Of its
+   codes only those of a closed list do.
 """
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal, TypeVar
@@ -29,6 +31,10 @@ PRESIGNED_FOR = timedelta(days=7)
 SEPARATOR = ":"
 PAGE = 1_000
 NO_SUCH_OBJECT = "<Code>NoSuchKey</Code>"
+_PROOF = re.compile(
+    "<Code>(AccessDenied|AllAccessDisabled|ExpiredToken|InvalidAccessKeyId|InvalidToken|SignatureDoesNotMatch)</Code>"
+)
+"""The codes by which S3 refuses a key, or an action with it."""
 _REFUSED = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError)
 
 
@@ -135,9 +141,11 @@ class BucketClient:
             raise
         except exceptions.AlreadyExistsError:
             raise BucketTaken("taken", f"{path} is in {self.place} already") from None
-        except _REFUSED:
-            raise BucketAway("refused", f"{self.place} refuses the key; check its credential and its rights") from None
         except (exceptions.BaseError, OSError, ValueError) as error:
+            word = _PROOF.search(str(error)) if isinstance(error, exceptions.BaseError) else None
+            if word is not None or isinstance(error, _REFUSED):
+                sentence = f"{self.place} refuses the key{f' ({word[1]})' if word else ''}; check its credential"
+                raise BucketAway("refused", f"{sentence} and its rights", is_proven=word is not None) from None
             # The bucket itself may be missing, and a forged answer may be no HTTP at all.
             sentence = f"{self.place} at {self.place.endpoint} does not answer ({type(error).__name__})"
             raise BucketAway("away", sentence) from None

@@ -11,7 +11,15 @@ class BucketError(Exception):
 
 
 class BucketAway(BucketError):
-    """Nobody knows what is in the bucket: it did not answer, not in time, or refused. Never taken for an absence."""
+    """Nobody knows what is in the bucket: it did not answer, not in time, or refused. Never taken for an absence.
+
+    `is_proven`: the store itself refused the key, by one of its own codes. A bare 403 may be a proxy's.
+    """
+
+    def __init__(self, code: str, sentence: str, *, is_proven: bool = False) -> None:
+        """Take a code, what to do, and whether the store itself said it."""
+        super().__init__(code, sentence)
+        self.is_proven = is_proven
 
 
 class BucketTaken(BucketError):

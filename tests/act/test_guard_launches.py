@@ -169,3 +169,20 @@ async def test_the_first_rent_claims_the_folder_and_leaves_the_claim_of_another(
     await asyncio.to_thread(server.put, "train/claim.json", b"[")
     with pytest.raises(json.JSONDecodeError):
         await claimed(work)
+
+
+@pytest.mark.parametrize("code", ["AccessDenied", "Weather"])
+async def test_a_key_that_may_list_but_not_write_alerts_by_the_stores_own_word_until_it_may(
+    server: S3Server, code: str
+) -> None:
+    through = launches()
+    with store_proxy.before(Store("moto", server.url)) as proxy:
+        place = S3Server(proxy.url).place()
+        proxy.code, proxy.fault = code, lambda method, _path: 403 if method == "PUT" else None
+        made = await launched(place, is_first=True, through=through)
+        assert (made.unlisted, made.manifest_exists) == ("", False)
+        told = [(alert.kind, alert.key) for alert in through.alerts()]
+        assert told == [("alert.bucket_refused", "train")] * (code == "AccessDenied")
+        proxy.fault = lambda _method, _path: None
+        await launched(place, is_first=True, through=through)
+        assert through.alerts() == ()

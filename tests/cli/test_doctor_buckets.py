@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -20,8 +20,10 @@ MISSING = "<Error><Code>NoSuchKey</Code></Error>"
 
 
 @contextlib.asynccontextmanager
-async def store(opens: str) -> AsyncIterator[str]:
-    """Serve a store whose key opens the paths that begin so; only reading is served."""
+async def store(
+    opens: str, written: Callable[[web.Request], Awaitable[web.Response]] | None = None
+) -> AsyncIterator[str]:
+    """Serve a store whose key opens the paths that begin so; writing is served by `written` alone."""
 
     async def answer(request: web.Request) -> web.Response:
         is_open = bool(opens) and request.path.startswith(opens)
@@ -29,6 +31,8 @@ async def store(opens: str) -> AsyncIterator[str]:
 
     app = web.Application()
     app.router.add_get("/{path:.*}", answer)
+    if written is not None:
+        app.router.add_put("/{path:.*}", written)
     runner = web.AppRunner(app)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -71,6 +75,19 @@ async def test_a_key_is_never_said_to_open_its_folder_alone(
     assert (line.name, line.verdict) == ("bucket train", verdict)
     assert words in line.sentence
     assert bool(line.fix) is (verdict is not Verdict.OK)
+
+
+@pytest.mark.parametrize(("refusal", "is_told"), [("<Error><Code>AccessDenied</Code></Error>", True), ("no", False)])
+async def test_a_key_that_may_read_but_not_write_fails_by_the_stores_own_word(
+    tmp_path: Path, refusal: str, *, is_told: bool
+) -> None:
+    async def refused(_: web.Request) -> web.Response:
+        return web.Response(status=403, text=refusal)
+
+    async with store("/runs/train/", refused) as url:
+        lines = await checked(tmp_path, url)
+    assert [line.verdict for line in lines] == [Verdict.WARN, Verdict.FAIL][: 1 + is_told]
+    assert ("may be read, not written" in lines[-1].sentence) is is_told
 
 
 async def test_a_store_that_is_away_and_a_key_that_is_none_fail(

@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 from agent.act.guarding import dead_man_switches
 from agent.domain.market.account_refusal import Refusal
 from agent.domain.slot import Slot
+from agent.domain.work.order import Order
 from agent.ledger.memory import Memory
 from agent.pass_figures import Figures
 from agent.telemetry.metrics import Metrics
@@ -97,3 +98,24 @@ def test_two_leases_of_a_slot_have_one_switch_on_both_markets() -> None:
         assert found.refusal({"vast": long}) is None
         assert found.refusal({"vast": long, "mithril": short}) is None
         assert found.refusal({"vast": long, "runpod": short}) == short
+
+
+@pytest.mark.parametrize("is_refused", [True, False])
+async def test_a_key_that_may_list_but_end_nothing_lets_the_switch_fire(
+    tmp_path: Path, server: S3Server, *, is_refused: bool
+) -> None:
+    async with switch.switched(tmp_path, server, [SECRET], HOUR) as world:
+        await world.until_running()
+        await switch.sign(world, server)
+        await world.cycle()
+        good = world.clock.now()
+        # A refusal without the market's own word proves nothing, however long it lasts.
+        world.weather("revoked_key" if is_refused else "html_403", route="PUT")
+        world.weather("session_expired" if is_refused else "server_error_before", route="DELETE")
+        await world.app.say(Order("release", "train/0"), "me")
+        await cycled(world, 18)
+        told = await world.events("alert.sign_unwritten")
+        assert ["vast has refused this daemon's key for" in each.reason for each in told] == [True] * is_refused
+        await cycled(world, 30)
+        last = timedelta(seconds=await switch.written(server) - good.timestamp())
+        assert (last <= HOUR / 2) is is_refused

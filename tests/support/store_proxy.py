@@ -26,6 +26,8 @@ class StoreProxy:
         self.fault: Fault = lambda _method, _path: None
         self.cut_after: int | None = None
         self.slow_seconds = 0.0
+        self.code = "Weather"
+        """The code of the error in the body of a fault that is a status."""
         self.date: str | None = None
         self.behind = behind
         self.url = ""
@@ -113,7 +115,8 @@ class _Handler(BaseHTTPRequestHandler):
             return
         time.sleep(it.slow_seconds)
         if isinstance(fault, int):
-            self._answer(fault, {}, b"<Error><Code>Weather</Code><Message>a fault of the test</Message></Error>")
+            said = f"<Error><Code>{it.code}</Code><Message>a fault of the test</Message></Error>"
+            self._answer(fault, {}, said.encode())
             return
         address = urlsplit(it.behind.url)
         with contextlib.closing(http.client.HTTPConnection(address.hostname or "", address.port, timeout=60)) as link:

@@ -10,7 +10,7 @@ Invariants:
 """
 
 import hashlib
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -20,7 +20,9 @@ import structlog
 from agent.act.guarding import folder_claims, kept_runs
 from agent.act.guarding.guard_launch import GuardLaunch
 from agent.buckets.bucket_client import BucketClient
-from agent.buckets.bucket_errors import BucketError
+from agent.buckets.bucket_errors import BucketAway, BucketError
+from agent.decide.facts import Alert
+from agent.decide.operators import unlisted_buckets
 from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
@@ -78,6 +80,8 @@ class GuardLaunches:
         """Workloads whose bucket is prepared beside the cycles."""
         self._rests: dict[str, tuple[float, float]] = {}
         """By workload whose bucket failed: the end of its wait (monotonic clock) and its length, in seconds."""
+        self._refused: dict[str, str] = {}
+        """By workload whose bucket refuses our key by its own code: its sentence."""
 
     def look(
         self,
@@ -132,6 +136,9 @@ class GuardLaunches:
             code = error.code if isinstance(error, BucketError) else "bad_credential"
             log.warning("guard.unprepared", workload=work.name, slot=str(intent.slot), code=code, bucket=str(place))
             unlisted = "" if is_listed else str(error)
+            self._note(work, error)
+        else:
+            self._note(work, None)
         return GuardLaunch(
             intent.intent_id,
             run.run,
@@ -146,6 +153,17 @@ class GuardLaunches:
             unlisted=unlisted,
         )
 
+    def alerts(self) -> Sequence[Alert]:
+        """Return an alert for each workload whose bucket refuses our key: its guards have the same key."""
+        return tuple(unlisted_buckets.refused(name, why) for name, why in self._refused.items())
+
+    def _note(self, work: Workload, error: Exception | None) -> None:
+        """Note whether the bucket of a workload refuses our key by its own code; only an answer ends that."""
+        if isinstance(error, BucketAway) and error.is_proven:
+            self._refused[work.name] = str(error)
+        elif error is None:
+            self._refused.pop(work.name, None)
+
     def _is_prepared(self, place: Bucket, work: Workload) -> bool:
         return place in self._uploaded and (place, work.name) in self._claimed
 
@@ -155,12 +173,14 @@ class GuardLaunches:
         try:
             await self._prepare(BucketClient(place, self._credential(place.credential)), program, work)
             self._rests.pop(work.name, None)
+            self._note(work, None)
             log.info("guard.prepared", workload=work.name, bucket=str(place))
         except (BucketError, ValueError, market_errors.Rejected) as error:
             code = error.code if isinstance(error, BucketError) else "bad_credential"
             before = self._rests.get(work.name)
             rest = FIRST_REST_SECONDS if before is None else min(2 * before[1], LONGEST_REST_SECONDS)
             self._rests[work.name] = now + rest, rest
+            self._note(work, error)
             tell = log.warning if before is None else log.debug
             tell("guard.unprepared", workload=work.name, code=code, bucket=str(place))
         finally:

@@ -73,11 +73,11 @@ class GuardedRents:
         return self._launches.pop(intent_id, None)
 
     def alerts(self) -> Sequence[Alert]:
-        """Return the alerts of the slots that wait for their bucket."""
+        """Return the alerts of the slots that wait for their bucket, and of buckets that refuse our key."""
         now = self._clock.now()
-        return tuple(
-            unlisted_buckets.alert(slot, why) for slot, (until, why) in self._waiting.items() if now < until + STAYS
-        )
+        waiting = [(slot, why) for slot, (until, why) in self._waiting.items() if now < until + STAYS]
+        refused = self._guards.alerts() if self._guards is not None else ()
+        return (*(unlisted_buckets.alert(slot, why) for slot, why in waiting), *refused)
 
     async def _wait(self, intent: Intent, run: GuardRun, why: str) -> None:
         until = self._clock.now() + WAITS

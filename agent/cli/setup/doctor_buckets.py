@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from agent.domain.work.workload import Workload
 
 MOST_CLAIM = 1 << 12
+TRIED = "gpubid-doctor"
+"""The object that the check writes, always the same and empty: a key may not be allowed to delete it."""
 UNSEEN = "its key cannot list other folders; whether it can open them is not known"
 WIDE = "its key opens more than this folder, and every rented host can read that key"
 
@@ -28,7 +30,10 @@ async def buckets(config: "Config") -> list[Line]:
             continue
         try:
             secret = session.named(place.credential)
-            lines.append(await _checked(f"bucket {work.name}", place, secret))
+            line = await _checked(f"bucket {work.name}", place, secret)
+            lines.append(line)
+            if line.verdict is not Verdict.FAIL:
+                lines += await _writes(f"bucket {work.name}", place, secret)
             if fleet_id:
                 lines += await _claims(work, place, secret, fleet_id)
         except CredentialError:
@@ -67,6 +72,21 @@ async def _claims(work: "Workload", place: "Bucket", secret: str, fleet_id: str)
     sentence = f"{place} is claimed already ({whose}): each could overwrite the other's checkpoints"
     fix = f"write another folder into bucket; if the claim is out of date, delete {place}/{folder_claim.NAME}"
     return [Line(f"folder {work.name}", Verdict.FAIL, sentence, fix)]
+
+
+async def _writes(name: str, place: "Bucket", secret: str) -> list[Line]:
+    """Return a failure if the store itself refuses to let the key write into the folder."""
+    from agent.buckets.bucket_client import BucketClient
+    from agent.buckets.bucket_errors import BucketAway, BucketError
+
+    try:
+        await BucketClient(place, secret).write(TRIED, b"")
+    except BucketAway as error:
+        fix = "let the key write objects in its folder; it needs no right to delete"
+        return [Line(name, Verdict.FAIL, f"{place} may be read, not written: {error}", fix)] if error.is_proven else []
+    except BucketError:
+        return []
+    return []
 
 
 async def _checked(name: str, place: "Bucket", secret: str) -> Line:

@@ -34,3 +34,9 @@ def sentence(run: GuardRun, why: str) -> str:
 def alert(slot: Slot, why: str) -> Alert:
     """Return the alert about a slot that waits, for a reason of `sentence`."""
     return Alert(EventKind.ALERT_BUCKET_UNLISTED, str(slot), f"nothing is rented for {slot}, after {why}")
+
+
+def refused(workload: str, why: str) -> Alert:
+    """Return the alert about a workload whose bucket refuses a request of ours, by `why`."""
+    sentence = f"the guard of {workload} cannot save its work: {why}. It needs to list, read and write its folder"
+    return Alert(EventKind.ALERT_BUCKET_REFUSED, workload, f"{sentence}; see `gpubid doctor`")

@@ -53,6 +53,7 @@ class EventKind(StrEnum):
     OPERATOR_HALTED = "operator.halted"
     OPERATOR_LIFTED = "operator.lifted"
     DAEMON_REFUSED = "daemon.refused"
+    ALERT_BUCKET_REFUSED = "alert.bucket_refused"
     ALERT_BUCKET_UNLISTED = "alert.bucket_unlisted"
     ALERT_CREDIT_DRAIN = "alert.credit_drain"
     ALERT_CREDIT_SHORT = "alert.credit_short"

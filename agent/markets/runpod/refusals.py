@@ -121,7 +121,7 @@ def check_write(route: Route, reply: transport.Reply) -> bytes:
         return reply.body
     said = answer(reply)
     if said.status == _UNAUTHORIZED or (said.status == _FORBIDDEN and said.is_problem and route is Route.ACTION):
-        raise unauthorized(said)
+        raise unauthorized(said, is_proven=not reply.looks_like_page)
     if not said.is_problem:
         raise market_errors.Ambiguous(f"runpod answered {said}; its listing shows whether it was done.")
     if said.status == _MISSING and route is Route.ACTION:

@@ -135,7 +135,7 @@ def check_write(route: Route, reply: transport.Reply) -> Answer:
     """
     said = answer(reply)
     if _is_key_refused(said) and said.success is not True and not instance_id(said):
-        raise unauthorized(said)
+        raise unauthorized(said, is_proven=not reply.looks_like_page)
     if reply.is_ok and said.success is True:
         return said
     if reply.is_ok and said.success is None:
