@@ -331,7 +331,7 @@ async def open_reader(path: Path) -> Reader:
     if revision != schema.REVISION:
         raise LedgerError(
             Code.OLDER_SCHEMA,
-            f"{path} has schema {revision}, this gpubid reads {schema.REVISION}: the daemon upgrades it "
-            "at its next start",
+            f"{path} has schema {revision}, this gpubid reads {schema.REVISION}: the daemon upgrades it at its next "
+            "start (`systemctl restart gpubid`)",
         )
     return Reader(await Wire(path, "ro").open())

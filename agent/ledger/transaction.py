@@ -161,7 +161,8 @@ class Transaction:
         if lease.state is not known.state and lease.state not in leases_domain.ALLOWED[known.state]:
             raise LedgerError(
                 Code.BAD_TRANSITION,
-                f"lease {lease.lease_id} is {known.state.value} and may not become {lease.state.value}",
+                f"lease {lease.lease_id} is {known.state.value} and may not become {lease.state.value}: this is a "
+                "defect, report it",
             )
         self._news.leases[lease.lease_id] = lease
         self._write(lease_rows.UPDATED, {"this_lease": lease.lease_id, **lease_rows.row(lease)})

@@ -15,7 +15,7 @@ ANSWER_SECONDS = 120.0
 Query = Mapping[str, str] | list[tuple[str, str]]
 UNUSABLE = 422
 """The status of an order that matches nothing."""
-NO_ANSWER = "the daemon did not answer; look at its log"
+NO_ANSWER = "the daemon did not answer; its log says why (`journalctl -u gpubid`)"
 UNKNOWN = (
     "the daemon did not answer, and it may have taken the order: `gpubid ledger events --since 10m` shows whether it "
     "did; if not, stop the daemon and give the order again: this command then carries it out"

@@ -229,7 +229,10 @@ def _say_verified(found: "Verification") -> None:
     for finding in found.inconsistencies:
         session.say(f"inconsistent: {finding}")
     if found.is_damaged:
-        session.say(f"damaged, {len(found.findings)} finding(s): restore the newest backup (gpubid ledger restore)")
+        session.say(
+            f"damaged, {len(found.findings)} finding(s): restore the newest backup with `gpubid ledger restore BACKUP "
+            "--replace`"
+        )
     elif found.inconsistencies:
         session.say(
             f"not damaged, but {len(found.inconsistencies)} sum(s) contradict each other: keep this ledger, "

@@ -24,7 +24,9 @@ def crossings(fleet: Fleet, standing: limits.CommittedSpend, caps: limits.Limits
             yield from (mark for mark in _sums(fleet, scope, part, kind, thresholds) if mark.rest.place not in reported)
         warn = caps.soft_of(scope).per_hour
         if warn is not None and part.rate >= warn:
-            sentence = f"{scope}: {part.rate} is committed, and the warning is set at {warn}"
+            sentence = (
+                f"{scope}: {part.rate} is committed, and the warning is set at {warn}; `gpubid fleet` shows its leases"
+            )
             yield Alert(EventKind.ALERT_RATE_WARNED, f"{scope}", sentence)
 
 
@@ -58,8 +60,8 @@ def _sums(
 def _sentence(scope: Scope, window: Window, spent: Usd, threshold: Usd, kind: EventKind) -> str:
     span = {Window.DAY: "today", Window.MONTH: "this month"}.get(window, "altogether")
     does = (
-        "nothing more is rented there, and its leases are paused"
+        "nothing more is rented there, and its leases are paused; to go on, raise the cap and type `gpubid reload`"
         if kind == EventKind.BUDGET_REACHED
-        else "the warning is set there"
+        else "the warning is set there; `gpubid spend` shows what was paid for"
     )
     return f"{scope}: {spent} is spent {span}, {threshold} is the threshold: {does}"

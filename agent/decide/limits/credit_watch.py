@@ -114,7 +114,8 @@ def _drained(mark: Mark, view: MarketView, credit: Usd, part: CommittedSpend, no
     if fell - counted > slack:
         sentence = (
             f"the credit of {view.market} fell by {fell} within {_span(now - mark.at)}, and our leases explain "
-            f"{counted} of it: somebody else spends from this account, or the market has charges that it does not show"
+            f"{counted} of it: somebody else spends from this account, or the market has charges that it does not "
+            "show; compare `gpubid spend` with the market's bill"
         )
         yield Alert(EventKind.ALERT_CREDIT_DRAIN, f"{view.market}@{mark.at.isoformat()}", sentence)
 

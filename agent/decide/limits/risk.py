@@ -158,6 +158,7 @@ def _per_work(row: Offer, work: Workload, task: tasks.Task) -> float:
 def _alert(work: Workload, task: tasks.Task, cap: str, why: str) -> Alert:
     by = f"{task.deadline.by:%Y-%m-%d %H:%M} UTC"
     what = "cannot be met" if cap == "time" else f"is at risk by {cap}"
-    fix = "ask for less or later" if cap == "time" else "raise it, or expect the work to be late: the cap wins"
+    change = "ask for less or later" if cap == "time" else "raise it, or expect the work to be late: the cap wins"
+    fix = f"{change}; `gpubid reload` applies a changed file"
     sentence = f"the deadline of {work.name}, {task.todo:.1f} h of work by {by}, {what}: {why}; {fix}"
     return Alert(EventKind.ALERT_DEADLINE_AT_RISK, f"{work.name}/{cap}", sentence)

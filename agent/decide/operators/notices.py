@@ -68,10 +68,14 @@ def _of_market(view: MarketView) -> Notice | None:
 def _unreadable(view: MarketView) -> str:
     why = view.trouble or "no answer"
     if view.listed_at is None:
-        return f"its listing could not be read yet: {why.rstrip('.')}; nothing is paid for until it is"
+        return (
+            f"its listing could not be read yet: {why.rstrip('.')}; nothing is paid for until it is; see `gpubid "
+            "doctor`"
+        )
     return (
         f"its listing cannot be read since {_minute(view.listed_at)} UTC: {why.rstrip('.')}; "
-        "leases that ran then count as running, nothing is paid for, and nothing is believed gone"
+        "leases that ran then count as running, nothing is paid for, and nothing is believed gone; see `gpubid "
+        "doctor`"
     )
 
 

@@ -51,7 +51,10 @@ def find(
     faulted = {lease_id for lease_id, absence in absences.items() if absence.in_fault}
     if faulted:
         names = ", ".join(sorted(lease.instance_id for lease in lacking if lease.lease_id in faulted))
-        sentence = f"{view.market}: instances {names} vanished from one listing; held, counted, and not replaced"
+        sentence = (
+            f"{view.market}: instances {names} vanished from one listing; they are held, counted and not replaced; if "
+            "the market's console lacks them too, `gpubid release LEASE` ends each"
+        )
         facts.append(Alert(EventKind.ALERT_MARKET_FAULT, view.market, sentence))
     return tuple(facts), absences, bool(faulted)
 

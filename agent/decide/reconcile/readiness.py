@@ -98,7 +98,9 @@ def idle_alerts(fleet: Fleet) -> Iterator[Alert]:
         if usefulness.is_idle(lease, fleet.now) and lease.idle_since is not None:
             sentence = f"{lease.slot} on host {lease.host_id} bills {lease.billing_rate} and its GPUs idle since "
             yield Alert(
-                EventKind.ALERT_IDLE, lease.lease_id, f"{sentence}{lease.idle_since:%H:%M} UTC; look at its log"
+                EventKind.ALERT_IDLE,
+                lease.lease_id,
+                f"{sentence}{lease.idle_since:%H:%M} UTC; see `gpubid logs {lease.slot}`",
             )
 
 

@@ -65,7 +65,7 @@ def _vacuum_into(path: Path, draft: Path) -> None:
     except sqlite3.Error as error:
         raise connection.in_our_words(error, path) from error
     if found != "ok":
-        raise LedgerError(Code.BAD_BACKUP, f"the copy of {path} is damaged ({found}): verify the ledger and its disk")
+        raise LedgerError(Code.BAD_BACKUP, f"the copy of {path} is damaged ({found}): see `gpubid ledger verify`")
     handle = os.open(draft, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(handle)

@@ -96,9 +96,8 @@ def in_our_words(error: Exception, path: Path) -> LedgerError:
         return LedgerError(Code.CONFLICT, f"the ledger refused a value ({cause}): this is a defect, report it")
     return LedgerError(
         Code.CORRUPT,
-        f"{path} is damaged or no ledger ({cause}): put it aside and restore the newest backup "
-        "(gpubid ledger verify BACKUP checks it); without one, start with no ledger file and keep the "
-        ".fleet file",
+        f"{path} is damaged or no ledger ({cause}): restore the newest backup with `gpubid ledger restore BACKUP "
+        "--replace`; without a backup, move the file away, keep the .fleet file, and start the daemon",
     )
 
 

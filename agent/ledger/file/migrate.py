@@ -68,7 +68,7 @@ def refuse_foreign(path: Path, revision: str) -> None:
         raise LedgerError(
             Code.NEWER_SCHEMA,
             f"{path} has schema {revision}, this gpubid knows {schema.REVISION}: install the release that wrote it, or "
-            "restore the copy that was made before the upgrade",
+            "restore the copy from before the upgrade with `gpubid ledger restore COPY --replace`",
         )
 
 

@@ -109,7 +109,9 @@ def export(link: sa.Connection, names: Sequence[str], folder: Path, suffix: str,
         raise LedgerError(Code.UNWRITABLE, f"{error.filename} exists; name another folder") from None
     except OSError as error:
         _remove(begun)
-        raise LedgerError(Code.UNWRITABLE, f"{folder} cannot be written ({error.strerror})") from None
+        raise LedgerError(
+            Code.UNWRITABLE, f"{folder} cannot be written ({error.strerror}); name another folder"
+        ) from None
     except BaseException:
         _remove(begun)
         raise

@@ -42,7 +42,8 @@ def advanced(intent: Intent, state: IntentState, at: datetime, learned: Mapping[
     if state not in intents.ALLOWED[intent.state]:
         raise LedgerError(
             Code.BAD_TRANSITION,
-            f"intent {intent.intent_id} is {intent.state.value} and may not become {state.value}",
+            f"intent {intent.intent_id} is {intent.state.value} and may not become {state.value}: this is a defect, "
+            "report it",
         )
     changes: dict[str, Any] = {name: text for name, text in learned.items() if text}
     changes[_STAMP.get(state, "resolved_at")] = at

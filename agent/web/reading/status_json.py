@@ -129,7 +129,7 @@ def _of_daemon(daemon: Daemon) -> Iterator[Notice]:
     if not daemon.has_looked:
         yield Notice("daemon", "starting", "no cycle has ended yet: ask again in a few seconds")
     for sentence in daemon.late:
-        yield Notice("daemon", "late", f"{sentence}: look at its log")
+        yield Notice("daemon", "late", f"{sentence}: its log says why (`journalctl -u gpubid`)")
     for problem in daemon.refused:
         yield Notice("configuration", "refused", f"the last reload was refused: {problem}")
 

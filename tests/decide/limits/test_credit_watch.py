@@ -227,14 +227,14 @@ def test_what_was_told_of_a_workload_says_whose_money_and_until_when(
     assert mark.rest.ground == "$1.2500 of $1.0000"
     assert mark.sentence == (
         f"workload train: $1.2500 is spent {span}, $1.0000 is the threshold: "
-        "nothing more is rented there, and its leases are paused"
+        "nothing more is rented there, and its leases are paused; to go on, raise the cap and type `gpubid reload`"
     )
     [of_market] = budget_alerts.crossings(
         seen, limits.committed_by_fleet(seen), Limits(budgets={VAST: Budget(soft=hard)})
     )
     assert isinstance(of_market, Marked)
     assert of_market.workload == ""
-    assert of_market.sentence.endswith("the warning is set there")
+    assert of_market.sentence.endswith("the warning is set there; `gpubid spend` shows what was paid for")
 
 
 def test_a_moved_threshold_is_another_one() -> None:

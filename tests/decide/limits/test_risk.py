@@ -145,7 +145,10 @@ def test_a_narrow_budget_counts_only_what_is_its_own(scope: budget.Scope) -> Non
 def test_a_deadline_that_time_alone_forbids_cannot_be_met_by_money() -> None:
     [alert] = risk.risks(fleet(left=39.0), Limits(), {})["train"]
     assert alert.code == "deadline_at_risk"
-    assert alert.sentence.endswith("cannot be met: on-demand takes 40.4 h and 39.0 h are left; ask for less or later")
+    assert alert.sentence.endswith(
+        "cannot be met: on-demand takes 40.4 h and 39.0 h are left; ask for less or later; `gpubid reload` "
+        "applies a changed file"
+    )
 
 
 def test_what_the_rest_of_the_fleet_costs_counts() -> None:

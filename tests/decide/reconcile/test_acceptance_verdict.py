@@ -161,7 +161,9 @@ def test_a_container_that_ended_after_hours_is_not_given_up_for_its_host() -> No
 def test_a_lease_that_holds_work_is_kept_and_told(held: Lease) -> None:
     assert changes(fleet(LYING, held)) == []
     (alert,) = told(fleet(LYING, held))
-    assert alert.sentence.endswith(f"as its guard says: {HELD.gpus - 1} of {HELD.gpus} GPUs are there")
+    assert alert.sentence.endswith(
+        f"as its guard says: {HELD.gpus - 1} of {HELD.gpus} GPUs are there; `gpubid release {HELD.slot}` gives it up"
+    )
 
 
 def test_a_lease_that_was_thought_gone_after_hours_is_not_new_when_it_is_taken_back() -> None:

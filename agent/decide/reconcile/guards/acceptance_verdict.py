@@ -53,7 +53,10 @@ def alerts(fleet: Fleet) -> Iterator[Alert]:
         if lease.has_failed or lease.is_held or lease.state is not LeaseState.RUNNING or _may_reject(fleet, lease):
             continue
         if why := _found(fleet, lease):
-            sentence = f"{lease.slot} on host {lease.host_id} differs from the rented terms, as its guard says: {why}"
+            sentence = (
+                f"{lease.slot} on host {lease.host_id} differs from the rented terms, as its guard says: {why}; "
+                f"`gpubid release {lease.slot}` gives it up"
+            )
             yield Alert(EventKind.ALERT_NOT_AS_RENTED, lease.lease_id, sentence)
 
 
