@@ -114,7 +114,7 @@ def test_host_checks(link: sa.Connection, lease: str, owner: str, at: dt.datetim
     model = GpuModel("RTX 4090")
     for told in (
         HostCheck(lease, "vast", "h1", owner, model, 2, 160.0, at),
-        HostCheck(lease, "vast", "h1", owner, model, 1, 0.0, at, 150.5, 24.0, 22.0, 900.0, 0.75, 1, owner),
+        HostCheck(lease, "vast", "h1", owner, model, 1, 0.0, at, 150.5, 24.0, 22.0, 900.0, 0.75, 1, owner, owner, "d1"),
     ):
         row = dataclasses.asdict(told)
         assert guard_rows.check_of(stored(link, guard_rows.CHECKED, row, schema.host_checks)) == told

@@ -1,11 +1,12 @@
-"""Hosts that were seen not to have the GPUs that their offers promise: by their kept checks, before a rent.
+"""Hosts that failed the check of a guard, for whatever hard reason: by their kept checks, before a rent.
 
 Invariants:
 1. A check that could not see something says nothing of it. A check is the word of whoever has the bucket's key: the
    host itself, or another host of the workload that forges it in the first minutes of the lease.
 2. Of the checks that say something of a promise the last one decides, so a host that was repaired is found out as soon
    as anybody's check shows it.
-3. After `FORGOTTEN_AFTER` a host is tried again: its promise has to be broken anew.
+3. After `FORGOTTEN_AFTER` a host is tried again: it has to fail anew.
+4. A failed check of the operator's own script counts only for the text of that script: a correction ends it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -39,7 +40,8 @@ def of(fleet: Fleet, work: Workload, offers: Iterable[Offer]) -> BrokenPromises:
     found: dict[tuple[HostKey, GpuModel], str] = {}
     for host, model in offered:
         mine = by_host.get(host, ())
-        if why := _other_card(mine, model) or _fewer(mine, work.requirements.gpus):
+        of_gpus = _other_card(mine, model) or _fewer(mine, work.requirements.gpus)
+        if why := of_gpus or _defect(mine, model, work.guard.script_digest):
             found[host, model] = why
     return found
 
@@ -64,6 +66,23 @@ def _fewer(checks: Iterable[HostCheck], gpus: int) -> str:
         elif seen is not None and seen < check.gpus:
             why = _sentence(f"{seen} of {check.gpus} GPUs were there", check.checked_at)
     return why
+
+
+def _defect(checks: Iterable[HostCheck], model: GpuModel, script: str) -> str:
+    """Return how the last check of a host's card of a model that says so, from old to new, found it to fail.
+
+    The verdict of an operator's script counts only for the same script.
+    """
+    of_host = of_script = ""
+    for check in checks:
+        if check.gpu != model or check.defect is None:
+            continue
+        why = check.defect and _sentence(check.defect, check.checked_at)
+        if check.script == script:
+            of_script = why
+        # A script runs on a host whose GPUs work.
+        of_host = why if check.script is None else ""
+    return of_host or of_script
 
 
 def _sentence(lack: str, checked_at: datetime) -> str:

@@ -35,6 +35,10 @@ class HostCheck:
     """How many GPUs were there."""
     seen_gpu: str | None = None
     """What the driver called one of them: one that is not `gpu`, where there was one."""
+    defect: str | None = None
+    """How the host failed the check although its GPUs were there; empty: it passed; None: nobody could say."""
+    script: str | None = None
+    """The digest of the `accept_script` that ran, if the defect is its verdict, or if all passed."""
 
     @property
     def host(self) -> HostKey:

@@ -9,13 +9,13 @@ import pytest
 from agent.decide.reconcile.guards import host_checks
 from agent.domain.fleet import Fleet
 from agent.domain.record.host_check import HostCheck
-from agent.domain.work.acceptance_report import AcceptanceReport, GpuReport
+from agent.domain.work.acceptance_report import AcceptanceReport, GpuReport, ScriptReport
 from agent.domain.work.guard_report import GuardReport
 from agent.domain.work.guard_terms import Accept
 from tests.support import builders
 
 NOW = builders.NOW
-HELD = builders.lease(guard_run=1, run_since=NOW - timedelta(minutes=2), has_run=True, runs=1)
+HELD = builders.lease(vram_mb=24564, guard_run=1, run_since=NOW - timedelta(minutes=2), has_run=True, runs=1)
 GPUS = (
     GpuReport(power_limit_watts=300.0, power_default_watts=450.0),
     GpuReport(power_limit_watts=450.0),
@@ -57,11 +57,10 @@ def test_a_check_is_written_once_and_again_where_a_later_start_finds_another() -
     "made",
     [
         fleet(None),
-        fleet(AcceptanceReport(version=1, lease="", gpus=(GpuReport(uncorrected_errors=1),), matmul_tflops=150.0)),
         fleet(leases=(replace(HELD, is_held=True),)),
         fleet(leases=(replace(HELD, guard_run=None),)),
     ],
-    ids=["nothing", "another host", "held", "no guard"],
+    ids=["nothing", "held", "no guard"],
 )
 def test_what_is_no_check_of_what_was_rented_teaches_nothing(made: Fleet) -> None:
     assert list(host_checks.new_checks(made)) == []
@@ -76,6 +75,33 @@ def test_of_a_host_whose_gpus_are_not_there_only_what_was_seen_is_kept() -> None
         (fact,) = host_checks.new_checks(fleet(report))
         assert (fact.after.seen_gpus, fact.after.seen_gpu) == (gpus, name)
         assert (fact.after.matmul_tflops, fact.after.disk_write_mbps, fact.after.power_share) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("seen", "defect", "is_by_script"),
+    [
+        ({"gpus": (GpuReport(memory_mb=8000.0),)}, "a GPU has 8000 MB of memory instead of 24564", False),
+        ({"gpus": (GpuReport(uncorrected_errors=1),)}, "1 uncorrected errors of GPU memory", False),
+        ({"cuda_starts": False, "script": ScriptReport(code=1)}, "CUDA does not start: it gives no reason", False),
+        ({"cuda_starts": True, "script": ScriptReport(code=1)}, "accept_script ended with exit code 1", True),
+        ({"gpus": (GpuReport(memory_mb=24564.0),), "cuda_starts": True}, "", False),
+        ({"gpus": (GpuReport(memory_mb=24564.0),), "cuda_starts": True, "script": ScriptReport(code=0)}, "", True),
+        ({"gpus": (GpuReport(memory_mb=24564.0),)}, None, False),
+    ],
+)
+def test_a_defect_of_a_host_is_kept_without_its_figures_and_so_is_that_it_has_none(
+    seen: dict[str, Any], defect: str | None, *, is_by_script: bool
+) -> None:
+    made = builders.guarded()
+    assert made.guard is not None
+    work = replace(made, guard=replace(made.guard, accept=Accept.REJECT, accept_script="python3 mine.py"))
+    assert work.guard is not None
+    report = AcceptanceReport(version=1, lease="", matmul_tflops=150.0, **seen)
+    (fact,) = host_checks.new_checks(fleet(report, workloads=(work,)))
+    assert (fact.after.defect, fact.after.script) == (defect, work.guard.script_digest if is_by_script else None)
+    assert fact.after.matmul_tflops == (None if defect else 150.0)
+    late = (replace(HELD, run_since=NOW - timedelta(minutes=16)),)
+    assert bool(list(host_checks.new_checks(fleet(report, workloads=(work,), leases=late)))) is not bool(defect)
 
 
 def test_a_lack_that_is_told_once_the_lease_may_hold_work_is_not_kept() -> None:

@@ -62,9 +62,11 @@ def alerts(fleet: Fleet) -> Iterator[Alert]:
 
 def difference(report: AcceptanceReport, lease: Lease, work: Workload) -> str:
     """Return how the host of a lease contradicts the rented terms, or an empty text."""
-    other = lacking(report, lease)
-    if other:
-        return other
+    return lacking(report, lease) or broken(report, lease, work) or _by_script(report, work)
+
+
+def broken(report: AcceptanceReport, lease: Lease, work: Workload) -> str:
+    """Return how the GPUs of a host are worse than promised or do not work, or an empty text."""
     wanted = lease.vram_mb or work.requirements.min_vram_mb or 0
     memory = min((gpu.memory_mb for gpu in report.gpus if gpu.memory_mb is not None), default=None)
     if memory is not None and memory < LEAST_MEMORY * wanted:
@@ -72,7 +74,7 @@ def difference(report: AcceptanceReport, lease: Lease, work: Workload) -> str:
     errors = sum(gpu.uncorrected_errors or 0 for gpu in report.gpus)
     if errors:
         return f"{errors} uncorrected errors of GPU memory"
-    return _not_working(report, work)
+    return f"CUDA does not start: {report.cuda_error or 'it gives no reason'}" if report.cuda_starts is False else ""
 
 
 def lacking(report: AcceptanceReport, lease: Lease) -> str:
@@ -97,10 +99,8 @@ def is_new(fleet: Fleet, lease: Lease) -> bool:
     return is_first and bool(lease.offer_id)
 
 
-def _not_working(report: AcceptanceReport, work: Workload) -> str:
-    """Return the defect of a host that does not work, or an empty text."""
-    if report.cuda_starts is False:
-        return f"CUDA does not start: {report.cuda_error or 'it gives no reason'}"
+def _by_script(report: AcceptanceReport, work: Workload) -> str:
+    """Return how the operator's own check ended, if it did not accept the host."""
     script = report.script
     if script is None or script.code == 0 or work.guard is None or not work.guard.accept_script:
         return ""

@@ -1,10 +1,10 @@
 """Checks of hosts by their guards that are not recorded yet.
 
 Invariants:
-1. A host that differs from the rented terms gives no figures for the model that it was rented as: if GPUs are missing
-   or of another model, only what was seen is recorded.
-2. Such a lack is recorded only while a lease may be given up for it, in its first minutes: another container of the
-   workload has the bucket's key and could forge it at any time.
+1. A host that differs from the rented terms gives no figures for the model that it was rented as: only what was seen of
+   its GPUs, or its defect, is recorded.
+2. Such a lack or defect is recorded only while a lease may be given up for it, in its first minutes: another container
+   of the workload has the bucket's key and could forge it at any time.
 3. A check is recorded once, and again if a later start of the same lease finds other figures.
 """
 
@@ -19,6 +19,7 @@ from agent.domain.record.host_check import HostCheck
 from agent.domain.record.lease import Lease
 from agent.domain.work.acceptance_report import AcceptanceReport
 from agent.domain.work.guard_report import GuardReport
+from agent.domain.work.workload import Workload
 
 UNKNOWN: Mapping[str, Any] = dict.fromkeys(
     ("matmul_tflops", "copy_to_gpu_gbps", "copy_from_gpu_gbps", "disk_write_mbps", "power_share")
@@ -32,16 +33,40 @@ def new_checks(fleet: Fleet) -> Iterator[HostChecked]:
         report, work = fleet.guard_reports.get(lease.intent_id), fleet.workload(lease.slot.workload)
         if report is None or report.acceptance is None or work is None or lease.is_held or lease.guard_run is None:
             continue
-        after = _read(lease, report, report.acceptance)
-        if acceptance_verdict.lacking(report.acceptance, lease):
-            if not acceptance_verdict.is_new(fleet, lease):
-                continue
-            after = replace(after, **UNKNOWN)
-        elif acceptance_verdict.difference(report.acceptance, lease, work):
-            continue
+        after = _check(fleet, lease, work, report, report.acceptance)
         before = fleet.host_checks.get(lease.lease_id)
-        if before is None or replace(after, checked_at=before.checked_at) != before:
+        if after is not None and (before is None or replace(after, checked_at=before.checked_at) != before):
             yield HostChecked(after)
+
+
+def _check(
+    fleet: Fleet, lease: Lease, work: Workload, report: GuardReport, found: AcceptanceReport
+) -> HostCheck | None:
+    """Return the check to record, or None if nobody may say any more that the host differs."""
+    after, why = _read(lease, report, found), acceptance_verdict.difference(found, lease, work)
+    if not why:
+        passed = _passed_script(found, work)
+        return replace(after, defect="", script=passed) if _has_passed(found) else after
+    if not acceptance_verdict.is_new(fleet, lease):
+        return None
+    after = replace(after, **UNKNOWN)
+    if acceptance_verdict.lacking(found, lease):
+        return after
+    is_broken = bool(acceptance_verdict.broken(found, lease, work))
+    return replace(after, defect=why, script=None if is_broken else _script(work))
+
+
+def _has_passed(found: AcceptanceReport) -> bool:
+    """Return whether a check without a defect saw the GPUs work: one that saw nothing says nothing."""
+    return found.cuda_starts is True and any(gpu.memory_mb is not None for gpu in found.gpus)
+
+
+def _script(work: Workload) -> str | None:
+    return work.guard.script_digest if work.guard is not None and work.guard.accept_script else None
+
+
+def _passed_script(found: AcceptanceReport, work: Workload) -> str | None:
+    return _script(work) if found.script is not None and found.script.code == 0 else None
 
 
 def _seen_gpu(lease: Lease, found: AcceptanceReport) -> str | None:
