@@ -326,7 +326,9 @@ async def open_reader(path: Path) -> Reader:
     ledger_check.refuse_unreadable(path, ", or start the daemon, which answers the members of its group")
     revision = await asyncio.to_thread(migrate.stored_revision, path)
     if revision is None:
-        raise LedgerError(Code.MISSING, f"there is no ledger at {path}: start the daemon once, or name the right file")
+        raise LedgerError(
+            Code.MISSING, f"there is no ledger at {path}: start the daemon once (`gpubid run`), or name the right file"
+        )
     migrate.refuse_foreign(path, revision)
     if revision != schema.REVISION:
         raise LedgerError(

@@ -72,7 +72,10 @@ async def test_the_verb_writes_the_archive_with_its_size_and_digest(tmp_path: Pa
     assert archive == guard_archive.packed()
     assert done.out == f"it.pyz: {len(archive)} bytes, SHA-256 {hashlib.sha256(archive).hexdigest()}\n"
     refused = await programs.gpubid(tmp_path, "guard", "build", "--to", "nowhere/it.pyz")
-    assert (refused.code, refused.err) == (1, "gpubid: nowhere/it.pyz cannot be written (No such file or directory)\n")
+    sentence = (
+        "cannot be written (No such file or directory); name one in a folder that exists and that you may write to"
+    )
+    assert (refused.code, refused.err) == (1, f"gpubid: nowhere/it.pyz {sentence}\n")
 
 
 @pytest.mark.skipif(oldest_python() is None, reason="no Python 3.8 is here; only its grammar is checked")

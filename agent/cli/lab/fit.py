@@ -56,7 +56,9 @@ def fit(
             exits.refused(error)
     rows = _fitted(pools)
     if not rows and rivals is None:
-        exits.stop(exits.FAILED, ["too few ends were seen to fit anything: five of a kind are needed"])
+        exits.stop(
+            exits.FAILED, ["too few ends were seen to fit anything: five of a kind are needed; name more traces"]
+        )
     regimes = weather.fitted(traces or [], instances)
     if as_json:
         fits = [_document(pool, law) for pool, law in rows]

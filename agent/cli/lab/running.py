@@ -136,7 +136,7 @@ def write(path: Path, text: str) -> None:
     try:
         path.write_text(text, "utf-8")
     except OSError as error:
-        exits.stop(exits.FAILED, [f"{path} cannot be written ({error.strerror})"])
+        exits.unwritable(path, error)
     sys.stderr.write(f"wrote {plain(str(path))}\n")
 
 

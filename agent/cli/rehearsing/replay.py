@@ -79,7 +79,10 @@ async def _replayed(
     chosen_works = [work for work in settings.workloads if workload in {None, work.name}]
     results = [replays.replay(known, work, chosen, settings.limits, step) for work in chosen_works]
     if not any(results):
-        exits.stop(exits.FAILED, [f"{path}: has no search of offers in that time, so there is nothing to replay"])
+        exits.stop(
+            exits.FAILED,
+            [f"{path}: has no search of offers in that time, so there is nothing to replay; name another --since"],
+        )
     rules = [
         *paper_market.RULES,
         "a recorded floor at or below a bid keeps the lease; a floor above the bid interrupts it",

@@ -53,7 +53,10 @@ def show(
         file.name: file for file in files(session.shipped_folder() / "deploy", KINDS[kind]) if name in {None, file.name}
     }
     if not found:
-        exits.stop(exits.BAD_INPUT, [f"no file of the kind {kind} is shipped under that name"])
+        exits.stop(
+            exits.BAD_INPUT,
+            [f"no file of the kind {kind} has that name; `gpubid deploy show {kind} --to FOLDER` writes all"],
+        )
     if to is not None:
         _write(list(found.values()), to)
     elif len(found) > 1:
@@ -83,11 +86,11 @@ def text(file: Path) -> str:
 def _write(found: Collection[Path], folder: Path) -> None:
     clash = [folder / file.name for file in found if (folder / file.name).exists()]
     if clash:
-        exits.stop(exits.BAD_INPUT, [f"{file} exists; nothing was written" for file in clash])
+        exits.stop(exits.BAD_INPUT, [f"{file} exists; nothing was written; name another folder" for file in clash])
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for file in found:
             (folder / file.name).write_text(text(file))
             session.say(str(folder / file.name))
     except OSError as error:
-        exits.stop(exits.FAILED, [f"{folder} cannot be written ({error.strerror})"])
+        exits.unwritable(folder, error)

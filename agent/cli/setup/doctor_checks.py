@@ -157,7 +157,9 @@ def ledger(config: "Config | Place", now: datetime) -> list[Line]:
         fix = "run this as root or as the daemon's user"
         return [Line("ledger", Verdict.WARN, f"{file} may not be read by this user: not checked", fix)]
     if not file.exists():
-        return [Line("ledger", Verdict.WARN, f"there is no ledger at {file} yet", "start the daemon once")]
+        return [
+            Line("ledger", Verdict.WARN, f"there is no ledger at {file} yet", "start the daemon once (`gpubid run`)")
+        ]
     try:
         found = ledger_check.verify(file)
     except LedgerError as error:
@@ -194,7 +196,7 @@ def disk(config: "Config | Place") -> list[Line]:
     try:
         free = shutil.disk_usage(folder).free
     except OSError as error:
-        fix = "start the daemon once, or run this as root"
+        fix = "start the daemon once (`gpubid run`), or run this as root"
         return [Line("disk", Verdict.WARN, f"{folder} cannot be read ({error.strerror})", fix)]
     verdict = Verdict.OK if free >= MUCH_ROOM else Verdict.WARN if free >= LITTLE_ROOM else Verdict.FAIL
     fix = "" if verdict is Verdict.OK else "free some space: on a full disk nothing is paid for"

@@ -20,5 +20,5 @@ def build(
     try:
         to.write_bytes(archive)
     except OSError as error:
-        exits.stop(exits.FAILED, [f"{to} cannot be written ({error.strerror})"])
+        exits.unwritable(to, error)
     session.say(f"{to}: {len(archive)} bytes, SHA-256 {guard_archive.digest(archive)}")

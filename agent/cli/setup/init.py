@@ -248,7 +248,7 @@ def _write_config(config: Path, text: str, shipped: str) -> None:
     try:
         config.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        exits.stop(exits.FAILED, [f"{config.parent} cannot be made ({error.strerror})"])
+        exits.unwritable(config.parent, error)
     if config.exists() and config.read_text() == shipped:
         config.unlink()
     _write_new(config, text, 0o644)
@@ -259,6 +259,6 @@ def _write_new(file: Path, text: str, mode: int) -> None:
         with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "w") as stream:
             stream.write(text)
     except FileExistsError:
-        exits.stop(exits.BAD_INPUT, [f"{file} exists, and nothing is overwritten"])
+        exits.stop(exits.BAD_INPUT, [f"{file} exists, and nothing is overwritten; move it away, or name another file"])
     except OSError as error:
-        exits.stop(exits.FAILED, [f"{file} cannot be written ({error.strerror})"])
+        exits.unwritable(file, error)

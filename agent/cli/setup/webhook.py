@@ -28,14 +28,17 @@ def register(
     settings, _ = session.read(config)
     market = settings.market("vast")
     if market is None or market.is_simulated:
-        exits.stop(exits.BAD_INPUT, [f"{config}: webhooks need a live [markets.vast]"])
+        exits.stop(
+            exits.BAD_INPUT,
+            [f"{config}: webhooks need a live [markets.vast]; remove `simulated` there, and name its credential"],
+        )
     if secret_file.exists():
         exits.stop(exits.BAD_INPUT, [f"{secret_file} exists; name a new file"])
     try:
         # Create the file first, because the market shows the secret only once.
         handle = os.open(secret_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        exits.stop(exits.FAILED, [f"{secret_file} cannot be made ({error.strerror})"])
+        exits.unwritable(secret_file, error)
     try:
         registered = asyncio.run(_register(url, market))
     except market_errors.MarketError as error:
@@ -61,7 +64,10 @@ def try_out(
     """Send a signed test event and one with a wrong signature. The daemon must accept only the first."""
     settings, _ = session.read(config)
     if not settings.listen.webhook_credential:
-        exits.stop(exits.BAD_INPUT, [f"{config}: [web] names no webhook_credential"])
+        exits.stop(
+            exits.BAD_INPUT,
+            [f"{config}: [web] names no webhook_credential; `gpubid webhook register` makes its secret"],
+        )
     good, bad = asyncio.run(_deliver(url or _here(settings), session.named(settings.listen.webhook_credential)))
     session.say(f"signed: {good}; with a wrong signature: {bad}")
     if good != "HTTP 204" or bad != "HTTP 401":

@@ -25,6 +25,12 @@ def stop(code: int, lines: Iterable[str]) -> NoReturn:
     raise typer.Exit(code)
 
 
+def unwritable(path: object, error: OSError) -> NoReturn:
+    """End because a file or folder could not be written."""
+    why = f"({error.strerror}); name one in a folder that exists and that you may write to"
+    stop(FAILED, [f"{path} cannot be written {why}"])
+
+
 def refused(error: LedgerError) -> NoReturn:
     """End with the ledger's message. A file or a key of another fleet or account is bad input."""
     codes = {

@@ -75,7 +75,7 @@ def _go(loop: Loop, *, promotes: bool, begins_anew: bool) -> str | None:
     except Refusal as error:
         return str(error)
     except OSError as error:
-        exits.stop(exits.FAILED, [f"{error.filename} cannot be written ({error.strerror})"])
+        exits.unwritable(error.filename, error)
     return None
 
 

@@ -42,7 +42,7 @@ def bug_report(to: To = Path("gpubid-report.tar.gz"), config: session.ConfigOpti
             for name, text in parts.items():
                 _put(archive, name, redacted(text))
     except OSError as error:
-        exits.stop(exits.FAILED, [f"{to} cannot be written ({error.strerror})"])
+        exits.unwritable(to, error)
     session.say(f"{to}: {', '.join(parts)}")
     session.say("keys, variables, commands and addresses are removed; read the file before you send it")
 

@@ -206,7 +206,7 @@ def verify(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: sessi
     except LedgerError as error:
         exits.refused(error)
     if not settings.ledger.exists():
-        exits.stop(exits.FAILED, [f"there is no ledger at {settings.ledger}: start the daemon once"])
+        exits.stop(exits.FAILED, [f"there is no ledger at {settings.ledger}: start the daemon once (`gpubid run`)"])
     try:
         with session.waiting("checking the ledger"):
             found = verifying.verify(settings.ledger)
