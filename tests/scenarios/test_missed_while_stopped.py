@@ -6,6 +6,8 @@ import pytest
 
 from agent.domain.market.interruption import Cause
 from agent.domain.record.lease import LeaseState
+from agent.domain.work import only_copy
+from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from agent.ledger.file import ledger_check
 from agent.ledger.tables.spend_rows import SpendKey
 from tests.support.world import Rehearsed, rehearsed, work
@@ -66,3 +68,25 @@ async def test_what_ended_and_came_back_is_a_loss_of_its_time(tmp_path: Path, *,
         assert ledger_check.verify(world.config.ledger).is_sound
         charged = world.market.charged_total()
         assert -0.01 <= await world.spend() - charged <= 0.02
+
+
+async def test_what_first_ran_while_the_daemon_was_stopped_may_have_the_only_checkpoint_on_its_disk(
+    tmp_path: Path,
+) -> None:
+    """It stops itself by its own key, which the market's record does not show: only its start is there (rule 11)."""
+    kept = work(checkpoint=Checkpoint(place=CheckpointPlace.DISK))
+    async with rehearsed(tmp_path, workloads=(kept,)) as world:
+        await world.until(lambda: any(lease.state is LeaseState.STARTING for lease in world.leases()), 30)
+        await world.close()
+        await pass_time(world, 3600, is_dark=False)
+        (contract,) = world.live()
+        world.market.stop(contract.contract_id)
+        await pass_time(world, 600, is_dark=False)
+        await world.open()
+        await world.cycle(minutes=1)
+        lease = next(each for each in world.leases() if each.instance_id == str(contract.contract_id))
+        assert lease.state is LeaseState.PAUSED
+        assert (lease.has_run, only_copy.may_leave(lease, kept)) == (True, False)
+        assert [event.lease_id for event in await world.events("lease.running")] == [lease.lease_id]
+        assert [event.lease_id for event in await world.events("lease.interrupted")] == [lease.lease_id]
+        assert ledger_check.verify(world.config.ledger).is_sound

@@ -264,6 +264,7 @@ def _lost(
         has_failed=has_failed,
         end_reason=failure or (guard_switch.SWITCHED if switched else held.end_reason),
         is_held=held.is_held,
+        has_run=held.has_run or turns.may_have_run(held, view, row, between),
     )
     kind = (
         EventKind.LEASE_FAILED

@@ -142,6 +142,16 @@ def _is_starting(lease: Lease) -> bool:
     return lease.bills is Bills.DISK and lease.state in states and not is_stopped
 
 
+def may_have_run(lease: Lease, view: MarketView, row: Instance, between: tuple[datetime, datetime]) -> bool:
+    """Return whether a lease that starts, and is stopped at the next look, may have run between these looks.
+
+    Where the market's record was read, it shows each start; no record shows that of what bills while it loads.
+    """
+    is_untold = row.bills_while_loading or not view.is_record_read
+    is_stopped = row.state is InstanceState.PAUSED and lease.state is LeaseState.STARTING
+    return is_stopped and is_untold and between[1] - between[0] > UNSEEN
+
+
 def _may_be_given_back(lease: Lease) -> bool:
     """Return whether its market may have started a stopped lease again; RunPod starts no stopped pod by itself."""
     is_stopped = lease.paused_by_us or lease.has_failed or is_pool(lease.host_id)

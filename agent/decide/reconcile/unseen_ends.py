@@ -4,6 +4,8 @@ Invariants:
 1. Only the market's record makes such a change, and only in pairs that lead back to the state before. Changes that the
    listing itself shows need the usual two looks.
 2. Each change is dated, metered and judged at the instant of its event, as if a listing had been taken then.
+3. A first start that is on record, before a listing that shows the lease stopped, is a change too, since no record
+   shows a stop by the instance's own key: what ran unseen may have the only checkpoint on its disk (rule 11).
 """
 
 from collections.abc import Callable, Iterable
@@ -33,7 +35,7 @@ def changes(
 ) -> tuple[LeaseChanged, ...]:
     """Return the changes of a lease since it was last metered that were undone again, oldest first."""
     found: list[LeaseChanged] = []
-    events = pairs(lease, view, fleet.now)
+    events = pairs(lease, row, view, fleet.now)
     for event, until in zip(events, [*(event.at for event in events[1:]), fleet.now], strict=False):
         shown, state = _SHOWN[BILLED_AFTER[event.kind]]
         earlier = tuple(each for each in view.events if each.at <= until and each.kind in BILLED_AFTER)
@@ -55,8 +57,11 @@ def changes(
     return tuple(found)
 
 
-def pairs(lease: Lease, view: MarketView, now: datetime) -> list[MarketEvent]:
-    """Return the events that stopped a lease and started it again, or the other way round: an even number."""
+def pairs(lease: Lease, row: Instance, view: MarketView, now: datetime) -> list[MarketEvent]:
+    """Return the events that stopped a lease and started it again, or the other way round: an even number.
+
+    One more is the first start of what is stopped now.
+    """
     if lease.state not in _FOLLOWED or lease.paused_by_us:
         return []
     runs = lease.is_in_run
@@ -69,6 +74,9 @@ def pairs(lease: Lease, view: MarketView, now: datetime) -> list[MarketEvent]:
         if starts is not runs:
             found.append(event)
             runs = starts
+    is_stopped = row.state is InstanceState.PAUSED and not lease.has_run
+    if found and runs and is_stopped and found[-1].at <= (view.listed_at or now):
+        return found
     return found[: len(found) // 2 * 2]
 
 

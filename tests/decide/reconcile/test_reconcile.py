@@ -168,6 +168,15 @@ def test_what_needs_no_second_look(held: Lease, state: InstanceState, kind: str)
     assert fact.cause is None
 
 
+def test_what_bills_while_it_loads_may_have_run_in_an_hour_before_its_stop_is_listed() -> None:
+    """Its disk may have the only checkpoint then (rule 11); one that was seen to load a moment ago has none."""
+    row = builders.instance(state=InstanceState.PAUSED, bills_while_loading=True)
+    for looked, has_run in ((builders.ago(hours=1), True), (NOW, False)):
+        starts = replace(STARTS, accrued_until=looked, has_run=False)
+        fact = changed(seen(starts, row, at=1, memory=seen(starts, row).memory))
+        assert (fact.kind, fact.after.state, fact.after.has_run) == ("lease.start_lost", LeaseState.PAUSED, has_run)
+
+
 def test_a_return_clears_what_was_lost() -> None:
     held = builders.lease(
         state=LeaseState.PAUSED, has_run=False, interrupted_by=Cause.OUTBID, rival_floor=builders.per_hour("0.3")

@@ -121,6 +121,27 @@ def test_what_was_stopped_before_a_listing_showed_it_billed_since_its_rent_where
     assert gpu_hours(held, list(change.turns)) == hours
 
 
+@pytest.mark.parametrize(
+    ("changes", "dark", "may_have_run"),
+    [
+        ({"bills_while_loading": True}, timedelta(minutes=3), True),
+        ({"bills_while_loading": True}, timedelta(minutes=2), False),
+        ({"bills_while_loading": True, "state": InstanceState.FAILED}, timedelta(minutes=3), False),
+        ({}, timedelta(minutes=3), False),
+    ],
+)
+def test_what_no_record_shows_may_have_run_unseen_before_it_was_listed_as_stopped(
+    changes: dict[str, Any], dark: timedelta, *, may_have_run: bool
+) -> None:
+    lease = builders.lease(state=LeaseState.STARTING, accrued_until=STARTED, has_run=False)
+    row = builders.instance(**{"state": InstanceState.PAUSED, **changes})
+    view, between = builders.view(instances=(row,)), (NOW - dark, NOW)
+    assert turns.may_have_run(lease, view, row, between) is may_have_run
+    unread = msgspec.structs.replace(view, is_record_read=False)
+    is_stopped, is_dark = row.state is InstanceState.PAUSED, dark > turns.UNSEEN
+    assert turns.may_have_run(lease, unread, row, between) is (is_stopped and is_dark)
+
+
 def test_a_look_of_a_clock_that_is_behind_turns_no_earlier_than_what_was_metered() -> None:
     """A pod bills while it loads, so nothing turns but its state: it cannot have run before it was rented."""
     held = builders.lease(state=LeaseState.STARTING, accrued_until=STARTED)
