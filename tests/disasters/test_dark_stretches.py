@@ -1,5 +1,6 @@
 """Point 4 after a dark stretch: in it a host may have come back, or a market given a GPU back, and nothing tells so."""
 
+import datetime as dt
 from collections.abc import Iterator
 from typing import Any
 from unittest import mock
@@ -7,7 +8,7 @@ from unittest import mock
 import pytest
 import structlog
 
-from agent.decide.reconcile import turns
+from agent.decide.reconcile import agreed_rate, turns
 from agent.domain.market.instance import Instance
 from agent.domain.record.lease import Bills
 from tests.disasters import __main__ as disasters
@@ -140,3 +141,18 @@ def test_what_a_stale_listing_shows_at_work_before_the_program_dies_counts_until
         broken = play.play(story).broken
     assert broken is not None
     assert broken.point == 4
+
+
+@pytest.mark.parametrize(("cycle", "is_doubted"), [(50, True), (100, False)])
+def test_what_its_host_ends_while_a_fall_is_doubted_counts_as_agreed_for_all_of_the_dark_stretch(
+    cycle: int, *, is_doubted: bool
+) -> None:
+    """A deposit lowers what is charged; the host is gone soon or late after it, while the program is dead for hours."""
+    works = (Work("w0", "service", "ondemand", 1),)
+    deeds = (Deed(45, "prepay", amount=0.9), Deed(cycle, "host_gone"), Deed(cycle, "daemon_away", amount=0.8))
+    story = Story(7, ("vast",), works, 30.0, 0.0, 0, deeds=deeds)
+    assert play.play(story).broken is None
+    with mock.patch.object(agreed_rate, "PATIENCE", dt.timedelta(hours=5)):
+        broken = play.play(story).broken
+    assert (broken is None) is is_doubted
+    assert broken is None or broken.point == 4

@@ -66,6 +66,11 @@ class Falls:
         self._poll = poll
         self._falls: dict[str, Fall] = {}
 
+    def counted(self, box: Box) -> float:
+        """Return the hourly price at which a contract's GPUs count: a fall of it that is doubted counts for nothing."""
+        fall = self._falls.get(box.instance_id)
+        return fall.counted if fall is not None and fall.agreed == agreed(box) else agreed(box)
+
     def grow(self, sight: Sight, passed: float) -> float:
         """Return the dollars by which the bound of what is counted too high has grown."""
         is_listed = sight.saw_truly("vast")

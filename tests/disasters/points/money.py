@@ -51,6 +51,7 @@ class Money:
         self._poll = poll
         self._looked: dict[str, float] = {}
         self._rates: dict[tuple[str, str], float] = {}
+        self._gpu_rates: dict[tuple[str, str], float] = {}
         self._open: dict[tuple[str, str], float] = {}
         self._turned: dict[tuple[str, str], tuple[float, float]] = {}
         """When each open instance first and last turned since it was seen."""
@@ -129,9 +130,9 @@ class Money:
                 # What ends or stops under a clock that is behind is counted to that clock's time.
                 self._below += max(self._rates.get(key, 0.0) - rate, 0.0) * lag / 3600 * SURELY
                 rates = (self._rates.get(key, 0.0), rate, self._silent_rate(box), self._start_rate(box))
-                self._open[key] = max(self._open.get(key, 0.0), *rates)
+                self._open[key] = max(self._open.get(key, 0.0), *rates, self._doubted_rate(box))
                 self._turned[key] = (self._turned.get(key, (turn.at, 0.0))[0], turn.at)
-            self._rates[key] = rate
+            self._rates[key], self._gpu_rates[key] = rate, turn.rates.gpu
 
     def _see_dearer(self) -> None:
         """What rose in a stretch that nobody saw may have run all of it at the new price: both bounds hold at once."""
@@ -230,6 +231,11 @@ class Money:
         if box.market == "runpod":
             return self._agreed.get((box.market, box.instance_id), 0.0)
         return 0.0 if box.is_live else self._truth.full_rate(box)
+
+    def _doubted_rate(self, box: Box) -> float:
+        """Return the rate of what ended or stopped at less than agreed, while that was doubted: it counts as agreed."""
+        billed = box.market == "vast" and self._gpu_rates.get((box.market, box.instance_id), 0.0) > 0
+        return self._falls.counted(box) + self._truth.disk_rate(box) if billed else 0.0
 
     def _start_rate(self, box: Box) -> float:
         """Return the whole rate of what was lost while it loaded: nobody saw whether it had begun to run."""
