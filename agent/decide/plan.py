@@ -19,7 +19,14 @@ import msgspec
 from agent.decide import slots
 from agent.decide.deadline import availability, availability_by_market, deadline_progress
 from agent.decide.limits import limits
-from agent.decide.moves import break_before_make, checkpointing, cooldowns_after_writes, due_endings, last_checkpoint
+from agent.decide.moves import (
+    break_before_make,
+    checkpointing,
+    cooldowns_after_writes,
+    due_endings,
+    last_checkpoint,
+    maintenance_checkpoint,
+)
 from agent.decide.operators import operator_holds, reload
 from agent.decide.pricing import (
     cooldowns,
@@ -56,7 +63,8 @@ class Plan:
     """Decisions in the order in which they are carried out; `tuned` is the strategy of each workload.
 
     `asked` are the endings that wait for a last checkpoint; a hold replaces each among the decisions. `given_up` are
-    leases that were asked for one before and whose ending is no longer due.
+    leases that were asked for one before and whose ending is no longer due. `before_maintenance` are the orders for
+    checkpoints before announced maintenance: the intent that rented each lease, and the order's id.
     """
 
     now: datetime
@@ -65,6 +73,7 @@ class Plan:
     tuned: Mapping[str, Tuned]
     asked: tuple[last_checkpoint.Asked, ...] = ()
     given_up: tuple[Lease, ...] = ()
+    before_maintenance: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +133,8 @@ def plan(
             decisions.append(decision)
     chosen = {work.name: tuned[work.strategy] for work in fleet.workloads}
     given_up = last_checkpoint.given_up(fleet, decisions, asked)
-    return Plan(fleet.now, tuple(decisions), now_standing, chosen, tuple(asked), given_up)
+    carried = tuple(maintenance_checkpoint.orders(fleet))
+    return Plan(fleet.now, tuple(decisions), now_standing, chosen, tuple(asked), given_up, carried)
 
 
 def _settled(proposal: Proposal, work: Workload, bounds: Bounds, now_standing: limits.CommittedSpend) -> Decision:

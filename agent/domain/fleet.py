@@ -78,6 +78,8 @@ class MarketView(msgspec.Struct, frozen=True, dict=True):
     """The market's own record of our instances, as last read."""
     rises: tuple[MarketEvent, ...] = ()
     """Price increases that hosts have asked for."""
+    notices: tuple[MarketEvent, ...] = ()
+    """Maintenance that hosts have announced lately."""
     offers: tuple[Offer, ...] = ()
     """Offers that are not older than the snapshot allows."""
     sample: tuple[Offer, ...] = ()

@@ -18,16 +18,14 @@ from agent.decide.needs import Need
 from agent.decide.reconcile.probing import Target
 from agent.domain.fleet import MarketView
 from agent.domain.market.account_refusal import Refusal
-from agent.domain.market.gpu import GpuModel
 from agent.domain.market.instance import Instance
 from agent.domain.market.interruption import MarketEvent, MarketEventKind
 from agent.domain.market.label import Label
 from agent.domain.market.offer import Offer
-from agent.domain.money import UsdPerHour
 from agent.domain.record.event_kind import LoggedKind
 from agent.domain.work.workload import Workload
 from agent.markets import labels, market_errors, port
-from agent.observe import market_time
+from agent.observe import market_time, search_questions
 from agent.observe.prober import Prober
 from agent.observe.search_pace import SearchPace
 from agent.observe.wide_sample import WideSample
@@ -51,8 +49,6 @@ LOOKS_AT_ONCE = 16
 """Instances asked for by id in one cycle to see their labels: after an upgrade every lease needs one request."""
 ROWS = 16
 ROWS_OF_SURVEY = 12
-LEAST_ROWS = 2
-"""Rows of one question at least, where a workload has many prices and asks one for each."""
 
 
 class Poller:
@@ -105,7 +101,7 @@ class Poller:
             self._see(await self._listing())
             if self._account_at is None or self._clock.monotonic() - self._account_at >= ACCOUNT_EVERY:
                 await self._look_at_account()
-                await self._read_rises()
+                await self._read_announced()
             else:
                 why_not = self._no_spend or self._is_ours(self.view.account_id)
                 self.view = msgspec.structs.replace(self.view, no_spend_because=why_not)
@@ -274,20 +270,21 @@ class Poller:
         since = min(self._clock.now() - EVENTS_KEPT, self._events_since or self._clock.now())
         events = await self.market.events(since)
         has_record = port.Capability.EVENTS in self.market.capabilities()
-        self.view = msgspec.structs.replace(
-            self.view, events=tuple(events), rises=_rises(events), is_record_read=has_record
-        )
+        self.view = msgspec.structs.replace(self.view, events=tuple(events), is_record_read=has_record)
+        self._keep_announced(events)
 
-    async def _read_rises(self) -> None:
-        """Read the rises that hosts ask for, if there are leases; a failure makes no listing stale."""
+    async def _read_announced(self) -> None:
+        """Read what hosts announce, rises and maintenance, if there are leases; a failure makes no listing stale."""
         if not self.view.instances:
             return
         try:
-            self.view = msgspec.structs.replace(
-                self.view, rises=_rises(await self.market.events(self._clock.now() - EVENTS_KEPT))
-            )
+            self._keep_announced(await self.market.events(self._clock.now() - EVENTS_KEPT))
         except market_errors.MarketError as error:
             log.warning("rises.unread", market=self.market.name, code=error.code)
+
+    def _keep_announced(self, events: Sequence[MarketEvent]) -> None:
+        rises, notices = _of(MarketEventKind.PRICE_RISE, events), _of(MarketEventKind.MAINTENANCE, events)
+        self.view = msgspec.structs.replace(self.view, rises=rises, notices=notices)
 
     async def _probe(self, instance_id: str) -> None:
         """Ask for one instance by its id: a listing may be wrong, and two endpoints are rarely wrong alike."""
@@ -335,7 +332,7 @@ class Poller:
             return ()
         found: list[Offer] = []
         try:
-            for query in _questions(work, hosts, rows):
+            for query in search_questions.of(work, hosts, rows):
                 found += await self.market.offers(query)
         except market_errors.Throttled as error:
             self._closed_until = error.until
@@ -370,29 +367,8 @@ def refusals(pollers: Iterable[Poller]) -> Mapping[str, Refusal]:
     return {name: refusal for name, refusal in found.items() if refusal is not None}
 
 
-def _questions(work: Workload, hosts: tuple[str, ...], rows: int) -> list[port.OfferQuery]:
-    """Return one question for each price: models with equal prices share one, and all share the rows."""
-    asked: dict[UsdPerHour, list[GpuModel]] = {}
-    accepted = work.requirements.gpu_models
-    for model in accepted or (model for model, _ in work.max_price_by_gpu):
-        asked.setdefault(work.price_of(model), []).append(model)
-    groups = [(most, tuple(models)) for most, models in asked.items()]
-    groups += [] if accepted else [(work.max_price, ())]
-    return [
-        port.OfferQuery(
-            requirements=work.requirements,
-            disk_gb=work.disk_gb,
-            gpu_models=models,
-            host_ids=hosts,
-            max_price=most,
-            max_rows=max(rows // len(groups), LEAST_ROWS),
-        )
-        for most, models in groups
-    ]
-
-
-def _rises(events: Iterable[MarketEvent]) -> tuple[MarketEvent, ...]:
-    return tuple(event for event in events if event.kind is MarketEventKind.PRICE_RISE)
+def _of(kind: MarketEventKind, events: Iterable[MarketEvent]) -> tuple[MarketEvent, ...]:
+    return tuple(event for event in events if event.kind is kind)
 
 
 def _labels(rows: Iterable[Instance]) -> dict[str, Label]:

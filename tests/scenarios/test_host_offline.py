@@ -2,10 +2,14 @@
 
 from pathlib import Path
 
+import pytest
+
 from agent.domain.market.interruption import Cause
 from agent.domain.record.lease import Bills, LeaseState
 from agent.domain.work.order import Order
 from agent.domain.work.workload import Checkpoint, CheckpointPlace
+from agent.simulator.market_model import NoticeKind
+from agent.simulator.vast.http import inbox
 from tests.support.world import rehearsed, work
 
 KEPT_ON_DISK = Checkpoint(place=CheckpointPlace.DISK)
@@ -30,6 +34,28 @@ async def test_host_offline_then_back(tmp_path: Path) -> None:
         assert len(world.contracts()) == 1
         lost, back = (await world.events("lease.interrupted", "lease.resumed"))[-2:]
         assert (lost.cause, lost.rule, back.lease_id) == (Cause.HOST_OFFLINE, "host_state", held.lease_id)
+
+
+async def test_announced_maintenance_names_its_loss_and_keeps_new_rents_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The account shows such notices in its inbox, without a date; the lease works on until its host is silent."""
+    monkeypatch.setattr(inbox, "SHOWN", inbox.SHOWN | {NoticeKind.MAINTENANCE})
+    async with rehearsed(tmp_path, workloads=(work(checkpoint=KEPT_ON_DISK),)) as world:
+        held = await world.until_running()
+        world.market.advance_to(world.clock.time())
+        world.market.landlord.plan_maintenance(world.contract().slice.machine_id, 3600, 1500)
+        await world.cycle(minutes=20)
+        assert (world.lease().lease_id, world.lease().state) == (held.lease_id, LeaseState.RUNNING)
+        known = world.app.ledger.recollection(world.clock.now()).cooldowns
+        grounds = {rest.key: rest.ground for rest in known}
+        assert "announcement of maintenance" in grounds[f"vast/{held.host_id}"]
+        await world.cycle(minutes=45)
+        assert world.lease().state is LeaseState.OFFLINE
+        (lost,) = await world.events("lease.interrupted")
+        assert (lost.cause, lost.rule) == (Cause.HOST_OFFLINE, "maintenance")
+        assert "it announced maintenance, read at" in lost.evidence
+        assert len(await world.events("lease.maintenance")) == 1
 
 
 async def test_host_offline_then_move(tmp_path: Path) -> None:

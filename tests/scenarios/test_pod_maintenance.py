@@ -43,8 +43,14 @@ async def test_announced_maintenance_is_read_once_and_is_over_when_it_says(tmp_p
         await world.cycle(minutes=90)
         assert await told(world) == [first]
         assert [lease.state for lease in world.leases()] == [LeaseState.RUNNING]
+        (lease,) = world.leases()
+        assert None not in {lease.maintenance_begins_at, lease.maintenance_ends_at}
+        assert not world.app.ledger.recollection(world.clock.now()).cooldowns, "its pool has other hosts"
         await world.cycle(minutes=20)
         assert [lease.state for lease in world.leases()] == [LeaseState.OFFLINE]
+        (lost,) = await world.events("lease.interrupted")
+        assert lost.rule == "maintenance"
+        assert len(await world.events("lease.maintenance")) == 1
         await world.cycle(minutes=40)
         assert not await told(world)
 

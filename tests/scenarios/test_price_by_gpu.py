@@ -7,7 +7,7 @@ import pytest
 from agent.domain import money
 from agent.domain.market import gpu
 from agent.domain.work.workload import Requirements
-from agent.observe import poller
+from agent.observe import search_questions
 from tests.support.world import rehearsed, work
 
 CHEAP, DEAR = money.per_hour("0.0001"), money.per_hour("0.6")
@@ -24,15 +24,15 @@ async def test_only_the_model_whose_price_suffices_is_rented(tmp_path: Path, ric
 
 def test_models_of_equal_price_share_a_question_and_all_share_the_rows() -> None:
     own = ((FAST, DEAR), (SLOW, CHEAP))
-    asked = poller._questions(work(max_price_by_gpu=own), (), 16)
+    asked = search_questions.of(work(max_price_by_gpu=own), (), 16)
     assert [(each.gpu_models, each.max_price, each.max_rows) for each in asked] == [
         ((FAST,), DEAR, 8),
         ((SLOW,), CHEAP, 8),
     ]
-    (plain,) = poller._questions(work(), (), 16)
+    (plain,) = search_questions.of(work(), (), 16)
     assert (plain.gpu_models, plain.max_price, plain.max_rows) == ((FAST, SLOW), DEAR, 16)
     anything = work(max_price_by_gpu=own, requirements=Requirements(verified_only=False))
-    asked = poller._questions(anything, ("h1",), 16)
+    asked = search_questions.of(anything, ("h1",), 16)
     assert [(each.gpu_models, each.max_price, each.max_rows) for each in asked] == [
         ((FAST,), DEAR, 5),
         ((SLOW,), CHEAP, 5),

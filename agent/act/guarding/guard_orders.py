@@ -62,8 +62,9 @@ class Folder:
 def wanted(planned: Plan, leases: Iterable[Lease], workloads: Iterable[Workload]) -> Mapping[str, str]:
     """Return the ids of the orders that are due after a plan, by the id of the intent that rented each lease.
 
-    Of several orders of a slot the first is written: the one for which an ending waits, else the newest. A lease whose
-    ending the market refuses works on and bills, so its guard may make checkpoints again.
+    Of several orders of a slot the first is written: the one for which an ending waits, else the newest, else the one
+    before announced maintenance. A lease whose ending the market refuses works on and bills, so its guard may make
+    checkpoints again.
     """
     works = {work.name: work for work in workloads}
     found = {asked.lease.intent_id: asked.order for asked in planned.asked}
@@ -72,6 +73,8 @@ def wanted(planned: Plan, leases: Iterable[Lease], workloads: Iterable[Workload]
         since = lease.checkpoint_asked_at
         if lease.lease_id in ending and since and not is_order_over(lease, works.get(lease.slot.workload), planned.now):
             found.setdefault(lease.intent_id, order_of(lease, since))
+    for intent_id, order in planned.before_maintenance:
+        found.setdefault(intent_id, order)
     return found
 
 

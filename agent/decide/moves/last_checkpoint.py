@@ -95,10 +95,10 @@ def instead(decision: Decision, fleet: Fleet) -> tuple[Decision, Asked | None]:
         return decision, None
     since = asked_at(fleet, lease)
     if since is None:
-        can_answer = _can_answer(fleet, lease)
+        is_able = can_answer(fleet, lease)
         until = fleet.now + work.guard.final_within
-        return _waiting(Asked(decision, fleet.now), until) if can_answer else (decision, None)
-    if _has_answered(fleet, lease, since):
+        return _waiting(Asked(decision, fleet.now), until) if is_able else (decision, None)
+    if has_answered(fleet, lease, since):
         asked = f"the checkpoint that it was asked for at {since:%H:%M:%S} UTC"
         return _said(decision, f"its guard has carried {asked}"), None
     within = work.guard.final_within
@@ -146,12 +146,13 @@ def _said(ending: Pause | Release, what: str) -> Decision:
     return replace(ending, reason=replace(ending.reason, sentence=f"{ending.reason.sentence}; {what}"))
 
 
-def _has_answered(fleet: Fleet, lease: Lease, since: datetime) -> bool:
+def has_answered(fleet: Fleet, lease: Lease, since: datetime) -> bool:
+    """Return whether a lease's guard has carried out the order of `since`."""
     report = fleet.guard_reports.get(lease.intent_id)
     return report is not None and report.beat is not None and report.beat.answered == order_of(lease, since)
 
 
-def _can_answer(fleet: Fleet, lease: Lease) -> bool:
+def can_answer(fleet: Fleet, lease: Lease) -> bool:
     """Return whether a lease's guard is known to be at work: its bucket answered, and its beat changed, lately."""
     report = fleet.guard_reports.get(lease.intent_id)
     if report is None or report.beat is None or fleet.now - report.read_at > BEATS_WITHIN:

@@ -237,6 +237,7 @@ def _view(shadow: Shadow, view: MarketView, fleet: Fleet) -> MarketView:
         credit=None,
         events=tuple(event for event in shadow.paper.events if event.market == view.market),
         rises=(),
+        notices=(),
         offers=tuple(row for row in view.offers if row.host_id not in ours),
         sightings={row.instance_id: Sighting(row.instance_id, fleet.now, is_ready=True) for row in rows},
     )

@@ -19,6 +19,7 @@ from agent.decide.reconcile import (
     absence,
     agreed_rate,
     doubt,
+    host_maintenance,
     market_alerts,
     orphans,
     ownership,
@@ -74,7 +75,7 @@ class Reconciliation:
 
 def reconcile(fleet: Fleet, memory: Memory) -> Reconciliation:
     """Return the facts in the fresh listings of `fleet`."""
-    owned = orphans.decided(fleet, ownership.settle(fleet, memory))
+    owned = host_maintenance.announced(fleet, orphans.decided(fleet, ownership.settle(fleet, memory)))
     fleet = msgspec.structs.replace(fleet, leases=owned.leases)
     result = Reconciliation(owned.facts, replace(memory, label_looks=owned.looks), to_look=owned.to_look)
     for name in sorted(fleet.markets):
@@ -253,6 +254,7 @@ def _lost(
 ) -> LeaseChanged:
     switched = guard_switch.of(fleet, held) if row.state is InstanceState.PAUSED else None
     why, evidence = switched or cause.of_stop(held, row.state, view, between[0], fleet.now, row.message)
+    evidence = host_maintenance.evidence(held, why, evidence, fleet.now)
     was_running = held.is_in_run
     has_failed = row.state is InstanceState.FAILED and not held.has_run
     failure = workload_end.failure(row) if has_failed else ""

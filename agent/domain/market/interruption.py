@@ -60,6 +60,10 @@ class MarketEvent:
     new_floor: UsdPerHour | None = None
     new_rate: UsdPerHour | None = None
     """For a rise, the new price of one GPU."""
+    begins_at: datetime | None = None
+    """For maintenance, when it begins, if the market tells that."""
+    ends_at: datetime | None = None
+    """As above, when it ends."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ class EventKind(StrEnum):
     LEASE_LABEL_SEEN = "lease.label_seen"
     LEASE_DISOWNED = "lease.disowned"
     LEASE_GONE = "lease.gone"
+    LEASE_MAINTENANCE = "lease.maintenance"
     LEASE_RELEASED = "lease.released"
     LEASE_RELEASED_BY_US = "lease.released_by_us"
     LEASE_ENDED = "lease.ended"

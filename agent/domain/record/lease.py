@@ -177,6 +177,12 @@ class Lease:
     then in which its host was silent or its market was not listed."""
     stop_seen_at: datetime | None = None
     """When a listing first showed it stopped, while that waits to be judged."""
+    maintenance_told_at: datetime | None = None
+    """When a notice of its host's maintenance was last read."""
+    maintenance_begins_at: datetime | None = None
+    """When that maintenance begins, if the market tells it."""
+    maintenance_ends_at: datetime | None = None
+    """As above, when it ends."""
 
     @property
     def agreed(self) -> UsdPerHour:

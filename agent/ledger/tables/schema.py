@@ -30,7 +30,7 @@ from agent.ledger.tables.types import (
 
 FIRST = "0100"
 """The schema of the first release. Earlier ones were never released, and there is no upgrade from them."""
-REVISION = "0117"
+REVISION = "0118"
 """The newest migration. It is a constant so that opening an up-to-date ledger does not import Alembic."""
 
 METADATA = columns.METADATA
@@ -86,6 +86,7 @@ leases = columns.table(
     columns.maybe_times("checkpoint_taken_at", "checkpoint_verified_at"),
     [sa.Column("vram_mb", sa.Integer)],
     columns.maybe_times("loading_since", "stop_seen_at"),
+    columns.maybe_times("maintenance_told_at", "maintenance_begins_at", "maintenance_ends_at"),
     [
         sa.CheckConstraint("(state = 'ended') = (ended_at IS NOT NULL)", name="ended"),
     ],

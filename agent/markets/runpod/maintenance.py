@@ -72,8 +72,10 @@ class Maintenance:
             ends = moment((pod.machine.maintenanceEnd if pod.machine else None) or "")
             if begins is None or (ends or begins) <= now:
                 continue
-            key = f"{pod.id}@maintenance-{begins.timestamp():.0f}"
-            event = MarketEvent(key, self._market, MarketEventKind.MAINTENANCE, pod.id, now)
+            key = f"{pod.id}@maintenance-{begins.timestamp():.0f}-{(ends or begins).timestamp():.0f}"
+            event = MarketEvent(
+                key, self._market, MarketEventKind.MAINTENANCE, pod.id, now, begins_at=begins, ends_at=ends
+            )
             found[key] = self._announced.get(key, event)
         return found
 
