@@ -16,6 +16,7 @@ from agent import schedule
 from agent.act import ending_refusals, endpoints, frame_recorder, rent_terms, simulated_market_reset
 from agent.act.billing_watch import BillingWatch
 from agent.act.executor import Executor
+from agent.act.guarding.advice_notes import AdviceNotes
 from agent.act.guarding.guard_launches import GuardLaunches
 from agent.act.guarding.guard_orders import GuardOrders
 from agent.act.guarding.run_search import RunSearch
@@ -48,6 +49,7 @@ from agent.markets.http_exchange import Exchange
 from agent.observe import snapshot
 from agent.observe.checkpoint_audit import CheckpointAudit
 from agent.observe.guard_reader import GuardReader
+from agent.observe.guard_reader import targets as guard_targets
 from agent.observe.interruptible_reading import ReadingInterrupted
 from agent.observe.poller import Poller, refusals
 from agent.observe.prober import Prober
@@ -110,7 +112,7 @@ class App:
             market, may_be_local = poller.market, settings.is_on_this_machine
             poller.prober = Prober(market, outside.clock, asyncio.create_task, may_be_local=may_be_local)
         heard = (outside.clock, asyncio.create_task, outside.credential)
-        self._guard_reader, self._orders = GuardReader(*heard), GuardOrders(*heard)
+        self._guard_reader, self._orders, self._advice = GuardReader(*heard), GuardOrders(*heard), AdviceNotes(*heard)
         self._audit, self._runs = CheckpointAudit(*heard), RunSearch(ledger, *heard, is_dry=is_dry)
         self.signs = SignsOfLife(ledger, *heard, self._refusals, is_dry=is_dry)
         self._is_dry = is_dry
@@ -191,6 +193,9 @@ class App:
                     heard = (self.clock.monotonic(), self._guard_reader.spoken)
                     self._guards.look(leases, rules.workloads, self.beside, *heard)
             self.seen = done
+            if not self._is_dry:
+                known = self.ledger.recollection(self.clock.now())
+                self._advice.look(done.fleet, guard_targets(known, rules.workloads, self.ledger.fleet_id))
             await self._note_endpoints(done)
             return done
 
@@ -335,11 +340,8 @@ class App:
         for poller in self.pollers:
             if poller.prober is not None:
                 await poller.prober.close()
-        await self._guard_reader.close()
-        await self._audit.close()
-        await self._orders.close()
-        await self.signs.close()
-        await self._runs.close()
+        for part in (self._guard_reader, self._audit, self._orders, self._advice, self.signs, self._runs):
+            await part.close()
         for market in self.markets.values():
             await market.close()
         await self.ledger.close()

@@ -18,6 +18,11 @@ def beat_name(lease: str) -> str:
     return f"beat-{lease}.json"
 
 
+def advice_name(lease: str) -> str:
+    """Return the name of the daemon's advice for a container."""
+    return f"advice-{lease}.json"
+
+
 class BucketNotes:
     """Notes below the mailbox's root."""
 

@@ -26,8 +26,10 @@ class GuardBeat:
         status: GuardStatus,
         notes: BucketNotes | None,
         take_order: Callable[[Mapping[str, Any]], None],
+        take_advice: Callable[[Mapping[str, Any]], None] = lambda _: None,
     ) -> None:
         """Beat to the output, and to the bucket where there is one."""
+        self._take_advice = take_advice
         self._clock = clock
         self._output = output
         self._status = status
@@ -83,6 +85,9 @@ class GuardBeat:
     def _tell(self, said: Mapping[str, Any]) -> None:
         if self._notes is not None:
             self._notes.write(bucket_notes.beat_name(said["lease"]), said)
+            advice = self._notes.read(bucket_notes.advice_name(said["lease"]))
+            if advice is not None:
+                self._take_advice(advice[0])
 
     def _look(self) -> None:
         found = self._notes.read(ORDER) if self._notes is not None else None

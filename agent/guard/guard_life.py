@@ -65,7 +65,7 @@ class GuardLife:
         progress = Path(file) if (file := command.environment.get(guard_settings.PROGRESS_VARIABLE)) else None
         self._disk = DiskState(place, settings.run)
         self._status = GuardStatus(settings.lease, progress, place or Path("/"))
-        self._beat = GuardBeat(clock, output, self._status, notes, self._take_order)
+        self._beat = GuardBeat(clock, output, self._status, notes, self._take_order, self._take_advice)
         host = HostFigures(command.environment, place, reaper, self._signals.stopping)
         self._check = AcceptanceCheck(settings, host, output, clock, notes, self._signals.stopping)
         self._carrier: CheckpointCarrier | None = None
@@ -262,6 +262,10 @@ class GuardLife:
             self._reaper.reap()
             if not is_written and self._clock.now() >= retry:
                 is_written, retry = self._write_end(name, note), self._clock.now() + RETRY_SECONDS
+
+    def _take_advice(self, note: Mapping[str, Any]) -> None:
+        if self._carrier is not None:
+            self._carrier.interval.take(note)
 
     def _take_order(self, order: Mapping[str, Any]) -> None:
         if self._carrier is not None:

@@ -17,7 +17,10 @@ from agent.domain.record.lease import LeaseState
 from agent.domain.slot import Slot
 from agent.domain.work import kept_terms
 from agent.domain.work.guard_terms import GuardTerms
-from agent.domain.work.workload import OnChange, Workload, WorkloadKind
+from agent.domain.work.workload import Checkpoint, CheckpointPlace, OnChange, Workload, WorkloadKind
+from agent.guard import guard_settings
+from agent.guard.checkpoints.advised_interval import AdvisedInterval
+from agent.ledger.tables.host_rows import Exposure
 from agent.pass_figures import Figures
 from agent.telemetry.metrics import Metrics
 from tests.support import played_bucket
@@ -239,3 +242,25 @@ async def test_a_restart_with_an_edited_file_is_refused_by_the_terms_of_the_rent
             (found,) = world.app.findings(replace(world.config, workloads=(edited,)), is_start=True)
             assert (found.code, found.is_refusal) == ("fewer_done_codes", True)
             assert f"the guard of {lease.lease_id} keeps the settings of its rent" in found.sentence
+
+
+async def test_a_running_guard_is_advised_once_and_again_where_the_hazard_has_changed(tmp_path: Path) -> None:
+    with played_bucket.played() as server:
+        batch = guarded(server, checkpoint=Checkpoint(place=CheckpointPlace.REMOTE, takes=timedelta(seconds=10)))
+        async with rehearsed(tmp_path, workloads=(batch,), credential=lambda _: SECRET) as world:
+            lease = await world.until_running()
+            path = f"train/{FLEET}/train/0/1/advice-{lease.intent_id}.json"
+            await world.cycle(minutes=11)
+            environment = world.contract().env
+            made = AdvisedInterval(guard_settings.read(environment))
+            given = [made.at(age) for age in (0.0, 86_400.0)]
+            made.take(json.loads(server.get(path)))
+            assert [made.at(age) for age in (0.0, 86_400.0)] == pytest.approx(given, rel=0.25)
+            server.put(path, b"{}")
+            await world.cycle(minutes=21)
+            assert server.get(path) == b"{}", "nothing has changed"
+            async with world.app.ledger.transaction() as tx:
+                tx.add_host_exposure(Exposure("vast", lease.host_id, interruptions=50, at=world.clock.now()))
+            await world.cycle(minutes=21)
+            made.take(json.loads(server.get(path)))
+            assert made.at(0.0) < 0.8 * given[0]

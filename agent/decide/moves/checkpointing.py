@@ -5,15 +5,16 @@ interruptible capacity falls with age. So the interval of an age is Young's for 
 lease is young, longer later. Prices do not matter, because every hour of a lease costs the same.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from agent.decide.deadline import hazards
 from agent.decide.estimate import checkpoints
-from agent.decide.pricing import host_record, useful_hour
+from agent.decide.pricing import host_record, measured_checkpoints, useful_hour
 from agent.domain.fleet import Fleet
 from agent.domain.market.tenure import Tenure
-from agent.domain.record.lease import Lease
+from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.decision import Advice
+from agent.domain.work.guard_terms import Ask
 from agent.domain.work.workload import CheckpointPlace, Workload
 
 SECONDS = "GPUBID_CHECKPOINT_SECONDS"
@@ -44,6 +45,18 @@ def of_lease(fleet: Fleet, lease: Lease, work: Workload) -> Advice | None:
     # As at the rent, whose container has these intervals: the mean over a stay. A young lease is lost more often.
     hours, loss = useful_hour.lasting(own, contest, useful_hour.HORIZON_HOURS)
     return advice(work, lease.tenure, loss / hours)
+
+
+def of_guards(fleet: Fleet) -> Mapping[str, Advice]:
+    """Return the intervals of the running leases whose guards ask for checkpoints, by the intents that rented them."""
+    found = {}
+    for work in (each for each in fleet.workloads if each.guard is not None and each.guard.ask is not Ask.NONE):
+        reckoned = measured_checkpoints.believed(work, measured_checkpoints.of(fleet, work))
+        for lease in (lease for place in work.places for lease in fleet.leases_of(place)):
+            given = of_lease(fleet, lease, reckoned) if lease.state is LeaseState.RUNNING else None
+            if given is not None and lease.guard_run is not None:
+                found[lease.intent_id] = given
+    return found
 
 
 def environment(given: Advice | None) -> tuple[tuple[str, str], ...]:

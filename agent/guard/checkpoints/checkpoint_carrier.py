@@ -9,6 +9,7 @@ from typing import Any, Callable, Mapping
 from agent.guard import guard_status
 from agent.guard.bucket_notes import BucketNotes
 from agent.guard.checkpoints import checkpoint_aside, checkpoint_files, upload_plan
+from agent.guard.checkpoints.advised_interval import AdvisedInterval
 from agent.guard.checkpoints.checkpoint_aside import AsideCheckpoint
 from agent.guard.checkpoints.checkpoint_files import TooManyFiles
 from agent.guard.checkpoints.checkpoint_list import CheckpointList
@@ -59,6 +60,7 @@ class CheckpointCarrier:
         self._woken = threading.Event()
         self._ask: Callable[[], bool] = lambda: False
         self._begun = self._due = clock.now()
+        self.interval = AdvisedInterval(settings)
         self._asked_wall: float | None = None
         self._asked = 0.0
         self._asked_mark = ""
@@ -82,7 +84,7 @@ class CheckpointCarrier:
             self._ask = ask
             self._begun = self._clock.now()
             # A checkpoint that a program makes by itself is carried as soon as it is there.
-            self._due = self._begun + (0.0 if self._settings.ask != ASK_SIGUSR1 else self._settings.interval_at(0.0))
+            self._due = self._begun + (0.0 if self._settings.ask != ASK_SIGUSR1 else self.interval.at(0.0))
             mark = self._disk.facts.get("mark")
             if is_restored or mark is not None:
                 self._watch.forget_new(None if is_restored else str(mark))
@@ -284,7 +286,7 @@ class CheckpointCarrier:
         self._watch.carried(seen)
         is_last = self._is_deaf or self._asked_wall is None or seen.mark != self._asked_mark
         answered = plan.order or self._disk.facts.get("answered")
-        interval = self._settings.interval_at(now - self._begun)
+        interval = self.interval.at(now - self._begun)
         if self._last_asked is not None and plan.boot_seconds >= self._last_asked and not self._has_leftover:
             self._last_asked = None
         self._due, self._has_leftover = now + interval, False
