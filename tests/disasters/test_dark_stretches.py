@@ -8,7 +8,9 @@ from unittest import mock
 import pytest
 import structlog
 
-from agent.decide.reconcile import agreed_rate, turns
+from agent.decide.reconcile import agreed_rate, reconcile, turns
+from agent.decide.reconcile.pass_memory import Memory
+from agent.domain.fleet import Fleet
 from agent.domain.market.instance import Instance
 from agent.domain.record.lease import Bills
 from tests.disasters import __main__ as disasters
@@ -118,6 +120,24 @@ def test_a_lost_lease_that_is_gone_counts_from_the_last_listing_that_had_it_to_t
     )
     story = Story(140, ("vast",), works, 25.0, 0.0, 0, deeds=deeds)
     assert play.play(story).broken is None
+
+
+def test_it_counts_from_no_earlier_look_than_that() -> None:
+    """A product that forgets the last look counts from the last metering on, and that may be long before."""
+    works = (Work("w0", "batch", "ondemand", 2, ("vast",), is_read=True), Work("w2", "batch", "patient", 1))
+    deeds = (Deed(50, "no_credit", 5, 0.97), Deed(88, "storm", 55, 0.35771688714543304), Deed(125, "kill"))
+    story = Story(140, ("vast",), works, 25.0, 0.0, 0, deeds=deeds)
+
+    def forgotten(fleet: Fleet, _: Memory) -> dict[str, turns.Look]:
+        events = {name: view.events for name, view in fleet.markets.items()}
+        return {each.lease_id: turns.Look(each.accrued_until, events[each.market]) for each in fleet.leases}
+
+    with mock.patch.object(reconcile, "METER_EVERY", dt.timedelta(hours=1)):
+        assert play.play(story).broken is None
+        with mock.patch.object(turns, "looks", forgotten):
+            broken = play.play(story).broken
+    assert broken is not None
+    assert broken.point == 4
 
 
 def test_what_a_stale_listing_shows_at_work_before_the_program_dies_counts_until_the_next_true_one() -> None:
