@@ -1,4 +1,4 @@
-"""`python -m tests.disasters`: plays so many seeds, and tells the first few that fail, shrunk; 1 if any does."""
+"""`python -m tests.disasters`: plays seeds and prints the first few that fail, shrunk. Exit code 1 if any fails."""
 
 import argparse
 import collections
@@ -29,12 +29,12 @@ MOST_TABLE_BYTES = 1500 << 20
 
 
 def quietly() -> None:
-    """Let the program log nothing: what it would say of ten thousand disasters nobody reads."""
+    """Let the program log nothing, because nobody reads the logs of ten thousand disasters."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(QUIET))
 
 
 def ready() -> None:
-    """Make a worker process ready: what it imported is never garbage, and is looked through no more."""
+    """Make a worker process ready. Its imported modules are never garbage, so the collector skips them."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(COLLECT_EVERY, 20, 50)

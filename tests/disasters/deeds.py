@@ -29,7 +29,7 @@ WHO = "disaster"
 
 
 async def do(deed: Deed, player: "Player") -> None:
-    """Do one deed; what a person may not order, or fate finds nothing for, is not done."""
+    """Do one deed. Skip an order that a person may not give, and an event of fate that finds no target."""
     try:
         await _DEEDS[deed.name](deed, player)
     except (OrderError, LedgerError, Refusal, Refused):
@@ -94,7 +94,7 @@ async def _lift(deed: Deed, player: "Player") -> None:
         player.again(deed)
         raise
     finally:
-        # A lift that is told as failed may have been written down.
+        # A lift that is reported as failed may have been recorded.
         if operator_holds.kill_of_everything(app.ledger.recollection().holds, app.clock.now()) is None:
             player.end_kill()
 

@@ -36,7 +36,7 @@ ENDLESS, NO_NUMBER = -1.0, -2.0
 WAITS = (0.0, 1.0, 30.0, 600.0, 31_536_000.0, ENDLESS, NO_NUMBER)
 """What Retry-After says."""
 FACTORS = (1000.0, 0.1, 1.3, 0.0, -1.0, -2.0, -3.0)
-"""What a price is multiplied by; -1 is no number, -2 a text, -3 leaves the field out."""
+"""Factors of a price; -1 is no number, -2 a text, and -3 leaves the field out."""
 VERBS = ("pause", "resume", "drain", "undrain", "release", "lock", "done", "kill_workload")
 FATES = ("host_gone", "host_offline", "rival", "exit", "storm", "stuck", "foreign", "relabel", "no_credit")
 PURPOSES = ("rise", "maintenance", "near_end", "prepay")
@@ -90,7 +90,7 @@ def _strikes(dice: random.Random, markets: tuple[str, ...]) -> Iterator[Strike]:
 
 
 def _lies(dice: random.Random, place: str) -> list[str]:
-    """Return the lies that a place may tell in this seed, each as often as all other faults of a kind together."""
+    """Return the lies of a place in this seed, each as often as all other faults of a kind together."""
     lies = {"listing": LISTING_LIES, "look": LOOK_LIES, "rent": RENT_LIES, "release": RELEASE_LIES}.get(place, ())
     return [each for each in lies if dice.random() < 0.6] * 2
 
@@ -148,7 +148,7 @@ def _invalid(seed: int, markets: tuple[str, ...]) -> Iterator[Strike]:
 
 
 def _purposes(seed: int) -> Iterator[Deed]:
-    """Draw deeds of hosts, by dice of their own: the rest of a story is the same with and without them."""
+    """Draw deeds of hosts with dice of their own. All else in a story is the same with and without them."""
     dice = random.Random(f"disaster/{seed}/purposes")
     for _ in range(dice.choice((0, 0, 1, 2, 4))):
         yield Deed(dice.randrange(2, CALM_FROM), dice.choice(PURPOSES), dice.randrange(64), dice.random())

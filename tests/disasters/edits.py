@@ -1,4 +1,4 @@
-"""Edited files: what a person changes in a configuration, and the daemon takes or refuses."""
+"""Edited files: a person's changes of a configuration, which the daemon accepts or refuses."""
 
 import dataclasses
 from collections.abc import Awaitable, Callable
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def edit(change: Callable[[Deed, Config], Config]) -> Callable[[Deed, "Player"], Awaitable[None]]:
-    """Return the deed of an edit; what the daemon refuses is not done."""
+    """Return the deed of an edit. An edit that the daemon refuses is not done."""
 
     async def edited(deed: Deed, player: "Player") -> None:
         after = change(deed, player.config)

@@ -1,7 +1,7 @@
-"""Exchanges and commits as a story strikes them: one seam for all that can go wrong between the program and the rest.
+"""Exchanges and commits with the strikes of a story: one seam for all faults between the program and its surroundings.
 
-A process that died is dead: from then on every exchange and every commit of it raises `Death`, so that nothing it would
-still do, in a handler or in another task, reaches the market or the file.
+A process that died is dead: from then on each of its exchanges and commits raises `Death`. So no handler and no other
+task of it reaches the market or the file.
 """
 
 import email.utils
@@ -48,7 +48,7 @@ class Process:
 
 
 class Witness(Protocol):
-    """Told of every exchange; it alone knows what is true."""
+    """Receives every exchange; it alone knows the truth."""
 
     def leaves(self, order: Order) -> None:
         """See an order before the market acts on it."""
@@ -67,7 +67,7 @@ class Witness(Protocol):
 
 
 class Weather:
-    """Which occurrence of a place is struck by what."""
+    """The strike of each occurrence of a place."""
 
     def __init__(self, strikes: tuple[Strike, ...]) -> None:
         self._strikes: dict[tuple[str, str], list[Strike]] = {}
@@ -110,7 +110,7 @@ class StruckExchange:
         return await self._inner.first(request, most_bytes)
 
     async def tail(self, request: Request, most_bytes: int) -> Reply:
-        """Return what a stream says now."""
+        """Return the present answer of a stream."""
         return await self._through(request, lambda: self._inner.tail(request, most_bytes))
 
     async def close(self) -> None:
@@ -138,7 +138,7 @@ class StruckExchange:
         reply: Reply = await go()
         if order.place == "listing":
             self._witness.listed()
-            # What a stale answer will show.
+            # The content of a later stale answer.
             self._before.setdefault("listing", reply)
         return reply
 
@@ -214,7 +214,7 @@ def _wrong_id(order: Order, strike: Strike, witness: Witness, reply: Reply) -> R
 
 
 def _refused_with_id(order: Order, strike: Strike, witness: Witness, reply: Reply) -> Reply:
-    """The order is carried out, refused in words, and another's instance is named as what it left behind."""
+    """The order is carried out, but the answer refuses it and names a foreign instance as its leftover."""
     wrong = witness.foreign_id(order.market)
     if order.market != "vast" or not wrong:
         return _wrong_id(order, strike, witness, reply)

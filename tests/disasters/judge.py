@@ -1,4 +1,4 @@
-"""The judge: knows the truth, looks after every cycle, and remembers what it takes to judge the next."""
+"""The judge: knows the truth, looks after every cycle, and remembers the state that judging the next one needs."""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -106,7 +106,7 @@ class Judge:
         self._vanished_at, self._is_vanishing_unseen = self._truth.now, True
 
     def hear_rise(self, box: Box) -> None:
-        """See that a person accepts at the market what a host asks for more, before the market acts on it."""
+        """Note that a person accepts a host's higher price at the market, before the market acts on it."""
         self.money.hear_rise(box)
         self.releases.hear_rise(box)
 
@@ -118,7 +118,7 @@ class Judge:
         self, sight: Sight, config: Config, ordered: set[str], can_run: Callable[[Workload], bool]
     ) -> Broken | None:
         """Return the first point that does not hold now."""
-        # What is named by no workload any more was given up by an edited file.
+        # An edited file gave up a lease that no workload names any more.
         self._ordered = ordered
         self._watch_cap(sight, config)
         if self._is_vanishing_unseen:
@@ -132,7 +132,7 @@ class Judge:
         return next(self._broken(sight, config, can_run), None)
 
     def last_word(self, cycle: int, ledger: Path) -> Broken | None:
-        """Judge what is judged once, at the end."""
+        """Judge the points that are judged once, at the end."""
         return next(self.money.verify(cycle, ledger), None)
 
     def _broken(self, sight: Sight, config: Config, can_run: Callable[[Workload], bool]) -> Iterator[Broken]:
@@ -166,7 +166,7 @@ class Judge:
         yield from self.only_copies.judge(sight.cycle, reason_of, lambda work: work in self._ordered)
 
     def _closed(self, sight: Sight) -> frozenset[str]:
-        """Return the markets whose searches are closed by what one of their answers said."""
+        """Return the markets whose searches one of their answers closed."""
         for strike in sight.struck:
             if strike.place == "search" and strike.fault == "throttled":
                 seconds = {ENDLESS: MOST_CLOSED_SECONDS, NO_NUMBER: 0.0}.get(strike.amount, strike.amount)
@@ -202,7 +202,7 @@ class Judge:
         return not self._truth.boxes[place].is_live
 
     def _watch_cap(self, sight: Sight, config: Config) -> None:
-        """See whether this day has crossed its cap: by what it really cost, or as the ledger counts it (point 4)."""
+        """Note whether this day has crossed its cap: by its real cost, or by the ledger's count (point 4)."""
         cap = config.limits.per_day
         self._capped_at, self._is_counted_capped = None, False
         if cap is not None and cap.dollars < 100:

@@ -1,7 +1,7 @@
 """Answers that lie in one field or one row, as both markets have been seen to lie or might.
 
-A lie never gives a foreign instance our own label in two answers, and no wrong state lasts longer than its strike: what
-contradicts the truth everywhere and for ever nobody could find out.
+A lie never gives a foreign instance our own label in two answers, and no wrong state lasts longer than its strike.
+Nobody could detect a lie that contradicts the truth everywhere and for ever.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""One life of the daemon in a story, and what came of the story."""
+"""One life of the daemon in a story, and the outcome of the story."""
 
 import asyncio
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a request asks for, read from the wire alone: which place it strikes, which instance, under which label."""
+"""The content of a request, read from the wire alone: its place, its instance, its label."""
 
 import dataclasses
 import re
@@ -49,7 +49,7 @@ class Order:
 
 
 def read(market: str, request: Request) -> Order:
-    """Return what a request asks for."""
+    """Return the content of a request."""
     path = urllib.parse.urlsplit(request.url).path.rstrip("/")
     for method, pattern, place in _VAST if market == "vast" else _RUNPOD:
         match = pattern.fullmatch(path) if method == request.method else None

@@ -77,7 +77,7 @@ class Player:
         """Return the process whose turn it is."""
         return self._acting
 
-    # --- told by the exchanges --------------------------------------------------------------------------------------
+    # --- called by the exchanges ------------------------------------------------------------------------------------
     def leaves(self, order: Order) -> None:
         """See an order before the market acts on it."""
         self._calls.update(f"{self.stage.clock.time():.3f} {order.market} {order.kind} {order.target}".encode())
@@ -104,7 +104,7 @@ class Player:
         return f"gpubid:{FLEET}:{work}:0:{self.stage.fate.getrandbits(64):016x}"
 
     def foreign_id(self, market: str) -> str:
-        """Return the id of what somebody rented by hand."""
+        """Return the id of an instance that somebody rented by hand."""
         if market not in self._foreign:
             self.rent_by_hand("somebody else's")
         return self._foreign.get(market, "")
@@ -177,7 +177,7 @@ class Player:
         self._is_down(seconds)
 
     def _forget(self, life: Life) -> None:
-        """A kill that was never written down ends with the program; whoever was told so gives it again."""
+        """A kill that was never recorded ends with the program. A person who got that answer gives it again."""
         self.truth.refresh(self.stage.clock.time())
         self.judge.forget(life.app)
         if life.app.ledger.owed and self.is_told_unwritten:
@@ -308,7 +308,7 @@ class Player:
             self._acting = None
 
     async def _settled(self, app: App) -> Pass:
-        """Run a cycle, and let go on what it began beside itself: an exchange of a story takes no time."""
+        """Run a cycle, and continue the tasks that it began beside itself. An exchange of a story takes no time."""
         done = await app.cycle()
         for _ in range(SETTLED_ROUNDS if self.stage.guards is not None else 0):
             await asyncio.sleep(0)
@@ -381,7 +381,7 @@ async def _played(player: Player) -> Verdict:
     guards, made = player.stage.guards, player.stage
     if guards is None:
         return await player.play()
-    # Who would tell of a task that died with its process is dead as well.
+    # The task that would report a task that died with its process is dead as well.
     asyncio.get_running_loop().set_exception_handler(lambda *_: None)
     with Gate(guards.bucket, made.clock, made.weather, player, made.simulator.advance_to).opened():
         return await player.play()

@@ -16,7 +16,7 @@ AT_ONCE = 8
 
 
 def found(name: str, seed: int) -> Broken | None:
-    """Return what a seed finds without the fix, and holds with it."""
+    """Return the violations that a seed shows without the fix and not with it."""
     disasters.quietly()
     with regressions.taken_out(name):
         broken = play.play(draw.story(seed)).broken

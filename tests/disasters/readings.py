@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Readings:
-    """Reads what is committed. To open a file for every question takes longer than the question."""
+    """Reads the committed state. To open a file for every question takes longer than the question."""
 
     def __init__(self) -> None:
         self._connections: dict[Path, sqlite3.Connection] = {}

@@ -1,4 +1,4 @@
-"""Fixes taken out again, one defect each: the engine is proven by finding every one of them.
+"""Fixes that are removed again, one defect each. The engine is proven by finding every one of them.
 
 A defect is put back in the place where it was: the functions that hold it off are replaced while the block runs.
 """
@@ -20,7 +20,7 @@ from agent.markets import pace
 
 
 def _named_is_ours() -> Iterator[Any]:
-    """What a reply named is ours to write to, without a look (defect 1 of the first section)."""
+    """An instance that a reply named counts as ours without a look (defect 1 of the first section)."""
 
     def settle(fleet: Fleet, _: Memory) -> ownership.Ownership:
         leases = tuple(
@@ -51,7 +51,7 @@ def _verdict_once() -> Iterator[Any]:
 
 
 def _long_silence() -> Iterator[Any]:
-    """One answer closes every lane for as long as it says, up to a day, also to what ends (defect 3)."""
+    """One answer closes every lane for as long as it says, up to a day, also for endings (defect 3)."""
 
     def close(self: pace.Pace, lane: str, until: datetime | None, *, door: str = "") -> datetime:
         queue, now, monotonic = self._queue(lane), self._clock.now(), self._clock.monotonic()

@@ -1,4 +1,4 @@
-"""A story that fails -> a smaller one that fails at the same point: what went wrong is taken out, piece by piece."""
+"""Shrinks a failing story to a smaller one that fails at the same point, by removing faults one by one."""
 
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What the judge sees after a cycle: the ledger's word, the truth, and what went wrong meanwhile."""
+"""The judge's view after a cycle: the ledger's state, the truth, and the faults in between."""
 
 import dataclasses
 import datetime as dt
@@ -45,7 +45,7 @@ class Sight:
 
     @property
     def rests(self) -> Sequence[Rest]:
-        """Return what rests or is held."""
+        """Return the scopes in cooldown and the held ones."""
         return self.app.ledger.recollection(self.at).rests
 
     @property

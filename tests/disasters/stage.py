@@ -40,14 +40,14 @@ BUCKET_KEY = "KEY:SECRET"
 
 
 class MachineClock:
-    """The machine's clock: what passes is true, what it says may be wrong."""
+    """The machine's clock: its pace is true, its time may be wrong."""
 
     def __init__(self, true: SteppedClock) -> None:
         self._true = true
         self.off = dt.timedelta()
 
     def now(self) -> dt.datetime:
-        """Return what the machine's wall clock says."""
+        """Return the time of the machine's wall clock."""
         return self._true.now() + self.off
 
     def monotonic(self) -> float:

@@ -1,6 +1,6 @@
-"""A story as a value: what the world is made of, and everything that goes wrong or is ordered in it, one entry each.
+"""A story as a value: the parts of its world, and every fault and order in it, one entry each.
 
-Each entry can be removed by itself; the others stay what they are. That is what lets a failing story be shrunk.
+Each entry can be removed by itself; the others stay the same. That is what lets a failing story be shrunk.
 """
 
 import dataclasses
@@ -14,8 +14,8 @@ BUCKET = "bucket"
 class Strike:
     """Something wrong with one exchange or one commit: the `number`th of its `place` in the seed, and `times` in a row.
 
-    `market` is "ledger" for a commit, and `BUCKET` for a call to the bucket of guards. `amount` is what the fault
-    takes: seconds, a factor, which row.
+    `market` is "ledger" for a commit, and `BUCKET` for a call to the bucket of guards. `amount` is the figure of the
+    fault: seconds, a factor, a row.
     """
 
     market: str
@@ -72,7 +72,7 @@ class Work:
     slots: int
     markets: tuple[str, ...] = ()
     is_read: bool = False
-    """Whether its log tells that it is ready."""
+    """Whether its log shows that it is ready."""
     ends_after: float = 0.0
     """Seconds of running after which a batch is done; 0 for never."""
     guard: Guarded | None = None

@@ -1,4 +1,4 @@
-"""A story in words for a person: what the world was, what went wrong in which order, and what did not hold."""
+"""A story in words for a person: the world, the faults in their order, and the violated points."""
 
 from collections.abc import Iterator
 

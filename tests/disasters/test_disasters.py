@@ -36,7 +36,7 @@ QUIET = Story(7, ("vast",), (Work("w0", "service", "patient", 1),), 30.0, 0.0, 0
 def _quiet() -> Iterator[None]:
     disasters.quietly()
     yield
-    # A process that logs nothing would fail the next test that reads what is logged.
+    # A process that logs nothing would fail the next test that reads the log.
     structlog.reset_defaults()
 
 
@@ -113,7 +113,7 @@ def test_a_false_price_that_a_look_confirmed_of_one_instance_is_no_bound_of_anot
 
 
 def test_what_rose_while_nobody_looked_may_have_run_at_the_new_price_until_the_next_look() -> None:
-    """The credit ends what runs, its host's rise is accepted all the same, and no record dates the stop."""
+    """The end of the credit stops the instance, its host's rise is accepted, and no record dates the stop."""
     deeds = (
         Deed(37, "kill_9", amount=0.8),
         Deed(42, "no_credit", amount=0.98),
@@ -205,7 +205,7 @@ def test_a_kill_carries_out_a_release_that_was_decided_before_the_instance_ran()
     works = (Work("w0", "batch", "patient", 1),)
     story = Story(62212, ("vast",), works, 33.0, 0.0, 0, strikes=(denied,), deeds=(*fates, Deed(98, "kill")))
     assert play.play(story).broken is None
-    # Another one, of what runs, has only a reason that is not true, although a kill was given before.
+    # Another release, of a running instance, has only a false reason, although a kill was given before.
     lifted = dataclasses.replace(QUIET, works=works, deeds=(Deed(30, "kill"), Deed(36, "lift")))
     assert play.play(lifted).broken is None
     broken = _broken_where_what_runs_is_released_as(lifted, "move_lost")
@@ -323,7 +323,7 @@ def test_a_pod_whose_host_is_silent_before_anybody_lists_it_counts_at_its_rate_a
 def test_what_ends_under_a_clock_that_is_behind_is_counted_to_the_time_of_that_clock() -> None:
     """A process begins on a clock 90 s behind, and a person ends the workload before the market's time is believed."""
     works = (Work("w0", "service", "ondemand", 8),)
-    # Longer than it is behind, or what is on record would prove it wrong at once.
+    # Longer than it is behind, or the records would prove it wrong at once.
     deeds = (Deed(40, "clock"), Deed(42, "kill_9", amount=0.1), Deed(50, "kill_workload"))
     story = dataclasses.replace(QUIET, works=works, deeds=deeds)
     assert play.play(story).broken is None

@@ -19,7 +19,7 @@ from tests.disasters.story import Deed, Guarded, Story, Work
 def _quiet() -> Iterator[None]:
     disasters.quietly()
     yield
-    # A process that logs nothing would fail the next test that reads what is logged.
+    # A process that logs nothing would fail the next test that reads the log.
     structlog.reset_defaults()
 
 

@@ -30,7 +30,7 @@ from tests.disasters.story import Deed, Story, Strike, Work
 def _quiet() -> Iterator[None]:
     disasters.quietly()
     yield
-    # A process that logs nothing would fail the next test that reads what is logged.
+    # A process that logs nothing would fail the next test that reads the log.
     structlog.reset_defaults()
 
 
@@ -110,7 +110,7 @@ def test_an_hour_of_patience_is_for_several_that_vanish_from_one_listing(
 
 @pytest.mark.parametrize("place", [("listing", 60), ("look", 2)], ids=str)
 def test_a_false_price_begins_the_doubt_of_a_true_rise_anew_and_ends_no_belief(place: tuple[str, int]) -> None:
-    """A person accepts a threefold price; a listing, or the look that asks for it, tells another one."""
+    """A person accepts a threefold price; a listing, or the look by id, shows another one."""
     lies = tuple(Strike("vast", place[0], number, "price", 1, 1.3) for number in (place[1], 130))
     works, deeds = (Work("w0", "service", "ondemand", 1),), (Deed(20, "rise", pick=1, amount=0.99),)
     story = dataclasses.replace(QUIET, works=works, strikes=lies, deeds=deeds)

@@ -1,4 +1,4 @@
-"""What is true: every instance of both markets in one shape, straight from the simulators' own objects."""
+"""The truth: every instance of both markets in one shape, straight from the simulators' own objects."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -50,7 +50,7 @@ class Box:
 
 
 def ours(label: str | None) -> Label | None:
-    """Return what a label of our fleet says."""
+    """Return the parts of a label of our fleet."""
     read = labels.parse(label or "")
     return read if read is not None and read.fleet_id == FLEET else None
 
@@ -72,7 +72,7 @@ class Truth:
         return self._simulator.world.now
 
     def refresh(self, now: float) -> None:
-        """Move the worlds to `now` and take in what is new."""
+        """Move the worlds to `now` and take in new instances."""
         self._simulator.advance_to(now)
         for market in self._markets:
             things = self._simulator.world.contracts if market == "vast" else self._simulator.pods.pods
@@ -103,12 +103,12 @@ class Truth:
         return self._rates(box)[0]
 
     def rate(self, box: Box) -> float:
-        """Return what it is charged an hour right now, without traffic."""
+        """Return its present charge an hour, without traffic."""
         gpu, disk = self._rates(box)
         return gpu + disk
 
     def full_rate(self, box: Box) -> float:
-        """Return what it is charged an hour while it runs, without traffic."""
+        """Return its charge an hour while it runs, without traffic."""
         thing = box.thing
         if isinstance(thing, Contract):
             gpu = thing.bid if thing.bid is not None else self._simulator.world.ask(thing.slice)
@@ -129,7 +129,7 @@ class Truth:
         return (meter.rates.gpu, meter.rates.disk) if meter is not None else (0.0, 0.0)
 
     def turns(self) -> Iterator[tuple[Box, Turn]]:
-        """Yield every change of what a box costs since the last call."""
+        """Yield every change of an instance's cost since the last call."""
         for market in self._markets:
             world = self._simulator.world
             turns = world.turns() if market == "vast" else self._simulator.pods.fleet.till.turns

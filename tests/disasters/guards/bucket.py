@@ -29,7 +29,7 @@ _PLACES = {"beat-": "beat", "end.json": "end", "ended-": "end", "deadman-": "swi
 
 
 class Teller(Witness, Protocol):
-    """Told of strikes, and asked which process acts."""
+    """Receives strikes, and answers which process acts."""
 
     @property
     def acting(self) -> Process | None:
@@ -37,7 +37,7 @@ class Teller(Witness, Protocol):
 
 
 class Bucket:
-    """What is stored, and which folders do not answer or are slow; a folder is that of a workload."""
+    """The stored objects, and the folders that do not answer or are slow. A folder belongs to a workload."""
 
     def __init__(self) -> None:
         self.store = MemoryStore()
@@ -178,14 +178,14 @@ class Gate:
         return self._teller.acting
 
     def written(self, key: str, path: str, content: bytes, *, is_new: bool) -> bool:
-        """Keep what the daemon writes; return False where it is new and there is one."""
+        """Store an object of the daemon. Return False if it must be new and exists already."""
         order = bucket_notes.parsed(content).get("checkpoint") if place(path) == "order" else None
         if isinstance(order, str):
             self.bucket.ordered[order] = self._clock.time()
         return self.bucket.store.put(key, content, is_new=is_new)
 
     async def passed(self, key: str, path: str, process: Process | None) -> Strike | None:
-        """Wait as long as an answer takes and raise what the weather makes of it; return what strikes the answer."""
+        """Wait for the time of an answer, and raise the error of the weather. Return the strikes of the answer."""
         if process is not None:
             process.check()
         strike = self._weather.next(BUCKET, place(path))
@@ -212,14 +212,14 @@ class Gate:
     async def _waited(self, seconds: float) -> None:
         until, loop = self._clock.time() + seconds, asyncio.get_running_loop()
         latest = loop.time() + MOST_WAITED_SECONDS
-        while self._clock.time() < until and loop.time() < latest:  # noqa: ASYNC110 - no event tells that time went on
+        while self._clock.time() < until and loop.time() < latest:  # noqa: ASYNC110 - no event says that time went on
             await asyncio.sleep(0.05)
         if self._clock.time() < until:
             await self._clock.sleep(until - self._clock.time())
 
 
 def place(path: str) -> str:
-    """Return what a path is in a run's folder, as a story names it."""
+    """Return the kind of a path in a run's folder, by the name that stories use."""
     name = path.rpartition("/")[2]
     if path.startswith("guard/") or name in {"claim.json", "run.json"}:
         return "program"

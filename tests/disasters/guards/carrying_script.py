@@ -53,7 +53,7 @@ class CarryingScript(ContainerScript):
 
     def _carried(self, order: str | None, count: float, asked: float) -> None:
         if self._since is None:
-            # The work has ended meanwhile, and its end carries what it left.
+            # The work has ended meanwhile, and the carrying at its end takes its last files.
             return
         if not self._carry(order, count, asked):
             self._soon(RETRY_SECONDS, lambda: self._carried(order, count, asked))

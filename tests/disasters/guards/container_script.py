@@ -20,7 +20,7 @@ BEAT_SECONDS = 60.0
 
 
 class Ground(Protocol):
-    """What a script asks of the world around its container."""
+    """The questions of a script to the world around its container."""
 
     @property
     def gpu(self) -> str:
@@ -48,7 +48,7 @@ class Ground(Protocol):
 
 @dataclasses.dataclass(slots=True)
 class Disk:
-    """What the disk of an instance keeps."""
+    """The content of an instance's disk."""
 
     is_begun: bool = False
     """Whether the work ever began on it."""

@@ -1,4 +1,7 @@
-"""A seed -> which of its works have guards, and what befalls them: by dice of its own, so that all else stays."""
+"""Draws from a seed which works have guards, and the faults of the guards.
+
+It has dice of its own, so that all else stays.
+"""
 
 import dataclasses
 import random
@@ -30,7 +33,7 @@ MEETINGS = (
 LIES = tuple(f"lie_{lie}" for lie in host_lies.ALL)
 EDITS = ("edit_paths", "edit_accept", "edit_deadman", "edit_final_within", "edit_guard_away")
 NEVER_MISSING = frozenset({"end", "checkpoint", "order", "alive", "program"})
-"""What a store has it shows: an end that is called missing would be the store's own defect."""
+"""A store shows every object that it has. An end that it calls missing would be a defect of the store."""
 
 
 def guarded(story: Story) -> Story:
@@ -94,7 +97,7 @@ def _may_strike(place: str, fault: str) -> bool:
 
 
 def _meetings(dice: random.Random) -> Iterator[Deed]:
-    """Draw what has to meet to matter: a lie, or an outage, and soon after it the loss or the end of a lease."""
+    """Draw faults that matter only together: a lie or an outage, and soon after it the loss or the end of a lease."""
     for _ in range(dice.randint(0, 2)):
         began, pick = dice.randrange(15, CALM_FROM - 20), dice.randrange(64)
         first, then = dice.choice(MEETINGS), dice.choice(LOSSES)

@@ -1,4 +1,4 @@
-"""Every guard of a story, what is true of their work, and what their hosts claim of it."""
+"""Every guard of a story, the truth about its work, and the claims of its host about it."""
 
 import dataclasses
 from collections.abc import Callable
@@ -22,11 +22,11 @@ from tests.support.scene import FLEET
 RESTART_SECONDS = 10.0
 """A pod whose container ended starts it again."""
 NOTICE_SECONDS = 10.0
-"""Between SIGTERM and SIGKILL of what is evicted, in worlds that give a notice."""
+"""The time between SIGTERM and SIGKILL of an evicted container, in worlds that give a notice."""
 
 
 class GuardWorld:
-    """Starts guards in the containers that are told to have one."""
+    """Starts guards in the containers whose command starts one."""
 
     def __init__(self, story: Story, simulator: Simulator) -> None:
         self.bucket = Bucket()
@@ -68,7 +68,7 @@ class GuardWorld:
         return best
 
     def calm(self) -> None:
-        """Let the bucket answer and hosts tell the truth."""
+        """Let the bucket answer and hosts report the truth."""
         self.bucket.calm()
         self.check_lies.clear()
         for guard in self.guards.values():

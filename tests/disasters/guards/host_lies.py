@@ -1,4 +1,4 @@
-"""What a host makes its guard say falsely, and what it leaves undone; a lie lasts until the weather clears."""
+"""A host's false reports in the name of its guard, and its omissions. A lie lasts until the weather clears."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -35,19 +35,19 @@ class HostLies:
     def __init__(self) -> None:
         self._told: set[str] = set()
         self.has_lied: set[str] = set()
-        """All that were ever told, also when they are over."""
+        """All lies so far, also those that are over."""
 
     def tell(self, lie: str) -> None:
-        """Begin to tell one."""
+        """Begin a lie."""
         self._told.add(lie)
         self.has_lied.add(lie)
 
     def clear(self) -> None:
-        """Tell the truth from now on."""
+        """Report the truth from now on."""
         self._told.clear()
 
     def says(self, lie: str) -> bool:
-        """Return whether one is told now."""
+        """Return whether a lie is active now."""
         return lie in self._told
 
     def beat(self, note: Note, now: float) -> bytes | None:
@@ -66,7 +66,7 @@ class HostLies:
         return body[::-1] if self.says("other_checksum") else body
 
     def check(self, gpu: str, gpus: int, memory_mb: int) -> Note:
-        """Return what the check of the host finds."""
+        """Return the result of the check of the host."""
         name = "GeForce GTX 1050" if self.says("other_model") else gpu
         count = gpus - 1 if self.says("fewer_gpus") else gpus
         each = {"name": name, "memory_mb": memory_mb, "uncorrected_errors": 0}

@@ -1,7 +1,7 @@
-"""A guard without a process: it does on the world's clock what the program in a container does, in the same formats.
+"""A guard without a process: it follows the world's clock, and uses the formats of the program in a container.
 
 Notes, manifests, the pointer and the dead man's count are those of the program itself. The work is a counter: one more
-for each second of running. What it saved last is on its disk, what the guard carried is in the bucket as well.
+for each second of running. The last saved checkpoint is on its disk; a carried one is in the bucket as well.
 """
 
 import contextlib
@@ -111,7 +111,7 @@ class ScriptedGuard(CarryingScript):
 
     def _restored(self, newest: Manifest) -> None:
         self.disk.manifest, self.disk.sequence = newest.name, max(newest.sequence, self.disk.sequence)
-        # A beat names what was restored as the last checkpoint, and that is what the daemon compares.
+        # A beat names the restored checkpoint as the last one, and the daemon compares that one.
         self.disk.saved = self.disk.counts[newest.name] = newest.progress or 0.0
         self._status.set(restored=newest.name, manifest=newest.name, restore_seconds=RESTORE_SECONDS)
         self._begin(self.disk.saved)

@@ -1,4 +1,4 @@
-"""Point 3: a host is given up for what its own guard said of it, where the workload asks for that, and for no other."""
+"""Point 3: a lease is given up for a report of its own guard only, and only if the workload asks for that."""
 
 from agent.decide.reconcile.guards import acceptance_verdict, guard_refusal
 from agent.domain.work.guard_terms import Accept
@@ -16,7 +16,7 @@ class Checks:
         self._rejecting: set[str] = set()
 
     def see(self, sight: Sight) -> None:
-        """Take in what the files ask for now."""
+        """Take in the present files."""
         for work in sight.app.rules.workloads:
             if work.guard is not None and work.guard.accept is Accept.REJECT:
                 self._rejecting.add(work.name)

@@ -23,7 +23,7 @@ class Ends:
         self._exited: set[Slot] = set()
 
     def see(self) -> None:
-        """Take in what runs now."""
+        """Take in the instances that run now."""
         for box in self._truth.live:
             if box.label is not None:
                 self.see_one(box, box.label.slot)

@@ -1,4 +1,4 @@
-"""Point 4: what a rise adds that is none, where listings and a look by id tell it alike until it is believed (rule 21).
+"""Point 4: the excess of a false rise, if listings and a look by id show it alike until it is believed (rule 21).
 
 ARCHITECTURE.md bounds a rise that is believed, for each lease: the difference times the GPU time since the last look at
 the old price. True or not, it is believed by the same answers, and lasts until its fall is believed as any fall.
@@ -16,7 +16,7 @@ from tests.disasters.truth import Box, Truth
 
 @dataclasses.dataclass(slots=True)
 class Lie:
-    """A factor by which listings tell the price of one instance too high, one after the other."""
+    """A factor by which consecutive listings show the price of one instance too high."""
 
     factor: float
     since: float
@@ -42,7 +42,7 @@ class Lie:
 
 
 class FalseRises:
-    """Knows for each instance which lie about its price may have been believed, and what that adds."""
+    """Knows for each instance which lie about its price may have been believed, and its excess."""
 
     def __init__(self, truth: Truth, poll: float) -> None:
         self._truth = truth
@@ -50,7 +50,7 @@ class FalseRises:
         self._lies: dict[tuple[str, str], Lie] = {}
 
     def hear(self, strike: Strike, order: Order | None, looked: float) -> None:
-        """See that a market tells prices falsely; `looked` is when it last listed the truth."""
+        """Note that a market lists false prices; `looked` is the time of its last true listing."""
         if order is None or strike.fault != "price" or strike.amount <= price_doubt.PLAUSIBLE:
             return
         if order.place == "listing":
@@ -63,7 +63,7 @@ class FalseRises:
             self._lies[order.market, order.target].confirm(strike.amount, self._truth.now)
 
     def grow(self, sight: Sight, passed: float) -> float:
-        """Return the dollars by which the bound of what is counted too high has grown."""
+        """Return the dollars by which the bound of the excess has grown."""
         self._truth.settle()
         grown = 0.0
         for key, lie in list(self._lies.items()):
@@ -78,12 +78,12 @@ class FalseRises:
         return grown
 
     def _listed(self, market: str) -> Iterator[tuple[tuple[str, str], Box]]:
-        """Yield what a listing shows of ours: its lie is in every row."""
+        """Yield our instances as a listing shows them, with its lie in every row."""
         for box in self._truth.live:
             if box.market == market and box.label is not None:
                 yield (market, box.instance_id), box
 
     def _charged(self, box: Box, at: float) -> float:
-        """Return what the GPUs of an instance were charged up to a time, or less; the till must be settled."""
+        """Return the charge for an instance's GPUs up to a time, or less. The till must be settled."""
         hours = max(self._truth.now - at, 0.0) / 3600
         return max(float(box.thing.charged["gpu"]) - hours * self._truth.full_rate(box), 0.0)

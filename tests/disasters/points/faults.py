@@ -13,7 +13,7 @@ HIDING = frozenset({"empty", "missing_row", "stale", "id", "twice", "label", "st
 
 
 class Faults:
-    """Remembers when a listing last lied and when a ledger last failed; the rest is read from the truth."""
+    """Remembers when a listing last lied and when a ledger last failed. All else is read from the truth."""
 
     def __init__(self) -> None:
         self._lied: dict[str, float] = {}
@@ -21,7 +21,7 @@ class Faults:
         self._unwritten = -LATELY_SECONDS
 
     def hear(self, now: float, strike: Strike) -> None:
-        """Take in what went wrong with an answer or a commit."""
+        """Take in a fault of an answer or a commit."""
         if strike.market == "ledger":
             self._unwritten = now
         elif strike.place == "listing" and strike.fault in HIDING:
@@ -45,7 +45,7 @@ class Faults:
             ends = [box.thing.ended for box in boxes if box is not None and box.was_destroyed and box.thing.ended]
             if len(ends) < len(names):
                 continue
-            # What is ended while the ledger takes nothing is written down nowhere: it looks like a loss.
+            # An ending while the ledger cannot be written is recorded nowhere, so it looks like a loss.
             amiss = max(self._lied.get(fact.key, -LATELY_SECONDS), self._shared, self._unwritten)
             if amiss < min(ends) - LATELY_SECONDS:
                 sentence = f"{fact.sentence}: and our own releases ended them all, and no listing lied"

@@ -1,4 +1,4 @@
-"""Points 2 and 5, too: nothing is rented for a run whose end its guard has told, and nothing of it bills on."""
+"""Points 2 and 5, too: no instance is rented for a run whose end its guard reported, and no instance of it bills on."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ _RUN = "SELECT name, slot, run FROM guard_runs WHERE workload = ? AND slot = ? O
 
 
 class Finished:
-    """Knows which runs are truly done, and looks at what is paid for them."""
+    """Knows which runs are truly done, and checks the payments for them."""
 
     def __init__(self, guards: GuardWorld | None, readings: Readings) -> None:
         self._guards = guards
@@ -36,12 +36,12 @@ class Finished:
             self._broken.append(f"a rent for {label.slot} left, and the bucket says that its run is done")
 
     def judge(self, sight: Sight) -> Iterator[Broken]:
-        """Yield what was broken since the last look, and what bills on."""
+        """Yield the violations since the last look, and the instances that bill on."""
         broken, self._broken = self._broken, []
         for sentence in broken:
             yield Broken(2, sight.cycle, sentence)
         if self._guards is not None:
-            # What was found and is held waits for a person (rule 7), and nobody reads what its guard says.
+            # A found and held instance waits for a person (rule 7), and nobody reads the reports of its guard.
             held = {(lease.market, lease.instance_id) for lease in sight.leases if lease.is_held or not lease.guard_run}
             yield from self._bills.judge(
                 sight,
@@ -59,7 +59,7 @@ class Finished:
         )
 
     def _is_unread(self, root: str, now: float) -> bool:
-        """Return whether the bucket may not have told the end."""
+        """Return whether the bucket may not have shown the end."""
         if self._guards is None:
             return True
         bucket = self._guards.bucket

@@ -15,14 +15,14 @@ from tests.disasters.story import Strike
 from tests.disasters.truth import Box, Truth
 
 DARK_SECONDS = 110.0
-"""What was not listed for longer may have been given back."""
+"""The market may have given back an instance that was not listed for longer."""
 _PAUSED = "SELECT 1 FROM leases WHERE market = ? AND instance_id = ? AND paused_by_us"
 _NOT_OF_THE_MARKET = frozenset({None, StopCause.USER, StopCause.UNDERBID})
 """After these the contract does not bid for its GPU."""
 
 
 class GivenBack:
-    """Remembers which order last ended or paused what stood still, in a market that was not listed."""
+    """Remembers the last order that ended or paused a stopped instance in a market that was not listed."""
 
     def __init__(self, truth: Truth, readings: Readings) -> None:
         self._truth = truth

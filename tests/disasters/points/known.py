@@ -31,7 +31,7 @@ class Known:
         self._closed_until.clear()
 
     def judge(self, sight: Sight) -> Iterator[Broken]:
-        """Yield what nobody knows."""
+        """Yield the instances that nobody knows."""
         if not sight.has_ended:
             return
         leases = {(lease.market, lease.instance_id) for lease in sight.leases}

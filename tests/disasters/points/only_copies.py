@@ -19,7 +19,7 @@ ROUNDING = 0.01
 
 
 class OnlyCopies:
-    """Looks at every release of what keeps its checkpoints on its disk."""
+    """Checks every release of an instance that keeps its checkpoints on its disk."""
 
     def __init__(self, truth: Truth, works: Iterable[Work], guards: GuardWorld | None) -> None:
         self._truth = truth
@@ -29,7 +29,7 @@ class OnlyCopies:
         self.judged = 0
 
     def leaves(self, order: Order) -> None:
-        """Look at what a disk and the bucket have at this instant."""
+        """Compare the present content of a disk and of the bucket."""
         box = self._truth.boxes.get((order.market, order.target))
         guard = self._guards.guard_of(box) if box is not None and self._guards is not None else None
         if order.kind != "release" or box is None or guard is None or box.label is None or not box.is_live:
@@ -42,9 +42,11 @@ class OnlyCopies:
             self._pending.append((box, lacks))
 
     def _lacks(self, guard: ScriptedGuard) -> str:
-        """Return what the bucket lacks of a disk: a checkpoint that its guard reported, or any where it reported none.
+        """Return the checkpoint of a disk that the bucket lacks.
 
-        What was saved after that, and never reported, is what a strategy has priced.
+        One that its guard reported, or any if it reported none.
+
+        A strategy has priced the work that was saved after that and never reported.
         """
         disk = guard.disk
         needed = disk.counts.get(disk.told, disk.saved)

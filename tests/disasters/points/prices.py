@@ -33,7 +33,7 @@ class Prices:
         self._most |= {label if order.kind == "rent" else key: each for each in most}
 
     def judge(self, sight: Sight) -> Iterator[Broken]:
-        """Yield what was rented or bid for more than that. What a host asks for more later is no bid of ours."""
+        """Yield the rents and bids above that price. A host's higher price afterwards is no bid of ours."""
         for box in sight.truth.live:
             key, bid = (box.market, box.instance_id), _bid(box)
             if box.label is None or (key in self._judged and bid is None):

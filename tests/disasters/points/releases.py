@@ -16,20 +16,20 @@ from tests.disasters.truth import Box, Truth
 
 LATELY_SECONDS = 3600.0
 LAST_SECONDS = 660.0
-"""So long before its host leaves the market a lease may be released first: ten minutes, and what a cycle takes."""
+"""A lease may be released this long before its host leaves the market: ten minutes, and the time of a cycle."""
 LIES_TO_BELIEVE = 2
-"""So many answers that agree are believed: what the market tells so often nobody could find out to be untrue."""
+"""This many equal answers are believed: nobody could detect a lie that the market repeats so often."""
 OF_THE_STOPPED = frozenset({"host_full", "contract_end", "start_overdue"})
-"""Codes of releases of what does not run: `start_overdue` of what never ran."""
+"""Codes of releases of instances that do not run; `start_overdue` is for one that never ran."""
 LISTINGS = 2
 """So many true listings in a row that showed it running are known to the program."""
 TERMS = frozenset({"host", "price"})
-"""Lies about what a rent is read back by."""
+"""Lies about the fields by which a rent is read back."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Pending:
-    """A release of what truly runs."""
+    """A release of an instance that truly runs."""
 
     box: Box
     runs_elsewhere: bool
@@ -42,7 +42,10 @@ class Pending:
 
 
 class Releases:
-    """Looks at every release of what truly runs. `ordered` says whether a person asked for an end of a workload."""
+    """Checks every release of an instance that truly runs.
+
+    `ordered` says whether a person asked for an end of a workload.
+    """
 
     def __init__(
         self,
@@ -59,12 +62,12 @@ class Releases:
         self._is_capped = is_capped
         self._pending: list[Pending] = []
         self._begun: set[tuple[str, str]] = set()
-        """What a release was sent for."""
+        """The instances for which a release was sent."""
         self._ran: dict[tuple[str, str], float] = {}
         self._lies: list[tuple[float, str]] = []
         self._unwritten_at = -LATELY_SECONDS
         self._shown: set[tuple[str, str]] = set()
-        """What was listed truly in a whole cycle, which wrote its terms down."""
+        """The instances that a whole cycle listed truly and whose terms it recorded."""
         self._dearer: set[tuple[str, str]] = set()
         self._listed: dict[str, list[float]] = {}
         """The times of each market's last true listings, since the last lie of it."""
@@ -101,7 +104,7 @@ class Releases:
         return self._now - self._ran.get((box.market, box.instance_id), -LATELY_SECONDS) < LATELY_SECONDS
 
     def hear(self, now: float, strike: Strike, order: Order | None) -> None:
-        """Take in what went wrong with an order, or with its answer."""
+        """Take in a fault of an order or of its answer."""
         if order is not None and order.kind == "release" and strike.fault in UNHEARD:
             self._begun.add((order.market, order.target))
         if strike.place in {"listing", "look"}:
@@ -113,7 +116,7 @@ class Releases:
             self._listed.clear()
 
     def hear_rise(self, box: Box) -> None:
-        """See that a person accepts a higher price of what no written look has read back yet (rule 16)."""
+        """Note that a person accepts a higher price of an instance that was not read back yet (rule 16)."""
         key = (box.market, box.instance_id)
         if self._unwritten_at >= box.thing.created and key not in self._shown:
             self._dearer.add(key)
@@ -137,7 +140,7 @@ class Releases:
                 self._shown.add(key)
 
     def see(self, now: float) -> None:
-        """Remember what runs: a release that was decided on stays one, whatever becomes of the other lease."""
+        """Remember the running instances: a decided release stays, whatever becomes of the other lease."""
         self._now = now
         self._ends.see()
         self._ran |= {(box.market, box.instance_id): now for box in self._truth.live if box.is_running}
@@ -157,7 +160,7 @@ class Releases:
         if code is None:
             return "the ledger has no lease of it"
         if not code:
-            # What a person ordered, and what nobody uses, ends although that could not be written down (rule 13).
+            # A lease that a person ended, or that nobody uses, ends although that could not be recorded (rule 13).
             # No listing has shown an overdue start running that begins to run between the last one and its release.
             is_unused = runs_elsewhere or not pending.was_seen
             is_unwritten = is_unused and self._now - self._unwritten_at < LATELY_SECONDS
@@ -170,7 +173,8 @@ class Releases:
         if code in {"moved", "not_needed", "move_lost", "spare_not_worth"} and not runs_elsewhere:
             # Where a cap forbids two at once, what its host ends within minutes makes room for the next.
             is_last = code == "moved" and getattr(box.thing, "end_time", math.inf) - self._now < LAST_SECONDS
-            # A person's order carries out what was decided before it ran, and could not be done (rule 18).
+            # A person's order carries out an ending that was decided before the instance ran and could not be done
+            # (rule 18).
             is_true = is_last or code == "spare_not_worth" or (is_ordered and pending.is_again)
             return "" if is_true else f"recorded is {code!r}, and its slot runs nowhere else"
         if code in OF_THE_STOPPED and pending.was_listed and not pending.is_again:

@@ -13,11 +13,11 @@ from strategies.patient import PatientParams
 from tests.disasters import stage
 
 ROOM = 1.3
-"""A price so far under what is paid has room for disk, loading and a bid's headroom."""
+"""A price so far below the paid one has room for disk, loading and a bid's headroom."""
 OWNERS_TO_SPREAD_OVER = 6
 """So many owners ask less than the workload's price."""
 OWNERS_PAID = 2
-"""So many get from the strategy what they want: the host of one may be in cooldown."""
+"""This many slots are filled by the strategy: the host of one may be in cooldown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from tests.disasters.truth import Box
 PATIENCE_SECONDS = 1800.0
 OF_A_PERSON = frozenset({*Word, "fleet"})
 RESTS = frozenset({"slot", "workload", "moved", "cool_off", "market", "full", "started"})
-"""Scopes of rests that keep a slot from being filled."""
+"""Scopes of cooldowns that keep a slot empty."""
 BY_CHOICE = frozenset({SPARE, WAITS, "wait_paused"})
 """Codes with which a strategy leaves a slot empty because that is cheaper."""
 
@@ -23,12 +23,12 @@ BY_DISK = frozenset({"contract_end", "host_full", "ends_soon"})
 LOADING_SECONDS = 3600.0
 """How long the first start of an instance may take at least: some hosts load at a tenth of the usual speed."""
 LOADING_FACTOR = 5.0
-"""Of a slow link so many times what the image takes over it is waited for, and `LOADING_SPARE_SECONDS`."""
+"""With a slow link this many times the image's transfer time is waited for, plus `LOADING_SPARE_SECONDS`."""
 LOADING_SPARE_SECONDS = 1200.0
 
 
 class Slots:
-    """Keeps since when nothing stands in the way of each slot."""
+    """Keeps the time since which nothing prevents the filling of each slot."""
 
     def __init__(self) -> None:
         self._free_since: dict[Slot, float] = {}
@@ -47,9 +47,9 @@ class Slots:
         tied: frozenset[Slot],
         can_run: Callable[[Workload], bool],
     ) -> Iterator[Broken]:
-        """Yield the slots that should run and do not; `excuse` is what stands in the way of all.
+        """Yield the slots that should run and do not; `excuse` is a cause that prevents all.
 
-        `closed` are markets that told us to search no more for now: their word on searches is kept for up to a day.
+        `closed` are markets that closed searches for now; that counts for up to a day.
         `tied` are slots whose stopped disk may not be lost.
         """
         silent = (box for box in sight.truth.live if box.thing.is_offline)

@@ -1,4 +1,4 @@
-"""Point 2: no write goes to what never carried our label, and a paying request leaves at most once per intent."""
+"""Point 2: no write goes to an instance without our label, and a paying request leaves once per intent at most."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,7 +36,7 @@ class Writes:
             )
 
     def judge(self, cycle: int) -> Iterator[Broken]:
-        """Yield what was broken since the last look."""
+        """Yield the violations since the last look."""
         broken, self._broken = self._broken, []
         for sentence in broken:
             yield Broken(2, cycle, sentence)
