@@ -1,4 +1,4 @@
-"""`gpubid check --against-running`: what a new file would do before it is loaded."""
+"""`gpubid check --against-running`: the effects of a new file before it is loaded."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ async def test_it_tells_what_would_be_refused_and_what_would_be_left_as_it_is(tm
         assert "is under the" in burnt.out
 
         new.write_text(LIVE.replace("alpine:latest", "alpine:edge").format(url=market.url))
-        # What a lease was rented with is noted in the cycle after its rent.
+        # The spec of a lease is recorded in the cycle after its rent.
         await until(lambda: _goes_on(tmp_path, new), "a lease that goes on with the old image")
 
 

@@ -1,4 +1,4 @@
-"""`gpubid check` warns of what is odd, with the line and what to write; `--strict` ends with 1 then."""
+"""`gpubid check` warns of odd settings, with the line and the fix; `--strict` ends with 1 then."""
 
 import json
 from pathlib import Path

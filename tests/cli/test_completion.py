@@ -1,4 +1,4 @@
-"""The shell completes what the configuration and the program know: workloads, slots, strategies, climates, kinds."""
+"""The shell completes names of the configuration and the program: workloads, slots, strategies, climates, kinds."""
 
 import asyncio
 import sys

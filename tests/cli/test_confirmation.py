@@ -14,7 +14,7 @@ from tests.support.terminal import typed
 
 
 async def at_terminal(place: Path, *words: str, answers: tuple[str, ...] = ()) -> tuple[int, str]:
-    """Return the exit code of a verb on a terminal, and what it showed."""
+    """Return the exit code of a verb on a terminal, and its output."""
     return await asyncio.to_thread(typed, words, place, list(answers), "", DEFAULT_KEY)
 
 

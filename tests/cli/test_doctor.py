@@ -1,4 +1,4 @@
-"""`gpubid doctor` finds what is wrong and says how to fix it; `gpubid bug-report` gathers it without a secret."""
+"""`gpubid doctor` finds faults and prints their fixes; `gpubid bug-report` collects them without a secret."""
 
 # ruff: noqa: ASYNC240 - a test may wait for its own files
 

@@ -114,7 +114,7 @@ TOLD = ((1, "o1", 100.0), (2, "o2", 140.0), (3, "o3", 110.0), (4, "o3", 130.0))
 
 
 async def told_ledger(path: Path, leases: int) -> None:
-    """Write a ledger with what the guards of the first leases of `TOLD` measured."""
+    """Write a ledger with the measurements of the guards of the first leases of `TOLD`."""
     ledger = await Ledger.open(path, clock=SteppedClock(builders.NOW))
     async with ledger.transaction() as tx:
         for number, owner, took in TOLD[:leases]:

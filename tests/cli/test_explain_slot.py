@@ -13,7 +13,7 @@ from tests.support.world import Rehearsed, rehearsed, work
 
 
 async def shown(world: Rehearsed, name: str) -> dict[str, Any]:
-    """Return what is explained of a slot after one more cycle."""
+    """Return the explanation of a slot after one more cycle."""
     await world.cycle()
     reader = await world.app.ledger.reader()
     assert world.app.seen is not None

@@ -1,4 +1,4 @@
-"""`gpubid ledger export`: which files it writes, and what it refuses."""
+"""`gpubid ledger export`: the files that it writes, and its refusals."""
 
 import asyncio
 import json

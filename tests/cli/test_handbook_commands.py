@@ -32,7 +32,7 @@ EXCUSES = {
     "gpubid tune": "minutes of processor time: tests/cli/test_tune.py goes the whole way on less",
     "gpubid rehearse --climate real_processes": "minutes: tests/simulator/processes/test_rehearsal.py runs less",
     "gpubid simulate --climate real_processes": "serves until stopped: tests/simulator/test_simulate.py stops it",
-    "gpubid guard build": "tests/guard/test_guard_source.py builds it and runs what was built",
+    "gpubid guard build": "tests/guard/test_guard_source.py builds it and runs the file",
     "gpubid lab bench": "recorded traces, or hours of processor time: tests/lab runs each problem",
 }
 """How a command begins that is not typed here, and why."""
@@ -79,7 +79,7 @@ async def test_an_estimate_needs_no_configuration(tmp_path: Path) -> None:
 
 
 class Reader:
-    """Types what a page prints, in one folder; `gpubid run` goes on beside the rest until the end."""
+    """Types the commands of a page, in one folder; `gpubid run` goes on beside the other commands until the end."""
 
     def __init__(self, place: Path, running: contextlib.AsyncExitStack, to_init: Sequence[str]) -> None:
         self._place = place

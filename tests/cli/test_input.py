@@ -8,7 +8,7 @@ from agent.cli.watch import ledger
 from tests.support.configs import GOOD, added
 from tests.support.programs import LIVE, gpubid
 
-# verb and arguments, exit code, a part of what is said
+# verb and arguments, exit code, a part of the message
 BAD: list[tuple[str, int, str]] = [
     ("fleet", 1, "there is no ledger at ledger.sqlite: start the daemon once"),
     ("ledger events", 1, "there is no ledger at ledger.sqlite"),

@@ -1,4 +1,7 @@
-"""`deploy/json-output.md` is the contract of `--json`: what is printed is documented, what is documented is printed."""
+"""`deploy/json-output.md` is the contract of `--json`.
+
+Every printed key is documented, every documented key printed.
+"""
 
 import json
 from collections.abc import Iterator
@@ -72,7 +75,7 @@ TRACE = {
     "spot_price": 1,
 }
 UNSEEN = {
-    # Of what can be bid for only, which seven GPUs of one host cannot; tests/decide/estimate/test_option.py has one.
+    # Only of offers with bids, which seven GPUs of one host are not; tests/decide/estimate/test_option.py has one.
     "estimate": {"models[].options[].by_age[].age", "models[].options[].by_age[].interval"},
     # A list where any price is known.
     "lab show": {"pools[].spot", "pools[].on_demand[]"},
@@ -99,7 +102,7 @@ UNSEEN = {
     "status": {"notes[].about", "notes[].code", "notes[].sentence"},
     # A key that only a start reads has one: tests/daemon/test_status.py.
     "reload": {"notes[].about", "notes[].code", "notes[].sentence"},
-    # Weighed options stand in the plan; whether a slot's last decision has any depends on when the daemon was stopped.
+    # The plan has weighed options; whether a slot's last decision has any depends on when the daemon was stopped.
     "explain": {
         "last[].options[].name",
         "last[].options[].dollars",
@@ -111,13 +114,13 @@ UNSEEN = {
     "lab check": {key.path for key in SECTIONS["lab check"] if key.path.startswith("findings[]")},
     "lab verify": {key.path for key in SECTIONS["lab verify"] if key.path.startswith("differences[]")},
 }
-"""What is documented and may be missing in the samples."""
+"""Documented keys that may be missing in the samples."""
 
 MORE = 'ports = [8000]\nshadow = ["ondemand"]\n[lab]\nrecord = true\n'
 """Keys after those of the last workload, and a table after it."""
 
 UNTIMELY = {"leases[].ports.<port>"}
-"""What a lease that still loads has none of; tests/cli/test_reach.py waits for it."""
+"""Keys that a lease which still loads does not have; tests/cli/test_reach.py waits for them."""
 
 
 def configured(place: Path, market: Market, slots: int) -> None:
@@ -144,7 +147,7 @@ async def _samples(place: Path) -> dict[str, list[Any]]:
         await until(market.billing, "a rent")
         await market.advance(40)
         await daemon.until_logged("lease.running")
-        # From here on the listing lacks what is rented, and the reply to the rent is lost: it stays in doubt.
+        # From here on the listing lacks the rented instance, and the reply to the rent is lost: it stays in doubt.
         await market.weather("stale_list")
         await market.weather("server_error_after", route="PUT /asks")
         configured(place, market, 2)
@@ -225,7 +228,7 @@ def _entries(document: Any, table: str) -> Iterator[dict[str, Any]]:
         return
     name, is_list = step.removesuffix("[]"), step.endswith("[]")
     inner = document[name] if name and name[0] != "<" else document
-    # Beside tables of any name there may stand plain values.
+    # There may be plain values beside tables of any name.
     tables = [each for each in inner.values() if isinstance(each, dict)] if name[:1] == "<" and not is_list else [inner]
     for entry in inner if is_list else tables:
         yield from _entries(entry, rest)

@@ -1,4 +1,4 @@
-"""`gpubid ledger verify` tells damage, sums that contradict, and a sound ledger apart."""
+"""`gpubid ledger verify` distinguishes damage, contradictory sums, and a sound ledger."""
 
 import sqlite3
 from contextlib import closing

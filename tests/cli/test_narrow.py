@@ -82,7 +82,7 @@ async def _filled(path: Path) -> None:
 
 @pytest.fixture
 def cells(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Watch a terminal of 60 columns; return what is added to tables."""
+    """Watch a terminal of 60 columns; return the cells that are added to tables."""
     added: list[str] = []
     add = session.add
 
@@ -97,7 +97,7 @@ def cells(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def assert_whole(cells: list[str], out: str) -> None:
-    """Check that each cell is in one piece in what was printed, of text that may fold each word."""
+    """Check that each cell is printed in one piece, and of text that may fold each word."""
     assert cells
     broken = [cell for cell in cells if cell not in out and any(word not in out for word in cell.split())]
     figures = [cell for cell in cells if len(cell.split()) == 1 and cell not in out]

@@ -1,4 +1,4 @@
-"""What a verb does with a daemon's answer to an order: doubts, refusals, leases that changed, and no answer at all."""
+"""A verb's reaction to a daemon's answer to an order: doubts, refusals, leases that changed, and no answer at all."""
 
 import asyncio
 import contextlib
@@ -129,7 +129,10 @@ async def daemon_that_says(
     after_seconds: float = 0.0,
     shows_after_seconds: float = 0.0,
 ) -> AsyncIterator[list[dict[str, Any]]]:
-    """Answer the orders and the questions before them in `place` as told, one by one; yield the orders that came."""
+    """Answer the orders and the questions before them in `place` with the given answers, one by one.
+
+    Yield the orders.
+    """
     (place / "agent.toml").write_text(programs.LIVE.format(url="http://127.0.0.1:1"))
     monkeypatch.setenv("VAST_API_KEY", "some-key")
     monkeypatch.chdir(place)

@@ -251,7 +251,7 @@ async def test_reports_are_the_same_from_the_daemon_and_from_its_ledger(
 
 
 async def test_verbs_reach_the_daemon_over_a_broken_file(tmp_path: Path) -> None:
-    """The daemon runs on its last good file: looking and stopping need no mend."""
+    """The daemon runs on its last good file: reading and stopping need no fix."""
     async with programs.running(tmp_path) as (_, daemon):
         await lease_of(tmp_path)
         file = tmp_path / "agent.toml"
@@ -306,7 +306,7 @@ async def test_what_a_daemon_that_ended_did_not_take_is_not_forgotten(
 async def test_without_a_daemon_somebody_elses_ledger_is_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is not ours to write says nothing of its disk or its soundness."""
+    """A ledger that we may not write says nothing about its disk or its soundness."""
     (tmp_path / "agent.toml").write_text(programs.LIVE.format(url="http://127.0.0.1:1"))
     (tmp_path / "ledger.sqlite").touch()
     may = os.access

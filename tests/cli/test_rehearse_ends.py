@@ -1,4 +1,4 @@
-"""A rehearsal that is told to end leaves nothing in the folder of temporary files."""
+"""A rehearsal that a signal ends leaves nothing in the folder of temporary files."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""`gpubid strategy learned`: what the ledger's record of hosts says, after a restart too."""
+"""`gpubid strategy learned`: the ledger's record of hosts, after a restart too."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

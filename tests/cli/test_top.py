@@ -1,4 +1,4 @@
-"""`gpubid top` over a real socket of a rehearsed world: what it shows at 80 x 24, its keys, and how it ends."""
+"""`gpubid top` over a real socket of a rehearsed world: its screen at 80 x 24, its keys, and its end."""
 
 import asyncio
 import os
@@ -28,7 +28,7 @@ HOSTILE = "[bold red]taken[/] [@click=app.quit]x[/]"
 
 
 def screen(pilot: Pilot) -> str:
-    """Return what is on the terminal, line by line."""
+    """Return the lines on the terminal."""
     strips = pilot.app.screen._compositor.render_strips()
     return "\n".join(strip.text for strip in strips)
 
@@ -36,7 +36,7 @@ def screen(pilot: Pilot) -> str:
 async def seen(pilot: Pilot, *words: str) -> str:
     """Wait until all of the words are on the terminal at once; return everything on it.
 
-    Widgets are laid out one after another: what stands beside the first word may be drawn a moment after it.
+    Widgets are laid out one after another: text beside the first word may be drawn a moment after it.
     """
     deadline = time.monotonic() + programs.PATIENCE_SECONDS
     while time.monotonic() < deadline:
@@ -48,7 +48,7 @@ async def seen(pilot: Pilot, *words: str) -> str:
 
 
 def words_of(page: Served) -> set[str]:
-    """Return what a person ordered to hold."""
+    """Return the holds that a person ordered."""
     holds = page.world.app.ledger.recollection(page.world.clock.now()).holds
     return {hold.word.value for hold in holds}
 

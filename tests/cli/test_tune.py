@@ -1,4 +1,4 @@
-"""`gpubid tune`: the whole way from an empty folder to a promoted strategy, what it refuses, and that it resumes."""
+"""`gpubid tune`: the whole way from an empty folder to a promoted strategy, its refusals, and that it resumes."""
 
 import json
 import re
@@ -22,7 +22,7 @@ CONFIG = f"# mine\n{GOOD}gpu = ['RTX 4090'] # fast\n[ledger]\npath = 'kept/rehea
 
 @pytest.fixture(scope="module")
 def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder in which the search is done, and found what is better held out."""
+    """Return a folder in which the search is done, and found numbers that are better on held-out cases."""
     return made_once(tmp_path_factory, "searched", _search)
 
 
@@ -54,13 +54,13 @@ def tune(*words: str, code: int | None = 0) -> str:
 
 
 def rehearse() -> None:
-    """Run the fleet for two hours, with what is in the shadow."""
+    """Run the fleet for two hours, with its shadow."""
     ran = CliRunner().invoke(main.app, ["rehearse", "--hours", "2", "--seed", "3", "--keep-ledger", "kept"])
     assert ran.exit_code == 0, ran.output
 
 
 def judged(place: Path, **held_out: Any) -> None:
-    """Let the search have been judged so on what it was not fitted on."""
+    """Set the verdict of the search on its held-out cases."""
     records = Records(place / "tuning" / "bold")
     found = records.read("search")
     assert found is not None

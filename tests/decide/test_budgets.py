@@ -88,7 +88,7 @@ def test_a_rate_is_capped_within_its_scope_after_the_move(scope: Scope) -> None:
 @pytest.mark.parametrize("scope", [EVERYTHING, TRAIN, VAST], ids=str)
 @pytest.mark.parametrize("window", ["per_day", "per_month", "total"])
 def test_what_a_rent_may_cost_over_the_horizon_must_fit(scope: Scope, window: str) -> None:
-    """What is committed already is set aside too: two leases of one budget may not each count on the same dollar."""
+    """Committed spend is reserved too: two leases of one budget may not each count on the same dollar."""
     seen = fleet()
     part = limits.committed_by_fleet(seen).of(scope)
     needed = (part.rate + rent().rate).over(7200)
@@ -103,7 +103,7 @@ def test_what_a_rent_may_cost_over_the_horizon_must_fit(scope: Scope, window: st
     ("window", "spent"), [("per_day", "1"), ("per_month", "2"), ("total", "3")], ids=["day", "month", "total"]
 )
 def test_each_window_bears_its_own_sum(scope: Scope, window: str, spent: str) -> None:
-    """Not that of a longer one: what is reserved, what strikes and what is told count the same sum."""
+    """Not that of a longer one: the reserve, the veto and the report count the same sum."""
     sums = Spend(builders.usd(1), builders.usd(2), builders.usd(3))
     seen = fleet(leases=(), spend=sums, spend_of={TRAIN: sums, VAST: sums})
     held = rent().rate.over(3600)

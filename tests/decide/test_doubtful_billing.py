@@ -1,4 +1,4 @@
-"""What a lease may have cost is never counted short, and nothing is counted twice, whatever its looks show."""
+"""The possible cost of a lease is never counted short, and nothing is counted twice, whatever its looks show."""
 
 import itertools
 from datetime import timedelta
@@ -72,7 +72,7 @@ def test_a_host_that_is_silent_is_offline_and_paid_for_until_its_market_says_tha
 
 
 def billed(row: Instance, *, may_bill_gpu: bool) -> Instance:
-    """Return a row that is told from another by its billing alone."""
+    """Return a row that differs from another by its billing alone."""
     return builders.instance(state=row.state, may_bill_gpu=may_bill_gpu, is_wanted_running=True)
 
 

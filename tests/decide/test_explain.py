@@ -1,4 +1,4 @@
-"""A plan told: what was chosen, what was next best, and why the rest was refused."""
+"""A plan explained: the choice, the next best candidates, and why other offers were refused."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The plan: its order, its vetoes, and what holds for every fleet."""
+"""The plan: its order, its vetoes, and properties that hold for every fleet."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -68,7 +68,7 @@ class Says(Params):
 
 
 class Obstinate:
-    """Proposes what it was told to."""
+    """Proposes the given proposals."""
 
     params: ClassVar[type[Params]] = Says
 
@@ -168,7 +168,7 @@ def test_past_a_budget_what_we_paused_is_not_started_again() -> None:
 def test_what_has_to_end_ends_also_while_nothing_may_be_paid_for(
     leases: list[Any], caps: Limits, rests: list[str], code: str
 ) -> None:
-    """Only what a strategy would give up is kept then; a person, a cap and a finished move are obeyed as ever."""
+    """Only an ending by a strategy is held back then; a person, a cap and a finished move are obeyed as ever."""
     holds = tuple(holds_shown(*rests).values())
     markets = market(no_spend_because="spend = false")
     made = planned(caps, markets=markets, leases=tuple(leases), holds=holds)
@@ -241,7 +241,7 @@ def test_a_locked_host_leaves_its_place_to_the_next_best() -> None:
 
 
 def test_a_host_of_one_market_says_nothing_of_the_other_markets_host_of_that_id() -> None:
-    """A lease, a lock and a rest on 777 of one market leave 777 of the other to be rented."""
+    """A lease, a lock and a cooldown on host 777 of one market leave host 777 of the other free."""
     there = builders.lease(7, slot=Slot("other", 0), market="vast", host_id="777", owner_id="12")
     rests = (
         Cooldown(CooldownKind.HOST, "vast/777", NOW + timedelta(hours=1), "a failed start"),

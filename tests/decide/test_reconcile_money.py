@@ -1,4 +1,4 @@
-"""What reconciliation charges and keeps: once, of the right span, and dated by what the market told."""
+"""The charges of reconciliation: once, for the right span, and dated by the market's record."""
 
 from datetime import timedelta
 from typing import Any

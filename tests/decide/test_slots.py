@@ -1,4 +1,4 @@
-"""What a slot needs before any strategy is asked, and what is released whatever a strategy thinks."""
+"""A slot's needs before any strategy is asked, and the releases that no strategy can prevent."""
 
 import dataclasses
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""What a strategy may not do to a lease whose market is not listed."""
+"""Moves that a strategy may not make with a lease whose market is not listed."""
 
 from collections.abc import Sequence
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""Jobs over one pool: capacity tick by tick at prices that stand, and rules played over it."""
+"""Jobs over one pool: capacity tick by tick at fixed prices, and rules played over it."""
 
 from collections.abc import Sequence
 
@@ -30,10 +30,10 @@ def lived(rule: Rule, of: JobCase) -> tick_engine.Run:
 
 
 def tenures(run: tick_engine.Run) -> tuple[Tenure | None, ...]:
-    """Return what was held in each tick."""
+    """Return the tenure in each tick."""
     return tuple(choice.tenure for choice in run.choices)
 
 
 def scripted(plan: Sequence[Tenure | None]) -> Rule:
-    """Return a rule that holds what stands in a plan."""
+    """Return a rule that follows a plan."""
     return lambda at: plan[at.tick] if at.tick < len(plan) else None

@@ -1,6 +1,6 @@
 """A market that answers as it was recorded: the lab's engine over views that a daemon really read.
 
-The frames tell what was listed and offered; what the daemon remembered is left out and made anew by the engine. A rent
+The frames have the listings and offers. The daemon's memory is left out, and the engine builds it again. A rent
 is granted where a listing soon shows a new instance on its host, and refused where none does.
 """
 
@@ -33,7 +33,7 @@ class Recorded:
     _given: set[str] = field(default_factory=set)
 
     async def rent(self, offer: Offer, terms: port.Terms, label: str) -> str:
-        """Return the instance that soon stood on the host; refuse where none did."""
+        """Return the instance that was soon listed on the host; refuse if there was none."""
         del terms, label
         for one in self.frames[self.place + 1 : self.place + 1 + SOON]:
             for row in one.fleet.markets[self.name].instances:
@@ -58,12 +58,12 @@ class Recorded:
         """Do nothing: the next listing shows what came of it."""
 
     async def offers(self, query: port.OfferQuery) -> Sequence[Offer]:
-        """Return what was on offer."""
+        """Return the offers."""
         del query
         return self.frames[self.place].fleet.markets[self.name].offers
 
     async def instances(self) -> Sequence[Instance]:
-        """Return what was listed."""
+        """Return the listed instances."""
         return self.frames[self.place].fleet.markets[self.name].instances
 
     async def instance(self, instance_id: str) -> Instance:
@@ -74,7 +74,7 @@ class Recorded:
         return row
 
     async def account(self) -> port.Account:
-        """Return the account as it was told."""
+        """Return the recorded account."""
         view = self.frames[self.place].fleet.markets[self.name]
         return port.Account(view.account_id, view.credit, self.frames[self.place].fleet.now)
 
@@ -84,21 +84,21 @@ class Recorded:
         return ()
 
     async def events(self, since: datetime) -> Sequence[MarketEvent]:
-        """Return what the market told of."""
+        """Return the events of the market."""
         events = self.frames[self.place].fleet.markets[self.name].events
         return [event for event in events if event.at >= since]
 
     async def logs(self, instance_id: str, lines: int) -> Sequence[str]:
-        """Return nothing: what a log told stands in the sightings."""
+        """Return nothing: the sightings have the results of logs."""
         del instance_id, lines
         return ()
 
     def capabilities(self) -> frozenset[port.Capability]:
-        """Return what it can do."""
+        """Return its capabilities."""
         return frozenset({port.Capability.INTERRUPTIBLE, port.Capability.REBID, port.Capability.EVENTS})
 
     def not_sold(self) -> Mapping[Tenure, str]:
-        """Return what it did not sell."""
+        """Return the tenures that it did not sell."""
         return self.frames[self.place].fleet.markets[self.name].not_sold
 
     def server_time(self) -> datetime | None:

@@ -1,4 +1,4 @@
-"""The problem `availability`: its semantics by hand, its bound, and that no rule sees what is to come."""
+"""The problem `availability`: its semantics by hand, its bound, and that no rule sees the future."""
 
 import dataclasses
 import json
@@ -156,7 +156,7 @@ def test_what_is_warm_is_kept_until_what_replaces_it_is() -> None:
     assert lived.availability == 1.0
 
 
-# --- what is cut from a folder ---------------------------------------------------------------------------------------
+# --- spans cut from a folder -----------------------------------------------------------------------------------------
 def folder(path: Path) -> Path:
     for number, zone in enumerate(("us-east-1a_v100_1", "us-east-1b_v100_1", "europe-west4-c")):
         row = {

@@ -83,7 +83,7 @@ Build = Callable[[day.Setting, str], day.Day]
 
 
 def told(lived: day.Day) -> list[str]:
-    """Return each decision with its time, its reason in full, and what it is about."""
+    """Return each decision with its time, its reason in full, and its object."""
     return [f"{at:%H:%M:%S} {type(each).__name__} {each.reason} {about(each)}" for at, each in lived.engine.decisions]
 
 
@@ -118,5 +118,5 @@ def test_both_show_the_same_offers_instances_and_events(over_http: Build, climat
 
 
 def plain(row: Instance) -> Instance:
-    """Return a row without what a person reads or connects by: the market in memory has no words and no addresses."""
+    """Return a row without texts and addresses: the market in memory has none."""
     return msgspec.structs.replace(row, message="", address="", ports="")

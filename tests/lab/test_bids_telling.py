@@ -1,4 +1,4 @@
-"""A day of bidding told lease by lease is the day that was scored; its picture and its table say the same, escaped."""
+"""The timeline of a day of bidding, lease by lease, is the scored day; its picture and its table agree, escaped."""
 
 import json
 import re

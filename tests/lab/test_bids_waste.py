@@ -1,4 +1,4 @@
-"""What a bill was paid for, reckoned by hand."""
+"""The parts of a bill, computed by hand."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Laws fitted to what was seen: they find what drew the spells, censored or seen at ticks only; input is judged."""
+"""Laws fitted to observations: they find the law of the spells, censored or seen at ticks only; input is checked."""
 
 import json
 import math

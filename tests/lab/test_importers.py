@@ -1,4 +1,4 @@
-"""Foreign records become traces with hand-computed ticks, and what is wrong in a file is said with its place."""
+"""Foreign records become traces with hand-computed ticks, and a mistake in a file is reported with its place."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ RUN = CliRunner().invoke
 
 
 def brought(tmp_path: Path, kind: str, *files: Path, more: tuple[str, ...] = ()) -> dict[str, trace_files.Trace]:
-    """Import files with the verb and read what it wrote with the bench's own reader."""
+    """Import files with the verb and read its output with the bench's own reader."""
     out = tmp_path / "out"
     told = RUN(app, ["lab", "import", kind, *map(str, files), "--out", str(out), *more])
     assert told.exit_code == 0, told.stderr

@@ -1,4 +1,4 @@
-"""A service kept warm through the whole plan: what is held follows the choice of `warm`, look by look."""
+"""A service kept warm through the whole plan: its leases follow the choice of `warm`, look by look."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -56,7 +56,7 @@ class Lived:
         monkeypatch.setattr(service_slots, "choose", keep)
 
     def cycles(self) -> Iterator[tuple[capacity_choice.Choice, Counter[Tenure]]]:
-        """Yield after each look the last choice and what is live, of a slot that moves where it moves to."""
+        """Yield after each look the last choice and the live leases; of a moving slot the new one."""
         for _ in range(self.looks):
             self.engine.cycle(self.market.now)
             live = sorted(

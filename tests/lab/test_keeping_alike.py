@@ -61,7 +61,7 @@ class Asked:
 
 
 class Planned:
-    """Leads leases and a book as the daemon does, by what a rule is shown, and asks the whole plan."""
+    """Keeps leases and a ledger as the daemon does, from the sight of a rule, and asks the whole plan."""
 
     def __init__(self, worth: float) -> None:
         wait = (COLD + 1) * STEP
@@ -74,7 +74,7 @@ class Planned:
         self._refused: dict[str, Any] = {}
 
     def follow(self, seen: availability_ticks.Seen) -> None:
-        """Follow what a step came to."""
+        """Follow the outcome of a step."""
         before, self.now = self.now, builders.NOW + seen.step * STEP
         shown = [*zip(POOLS, seen.wanted, seen.held, strict=True), ("spare", seen.on_demand, seen.on_demand)]
         for pool, wanted, held in shown:
@@ -134,7 +134,7 @@ class Planned:
         return fresh or sorted(others, key=since.__getitem__)[:1]
 
     def _offers(self, market: str) -> list[Offer]:
-        """Return what the bench would try too, and on-demand that nobody bids for."""
+        """Return the offers that the bench would try too, and on-demand that nobody bids for."""
         same: dict[str, Any] = {"market": market, "ask": builders.per_hour(ASK), "seen_at": self.now}
         same["storage_micros_per_gb_month"] = 0
         found = [builders.offer(number, floor=None, **same) for number in (8, 9)]

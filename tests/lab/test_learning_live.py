@@ -41,7 +41,7 @@ CHECKPOINT = Checkpoint(NOTHING, NOTHING, 0.0, CheckpointPlace.REMOTE)
 
 
 class Planned:
-    """A rule that asks the whole plan(): it builds the fleet that stands where the job stands."""
+    """A rule that asks the whole plan(): it builds the fleet of the job's present state."""
 
     def __init__(self, params: DeadlineParams) -> None:
         """Begin with nothing seen."""
@@ -49,7 +49,7 @@ class Planned:
         self._capacity: dict[str, Capacity] = {}
 
     def choose(self, at: tick_engine.Sight) -> Tenure | None:
-        """Return what the decision of the only slot comes to."""
+        """Return the choice in the decision of the only slot."""
         fleet = _fleet(at, self._capacity)
         self._capacity = availability.watched(self._capacity, fleet)
         (made,) = plan.plan(_fleet(at, self._capacity), self._tuned, limits.Limits()).decisions
@@ -98,7 +98,7 @@ def case(seed: int) -> JobCase:
 
 
 def both(params: DeadlineParams, rule: Rule, seed: int) -> tuple[tick_engine.Run, tick_engine.Run]:
-    """Return what the whole plan and what the rule made of a case that asks for every choice and can be met."""
+    """Return the results of the whole plan and of the rule for a case that asks for every choice and can be met."""
     job = case(seed)
     by_plan, by_rule = lived(Planned(params).choose, job), lived(rule, job)
     assert len({*by_rule.choices}) == 3, "the case must ask for every choice"

@@ -112,7 +112,7 @@ def test_folds_leave_out_the_zone_or_the_days_of_a_window() -> None:
     [
         ("aws-2022", 72, CrossFit.POOL),
         ("aws-2023", 96, CrossFit.POOL),
-        ("gcp-h100-2025", 72, CrossFit.NONE),  # another cloud, GPU and year than what ships was fitted on
+        ("gcp-h100-2025", 72, CrossFit.NONE),  # another cloud, GPU and year than those of the shipped fit
     ],
 )
 def test_scored_on_what_it_was_not_fitted_on_it_beats_levi(name: str, stride: int, left_out: CrossFit) -> None:

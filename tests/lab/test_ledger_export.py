@@ -1,4 +1,4 @@
-"""An export of a ledger tells of the market and of nobody, and becomes traces."""
+"""An export of a ledger describes the market and names nobody, and becomes traces."""
 
 import asyncio
 import json

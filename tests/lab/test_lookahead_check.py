@@ -51,7 +51,7 @@ class Seer(_Honest):
 
 
 class Rememberer(_Honest):
-    """Keeps what it saw in earlier runs, and knows at their next beginning what will come."""
+    """Keeps its observations of earlier runs, and so knows the future when they begin again."""
 
     def __init__(self) -> None:
         self._past: dict[Any, int] = {}

@@ -118,7 +118,7 @@ def test_one_command_shows_ours_at_the_availability_of_each_published_rule(tmp_p
     assert result.exit_code == 0, result.output
     told = json.loads(result.stdout)
     assert [row["against"] for row in told["strategies"]] == ["spothedge_1", "spothedge_1"]
-    # What it is compared with is run on the same days, though nobody named it.
+    # The strategy of the comparison runs on the same days, though nobody named it.
     built = availability_problem.AvailabilityProblem(tmp_path, 4, 4)
     theirs = [built.score("spothedge_1", case) for case in built.cases()]
     assert 0.1 <= told["strategies"][1]["figures"]["short_worth"] <= 64

@@ -1,4 +1,4 @@
-"""Tuning: within declared bounds, scored on what was not fitted on, shared by processes, stopped and taken up again."""
+"""Tuning: within declared bounds, scored on held-out cases, shared by processes, stopped and resumed."""
 
 import itertools
 import json
@@ -129,7 +129,7 @@ class Switched(Params):
 
 
 class Toy:
-    """Cases that cost what the numbers say."""
+    """Cases whose cost follows from the numbers."""
 
     name, baseline, optimum = "toy", "mine", "mine"
 

@@ -95,7 +95,7 @@ async def test_a_bid_is_lost_to_a_floor_above_it_and_comes_back_at_one_that_is_n
     assert hours == pytest.approx((120 - START + 240 - 181) / 60, abs=0.09), "metered every five minutes"
     ran = (120 - START + 240 - 181) / 60
     assert made.paper.counted.spent.dollars == pytest.approx(0.20 * ran + DISK * 4 + IMAGE, abs=0.001)
-    # What reached a checkpoint, every 15 minutes after a minute's restore, and what the loss took.
+    # The work that reached a checkpoint, every 15 minutes after a minute's restore, and the work that the loss took.
     worked = 120 - START - 1
     assert made.paper.counted.lost == pytest.approx((worked % 15) * 60e6, abs=5)
 

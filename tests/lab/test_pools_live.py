@@ -35,7 +35,7 @@ ASK = 0.40
 
 
 class Planned:
-    """A policy that asks the whole plan(): it builds the fleet that stands where the job stands."""
+    """A policy that asks the whole plan(): it builds the fleet of the job's present state."""
 
     def __init__(self, terms: Terms) -> None:
         """Begin with nothing seen."""
@@ -43,7 +43,7 @@ class Planned:
         self._capacity: dict[str, Capacity] = {}
 
     def choose(self, sight: tick_engine.Sight) -> tick_engine.Choice:
-        """Return what the decision of the only slot comes to."""
+        """Return the choice in the decision of the only slot."""
         fleet = self._fleet(sight)
         self._capacity = availability.watched(self._capacity, fleet) | availability_by_market.watched(
             self._capacity, fleet
@@ -105,7 +105,7 @@ def drawn(seed: int) -> JobCase:
         hours = lots.choice([0.2, 0.5, 1.0, 2.0, 4.0], 40)
         columns.append([bool(at % 2) for at, length in enumerate(hours) for _ in range(max(int(length * 6), 1))][:96])
     up = np.array(columns).T
-    up[0] = True  # the bench knows the price of a pool that is away, a market tells it once it was there
+    up[0] = True  # the bench knows the price of a pool that is away; a market shows it only once it was there
     spot = np.tile([0.25, 0.20], (len(up), 1))
     terms = Terms(MARKETS, GAP, 8 * HOUR, 10 * HOUR, OVERHEAD, np.zeros((2, 2)))
     return JobCase(

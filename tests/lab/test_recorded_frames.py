@@ -51,7 +51,7 @@ async def test_what_was_decided_over_http_is_decided_again_byte_for_byte(tmp_pat
 
 
 async def test_an_engine_that_sees_only_the_recorded_views_decides_the_same(tmp_path: Path) -> None:
-    """What the ledger remembered is not given to it: leases, rests, losses and hosts it keeps for itself."""
+    """It does not get the ledger's memory: it keeps leases, cooldowns, losses and hosts itself."""
     async with rehearsed(tmp_path, seed=8, recording_bytes=10**7) as world:
         held = await world.until_running()
         await world.cycle(minutes=10)
@@ -184,7 +184,7 @@ def test_what_cannot_be_written_ends_the_recording_and_nothing_else(tmp_path: Pa
 
 
 def test_a_figure_that_does_not_fit_ends_the_recording_and_nothing_else(tmp_path: Path) -> None:
-    """Another's strategy may put anything into a reason; that must not keep what was decided from being done."""
+    """A foreign strategy may put anything into a reason; that must not prevent its decisions."""
     recorder, fleet = _recorder(tmp_path / "r"), builders.fleet(workloads=(work(),))
     made = plan.plan(fleet, strategies(), Limits())
     huge = replace(made.decisions[0], reason=Reason("because", "because", (Option("much", 2**70),)))

@@ -1,4 +1,4 @@
-"""The report: its plots are text and lines inside one file, say what they show in words, and follow the scheme."""
+"""The report: its plots are text and lines inside one file, describe themselves in words, and follow the scheme."""
 
 import json
 import re

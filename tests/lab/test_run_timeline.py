@@ -1,4 +1,4 @@
-"""A run told tick by tick is the run that was scored: over one pool, over several, and of slots kept warm."""
+"""The timeline of a run, tick by tick, is the scored run: over one pool, over several, and of slots kept warm."""
 
 import json
 from pathlib import Path

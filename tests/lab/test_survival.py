@@ -1,4 +1,4 @@
-"""Survival by hand, and what is not seen to its beginning or end."""
+"""Survival by hand, and spells whose beginning or end nobody saw."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Trace files: what is read, what is refused and how it is said."""
+"""Trace files: reading, refusals and their messages."""
 
 import json
 from pathlib import Path

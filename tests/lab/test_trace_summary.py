@@ -1,4 +1,4 @@
-"""What a trace holds, by hand, and as the command shows it."""
+"""The content of a trace, by hand, and as the command shows it."""
 
 import json
 from pathlib import Path

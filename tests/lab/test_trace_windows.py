@@ -1,4 +1,4 @@
-"""Windows cut from traces: where they begin, how long they are, and what they hold."""
+"""Windows cut from traces: their beginnings, lengths and content."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""One deadline job over a market in memory, under one strategy: when it was done and what it cost."""
+"""One deadline job over a market in memory, under one strategy: its end and its cost."""
 
 import random
 from collections.abc import Mapping

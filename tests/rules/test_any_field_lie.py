@@ -1,7 +1,7 @@
 """Any field of any answer lies for a while: nothing crashes, no rule breaks, order comes back.
 
-The world holds rules 1, 2, 3 and 6 after every cycle and looks for orphans (tests/support/judge.py). What the ledger
-counts is judged where no lie blows: rule 21 bounds what a lying price may do in between.
+The world holds rules 1, 2, 3 and 6 after every cycle and looks for orphans (tests/support/judge.py). The ledger's sums
+are judged while no lie is active: rule 21 bounds the effect of a lying price in between.
 """
 
 from typing import Any

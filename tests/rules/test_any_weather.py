@@ -142,7 +142,8 @@ class AnyWeather(RuleBasedStateMachine):
         world.still()
         while self.rivals:
             world.market.remove_rival(self.rivals.pop())
-        # What was believed to run may have stopped unseen: only after the grace is what runs, and what moves, known.
+        # A lease that is believed to run may have stopped unseen: only after the grace are running and moving leases
+        # known.
         await world.cycle(minutes=15)
         await world.until_running(minutes=360)
         await world.cycle(minutes=15)

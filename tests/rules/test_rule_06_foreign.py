@@ -1,4 +1,4 @@
-"""Rule 6: ours is what carries our fleet id or stands in the ledger; foreign instances are never touched."""
+"""Rule 6: an instance is ours if it carries our fleet id or is in the ledger; foreign instances are never touched."""
 
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -50,7 +50,10 @@ def test_foreign_instances_are_never_touched(seed: int, written: list[str | None
 
 @given(seed=seeds, label=st.sampled_from([None, ""]))
 def test_an_unlabelled_one_on_the_host_of_a_rent_in_doubt_keeps_the_doubt_open(seed: int, label: str | None) -> None:
-    """It may be what that rent made, its label lost; nobody can tell, so nothing is paid and a person is told."""
+    """It may be the instance of that rent with its label lost.
+
+    Nobody can know, so nothing is paid and a person is alerted.
+    """
 
     async def story(world: Rehearsed) -> None:
         weather = world.weather("reset", when="after", route="PUT /asks")

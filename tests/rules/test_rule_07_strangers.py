@@ -1,6 +1,6 @@
 """Rule 7: an unknown instance of our fleet is adopted where its slot is empty, else held and counted, never guessed at.
 
-And no rent before one complete listing was read; and what a daemon wrote that we did not start stops our writing.
+And no rent before one complete listing was read; and an instance of a daemon that we did not start stops our writing.
 """
 
 import pytest

@@ -13,7 +13,7 @@ PAYS = {IntentKind.RENT, IntentKind.RESUME}
 
 
 def befall(world: Rehearsed, number: int, fate: str) -> None:
-    """Do to an instance what a person does in the console."""
+    """Stop or start an instance as a person does in the console."""
     world.market.advance_to(world.clock.time())
     if fate == "stop":
         world.market.stop(number)

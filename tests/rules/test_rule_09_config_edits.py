@@ -1,4 +1,7 @@
-"""Rule 9: no edit of the configuration orphans or ends what runs; a changed spec moves it only when told to."""
+"""Rule 9: no edit of the configuration orphans or ends a running lease.
+
+A changed spec moves it only with `on_change`.
+"""
 
 import dataclasses
 from collections.abc import Callable

@@ -78,7 +78,7 @@ FAULTS = {
     "reported a later one": lambda guard: guard.beat(manifest=guard.name(4)),
     "reported none": lambda guard: guard.beat(manifest=None),
 }
-"""What a host, a store or a torn upload may leave in place of the last checkpoint."""
+"""Leftovers of a host, a store or a torn upload in place of the last checkpoint."""
 GUARDED: dict[str, Any] = {"command": "python train.py", "checkpoint": Checkpoint(place=CheckpointPlace.DISK)}
 
 
@@ -102,7 +102,7 @@ async def heard(world: Rehearsed, guard: PlayedGuard) -> None:
 
 
 async def displaced(world: Rehearsed, server: S3Server, fault: Callable[[PlayedGuard], None] | None) -> Contract:
-    """Run until a guard has carried two checkpoints, do what a fault does, and take the instance away for good."""
+    """Run until a guard has carried two checkpoints, apply a fault, and take the instance away for good."""
     lease = await world.until_running()
     guard = PlayedGuard(server, f"train/{FLEET}/train/0/1", lease.intent_id)
     guard.beat()

@@ -60,21 +60,21 @@ def limited(scope: Scope, window: str) -> Limits:
 
 
 def label_of(charge: Charge) -> Label:
-    """Return the label of what was charged: all of it is ours."""
+    """Return the label of a charge: all of them are ours."""
     label = labels.parse(charge.label or "")
     assert label is not None, charge
     return label
 
 
 def charged(world: Both, markets: tuple[str, ...], scope: Scope) -> list[Charge]:
-    """Return what the markets charged of a scope's money."""
+    """Return the markets' charges to a scope's budget."""
     names = [scope.name] if scope.kind is Kind.MARKET else markets
     found = [charge for name in names for charge in world.charges(name)]
     return [one for one in found if scope.kind is not Kind.WORKLOAD or label_of(one).slot.workload == scope.name]
 
 
 def outbid(world: Both, market: str) -> None:
-    """Let somebody rent on demand what the first bidder on a market holds."""
+    """Let somebody rent the GPU of a market's first bidder on demand."""
     held = [one for one in world.contracts(market) if one.bid is not None and one.holds_gpu]
     if held and market == "runpod":
         world.pods.add_rival(held[0].host.machine_id, None, None, on_demand=True)
@@ -119,7 +119,7 @@ async def live(world: Both, markets: tuple[str, ...], scope: Scope, told: list[A
     total = sum(charge.amount for charge in charges)
     traffic = max((charge.amount for charge in charges if charge.kind in {"download", "upload"}), default=0.0)
     late = 2 * (POLL_SECONDS + LATENCY_SECONDS) + hindered
-    # What is paused bills its disk until the release, which comes a poll later; a held one until a person decides.
+    # A paused lease bills its disk until the release, which comes a poll later; a held one until a person decides.
     disks = sum(lease.disk_rate.dollars for lease in world.leases()) * HOURS
     allowed = rate * late / 3600 + traffic * most_slots + disks + 0.002
     assert total > 0, "nothing was rented: the property says nothing"
@@ -134,7 +134,7 @@ def is_of(intent: Intent, scope: Scope) -> bool:
 def assert_within_budget(
     markets: tuple[str, ...], scope: Scope, seed: int, strategy: str, window: str, told: list[Any]
 ) -> None:
-    """Tell one story in a world of its own, with a workload that may go anywhere and one more."""
+    """Play one story in a world of its own, with a workload that may go anywhere and one more."""
 
     async def story() -> None:
         with tempfile.TemporaryDirectory(prefix="gpubid-rules-") as folder:

@@ -93,7 +93,7 @@ def test_no_weather_makes_it_pay_over_a_budget(
         charges = world.market.charges(world.scene.start.timestamp(), world.clock.time())
         total = sum(charge.amount for charge in charges)
         seconds = 2 * (POLL_SECONDS + LATENCY_SECONDS) + hindered
-        # What is paused bills its disk until the release, which comes a poll later; a held one until a person decides.
+        # A paused lease bills its disk until the release, which comes a poll later; a held one until a person decides.
         disks = sum(lease.disk_rate.dollars for lease in world.leases()) * 3
         allowed = rate * seconds / 3600 + traffic.most_dollars(charges, seconds, slots) + disks + 0.002
         assert total - CAP <= allowed, f"{total:.4f} over a cap of {CAP}, allowed {allowed:.4f}"

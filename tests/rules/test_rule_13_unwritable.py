@@ -139,7 +139,7 @@ def test_a_spent_budget_is_kept_all_the_same(seed: int) -> None:
 
 
 class Quits:
-    """Rents as patient does, and gives up what it holds once it is told to."""
+    """Rents as patient does, and gives up its leases on demand of the test."""
 
     params: ClassVar[type[Params]] = PatientParams
     is_over = False
@@ -153,7 +153,7 @@ class Quits:
 
 @given(seed=seeds)
 def test_what_a_strategy_would_give_up_is_kept(seed: int) -> None:
-    """It could not be rented again: only what has to end goes on."""
+    """It could not be rented again: only necessary endings go on."""
     quits = Quits()
 
     async def story(world: Rehearsed) -> None:

@@ -52,7 +52,7 @@ async def jump(world: Rehearsed, seconds: float, *, is_restarted: bool = False) 
 
 
 def charged(world: Rehearsed) -> float:
-    """Return what the market has charged so far."""
+    """Return the market's charges so far."""
     world.market.charged_total()  # brings every contract up to now
     return sum(sum(contract.charged.values()) for contract in world.contracts())
 
@@ -128,7 +128,7 @@ def test_a_market_whose_date_is_off_is_not_paid(seed: int, skew: float) -> None:
 @pytest.mark.parametrize("says", [{"how": "plus", "value": 86_400 * 400}, {"how": "plus", "value": -7_200}])
 @pytest.mark.parametrize("later", [0, 60])
 def test_one_wrong_date_stops_nothing(says: dict[str, object], later: float) -> None:
-    """Neither the first one ever nor a later one: the second answer tells otherwise."""
+    """Neither the first one ever nor a later one: the second answer has another time."""
 
     async def story(world: Rehearsed) -> None:
         if later:
@@ -230,7 +230,7 @@ ACCOUNT = {"route": "/users/current", "probability": 1.0, "seconds": 600}
 
 
 def test_a_machine_a_day_ahead_at_a_start_bills_no_day_while_the_account_is_refused() -> None:
-    """The listing tells the time too, and nothing is metered before it."""
+    """The listing has a time too, and nothing is metered before it."""
 
     async def story(world: Rehearsed) -> None:
         await world.until_running()

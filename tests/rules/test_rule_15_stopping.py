@@ -13,7 +13,7 @@ from tests.support.world import FLEET, Rehearsed, play, work
 
 @given(seed=seeds, cycles=st.integers(0, 40), loss=st.none() | losses, slots=st.integers(1, 3))
 def test_stopping_releases_nothing(seed: int, cycles: int, loss: dict[str, Any] | None, slots: int) -> None:
-    """At whatever moment: nothing is ordered while it stops or after, and what bills is told to the dollar an hour."""
+    """At whatever moment: nothing is ordered while it stops or after, and the printed rate is exact."""
 
     async def story(world: Rehearsed) -> None:
         for _ in range(cycles):
@@ -64,7 +64,7 @@ def test_without_spend_nothing_is_written(seed: int, minutes: float, *, is_found
 
 @given(seed=seeds)
 def test_spend_taken_away_pays_nothing_more(seed: int) -> None:
-    """A daemon restarted without `spend` keeps what runs, and neither raises, resumes nor rents."""
+    """A daemon restarted without `spend` keeps running leases, and neither raises, resumes nor rents."""
 
     async def story(world: Rehearsed) -> None:
         held = await world.until_running()

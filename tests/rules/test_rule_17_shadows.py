@@ -88,7 +88,7 @@ def test_with_shadows_or_without_the_same_is_asked_ordered_and_written(seed: int
 
 
 def test_a_shadow_knows_no_way_to_a_market() -> None:
-    """What a shadow is made of holds no object that could send anything: it is plain values through and through."""
+    """A shadow has no part that could send anything: it is plain values through and through."""
     from agent.decide.paper import shadow
 
     assert shadow.unpacked(shadow.packed(shadow.Shadow("w", "s", work_now()))) == shadow.Shadow("w", "s", work_now())

@@ -18,9 +18,9 @@ from tests.support.world import Rehearsed, play, work
     cycles=st.integers(1, 12),
 )
 def test_a_cycle_over_an_unchanged_world_has_no_side_effect(seed: int, slots: int, befalls: str, cycles: int) -> None:
-    """Whatever came about before: once nothing moves, nothing is ordered, recorded or told, cycle after cycle.
+    """Whatever happened before: once nothing moves, nothing is ordered, recorded or reported, cycle after cycle.
 
-    The disk is never left, so a lost lease waits where it stands and there is no choice left to make.
+    The disk is never left, so a lost lease waits on its host and no choice remains.
     """
     asked_for = work(slots=slots, checkpoint=Checkpoint(place=CheckpointPlace.DISK))
     if befalls == "unaffordable":
@@ -59,7 +59,7 @@ async def _befall(world: Rehearsed, what: str) -> None:
 
 
 async def _written(world: Rehearsed) -> tuple[object, ...]:
-    """Return what a side effect would change: orders, and every row but those of plain metering."""
+    """Return the state that a side effect would change: orders, and every row but those of plain metering."""
     reader = await world.app.ledger.reader()
     decisions = [(each.slot, each.gist) for each in await reader.decisions()]
     events = [event.event_id for event in await world.events()]

@@ -14,7 +14,7 @@ from tests.support.world import Rehearsed, play, work
 @given(seed=seeds, is_again=st.booleans())
 @example(seed=3, is_again=False)
 def test_an_id_in_a_reply_that_is_somebody_elses_is_never_written_to(seed: int, *, is_again: bool) -> None:
-    """What the rent really made is found by its label, once; the owner's own instance is left alone."""
+    """The instance of the rent is found by its label, once; the owner's own instance is left alone."""
 
     async def story(world: Rehearsed) -> None:
         theirs = world.foreign(None)

@@ -66,7 +66,7 @@ async def _one_cycle(world: Rehearsed, *, is_writable: bool) -> None:
 
 @pytest.mark.parametrize("unwritable", [set(), {1}, {0, 1}])
 def test_a_loss_is_recorded_while_others_are_missing(unwritable: set[int]) -> None:
-    """What is missing makes every cycle look twice; the second look of one is the first to show the loss."""
+    """A missing lease makes every cycle look twice; the second look of one is the first to show the loss."""
 
     async def story(world: Rehearsed) -> None:
         await world.until_running()

@@ -1,7 +1,7 @@
-"""Rule 20: money stops when told.
+"""Rule 20: spending stops on order.
 
-After a kill or a crossed hard cap no GPU bills for more than five minutes in which the market accepts any ending call,
-and one answer of the market silences listing, pause and release for a minute at most.
+After a kill or a crossed hard cap no GPU bills for more than five minutes in which the market accepts any ending call.
+One answer of the market silences listing, pause and release for a minute at most.
 """
 
 import asyncio
@@ -78,7 +78,7 @@ def blow(world: Rehearsed, fault: str, route: str, wait: float) -> None:
     dark_fault=refusing,
     keep=st.booleans(),
 )
-def test_a_kill_stops_every_gpu(  # noqa: PLR0913 - what a story is drawn from
+def test_a_kill_stops_every_gpu(  # noqa: PLR0913 - the parts of a story
     seed: int, slots: int, refused: str, fault: str, wait: float, dark: list[str], dark_fault: str, keep: bool
 ) -> None:
     # A kill that keeps the disks may not release: where no pause is accepted there is no ending call left.

@@ -1,4 +1,4 @@
-"""Rule 21: metered is the listed rate, but not below what was agreed; a strange one is metered once it is confirmed."""
+"""Rule 21: the listed rate is metered, but not below the agreed one; a strange rate is metered once it is confirmed."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -36,7 +36,7 @@ def _poll_each_minute(world: Rehearsed) -> None:
 
 
 async def charged(world: Rehearsed) -> float:
-    """Return what the market really charged."""
+    """Return the market's real charges."""
     world.market.advance_to(world.clock.time())
     world.market.charged_total()
     return sum(sum(contract.charged.values()) for contract in world.contracts())
@@ -123,7 +123,7 @@ async def test_a_rise_while_nobody_looked_is_owed_from_the_look_before(tmp_path:
 async def test_a_rise_is_owed_although_the_lease_stopped_before_it_was_believed(
     tmp_path: Any, factor: float, *, restarts: bool
 ) -> None:
-    """A person pauses the workload while the rise is doubted. What is paused costs no more."""
+    """A person pauses the workload while the rise is doubted. A paused lease costs no more."""
     async with rehearsed(tmp_path, workloads=(work(strategy="ondemand"),)) as world:
         world.is_checked = False
         held = await world.until_running()

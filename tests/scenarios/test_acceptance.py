@@ -1,6 +1,6 @@
-"""A host that is not what was rented: the lease ends as a failed start, its host is blamed, and another is rented.
+"""A host that is not as rented: the lease ends as a failed start, its host is blamed, and another is rented.
 
-The bucket answers in the process; the guard's own side is told by what it writes there, and tested where it lives.
+The bucket answers in the process. The test writes the guard's files there; tests/guard tests the guard itself.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ def checked(server: S3Server, accept: Accept) -> Workload:
 
 
 async def note(server: S3Server, held: Lease, **changes: Any) -> None:
-    """Write what a guard finds on a host with the model and the number of GPUs that were rented, with changes."""
+    """Write the report of a guard on a host with the rented model and number of GPUs, with changes."""
     gpu = {"name": f"NVIDIA GeForce {held.gpu}", "memory_mb": 24_564.0, "uncorrected_errors": None}
     found = {"version": 1, "lease": held.intent_id, "tool": "ok", "gpu_count": held.gpus, "gpus": [gpu] * held.gpus}
     body = json.dumps(found | changes).encode()

@@ -21,7 +21,7 @@ REAL = dataclasses.replace(STILL, processes=True)
 
 
 async def found(server: S3Server, held: Lease) -> dict[str, Any]:
-    """Wait until the guard of a lease has written what it found, and return that. The market's time stands still."""
+    """Wait until the guard of a lease has written its report, and return it. The market's time does not pass."""
     name = f"{FOLDER}/acceptance-{held.intent_id}.json"
 
     async def is_there() -> bool:

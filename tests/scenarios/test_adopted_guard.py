@@ -58,7 +58,7 @@ async def lose(world: Rehearsed, folder: Path) -> None:
     for path in folder.glob("ledger.sqlite*"):  # noqa: ASYNC240 - a folder of ours, at once
         if path.suffix != ".fleet":
             path.unlink()
-    world.is_checked = False  # what was charged before is in the month's seed, not under a lease
+    world.is_checked = False  # earlier charges are in the month's seed, not under a lease
     await world.open()
 
 
@@ -75,7 +75,7 @@ async def test_the_guard_of_an_adopted_lease_is_recognised_by_its_beat_and_heard
         async with guarded(tmp_path, server) as world:
             rent = (await world.until_running()).intent_id
             await beat(server, 3, rent)
-            # What its check found days ago is no reason to let go of what it works on.
+            # The result of its check days ago is no reason to release a working lease.
             await put(server, 3, f"acceptance-{rent}.json", lease=rent, tool="ok", gpu_count=0)
             await lose(world, tmp_path)
             held = await searched(world)

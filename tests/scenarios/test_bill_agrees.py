@@ -1,4 +1,4 @@
-"""The ledger's own estimate, made before a charge is read, agrees with the market's bill; one that drifts is told."""
+"""The ledger's own estimate, from before a charge is read, agrees with the market's bill; a drift is reported."""
 
 import datetime as dt
 from pathlib import Path
@@ -33,7 +33,7 @@ def test_a_day_is_within_half_a_per_cent_a_poll_a_transition_or_a_cent(seed: int
         allowed = max(0.005 * drift.charged.dollars, turns * rate * POLL_SECONDS / 3600, 0.01)
         assert abs(drift.amount.dollars) <= allowed, (drift, allowed)
         assert drift.charged.micros > 0
-        # A day is compared once, and what was estimated before its bill was read stands.
+        # A day is compared once, and its estimate from before its bill was read stays.
         assert await bill_check.reconcile(world.app.ledger, world.app.markets, now) == ()
         lines = await reader.bills(EVE.date(), EVE.date() + dt.timedelta(days=1))
         assert sum(line.estimate.micros for line in lines) == drift.estimate.micros
@@ -62,7 +62,7 @@ async def test_a_day_on_runpod_agrees_with_its_bill(tmp_path: Path, strategy: st
 
 
 class Dearer:
-    """A market whose bill is a tenth above what it showed, and that does not answer at first."""
+    """A market whose bill is a tenth above its listed rates, and that does not answer at first."""
 
     def __init__(self, market: Any) -> None:
         self._market = market

@@ -1,4 +1,4 @@
-"""The market's API is down for half an hour: what runs goes on, nothing is released, nothing is rented."""
+"""The market's API is down for half an hour: running leases go on, nothing is released, nothing is rented."""
 
 from pathlib import Path
 from typing import Any

@@ -38,7 +38,7 @@ async def test_flipping_what_runpod_sells_loses_no_workload(tmp_path: Path, mode
         world.pods.set_mode(mode)
         await world.cycle(minutes=60)
         assert {lease.instance_id for lease in world.running()} == before
-        # Long enough that what is probed seldom is probed again.
+        # Long enough that a seldom probe happens again.
         world.clock.advance(7 * 3600.0)
         await world.cycle(minutes=10)
         assert {lease.instance_id for lease in world.running()} == before

@@ -1,4 +1,7 @@
-"""A live strategy that raises: nothing more is paid for, the cycle says that it failed, and what has to end ends."""
+"""A live strategy that raises.
+
+Nothing more is paid for, the cycle reports its failure, and necessary endings happen.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace

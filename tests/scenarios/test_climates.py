@@ -16,7 +16,7 @@ AT_NIGHT = pytest.mark.nightly
 @pytest.mark.parametrize("hours", [4.0, pytest.param(8.0, marks=AT_NIGHT)])
 @pytest.mark.parametrize("climate", CLIMATES)
 def test_all_strategies_on_both_markets(climate: str, hours: float) -> None:
-    """A slice of the soak: four workloads of both kinds and all strategies, judged by what it is judged by."""
+    """A slice of the soak: four workloads of both kinds and all strategies, with the judgements of the soak."""
     assert live(climate, hours, 11, "mixed").wrong == []
 
 

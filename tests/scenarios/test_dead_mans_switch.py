@@ -1,6 +1,6 @@
 """A guard that ended its instance while no daemon ran: the cause is found, no host is blamed, the slot is filled again.
 
-The bucket answers in the process; the guard's own side is told by what it writes there, and tested where it lives.
+The bucket answers in the process. The test writes the guard's files there; tests/guard tests the guard itself.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ def server() -> Iterator[S3Server]:
 async def switched(
     folder: Path, server: S3Server, key: list[str], after: timedelta | None = AFTER, **changes: Any
 ) -> AsyncIterator[Rehearsed]:
-    """Run a world whose workload has a switch; what stands last in `key` is the bucket's key."""
+    """Run a world whose workload has a switch; the last entry of `key` is the bucket's key."""
     terms = GuardTerms(("/w",), bucket=server.place(), deadman=after)
     guarded = work(kind=WorkloadKind.BATCH, command="python train.py", guard=terms)
     async with rehearsed(folder, workloads=(guarded,), credential=lambda _: key[-1], **changes) as world:

@@ -1,4 +1,4 @@
-"""Deadline jobs over real HTTP: none late that on-demand from the start would meet; a cap is told before it bites."""
+"""Deadline jobs over real HTTP: none is late that on-demand from the start would meet; a cap alerts before it bites."""
 
 import dataclasses
 import datetime as dt
@@ -79,7 +79,7 @@ def observe(world: Rehearsed, job: Job, running: dict[int, float]) -> None:
 
 
 async def lived(place: Path, job: Drawn, strategy: str) -> tuple[dt.datetime | None, set[Tenure]]:
-    """Return when a job was done under a strategy, and on what it ran."""
+    """Return when a job was done under a strategy, and its leases."""
     scene = Scene(
         climate=climate.named(job.climate),
         seed=job.seed,

@@ -24,7 +24,7 @@ async def test_displaced_then_moves_and_never_bids_against_on_demand(tmp_path: P
 
 
 async def test_displaced_for_a_moment_resumes_by_itself(tmp_path: Path) -> None:
-    """With nowhere to go the slot waits paused, and what the market gives back is taken without another word."""
+    """With nowhere to go the slot waits paused, and a GPU that the market gives back is taken without an order."""
     async with rehearsed(tmp_path) as world:
         held = await world.until_running()
         contract = world.contract()

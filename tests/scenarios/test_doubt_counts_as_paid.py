@@ -1,4 +1,4 @@
-"""Hosts that nobody hears: what they may cost counts against budgets, and a smaller bill corrects nothing."""
+"""Silent hosts: their possible cost counts against budgets, and a smaller bill corrects nothing."""
 
 import datetime as dt
 from dataclasses import replace
@@ -28,7 +28,7 @@ CENT = 0.01
 
 
 async def never_short(world: Both, minutes: int) -> None:
-    """Run cycles, and insist all the while that at least what the market charges is counted."""
+    """Run cycles, and assert after each that at least the market's charges are counted."""
     for _minute in range(minutes):
         await world.cycle(minutes=1)
         assert await world.spend() >= world.pods.charged_total() - CENT
@@ -56,7 +56,7 @@ async def test_a_pod_whose_host_falls_silent_is_never_counted_short(tmp_path: Pa
         await world.cycle(minutes=1)
         before = await world.spend()
         [drift] = await bill_check.reconcile(world.app.ledger, world.app.markets, world.clock.now())
-        # The bill stands beside the estimate: what it says less is told, and is given back to no budget.
+        # The bill is kept beside the estimate: a smaller bill is reported, and given back to no budget.
         assert await world.spend() == before
         assert drift.amount.dollars == pytest.approx(-dark, abs=2 * CENT)
         assert [event.amount for event in await world.events("bill.drifted")] == ([] if is_billed else [drift.amount])

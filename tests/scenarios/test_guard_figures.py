@@ -1,4 +1,4 @@
-"""What a guard measured, from its beat in a bucket to the ledger, and the work that an outbid then takes."""
+"""A guard's measurements, from its beat in a bucket to the ledger, and the work that an outbid then takes."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""A guarded workload on a market: what its container is told, what the ledger keeps of it, and who else hears of it."""
+"""A guarded workload on a market: the settings in its container, its record in the ledger, and who else gets them."""
 
 import asyncio
 import json
@@ -204,7 +204,7 @@ async def test_a_guard_that_falls_silent_is_told_once_and_its_lease_goes_on(tmp_
             (told,) = await world.events("alert.guard_silent")
             assert "the guard of train/0" in told.reason
             assert world.lease().is_live
-            # The alert is told once, and the figure stands as long as the silence.
+            # The alert is raised once, and the figure stays as long as the silence.
             assert await count(5) == 1.0
             await asyncio.to_thread(server.put, path, json.dumps({**beat, "sequence": 2}).encode())
             assert await count(3) == 0.0

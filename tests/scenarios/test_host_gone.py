@@ -1,4 +1,4 @@
-"""A host vanishes with its instance: gone is what the market denies and listings two minutes apart lack."""
+"""A host vanishes with its instance: it is gone if the market denies it and listings two minutes apart lack it."""
 
 from pathlib import Path
 
@@ -60,7 +60,7 @@ async def test_a_slot_that_a_fault_of_the_market_kept_empty_is_filled_as_soon_as
             world.market.set_host_gone(contract.slice.machine_id)
         await world.cycle()
         await world.app.say(Order("resume", "later"), "ops")
-        # What is searched for the others would serve it as well.
+        # The search for the others would serve it as well.
         await world.app.say(Order("pause", "train"), "ops")
         alerts = world.app.seen.alerts if world.app.seen else ()
         assert [alert.code for alert in alerts] == ["market_fault"]

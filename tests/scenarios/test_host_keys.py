@@ -1,4 +1,4 @@
-"""Hosts are told apart by market, over real HTTP with both: words, rests and records name it."""
+"""Hosts are distinguished by market, over real HTTP with both: orders, cooldowns and records name it."""
 
 from pathlib import Path
 

@@ -83,7 +83,7 @@ async def test_host_offline_in_mid_release(tmp_path: Path) -> None:
         await world.cycle(minutes=10)
         assert [lease.state for lease in world.leases() if lease.lease_id == held.lease_id] == [LeaseState.RELEASING]
         assert len(world.contracts()) == 1
-        # At the pace of the poll, not of what is worth seeing soon.
+        # At the pace of the poll, not of a confirmed write.
         sent = len(world.calls("DELETE", "/instances"))
         assert 2 <= sent <= 10 * 60 / world.config.poll.total_seconds() + 2
         world.still()

@@ -88,13 +88,13 @@ async def heard(world: Rehearsed, lease: Lease) -> None:
 
 
 async def hold_slot(world: Rehearsed) -> None:
-    """Let the daemon itself want the end of what runs: a held slot is paused."""
+    """Let the daemon itself end a running lease: a held slot is paused."""
     async with world.app.ledger.transaction() as tx:
         tx.add_rest(OperatorHold(Word.HELD, hold.of_slot(world.lease().slot), world.clock.now(), "look"))
 
 
 async def ordered(world: Rehearsed, server: S3Server) -> dict[str, Any]:
-    """Return the order that stands in the bucket once what is being written there is written."""
+    """Return the order in the bucket, after pending writes there."""
     await asyncio.gather(*world.app._orders._running.values())
     path = f"{ROOT}/order.json"
     is_there = path in await asyncio.to_thread(server.names)

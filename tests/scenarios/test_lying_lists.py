@@ -39,7 +39,7 @@ async def test_nothing_is_released_or_rented_twice(tmp_path: Path, lie: dict[str
 
 
 async def test_stale_list_from_before_a_rent(tmp_path: Path) -> None:
-    """It does not show what was just rented; the instance's own record does."""
+    """It does not show the new instance; the instance's own record does."""
     async with rehearsed(tmp_path) as world:
         world.weather("stale_list", route="GET /instances", seconds=570)
         await world.cycle(minutes=9)
@@ -79,7 +79,7 @@ async def test_lie_while_an_interruption_happens(tmp_path: Path) -> None:
 
 
 async def test_what_was_adopted_believed_gone_and_is_listed_again_is_metered(tmp_path: Path) -> None:
-    """It gets a second lease; the id of its first one is taken, and what the first look read of it is out of date."""
+    """It gets a second lease; the id of its first one is taken, and the first look's reading is out of date."""
     async with rehearsed(tmp_path) as world:
         await world.close()
         stranger = world.foreign(labels.text(Label(FLEET, Slot("train", 0), "feedfacefeedface")))

@@ -1,4 +1,4 @@
-"""What the market made is not what was asked for: it is read back and released at once."""
+"""The instance is not as ordered: it is read back and released at once."""
 
 from collections.abc import Callable
 from pathlib import Path

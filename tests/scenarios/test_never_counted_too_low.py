@@ -1,4 +1,4 @@
-"""The ledger never counts less than the market charged: what nobody saw counts until a record or a listing dates it."""
+"""The ledger never counts less than the market charged: an unseen time counts until a record or a listing dates it."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A slot for which nothing fits says what each requirement leaves of what the market has."""
+"""A slot for which nothing fits shows how many of the market's offers each requirement leaves."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -54,7 +54,7 @@ def test_an_empty_slot_tells_why_once_an_hour_of_a_wide_question() -> None:
         second = sampled(world)
         assert second is not None
         assert second >= first + timedelta(hours=1)
-        # `fleet` and the page show what is recorded: each sample is.
+        # `fleet` and the page show recorded samples: each sample is recorded.
         assert (await recorded(world))[1:] == [reason(world)]
 
     play(story, seed=1, workloads=(CHEAP,))
@@ -100,7 +100,7 @@ def test_an_answer_is_kept_while_the_question_for_another_number_of_gpus_fails()
         asked.market.offers = offers  # type: ignore[method-assign]
         await world.cycle(minutes=5)
         assert counts == [1, 2]
-        assert sampled(world) is None, "without the second answer a slot of two GPUs would be told that there are none"
+        assert sampled(world) is None, "without the second answer a slot of two GPUs would say that there are none"
         await world.cycle(minutes=15)
         assert counts == [1, 2, 2], "the first answer was asked for twice"
         assert {offer.gpus for offer in asked.view.sample} == {1, 2}

@@ -1,4 +1,4 @@
-"""A market that takes no order of some kind any more: it is not repeated for ever, and a person is told what to do."""
+"""A market that takes no order of some kind any more: it is not repeated for ever, and an alert names the fix."""
 
 from pathlib import Path
 
@@ -65,7 +65,7 @@ async def test_a_release_that_is_never_taken_pauses_the_gpu_and_tells_what_bills
 async def test_a_release_that_is_confirmed_and_never_carried_out_pauses_the_gpu_and_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each confirmation began its time anew: 273 releases in an hour, the GPU billed, and nobody was told."""
+    """Each confirmation began its time anew: 273 releases in an hour, the GPU billed, and no alert came."""
 
     async def accept(_market: VastMarket, _instance_id: str) -> None:
         return None

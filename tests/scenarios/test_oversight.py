@@ -1,4 +1,4 @@
-"""Over real HTTP: what bills and is in no ledger, and what outlasts a kill, is told until it is gone."""
+"""Over real HTTP: an instance that bills in no ledger, and one that outlasts a kill, is reported until it is gone."""
 
 from pathlib import Path
 
@@ -33,7 +33,7 @@ async def test_an_instance_that_the_ledger_cannot_take_up_is_told_after_three_li
         world.accept_rows()
         await world.restart()
         await world.cycle(minutes=3)
-        assert "unaccounted" not in told(world), "held and counted, or taken up: a person is told of that instead"
+        assert "unaccounted" not in told(world), "held and counted, or adopted: another notice reports that instead"
 
 
 async def test_what_bills_five_minutes_after_a_kill_is_told_until_it_is_gone(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A workload whose models have prices of their own: what is asked of the market, and what is rented."""
+"""A workload whose models have prices of their own: the questions to the market, and the rents."""
 
 from pathlib import Path
 

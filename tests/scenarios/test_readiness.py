@@ -1,4 +1,4 @@
-"""Useful time starts when the workload says so; what runs and is never ready is left, and its host rests."""
+"""Useful time starts when the workload says so; a lease that is never ready is left, and its host gets a cooldown."""
 
 import datetime as dt
 from pathlib import Path

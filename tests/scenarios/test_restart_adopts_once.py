@@ -37,7 +37,10 @@ async def test_stopping_releases_nothing_and_says_what_goes_on(tmp_path: Path) -
 
 
 async def test_lost_ledger_adopts_by_label(tmp_path: Path) -> None:
-    """The ledger is gone, its fleet id is not: what runs for an empty slot is adopted, nothing rented beside it."""
+    """The ledger is gone, its fleet id is not.
+
+    An instance for an empty slot is adopted, nothing is rented beside it.
+    """
     async with rehearsed(tmp_path) as world:
         held = await world.until_running()
         await world.cycle(minutes=30)
@@ -46,7 +49,7 @@ async def test_lost_ledger_adopts_by_label(tmp_path: Path) -> None:
         for path in list(tmp_path.glob("ledger.sqlite*")):  # noqa: ASYNC240 - a folder of ours, at once
             if path.suffix != ".fleet":
                 path.unlink()
-        world.is_checked = False  # what was charged before stands in the month's seed, not under a lease
+        world.is_checked = False  # earlier charges are in the month's seed, not under a lease
         await world.open()
         await world.cycle(minutes=5)
         lease = world.lease()

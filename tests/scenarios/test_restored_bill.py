@@ -1,4 +1,4 @@
-"""After `gpubid ledger restore` each market is paid nothing until its bill says what was spent since the backup."""
+"""After `gpubid ledger restore` each market is paid nothing until its bill shows the spend since the backup."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""After `gpubid ledger restore`, or with a new ledger of the fleet, what runs is kept on its terms and rented once."""
+"""After `gpubid ledger restore`, or with a new ledger, running leases keep their terms and are rented once."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,7 +24,7 @@ def terms(leases: Sequence[Lease]) -> list[tuple[Any, ...]]:
 
 async def lose(world: Rehearsed, copy: Path | None) -> None:
     """Put a backup in the ledger's place, or nothing, while no daemon runs."""
-    world.is_checked = False  # what was charged before stands in the month's seed, not under a lease
+    world.is_checked = False  # earlier charges are in the month's seed, not under a lease
     await world.close()
     if copy is not None:
         restore.restore(copy, world.config.ledger, world.clock.now(), replaces=True)

@@ -1,4 +1,4 @@
-"""So many interruptions of a model within an hour that nothing of it is bid for until it rested or a person says so."""
+"""Many interruptions of a model within an hour: no bid for it until its cooldown is over or a person says so."""
 
 from pathlib import Path
 

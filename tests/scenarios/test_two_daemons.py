@@ -67,7 +67,7 @@ async def test_a_label_that_one_listing_shows_is_no_second_daemon(tmp_path: Path
 
 
 async def test_a_kill_is_carried_on_beside_a_second_daemon(tmp_path: Path) -> None:
-    """What a person ends goes on being ended in later cycles; what the other daemon rented bills on our account too."""
+    """A person's ending goes on in later cycles; the other daemon's instances bill on our account too."""
     async with rehearsed(tmp_path) as world:
         await world.until_running()
         ours = world.live()

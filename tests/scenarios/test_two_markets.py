@@ -72,14 +72,14 @@ OWN = {
         ),
     ),
 }
-"""By name: numbers of hedged that differ from those shipped, and the workload that shows what they do."""
+"""By name: numbers of hedged that differ from those shipped, and the workload that shows their effect."""
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("own", OWN)
 @pytest.mark.parametrize(("climate", "seed"), [("bidding_war", 2), ("blackout", 3)])
 async def test_hours_on_both_by_what_hedged_weighs(own: str, climate: str, seed: int, tmp_path: Path) -> None:
-    """Slots kept warm by what an hour short is worth, and markets weighed for a deadline: over the whole program."""
+    """Slots kept warm by the worth of an hour short, and markets weighed for a deadline: over the whole program."""
     numbers, workload = OWN[own]
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "own.toml").write_text(f'strategy = "hedged"\n{numbers}', encoding="utf-8")

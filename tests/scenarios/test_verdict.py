@@ -1,4 +1,4 @@
-"""What a rehearsal is judged by: a lease that ran is let go only for a reason that a choice has."""
+"""The judgement of a rehearsal: a lease that ran is released only for a reason of a choice."""
 
 import pytest
 
@@ -15,7 +15,7 @@ SOUND = {**dict.fromkeys(verdict.ZEROS, 0), "spend": 0.0, "charged": 0.0}
 
 
 def judged(code: str, *before: str) -> list[str]:
-    """Return what is wrong with a rehearsal that ends by the release of a lease with these events before it."""
+    """Return the faults of a rehearsal that ends by the release of a lease with these events before it."""
     kinds = [*before, "lease.released_by_us"]
     events = tuple(Event(builders.NOW, EventKind(kind), lease_id="a-lease", reason_code=code) for kind in kinds)
     config, _ = session.read(CONFIG)

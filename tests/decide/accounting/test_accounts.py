@@ -86,7 +86,7 @@ def sample(ask: str | None, at: datetime, host: str = "h1") -> PriceSample:
 
 
 def history(samples: list[PriceSample], hours: list[PriceHour], now: datetime) -> savings.History:
-    """Return what is known of samples, told host by host as the ledger tells them."""
+    """Return the sums of samples, host by host as the ledger gives them."""
     known = savings.History(hours, now)
     for one in sorted(samples, key=lambda one: (one.market, one.host_id, one.gpus, one.at)):
         hour, ask = int(one.at.timestamp()) // 3600, one.ask.micros if one.ask is not None else None

@@ -108,7 +108,7 @@ spans = st.lists(st.tuples(st.integers(1, 40_000_000_000), st.sampled_from(Bills
 def test_the_parts_are_the_whole_to_the_microsecond(
     spans: list[tuple[int, Bills]], cuts: list[int], promise: Promise, first: Bills, is_lost: bool
 ) -> None:
-    """However billing turned and wherever it was metered, what the meter calls running is what the phases add up to."""
+    """However billing turned and wherever it was metered, the meter's running time is the sum of the phases."""
     turns, instant = [], NOW
     for micros, bills in spans:
         instant += timedelta(microseconds=micros)

@@ -1,4 +1,4 @@
-"""Useful time is counted as checkpoints keep it, and the sum is what the ledger's charges say in the end."""
+"""Useful time is counted as checkpoints keep it, and the sum agrees with the ledger's charges in the end."""
 
 import dataclasses
 from datetime import timedelta

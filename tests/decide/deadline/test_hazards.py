@@ -1,4 +1,4 @@
-"""How capacity comes and goes: what a pool shows of itself, and how it is forgotten."""
+"""How capacity comes and goes: a pool's own observations, and how they are forgotten."""
 
 import math
 

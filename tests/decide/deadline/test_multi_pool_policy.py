@@ -1,4 +1,4 @@
-"""Beliefs over regimes, and what the kernel for several pools chooses where the answer is known."""
+"""Beliefs over regimes, and the choices of the kernel for several pools in cases with a known answer."""
 
 import math
 
@@ -57,7 +57,7 @@ def test_where_nothing_is_ever_lost_a_job_costs_its_work_and_one_start() -> None
     made = multi_pool_policy.choose(standing(), [pool(1.0, known=NEVER_LOST)], 3.0, np.zeros((1, 1)), NEVER_LOST)
     assert (made.tenure, made.pool) == (BID, 0)
     assert made.costs[BID, 0] == pytest.approx(4.5, rel=0.02)
-    assert made.costs[ASK, -1] == pytest.approx(5.5, rel=0.1)  # a start on demand, and soon over to what is cheap
+    assert made.costs[ASK, -1] == pytest.approx(5.5, rel=0.1)  # a start on demand, and soon over to the cheap pool
 
 
 def test_where_nothing_is_ever_there_it_takes_on_demand_and_what_that_costs_is_known() -> None:

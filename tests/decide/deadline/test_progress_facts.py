@@ -1,4 +1,4 @@
-"""Progress is told, not guessed: what is new, what is believed, and what two reports measure."""
+"""Progress is reported, not guessed: new reports, believed reports, and the speed between two reports."""
 
 import math
 from dataclasses import replace
@@ -168,7 +168,7 @@ def test_no_number_of_a_guard_says_that_the_work_is_done_or_less_than_not_begun(
 
 
 def told(number: float, **ago: float) -> Progress:
-    """Return what a guard told before."""
+    """Return an earlier report of a guard."""
     hours = GUARDED.hours_of(number)
     return Progress("train", hours, builders.ago(**ago), builders.ago(days=1), "guard", "vast-1", number)
 

@@ -1,4 +1,4 @@
-"""The finite-horizon programme: by hand where it is small, and what holds of it everywhere."""
+"""The finite-horizon programme: small cases by hand, and properties that hold everywhere."""
 
 import math
 from dataclasses import replace

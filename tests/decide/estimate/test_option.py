@@ -1,4 +1,4 @@
-"""What an option would cost: published scenarios with their arithmetic, and what holds for every estimate."""
+"""The cost of an option: published scenarios with their arithmetic, and properties of every estimate."""
 
 import dataclasses
 import math
@@ -113,7 +113,7 @@ def test_the_best_interval_is_used_where_none_is_given() -> None:
     assert found.young == pytest.approx(math.sqrt(2 * 0.02 / 0.1))
     assert found.young is not None
     assert found.daly is not None
-    # What is bid for is lost by its age: times 0.1 an hour, from the fitted shape.
+    # Capacity at a bid is lost by its age: times 0.1 an hour, from the fitted shape.
     assert found.by_age[0][0] == 0.0
     assert found.by_age[0][1] == pytest.approx(found.young / math.sqrt(hazards.SHIPPED.shape[0][1]))
     assert found.by_age[-1][1] > found.daly > found.by_age[0][1]

@@ -1,4 +1,4 @@
-"""Credit: how long it lasts, what is said when nobody tells it, and who drains it; thresholds are told once."""
+"""Credit: how long it lasts, an unknown credit, and a drain by others. A crossed threshold is reported once."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -137,7 +137,7 @@ def test_a_drain_is_what_exceeds_a_quarter_an_hour_of_our_rate_and_a_tenth_of_ou
 
 
 def test_markets_are_watched_each_for_itself() -> None:
-    """A market that tells no credit, or that begins anew, hides no drain of another, and one drain no other."""
+    """A market that reports no credit, or that begins anew, hides no drain of another, and one drain hides no other."""
 
     def both(runpod: str | None, vast: str) -> Fleet:
         told = {"runpod": runpod, "vast": vast}

@@ -1,4 +1,4 @@
-"""What a hard cap ends: as little as brings it back under, what matters least first, and said why."""
+"""The endings of a hard cap: as few as bring it back under, the least important first, each with its reason."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Where a budget and a deadline collide the operator is told before it happens."""
+"""If a budget and a deadline collide, the operator is warned before it happens."""
 
 from datetime import timedelta
 from typing import Any
@@ -72,7 +72,7 @@ def test_a_cap_that_is_full_again_tomorrow_pays_for_tomorrow() -> None:
 @pytest.mark.parametrize(
     ("window", "spent", "hours"),
     [
-        # Of two dollars, from noon on 20 November to noon on the 25th: what is left today, then each day anew.
+        # Of two dollars, from noon on 20 November to noon on the 25th: the remainder today, then each day anew.
         ("per_day", "1.192", (0.808 + 5 * 2) / RATE),
         ("per_day", "5", 5 * 2 / RATE),
         ("per_month", "1.192", 0.808 / RATE),
@@ -113,7 +113,7 @@ def own(**changes: Any) -> Any:
 
 
 def test_what_runs_on_demand_already_is_the_worst_case_at_its_own_price() -> None:
-    """No other start, no other price: what is left of the work at what its lease costs."""
+    """No other start, no other price: the remaining work at the price of its lease."""
     dear = own(gpu_rate=builders.per_hour("0.60"))
     caps = Limits(total=builders.usd(20))
     [alert] = risk.risks(fleet(leases=(dear,)), caps, {})["train"]

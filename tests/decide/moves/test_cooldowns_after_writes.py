@@ -114,7 +114,7 @@ def refused_often(asked: Resume | Rebid, refusal: str, hours: float = 1.0) -> li
     ],
 )
 def test_an_order_that_is_refused_again_and_again_rests(refusal: str, minutes: list[float]) -> None:
-    """It was asked for at every poll. Where the listing contradicts the refusal, the rest begins short and grows."""
+    """It was asked for at every poll. If the listing contradicts the refusal, the cooldown begins short and grows."""
     assert refused_often(Resume(STOPPED, WHY), refusal) == minutes
 
 
@@ -146,7 +146,10 @@ def test_what_ends_or_pauses_a_lease_never_rests(order: type[Release | Pause], r
 def test_another_host_is_tried_at_once_after_a_start_that_the_market_does_not_take(
     strategy: str, refusal: str, times: int, code: str
 ) -> None:
-    """The slot was idle for a quarter of an hour. No other host is a way around what the account lacks."""
+    """The slot was idle for a quarter of an hour.
+
+    No other host avoids a refusal for the account's lack of something.
+    """
     tenure = Tenure.ON_DEMAND if strategy == "ondemand" else Tenure.INTERRUPTIBLE
     held = builders.lease(state=LeaseState.PAUSED, interrupted_by=Cause.OUT_OF_CREDIT, tenure=tenure)
     tallies: tuple[Tally, ...] = ()

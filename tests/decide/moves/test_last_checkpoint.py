@@ -1,4 +1,7 @@
-"""A last checkpoint before our own ending: who is asked, how long it is waited for, and what does not wait."""
+"""A last checkpoint before our own ending.
+
+Who is asked, how long it is waited for, and the endings that do not wait.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""After an interruption: wait, raise, start again or move, by what each costs."""
+"""After an interruption: wait, raise, start again or move, by the cost of each."""
 
 from dataclasses import replace
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Which runs of slots begin, and what a renamed workload keeps."""
+"""The runs of slots that begin, and the runs that a renamed workload keeps."""
 
 from dataclasses import replace
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""What concerns the whole fleet is told once, with what to do."""
+"""A notice about the whole fleet appears once, with its fix."""
 
 from dataclasses import replace
 

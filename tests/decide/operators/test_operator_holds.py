@@ -1,4 +1,4 @@
-"""What a person's standing words forbid and order, and what a stop of all spending still ends."""
+"""The effects of an operator's holds, and the endings that a stop of all spending still allows."""
 
 from typing import Any
 

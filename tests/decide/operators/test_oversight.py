@@ -1,4 +1,7 @@
-"""What bills and nobody accounts for is told from listing and ledger: at the third listing, in the fifth minute."""
+"""A billing instance without an account is reported by listing and ledger.
+
+At the third listing, in the fifth minute.
+"""
 
 from dataclasses import replace
 from datetime import date, timedelta
@@ -27,7 +30,7 @@ def look(before: oversight.Oversight, fleet: Fleet) -> oversight.Oversight:
 
 
 def after(listings: int, **changes: object) -> oversight.Oversight:
-    """Return what is found after so many listings of instance 1."""
+    """Return the findings after so many listings of instance 1."""
     seen = oversight.Oversight()
     for number in range(listings):
         seen = look(seen, listed(10 + number, 1, **changes))

@@ -1,4 +1,4 @@
-"""What new files would do to what runs: refusals with their mend, leases that go on, leases that move."""
+"""The effects of new files on running leases: refusals with their fix, leases that go on, leases that move."""
 
 import dataclasses
 from typing import Any
@@ -20,7 +20,7 @@ HELD = lease()
 
 
 def made(name: str = "train", **changes: Any) -> Workload:
-    """Return a workload that may say what it was called before and what a change of it does."""
+    """Return a workload that may have an old name in `was`, and `on_change`."""
     return dataclasses.replace(workload(name), **changes)
 
 
@@ -30,7 +30,7 @@ def after(*works: Workload, caps: limits.Limits | None = None, markets: tuple[st
 
 
 def codes(files: After, *leases: Any, spent: str = "0", before: limits.Limits | None = None) -> list[str]:
-    """Return the codes of what refuses new files."""
+    """Return the codes of the findings that refuse new files."""
     held = leases or (HELD,)
     standing = reload.present(held, (), Spend(usd(spent), usd(spent)), NOW)
     return [found.code for found in reload.findings(files, held, standing, before) if found.is_refusal]
@@ -182,7 +182,7 @@ def with_guard(was: str | None = None, place: dict[str, Any] | None = None, **ch
 
 
 def guard_codes(work: Workload, held: Any, before: tuple[Workload, ...] = (GUARDED,)) -> list[str]:
-    """Return the codes of what refuses a change of the guarded batch."""
+    """Return the codes of the findings that refuse a change of the guarded batch."""
     found = reload.findings(after(work), (held,), reload.present((held,), (), Spend(), NOW), None, before)
     assert all("`gpubid release train/0` first" in each.sentence for each in found if each.is_refusal)
     return [each.code for each in found if each.is_refusal]

@@ -1,4 +1,4 @@
-"""A shadow decides on what was really seen, and what it would have cost follows the written rules."""
+"""A shadow decides on real observations, and its paper cost follows the written rules."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -61,7 +61,7 @@ def only(made: Shadow) -> Lease:
 
 
 def quiet(first: int, last: int) -> list[Fleet]:
-    """Return looks, one a minute, in which nothing is told of any offer."""
+    """Return looks, one a minute, without any offer."""
     return [seen(minute) for minute in range(first, last)]
 
 

@@ -1,4 +1,4 @@
-"""What rests, and until when."""
+"""The scopes of cooldowns, and their ends."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Which last words tell of a failure."""
+"""The last lines of a log that show a failure."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Measured speeds against DLPerf: they only lower what is promised, one owner has one voice, few voices say nothing."""
+"""Measured speeds against DLPerf: they only lower the promised speed, one owner has one voice, few do not count."""
 
 from dataclasses import replace
 

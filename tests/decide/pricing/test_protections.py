@@ -1,4 +1,4 @@
-"""Protections: what they count, how much they bear, and what then rests."""
+"""Protections: the failures that they count, their limits, and the cooldowns that follow."""
 
 from datetime import timedelta
 

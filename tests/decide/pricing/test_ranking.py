@@ -1,4 +1,4 @@
-"""The ranking yields what a plain sort of everything would, without looking at everything."""
+"""The ranking yields the order of a plain sort of everything, without looking at everything."""
 
 from collections.abc import Sequence
 from itertools import islice, pairwise

@@ -1,4 +1,4 @@
-"""Which offers fit, and why the rest does not."""
+"""The offers that fit, and the reasons why the others do not."""
 
 from datetime import timedelta
 from typing import Any

@@ -122,7 +122,7 @@ def test_losses_to_on_demand_are_what_no_bid_saves() -> None:
     assert law.displaced == pytest.approx((16 * 0.25 + 15) / (16 + 15 + 1))
     assert law.losing_share(100.0) > law.displaced
     often = rival_bids.learned(seen((4, 5), displaced=15.0))
-    # An outbid half over the floor stands for more than one at it.
+    # An outbid half above the floor weighs more than one at the floor.
     assert often.displaced < law.displaced
 
 

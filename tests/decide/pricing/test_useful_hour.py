@@ -129,7 +129,7 @@ def test_loading_counts_gigabytes_over_megabits() -> None:
 
 
 def reckon(offer: Offer, way: Way, work: Workload, record: HostRecord | None, loss: float) -> useful_hour.StayCost:
-    """Return what a stay held one way is expected to cost and yield."""
+    """Return the expected cost and yield of a stay under one tenure."""
     return useful_hour.stay_cost(offer, work, record, loss)(way)
 
 

@@ -1,4 +1,4 @@
-"""A host that is not what was rented: a failed start in its first minutes, an alert after them, nothing on a guess."""
+"""A host that is not as rented: a failed start in its first minutes, an alert after them, nothing on a guess."""
 
 from dataclasses import replace
 from datetime import timedelta

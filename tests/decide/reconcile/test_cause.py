@@ -1,4 +1,4 @@
-"""Why a lease stopped: one of nine causes, in a fixed order, with what it rests on."""
+"""Why a lease stopped: one of nine causes, in a fixed order, with its evidence."""
 
 from datetime import timedelta
 from typing import Any
@@ -61,7 +61,7 @@ def test_the_order_of_causes(
     ],
 )
 def test_the_floor_that_is_the_evidence_is_kept_with_it(listed: str, sentence: str) -> None:
-    """What a rival bid is learned from it, and a raise is reckoned against it; the lowest of several counts."""
+    """A rival's bid is learned from it, and a raise is computed against it; the lowest of several counts."""
     rows = (*floor("0.90", offer_id="a9")["offers"], *floor(listed)["offers"])
     _, evidence = cause.of_stop(builders.lease(), PAUSED, builders.view(offers=rows), SINCE, NOW)
     assert (evidence.floor, evidence.sentence) == (builders.per_hour(listed), sentence)
@@ -76,7 +76,7 @@ def test_a_host_without_a_slice_to_bid_for_says_so() -> None:
     ("winner", "expected"),
     [
         ("0.30", Cause.OUTBID),
-        ("0.22", Cause.OUTBID),  # told to two decimals: it may be half a cent more
+        ("0.22", Cause.OUTBID),  # reported to two decimals: it may be half a cent more
         ("0.21", Cause.DISPLACED),
         ("0.39", Cause.OUTBID),
         ("0.40", Cause.DISPLACED),

@@ -1,4 +1,4 @@
-"""Doubt is settled by what a listing shows, or by grace; never by hope."""
+"""Doubt is settled by a listing or by grace; never by hope."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def settled(
 
 
 def only(facts: tuple[Fact, ...], intent: Intent, outcome: str) -> IntentSettled:
-    """Return the one fact, insisting on whose doubt it settles and on what it says."""
+    """Return the one fact, and assert whose doubt it settles and its sentence."""
     (fact,) = facts
     assert isinstance(fact, IntentSettled)
     assert (fact.intent, fact.outcome) == (intent, outcome)
@@ -184,7 +184,7 @@ def test_the_doubt_of_another_market_is_left_to_its_own_listing() -> None:
 
 
 def test_every_doubt_is_settled_whatever_stands_before_it() -> None:
-    """What is settled already, and what is another market's, hides no doubt behind it; each is told for itself."""
+    """A settled intent, or another market's, hides no doubt behind it; each is reported by itself."""
     place = builders.slot("train", 1)
     intents = (
         builders.intent(1, state=IntentState.CONFIRMED),

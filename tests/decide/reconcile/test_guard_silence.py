@@ -1,4 +1,4 @@
-"""A guard that says nothing while its bucket answers is told to a person, and nothing else follows from it."""
+"""A guard that reports nothing while its bucket answers is reported to a person, and nothing else follows."""
 
 from dataclasses import replace
 from datetime import timedelta

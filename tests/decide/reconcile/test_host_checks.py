@@ -1,4 +1,4 @@
-"""What is written down of a check: once, only of hosts that are what was rented."""
+"""A check is recorded once, and only of hosts that are as rented."""
 
 from dataclasses import replace
 from datetime import timedelta

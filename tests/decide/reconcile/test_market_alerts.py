@@ -1,4 +1,4 @@
-"""What a lease comes to cost more without our doing."""
+"""A lease that becomes dearer without our doing."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -78,7 +78,7 @@ def _refused(order: str) -> Tally:
 
 @pytest.mark.parametrize("state", [LeaseState.RUNNING, LeaseState.PAUSED])
 def test_an_order_that_was_refused_before_its_lease_changed_is_told_no_more(state: LeaseState) -> None:
-    """A start that was refused three times is not what is wrong with a lease that runs by now."""
+    """A start that was refused three times is no fault of a lease that runs by now."""
     held = builders.lease(state=state, state_since=builders.ago(minutes=1))
     assert list(market_alerts.refused(builders.fleet(leases=(held,), tallies=(_refused("resume"),)))) == []
 
@@ -98,7 +98,7 @@ def test_an_order_that_was_refused_before_its_lease_changed_is_told_no_more(stat
 def test_a_release_that_the_listing_contradicts_for_long_is_told(
     row: Instance | None, bills: Bills, listed_at: datetime, words: str
 ) -> None:
-    """A confirmed release bills nothing for the ledger; what is still listed bills all the same."""
+    """After a confirmed release the ledger counts nothing; an instance that is still listed bills all the same."""
     held = builders.lease(state=LeaseState.RELEASING, bills=bills, state_since=builders.ago(minutes=15))
     view = builders.view(instances=() if row is None else (row,), listed_at=listed_at)
     told = [each.sentence for each in market_alerts.refused(builders.fleet(markets={"vast": view}, leases=(held,)))]

@@ -96,7 +96,7 @@ def test_what_stopped_and_runs_again_unseen_was_useful_up_to_its_stop_and_begins
 
 
 def test_a_silent_host_may_have_run_it_again_before_its_contract_ended() -> None:
-    """No record tells of that end, nor of the host's return."""
+    """No record shows that end, nor the host's return."""
     held = builders.lease(
         state=LeaseState.OFFLINE, bills=Bills.NOTHING, interrupted_by=Cause.HOST_OFFLINE, accrued_until=NOW
     )
@@ -129,7 +129,7 @@ def test_a_silent_host_may_have_run_it_again_before_it_was_gone(*, paused_by_us:
 
 @pytest.mark.parametrize(("credit", "ran"), [(-1, 20 * 15), (1, 0)])
 def test_a_silent_host_may_have_run_it_again_before_the_credit_ended_it(credit: int, ran: float) -> None:
-    """No record tells of a stop for want of credit; what else stops it is told, with the time of its start."""
+    """No record shows a stop for want of credit; another stop has a record, with the time of the start."""
     held = builders.lease(state=LeaseState.OFFLINE, bills=Bills.NOTHING, interrupted_by=Cause.HOST_OFFLINE)
     paused = builders.instance(state=InstanceState.PAUSED)
     fact = changed(seen(held, paused, at=20, credit=money.usd(credit), is_record_read=True))

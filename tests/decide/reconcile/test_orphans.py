@@ -41,7 +41,7 @@ def looked(fleet: Fleet, memory: Memory, settled: tuple[Fact, ...] = ()) -> tupl
 
 
 def found(fleet: Fleet) -> InstanceFound:
-    """Return what the second look finds, and every look after it, until the ledger has it."""
+    """Return the finding of the second look, and of every later one, until the ledger has it."""
     first, memory = looked(fleet, Memory())
     assert first == ()
     (fact,), memory = looked(fleet, memory)

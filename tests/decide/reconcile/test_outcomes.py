@@ -1,4 +1,4 @@
-"""What a lease becomes, and what it has cost, when the market has confirmed a write on it."""
+"""The state of a lease, and its cost, after the market has confirmed a write on it."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Whether the market made what was asked for."""
+"""Whether the instance is as ordered."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Whether what runs is any use, and what is worth a probe."""
+"""Whether a running lease is of use, and the leases that are worth a probe."""
 
 from datetime import timedelta
 from typing import Any

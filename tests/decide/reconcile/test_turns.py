@@ -1,4 +1,4 @@
-"""When billing turned: by the market's record where it tells, else on the side that counts more."""
+"""When billing changed: by the market's record if it has one, else at the time that counts more."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -82,7 +82,7 @@ def test_what_runs_counts_to_its_end() -> None:
 
 
 def test_a_silent_host_that_came_back_unrecorded_ran_before_it_was_outbid() -> None:
-    """Offline, then nobody looked, then the record tells of an outbid alone: it billed its GPU in between."""
+    """Offline, then nobody looked, then the record shows an outbid alone: it billed its GPU in between."""
     held = builders.lease(state=LeaseState.OFFLINE, bills=Bills.NOTHING, accrued_until=STARTED)
     view = builders.view(events=(builders.event("outbid", at=builders.ago(hours=1)),))
     change = turns.turned(held, view, Bills.DISK, (SEEN, NOW), NOW)
@@ -113,7 +113,7 @@ def test_what_was_given_back_and_outbid_while_it_loaded_ran_in_between(*, has_ru
 def test_what_was_stopped_before_a_listing_showed_it_billed_since_its_rent_where_loading_bills(
     *, bills_while_loading: bool, hours: float
 ) -> None:
-    """The record of such a market tells the last change alone: the stop, and not that it ran before."""
+    """The record of such a market shows the last change alone: the stop, and not that it ran before."""
     held = builders.lease(state=LeaseState.STARTING, accrued_until=STARTED, has_run=False)
     row = builders.instance(state=InstanceState.PAUSED, bills_while_loading=bills_while_loading)
     view = builders.view(instances=(row,), events=(builders.event("stopped", at=builders.ago(hours=1)),))

@@ -167,7 +167,7 @@ def test_an_orphan_beside_a_rent_in_doubt_waits_until_the_doubt_is_settled(verdi
     assert (waits.verdict, waits.lease is not None) == ("wait", True)
     assert waits.lease is not None
     assert decided(builders.fleet(leases=(waits.lease,), intents=(rent,), markets={"vast": look})) == ()
-    # A void rent leaves the slot empty; what a listing shows of it fills the slot.
+    # A void rent leaves the slot empty; a listing that shows its instance fills the slot.
     row = builders.instance(2, host_id="h2")
     leases = (waits.lease,) if verdict == "adopt" else (waits.lease, builders.lease(2))
     rows = (test_orphans.ROW,) if verdict == "adopt" else (test_orphans.ROW, row)

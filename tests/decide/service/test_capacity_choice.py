@@ -1,4 +1,4 @@
-"""Slots above the number, on demand and where: worked out by hand, and what must hold for any places."""
+"""Slots above the number, on demand and by place: cases by hand, and properties for any places."""
 
 import dataclasses
 import math
