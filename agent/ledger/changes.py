@@ -18,7 +18,7 @@ from agent.domain.record.lease import Lease
 from agent.domain.record.rest import Rest
 from agent.domain.slot import Slot
 from agent.domain.work.deadline import Progress, Speed, Start
-from agent.domain.work.sign_of_life import Absence, KeptSign
+from agent.domain.work.sign_of_life import Absence, KeptSign, ShortStarts
 from agent.ledger.memory import Memory
 from agent.ledger.tables.price_history import Key, Pair
 from agent.ledger.tables.spend_rows import SpendEntry
@@ -50,6 +50,7 @@ class Changes:
     host_checks: list[HostCheck] = field(default_factory=list)
     settles_loss: bool = False
     absence: Absence | None = None
+    short_starts: ShortStarts | None = None
     signs: dict[tuple[str, str, str, str], KeptSign | None] = field(default_factory=dict)
 
     def lease(self, lease_id: str) -> Lease | None:
@@ -127,5 +128,6 @@ class Changes:
         memory.was_lost = memory.was_lost and not self.settles_loss
         if self.absence is not None:
             memory.absent_until = self.absence.until
+        memory.short_starts = self.short_starts or memory.short_starts
         memory.put_signs(self.signs)
         memory.forget_made()

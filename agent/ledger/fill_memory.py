@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from agent.domain.market.interruption import Loss
 from agent.domain.slot import Slot
 from agent.domain.work.deadline import Start
+from agent.domain.work.sign_of_life import ShortStarts
 from agent.ledger.file.connection import rows
 from agent.ledger.memory import LOSSES_KEPT, STARTS_KEPT, Memory
 from agent.ledger.tables import credit_marks as credits_
@@ -24,7 +25,7 @@ from agent.ledger.tables import (
     spend_rows,
 )
 from agent.ledger.tables.event_rows import INTERRUPTED
-from agent.ledger.transaction import ABSENT_UNTIL, ACCOUNT, COUNTED_AGAIN, LOST_RUNS, WAS_LOST
+from agent.ledger.transaction import ABSENT_UNTIL, ACCOUNT, COUNTED_AGAIN, LOST_RUNS, SHORT_STARTS, TOLD, WAS_LOST
 
 MOST_LOSSES = 10_000
 
@@ -72,6 +73,8 @@ def recall(link: sa.Connection, now: dt.datetime) -> Memory:
     memory.absent_until = dt.datetime.fromisoformat(single[ABSENT_UNTIL]) if ABSENT_UNTIL in single else None
     memory.was_lost, memory.counted_again = WAS_LOST in single, set(_under(COUNTED_AGAIN, single))
     memory.has_lost_runs = LOST_RUNS in single
+    starts = single.get(SHORT_STARTS, "0")
+    memory.short_starts = ShortStarts(int(starts.rstrip(TOLD)), is_told=starts.endswith(TOLD))
     return memory
 
 

@@ -25,7 +25,7 @@ from agent.domain.record.rest import Rest
 from agent.domain.record.tally import Tally
 from agent.domain.slot import Slot
 from agent.domain.work.deadline import Progress, Speed, Start
-from agent.domain.work.sign_of_life import KeptSign
+from agent.domain.work.sign_of_life import KeptSign, ShortStarts
 from agent.ledger.tables.guard_rows import MOST_CHECKS, MOST_GUARD_FIGURES, MOST_NOTICES
 from agent.ledger.tables.price_history import Key, Pair
 from agent.ledger.tables.progress_rows import MOST_STARTS
@@ -138,6 +138,7 @@ class Memory:
     host_checks: dict[str, HostCheck] = field(default_factory=dict)
     was_lost: bool = False
     has_lost_runs: bool = False
+    short_starts: ShortStarts = field(default_factory=ShortStarts)
     absent_until: dt.datetime | None = None
     signs: dict[tuple[str, str, str, str], KeptSign] = field(default_factory=dict)
     counted_again: set[str] = field(default_factory=set)

@@ -16,6 +16,7 @@ import sqlalchemy as sa
 
 from agent.clock import Clock
 from agent.domain.record.hold import OperatorHold
+from agent.domain.work.sign_of_life import ShortStarts
 from agent.ledger import fill_memory
 from agent.ledger.file import migrate, sidecar, statements
 from agent.ledger.file.connection import Wire, finished
@@ -91,6 +92,11 @@ class Ledger:
     def has_lost_runs(self) -> bool:
         """Whether earlier tables of this fleet were lost: buckets may have runs that these do not know."""
         return self._memory.has_lost_runs
+
+    @property
+    def short_starts(self) -> ShortStarts:
+        """The last starts of the daemon in a row that ended before a second pass."""
+        return self._memory.short_starts
 
     def is_uncounted(self, market: str) -> bool:
         """Return whether a market's charges from before these tables are still unknown."""

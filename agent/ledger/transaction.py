@@ -31,7 +31,7 @@ from agent.domain.record.paid_time import Phases
 from agent.domain.record.rest import Rest, outlasts
 from agent.domain.record.shadow_account import ShadowAccount, ShadowDecision
 from agent.domain.work.deadline import Progress, Speed
-from agent.domain.work.sign_of_life import Absence, KeptSign
+from agent.domain.work.sign_of_life import Absence, KeptSign, ShortStarts
 from agent.ledger.changes import Changes
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.memory import Memory
@@ -72,6 +72,7 @@ LOST_RUNS = "lost_runs"
 """The key of a mark that stays: earlier tables of this fleet were lost, and buckets may have runs that these do not
 know."""
 ABSENT_UNTIL = "absent_until"
+SHORT_STARTS, TOLD = "short_starts", "!"
 
 
 class Transaction:
@@ -329,6 +330,11 @@ class Transaction:
             self._write(_META_FORGOTTEN, {"this_key": ABSENT_UNTIL})
         else:
             self._write(_META_STORED, {"key": ABSENT_UNTIL, "value": absence.until.isoformat()})
+
+    def keep_short_starts(self, starts: ShortStarts) -> None:
+        """Store the count of starts that ended before their second pass."""
+        self._news.short_starts = starts
+        self._write(_META_STORED, {"key": SHORT_STARTS, "value": f"{starts.count}{TOLD * starts.is_told}"})
 
     def keep_sign(self, sign: KeptSign) -> None:
         """Store the last sign of life of a folder in place of the earlier one."""

@@ -188,6 +188,34 @@ async def test_a_daemon_whose_every_pass_fails_since_each_start_alerts(tmp_path:
     assert "no pass of this daemon has succeeded since its start" in told[0]
 
 
+async def test_a_daemon_that_dies_in_its_first_pass_again_and_again_alerts_once(
+    tmp_path: Path, server: S3Server
+) -> None:
+    lives = Lives(tmp_path / "ledger.sqlite", server.place())
+
+    async def told(signs: SignsOfLife) -> list[str]:
+        events = await (await signs._ledger.reader()).events(kinds=["alert.sign_unwritten"], limit=9)
+        return [event.reason for event in events]
+
+    async with lives.life(is_first=True) as signs:
+        await lives.turn(signs)
+        await lives.turn(signs)
+    for _ in range(9):
+        lives.clock.advance(900.0)
+        async with lives.life() as signs:
+            # It is killed before its first pass ends, so no later step of that pass records anything.
+            await signs.keep([lives.work])
+            (*_, last) = [*await told(signs), ""]
+    assert last == ""
+    async with lives.life() as signs:
+        (said,) = await told(signs)
+        assert said.startswith("the last 5 starts of this daemon ended before their second pass, and for 90 minutes")
+        # Two passes end the count, and three more deaths in a row are a new one.
+        await lives.turn(signs)
+        await lives.turn(signs)
+        assert signs._ledger.short_starts.count == 0
+
+
 async def test_the_sign_of_a_folder_that_no_container_reads_any_more_is_forgotten(
     tmp_path: Path, server: S3Server
 ) -> None:

@@ -32,10 +32,11 @@ from agent.clock import Clock
 from agent.decide.facts import Alert
 from agent.decide.operators import sign_alerts
 from agent.domain.market.account_refusal import Refusal
+from agent.domain.record.event import Event
 from agent.domain.slot import Slot
 from agent.domain.work import sign_of_life
 from agent.domain.work.guard_terms import Bucket
-from agent.domain.work.sign_of_life import KeptSign
+from agent.domain.work.sign_of_life import KeptSign, ShortStarts
 from agent.domain.work.workload import Workload
 from agent.ledger.memory import Recollection
 from agent.ledger.store import Ledger
@@ -46,6 +47,9 @@ AGAIN_SECONDS = 60.0
 MOST_AT_ONCE = 16
 MOST_NAMED = 8
 """The most switches that an answer names with their moments."""
+SHORT_STARTS = 3
+"""Starts in a row that ended before their second pass, from which on the daemon counts as crashing: a person may
+restart it twice."""
 FAILED_PASSES = 2
 """Failed passes after a start from which on they count as failing: an order may interrupt the first one."""
 
@@ -112,7 +116,7 @@ class SignsOfLife:
         """When the last good pass ended, in seconds of the monotonic clock."""
         self._failed_passes = 0
         """Passes before the first good one."""
-        self._is_withheld = False
+        self._is_withheld = self._is_counted = False
 
     def note_pass(self) -> None:
         """Note that a pass succeeds now."""
@@ -127,6 +131,7 @@ class SignsOfLife:
         if self._is_dry:
             return
         known = self._see(workloads)
+        await self._count_start()
         before = {sign.key: sign for sign in known.signs}
         after = {written.kept.key: written.kept for written in self._known.values()}
         if before == after:
@@ -137,6 +142,34 @@ class SignsOfLife:
                     tx.keep_sign(sign)
             for key in before.keys() - after.keys():
                 tx.forget_sign(before[key])
+
+    async def _count_start(self) -> None:
+        """Count this start until a pass has followed a good one, and report starts that all ended before that.
+
+        Nothing else of such a start may ever be recorded, so this is done before its first pass.
+        """
+        kept = self._ledger.short_starts
+        if self._is_counted and (self._good_at is None or not kept.count):
+            return
+        after, told = ShortStarts(), list[Alert]()
+        if not self._is_counted:
+            now, seconds = self._clock.now(), self._clock.monotonic()
+            silent = [(each, after, self._known[each.key].silent_for(now, seconds)) for each, after in self._waiting()]
+            is_due = kept.count >= SHORT_STARTS and not kept.is_told
+            told = [
+                sign_alerts.short_starts(each.slot, after, silent_for, kept.count)
+                for each, after, silent_for in silent
+                if is_due and silent_for >= after / 4
+            ]
+            after = ShortStarts(kept.count + 1, is_told=kept.is_told or bool(told))
+        async with self._ledger.transaction() as tx:
+            tx.keep_short_starts(after)
+            for alert in told:
+                log.warning("alert", code=alert.code, key=alert.key)
+                tx.append_event(
+                    Event(at=self._clock.now(), kind=alert.kind, reason_code=alert.code, reason=alert.sentence)
+                )
+        self._is_counted = True
 
     def look(self, workloads: Iterable[Workload], *, is_ordered: bool = False) -> None:
         """Begin to write the signs that are due; `is_ordered` if a person's order must be spread."""

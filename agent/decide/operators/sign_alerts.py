@@ -28,6 +28,16 @@ def failing_since_start(slot: Slot, after: timedelta, silent_for: timedelta) -> 
     return Alert(EventKind.ALERT_SIGN_UNWRITTEN, str(slot), sentence)
 
 
+def short_starts(slot: Slot, after: timedelta, silent_for: timedelta, count: int) -> Alert:
+    """Return the alert about a slot of a daemon whose last starts ended before their second pass."""
+    sentence = (
+        f"the last {count} starts of this daemon ended before their second pass, and for {_minutes(silent_for)} the "
+        f"ledger has no sign of life for {slot}: {_hours(after)} after the last one its guard ends the instance; see "
+        "`journalctl -u gpubid`"
+    )
+    return Alert(EventKind.ALERT_SIGN_UNWRITTEN, str(slot), sentence)
+
+
 def refused(slot: Slot, after: timedelta, markets: Iterable[str], refused_for: timedelta) -> Alert:
     """Return the alert about a slot whose markets refuse our key: this daemon can end nothing there."""
     sentence = (

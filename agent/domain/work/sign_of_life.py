@@ -19,6 +19,15 @@ class Absence:
 
 
 @dataclass(frozen=True, slots=True)
+class ShortStarts:
+    """The last starts of the daemon in a row that ended before a second pass, with the present one until then."""
+
+    count: int = 0
+    is_told: bool = False
+    """Whether an alert reported them."""
+
+
+@dataclass(frozen=True, slots=True)
 class KeptSign:
     """The ledger's record of the signs in one folder of a bucket, from which a restarted daemon continues."""
 
