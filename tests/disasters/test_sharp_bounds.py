@@ -13,15 +13,18 @@ from agent.app import App
 from agent.config.settings import Config
 from agent.decide import slots
 from agent.decide.facts import LeaseChanged
-from agent.decide.reconcile import absence, agreed_rate
+from agent.decide.reconcile import absence, agreed_rate, readback
 from agent.decide.reconcile.pass_memory import Absence
 from agent.domain import money
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.offer import Offer
 from agent.domain.record.lease import Lease
+from agent.simulator.market_server import Simulator
 from agent.simulator.vast.world import World
 from tests.disasters import __main__ as disasters
 from tests.disasters import play
+from tests.disasters.orders import Order
+from tests.disasters.points.prices import Prices
 from tests.disasters.sight import Broken
 from tests.disasters.story import Deed, Story, Strike, Work
 
@@ -49,6 +52,33 @@ def test_a_price_that_moves_under_the_agreed_one_is_followed() -> None:
 
     with mock.patch.object(agreed_rate, "_is_still_doubted", is_same):
         assert _point(play.play(story).broken) == 4
+
+
+def test_an_ask_that_rises_between_the_search_and_the_rent_is_read_back_and_given_up() -> None:
+    """An order on demand names no price, so what it got is compared with what was searched for (rule 16)."""
+    leaves, risen = Prices.leaves, list[float]()
+
+    def dearer(self: Prices, order: Order, config: Config) -> None:
+        simulator = self._truth._simulator
+        if order.kind == "rent" and not risen:
+            risen.append(5.0)
+            _reprice(simulator, 5.0)
+        elif risen == [5.0]:
+            risen.append(1.0)
+            _reprice(simulator, 0.2)
+        leaves(self, order, config)
+
+    with mock.patch.object(Prices, "leaves", dearer):
+        assert play.play(QUIET).broken is None
+        assert risen == [5.0, 1.0]
+        risen.clear()
+        with mock.patch.object(readback, "difference", return_value=""):
+            assert _point(play.play(QUIET).broken) == 2
+
+
+def _reprice(simulator: Simulator, factor: float) -> None:
+    for host in simulator.world.hosts.values():
+        host.ask_per_gpu *= factor
 
 
 def _point(broken: Broken | None) -> int | None:

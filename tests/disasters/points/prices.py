@@ -1,9 +1,14 @@
-"""Point 2, too: no order of ours makes an instance cost more, with its disk, than its workload may when it leaves."""
+"""Point 2, too: no order of ours makes an instance cost more, with its disk, than its workload may when it leaves.
+
+An order on demand names no price: what a host asks may rise between the search and the rent. What was got is read back
+and given up at once (rule 16), so it is judged by whether it is kept.
+"""
 
 from collections.abc import Iterator
 
 from agent.config.settings import Config
 from agent.domain.market.label import Label
+from agent.domain.record.lease import LeaseState
 from agent.simulator.runpod.model import Pod
 from tests.disasters.orders import PAYING, Order
 from tests.disasters.sight import Broken, Sight
@@ -11,6 +16,8 @@ from tests.disasters.truth import Box, Truth, ours
 
 ROUNDING = 3e-6
 """Prices of GPUs and disks are each rounded to the micro-dollar."""
+READ_BACK = 3
+"""True listings after which what differs from its order is given up: two looks of one pass suffice."""
 
 
 class Prices:
@@ -21,6 +28,8 @@ class Prices:
         self._most: dict[Label | tuple[str, str], float] = {}
         """By the label of a rent, and by the instance of another order."""
         self._judged: dict[tuple[str, str], float] = {}
+        self._listed: dict[tuple[str, str], int] = {}
+        """How many true listings have shown what costs too much on demand, since the ledger has its lease."""
 
     def leaves(self, order: Order, config: Config) -> None:
         """See an order before the market acts on it; `config` is that of the daemon that sends it."""
@@ -39,13 +48,25 @@ class Prices:
             if box.label is None or (key in self._judged and bid is None):
                 continue
             price = (bid if bid is not None else _asked(box)) + sight.truth.disk_rate(box)
-            before, self._judged[key] = self._judged.get(key, 0.0), price
             most = self._most.get(key, self._most.get(box.label))
-            if most is not None and price > max(most, before) + ROUNDING:
+            is_too_high = most is not None and price > max(most, self._judged.get(key, 0.0)) + ROUNDING
+            if is_too_high and bid is None and not self._is_kept(sight, box):
+                continue
+            self._judged[key] = price
+            if is_too_high:
                 sentence = (
                     f"{box.market} {box.instance_id} costs ${price:.3f}/h, and {box.label.slot} may cost ${most:.3f}"
                 )
                 yield Broken(2, sight.cycle, sentence)
+
+    def _is_kept(self, sight: Sight, box: Box) -> bool:
+        """Return whether a lease that was rented on demand goes on although it could be read back."""
+        key = (box.market, box.instance_id)
+        lease = next((each for each in sight.leases if (each.market, each.instance_id) == key), None)
+        if lease is None or lease.state is LeaseState.RELEASING:
+            return False
+        self._listed[key] = self._listed.get(key, 0) + sight.saw_truly(box.market)
+        return self._listed[key] >= READ_BACK
 
 
 def _bid(box: Box) -> float | None:
