@@ -73,13 +73,15 @@ async def test_version(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 async def test_completion(tmp_path: Path, shell: str) -> None:
+    """The shell is named, since a program that no shell started cannot detect one."""
     program = str(Path(sys.executable).parent / "gpubid")
+    named = programs.environment(tmp_path, _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
     process = await asyncio.create_subprocess_exec(
-        program, "--show-completion", shell, env=programs.environment(tmp_path), stdout=asyncio.subprocess.PIPE
+        program, "--show-completion", shell, env=named, stdout=asyncio.subprocess.PIPE
     )
     out, _ = await process.communicate()
     assert process.returncode == 0
-    assert b"_GPUBID_COMPLETE" in out
+    assert f"_GPUBID_COMPLETE=complete_{shell}".encode() in out
 
 
 async def test_completion_knows_the_verbs(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def billed_gpus(world: Rehearsed) -> list[str]:
 
 @BOTH
 async def test_a_rent_in_doubt_is_stopped_when_it_turns_up(tmp_path: Path, keep_disks: bool) -> None:
-    async with rehearsed(tmp_path) as world:
+    async with rehearsed(tmp_path, is_wired=True) as world:
         world.weather("server_error_after", route="PUT /asks")
         await world.cycle()
         assert world.open_intents()
@@ -40,7 +40,7 @@ async def test_a_rent_in_doubt_is_stopped_when_it_turns_up(tmp_path: Path, keep_
 
 
 async def test_what_a_cycle_was_renting_when_the_order_came_is_among_those_to_stop(tmp_path: Path) -> None:
-    async with rehearsed(tmp_path) as world:
+    async with rehearsed(tmp_path, is_wired=True) as world:
         orders: list[asyncio.Task[list[Intent]]] = []
         create = world.market.create
 
@@ -60,7 +60,7 @@ async def test_what_a_cycle_was_renting_when_the_order_came_is_among_those_to_st
 
 @pytest.mark.parametrize("verb", ["kill", "release", "pause"])
 async def test_no_cycle_runs_between_the_record_of_an_order_and_its_endings(tmp_path: Path, verb: str) -> None:
-    async with rehearsed(tmp_path) as world:
+    async with rehearsed(tmp_path, is_wired=True) as world:
         await world.until_running()
         before = len(world.simulator.api.calls)
         cycle = asyncio.create_task(world.app.cycle())
@@ -77,7 +77,7 @@ async def test_no_cycle_runs_between_the_record_of_an_order_and_its_endings(tmp_
 
 async def test_a_cycle_that_had_its_turn_first_gives_way_before_it_reads(tmp_path: Path) -> None:
     """Both wait for the turn of an earlier order; the cycle came first."""
-    async with rehearsed(tmp_path) as world:
+    async with rehearsed(tmp_path, is_wired=True) as world:
         await world.until_running()
         before = len(world.simulator.api.calls)
         async with world.app._turn:
@@ -95,7 +95,7 @@ async def test_a_cycle_that_had_its_turn_first_gives_way_before_it_reads(tmp_pat
 
 @BOTH
 async def test_a_refused_stop_is_given_again(tmp_path: Path, keep_disks: bool) -> None:
-    async with rehearsed(tmp_path) as world:
+    async with rehearsed(tmp_path, is_wired=True) as world:
         await world.until_running()
         world.weather("throttle_text", route="PUT /instances" if keep_disks else "DELETE /instances", seconds=30)
         done = await spending.kill(world.app, keep_disks=keep_disks)
@@ -107,7 +107,7 @@ async def test_a_refused_stop_is_given_again(tmp_path: Path, keep_disks: bool) -
 
 
 async def test_a_plain_kill_after_one_that_kept_the_disks_releases_them(tmp_path: Path) -> None:
-    async with rehearsed(tmp_path) as world:
+    async with rehearsed(tmp_path, is_wired=True) as world:
         await world.until_running()
         await spending.kill(world.app, keep_disks=True)
         await world.cycle(minutes=2)
@@ -118,7 +118,7 @@ async def test_a_plain_kill_after_one_that_kept_the_disks_releases_them(tmp_path
 
 
 async def test_it_outlives_the_program_and_ends_when_lifted(tmp_path: Path) -> None:
-    async with rehearsed(tmp_path) as world:
+    async with rehearsed(tmp_path, is_wired=True) as world:
         await world.until_running()
         await spending.kill(world.app)
         await world.restart(after_seconds=600)

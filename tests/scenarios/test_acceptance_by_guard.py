@@ -37,7 +37,7 @@ async def test_a_host_that_lies_about_its_gpu_is_rejected_and_a_sound_one_is_kep
     with s3_server.served() as server:
         terms = GuardTerms(("/nowhere/ckpt",), bucket=server.place(), accept=Accept.REJECT)
         guarded = work(command=words, guard=terms, environment=(("GPUBID_GUARD_HOME", "guard"),))
-        where: dict[str, Any] = {"climate": REAL, "disks": tmp_path / "disks"}
+        where: dict[str, Any] = {"climate": REAL, "disks": tmp_path / "disks", "is_wired": True}
         (tmp_path / "fleet").mkdir()
         async with rehearsed(tmp_path / "fleet", workloads=(guarded,), credential=lambda _: SECRET, **where) as world:
             world.weather("gpu_lie", gpu="NVIDIA GeForce GTX 1070")

@@ -88,7 +88,7 @@ async def lived(place: Path, job: Drawn, strategy: str) -> tuple[dt.datetime | N
         tuned=tuning.load(),
     )
     place.mkdir()  # noqa: ASYNC240 - a test may make its own folder
-    async with rehearsed(place, scene) as world:
+    async with rehearsed(place, scene, is_wired=True) as world:
         world.config = dataclasses.replace(world.config, poll=POLL)
         work_ = Job(job.hours, CHECKPOINT.interval, CHECKPOINT.restore)
         running: dict[int, float] = {}
@@ -127,7 +127,7 @@ async def test_a_cap_that_collides_with_a_deadline_is_told_before_it_bites(tmp_p
     job = Drawn(3, "calm", 3.0, 6.0)
     caps = Limits(per_day=money.usd("0.30"))
     scene = Scene(workloads=(workload(job, "deadline"),), tuned=tuning.load(), limits=caps)
-    async with rehearsed(tmp_path, scene) as world:
+    async with rehearsed(tmp_path, scene, is_wired=True) as world:
         await world.cycle(minutes=3)
         [told] = await world.events("alert.deadline_at_risk")
         assert "is at risk by per_day" in told.reason
@@ -139,7 +139,7 @@ async def test_a_cap_that_collides_with_a_deadline_is_told_before_it_bites(tmp_p
 async def test_progress_survives_a_restart_and_is_explained(tmp_path: Path) -> None:
     job = Drawn(3, "calm", 10.0, 100.0)
     scene = Scene(workloads=(workload(job, "deadline"),), tuned=tuning.load())
-    async with rehearsed(tmp_path, scene) as world:
+    async with rehearsed(tmp_path, scene, is_wired=True) as world:
         await world.until_running()
         await world.app.say(Order("progress", "train", hours=4.0), "ops")
         await world.restart(60.0)
@@ -154,7 +154,7 @@ async def test_a_line_of_the_log_tells_how_far_the_work_is(tmp_path: Path) -> No
     wanted = Deadline(job.hours, job.by, sign=ProgressSign.LOG, line="hours done: {hours}")
     told = (("SIM_READY_LINE", "step 900, hours done: 1.5"),)
     telling = dataclasses.replace(workload(job, "deadline"), deadline=wanted, environment=told)
-    async with rehearsed(tmp_path, Scene(workloads=(telling,), tuned=tuning.load())) as world:
+    async with rehearsed(tmp_path, Scene(workloads=(telling,), tuned=tuning.load()), is_wired=True) as world:
         await world.until_running()
         await world.cycle(minutes=5)
         known = world.app.ledger.recollection().progress["train"]

@@ -65,7 +65,7 @@ BUSY_SECONDS = 2.0
 HOSTS = 90
 
 IS_WIRED = "GPUBID_WIRED" in os.environ
-"""GPUBID_WIRED=1 plays the stories of `play` over real HTTP, with ledgers on disk."""
+"""GPUBID_WIRED=1 plays every story over real HTTP, and those of `play` with ledgers on disk."""
 
 UNWIRED = "http://vast.invalid"
 MEMORY = Path("/dev/shm")  # noqa: S108 - a memory file system; what is made there is removed
@@ -315,9 +315,9 @@ def market_settings(*, may_spend: bool) -> MarketSettings:
 
 @contextlib.asynccontextmanager
 async def rehearsed(
-    directory: Path, scene: Scene | None = None, *, is_wired: bool = True, **changes: Any
+    directory: Path, scene: Scene | None = None, *, is_wired: bool = IS_WIRED, **changes: Any
 ) -> AsyncIterator[Rehearsed]:
-    """Run a world while the block runs."""
+    """Run a world while the block runs. Unless IS_WIRED, no connection carries what it asks of its market."""
     world = Rehearsed(directory, dataclasses.replace(scene or Scene(), **changes), is_wired=is_wired)
     on_loop = asyncio.get_running_loop()
     if isinstance(on_loop, loop.Loop):
@@ -342,7 +342,7 @@ def play(story: Callable[[Rehearsed], Awaitable[None]], **changes: Any) -> None:
 
     async def told() -> None:
         with tempfile.TemporaryDirectory(prefix="gpubid-rules-", dir=in_memory()) as directory:
-            async with rehearsed(Path(directory), is_wired=IS_WIRED, **{"hosts": HOSTS, **changes}) as world:
+            async with rehearsed(Path(directory), **{"hosts": HOSTS, **changes}) as world:
                 await story(world)
 
     if IS_WIRED:
