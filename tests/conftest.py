@@ -4,21 +4,27 @@ Two things made examples depend on the selection. Hypothesis draws literals of e
 and a profile that the conftest of one folder loads stays loaded for the tests of every other folder.
 """
 
+import asyncio
 import gc
 import os
 import signal
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
+from tests.support import loop
+
 IS_SEARCH = "GPUBID_RANDOM" in os.environ
 """GPUBID_RANDOM=1 goes looking for new examples; a plain run must tell the same story twice."""
 
 PROFILES = {"rules": "rules"}
 """The profile of each folder's tests, registered by its conftest; "plain" where none is named."""
+
+ON_ONE_THREAD = {"scenarios", "daemon", "act"}
+"""Folders whose stories run the ledger's work on the event loop's own thread."""
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # So a shell starts what runs in the background, and every program that a test interrupts would inherit it.
@@ -90,11 +96,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, N
         del others[:room]
 
 
+def pytest_asyncio_loop_factories(item: pytest.Item) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Keep the ledger on the thread of the stories that watch no threads; at night it has its own there too."""
+    is_plain = "GPUBID_WIRED" in os.environ or _folder(item.path) not in ON_ONE_THREAD
+    return {"loop": asyncio.SelectorEventLoop if is_plain else loop.OneThread}
+
+
 def _seconds(item: pytest.Item) -> float:
     mark = item.get_closest_marker("long")
     return float(mark.args[0]) if mark is not None else 0.0
 
 
 def _load_profile(path: Path) -> None:
+    settings.load_profile(PROFILES.get(_folder(path), "plain"))
+
+
+def _folder(path: Path) -> str:
     below = path.relative_to(Path(__file__).parent).parts if path.is_relative_to(Path(__file__).parent) else ()
-    settings.load_profile(PROFILES.get(below[0], "plain") if below else "plain")
+    return below[0] if below else ""

@@ -55,14 +55,28 @@ class Loop(asyncio.SelectorEventLoop):
 
     def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> Any:  # type: ignore[override]
         """Run the function now."""
-        future = self.create_future()
         name = getattr(executor, "_thread_name_prefix", "")
-        try:
-            future.set_result(self.on_thread(name, functools.partial(func, *args) if args else func))
-        except BaseException as error:  # noqa: BLE001 - a thread hands on whatever was raised on it
-            future.set_exception(error)
-            future.exception()
-        return future
+        return _run_now(self, lambda: self.on_thread(name, functools.partial(func, *args) if args else func))
+
+
+class OneThread(asyncio.SelectorEventLoop):
+    """An event loop in real time that runs the ledger's work at once, without a switch to the ledger's thread."""
+
+    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> Any:  # type: ignore[override]
+        """Run the function now if it is the ledger's."""
+        if not getattr(executor, "_thread_name_prefix", "").startswith("ledger-"):
+            return super().run_in_executor(executor, func, *args)
+        return _run_now(self, functools.partial(func, *args))
+
+
+def _run_now(on_loop: asyncio.AbstractEventLoop, work: Callable[[], Any]) -> asyncio.Future[Any]:
+    future = on_loop.create_future()
+    try:
+        future.set_result(work())
+    except BaseException as error:  # noqa: BLE001 - a thread hands on whatever was raised on it
+        future.set_exception(error)
+        future.exception()
+    return future
 
 
 def run(story: Callable[[Loop], Coroutine[Any, Any, T]]) -> T:
