@@ -117,6 +117,21 @@ async def test_a_plain_kill_after_one_that_kept_the_disks_releases_them(tmp_path
         assert not world.live()
 
 
+async def test_a_kill_that_keeps_the_disks_after_one_that_releases_is_taken(tmp_path: Path) -> None:
+    """It ended with "releasing and may not become paused": a lease that leaves is paused and leaves all the same."""
+    async with rehearsed(tmp_path) as world:
+        await world.until_running()
+        world.weather("throttle_retry_after", route="DELETE /instances", retry_after=31_536_000, seconds=300)
+        await spending.kill(world.app)
+        assert world.lease().state is LeaseState.RELEASING
+        await spending.kill(world.app, keep_disks=True)
+        await world.cycle(minutes=2)
+        assert not billed_gpus(world)
+        assert world.lease().state is LeaseState.RELEASING
+        await world.cycle(minutes=10)
+        assert not world.live(), "the first order stands"
+
+
 async def test_it_outlives_the_program_and_ends_when_lifted(tmp_path: Path) -> None:
     async with rehearsed(tmp_path, is_wired=True) as world:
         await world.until_running()

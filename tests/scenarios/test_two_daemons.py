@@ -1,12 +1,16 @@
 """Two daemons on one fleet: the second on a ledger is refused, a second on the fleet makes the first stop writing."""
 
+import dataclasses
 import random
 import shutil
 from pathlib import Path
 
 import pytest
 
+from agent.decide.limits.limits import Limits
+from agent.domain import money
 from agent.domain.market.label import Label
+from agent.domain.record.intent import IntentKind
 from agent.domain.slot import Slot
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.markets import labels
@@ -83,6 +87,29 @@ async def test_a_kill_is_carried_on_beside_a_second_daemon(tmp_path: Path) -> No
         await world.cycle(minutes=2)
         assert all(contract.ended is not None for contract in ours)
         assert world.market.contracts[other].ended is not None
+
+
+async def test_a_hard_cap_pauses_beside_a_second_daemon_until_it_is_done(tmp_path: Path) -> None:
+    """The pauses that a crossed cap demands of proven ids go on in later cycles; nothing else is written."""
+    async with rehearsed(tmp_path) as world:
+        held = await world.until_running()
+        world.is_checked = False  # the other daemon's instance bills and our ledger does not know it
+        _other_daemon_rents(world, Slot("train", 7))
+        await world.cycle(minutes=2)
+        orders, ours = (
+            len(world.orders),
+            next(each for each in world.live() if str(each.contract_id) == held.instance_id),
+        )
+        weather = world.weather("server_error_before", route="PUT /instances")
+        world.app.rules = dataclasses.replace(world.app.rules, caps=Limits(per_day=money.usd("0.001")))
+        await world.cycle(minutes=2)
+        assert ours.holds_gpu
+        world.simulator.weather.clear(weather)
+        await world.cycle(minutes=2)
+        assert not ours.holds_gpu
+        assert ours.ended is None, "a cap pauses first, and its releases wait for a person"
+        assert {intent.kind for intent in await world.intents()} <= {IntentKind.RENT, IntentKind.PAUSE}
+        assert len(world.orders) > orders
 
 
 async def test_copy_of_the_ledger_elsewhere_is_found_out(tmp_path: Path) -> None:
