@@ -18,7 +18,7 @@ from hypothesis.internal.conjecture import providers
 from tests.support import loop
 
 IS_SEARCH = "GPUBID_RANDOM" in os.environ
-"""GPUBID_RANDOM=1 goes looking for new examples; a plain run must tell the same story twice."""
+"""GPUBID_RANDOM=1 searches for new examples; a plain run must play the same story twice."""
 
 PROFILES = {"rules": "rules"}
 """The profile of each folder's tests, registered by its conftest; "plain" where none is named."""
@@ -27,7 +27,7 @@ ON_ONE_THREAD = {"scenarios", "daemon", "act"}
 """Folders whose stories run the ledger's work on the event loop's own thread."""
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # So a shell starts what runs in the background, and every program that a test interrupts would inherit it.
+    # So a shell starts background programs, and every program that a test interrupts would inherit it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     # Under nohup programs inherit that they ignore it, and tests would wait for their end. A handler is not inherited.
@@ -65,7 +65,7 @@ def pytest_collection() -> Generator[None, object, object]:
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Collect a module under its folder's profile: `@settings` takes what it does not name from there."""
+    """Collect a module under its folder's profile: `@settings` takes unnamed settings from there."""
     _load_profile(collector.path)
     return (yield)
 

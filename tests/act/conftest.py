@@ -31,7 +31,7 @@ WHY = Reason("best_offer", "the slot is empty")
 
 @dataclasses.dataclass(slots=True)
 class Desk:
-    """What acts, and what it acts on."""
+    """The acting parts, with their ledger and market."""
 
     market: Market
     vast: VastMarket
@@ -42,7 +42,7 @@ class Desk:
     denial: list[str]
 
     async def send(self, decision: Decision) -> Intent:
-        """Carry out one decision; return how its intent stands in the ledger."""
+        """Carry out one decision; return the state of its intent in the ledger."""
         made = await self.journal.carry_out(decision, self.work)
         assert made is not None
         (kept,) = [intent for intent in await self.intents() if intent.intent_id == made.intent_id]
@@ -63,7 +63,7 @@ class Desk:
         return held
 
     def rests(self) -> dict[str, str]:
-        """Return what rests, by scope and key."""
+        """Return the cooldowns and holds, by scope and key."""
         return {str(rest): rest.ground for rest in self.ledger.recollection(self.clock.now()).rests}
 
     async def rent(self, *, bid: str | None = None, place: Slot = builders.TRAIN_0, over: float = 1.3) -> Rent:

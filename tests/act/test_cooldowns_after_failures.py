@@ -1,4 +1,4 @@
-"""Trouble that comes again and again is counted from the ledger's own events, and rests."""
+"""Repeated failures are counted from the ledger's own events, and start cooldowns."""
 
 from datetime import timedelta
 
@@ -26,7 +26,7 @@ def test_only_trouble_is_a_reason_to_count() -> None:
 
 
 async def storm(desk: Desk, losses: int) -> Fleet:
-    """Write down that a lease was lost to the market again and again, a minute apart; return what is known after."""
+    """Record that a lease was lost to the market again and again, a minute apart; return the ledger's memory after."""
     ended = builders.lease(state=LeaseState.PAUSED)
     async with desk.ledger.transaction() as tx:
         tx.open_lease(ended)

@@ -1,4 +1,4 @@
-"""What a bucket says before a guard starts, over a real S3 server: the program there, and whether a checkpoint is."""
+"""The bucket before a guard starts, over a real S3 server: the program in it, and whether it has a checkpoint."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Orders to guards over a real S3 server behind a proxy: when one leaves, and what keeps none back."""
+"""Orders to guards over a real S3 server behind a proxy: when one leaves, and that nothing else delays one."""
 
 import asyncio
 import json
@@ -50,7 +50,7 @@ class Desk:
         self.orders.see({} if order is None else {"00aa": order}, {"00aa": self._folder})
 
     async def settled(self) -> None:
-        """Wait for what is under way."""
+        """Wait for the requests under way."""
         while self.orders._running and not all(task.done() for task in self.orders._running.values()):
             await asyncio.wait(self.orders._running.values())
 

@@ -1,4 +1,7 @@
-"""A kill and its lifting cross each other, and a cycle that settles what is owed: none is lost, none is told twice."""
+"""A kill and its lifting cross each other and a cycle that settles open writes.
+
+None is lost, none is reported twice.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""record, send, resolve: each step durable before the next, every outcome what the market proved."""
+"""record, send, resolve: each step durable before the next, every outcome as the market proved it."""
 
 import asyncio
 from dataclasses import replace
@@ -339,7 +339,7 @@ async def test_a_queued_resume_stays_paused(desk: Desk) -> None:
 
 
 async def test_a_release_is_metered_by_what_the_market_recorded_since_the_last_look(desk: Desk) -> None:
-    """Nobody had listed it since it was rented, and the record tells that it started: its GPU counts from there."""
+    """Nobody had listed it since it was rented, and the record shows that it started: its GPU counts from there."""
     held = await desk.rented()
     await desk.advance(1800)
     started = builders.event("started", instance_id=held.instance_id, at=desk.clock.now() - timedelta(minutes=10))

@@ -35,7 +35,7 @@ def lifted(meant: Meaning) -> tuple[tuple[str, str], ...]:
 
 
 async def read(desk: Desk, order: Order, *rests: Rest, leases: tuple[Lease, ...] = (RUNS,), **changes: Any) -> Meaning:
-    """Read an order against a ledger that holds these leases and rests."""
+    """Read an order against a ledger with these leases, holds and cooldowns."""
     async with desk.ledger.transaction() as tx:
         for held in leases:
             tx.open_lease(held)

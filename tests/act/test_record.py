@@ -1,4 +1,4 @@
-"""Facts become rows: leases, money, host records, rests and events, all of a cycle or nothing."""
+"""Facts become rows: leases, money, host records, cooldowns and events, all of a cycle or nothing."""
 
 from dataclasses import replace
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""On what terms a rent leaves: secrets are looked up last, and a missing one sends nothing."""
+"""The terms of a rent: secrets are looked up last, and a missing one sends nothing."""
 
 import json
 import shlex

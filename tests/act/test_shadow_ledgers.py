@@ -55,7 +55,7 @@ async def test_a_shadow_pays_on_paper_beside_what_really_ran(tmp_path: Path) -> 
         await world.cycle(minutes=60)
         row, spent = await told(world), await world.spend()
         (lease,) = world.leases()
-        # It began with nothing and rented on demand what the live strategy was offered.
+        # It began with nothing and rented the live strategy's offer on demand.
         assert row["rents"] == 1
         assert row["paper"]["useful_hours"] == pytest.approx(0.9, abs=0.15)
         assert row["paper"]["dollars"] > spent > 0, "on demand is dearer than a bid"
@@ -169,7 +169,7 @@ async def test_a_shadow_that_ended_is_compared_with_its_own_days_alone(tmp_path:
             tx.append_event(Event(at=at, kind=EventKind.LEASE_INTERRUPTED, workload="train", slot=0))
     (row,) = (await shadow_json.shown(await ledger.reader(), (), now))["shadows"]
     await ledger.close()
-    # The days four, three and two ago; what was counted before it began is taken off.
+    # The days four, three and two ago; sums from before its beginning are subtracted.
     assert row["live"]["dollars"] == 3 * 2.0 - 1.0
     assert row["live"]["paid_hours"] == 3 * 2.0 - 2.0
     assert row["live"]["useful_hours"] == 3 * 2.0 - 1.0

@@ -76,7 +76,7 @@ async def test_a_release_that_is_confirmed_and_due_again_becomes_a_pause_at_the_
         return None
 
     async def listed_again() -> None:
-        """Record what the next listing shows: it bills."""
+        """Record the next listing, which shows that it bills."""
         async with desk.ledger.transaction() as tx:
             tx.update_lease(replace(desk.lease(), bills=Bills.GPU_AND_DISK))
 

@@ -15,7 +15,7 @@ figures = [{ cloud = "aws", gpu = "L4", published_as = "L4", per_hour = 1.00, da
 [sources.one]
 title = "a published list of prices"
 """
-# (what is broken, what is replaced, by what, key, code)
+# (the mistake, the replaced text, its replacement, key, code)
 BROKEN = [
     ("no date", 'dated = "2025-04", ', "", "figures[0].dated", "missing_key"),
     ("no source", ', source = "one"', "", "figures[0].source", "missing_key"),

@@ -1,1 +1,1 @@
-"""Measurements: each prints what it found beside what it is compared to; none of them is a test."""
+"""Measurements: each prints its figure beside the figure of comparison; none of them is a test."""

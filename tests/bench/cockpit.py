@@ -41,10 +41,10 @@ class Stretch:
 
 
 async def measure() -> bool:
-    """Measure, print, and tell whether the bounds hold."""
+    """Measure, print, and return whether the bounds hold."""
     chromium = shutil.which("chromium")
     if chromium is None:
-        print("  no Debian chromium here: what a page and `gpubid top` cost a daemon is NOT measured")
+        print("  no Debian chromium here: the daemon's cost of a page and of `gpubid top` is NOT measured")
         return True
     with tempfile.TemporaryDirectory(prefix="gpubid-bench-") as made:
         place = Path(made)
@@ -75,7 +75,7 @@ async def _measure(place: Path, daemon: programs.Daemon, tab: Page) -> bool:
 
 
 def _told(alone: Sequence[Stretch], attached: Sequence[Stretch], tops: Sequence[Stretch]) -> bool:
-    """Print what is added; the first stretch alone comes before anybody ever attached."""
+    """Print the added cost; the first stretch alone is from before anybody attached."""
     first, *others = alone
     added = [with_both.share - without.share for with_both, without in zip(attached, others, strict=True)]
     mean, spread = statistics.mean(added), f"{min(added):.2%} to {max(added):.2%} of a core in {PAIRS} pairs"

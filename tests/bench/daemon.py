@@ -1,4 +1,4 @@
-"""The daemon as a process of its own before a simulated market: its memory with 50 leases, its CPU share at rest."""
+"""The daemon as a process of its own before a simulated market: its memory with 50 leases, its CPU share when idle."""
 
 import asyncio
 import contextlib

@@ -44,7 +44,7 @@ print(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
 
 @dataclass(frozen=True)
 class Run:
-    """One upload: seconds on the wall, processor seconds of the sender, and what it printed."""
+    """One upload: seconds on the wall, processor seconds of the sender, and its output."""
 
     seconds: float
     cpu_seconds: float
@@ -52,7 +52,7 @@ class Run:
 
 
 def measure() -> bool:
-    """Measure, print, and tell whether the bounds hold."""
+    """Measure, print, and return whether the bounds hold."""
     name = "s3rver" if s3_servers.HERE["s3rver"] else "moto"
     with tempfile.TemporaryDirectory(prefix="gpubid-bench-", dir=in_memory()) as made:
         folder = Path(made)

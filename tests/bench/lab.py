@@ -1,6 +1,6 @@
 """Runs of 48 hours over one pool, each beside a bare loop over the same ticks; and the tables of `deadline`.
 
-The pool is drawn here, a two-state chain with about four losses in ten hours and prices that stand; nothing recorded.
+The pool is drawn here: a two-state chain with about four losses in ten hours and fixed prices; nothing recorded.
 """
 
 from collections.abc import Callable

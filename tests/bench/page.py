@@ -1,4 +1,4 @@
-"""Page, feed and metrics with a thousand leases and a million events in the ledger, each beside what it cannot beat.
+"""Page, feed and metrics with a thousand leases and a million events in the ledger, each beside its lower bound.
 
 `/metrics` is compared with `generate_latest` on the same registry in the same process, the page with rendering the same
 template from rows that are in memory already, the feed with encoding its document. Each is the best of its tries in the
@@ -46,7 +46,7 @@ Once = Callable[[], Awaitable[None]]
 
 
 async def measure() -> bool:
-    """Measure, print, and tell whether both bounds hold."""
+    """Measure, print, and return whether both bounds hold."""
     with tempfile.TemporaryDirectory(prefix="gpubid-bench-") as made:
         async with rehearsed(Path(made), workloads=(work(slots=LEASES),)) as world:
             world.is_checked = False
@@ -122,7 +122,7 @@ async def _anew(feed: LiveFeed) -> None:
 
 
 def _ratio(name: str, ours: float, theirs: float, what: str, most: float | None) -> bool:
-    """Print one ratio; tell whether its bound holds, where it has one."""
+    """Print one ratio; return whether its bound holds, if it has one."""
     ratio = ours / theirs
     figure, both = f"{ratio:.2f} of {what}", f"{ours * 1000:.1f} against {theirs * 1000:.1f} ms"
     return report.line(name, figure, both, holds=None if most is None else ratio <= most)

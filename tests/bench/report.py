@@ -1,4 +1,4 @@
-"""One line a measurement: the figure, what it is compared to, the bound, and whether it holds."""
+"""One line a measurement: the figure, the figure of comparison, the bound, and whether it holds."""
 
 import gc
 import time
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 def against(rounds: int, ours: Callable[[], T], theirs: Callable[[], object]) -> tuple[float, float, T]:
-    """Return the least CPU seconds of each, run by turns so that a busy machine slows both, and what ours made last."""
+    """Return the least CPU seconds of each, and our last result. They run by turns, so a busy machine slows both."""
     seconds: tuple[list[float], list[float]] = ([], [])
     for _ in range(rounds):
         gc.collect()
@@ -19,7 +19,7 @@ def against(rounds: int, ours: Callable[[], T], theirs: Callable[[], object]) ->
         began = time.process_time()
         other = theirs()
         seconds[1].append(time.process_time() - began)
-        # What a round made is freed outside the watch.
+        # The results of a round are freed outside the measured time.
         del other
     return min(seconds[0]), min(seconds[1]), made
 

@@ -48,7 +48,7 @@ PHASES = """
 
 
 async def measure() -> bool:
-    """Measure, print, and tell whether the bounds hold."""
+    """Measure, print, and return whether the bounds hold."""
     with tempfile.TemporaryDirectory(prefix="gpubid-bench-") as made:
         async with rehearsed(Path(made)) as world:
             world.is_checked = False

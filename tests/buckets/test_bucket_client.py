@@ -1,4 +1,4 @@
-"""A bucket over real HTTP: what it says, what it does not say, and that nothing of its key comes out.
+"""A bucket over real HTTP: its answers, missing answers, and that its key appears nowhere.
 
 The bucket that stands in its place where time is told answers the same.
 """

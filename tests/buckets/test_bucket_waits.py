@@ -1,4 +1,4 @@
-"""Simulated time beside a bucket that answers in real time: it stands still while a call is under way."""
+"""Simulated time beside a bucket that answers in real time: it does not pass while a call is under way."""
 
 import asyncio
 import threading

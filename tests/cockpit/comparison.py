@@ -247,7 +247,7 @@ def _in_row(screen: Sequence[str], row: Row, recent: Recent) -> list[str]:
 
 
 def _useful(screen: Sequence[str], line: str) -> str:
-    """Return what stands below the head `useful`."""
+    """Return the text below the head `useful`."""
     head = next((each for each in screen if each.split()[:1] == ["slot"]), "")
     begins, ends = head.find("useful"), head.find("next")
     return line[begins:ends].strip() if 0 <= begins < ends else ""

@@ -1,4 +1,4 @@
-"""What a version of the ledger comes to at an instant: money, slots, bids and events, in whole micro-dollars.
+"""The figures of a version of the ledger at an instant: money, slots, bids and events, in whole micro-dollars.
 
 This is a second reading of the ledger, and shares with the feed only the ledger's own shapes, the committed spend (rule
 12) and the phases of paid time.
@@ -25,7 +25,7 @@ from tests.cockpit.ledger_versions import Version
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A slot as the ledger has it: its leases, the one that stands for it, and that one's floor and ask.
+    """A slot as the ledger has it: its leases, the lead lease, and that one's floor and ask.
 
     `trails` are the bid, floor and ask of each lease that bids, without what only the lease itself knows.
     """
@@ -42,7 +42,7 @@ class Row:
 
     @property
     def bid(self) -> int | None:
-        """What is bid for the GPUs; None on demand or without a lease."""
+        """The bid for the GPUs; None on demand or without a lease."""
         is_bid = self.lead is not None and self.lead.tenure is Tenure.INTERRUPTIBLE
         return self.lead.gpu_rate.micros if self.lead and is_bid else None
 
@@ -103,7 +103,7 @@ class Expected:
 
 
 def expected(version: Version, at: datetime, config: Config) -> Expected:
-    """Return what the ledger comes to at an instant at which that version held."""
+    """Return the figures of the ledger at an instant at which that version was current."""
     known = version.memory.recollection(at)
     rate = sum(_rate(lease) for lease in known.leases)
     owed = sum(_owed(lease, at) for lease in known.leases)
@@ -143,7 +143,7 @@ def _rate(lease: Lease) -> int:
 
 
 def _owed(lease: Lease, at: datetime) -> int:
-    """Return what a lease cost since its last metering, rounded half up."""
+    """Return the cost of a lease since its last metering, rounded half up."""
     seconds = max((at - lease.accrued_until).total_seconds(), 0.0)
     return floor(_rate(lease) * seconds / 3600 + 0.5)
 
@@ -249,7 +249,7 @@ def shares(version: Version, config: Config, at: datetime) -> dict[str, float | 
 
 
 def _useful_share(mine: Sequence[Lease], version: Version, config: Config, at: datetime) -> float | None:
-    """Return the useful part of the paid time of these leases today, with what is not metered yet."""
+    """Return the useful part of the paid time of these leases today, with the time that is not metered yet."""
     ids = {lease.lease_id for lease in mine}
     counted = [line for line in version.lines if line.lease_id in ids and line.day == at.date()]
     works = {work.name: work for work in config.workloads}

@@ -44,7 +44,7 @@ SLACK_SECONDS = 0.2
 
 @dataclass(slots=True)
 class Version:
-    """One committed version: what it says, its number, and between which instants it may have held.
+    """One committed version: its content, its number, and the instants between which it may have been current.
 
     `since` and `until` are seconds since the epoch; `until` is infinite for the present one.
     """
@@ -130,7 +130,7 @@ class LedgerVersions:
                     link.execute(sa.text("SELECT count(*) FROM leases"))
                 with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as shared:
                     self._watch(link, shared)
-        except BaseException as error:  # noqa: BLE001 - told when the reading ends
+        except BaseException as error:  # noqa: BLE001 - raised when the reading ends
             self._trouble = error
 
     def _watch(self, link: sa.Connection, shared: mmap.mmap) -> None:

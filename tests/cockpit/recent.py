@@ -1,4 +1,4 @@
-"""What the versions of the last minute come to: the figures that a sentence may name, and the useful shares of slots.
+"""The figures of the versions of the last minute: those that a sentence may name, and the useful shares of slots.
 
 A sentence is of the instant of the last cycle, and the useful share of `top` as old as the last document. Both are
 at most a minute older than the date on a screen (agent/web/feed/live_feed.py, DOCUMENT_SECONDS).
@@ -22,7 +22,7 @@ SPAN = timedelta(seconds=62)
 DOLLARS = re.compile(r"\$(\d+\.\d+)")
 NOT_KEPT = re.compile(r"expected|useful hour|sampled at|asks for a new price| lists \S+ \(|our leases explain")
 OF_LEASE = re.compile(r"(?:starting|running|wait for it to resume) at \$(\d+\.\d+)/h", re.IGNORECASE)
-"""What a sentence on a slot says that its lease pays for the GPUs."""
+"""The pattern of a rate for GPUs in a sentence on a slot."""
 Share = float | None
 
 
@@ -37,15 +37,15 @@ class Recent:
     """Whether every version of the minute was read; else nothing can be denied."""
     at: datetime
     rates: Mapping[str, Sequence[int]]
-    """What the leases of a slot paid for their GPUs, in rising micro-dollars; not of a slot where they may have paid
-    something else in a version that was not read."""
+    """The rates that a slot's leases paid for their GPUs, in rising micro-dollars. A slot whose leases may have paid
+    another rate in an unread version is left out."""
     rated: set[tuple[datetime, str]]
     """Instants and slots of which a rate was compared with these."""
 
     def unknown(self, text: str) -> list[str]:
         """Return the dollar figures of a text that no figure of the ledger comes to, rounded as they are.
 
-        What a strategy expects, what a sample of offers showed and what a market claims is not in the ledger.
+        The ledger does not have a strategy's expectation, a sample of offers and a market's claim.
         """
         if not self.is_whole or NOT_KEPT.search(text):
             return []
@@ -87,7 +87,7 @@ class RecentVersions:
     _known: dict[tuple[int, float], tuple[frozenset[int], Mapping[str, frozenset[Share]]]] = field(default_factory=dict)
 
     def of(self, span: Span, last: datetime) -> Recent:
-        """Return what the versions of a span come to, the last of them up to `last`."""
+        """Return the figures of the versions of a span, the last of them up to `last`."""
         versions = span.versions
         amounts: set[int] = set()
         shares: dict[str, set[Share]] = {}
@@ -153,7 +153,7 @@ def _amounts(version: Version, config: Config) -> Iterator[int]:
         yield from (rate.micros for rate in (event.bid, event.floor, event.rate, event.amount) if rate is not None)
     for made in version.decisions:
         yield from (rate.micros for rate in (made.bid, made.rate) if rate is not None)
-        # What an order names may be gone before a lease has it; a hold names what a lease has.
+        # The host of an order may be gone before a lease has it; a hold names a host that a lease has.
         figures = DOLLARS.findall(made.reason.sentence) if made.kind != "hold" else ()
         yield from (round(float(each) * MICROS) for each in figures)
     for work in config.workloads:

@@ -109,7 +109,7 @@ class Storm:
 
 
 async def _ask(method: str, url: str, body: Mapping[str, Any] | None = None) -> None:
-    """Do what a rival or the owner does; in bad weather it may fail."""
+    """Act as a rival or as the owner; in bad weather it may fail."""
     head = {"Authorization": f"Bearer {DEFAULT_KEY}"}
     try:
         async with aiohttp.ClientSession(headers=head) as link, link.request(method, url, json=body) as reply:

@@ -15,16 +15,16 @@ from tests.cockpit.recent import Recent, RecentVersions
 
 LOOK_SECONDS = 0.1
 PATIENCE_SECONDS = 30.0
-"""What is not read by then is unjudged; versions are kept longer than this and the minute before."""
+"""A version that is not read by then is unjudged; versions are kept longer than this and the minute before."""
 CARD_SECONDS = 10.0
-"""A card is unjudged if the feed has not told its savings by then."""
+"""A card is unjudged if the feed has not shown its savings by then."""
 Comparison = Callable[[Expected, Expected, Recent], list[str]]
 """Returns what differs from the ledger at the first and the last instant of a span, and in the minute before."""
 
 
 @dataclasses.dataclass(slots=True)
 class Verdicts:
-    """How often each cockpit was judged, what differed, and what could not be judged."""
+    """The judgements of each cockpit: their number, the differences, and the figures that could not be judged."""
 
     versions: LedgerVersions
     config: Config
@@ -85,7 +85,7 @@ class Verdicts:
         at = datetime.fromisoformat(shown["as_of"])
         span = self.versions.at(at, came)
         samples = await asyncio.to_thread(self.versions.samples)
-        # Which version it read is not told, and lines and prices may be of two.
+        # It does not say which version it read, and lines and prices may be of two.
         cuts = sorted({each.newest_price for each in span.versions if each.newest_price is not None})
         asks = [savings.Asks.up_to(cut, samples) for cut in cuts] or [savings.Asks({})]
         figures = {key: value for key, value in shown.items() if key not in {"as_of", "since"}}

@@ -28,7 +28,7 @@ from tests.support.terminal_screen import TerminalScreen
 COLUMNS, LINES = 120, 40
 LOOK_SECONDS = 0.2
 STILL_SECONDS = 2.0
-"""A screen that stood still for so long is drawn to its end."""
+"""A screen that did not change for so long is complete."""
 SECOND = timedelta(seconds=1)
 Seen = tuple[Sequence[str], float, float]
 """A screen, and the first and the last time at which it was seen."""
@@ -96,7 +96,7 @@ class TopWatch:
 
     @contextlib.asynccontextmanager
     async def running(self, place: Path) -> AsyncIterator[launch.Process]:
-        """Start it in `place`, and draw what it writes."""
+        """Start it in `place`, and draw its output."""
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
         environment = programs.environment(place, TERM="xterm-256color", LINES=str(LINES), COLUMNS=str(COLUMNS))

@@ -8,7 +8,7 @@ import pytest
 from agent import config
 from tests.support.configs import GOOD, STRATEGIES, added, changed, live
 
-# (what is broken, text, line, key, code, a part of the sentence); a key that begins with a dot is of workloads.train.
+# (the mistake, text, line, key, code, a part of the sentence); a key that begins with a dot is of workloads.train.
 
 
 def capped(line: str) -> str:

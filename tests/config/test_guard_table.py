@@ -1,4 +1,4 @@
-"""A guard's table: what it becomes, which folders of a bucket two workloads may not share, and what is odd about it."""
+"""A guard's table: its value, the folders of a bucket that two workloads may not share, and its oddities."""
 
 import datetime as dt
 import re

@@ -1,4 +1,4 @@
-"""A configuration in several files: what they add up to, and what is told of each mistake."""
+"""A configuration in several files: their sum, and the report of each mistake."""
 
 from pathlib import Path
 from typing import Any
@@ -139,7 +139,7 @@ KEYS = ["limits.max_per_day", "limits.max_total", "web.listen", "workloads.train
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.lists(st.dictionaries(st.sampled_from(KEYS), st.integers(1, 9), max_size=4), max_size=4))
 def test_no_file_overrides_another(tmp_path: Path, tables: list[dict[str, int]]) -> None:
-    """Either every key is set once and all are there, or each that is set again is told."""
+    """Either every key is set once and all are there, or each repeated key is reported."""
     folder = tmp_path / "any"
     for old in folder.glob("**/*.toml"):
         old.unlink()

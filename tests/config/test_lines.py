@@ -1,4 +1,4 @@
-"""Where keys stand."""
+"""The lines of keys."""
 
 import tomllib
 from typing import Any

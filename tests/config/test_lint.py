@@ -1,4 +1,4 @@
-"""What a correct file would do that nobody means: each finding is red on one odd key and silent on a sound file."""
+"""Unintended effects of a correct file: each finding is red on one odd key and silent on a sound file."""
 
 from dataclasses import replace
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""What a right configuration becomes."""
+"""The values of a right configuration."""
 
 from datetime import timedelta
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`onstart_file`: the script beside agent.toml, and what is told of one that cannot be used."""
+"""`onstart_file`: the script beside agent.toml, and the report of one that cannot be used."""
 
 from pathlib import Path
 

@@ -11,7 +11,7 @@ from agent.decide.strategy import NEVER
 from strategies.ondemand import OnDemand
 from strategies.patient import Patient, PatientParams
 
-# (what is broken, file name, text, line, key, code, a part of the sentence)
+# (the mistake, file name, text, line, key, code, a part of the sentence)
 BROKEN: list[tuple[str, str, str | bytes, int, str, str, str]] = [
     ("unknown key", "a.toml", 'strategy = "patient"\nheadrom = 1\n', 2, "headrom", "unknown_key", "mean headroom?"),
     ("wrong type", "a.toml", 'strategy = "patient"\nheadroom = "1"\n', 2, "headroom", "wrong_type", "headroom ="),

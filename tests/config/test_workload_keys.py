@@ -1,4 +1,4 @@
-"""The keys of a workload as people run it: what they become, and what is told when they do not go together."""
+"""The keys of a workload as people run it: their values, and the report of keys that do not go together."""
 
 import datetime as dt
 from pathlib import Path

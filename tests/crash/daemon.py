@@ -23,7 +23,7 @@ SURVIVED = 3
 
 
 class ToldClock:
-    """The market's time, as its control API tells it."""
+    """The market's time, from its control API."""
 
     def __init__(self, control: aiohttp.ClientSession, start: float) -> None:
         self._control = control

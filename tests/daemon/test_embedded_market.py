@@ -1,4 +1,4 @@
-"""The embedded market outlives the daemon: a stop, a kill -9 and a new start find what was rented."""
+"""The embedded market outlives the daemon: a stop, a kill -9 and a new start find the rented instances."""
 
 import json
 import signal

@@ -1,4 +1,4 @@
-"""A kill holds until it is lifted: for what a cycle was still renting, what comes out of doubt, and a refused stop."""
+"""A kill holds until it is lifted: for a rent under way, an instance out of doubt, and a refused stop."""
 
 import asyncio
 from pathlib import Path

@@ -20,7 +20,7 @@ MINE = GOOD.replace('"patient"', '"mine"') + '[strategies]\ndirectory = "mine"\n
 
 
 class Reloading:
-    """A daemon that reads real files, and what may not change under it."""
+    """A daemon that reads real files, and the state that may not change under it."""
 
     def __init__(self, world: Rehearsed, place: Path) -> None:
         self.file = place / "agent.toml"
@@ -35,11 +35,11 @@ class Reloading:
         self.daemon = Daemon(world.app, Parts(figures, self._registry, systemd.Notifier({}), read))
 
     def is_good(self) -> bool:
-        """Tell what the metric says of the last reload."""
+        """Return the metric of the last reload."""
         return self._registry.get_sample_value("gpubid_config_last_reload_successful") == 1.0
 
     def is_refused(self) -> bool:
-        """Reload, and tell whether nothing changed and the reload says that it failed."""
+        """Reload, and return whether nothing changed and the reload says that it failed."""
         rules, config = self.app.rules, self.app.config
         self.daemon.reload()
         assert self.app.rules is rules
@@ -47,7 +47,7 @@ class Reloading:
         return not self.is_good()
 
     def is_taken(self) -> bool:
-        """Reload, and tell whether the files are taken and the reload says so."""
+        """Reload, and return whether the files are taken and the reload says so."""
         self.daemon.reload()
         assert [work.strategy for work in self.app.rules.workloads] == ["mine"]
         assert self.app.rules.tuned["mine"].params.model_dump()["headroom"] == 0.2

@@ -1,4 +1,4 @@
-"""SIGHUP to a real process: good files are taken whole, broken ones leave what runs, nothing is released by either."""
+"""SIGHUP to a real process: good files are taken whole, broken ones change nothing, nothing is released by either."""
 
 import os
 from collections.abc import Callable

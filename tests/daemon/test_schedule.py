@@ -19,7 +19,7 @@ class Yesterday(datetime):
 
 
 async def twice(start: Callable[[Callable[[str], None]], None]) -> set[str]:
-    """Wait until cycle and watchdog were woken twice each, at most 30 s; return what was."""
+    """Wait until cycle and watchdog were woken twice each, at most 30 s; return those that were."""
     beats: list[str] = []
     enough = asyncio.Event()
 

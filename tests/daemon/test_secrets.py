@@ -1,4 +1,4 @@
-"""What the daemon says of itself: JSON logs of events, metrics that promtool accepts, and its key nowhere at all."""
+"""The daemon's own output: JSON logs of events, metrics that promtool accepts, and its key nowhere at all."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The daemon and its service manager: ready, fed, reloading, stopping, and what it leaves billing."""
+"""The daemon and its service manager: ready, fed, reloading, stopping, and the leases that go on billing."""
 
 import asyncio
 import signal

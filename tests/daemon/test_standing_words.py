@@ -1,4 +1,4 @@
-"""What a person says stands until it is lifted: drain, pause, lock, done, adopt, release, and who said it."""
+"""A person's order holds until it is lifted: drain, pause, lock, done, adopt, release, and who gave it."""
 
 import dataclasses
 import datetime as dt
@@ -17,7 +17,7 @@ WHO = "uid 1000"
 
 
 async def say(world: Rehearsed, verb: str, target: str, **more: object) -> str:
-    """Give an order and return what it came to."""
+    """Give an order and return its outcome."""
     said, _ = await world.app.say(Order(verb, target, **more), WHO)  # type: ignore[arg-type]
     return said
 

@@ -51,7 +51,7 @@ class Box:
     def open_market(self) -> None:
         """Start the market and give the daemon a live configuration and a key."""
         order = f"gpubid simulate --hosts 60 --vast-port {MARKET} --control-port {CONTROL}"
-        # The market's first line tells its key; kept out, every key that the journal holds is one that we let go.
+        # The market's first line has its key. Without that line, every key in the journal is one that we leaked.
         told = "--property=Environment=HOME=/root --property=StandardOutput=null"
         self.out(f"systemd-run --quiet --unit market {told} {order}")
         self.until(self._asking("GET", "/truth"), "the market")

@@ -61,7 +61,7 @@ def _status(port: int, raw: bytes, mark: str, at: str) -> str:
             link.request("POST", PATH, raw, {"X-Vast-Timestamp": at, "X-Vast-Signature-256": mark})
             return str(link.getresponse().status)
         except (OSError, http.client.HTTPException):
-            # What is too large may be hung up on before it is all sent.
+            # The connection of a too large body may be closed before all of it is sent.
             return "cut"
 
 

@@ -1,4 +1,4 @@
-"""Write what is missing of the kept ledgers: `python -m tests.deploy.keep_ledgers` after a new migration.
+"""Write the missing kept ledgers: `python -m tests.deploy.keep_ledgers` after a new migration.
 
 Each is the ledger of the schema before it, led one schema further; rows that only the newer schema has, a release's own
 ledger adds. What it adds to that one is kept, as it was then, or the whole of it where it changes or drops anything: so
@@ -20,7 +20,7 @@ from agent.ledger.tables import schema
 
 FOLDER = Path(__file__).parent / "ledgers"
 WHOLE = "BEGIN TRANSACTION;"
-"""Stands in the dump of a whole ledger, and in no other file."""
+"""A line of the dump of a whole ledger, and of no other file."""
 
 
 def earlier() -> list[str]:
@@ -52,7 +52,7 @@ def statements(path: Path) -> list[str]:
 
 
 def step(revision: str, before: Sequence[str], after: Sequence[str]) -> str:
-    """Return what is kept of a ledger that was led to a schema, by its dumps before that and after."""
+    """Return the kept text of a ledger that was migrated to a schema, from its dumps before and after."""
     head = f"-- A ledger of schema {revision}: the one before, led there by the migrations; "
     if set(before) <= set(after):
         added = [each for each in after if each not in set(before)]

@@ -67,7 +67,7 @@ def marks() -> Iterator[str]:
 
 
 class Week:
-    """Samples of one rehearsed day, told as seven."""
+    """Samples of one rehearsed day, repeated as seven days."""
 
     def __init__(self) -> None:
         self.registry = families.registry()
@@ -137,7 +137,7 @@ def _record(folder: Path) -> None:
     text, end = week.told()
     (folder / "week.txt").write_text(text)
     (folder / "end").write_text(repr(end))
-    # It reads the file once a block, of two hours unless it is told.
+    # It reads the file once a block, which is two hours by default.
     made = ["promtool", "tsdb", "create-blocks-from", "--max-block-duration=168h", "openmetrics"]
     made += [str(folder / "week.txt"), str(folder / "data")]
     subprocess.run(made, check=True, capture_output=True, timeout=PATIENCE_SECONDS)
@@ -179,7 +179,7 @@ def test_dashboards_are_right_by_grafanas_own_schema() -> None:
     schema = json.loads((Path(__file__).parent / "grafana.schema.json").read_text())
     for board in boards().values():
         for mark in board["annotations"]["list"]:
-            # What a data source reads of an annotation is its own: the schema of the dashboard has no place for it.
+            # A data source reads its own fields of an annotation: the schema of the dashboard has no place for them.
             assert mark.pop("expr")
         jsonschema.Draft7Validator(schema).validate(board)
     broken = boards()["fleet"]

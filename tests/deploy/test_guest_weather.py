@@ -13,7 +13,7 @@ pytestmark = pytest.mark.guest
 CLOCK = "/run/wall-clock"
 DAY = 86_400
 UNIT = "/etc/systemd/system/gpubid.service.d/test.conf"
-# The guest has its host's clock, which is not ours to set: the daemon alone is told another one, file by file read.
+# The guest has its host's clock, which we may not set. The daemon alone gets another one, by each file that it reads.
 FALSE_CLOCK = f"""\
 [Service]
 Environment=LD_PRELOAD=/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1

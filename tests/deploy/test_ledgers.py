@@ -16,7 +16,7 @@ ALTERED = ("ALTER TABLE leases ADD COLUMN note TEXT", "DELETE FROM cooldowns", "
 
 
 def definitions(path: Path) -> dict[str, str]:
-    """Return what a ledger is made of, by name."""
+    """Return the tables and indexes of a ledger, by name."""
     with closing(sqlite3.connect(path)) as raw:
         found = raw.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL")
         return {name: "".join(sql.split()) for name, sql in found if not name.startswith("sqlite_")}
@@ -24,7 +24,7 @@ def definitions(path: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def present(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
-    """Make a new ledger and return what it is made of."""
+    """Make a new ledger and return its tables and indexes."""
     path = tmp_path_factory.mktemp("new") / "ledger.sqlite"
     migrate.prepare(path)
     return definitions(path)
@@ -32,7 +32,7 @@ def present(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
 
 def test_every_earlier_schema_is_kept() -> None:
     kept = {file.stem for file in LEDGERS}
-    assert kept == set(keep_ledgers.earlier()), "run `python -m tests.deploy.keep_ledgers` and commit what it writes"
+    assert kept == set(keep_ledgers.earlier()), "run `python -m tests.deploy.keep_ledgers` and commit its files"
 
 
 @pytest.mark.parametrize("dump", LEDGERS, ids=lambda dump: dump.stem)

@@ -1,4 +1,4 @@
-"""What the packages hold: everything the program imports, and nothing whose licence may not ride along."""
+"""The content of the packages: everything that the program imports, and nothing whose licence forbids it."""
 
 import json
 import re
@@ -50,7 +50,7 @@ def pins(file: Path) -> dict[str, str]:
 
 
 def requirements(key: str) -> dict[str, list[str]]:
-    """Return the names of packages that the project asks for, by the list they stand in."""
+    """Return the names of packages that the project requires, by their list."""
     found = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][key]
     lists = found if isinstance(found, dict) else {key: found}
     return {name: [re.split(r"[<>=\[]", line)[0] for line in lines] for name, lines in lists.items()}

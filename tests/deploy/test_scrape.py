@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(shutil.which("prometheus") is None, reason="Debi
 
 
 def configured(page: Served, forwarder: int) -> str:
-    """Return what is shipped, the commented job too, with the address as NAME, which needs no name server."""
+    """Return the shipped file, the commented job too, with the address as NAME, which needs no name server."""
     lines = SHIPPED.read_text().splitlines()
     start = next(number for number, line in enumerate(lines) if "# - job_name" in line)
     lines[start:] = [line.replace("  # ", "  ", 1) for line in lines[start:]]
@@ -40,7 +40,7 @@ def configured(page: Served, forwarder: int) -> str:
 
 @contextlib.asynccontextmanager
 async def forwarder(page: Served) -> AsyncIterator[int]:
-    """Return what is shipped, the commented job too, for NAME in place of the address; no name server is asked."""
+    """Return the shipped file, the commented job too, for NAME in place of the address; no name server is asked."""
     prefix = f"http://{NAME}:{page.place[1]}".encode()
 
     async def led(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

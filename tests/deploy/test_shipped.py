@@ -1,4 +1,4 @@
-"""`gpubid deploy show` prints what is shipped, and the packages ship it."""
+"""`gpubid deploy show` prints the shipped files, and the packages ship them."""
 
 import sys
 from pathlib import Path

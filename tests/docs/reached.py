@@ -2,8 +2,8 @@
 
 A unit is a definition at the top of a module, a method, or the module's other statements. A name at the top of a module
 is followed exactly, through imports. A method is followed by its name alone: it is reached where its class is, and some
-reached code has an attribute, or a short text, of that name. So what is unreached here is unreached, but for names that
-are put together at run time and for what a library calls.
+reached code has an attribute, or a short text, of that name. So an unreached unit is dead, but for names that are put
+together at run time and for calls by a library.
 """
 
 import ast
@@ -16,7 +16,7 @@ from pathlib import Path
 
 PROGRAM = ("agent", "strategies", "migrations")
 SCRIPTS = ("deploy",)
-"""Folders of scripts that are run by hand: what they import is reached."""
+"""Folders of scripts that are run by hand: their imports are reached."""
 BODY = ""
 """The unit of a module's own statements; reached where anything of the module is."""
 LONGEST_NAME = 64
@@ -106,7 +106,7 @@ class _Walk:
                 self.reach(*source)
 
     def take(self, units: Iterable[Unit]) -> None:
-        """Count units as reached; what is none of a module's is left out."""
+        """Count units as reached; a name that is no unit of a module is left out."""
         for unit in units:
             known = self.modules.get(unit.module)
             if known is not None and unit in known.units and unit not in self.reached:
@@ -183,7 +183,7 @@ def _module(name: str, tree: ast.Module) -> _Module:
 
 
 def _forget_docstrings(node: ast.AST) -> None:
-    """Take the texts that stand alone out of a body: they document, and name nothing."""
+    """Remove the texts that are statements of a body: they document, and name nothing."""
     body = getattr(node, "body", None)
     if isinstance(body, list):
         body[:] = [each for each in body if not (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant))]
@@ -203,7 +203,7 @@ def _sort(statement: ast.stmt, module: _Module) -> None:
     if isinstance(statement, _Function):
         module.define(statement, statement.name)
         if statement.decorator_list:
-            # What a decorator takes is called by whoever owns the decorator.
+            # A decorated function is called by the owner of the decorator.
             module.body().append(ast.Name(statement.name, ast.Load()))
     elif isinstance(statement, ast.ClassDef):
         _sort_class(statement, module)

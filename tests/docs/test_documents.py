@@ -1,4 +1,4 @@
-"""The documents say what the program is: every verb, metric, card and rule, and every link and path that they name."""
+"""The documents agree with the program: every verb, metric, card and rule, and every link and path that they name."""
 
 import re
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def _commands(command: object, typed: str) -> Iterator[str]:
 
 
 def blocks(text: str) -> list[str]:
-    """Return what stands between fences."""
+    """Return the text between fences."""
     return re.findall(r"^```\w*\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 

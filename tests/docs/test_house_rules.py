@@ -62,7 +62,7 @@ def test_a_module_opens_with_a_sentence() -> None:
 
 
 def test_folders_of_one_machine_and_registries_stay_out() -> None:
-    # A folder of one machine, a checkout in a temporary folder, and what lies beside the project. A page may link to
+    # A folder of one machine, a checkout in a temporary folder, and files beside the project. A page may link to
     # the page beside it.
     folders = r"(?<![\w.])/(?:home|Users|work\w*|tmp/\w+/\w+)/"
     folders += r"|(?<![\w/])\.\./(?!deploy/schema/|[\w-]+\.md\))\w+(?![\w ])"

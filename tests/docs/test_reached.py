@@ -1,4 +1,4 @@
-"""All that the program holds is reached from what is installed; what only tests need is in `tests/`."""
+"""All code of the program is reached from its entry points; code that only tests need is in `tests/`."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ ALSO = {
     "agent.simulator.runpod.world.World.clear_host": "a lever of the simulated world, for tests to pull",
     "agent.simulator.vast.world.World.exit_container": "a lever of the simulated world, for tests to pull",
 }
-"""What is reached in a way that no source shows, or stays although nothing reaches it, and why."""
+"""Units that are reached in a way that no source shows, or stay although nothing reaches them, and why."""
 
 
 def test_nothing_in_the_program_is_reached_by_tests_alone() -> None:

@@ -22,7 +22,7 @@ OWN_NAMES = {
     "verbs": re.compile(r"agent/cli/(lab/|\w+/)?"),
     "strategies": re.compile(r"strategies/"),
 }
-"""Folders whose modules are named by a rule of their own; within each a name stands once."""
+"""Folders whose modules are named by a rule of their own; within each a name is unique."""
 LINES_OF_A_FILE = 400
 LINES_OF_A_FUNCTION = 50
 MODULES_OF_A_PACKAGE = 20
@@ -36,7 +36,7 @@ BY_TYPE = {
 
 
 class Size(NamedTuple):
-    """A thing of the source, how large it is, how large it may be, and what to do where it is larger."""
+    """A thing of the source, its size, its largest allowed size, and the fix if it is larger."""
 
     thing: str
     amount: int
@@ -49,7 +49,7 @@ class Size(NamedTuple):
         return self.amount > self.most
 
     def sentence(self) -> str:
-        """Return what is wrong and what to do."""
+        """Return the fault and its fix."""
         return f"{self.thing}: {self.amount}, at most {EXCEPTIONS.get(self.thing, self.most)}. {self.mend}"
 
 
@@ -175,7 +175,7 @@ def _sizes(root: Path) -> Iterator[Size]:
     for name, count in Counter(shared).items():
         yield Size(name, count, PACKAGES_WITH_A_NAME, mend)
     words = len((root / "README.md").read_text().split())
-    yield Size("README.md", words, WORDS_OF_THE_README, "Move what is no pitch and no first step to a page of its own.")
+    yield Size("README.md", words, WORDS_OF_THE_README, "Move all but the pitch and the first steps to another page.")
 
 
 def _of_file(path: Path, thing: str) -> Iterator[Size]:

@@ -1,4 +1,4 @@
-"""What an operator reads uses the glossary's words: a word that has no other meaning here stands nowhere unexcused."""
+"""Texts for operators use the glossary's words: a forbidden word appears only with an excuse."""
 
 import ast
 import functools
@@ -43,7 +43,7 @@ INSTEAD = {
 
 
 class Excuse(NamedTuple):
-    """Where a word may stand all the same: how the place begins, the word, and why."""
+    """The places where a word is allowed: the beginning of the place, the word, and why."""
 
     place: str
     word: str
@@ -69,7 +69,7 @@ EXCUSES = (
 
 
 class Line(NamedTuple):
-    """What an operator may read, and where it stands."""
+    """A text that an operator may read, and its place."""
 
     place: str
     text: str
@@ -106,7 +106,7 @@ def lines() -> tuple[Line, ...]:
 
 def _lines() -> Iterator[Line]:
     yield from _help(typer.main.get_command(main.app), "gpubid")
-    # What the simulator says is what the vendor says, word for word.
+    # The simulator uses the vendor's texts, word for word.
     for path in sorted([*ROOT.glob("agent/**/*.py"), *ROOT.glob("strategies/*.py")]):
         if "simulator" not in path.parts:
             yield from _sentences(path)

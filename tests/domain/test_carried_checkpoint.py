@@ -1,4 +1,4 @@
-"""A checkpoint in a bucket as a host may write it: what is not whole, not safe or not its own proves nothing."""
+"""A checkpoint in a bucket as a host may write it: one that is not whole, not safe or not its own proves nothing."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The prelude in dash and in busybox, with what images have or lack; the guard is fetched over real HTTP."""
+"""The prelude in dash and in busybox, with programs that images have or lack; the guard is fetched over real HTTP."""
 
 import contextlib
 import hashlib

@@ -1,4 +1,4 @@
-"""Holds and what they are about: written and read without loss, and over only when they say so."""
+"""Holds and their targets: written and read without loss, and over only at their end."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""An intent: what it may become, and which kinds can raise what we pay."""
+"""An intent: its allowed changes of state, and the kinds that can raise our spend."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A lease: what it bills, what it may come to cost, and which states may follow which."""
+"""A lease: its billing, its possible cost, and its allowed changes of state."""
 
 import itertools
 

@@ -123,7 +123,7 @@ def test_a_driver_of_before_is_asked_by_the_names_it_knows() -> None:
 
 
 class Own(Reaper):
-    """Reaps what it started and nothing else of this process, which runs the tests."""
+    """Reaps its own children and nothing else of this process, which runs the tests."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -1,4 +1,4 @@
-"""The note of a host's check: what it leaves open, and that a bucket that hangs does not hold up the work."""
+"""The note of a host's check: its missing figures, and that a bucket that hangs does not delay the work."""
 
 import json
 import threading
@@ -59,7 +59,7 @@ def test_a_bucket_that_hangs_keeps_the_work_back_for_seconds(tmp_path: Path, mon
 
 
 def asked(monkeypatch: pytest.MonkeyPatch, seconds: float, ended: Ended) -> tuple[dict[str, Any], dict[str, float]]:
-    """Return what is found with a script that ended so, and how many seconds each program was given."""
+    """Return the report after a script that ended so, and the seconds that each program was given."""
     begun, given = uptime(), dict[str, float]()
 
     def run(words: Sequence[str], _env: object, _reaper: object, until: float, *_: object, **__: object) -> Ended:

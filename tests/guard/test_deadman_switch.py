@@ -256,7 +256,7 @@ def test_without_a_switch_nothing_is_read() -> None:
 
 # --- the request ----------------------------------------------------------------------------------------------------
 class Vendor:
-    """A market that notes what it is asked, and answers as it is told."""
+    """A market that notes its requests, and gives the answers that the test sets."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str, str | None, bytes]] = []
@@ -355,7 +355,7 @@ def test_an_answer_without_end_is_cut_in_size_and_time(vendor: Vendor, monkeypat
     done = threading.Event()
 
     def ask() -> None:
-        # What was promised and did not come is an answer whose body is cut, or none: both end here.
+        # A promised answer that did not come is one with a cut body, or none: both end here.
         with contextlib.suppress(market_stop.MarketFailed):
             market_stop.send(door(vendor), destroys=False)
         done.set()

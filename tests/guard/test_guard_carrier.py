@@ -1,4 +1,4 @@
-"""The carrier goes on after what nobody foresaw, and believes no forged manifest of its own name."""
+"""The carrier goes on after an unforeseen error, and believes no forged manifest of its own name."""
 
 import json
 import os
@@ -120,7 +120,7 @@ def test_a_program_that_lets_a_signal_pass_is_asked_again(tmp_path: Path) -> Non
 
 
 class StillClock(GuardClock):
-    """A clock that stands until it is moved."""
+    """A clock that does not run until it is moved."""
 
     seconds = 1_000.0
 

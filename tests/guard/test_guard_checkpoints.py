@@ -149,7 +149,7 @@ def test_a_kept_disk_goes_on_without_a_restore(store: Store, notes: BucketNotes,
         guard.process.kill()
         guard.ended()
     before = newest(notes)
-    # Nobody listens: what the disk has is the one that was carried.
+    # Nobody listens: the disk has the carried one.
     with instance.started("sleep", "600", store=store, **{**QUICK, "manifest_exists": True}) as guard:
         guard.phase("running")
         until(lambda: len(guard.beats()) > 3, "three minutes", guard.text)
@@ -227,7 +227,7 @@ def test_a_failed_end_is_told_for_five_minutes_before_the_guard_exits(
         assert guard.phase("failed")["manifest"] is None
     assert time.monotonic() - began >= 300 / SPEED
     assert (notes.read("ended-L1.json") or ({}, ""))[0]["code"] == 7
-    # Who is told to end does not wait.
+    # A guard with an order to end does not wait.
     with instance.started("sh", "-c", "exit 7", store=store, env={"SIM_SPEED": "1"}, **QUICK) as guard:
         guard.phase("failed")
         guard.process.send_signal(signal.SIGTERM)
@@ -332,7 +332,7 @@ def test_a_checkpoint_on_which_the_work_crashes_twice_is_given_up(
         guard.said("from ")
         assert guard.text().count(f"{bad.id} is restored") == 2
         assert guard.text().count("the command ended with code 9 within a minute") == 2
-        # What was made after it takes the pointer, although the bad one is further.
+        # A later checkpoint takes the pointer, although the bad one is further.
         until(lambda: newest(notes).lease == "L2", "the pointer")
 
 

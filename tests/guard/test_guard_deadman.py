@@ -50,7 +50,7 @@ class Mailbox(BucketNotes):
         return found[1]
 
     def noted(self) -> dict[str, Any]:
-        """Return what the guard wrote before it asked the market, or nothing."""
+        """Return the note that the guard wrote before it asked the market, or nothing."""
         found = self.read("deadman-L1.json")
         return dict(found[0]) if found is not None else {}
 
@@ -177,7 +177,7 @@ async def test_the_last_checkpoint_is_carried_before_and_the_market_is_asked_unt
         made = await rented(scene, tmp_path, trainer.command("DISK/ckpt"), environment)
         await stopped(scene, made)
         assert asked(scene, "PUT", made) == [403, 500, 200]
-        # None was due by the interval: what is there was made for this.
+        # None was due by the interval: the present one was made for this.
         newest = CheckpointList(mailbox, "test").pointed()
         assert newest is not None
         assert newest.lease == "L1"

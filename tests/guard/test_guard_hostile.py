@@ -1,4 +1,4 @@
-"""What is in a bucket or on a disk may be anything: it leads nowhere, starts nothing, and is read within bounds."""
+"""A bucket or a disk may have any content: it leads nowhere, starts nothing, and is read within bounds."""
 
 import contextlib
 import json

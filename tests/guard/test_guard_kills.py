@@ -117,7 +117,7 @@ def killed(folder: Path, server: str, points: int, seed: int) -> None:
             by_work += not killer.is_of_guard
             manifest = pointed(notes)
             if manifest is not None:
-                # Its number may fall: the work goes on from what it saved, and shows where it was when that was taken.
+                # Its number may fall: the work goes on from its last save, and shows its progress at that time.
                 assert manifest.progress is not None
                 assert manifest.sequence >= sequence, "the pointer went back"
                 reached += manifest.sequence > sequence

@@ -1,4 +1,4 @@
-"""The guard over a command: its end, its signals, its processes, and what a next start on the same disk knows."""
+"""The guard over a command: its end, its signals, its processes, and the knowledge of the next start on the disk."""
 
 import itertools
 import json

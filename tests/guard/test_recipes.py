@@ -113,7 +113,7 @@ def reader(store: Store) -> Iterator[BucketNotes]:
 
 
 def killed(recipe: Recipe, points: int, place: Path) -> Path:
-    """Kill a recipe at so many points, let it end, and return a folder with what the bucket has then."""
+    """Kill a recipe at so many points, let it end, and return a folder with the bucket's content."""
     steps = points * MOST_STEPS_OF_A_START
     with (
         s3_servers.running(SERVER, place / "store") as store,

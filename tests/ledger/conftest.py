@@ -1,4 +1,4 @@
-"""A clock that moves when told and a ledger on it."""
+"""A clock that tests move, and a ledger on it."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -38,7 +38,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Year:
-    """What a year at the quota takes at most."""
+    """The most bytes of a year at the quota."""
 
     raw: Size
     hours: Size

@@ -1,4 +1,4 @@
-"""Backups are whole and checked; verify finds what is wrong and nothing else."""
+"""Backups are whole and checked; verify finds the faults and nothing else."""
 
 # ruff: noqa: ASYNC240 - a test may wait for its own files and programs
 

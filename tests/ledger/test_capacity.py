@@ -1,4 +1,4 @@
-"""What was learned of pools lies in the ledger, survives a restart, and is forgotten by order alone."""
+"""The learned figures of pools are in the ledger, survive a restart, and are forgotten by order alone."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Migrations lead to exactly the schema, keep what they meet, and happen whole or not at all."""
+"""Migrations lead to exactly the schema, keep existing rows, and happen whole or not at all."""
 
 # ruff: noqa: ASYNC240 - a test may wait for its own files and programs
 

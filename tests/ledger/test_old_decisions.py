@@ -38,7 +38,7 @@ async def test_only_what_is_old_and_superseded_is_given_up(ledger: Ledger, clock
     await ledger.tidy()
     assert await codes(ledger) == ["200", "90", "29.9", "1"]
     assert (await reader.decisions(), await reader.weighed()) == before
-    # What was given up is news again only if the slot decides it anew: its last one is still known.
+    # A deleted decision is news again only if the slot decides it anew: its last one is still known.
     await made(ledger, IDLE, 200)
     assert await codes(ledger) == ["200", "90", "29.9", "1"]
     clock.advance(60 * DAY.total_seconds())

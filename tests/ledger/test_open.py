@@ -1,4 +1,4 @@
-"""Opening a ledger: who may, what is refused and what the operator is told."""
+"""Opening a ledger: who may, the refusals and their messages."""
 
 # ruff: noqa: ASYNC220, ASYNC221, ASYNC240 - a test may wait for its own files and programs
 

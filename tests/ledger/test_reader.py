@@ -1,4 +1,4 @@
-"""What a reader answers, and that it never writes."""
+"""The answers of a reader, and that it never writes."""
 
 import asyncio
 import datetime as dt

@@ -1,4 +1,4 @@
-"""A box is lost: its backup on another one is the same fleet, takes up its leases, and knows what it does not know."""
+"""A lost box: its backup on another one is the same fleet, adopts its leases, and knows what it lacks."""
 
 # ruff: noqa: ASYNC240 - a test may wait for its own files and programs
 
@@ -28,7 +28,7 @@ async def test_a_lost_box_comes_back_with_its_leases_and_its_spend(tmp_path: Pat
             await until(market.billing, "a rent")
             await daemon.until_logged("lease.running")
             assert (await gpubid(old, "ledger", "backup", tmp_path / "copy.sqlite")).code == 0
-            # Rented after the backup: what it costs stands in the market's bill alone.
+            # Rented after the backup: its cost is in the market's bill alone.
             (old / "agent.toml").write_text(LIVE.format(url=market.url).replace("slots = 1", "slots = 2"))
             await daemon.reload()
             await until(lambda: _count(market, 2), "a second rent")

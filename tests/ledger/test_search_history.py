@@ -1,4 +1,4 @@
-"""What every search showed is kept, and each look can be made again; what is old is given up."""
+"""The result of every search is kept, and each look can be repeated; old results are deleted."""
 
 from datetime import timedelta
 

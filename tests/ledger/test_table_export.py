@@ -1,4 +1,4 @@
-"""Tables as files: what they hold is what the ledger holds, and no text in them is a formula."""
+"""Tables as files: their content is the ledger's content, and no text in them is a formula."""
 
 import csv
 import datetime as dt

@@ -1,4 +1,4 @@
-"""What the column types refuse and mend."""
+"""The values that the column types refuse and correct."""
 
 import datetime as dt
 

@@ -122,12 +122,12 @@ of_guard = st.fixed_dictionaries(
         "stop_seen_at": maybe(times),
     }
 )
-"""What a lease has only of its guard."""
+"""The fields of a lease that only its guard sets."""
 
 
 @st.composite
 def leases(draw: st.DrawFn) -> Lease:
-    """Draw any lease that may stand in the ledger."""
+    """Draw any lease that may be in the ledger."""
     state = draw(one_of(LeaseState))
     return Lease(
         lease_id=draw(ids),
@@ -179,7 +179,7 @@ def leases(draw: st.DrawFn) -> Lease:
 
 @st.composite
 def intents(draw: st.DrawFn) -> Intent:
-    """Draw any intent that may stand in the ledger."""
+    """Draw any intent that may be in the ledger."""
     state = draw(one_of(IntentState))
     return Intent(
         intent_id=draw(ids),

@@ -1,4 +1,4 @@
-"""What a card is played on: a market of ours before the simulated one, over TCP, on one clock that tests move."""
+"""The bench of a card: our market before the simulated one, over TCP, on one clock that tests move."""
 
 import contextlib
 import dataclasses
@@ -37,7 +37,7 @@ class Bench:
     penalty: ClassVar[float] = 12.0
     """Seconds that a closed lane stays so when the market names no time."""
     taken: ClassVar[str] = "no_such_ask"
-    """The reason of a refusal where others hold what was offered."""
+    """The reason of a refusal if others hold the offered GPU."""
     doubtful: ClassVar[tuple[str, ...]] = ("html_403", "server_error_before", "malformed", "truncated", "reset")
     """The faults after which nobody knows whether an order was done."""
 
@@ -76,7 +76,7 @@ class Bench:
         }
 
     async def contracts(self) -> list[dict[str, Any]]:
-        """Return what has not ended, as it really is."""
+        """Return the live instances as they really are."""
         return [contract for contract in (await self.simulated.truth())["contracts"] if contract["ended"] is None]
 
     async def calls(self, method: str, part: str) -> int:

@@ -1,6 +1,6 @@
 """The bench before the simulated RunPod: the cards' words, which are Vast's, are put into RunPod's here.
 
-A rent without a bid is on demand, since bids end; which cards RunPod is exempt from, and why, stands in `EXEMPT`.
+A rent without a bid is on demand, since bids end. `EXEMPT` has the cards from which RunPod is exempt, and why.
 """
 
 import contextlib
@@ -46,7 +46,7 @@ EXEMPT = {
     "MC-25": "its rows are not rationed",
     "MC-27": "its listing has no pages",
     "MC-29": "its account comes from a route with several questions; the transport that asks again is the same",
-    "MC-30": "it has no bids to change on a gone pod; the rest is in tests/markets/test_runpod_orders.py",
+    "MC-30": "it has no bids to change on a gone pod; tests/markets/test_runpod_orders.py has the other cases",
     "MC-31": "it queues no start: a full host refuses, and the lease is given up",
     "MC-32": "it keeps the last change of each pod, no inbox: tests/markets/test_runpod_bids.py",
     "MC-33": "a higher bid is a new start: tests/markets/test_runpod_bids.py",

@@ -1,4 +1,4 @@
-"""Acceptance cards of a market adapter: what it must get right, each shown against the simulated market over real HTTP.
+"""Acceptance cards of a market adapter: its duties, each shown against the simulated market over real HTTP.
 
 A card has an id that stays, a title that is a promise, and a play. cards.py gathers them, test_cards.py plays every
 card on every market.

@@ -1,4 +1,4 @@
-"""Cards of listings and what they mean, of the account and of its bill."""
+"""Cards of listings and their meaning, of the account and of its bill."""
 
 from datetime import timedelta
 

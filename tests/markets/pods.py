@@ -1,4 +1,4 @@
-"""RunPod before a bare server: what a small account there answers, and a market of ours that asks it."""
+"""RunPod before a bare server: the answers of a small account there, and a market of ours that asks it."""
 
 import contextlib
 import json
@@ -80,7 +80,7 @@ def graph_error(message: str, code: str = "RUNPOD", status: int = 200) -> Says:
 
 
 def listing(*rows: dict[str, Any], told: Sequence[dict[str, Any]] = ()) -> Answers:
-    """Answer as that account with these pods, of which GraphQL tells this."""
+    """Answer as that account with these pods, and with these rows of GraphQL."""
 
     def answers(seen: Seen) -> Says:
         if seen.path == "/graphql" and "gpuTypes" not in seen.json["query"] and "mutation" not in seen.json["query"]:

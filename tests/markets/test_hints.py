@@ -1,4 +1,4 @@
-"""Hints of when to call again: whatever stands in them, the answer is a moment within a day or none."""
+"""Hints of when to call again: whatever their text, the answer is a moment within a day or none."""
 
 from datetime import UTC, datetime, timedelta
 

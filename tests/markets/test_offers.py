@@ -1,4 +1,4 @@
-"""Questions for offers: what is asked, what is checked again, what it costs in rows."""
+"""Questions for offers: their filters, the second check, and their cost in rows."""
 
 from datetime import UTC, datetime
 from typing import Any

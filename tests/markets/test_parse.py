@@ -162,7 +162,7 @@ def test_the_bid_is_dph_base_and_the_disk_comes_on_top() -> None:
         ({"search": {"diskHour": 0.01, "discountedTotalPerHour": 0.81}}, 0.8),
         ({"search": {"diskHour": 0.01, "discountedTotalPerHour": 0.11}}, 0.6),
         ({"search": {"diskHour": 0.01, "discountedTotalPerHour": 9.0}}, 1.0),
-        # What is missing, absurd or not a deposit's is no discount.
+        # A figure that is missing, absurd or not a deposit's is no discount.
         ({"credit_discount": None}, 1.0),
         ({"credit_discount": ...}, 1.0),
         ({"credit_discount": 0.0}, 1.0),

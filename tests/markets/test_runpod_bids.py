@@ -23,7 +23,7 @@ GONE = "There are no instances available with the request specifications. Please
 
 
 def told(**changes: Any) -> dict[str, Any]:
-    """A pod rented at $0.40 for each of its two GPUs, as GraphQL tells it."""
+    """A pod rented at $0.40 for each of its two GPUs, as GraphQL shows it."""
     stamp = "Thu Nov 05 2026 21:00:00 GMT+0000 (Coordinated Universal Time)"
     return {
         "id": pods.POD,
@@ -221,7 +221,7 @@ async def test_a_listing_that_graphql_adds_nothing_to_is_one_where_nothing_is_at
         wire.answers = pods.without_graphql(broken)
         with pytest.raises(market_errors.Unavailable):
             await runpod.instances()
-        # Once GraphQL is gone for good, pods are kept with what is known of them.
+        # Once GraphQL is gone for good, pods are kept with their known fields.
         wire.answers = pods.without_graphql(Says(b"gone", 410))
         assert (await runpod.instances())[0].tenure is Tenure.INTERRUPTIBLE
 
@@ -242,7 +242,7 @@ async def test_404s_in_place_of_graphql_make_no_pod_one_on_demand(clock: Stepped
             clock.advance(170.0)
         wire.answers = pods.listing(row, told=[told()])
         assert [one.tenure for one in await runpod.instances()] == [Tenure.INTERRUPTIBLE]
-        # What GraphQL has told stays known, also when it is taken for gone after a quarter of an hour.
+        # GraphQL's answers stay known, also when it is taken for gone after a quarter of an hour.
         wire.answers = lambda seen: page if seen.path == "/graphql" else pods.listing(row)(seen)
         clock.advance(10.0)
         with pytest.raises(market_errors.Unavailable):

@@ -1,4 +1,7 @@
-"""What stands in for the benchmark that RunPod does not tell: every card it sells has a figure, with its source."""
+"""The substitute for the benchmark that RunPod does not give.
+
+Every card that it sells has a figure, with its source.
+"""
 
 import json
 import os

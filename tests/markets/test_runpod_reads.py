@@ -99,7 +99,7 @@ async def test_a_pod_is_an_instance_with_its_money(clock: SteppedClock) -> None:
     assert (ours.disk_gb, ours.disk_rate) == (40.0, money.per_hour("0.011111"))
     assert (ours.address, ours.ports) == ("203.0.113.9:40022", "8000/tcp=203.0.113.9:41234")
     assert (ours.gpu_util, ours.created_at) == (80.0, datetime(2026, 11, 5, 20, tzinfo=UTC))
-    # A stopped pod shows no cost: the catalogue says what it will be, and the volume alone is paid for, at 0.20.
+    # A stopped pod shows no cost: the catalogue has its future cost, and the volume alone is paid for, at 0.20.
     assert (stopped.state, stopped.gpu_rate) == (InstanceState.PAUSED, money.per_hour("2.94"))
     assert stopped.billing_rate == stopped.disk_rate == money.per_hour("0.008333")
     assert stopped.host_id == "pool/SECURE/NVIDIA_H100_80GB_HBM3"

@@ -1,4 +1,4 @@
-"""What a host's daemon says: an image nobody can have, a container that died, or just the usual chatter."""
+"""Messages of a host's daemon: an image that nobody can have, a container that died, or the usual chatter."""
 
 import pytest
 

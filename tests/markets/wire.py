@@ -1,4 +1,4 @@
-"""A bare HTTP/1.1 server over TCP that answers as told and remembers every request it saw."""
+"""A bare HTTP/1.1 server over TCP that gives the set answers and remembers every request."""
 
 import asyncio
 import contextlib
@@ -63,7 +63,7 @@ Answers = Callable[[Seen], Says]
 
 
 class Wire:
-    """The server: what it was asked, and what it answers."""
+    """The server: its requests and its answers."""
 
     def __init__(self, answers: Answers) -> None:
         self.answers = answers

@@ -30,7 +30,7 @@ SECRET = "a secret of the test"
 
 
 class Receiver:
-    """A web server of the operator's own: keeps what arrives, and answers as told."""
+    """A web server of the operator's own: keeps every request, and gives the set answer."""
 
     def __init__(self) -> None:
         self.status = 204

@@ -1,4 +1,4 @@
-"""Whether a market has told its time since the start: until then our clock is confirmed by nobody."""
+"""Whether a market has shown its time since the start: until then our clock is confirmed by nobody."""
 
 from datetime import datetime, timedelta
 from typing import cast
@@ -15,7 +15,7 @@ NOW = builders.NOW
 
 
 class Answers:
-    """A market without instances, whose account answers what it is told to, in turn."""
+    """A market without instances, whose account gives the set answers in turn."""
 
     name = "vast"
 

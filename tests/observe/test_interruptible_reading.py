@@ -20,7 +20,7 @@ async def test_a_second_order_may_come_while_the_first_is_still_ending_the_readi
     cycle = asyncio.create_task(reading.run(slow_to_end))
     await reads.wait()
     with reading.interrupted():
-        # The reading has been told to end, and has not ended.
+        # The reading was interrupted, and has not ended.
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         with reading.interrupted():

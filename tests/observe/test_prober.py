@@ -1,4 +1,4 @@
-"""Probes: what a port or a page answers is a value, what is slow holds nobody up, private addresses are not asked."""
+"""Probes: the answer of a port or a page is a value, a slow one delays nobody, private addresses are not asked."""
 
 import asyncio
 import dataclasses
@@ -86,7 +86,7 @@ async def answering(answer: bytes, *, is_silent: bool = False) -> AsyncIterator[
 
 
 async def seen_of(probe: prober.Prober, wanted: Target) -> Mapping[str, Sighting]:
-    """Return what is seen of a target, however long the machine takes to answer."""
+    """Return the sighting of a target, however long the machine takes to answer."""
     async with asyncio.timeout(30):
         while not (seen := await probe.look([wanted])):
             """Each look waits for a while."""

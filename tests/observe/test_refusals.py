@@ -25,7 +25,7 @@ MINUTES = 10
 
 
 class Answers:
-    """A market without instances, whose listings and account answer as they are told to, in turn."""
+    """A market without instances, whose listings and account give the set answers in turn."""
 
     name = "vast"
 

@@ -1,4 +1,4 @@
-"""Search rows are rationed: what a bar's end is worth, and what it is not."""
+"""Search rows are rationed: the worth of a bar's end, and its limits."""
 
 import itertools
 from collections.abc import Callable

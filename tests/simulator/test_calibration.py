@@ -1,7 +1,7 @@
 """The simulator's own statistics lie within the 95 % intervals of the recorded ones.
 
-Run with `-s` to see both side by side. The climate is `recorded`; the figures, their sources and how many values stand
-behind each are in agent/simulator/recorded_figures.py. Where GPUBID_RECORDED names the folder of the recordings, the
+Run with `-s` to see both side by side. The climate is `recorded`. agent/simulator/recorded_figures.py has the figures,
+their sources and the number of values behind each. Where GPUBID_RECORDED names the folder of the recordings, the
 figures are checked against the files, and the statistics against everything those files hold.
 """
 

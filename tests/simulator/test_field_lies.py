@@ -1,4 +1,4 @@
-"""Field lies of Vast over real connections: what the answer says changes, what is true never does."""
+"""Field lies of Vast over real connections: the answer changes, the truth never does."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""What hosts do on purpose: rises, maintenance, ends that are told, deposits with a discount; and volumes."""
+"""Deliberate acts of hosts: rises, maintenance, announced ends, deposits with a discount; and volumes."""
 
 import asyncio
 import json

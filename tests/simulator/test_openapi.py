@@ -1,7 +1,7 @@
 """The surface under questions made from the vendor's published OpenAPI file; GPUBID_OPENAPI names a copy of it.
 
 Nothing may break the simulator, and an answer has the shape that the file gives it, but for the departures named here.
-What the answers mean is tested item by item in test_protocol*.py.
+test_protocol*.py tests the meaning of the answers item by item.
 """
 
 import functools
@@ -38,7 +38,7 @@ SERVED = (
     "POST /api/v0/webhooks",
 )
 DEPARTURES = {
-    "GET /api/v0/instances/{id}": "what is gone is answered with null, as the real market does; the file knows no null",
+    "GET /api/v0/instances/{id}": "the answer for a gone instance is null, as on the real market; the file has none",
     "PUT /api/v0/instances/bid_price/{id}": "an unroutable id is answered with not_found; the file knows one code",
 }
 

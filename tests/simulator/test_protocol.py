@@ -265,7 +265,7 @@ async def test_nonsense_never_ends_in_a_crash(market: Market) -> None:
 
 
 async def test_a_dropped_create_is_seen_as_often_as_it_was_sent(market: Market) -> None:
-    """The simulator must show what a client really sent: aiohttp's own client repeats a PUT once."""
+    """The simulator must show a client's real requests: aiohttp's own client repeats a PUT once."""
     await market.weather("reset", route="PUT /asks")
     with pytest.raises(aiohttp.ClientError):
         await market.rent(5, 0.2)

@@ -1,4 +1,4 @@
-"""What the surface answers about contracts: bids, pages of the list, labels, charges, invoices, inbox, webhooks."""
+"""The surface's answers about contracts: bids, pages of the list, labels, charges, invoices, inbox, webhooks."""
 
 from typing import Any
 

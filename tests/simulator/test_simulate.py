@@ -1,4 +1,4 @@
-"""`gpubid simulate` as a program: one line, then it serves; bad input is told and ends with 2."""
+"""`gpubid simulate` as a program: one line, then it serves; bad input is reported and ends with 2."""
 
 import asyncio
 import errno
@@ -101,7 +101,7 @@ def test_another_failure_of_the_machine_is_not_told_as_a_port(monkeypatch: pytes
 
 
 async def ended(place: Path, *arguments: str) -> tuple[int | None, str, str]:
-    """Run it to its end; return its exit code and what it printed."""
+    """Run it to its end; return its exit code and its output."""
     process = await launch.start(MODULE, *arguments, folder=place, environment=os.environ)
     try:
         out, err = await asyncio.wait_for(process.communicate(), PATIENCE_SECONDS)

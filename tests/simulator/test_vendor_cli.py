@@ -120,7 +120,7 @@ async def test_what_goes_wrong(market: Market, vendor: Vendor) -> None:
 
 
 async def test_money(tmp_path: pathlib.Path) -> None:
-    """The program asks for the last seven real days, so this market stands at the real present."""
+    """The program asks for the last seven real days, so this market's time is the real present."""
     clock = ScaledClock(speed=0.0)
     world = World(STILL, seed=7, start=clock.time() - 7_200.0, hosts=20)
     offer = next(slice_ for slice_ in world.listed() if slice_.num_gpus and world.is_rentable(slice_))

@@ -16,7 +16,7 @@ HOOK = {"name": "x", "webhook_url": "https://hooks.example.com/in?a=1", "event_t
 
 
 class Receiver:
-    """A small server that keeps what it was sent and answers what it is told."""
+    """A small server that keeps every delivery and gives the set answer."""
 
     def __init__(self) -> None:
         self.taken: list[tuple[str, dict[str, str], bytes]] = []

@@ -1,4 +1,4 @@
-"""Items 14 and 15 of the simulator's checklist, and what else befalls a container, as the world keeps them."""
+"""Items 14 and 15 of the simulator's checklist, and other events of a container, as the world keeps them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the till charges is the exact sum over the stretches in which a contract's rates stood still."""
+"""The till's charge is the exact sum over the stretches in which a contract's rates did not change."""
 
 import math
 

@@ -28,7 +28,7 @@ MOST_MOVES = 6.0
 CLIMATES = ("calm", "bidding_war", "price_spike", "blackout", "lying_list", "host_death", "broke")
 WORK_HOURS = 20.0
 DUE_AFTER = timedelta(hours=30)
-"""The work of `deadline` tells nothing of its progress: it spends ten hours of slack and is on demand from then on."""
+"""The work of `deadline` reports no progress: it spends ten hours of slack and is on demand from then on."""
 COLUMNS = (
     "useful_hours",
     "interrupted",
@@ -43,7 +43,7 @@ COLUMNS = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Lived:
-    """One rehearsal: its figures, and what did not hold."""
+    """One rehearsal: its figures, and its violations."""
 
     figures: dict[str, Any]
     wrong: list[str]

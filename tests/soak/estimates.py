@@ -1,8 +1,9 @@
-"""How good estimates are: a second simulated day, estimated from the first alone, against what it then cost.
+"""How good estimates are: a second simulated day, estimated from the first alone, against its later cost.
 
 `python -m tests.soak.estimates CLIMATE...`: a line a seed, and how many measured days lay where they should. The first
 day is rehearsed by itself, its ledger is what the estimate is made from; then both days under the same seed, and the
-second is the difference. The market's storage price is told (the recorded median), as an operator can read it.
+second is the difference. The estimate gets the market's storage price (the recorded median), as an operator can read
+it.
 """
 
 import argparse
@@ -34,7 +35,7 @@ SEEDS = range(1, 5)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Judged:
-    """One day: what was estimated of it, and what it was. `measured` is dollars for `hours` useful hours."""
+    """One day: its estimate, and its outcome. `measured` is dollars for `hours` useful hours."""
 
     climate: str
     seed: int

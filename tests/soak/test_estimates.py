@@ -1,4 +1,4 @@
-"""Estimates against rehearsed days (nightly): what was expected is near, and nine in ten is seldom passed."""
+"""Estimates against rehearsed days (nightly): the expected cost is near, and the nine-in-ten bound is seldom passed."""
 
 import pytest
 

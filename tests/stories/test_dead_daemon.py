@@ -85,7 +85,7 @@ class Stage(GuardedFleet):
         return await self.progress() > step
 
     def stops(self) -> list[tuple[float, int]]:
-        """Return when the market was asked to change an instance, and what it answered."""
+        """Return the requests to the market to change an instance, each with its time and answer."""
         calls = self.simulator.api.calls
         return [(at, status) for at, method, path, status in calls if method == "PUT" and INSTANCE.search(path)]
 

@@ -1,6 +1,6 @@
 """Bad days by somebody's hand: the work's own, a person's in the vendor's console, a person's in our files.
 
-Each is told over real processes and ends in a state that `gpubid fleet` explains; none pays twice, leaks, or releases a
+Each runs over real processes and ends in a state that `gpubid fleet` explains; none pays twice, leaks, or releases a
 healthy lease.
 """
 
@@ -33,7 +33,7 @@ async def test_the_work_ends_itself_with_the_instance_key(tmp_path: Path) -> Non
 
 @pytest.mark.nightly
 async def test_the_work_stops_itself_with_the_instance_key(tmp_path: Path) -> None:
-    """Its disk is kept, and bills, until a person says what it was; then it is released."""
+    """Its disk is kept, and bills, until a person names the cause; then it is released."""
     async with stories.begun(tmp_path, BATCH) as (stage, _, held):
         key = Gate().instance_key(int(held["instance"]))
         await stage.console("PUT", held["instance"], {"state": "stopped"}, key=key)
@@ -48,7 +48,7 @@ async def test_the_work_stops_itself_with_the_instance_key(tmp_path: Path) -> No
 
 
 async def test_a_person_destroys_the_instance_in_the_console(tmp_path: Path) -> None:
-    """A service is put elsewhere once it is proven gone; destroyed again, it rests, and the reason is told."""
+    """A service is moved once it is proven gone; destroyed again, it waits, and the reason is shown."""
     async with stories.begun(tmp_path) as (stage, _, held):
         await stage.console("DELETE", held["instance"])
         told = await stage.box.until_why("is not listed", "counts as running until proven gone")
@@ -69,7 +69,7 @@ async def test_a_person_destroys_the_instance_in_the_console(tmp_path: Path) -> 
 
 @pytest.mark.nightly
 async def test_a_person_stops_the_instance_in_the_console(tmp_path: Path) -> None:
-    """It stays stopped for a while, and is told; then the very same lease goes on."""
+    """It stays stopped for a while, and `fleet` says so; then the very same lease goes on."""
     async with stories.begun(tmp_path, speed=2 * stories.SPEED) as (stage, _, held):
         await stage.console("PUT", held["instance"], {"state": "stopped"})
         told = await stage.box.until_why("a person or the work itself stopped it", "it stays so for 10 minutes")

@@ -1,6 +1,6 @@
 """Bad days of machines and accounts: keys, ledgers, disks, clocks, hosts and credit.
 
-Each is told over real processes and ends in a state that `gpubid fleet` explains; none pays twice, leaks, or releases a
+Each runs over real processes and ends in a state that `gpubid fleet` explains; none pays twice, leaks, or releases a
 healthy lease.
 """
 
@@ -18,7 +18,7 @@ DAY = 86_400.0
 
 @pytest.mark.nightly
 async def test_the_key_is_revoked_for_fifteen_minutes(tmp_path: Path) -> None:
-    """Nothing is believed gone and nothing is paid; what to look at is told; with the key back all is as it was."""
+    """Nothing is believed gone and nothing is paid; the fix is shown; with the key back all is as before."""
     async with stories.begun(tmp_path, speed=1.5 * stories.SPEED) as (stage, _, held):
         orders = await stage.writes()
         await stage.market.weather("revoked_key")
@@ -56,7 +56,10 @@ async def test_the_key_is_swapped_for_another_account(tmp_path: Path) -> None:
 
 
 async def test_the_ledger_is_deleted(tmp_path: Path) -> None:
-    """The fleet's name stands beside it: the instance is adopted, the month's spend counted again, nothing rented."""
+    """The fleet's id is in the file beside it.
+
+    The instance is adopted, the month's spend counted again, nothing rented.
+    """
     async with stories.stage(tmp_path) as stage:
         async with stage.box.daemon() as daemon:
             held = await stage.box.running()
@@ -77,7 +80,7 @@ async def test_the_ledger_is_deleted(tmp_path: Path) -> None:
 
 @pytest.mark.nightly
 async def test_yesterdays_backup_is_restored(tmp_path: Path) -> None:
-    """What was rented since is found by its label and adopted; the word that stood yesterday stands again."""
+    """An instance rented since is found by its label and adopted; yesterday's hold is in force again."""
     async with stories.stage(tmp_path) as stage:
         box = stage.box
         assert (await box.gpubid("drain", "train")).code == 0
@@ -127,7 +130,7 @@ async def test_a_second_daemon_starts_on_another_box(tmp_path: Path) -> None:
 
 @pytest.mark.nightly
 async def test_the_disk_is_full(tmp_path: Path) -> None:
-    """Nothing is paid for until there is room again, and that is told; what runs goes on."""
+    """Nothing is paid for until there is room again, and `fleet` says so; running leases go on."""
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", str(disk)]
@@ -160,7 +163,7 @@ def _fill(file: Path) -> None:
 
 
 async def test_the_clock_jumps_a_day_both_ways(tmp_path: Path) -> None:
-    """What runs goes on and is billed by the hours that passed; nothing is paid until the clock is right again."""
+    """Running leases go on and are metered by the elapsed hours; nothing is paid for until the clock is right again."""
     async with stories.begun(tmp_path) as (stage, _, held):
         for jump, side in ((DAY, "ahead of"), (-DAY, "behind")):
             stage.box.jump(jump)
@@ -203,7 +206,7 @@ async def test_the_host_goes_offline_in_mid_release(tmp_path: Path) -> None:
 
 @pytest.mark.nightly
 async def test_credit_runs_out_and_returns(tmp_path: Path) -> None:
-    """The market stops what runs; nothing else is rented meanwhile, and with credit the same lease goes on."""
+    """The market stops the lease; nothing else is rented meanwhile, and with credit the same lease goes on."""
     async with stories.begun(tmp_path) as (stage, _, held):
         await stage.market.weather("no_credit")
         told = await stage.box.until_why("credit", "top it up")

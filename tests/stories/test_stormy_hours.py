@@ -46,7 +46,7 @@ strategy = "patient"
 on_demand_if_cheaper = false
 leave_after = "never"
 """
-"""What is on demand is never lost, and none leaves by itself."""
+"""A lease on demand is never lost, and none leaves by itself."""
 SETTINGS = f"""{LIVE.partition("[workloads.")[0].replace('"5s"', '"15s"')}\
 [strategies]
 directory = "strategies"
@@ -69,7 +69,7 @@ class Run:
 
 
 class WitnessedDisks(OwnRoots):
-    """Containers whose disk stands where the configuration says, and whose work writes down each step beside it."""
+    """Containers whose disk is at the configured place, and whose work records each step beside it."""
 
     def __init__(self, clock: ScaledClock, place: Path) -> None:
         super().__init__(clock, speed=SPEED, folder=place / "disks", isolates=True, most_running=2 * SLOTS)
@@ -100,7 +100,7 @@ def _longest_interval(env: Mapping[str, str]) -> float:
 
 @dataclasses.dataclass(frozen=True)
 class Storm(GuardedFleet):
-    """A guarded fleet, and what its work did."""
+    """A guarded fleet, and the steps of its work."""
 
     registry: WitnessedDisks
 
@@ -167,7 +167,7 @@ async def weathered(place: Path, seed: int, works: Sequence[StormyWork], hours: 
 
 
 def _judge(before: Run, after: Run, upload_seconds: float) -> None:
-    """What was done before the loss and is done again took at most an interval and an upload."""
+    """The work that is repeated after the loss took at most an interval and an upload."""
     did, (began, _) = before.steps(), after.steps()[0]
     assert began >= did[0][0], "a checkpoint that was restored before is not there any more"
     again = [at for step, at in did if step >= began]

@@ -179,7 +179,7 @@ def _is_ready(daemon: programs.Daemon) -> bool:
 
 
 async def _ask(method: str, url: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Do what the owner does in the vendor's console, or a rival; in bad weather it may fail."""
+    """Act as the owner in the vendor's console, or as a rival; in bad weather it may fail."""
     head = {"Authorization": f"Bearer {DEFAULT_KEY}"}
     try:
         async with aiohttp.ClientSession(headers=head) as link, link.request(method, url, json=body) as reply:
@@ -207,7 +207,7 @@ def say(line: str) -> None:
 
 
 async def main() -> int:
-    """Run the storms and print what they saw."""
+    """Run the storms and print their figures."""
     parser = argparse.ArgumentParser(prog="python -m tests.storm")
     parser.add_argument("--kills", type=int, default=KILLS, help="a market")
     parser.add_argument("--seed", type=int, default=1)

@@ -16,7 +16,7 @@ ALONE = 3600.0
 
 @dataclass
 class Watched:
-    """What was seen of one market while the storm blew: `label_of` is the first label of each contract."""
+    """The observations of one market during the storm: `label_of` is the first label of each contract."""
 
     market: str
     foreign: str = ""
@@ -28,7 +28,7 @@ class Watched:
     lies: int = 0
 
     def see(self, truth: Mapping[str, Any]) -> None:
-        """Remember the labels under which contracts began, and what has been charged for ours."""
+        """Remember the labels under which contracts began, and the charges for ours."""
         for row in truth["contracts"]:
             self.label_of.setdefault(str(row["id"]), row["label"] or "")
         self.charges.append((truth["now"], self.charged(truth)))
@@ -42,7 +42,7 @@ class Watched:
         return float(sum(sum(row["charged"].values()) for row in self.ours(truth)))
 
     def rate(self) -> float:
-        """Return the highest dollars an hour over half a minute or more of what was charged."""
+        """Return the highest charge in dollars an hour over half a minute or more."""
         rates = [0.0]
         began = 0
         for place, (now, dollars) in enumerate(self.charges):
@@ -69,7 +69,7 @@ class Watched:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The figures of one market's storm and what does not hold."""
+    """The figures of one market's storm, and its violations."""
 
     figures: Mapping[str, float | int]
     wrong: Sequence[str]
@@ -121,7 +121,7 @@ def _intent(seen: Watched, row: Mapping[str, Any]) -> str:
 
 
 def _wrong_slots(seen: Watched, live: Sequence[Mapping[str, Any]], fleet: Mapping[str, Any]) -> Iterator[str]:
-    """Yield each slot that runs twice in calm weather, what a person was told to look after aside."""
+    """Yield each slot that runs twice in calm weather, except those that wait for a person."""
     held = {lease["instance"] for lease in fleet["leases"] if lease["is_held"] or lease["state"] == "releasing"}
     slots = Counter(
         f"{label.slot}"

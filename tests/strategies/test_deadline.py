@@ -261,7 +261,7 @@ GOOD = (0.4, 3.2)
 
 
 def known(*, is_there: bool, hours: float, model: tuple[float, float] | None = None) -> dict[str, Capacity]:
-    """What was seen of the workload's capacity: there or away for so long, all of it speaking for one model."""
+    """The observed capacity of the workload: there or away for so long, all of it of one model."""
     evidence = tuple(20.0 * (factors == model) for factors in hazards.SHIPPED.factors)
     return {"train": Capacity(is_there, AGO(hours=hours), NOW, evidence, builders.per_hour("0.20"))}
 
@@ -304,7 +304,7 @@ def test_on_demand_is_left_for_capacity_that_stays_and_not_for_one_that_just_cam
 
 
 def test_what_runs_on_demand_counts_at_its_own_rate_and_not_at_that_of_the_next_offer() -> None:
-    """The host of a lease is no offer while it is held: what is left to rent says nothing of what staying costs."""
+    """The host of a lease is no offer while we hold it: the remaining offers say nothing about the cost of staying."""
     dear, cheap = (
         decided(
             seen(

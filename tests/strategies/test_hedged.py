@@ -293,7 +293,7 @@ def test_shares_hold_and_no_slot_moves_twice(
     rented = {each.slot: each.offer for each in made if isinstance(each, Rent)}
     hosts = [row.host_id for row in rented.values()]
     assert len(hosts) == len(set(hosts))
-    # What is stopped so that it can move is counted where it goes, once it goes.
+    # A lease that is stopped for a move counts on its new host, once it moves.
     leaving = {each.lease.slot for each in made if isinstance(each, Pause)}
     stands = {lease.slot: (lease.owner_id, lease.market) for lease in leases if lease.slot not in leaving}
     moved = stands | {slot: (row.owner_id, row.market) for slot, row in rented.items()}

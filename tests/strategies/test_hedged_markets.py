@@ -1,4 +1,4 @@
-"""hedged for a deadline on several markets: what runs is priced at what it costs, and no choice is made for ever."""
+"""hedged for a deadline on several markets: a running lease is priced at its cost, and no choice is for ever."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -73,7 +73,7 @@ def test_what_runs_on_demand_is_priced_at_its_own_rate_and_not_at_that_of_the_ne
 
 
 def test_a_host_that_leaves_the_market_is_left_while_it_runs() -> None:
-    """What is held and goes on being the best choice goes nowhere when its host does."""
+    """A lease that stays the best choice does not move when its host leaves."""
     held = builders.lease(1, gpu_rate=builders.per_hour("0.20"), state_since=builders.ago(minutes=50))
     offers = [offer(22, "0.80", "0.22"), offer(20, "0.90", "0.45", market="runpod")]
     assert isinstance(decided(seen(offers, [held])), Hold)
@@ -94,7 +94,7 @@ def test_a_disk_that_may_not_be_left_is_started_again_whatever_markets_are_worth
 
 
 def test_what_runs_is_let_go_to_wait_only_while_the_day_has_moves_left() -> None:
-    """An empty slot has no count of its own: without this bound, what is let go could be rented again for ever."""
+    """An empty slot has no count of its own: without this bound, a released lease could be rented again for ever."""
     held = builders.lease(1, gpu_rate=builders.per_hour("0.60"), state_since=builders.ago(minutes=50))
     short = (replace(WORK, deadline=Deadline(4.0, NOW + timedelta(hours=40))),)
     offers = [offer(22, "0.66"), offer(20, "0.90", market="runpod")]
@@ -114,7 +114,7 @@ PRICES = st.sampled_from(["0.10", "0.18", "0.30", "0.55"])
 @settings(deadline=None, max_examples=12)
 @given(asks=st.lists(PRICES, min_size=2, max_size=2), floors=st.lists(st.none() | PRICES, min_size=3, max_size=3))
 def test_over_a_world_that_stands_still_a_slot_comes_to_rest(asks: list[str], floors: list[str | None]) -> None:
-    """What is rented is not let go for what was known when it was rented, however often it is asked."""
+    """A lease is not released for a reason that was known at its rent, however often the strategy is asked."""
     offers = [
         offer(21, asks[0], floors[0]),
         offer(22, asks[1], floors[1]),

@@ -26,7 +26,7 @@ PLACE = builders.slot()
 
 
 def view(*slots: SlotView, offers: Sequence[Offer] = (), work: Workload | None = None, has_offers: bool = True) -> View:
-    """Build what the strategy sees."""
+    """Build the view of the strategy."""
     work = work or builders.workload(slots=len(slots))
 
     def ranked(pricing: Pricing) -> Iterator[Candidate]:

@@ -1,4 +1,4 @@
-"""What the tests of the page do in a browser: they log in, and press the tabulator."""
+"""Actions of the page's tests in a browser: they log in, and press the tabulator."""
 
 import shutil
 from collections.abc import Awaitable, Callable
@@ -14,7 +14,7 @@ HOSTILE = "<img src=x onerror=\"document.title='taken'\"><script>document.title=
 PATIENCE_MILLISECONDS = 1000.0 * PATIENCE_SECONDS
 Opening = Callable[..., Awaitable[Page]]
 STILL = "Date.now = (then => () => then + (window.later || 0))(Date.now())"
-"""The page's clock stands still but where it is moved: however slow the machine, nothing is redrawn under a test."""
+"""The page's clock runs only when it is moved: however slow the machine, nothing is redrawn under a test."""
 
 
 async def log_in(tab: Page, page: Served) -> None:
@@ -25,7 +25,7 @@ async def log_in(tab: Page, page: Served) -> None:
 
 
 async def focused(tab: Page) -> str:
-    """Return the text or the name of what has the focus, nothing on the page itself."""
+    """Return the text or the name of the element with the focus, nothing on the page itself."""
     return str(
         await tab.evaluate(
             "(e => e === document.body ? '' : (e.getAttribute('aria-label') || e.name || e.innerText || '').trim())"
@@ -35,7 +35,7 @@ async def focused(tab: Page) -> str:
 
 
 async def tabbed(tab: Page, most: int = 200) -> list[str]:
-    """Press the tabulator from the top of the page to its end; return what had the focus."""
+    """Press the tabulator from the top of the page to its end; return the elements that had the focus."""
     found: list[str] = []
     await tab.evaluate("document.activeElement.blur()")
     for _ in range(most):
@@ -49,7 +49,7 @@ async def tabbed(tab: Page, most: int = 200) -> list[str]:
 
 
 async def tab_to(tab: Page, name: str, most: int = 200) -> None:
-    """Press the tabulator until what has this name has the focus."""
+    """Press the tabulator until the element of this name has the focus."""
     found: list[str] = []
     while name not in found:
         assert len(found) < most, (name, found)

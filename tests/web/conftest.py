@@ -37,7 +37,7 @@ async def chromium() -> AsyncIterator[Browser]:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def browser(chromium: Browser) -> AsyncIterator[Opening]:
-    """Yield a function that opens a window without cookies of another, in which the clock of each page stands still."""
+    """Yield a function that opens a window without cookies of another, in which the clock of each page does not run."""
     opened: list[BrowserContext] = []
 
     async def window(**options: Any) -> Page:

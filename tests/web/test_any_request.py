@@ -43,7 +43,7 @@ def requests(draw: st.DrawFn, paths: tuple[str, ...]) -> bytes:
 
 @st.composite
 def targets(draw: st.DrawFn, paths: tuple[str, ...]) -> bytes:
-    """Return what is asked for."""
+    """Return the path and the query."""
     if not draw(st.integers(0, 4)):
         return draw(st.sampled_from(odd.TARGETS))
     value = st.one_of(
@@ -55,7 +55,7 @@ def targets(draw: st.DrawFn, paths: tuple[str, ...]) -> bytes:
 
 
 def bodies() -> st.SearchStrategy[bytes]:
-    """Return what is sent along."""
+    """Return the body."""
     return st.one_of(st.sampled_from(odd.BODIES), st.binary(max_size=64))
 
 
@@ -74,7 +74,7 @@ def check(both: Surfaces, raw: bytes, answer: Answer) -> None:
 
 
 def is_whole(raw: bytes) -> bool:
-    """Return whether an answer may be waited for: nothing in the head announces more than what was sent."""
+    """Return whether an answer may be waited for: nothing in the head announces more than was sent."""
     head = raw.partition(b"\r\n\r\n")[0].lower()
     return not re.search(
         rb"transfer-encoding|upgrade|content-length: (?!\d+(\r|$))|content-length.*content-length", head, re.DOTALL

@@ -73,7 +73,7 @@ async def messages(answer: aiohttp.ClientResponse) -> AsyncIterator[tuple[str, A
 async def until_saved(page: Served) -> None:
     """Wait for the first savings, which come as a change of their own."""
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while (await page.feed.newest()).fleet.money.savings is None:  # noqa: ASYNC110 - no event of ours tells it
+        while (await page.feed.newest()).fleet.money.savings is None:  # noqa: ASYNC110 - no event of ours says so
             await asyncio.sleep(0.01)
 
 
@@ -261,7 +261,7 @@ async def test_a_minute_without_a_change_sends_the_document_again(
             """The beat of half a minute comes."""
         page.world.clock.advance(live_feed.DOCUMENT_SECONDS / 2)
         while (whole := await next_of(told))[1]["as_of"] <= half[1]["as_of"]:
-            """What is sent after a minute comes."""
+            """A message that is sent after a minute arrives."""
     assert (half[0], whole[0]) == ("beat", "fleet")
 
 
@@ -351,7 +351,7 @@ async def test_a_client_that_reads_nothing_is_cut_and_its_place_is_free(
         writer.write(b"GET /api/v1/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         async with asyncio.timeout(PATIENCE_SECONDS):
             for wanted in (1, 0):
-                while len(page.feed._streams) != wanted:  # noqa: ASYNC110 - the daemon tells nobody
+                while len(page.feed._streams) != wanted:  # noqa: ASYNC110 - the daemon has no event for it
                     await asyncio.sleep(0.01)
             with contextlib.suppress(ConnectionError):
                 while read := await reader.read(1_000_000):

@@ -1,4 +1,4 @@
-"""Guessing the token, over real HTTP: who guesses waits, nobody else does, and what is kept of it is bounded."""
+"""Guessing the token, over real HTTP: a guesser waits, nobody else does, and the memory of guesses is bounded."""
 
 import re
 from pathlib import Path

@@ -13,7 +13,7 @@ from tests.web.page import Served, served
 
 
 async def interrupt(page: Served, monkeypatch: pytest.MonkeyPatch, *, times: int) -> list[int]:
-    """Let a metering be committed before each of the next answers about sums; return what is filled with their numbers.
+    """Let a metering be committed before each of the next answers about sums; return the list of their numbers.
 
     The daemon's memory has been read by then, so that the sums are of a later version.
     """

@@ -1,4 +1,4 @@
-"""What others ask the daemon for or tell it: service discovery, and the market's signed deliveries, over real HTTP."""
+"""Requests of others to the daemon: service discovery, and the market's signed deliveries, over real HTTP."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""The page over real HTTP: what it shows, what it refuses, and that nothing on it is believed or run."""
+"""The page over real HTTP: its content, its refusals, and that nothing on it is believed or run."""
 
 import dataclasses
 import html

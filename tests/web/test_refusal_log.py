@@ -1,4 +1,4 @@
-"""The log of refusals: complete in number, bounded in lines, and without what a sender wants to write into it."""
+"""The log of refusals: complete in number, bounded in lines, and without text that a sender wants to write into it."""
 
 from collections.abc import Iterator
 

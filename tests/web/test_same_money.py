@@ -25,13 +25,13 @@ def micros(dollars: float) -> int:
 
 
 def together(report: Mapping[str, Any]) -> int:
-    """Return all that a report counts: what is metered, with a price to compare or without, and what came since."""
+    """Return all sums of a report: the metered cost, with a price to compare or without, and the cost since."""
     total = report["total"]
     return micros(total["dollars"] + total.get("unpriced_dollars", 0.0) + report["unmetered_dollars"])
 
 
 async def told(world: Rehearsed) -> tuple[dict[str, int], set[str]]:
-    """Return the micro-dollars of today as each reader tells them now, and of when each says that they are."""
+    """Return the micro-dollars of today as each reader shows them now, and the instants that the readers name."""
     now = world.clock.now()
     reader = await open_reader(world.app.ledger.path)
     try:

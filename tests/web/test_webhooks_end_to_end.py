@@ -28,7 +28,7 @@ def _utc(at: float) -> dt.datetime:
 
 @dataclasses.dataclass
 class Way:
-    """A market, our receiver, and what the receiver made of its deliveries."""
+    """A market, our receiver, and the receiver's answers to its deliveries."""
 
     market: Market
     clock: SteppedClock

@@ -1,4 +1,4 @@
-"""What a container of either market finds as `nvidia-smi`: the truth of its host, or a lie that the weather tells."""
+"""The `nvidia-smi` of a container of either market: the truth of its host, or a lie of the weather."""
 
 import dataclasses
 import shlex
@@ -15,7 +15,7 @@ ASKED = "nvidia-smi --query-gpu=name,memory.total,ecc.errors.uncorrected.volatil
 
 
 async def seen(scene: Scene, question: str) -> list[str]:
-    """Return what a program prints in a new container, with its exit code last."""
+    """Return a program's output in a new container, with its exit code last."""
     made = await scene.started(runtype="args", args=["sh", "-c", f"{question}; echo code $?; sleep 600"])
 
     async def log() -> list[str]:

@@ -139,7 +139,7 @@ async def test_the_child_has_the_tenants_variables_and_the_markets_and_nothing_o
         port = env.pop("SIM_PORT_8080")
         assert env.pop("VAST_TCP_PORT_8080") == port
         monkeypatch.undo()
-        # Python in an empty environment makes its locale known to what it starts.
+        # Python in an empty environment sets its locale for the programs that it starts.
         env.pop("LC_CTYPE", None)
         assert env.pop("PATH")
         assert json.loads(env.pop("SIM_GPUS"))["count"] == 1

@@ -1,4 +1,4 @@
-"""Field lies of RunPod over real connections: what the answer says changes, what is true never does."""
+"""Field lies of RunPod over real connections: the answer changes, the truth never does."""
 
 from typing import Any
 

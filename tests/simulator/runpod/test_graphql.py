@@ -215,7 +215,7 @@ async def test_an_equal_bid_displaces_nobody(pods: Pods) -> None:
     assert (await pod(pods, made["id"]))["desiredStatus"] == "RUNNING"
 
 
-# --- what is sold ---------------------------------------------------------------------------------------------------
+# --- offers ---------------------------------------------------------------------------------------------------------
 async def mode(pods: Pods, name: str) -> None:
     assert (await pods.control("POST", "/mode", {"mode": name})).body == {"mode": name}
 
