@@ -7,7 +7,7 @@ import typer
 
 from agent import __version__
 from agent.cli import run, strategy
-from agent.cli.lab import app as lab
+from agent.cli.lab import lab_app as lab
 from agent.cli.ordering import kill, orders, reload
 from agent.cli.rehearsing import estimate, rehearse, replay, simulate
 from agent.cli.setup import check, deploy, doctor, guard, init, notify, webhook

@@ -18,7 +18,7 @@ from agent.clock import Clock
 from agent.domain.record.hold import OperatorHold
 from agent.domain.work.sign_of_life import ShortStarts
 from agent.ledger import fill_memory
-from agent.ledger.file import migrate, sidecar, statements
+from agent.ledger.file import ballast, ledger_lock, migrate, sidecar, statements
 from agent.ledger.file.connection import Wire, finished
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.memory import Memory, Recollection
@@ -32,7 +32,7 @@ _FLEET_ID = "fleet_id"
 class Ledger:
     """The durable record of rents, decisions and spend. Open it with `Ledger.open`, and close it to end its threads."""
 
-    def __init__(self, path: Path, clock: Clock, lock: sidecar.Lock, wire: Wire) -> None:
+    def __init__(self, path: Path, clock: Clock, lock: ledger_lock.LedgerLock, wire: Wire) -> None:
         self.path = path
         self.fleet_id = ""
         self.is_writable = True
@@ -57,7 +57,7 @@ class Ledger:
         Raises:
             LedgerError: LOCKED, UNWRITABLE, CORRUPT, NEWER_SCHEMA, UNRELEASED_SCHEMA, FLEET_MISMATCH.
         """
-        lock = sidecar.Lock(path)
+        lock = ledger_lock.LedgerLock(path)
         try:
             await finished(asyncio.get_running_loop().run_in_executor(None, migrate.prepare, path))
             ledger = cls(path, clock, lock, await Wire(path, "rw").open())
@@ -190,12 +190,12 @@ class Ledger:
         finally:
             self._writes_ended = self._writes_begun
         if not self.is_writable:
-            self.is_writable = sidecar.keep_ballast(self.path)
+            self.is_writable = ballast.keep(self.path)
 
     async def _after_failure(self, error: LedgerError) -> None:
         if error.code is Code.UNWRITABLE:
             self.is_writable = False
-            sidecar.free_ballast(self.path)
+            ballast.free(self.path)
         # Only the file shows whether a failed commit took place. If it cannot be read now, it is read before anything
         # else is written.
         self._is_stale = True
@@ -236,7 +236,7 @@ class Ledger:
         elif beside_id != self.fleet_id:
             raise self._mismatch(beside_id)
         self._memory = await self._wire.run(self._recall)
-        self.is_writable = sidecar.keep_ballast(self.path)
+        self.is_writable = ballast.keep(self.path)
 
     def _mismatch(self, beside_id: str) -> LedgerError:
         file = sidecar.sibling(self.path, ".fleet")

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from agent.cli import main
 from agent.cli.tune_loop.loop_data import DEFAULTS
-from agent.cli.tune_loop.records import STEPS, Records
+from agent.cli.tune_loop.step_records import STEPS, Records
 from agent.lab.tuning import number_search
 from tests.support.configs import GOOD
 from tests.support.once import made_once

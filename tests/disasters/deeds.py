@@ -20,7 +20,7 @@ from tests.disasters.guards import guard_deeds
 from tests.disasters.stage import CREDIT
 from tests.disasters.story import Deed
 from tests.disasters.truth import Box
-from tests.support import spending
+from tests.support import levers, spending
 
 if TYPE_CHECKING:
     from tests.disasters.play import Player
@@ -177,7 +177,7 @@ async def _rival(deed: Deed, player: "Player") -> None:
 async def _exit(deed: Deed, player: "Player") -> None:
     box = pick([box for box in _mine(player) if box.is_running and box.market == "vast"], deed.pick)
     if box is not None:
-        player.stage.simulator.world.exit_container(int(box.instance_id), restarts_after=120.0)
+        levers.exit_container(player.stage.simulator.world, int(box.instance_id), restarts_after=120.0)
 
 
 async def _stuck(deed: Deed, player: "Player") -> None:

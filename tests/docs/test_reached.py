@@ -29,8 +29,6 @@ ALSO = {
     "agent.ledger.tables.types._Converted.process_result_value": "SQLAlchemy calls it for each value that it reads",
     "agent.simulator.recorded_figures": "`recorded` and `assumed` keep every figure for `gpubid simulate --about`",
     "agent.simulator.runpod.assumed_figures": "as in recorded_figures",
-    "agent.simulator.runpod.world.World.clear_host": "a lever of the simulated world, for tests to pull",
-    "agent.simulator.vast.world.World.exit_container": "a lever of the simulated world, for tests to pull",
 }
 """Units that are reached in a way that no source shows, or stay although nothing reaches them, and why."""
 

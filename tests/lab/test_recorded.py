@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from agent.cli import main
 from agent.cli.shared import session
-from agent.cli.tune_loop.records import plain
+from agent.cli.tune_loop.step_records import plain
 from agent.domain.money import usd
 from agent.lab.recorded.recorded_problem import RecordedProblem
 from agent.ledger.file import sidecar

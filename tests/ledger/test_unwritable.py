@@ -12,6 +12,7 @@ from agent.clock import SteppedClock
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import IntentKind, IntentState
+from agent.ledger.file import ballast as ballasts
 from agent.ledger.file import ledger_check, sidecar
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.store import Ledger
@@ -53,7 +54,7 @@ async def test_a_full_disk_takes_the_last_words_from_the_ballast(small_disk: Pat
     path = small_disk / "ledger.sqlite"
     ledger = await Ledger.open(path, clock=clock)
     ballast = sidecar.sibling(path, ".ballast")
-    assert ballast.stat().st_blocks * 512 >= sidecar.BALLAST_BYTES
+    assert ballast.stat().st_blocks * 512 >= ballasts.BALLAST_BYTES
     async with ledger.transaction() as tx:
         tx.open_lease(lease())
         tx.record_intent(intent(kind=IntentKind.RELEASE, lease_id="l1", instance_id="i1"))

@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from agent.domain.record.lease import LeaseState
 from agent.simulator.market_model import Contract, EndCause
+from tests.support import levers
 from tests.support.scene import Scene, work
 from tests.support.world import Rehearsed
 
@@ -102,7 +103,7 @@ class AnyWeather(RuleBasedStateMachine):
         market, contract = self.world.market, self.world.live()[which % len(self.world.live())]
         market.advance_to(self.world.clock.time())
         if contract.ended is None and fate == "exit":
-            market.exit_container(contract.contract_id)
+            levers.exit_container(market, contract.contract_id)
         elif contract.ended is None and fate == "stop":
             market.stop(contract.contract_id)
         elif contract.ended is None and fate == "destroy":

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import LeaseState
+from tests.support import levers
 from tests.support.losses import losses, seeds
 from tests.support.world import Rehearsed, play, work
 
@@ -69,7 +70,7 @@ def test_what_stops_paying_goes_first(seed: int, slots: int, kinds: list[str]) -
             if kind == "rival":
                 world.rival(contract.slice.machine_id)
             elif kind == "exit":
-                world.market.exit_container(contract.contract_id)
+                levers.exit_container(world.market, contract.contract_id)
             else:
                 world.market.set_host_gone(contract.slice.machine_id)
         known = len(world.orders)

@@ -18,7 +18,7 @@ from agent.domain.record.lease import LeaseState
 from agent.domain.work.guard_terms import GuardTerms
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
 from agent.simulator.market_model import Contract
-from tests.support import played_bucket
+from tests.support import levers, played_bucket
 from tests.support.carried import PlayedGuard
 from tests.support.losses import seeds
 from tests.support.s3_server import SECRET, S3Server
@@ -33,7 +33,7 @@ def strike(world: Rehearsed, contract: Contract, fate: str) -> None:
     """Let the market, or the work itself, end a running instance's turn."""
     if fate == "exit":
         world.market.advance_to(world.clock.time())
-        world.market.exit_container(contract.contract_id)
+        levers.exit_container(world.market, contract.contract_id)
     elif fate in {"outbid", "displaced"}:
         bid = contract.bid * 4 if fate == "outbid" and contract.bid is not None else None
         world.rival(contract.slice.machine_id, bid=bid)

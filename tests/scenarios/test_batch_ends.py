@@ -7,6 +7,7 @@ from agent.domain.market.interruption import Cause
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.order import Order
 from agent.domain.work.workload import WorkloadKind
+from tests.support import levers
 from tests.support.world import rehearsed, work
 
 BATCH = work(kind=WorkloadKind.BATCH)
@@ -17,7 +18,7 @@ async def test_batch_is_done_when_its_container_ends(tmp_path: Path) -> None:
         await world.until_running()
         await world.cycle(minutes=30)
         contract = world.contract()
-        world.market.exit_container(contract.contract_id)
+        levers.exit_container(world.market, contract.contract_id)
         await world.cycle(minutes=5)
         assert not world.leases()
         assert contract.ended is not None
@@ -35,7 +36,7 @@ async def test_batch_whose_container_runs_again_when_its_end_is_judged_goes_on(t
         await world.until_running()
         await world.cycle(minutes=30)
         contract = world.contract()
-        world.market.exit_container(contract.contract_id, restarts_after=60.0)
+        levers.exit_container(world.market, contract.contract_id, restarts_after=60.0)
         await world.cycle()
         assert world.lease().state is LeaseState.EXITED
         world.clock.advance(workload_end.SETTLES.total_seconds())
@@ -52,7 +53,7 @@ async def test_end_of_a_batch_is_not_judged_while_nothing_is_listed(tmp_path: Pa
         await world.until_running()
         await world.cycle(minutes=30)
         contract = world.contract()
-        world.market.exit_container(contract.contract_id, restarts_after=60.0)
+        levers.exit_container(world.market, contract.contract_id, restarts_after=60.0)
         await world.cycle()
         assert world.lease().state is LeaseState.EXITED
         world.weather("server_error_before", route="GET /instances")
@@ -133,7 +134,7 @@ async def test_fast_exits_on_three_hosts_hold_the_workload_and_blame_no_host(tmp
         for _ in range(3):
             await world.until(lambda: any(lease.state is LeaseState.RUNNING for lease in world.leases()), minutes=90)
             running = next(each for each in world.live() if each.running_since is not None)
-            world.market.exit_container(running.contract_id)
+            levers.exit_container(world.market, running.contract_id)
             await world.cycle(minutes=1)
         await world.cycle(minutes=60)
         contracts = world.contracts()
@@ -178,7 +179,7 @@ async def test_a_container_that_starts_again_by_itself_is_not_done(tmp_path: Pat
     async with rehearsed(tmp_path, workloads=(BATCH,)) as world:
         await world.until_running()
         await world.cycle(minutes=1)
-        world.market.exit_container(world.contract().contract_id, restarts_after=40)
+        levers.exit_container(world.market, world.contract().contract_id, restarts_after=40)
         await world.cycle(minutes=10)
         lease = world.lease()
         assert (lease.state, lease.end_reason, lease.runs) == (LeaseState.RUNNING, "", 2)

@@ -3,7 +3,7 @@
 import pytest
 
 from agent.simulator.market_model import Container, NoticeKind, Refusal, RentTerms, StopCause
-from tests.support import quiet
+from tests.support import levers, quiet
 
 
 def test_item_14_an_image_is_pulled_before_the_container_runs_and_costs_traffic_but_no_gpu() -> None:
@@ -106,7 +106,7 @@ def test_a_contract_outbid_while_it_boots_keeps_what_it_pulled() -> None:
 def test_a_container_that_exits_keeps_its_gpus_and_goes_on_billing() -> None:
     market = quiet.world()
     contract = quiet.run(market, quiet.rent(market, quiet.a_slice(market)))
-    market.exit_container(contract.contract_id, restarts_after=60.0)
+    levers.exit_container(market, contract.contract_id, restarts_after=60.0)
     assert quiet.shown(contract) == (Container.EXITED, True, True, False, False)
     assert contract.status == "exited"
     market.advance_to(market.now + 61)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agent.cli.lab import running
+from agent.cli.lab.bench_problems import PROBLEMS
 from agent.cli.lab.options import Options, taking
-from agent.cli.lab.problems import PROBLEMS
 from agent.cli.shared import session
 
 if TYPE_CHECKING:

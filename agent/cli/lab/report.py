@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agent.cli.lab import extra, running
+from agent.cli.lab.bench_problems import PROBLEMS
 from agent.cli.lab.options import Options, taking
-from agent.cli.lab.problems import PROBLEMS
 from agent.cli.lab.tune import STORAGE
 from agent.cli.shared import exits
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent.cli.lab.bench_problems import PROBLEMS
 from agent.cli.lab.options import Options
-from agent.cli.lab.problems import PROBLEMS
 from agent.cli.shared import exits, own_strategies, session
 from agent.telemetry.plain_text import plain
 

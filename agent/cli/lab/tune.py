@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent.cli.lab import extra, running
+from agent.cli.lab.bench_problems import PROBLEMS
 from agent.cli.lab.options import Options, taking
-from agent.cli.lab.problems import PROBLEMS
 from agent.cli.shared import exits, session
 from agent.config import problems
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.cli.shared import session
-from agent.cli.tune_loop.records import STEPS, Records
+from agent.cli.tune_loop.step_records import STEPS, Records
 from agent.clock import SystemClock
 
 

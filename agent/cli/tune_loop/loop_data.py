@@ -10,7 +10,7 @@ from agent.cli.lab import tune as search
 from agent.cli.lab.options import Options
 from agent.cli.shared import ask, last_good, own_strategies
 from agent.cli.tune_loop.loop import Loop, now, workload_of
-from agent.cli.tune_loop.records import plain
+from agent.cli.tune_loop.step_records import plain
 
 DEFAULTS: Mapping[str, Any] = {
     "problem": "bids", "climates": "bidding_war", "seeds": "501-540", "hours": 8.0, "trials": 12, "folds": 1, "seed": 0,

@@ -9,7 +9,7 @@ import typer
 
 from agent.cli.lab import extra
 from agent.cli.shared import completion, exits, session
-from agent.cli.tune_loop import loop_data, records, steps
+from agent.cli.tune_loop import loop_data, step_records, steps
 from agent.cli.tune_loop.loop import Loop, Refusal
 
 _USED = loop_data.DEFAULTS
@@ -51,7 +51,7 @@ def tune(  # noqa: PLR0913 - one parameter per option
     loop = Loop(
         name=name,
         config=config,
-        records=records.Records(config.parent / "tuning" / name),
+        records=step_records.Records(config.parent / "tuning" / name),
         given={key: value for key, value in given.items() if value is not None},
         workload=workload,
         workers=workers,
@@ -81,7 +81,7 @@ def _go(loop: Loop, *, promotes: bool, begins_anew: bool) -> str | None:
 
 def _document(loop: Loop, refusal: str | None) -> dict[str, Any]:
     """Return the loop as JSON: the records of its steps, the messages of this call, and a refusal."""
-    found = {step: loop.records.read(step) for step in records.STEPS}
+    found = {step: loop.records.read(step) for step in step_records.STEPS}
     return {
         "name": loop.name,
         "folder": str(loop.records.folder),

@@ -12,7 +12,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from agent.ledger.file import backup, connection, migrate, sidecar
+from agent.ledger.file import backup, connection, ledger_lock, migrate, sidecar
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.tables.spend_rows import MONTH_SEED
 from agent.ledger.transaction import COUNTED_AGAIN, LOST_RUNS, WAS_LOST
@@ -28,7 +28,7 @@ def restore(source: Path, path: Path, at: dt.datetime, *, replaces: bool) -> Pat
             replaced; NEWER_SCHEMA, UNRELEASED_SCHEMA, UNWRITABLE.
     """
     _check(source)
-    lock = sidecar.Lock(path)
+    lock = ledger_lock.LedgerLock(path)
     try:
         if path.exists() and not replaces:
             raise LedgerError(Code.BAD_BACKUP, f"{path} exists: add --replace to put it aside")

@@ -1,13 +1,10 @@
-"""The small files beside a ledger: its lock, its fleet id, its ballast, the time of its newest backup.
+"""The small files beside a ledger: its fleet id, the time of its newest backup, and numbers of other parts.
 
-1. The lock is held by the kernel, not by the file: a killed daemon leaves none behind.
-2. The fleet id outlives the ledger, so that instances of a lost ledger are still known as ours.
-3. The ballast is real bytes. Freeing it gives a full disk room for the last records.
+The fleet id outlives the ledger, so that instances of a lost ledger are still known as ours.
 """
 
 import contextlib
 import datetime as dt
-import fcntl
 import os
 import re
 import secrets
@@ -16,46 +13,12 @@ from pathlib import Path
 
 from agent.ledger.ledger_errors import Code, LedgerError
 
-BALLAST_BYTES = 1024 * 1024
-"""Room for some hundreds of releases and their events. A commit needs a few pages of the write-ahead log."""
-
 _FLEET_ID = re.compile(r"[0-9a-f]{12}")
 
 
 def sibling(path: Path, suffix: str) -> Path:
     """Return the file with a suffix beside a ledger."""
     return path.with_name(path.name + suffix)
-
-
-class Lock:
-    """The right to write one ledger, held until `release` or the end of the process."""
-
-    def __init__(self, path: Path) -> None:
-        """Take the lock.
-
-        Raises:
-            LedgerError: LOCKED, another process has it; UNWRITABLE, the file cannot be made.
-        """
-        self._path = sibling(path, ".lock")
-        try:
-            self._handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise unwritable(self._path, error) from error
-        try:
-            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            holder = os.pread(self._handle, 20, 0).decode("ascii", "replace").strip() or "unknown"
-            os.close(self._handle)
-            raise LedgerError(
-                Code.LOCKED,
-                f"{path} is in use by process {holder}: stop that daemon first, or use another [ledger] path",
-            ) from error
-        os.ftruncate(self._handle, 0)
-        os.pwrite(self._handle, f"{os.getpid()}\n".encode(), 0)
-
-    def release(self) -> None:
-        """Give up the lock. The file stays, because removing it would let two processes lock two files of one name."""
-        os.close(self._handle)
 
 
 def unwritable(path: Path, error: OSError) -> LedgerError:
@@ -147,39 +110,6 @@ def read_number(path: Path, suffix: str) -> int | None:
     except (OSError, ValueError):
         return None
     return int(text) if text.isdecimal() else None
-
-
-def keep_ballast(path: Path) -> bool:
-    """Make sure that the ballast exists in full; return False if the disk has no room for it and as much again.
-
-    The same room again is needed because a disk with room only for the ballast is full: the ballast would be freed and
-    created in turns.
-    """
-    file = sibling(path, ".ballast")
-    try:
-        if file.is_file() and file.stat().st_size == BALLAST_BYTES:
-            return True
-        if shutil.disk_usage(file.parent).free < 2 * BALLAST_BYTES:
-            return False
-        # The bytes are random, because a compressing file system would store zeros without using space.
-        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        try:
-            os.write(handle, os.urandom(BALLAST_BYTES))
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-    except OSError:
-        free_ballast(path)
-        return False
-    return True
-
-
-def free_ballast(path: Path) -> None:
-    """Free the ballast's megabyte; on a read-only disk nothing is freed."""
-    try:
-        sibling(path, ".ballast").unlink(missing_ok=True)
-    except OSError:
-        return
 
 
 def size_bytes(path: Path) -> int:

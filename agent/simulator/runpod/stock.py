@@ -35,10 +35,6 @@ class Stock:
         holders.remove(holder)
         return True
 
-    def holders(self, host: Host) -> list[Holder]:
-        """Return the holders of a host's GPUs, in order of arrival."""
-        return list(self._holders[host.machine_id])
-
     def free(self, host: Host) -> int:
         """Count the GPUs that nobody holds."""
         if not host.is_online:

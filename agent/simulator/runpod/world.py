@@ -256,12 +256,6 @@ class World:
             self.stock.remove(guest)
         return guest is not None
 
-    def clear_host(self, machine_id: int) -> None:
-        """Send every other renter away from a host."""
-        for holder in self.stock.holders(self._host(machine_id)):
-            if isinstance(holder, Guest):
-                self.stock.remove(holder)
-
     def set_host_offline(self, machine_id: int, until: float | None) -> None:
         """Let a host fall silent until a time (None: until set_host_online)."""
         host = self._host(machine_id)

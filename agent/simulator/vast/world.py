@@ -312,10 +312,6 @@ class World:
         """End fail_pull and stick_loading; a pull that hangs goes on."""
         self._desk.containers.calm(self.live_contracts())
 
-    def exit_container(self, contract_id: int, *, restarts_after: float | None = None) -> None:
-        """Let the container end by itself while the contract keeps its GPUs."""
-        self._desk.containers.exit(self.contract(contract_id), restarts_after)
-
     # --- money and truth --------------------------------------------------------------------------------------------
     def charges(self, since: float, until: float) -> list[Charge]:
         """Return the charges of the UTC days that touch the span, by day, contract, kind and rate."""

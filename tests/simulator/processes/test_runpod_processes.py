@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-from tests.support import counter
+from tests.support import counter, levers
 from tests.support.pods import A4000, OF_THE_PAST, Pods, running_pods
 from tests.support.programs import until
 
@@ -94,7 +94,7 @@ async def test_an_eviction_is_sigterm_and_five_seconds_later_sigkill(tmp_path: P
         await scene.pods.running(made)
         await until((scene.volume(made) / "ready").exists, "a process that listens to signals")
         machine = next(pod["machine_id"] for pod in (await scene.pods.truth())["contracts"])
-        scene.pods.world.clear_host(machine)
+        levers.clear_host(scene.pods.world, machine)
         await scene.pods.control("POST", "/rivals", {"machine_id": machine, "bid": 0.3})
         await until((scene.volume(made) / "told").exists, "the notice on the volume")
         assert counter.alive(scene.mark)

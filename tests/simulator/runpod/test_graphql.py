@@ -12,6 +12,7 @@ import pytest
 
 from agent.simulator import climate, runpod_modes
 from agent.simulator.climate import Climate, Demand
+from tests.support import levers
 from tests.support.market import STILL
 from tests.support.pods import A4000, Pods, running_pods
 
@@ -170,7 +171,7 @@ async def test_outbid(pods: Pods, rival: dict[str, Any]) -> None:
     made = await bid(pods, 0.2, volumeInGb=100)
     await pods.advance(600.0)
     machine = await machine_of(pods, made["id"])
-    pods.world.clear_host(machine)
+    levers.clear_host(pods.world, machine)
     assert (await pods.control("POST", "/rivals", {"machine_id": machine, **rival})).status == 200
     await pods.advance(4.0)
     assert (await pod(pods, made["id"]))["desiredStatus"] == "RUNNING"  # SIGTERM was sent, SIGKILL was not
@@ -187,7 +188,7 @@ async def test_outbid(pods: Pods, rival: dict[str, Any]) -> None:
 async def test_resume_of_an_outbid_pod_is_on_its_host_or_not_at_all(pods: Pods) -> None:
     made = await bid(pods, 0.2)
     machine = await machine_of(pods, made["id"])
-    pods.world.clear_host(machine)
+    levers.clear_host(pods.world, machine)
     rival = (await pods.control("POST", "/rivals", {"machine_id": machine, "bid": 0.3})).body["id"]
     await pods.advance(10.0)
     resume = (
@@ -209,7 +210,7 @@ async def test_resume_of_an_outbid_pod_is_on_its_host_or_not_at_all(pods: Pods) 
 async def test_an_equal_bid_displaces_nobody(pods: Pods) -> None:
     made = await bid(pods, 0.2)
     machine = await machine_of(pods, made["id"])
-    pods.world.clear_host(machine)
+    levers.clear_host(pods.world, machine)
     assert (await pods.control("POST", "/rivals", {"machine_id": machine, "bid": 0.2})).status == 400
     await pods.advance(10.0)
     assert (await pod(pods, made["id"]))["desiredStatus"] == "RUNNING"

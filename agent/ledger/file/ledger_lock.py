@@ -1,0 +1,39 @@
+"""The lock of a ledger: one process writes it. The kernel holds the lock, so a killed daemon leaves none behind."""
+
+import fcntl
+import os
+from pathlib import Path
+
+from agent.ledger.file import sidecar
+from agent.ledger.ledger_errors import Code, LedgerError
+
+
+class LedgerLock:
+    """The right to write one ledger, held until `release` or the end of the process."""
+
+    def __init__(self, path: Path) -> None:
+        """Take the lock.
+
+        Raises:
+            LedgerError: LOCKED, another process has it; UNWRITABLE, the file cannot be made.
+        """
+        self._path = sidecar.sibling(path, ".lock")
+        try:
+            self._handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise sidecar.unwritable(self._path, error) from error
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = os.pread(self._handle, 20, 0).decode("ascii", "replace").strip() or "unknown"
+            os.close(self._handle)
+            raise LedgerError(
+                Code.LOCKED,
+                f"{path} is in use by process {holder}: stop that daemon first, or use another [ledger] path",
+            ) from error
+        os.ftruncate(self._handle, 0)
+        os.pwrite(self._handle, f"{os.getpid()}\n".encode(), 0)
+
+    def release(self) -> None:
+        """Give up the lock. The file stays, because removing it would let two processes lock two files of one name."""
+        os.close(self._handle)
