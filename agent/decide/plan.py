@@ -22,6 +22,7 @@ from agent.decide.limits import limits
 from agent.decide.moves import (
     break_before_make,
     checkpointing,
+    claimed_hosts,
     cooldowns_after_writes,
     due_endings,
     last_checkpoint,
@@ -95,6 +96,8 @@ class Ground:
     refused: Mapping[str, refused_hosts.RefusedHosts]
     """The hosts that the guard of each workload would reject again, by its name."""
     searches: dict[Hashable, ranking.Replay] = field(default_factory=dict)
+    claimed: set[HostKey] = field(default_factory=set)
+    """Hosts for which a slot of this plan cancels the start of its old lease."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +128,9 @@ def plan(
         for proposal in _proposals(fleet, work, tuned[work.strategy], ground):
             if proposal.slot in leaving:
                 continue
-            decision, waits = last_checkpoint.instead(_settled(proposal, work, bounds, now_standing), fleet)
+            settled = _settled(proposal, work, bounds, now_standing)
+            settled = claimed_hosts.instead(settled, proposal, ground.claimed, ground.used_hosts)
+            decision, waits = last_checkpoint.instead(settled, fleet)
             asked += [waits] if waits is not None else []
             now_standing = _after(now_standing, decision, work)
             if isinstance(decision, Rent):
