@@ -51,11 +51,11 @@ def test_a_stranger_is_recorded_whatever_happens_in_the_deciding_cycles(
     play(story, seed=seed, workloads=(work(),))
 
 
-async def _one_cycle(world: Rehearsed, *, is_writable: bool) -> None:
+async def _one_cycle(world: Rehearsed, *, is_writable: bool, table: str = "leases") -> None:
     if is_writable:
         await world.cycle()
         return
-    world.refuse_rows("leases")
+    world.refuse_rows(table)
     try:
         await world.app.cycle()
     except LedgerError:
@@ -89,3 +89,21 @@ def test_a_loss_is_recorded_while_others_are_missing(unwritable: set[int]) -> No
         assert len(await world.events("lease.interrupted")) == 1, "recorded once"
 
     play(story, seed=3, workloads=(work(slots=3),))
+
+
+def test_an_alert_that_could_not_be_recorded_is_sent_when_it_can_and_once_while_it_lasts() -> None:
+    async def story(world: Rehearsed) -> None:
+        held = await world.until_running()
+        edited = world.weather("label_edit", contract_id=int(held.instance_id))
+        for is_writable in (False, False, True, True):
+            await _one_cycle(world, is_writable=is_writable, table="events")
+        await world.cycle(minutes=2)
+        (alert,) = await world.events("alert.label_lost")
+        assert held.lease_id in alert.reason
+        world.simulator.weather.clear(edited)
+        await world.cycle(minutes=2)
+        world.weather("label_edit", contract_id=int(held.instance_id))
+        await world.cycle(minutes=2)
+        assert len(await world.events("alert.label_lost")) == 2, "it came back"
+
+    play(story, seed=3, workloads=(work(),))
