@@ -131,14 +131,14 @@ class Journal:
 
         A ledger that cannot be written changes nothing: due releases are derived again in every cycle.
         """
-        held = self.present(decision.lease)
-        if not held.is_open or held.state is LeaseState.RELEASING:
+        lease = self.present(decision.lease)
+        if not lease.is_open or lease.state is LeaseState.RELEASING:
             return
         try:
             async with self._ledger.transaction() as tx:
-                tx.update_lease(_leaving(held, self._clock.now(), decision.reason.code))
+                tx.update_lease(_leaving(lease, self._clock.now(), decision.reason.code))
         except LedgerError as error:
-            log.error("release.unwritten", lease=held.lease_id, reason=str(error))
+            log.error("release.unwritten", lease=lease.lease_id, reason=str(error))
 
     async def _proven(self, decision: Decision) -> Decision | None:
         """Return a decision whose instance was shown to be ours, or None: its write waits for the proof.
@@ -148,8 +148,8 @@ class Journal:
         if isinstance(decision, Rent | Hold) or decision.lease.is_proven:
             return decision
         if isinstance(decision, Release | Pause):
-            held = decision.lease
-            proven = await proof.prove(self._ledger, self._markets[held.market], held, self._clock.now)
+            lease = decision.lease
+            proven = await proof.prove(self._ledger, self._markets[lease.market], lease, self._clock.now)
             if proven is not None:
                 return replace(decision, lease=proven)
         log.warning("write.unproven", kind=KIND[type(decision)].value, lease=decision.lease.lease_id)
@@ -165,9 +165,9 @@ class Journal:
     async def _record(self, intent: Intent, decision: Decision) -> None:
         async with self._ledger.transaction() as tx:
             tx.record_intent(intent)
-            held = decision.lease if isinstance(decision, Release) else None
-            if held is not None and held.is_open and held.state is not LeaseState.RELEASING:
-                tx.update_lease(_leaving(held, intent.recorded_at, decision.reason.code))
+            lease = decision.lease if isinstance(decision, Release) else None
+            if lease is not None and lease.is_open and lease.state is not LeaseState.RELEASING:
+                tx.update_lease(_leaving(lease, intent.recorded_at, decision.reason.code))
 
     async def _advance(self, intent: Intent, state: IntentState, outcome: str) -> Intent:
         now = self._clock.now()
@@ -233,7 +233,7 @@ class Journal:
     async def _has_leased(self, market: str, instance_id: str) -> bool:
         """Return whether the instance in a rent's reply had a lease already: then it is not the one rented now."""
         known = await (await self._ledger.reader()).leases(instances={instance_id})
-        return any(held.market == market for held in known)
+        return any(lease.market == market for lease in known)
 
     async def _call(self, intent: Intent, decision: Decision, work: Workload | None) -> tuple[str, bool]:
         """Send the one request of `intent`, note what it says of our key, and return as `_ask`."""
@@ -299,8 +299,8 @@ class Journal:
         """Return how the billing of a lease that ends now changed since it was metered last."""
         if not isinstance(decision, Pause | Release):
             return ()
-        held = decision.lease
-        return turns.to_the_end(held, self.looks.get(held.lease_id, turns.Look(held.accrued_until)), now)
+        lease = decision.lease
+        return turns.to_the_end(lease, self.looks.get(lease.lease_id, turns.Look(lease.accrued_until)), now)
 
     async def _rejected(
         self, intent: Intent, decision: Decision, reason: str, sentence: str, leftover_id: str
@@ -355,8 +355,8 @@ def _let_rest(tx: Transaction, decision: Decision, now: datetime) -> None:
     for rest in cooldowns_after_writes.after_release(decision, now):
         tx.add_rest(rest)
     if decision.reason.code in cooldowns_after_writes.FAILED_STARTS:
-        held = decision.lease
-        tx.add_host_exposure(Exposure(held.market, held.host_id, starts_failed=1, at=now, owner_id=held.owner_id))
+        lease = decision.lease
+        tx.add_host_exposure(Exposure(lease.market, lease.host_id, starts_failed=1, at=now, owner_id=lease.owner_id))
 
 
 def _event(kind: EventKind, intent: Intent, decision: Decision, host_id: str, now: datetime, said: str = "") -> Event:
@@ -376,15 +376,15 @@ def _event(kind: EventKind, intent: Intent, decision: Decision, host_id: str, no
     )
 
 
-def _leaving(held: Lease, now: datetime, code: str) -> Lease:
+def _leaving(lease: Lease, now: datetime, code: str) -> Lease:
     """Return a lease whose release is about to be sent.
 
     A lease that bills nothing would pass for released. A silent host bills nothing either, so its disk counts from now
     on.
     """
-    if held.bills is Bills.NOTHING:
-        until = max(now, held.accrued_until)
-        since = agreed_rate.agreed_until(held, (), until)
-        held = replace(held, bills=Bills.DISK, accrued_until=until, agreed_until=since)
-    why = waiting_verdict.own_reason(held) or code
-    return replace(held, state=LeaseState.RELEASING, state_since=now, end_reason=why)
+    if lease.bills is Bills.NOTHING:
+        until = max(now, lease.accrued_until)
+        since = agreed_rate.agreed_until(lease, (), until)
+        lease = replace(lease, bills=Bills.DISK, accrued_until=until, agreed_until=since)
+    why = waiting_verdict.own_reason(lease) or code
+    return replace(lease, state=LeaseState.RELEASING, state_since=now, end_reason=why)

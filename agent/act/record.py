@@ -84,13 +84,13 @@ async def record_again(ledger: Ledger, fleet: Fleet, facts: Iterable[Fact]) -> N
         LedgerError: nothing was written.
     """
     found = list(facts)
-    held = set(fleet.leases)
+    lease = set(fleet.leases)
     first = {fact.before.lease_id: fact.before for fact in reversed(found) if isinstance(fact, LeaseChanged)}
-    if first and all(before in held for before in first.values()):
+    if first and all(before in lease for before in first.values()):
         await record(ledger, fleet, found)
 
 
-async def record_plan(ledger: Ledger, made: plan.Plan, seen: Iterable[Offer]) -> tuple[Decision, ...]:
+async def record_plan(ledger: Ledger, planned: plan.Plan, seen: Iterable[Offer]) -> tuple[Decision, ...]:
     """Record new decisions and changed prices; return those decisions.
 
     Raises:
@@ -99,22 +99,22 @@ async def record_plan(ledger: Ledger, made: plan.Plan, seen: Iterable[Offer]) ->
     news: list[Decision] = []
     found = list(seen)
     async with ledger.transaction() as tx:
-        for decision in made.decisions:
-            tuned = made.tuned.get(slot_of(decision).workload)
+        for decision in planned.decisions:
+            tuned = planned.tuned.get(slot_of(decision).workload)
             row = decisions.recorded(
                 decision,
-                made.now,
+                planned.now,
                 strategy=tuned.name if tuned else "",
                 strategy_file=tuned.source if tuned else "",
                 params_digest=tuned.digest if tuned else "",
             )
             if tx.record_decision(row):
                 news.append(decision)
-        asked_at: dict[str, datetime | None] = {held.lease_id: None for held in made.given_up}
-        asked_at |= {asked.lease.lease_id: asked.since for asked in made.asked}
-        for held in ledger.recollection(made.now).leases if asked_at else ():
-            if held.lease_id in asked_at:
-                tx.update_lease(replace(held, checkpoint_asked_at=asked_at[held.lease_id]))
+        asked_at: dict[str, datetime | None] = {lease.lease_id: None for lease in planned.given_up}
+        asked_at |= {asked.lease.lease_id: asked.since for asked in planned.asked}
+        for lease in ledger.recollection(planned.now).leases if asked_at else ():
+            if lease.lease_id in asked_at:
+                tx.update_lease(replace(lease, checkpoint_asked_at=asked_at[lease.lease_id]))
         tx.observe_prices(_sample(offer) for offer in found)
         tx.observe_offers(found)
     decision_log.tell(news)
@@ -142,12 +142,12 @@ async def keep_capacity(ledger: Ledger, before: Mapping[str, Capacity], after: M
     Raises:
         LedgerError: nothing was written.
     """
-    made = availability.news(before, after)
-    if made:
+    observations = availability.news(before, after)
+    if observations:
         async with ledger.transaction() as tx:
-            for known in made:
+            for known in observations:
                 tx.keep_capacity(known)
-            gone = availability.surplus(ledger.recollection().capacity, made)
+            gone = availability.surplus(ledger.recollection().capacity, observations)
             tx.forget_learned((each.market, each.pool) for each in gone)
 
 

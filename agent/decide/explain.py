@@ -68,8 +68,8 @@ def explain(fleet: Fleet, planned: Plan, work: Workload) -> Explanation:
     """Return the grounds of `made` for one workload, from the same offers."""
     book = requirement_check.OffersByMarkets({name: view.offers for name, view in fleet.markets.items()}).of(work)
     rented = {decision.offer.host for decision in planned.decisions if isinstance(decision, Rent)}
-    held = {lease.host for lease in fleet.leases if lease.is_open} - rented
-    taken = requirement_check.Unavailable(held, cooldowns.in_force(fleet).cooling)
+    leased_hosts = {lease.host for lease in fleet.leases if lease.is_open} - rented
+    taken = requirement_check.Unavailable(leased_hosts, cooldowns.in_force(fleet).cooling)
     hazard = host_record.market_hazard(fleet.hosts.values(), fleet.now)
     hosts = host_record.pooled(fleet.hosts, fleet.now)
     measured = measured_checkpoints.of(fleet, work)

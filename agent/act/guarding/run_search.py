@@ -67,15 +67,15 @@ def sought(
 ) -> Iterator[Sought]:
     """Yield the open leases of guarded workloads whose rents the ledger does not know."""
     works, labels = {work.name: work for work in workloads}, {view.market: view.labels for view in views}
-    for held in known.leases:
-        work = works.get(held.slot.workload)
+    for lease in known.leases:
+        work = works.get(lease.slot.workload)
         place = work.guard.bucket if work is not None and work.guard is not None else None
-        label = labels.get(held.market, {}).get(held.instance_id)
-        if work is None or place is None or label is None or held.is_held or not held.is_proven:
+        label = labels.get(lease.market, {}).get(lease.instance_id)
+        if work is None or place is None or label is None or lease.is_held or not lease.is_proven:
             continue
-        if dead_man_switches.is_unfound(held) and (label.fleet_id, label.slot.index) == (fleet_id, held.slot.index):
+        if dead_man_switches.is_unfound(lease) and (label.fleet_id, label.slot.index) == (fleet_id, lease.slot.index):
             names = dict.fromkeys(name for name in (work.name, label.slot.workload, work.was) if name)
-            yield Sought(held, work, label.intent_id, place, tuple(names))
+            yield Sought(lease, work, label.intent_id, place, tuple(names))
 
 
 class RunSearch:
@@ -131,26 +131,26 @@ class RunSearch:
     async def _conclude(self, each: Sought, found: Found, runs: Iterable[GuardRun]) -> None:
         """Record a run that was found, or say once why none was."""
         why = found if isinstance(found, str) else await self._record(each, *found, runs)
-        held = each.held
-        if why and self._logged.get(held.lease_id) != why:
-            log.warning("guard.unfound", lease=held.lease_id, slot=str(held.slot), bucket=str(each.place), reason=why)
-            self._logged[held.lease_id] = why
+        lease = each.held
+        if why and self._logged.get(lease.lease_id) != why:
+            log.warning("guard.unfound", lease=lease.lease_id, slot=str(lease.slot), bucket=str(each.place), reason=why)
+            self._logged[lease.lease_id] = why
 
     async def _record(
         self, each: Sought, name: str, number: int, claim: RunClaim | None, runs: Iterable[GuardRun]
     ) -> str:
         """Record the run of a lease, or return why that is impossible."""
-        held = each.held
-        begun = next((run for run in runs if (run.slot, run.run) == (held.slot, number)), None)
+        lease = each.held
+        begun = next((run for run in runs if (run.slot, run.run) == (lease.slot, number)), None)
         if begun is not None and begun.name != name:
             return (
                 f"its beat is in the folder of run {number} of {name}, and the ledger has run {number} of {begun.name}"
             )
         async with self._ledger.transaction() as tx:
-            tx.update_lease(replace(held, intent_id=each.intent_id, guard_run=number))
+            tx.update_lease(replace(lease, intent_id=each.intent_id, guard_run=number))
             for run in _runs(each, (name, number), claim, runs, self._clock.now()):
                 tx.begin_run(run)
-        log.info("guard.recognized", lease=held.lease_id, slot=str(held.slot), run=number)
+        log.info("guard.recognized", lease=lease.lease_id, slot=str(lease.slot), run=number)
         return ""
 
     async def _search(self, each: Sought) -> Found:

@@ -169,10 +169,10 @@ def _standing(order: Order, who: str, target: Target, leases: tuple[Lease, ...],
         _refuse_never_done(order, target, grounds)
     until = grounds.now + order.span if order.span else None
     decisions: tuple[Release | Pause, ...] = ()
-    mine = tuple(held for held in leases if held.state is not LeaseState.RELEASING)
+    mine = tuple(lease for lease in leases if lease.state is not LeaseState.RELEASING)
     if word is Word.PAUSE:
         reason = Reason("ordered", "ordered by `gpubid pause`")
-        decisions = tuple(Pause(held, reason) for held in mine if not held.is_down)
+        decisions = tuple(Pause(lease, reason) for lease in mine if not lease.is_down)
     elif word in {Word.DONE, Word.KILL}:
         decisions = _releases(mine, word)
     span = f" until {until:%Y-%m-%d %H:%M} UTC" if until else ""
@@ -202,16 +202,16 @@ def _is_within(target: Target, outer: Target) -> bool:
 
 
 def _releases(leases: Iterable[Lease], verb: str) -> tuple[Release, ...]:
-    return tuple(Release(held, Reason("ordered", f"ordered by `gpubid {verb}`")) for held in leases)
+    return tuple(Release(lease, Reason("ordered", f"ordered by `gpubid {verb}`")) for lease in leases)
 
 
 def _lifted(order: Order, grounds: Grounds, words: Collection[Word]) -> Meaning:
     target, leases = _target(order.target, grounds)
     targets = {target}
     if target.workload:
-        targets |= {hold.of_lease(held.lease_id) for held in leases}
+        targets |= {hold.of_lease(lease.lease_id) for lease in leases}
     if target.kind is TargetKind.LEASE:
-        targets |= {hold.of_slot(held.slot) for held in leases}
+        targets |= {hold.of_slot(lease.slot) for lease in leases}
 
     def is_meant(about: Target) -> bool:
         return about in targets or _is_within(about, target)
@@ -234,7 +234,7 @@ def _unlocked(order: Order, grounds: Grounds) -> Meaning:
     """Lift a lock, or a cooldown that gpubid made, by its name in `gpubid fleet`."""
     name = str(_place(order.target, grounds)) if operator_targets.is_place(order.target) else order.target
     lifts = tuple(rest for rest in grounds.known.rests if name in _names(rest))
-    if not lifts and any(held.lease_id == order.target for held in grounds.known.leases):
+    if not lifts and any(lease.lease_id == order.target for lease in grounds.known.leases):
         return _lifted(order, grounds, (Word.LOCK,))
     if not lifts:
         raise OrderError("nothing_locked", f"{order.target!r} is not locked; {_held_back(grounds)}")
@@ -254,24 +254,30 @@ def _adopted(order: Order, leases: tuple[Lease, ...], grounds: Grounds) -> Meani
     if len(strayed) == 1:
         lease = replace(strayed[0], vouched_at=grounds.now, estranged_since=None)
         return Meaning(hold.of_slot(lease.slot), f"adopt {lease.lease_id} whatever its label says", adopted=lease)
-    held = [lease for lease in leases if lease.is_held]
-    if len(held) != 1:
+    held_leases = [lease for lease in leases if lease.is_held]
+    if len(held_leases) != 1:
         ids = ", ".join(lease.lease_id for lease in grounds.known.leases if lease.is_held) or "none"
         raise OrderError("not_held", f"{order.target!r} does not name one held lease; held are: {ids}")
     slots = {str(place): place for work in grounds.workloads for place in work.places}
-    into = slots.get(order.into or str(held[0].slot))
+    into = slots.get(order.into or str(held_leases[0].slot))
     if into is None:
-        name = order.into or str(held[0].slot)
+        name = order.into or str(held_leases[0].slot)
         raise OrderError("no_slot", f"there is no slot {name}; name one with --into: {', '.join(slots)}")
     _refuse_filled(into, grounds)
-    vouched = grounds.now if held[0].is_estranged else held[0].vouched_at
+    vouched = grounds.now if held_leases[0].is_estranged else held_leases[0].vouched_at
     # In another slot its guard still writes to the folder of the slot in its label.
-    run = held[0].guard_run if into == held[0].slot else None
-    why = waiting_verdict.own_reason(held[0])
+    run = held_leases[0].guard_run if into == held_leases[0].slot else None
+    why = waiting_verdict.own_reason(held_leases[0])
     adopted = replace(
-        held[0], is_held=False, slot=into, vouched_at=vouched, estranged_since=None, guard_run=run, end_reason=why
+        held_leases[0],
+        is_held=False,
+        slot=into,
+        vouched_at=vouched,
+        estranged_since=None,
+        guard_run=run,
+        end_reason=why,
     )
-    return Meaning(hold.of_slot(into), f"adopt {held[0].lease_id} into {into}", adopted=adopted)
+    return Meaning(hold.of_slot(into), f"adopt {held_leases[0].lease_id} into {into}", adopted=adopted)
 
 
 def _progressed(order: Order, grounds: Grounds) -> Meaning:
@@ -346,7 +352,7 @@ def _held_back(grounds: Grounds) -> str:
 def _retried(order: Order, grounds: Grounds) -> Meaning:
     """Return the runs that a target begins anew, from nothing; its holds end as with `resume`."""
     target, leases = _target(order.target, grounds)
-    open_still = sorted(str(held.slot) for held in leases if held.state is not LeaseState.RELEASING)
+    open_still = sorted(str(lease.slot) for lease in leases if lease.state is not LeaseState.RELEASING)
     if open_still:
         raise OrderError("slot_filled", f"{open_still[0]} has a lease: `gpubid release {open_still[0]}` first")
     meant = guard_runs.last(grounds.known.guard_runs).values()

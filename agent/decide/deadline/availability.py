@@ -189,9 +189,9 @@ def _was_lost(fleet: Fleet, work: Workload, known: Capacity) -> bool:
 
 def going_rate(fleet: Fleet, work: Workload) -> UsdPerHour | None:
     """Return the hourly cost of interruptible capacity, of a lease or an offer; None if there is none."""
-    mine = (held for place in work.places for held in fleet.leases_of(place))
-    held = [lease.gpu_rate for lease in mine if lease.tenure is Tenure.INTERRUPTIBLE and lease.state in _HOLDS]
-    return min(held) if held else min(_floors(fleet, work), default=None)
+    mine = (leases for place in work.places for leases in fleet.leases_of(place))
+    leases = [lease.gpu_rate for lease in mine if lease.tenure is Tenure.INTERRUPTIBLE and lease.state in _HOLDS]
+    return min(leases) if leases else min(_floors(fleet, work), default=None)
 
 
 def _floors(fleet: Fleet, work: Workload) -> list[UsdPerHour]:

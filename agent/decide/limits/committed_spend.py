@@ -93,10 +93,10 @@ def committed(
     pledges: Mapping[str, Usd] | None = None,
 ) -> CommittedSpend:
     """Return the committed spend at `now` from leases, open intents and the ledger's counts."""
-    held = {lease.lease_id: lease for lease in leases if lease.is_open}
+    open_leases = {lease.lease_id: lease for lease in leases if lease.is_open}
     doubts = [intent for intent in intents if intent.is_open and intent.kind.is_paying]
-    items = [_of_lease(lease, now, (pledges or {}).get(lease.lease_id, money.ZERO)) for lease in held.values()]
-    items += [_of_doubt(intent, held.get(intent.lease_id), now) for intent in doubts]
+    items = [_of_lease(lease, now, (pledges or {}).get(lease.lease_id, money.ZERO)) for lease in open_leases.values()]
+    items += [_of_doubt(intent, open_leases.get(intent.lease_id), now) for intent in doubts]
     named = {*spend_of, *(scope for item in items for scope in item.scopes)}
     parts = {
         scope: _sum([item for item in items if scope in item.scopes], spend_of.get(scope, Spend())) for scope in named

@@ -49,9 +49,9 @@ def _spent(fleet: Fleet, standing: limits.CommittedSpend, caps: limits.Limits) -
 
 def _of_budget(fleet: Fleet, scope: Scope, spent: limits.Strike) -> Iterator[Pause | Release]:
     reason = Reason("over_budget", spent.sentence, limit=spent.limit)
-    held = _least_first(fleet, scope)
-    yield from (Pause(lease, reason) for lease in held if _may_bill_gpu(lease))
-    for lease in held:
+    ordered = _least_first(fleet, scope)
+    yield from (Pause(lease, reason) for lease in ordered if _may_bill_gpu(lease))
+    for lease in ordered:
         work = fleet.workload(lease.slot.workload)
         if _is_kept_by_us(lease) and work is not None and may_leave(lease, work):
             sentence = f"{spent.sentence}; its disk goes on billing and has no only copy"
@@ -80,8 +80,8 @@ def _is_kept_by_us(lease: Lease) -> bool:
 
 
 def _least_first(fleet: Fleet, scope: Scope) -> list[Lease]:
-    held = [lease for lease in fleet.leases if lease.is_open and lease.state is not LeaseState.RELEASING]
-    within = [lease for lease in held if scope.covers(lease)]
+    mine = [lease for lease in fleet.leases if lease.is_open and lease.state is not LeaseState.RELEASING]
+    within = [lease for lease in mine if scope.covers(lease)]
     return sorted(within, key=lambda lease: (_priority(fleet, lease), -lease.gpu_rate.micros))
 
 

@@ -78,8 +78,8 @@ def _endangered(
 
 
 def _worst(fleet: Fleet, work: Workload, task: tasks.Task, row: Offer) -> Worst:
-    held = [lease for place in work.places for lease in fleet.leases_of(place)]
-    runs = [each for each in held if each.tenure is Tenure.ON_DEMAND and each.state is LeaseState.RUNNING]
+    leases = [lease for place in work.places for lease in fleet.leases_of(place)]
+    runs = [each for each in leases if each.tenure is Tenure.ON_DEMAND and each.state is LeaseState.RUNNING]
     if runs:
         return Worst(
             task.todo / task.of_lease(runs[0]), task.left, runs[0].gpu_rate + runs[0].disk_rate, runs[0].market

@@ -31,16 +31,16 @@ def instead(
     if not isinstance(struck, Hold) or not struck.reason.limit or not isinstance(rent, Rent):
         return struck
     pair = fleet.leases_of(wanted.slot)
-    held = pair[0] if len(pair) == 1 else None
-    if held is None or wanted.kind is not IntentKind.RENT or not _must_go(held, work, fleet):
+    previous = pair[0] if len(pair) == 1 else None
+    if previous is None or wanted.kind is not IntentKind.RENT or not _must_go(previous, work, fleet):
         return struck
-    without = msgspec.structs.replace(fleet, leases=tuple(lease for lease in fleet.leases if lease is not held))
+    without = msgspec.structs.replace(fleet, leases=tuple(lease for lease in fleet.leases if lease is not previous))
     if limits.strike(rent, without, limits.committed_by_fleet(without), caps, ()) is not None:
         return struck
     sentence = (
         f"no room for two at once ({struck.reason.limit}): the old lease is released first, then {rent.reason.sentence}"
     )
-    return Release(held, Reason("moved", sentence, struck.reason.options))
+    return Release(previous, Reason("moved", sentence, struck.reason.options))
 
 
 def _must_go(lease: Lease, work: Workload, fleet: Fleet) -> bool:

@@ -77,13 +77,13 @@ def ended_tallies(decision: Decision) -> tuple[tuple[str, str], ...]:
 
 def tallies_ended_by_proof(intent: Intent, leases: Iterable[Lease]) -> tuple[tuple[str, str], ...]:
     """Return the same places for an order in doubt that a listing shows done; `leases` are from before that listing."""
-    held = next((lease for lease in leases if lease.lease_id == intent.lease_id), None)
-    if held is None or intent.kind not in {IntentKind.RESUME, IntentKind.REBID, IntentKind.PAUSE}:
+    of_intent = next((lease for lease in leases if lease.lease_id == intent.lease_id), None)
+    if of_intent is None or intent.kind not in {IntentKind.RESUME, IntentKind.REBID, IntentKind.PAUSE}:
         return ()
     order = intent.kind.value
     if intent.kind is IntentKind.REBID and intent.price is not None:
-        order = cooldowns.LOWER if intent.price < held.gpu_rate else cooldowns.RAISE
-    return (place_of(Counted.UNTAKEN, held.lease_id, order),)
+        order = cooldowns.LOWER if intent.price < of_intent.gpu_rate else cooldowns.RAISE
+    return (place_of(Counted.UNTAKEN, of_intent.lease_id, order),)
 
 
 def _is_of(tally: Tally, lease_id: str, order: str) -> bool:

@@ -55,8 +55,8 @@ def findings(
 
     `before` are the present caps, None if unknown. `present_works` are the present workloads, empty if unknown.
     """
-    held = [lease for lease in leases if lease.is_open and not lease.is_held]
-    kept = [lease for lease in held if lease.state is not LeaseState.RELEASING]
+    open_leases = [lease for lease in leases if lease.is_open and not lease.is_held]
+    kept = [lease for lease in open_leases if lease.state is not LeaseState.RELEASING]
     return (
         *_orphans(after, kept),
         *_unheard(after, kept, {work.name: work for work in present_works}),
@@ -70,8 +70,8 @@ def orphaning(after: After, leases: Iterable[Lease]) -> tuple[Finding, ...]:
 
     A reached cap only pauses.
     """
-    held = [lease for lease in leases if lease.is_open and not lease.is_held]
-    kept = [lease for lease in held if lease.state is not LeaseState.RELEASING]
+    open_leases = [lease for lease in leases if lease.is_open and not lease.is_held]
+    kept = [lease for lease in open_leases if lease.state is not LeaseState.RELEASING]
     return (*_orphans(after, kept), *_unheard(after, kept, {}))
 
 

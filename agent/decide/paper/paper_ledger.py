@@ -101,20 +101,20 @@ class PaperLedger:
         self.meter(after, fact.charges, now)
         self._teach(fact, now, image_gb.get(after.slot.workload, 0.0))
 
-    def meter(self, held: Lease, charges: Sequence[Charge], now: datetime) -> None:
+    def meter(self, lease: Lease, charges: Sequence[Charge], now: datetime) -> None:
         """Add the time a lease ran to the record of its host."""
         ran = sum(charge.running_seconds for charge in charges)
         if ran:
-            more = HostRecord(held.market, held.host_id, running_seconds=ran)
-            if held.tenure is Tenure.INTERRUPTIBLE:
+            more = HostRecord(lease.market, lease.host_id, running_seconds=ran)
+            if lease.tenure is Tenure.INTERRUPTIBLE:
                 weighed = sum(charge.weighed_hours for charge in charges)
                 more = msgspec.structs.replace(more, bid_seconds=ran, weighed_hours=weighed)
-            self.expose(held, now, more)
+            self.expose(lease, now, more)
 
-    def hear(self, told: ProgressReported) -> None:
+    def hear(self, reported: ProgressReported) -> None:
         """Remember the progress of a workload."""
-        self.progress[told.after.workload] = told.after
-        more = told.speed
+        self.progress[reported.after.workload] = reported.after
+        more = reported.speed
         if more is not None:
             known = self.speeds.get((more.workload, more.gpu)) or Speed(more.workload, more.gpu)
             hours, running = known.hours + more.hours, known.running_hours + more.running_hours

@@ -59,8 +59,8 @@ def find(
     return tuple(facts), absences, bool(faulted)
 
 
-def _is_released(held: Lease) -> bool:
-    return held.state is LeaseState.RELEASING and held.bills is Bills.NOTHING
+def _is_released(lease: Lease) -> bool:
+    return lease.state is LeaseState.RELEASING and lease.bills is Bills.NOTHING
 
 
 def is_denied(view: MarketView, instance_id: str) -> bool:
@@ -68,91 +68,93 @@ def is_denied(view: MarketView, instance_id: str) -> bool:
     return instance_id in view.absent_ids and view.is_key_proven and view.instance(instance_id) is None
 
 
-def release_in_doubt(fleet: Fleet, held: Lease) -> Intent | None:
+def release_in_doubt(fleet: Fleet, lease: Lease) -> Intent | None:
     """Return the lease's release without a clear answer, or None.
 
     With one, an absence means that the release was done.
     """
     return next(
-        (each for each in fleet.intents if each.kind is IntentKind.RELEASE and each.lease_id == held.lease_id), None
+        (each for each in fleet.intents if each.kind is IntentKind.RELEASE and each.lease_id == lease.lease_id), None
     )
 
 
-def _may_vanish(held: Lease) -> bool:
+def _may_vanish(lease: Lease) -> bool:
     """Return whether an absence may be a fault: not if we ordered the end, nor if the instance was never seen."""
-    return held.is_proven and held.state is not LeaseState.RELEASING
+    return lease.is_proven and lease.state is not LeaseState.RELEASING
 
 
-def _is_patience_over(fleet: Fleet, held: Lease, waited: float) -> bool:
+def _is_patience_over(fleet: Fleet, lease: Lease, waited: float) -> bool:
     """Return whether a fault has lasted for `FAULT_PATIENCE`; the ledger has the start of the absence."""
-    missing_for = fleet.now - held.state_since if held.state is LeaseState.MISSING else timedelta()
+    missing_for = fleet.now - lease.state_since if lease.state is LeaseState.MISSING else timedelta()
     return max(waited, missing_for.total_seconds()) >= FAULT_PATIENCE
 
 
 def _absence_facts(
-    fleet: Fleet, view: MarketView, memory: Memory, held: Lease, absence: Absence, *, is_first: bool
+    fleet: Fleet, view: MarketView, memory: Memory, lease: Lease, absence: Absence, *, is_first: bool
 ) -> list[Fact]:
     listed_at = view.listed_at or fleet.now
-    if _is_released(held):
-        ended = replace(held, state=LeaseState.ENDED, ended_at=listed_at)
-        return [LeaseChanged(held, ended, EventKind.LEASE_RELEASED, agreed_rate.at_end(held, (), held.accrued_until))]
-    last_seen = memory.last_seen.get(held.lease_id, held.accrued_until)
-    if is_denied(view, held.instance_id):
+    if _is_released(lease):
+        ended = replace(lease, state=LeaseState.ENDED, ended_at=listed_at)
+        return [
+            LeaseChanged(lease, ended, EventKind.LEASE_RELEASED, agreed_rate.at_end(lease, (), lease.accrued_until))
+        ]
+    last_seen = memory.last_seen.get(lease.lease_id, lease.accrued_until)
+    if is_denied(view, lease.instance_id):
         waited = view.listed_monotonic - absence.monotonic
         missed_at = listed_at - timedelta(seconds=max(waited, 0.0))
-        if held.state is LeaseState.MISSING:
+        if lease.state is LeaseState.MISSING:
             # A restart forgets which listing lacked the lease first; the ledger does not.
-            missed_at = min(missed_at, held.state_since)
-        if release_in_doubt(fleet, held) is not None:
+            missed_at = min(missed_at, lease.state_since)
+        if release_in_doubt(fleet, lease) is not None:
             # Nobody knows when the market carried out the release: the process may have been dead for any time before.
-            return [_gone(fleet, view, held, (last_seen, missed_at), listed_at)]
-        is_due = waited >= GONE_AFTER and not guard_switch.is_awaited(fleet, held, missed_at)
-        if is_due and (not absence.in_fault or _is_patience_over(fleet, held, waited)):
-            if not held.is_proven:
-                return _never_seen(fleet, view, held, (last_seen, missed_at))
-            return [_gone(fleet, view, held, (last_seen, missed_at), listed_at)]
-    if is_first or held.state in {LeaseState.MISSING, LeaseState.RELEASING}:
+            return [_gone(fleet, view, lease, (last_seen, missed_at), listed_at)]
+        is_due = waited >= GONE_AFTER and not guard_switch.is_awaited(fleet, lease, missed_at)
+        if is_due and (not absence.in_fault or _is_patience_over(fleet, lease, waited)):
+            if not lease.is_proven:
+                return _never_seen(fleet, view, lease, (last_seen, missed_at))
+            return [_gone(fleet, view, lease, (last_seen, missed_at), listed_at)]
+    if is_first or lease.state in {LeaseState.MISSING, LeaseState.RELEASING}:
         return []
-    loading_since = loading_time.since(held, LeaseState.MISSING, listed_at)
-    missing = replace(held, state=LeaseState.MISSING, state_since=listed_at, loading_since=loading_since)
-    return [LeaseChanged(held, missing, EventKind.LEASE_MISSING)]
+    loading_since = loading_time.since(lease, LeaseState.MISSING, listed_at)
+    missing = replace(lease, state=LeaseState.MISSING, state_since=listed_at, loading_since=loading_since)
+    return [LeaseChanged(lease, missing, EventKind.LEASE_MISSING)]
 
 
-def _never_seen(fleet: Fleet, view: MarketView, held: Lease, between: tuple[datetime, datetime]) -> list[Fact]:
+def _never_seen(fleet: Fleet, view: MarketView, lease: Lease, between: tuple[datetime, datetime]) -> list[Fact]:
     """Return the end as never ours of a lease whose id only a reply named.
 
     It may have been ours, so it counts as if listed.
     """
-    gone = _gone(fleet, view, held, between, fleet.now)
-    return ownership.disowned(replace(held, accrued_until=gone.after.accrued_until), LISTED_NOWHERE, gone.charges)
+    gone = _gone(fleet, view, lease, between, fleet.now)
+    return ownership.disowned(replace(lease, accrued_until=gone.after.accrued_until), LISTED_NOWHERE, gone.charges)
 
 
 def _gone(
-    fleet: Fleet, view: MarketView, held: Lease, between: tuple[datetime, datetime], now: datetime
+    fleet: Fleet, view: MarketView, lease: Lease, between: tuple[datetime, datetime], now: datetime
 ) -> LeaseChanged:
     """Return the end of a gone lease.
 
     It counts up to the first listing that lacked it, or to the end in the market's record.
     """
-    last_seen = max(between[0], held.accrued_until)
+    last_seen = max(between[0], lease.accrued_until)
     missed_at = max(between[1], last_seen)
-    is_release = held.state is LeaseState.RELEASING
+    is_release = lease.state is LeaseState.RELEASING
     # Before a release whose answer was lost, the market may have given the lease back, as before one that it confirmed.
-    ends = turns.to_the_end(held, turns.Look(last_seen, view.events), missed_at, is_ordered=is_release)
+    ends = turns.to_the_end(lease, turns.Look(last_seen, view.events), missed_at, is_ordered=is_release)
     stopped_at = meter.first_stop(ends, last_seen)
-    work, kept_at = fleet.workload(held.slot.workload), kept_work.kept_at(fleet, held)
-    ran = phases.Ran(held.run_since, stopped_at, is_lost=not is_release)
-    split = phases.split(held, missed_at, ends, phases.promise(work, kept_at), ran)
-    charges = meter.accrue(held, missed_at, ends)
-    charges = (*charges, *agreed_rate.at_end(held, charges, missed_at), *phases.charges(split))
-    if held.run_since is not None:
-        charges = (*charges, meter.stretch_end(held, stopped_at, work, is_lost=not is_release, kept_at=kept_at))
+    work, kept_at = fleet.workload(lease.slot.workload), kept_work.kept_at(fleet, lease)
+    ran = phases.Ran(lease.run_since, stopped_at, is_lost=not is_release)
+    split = phases.split(lease, missed_at, ends, phases.promise(work, kept_at), ran)
+    charges = meter.accrue(lease, missed_at, ends)
+    charges = (*charges, *agreed_rate.at_end(lease, charges, missed_at), *phases.charges(split))
+    if lease.run_since is not None:
+        charges = (*charges, meter.stretch_end(lease, stopped_at, work, is_lost=not is_release, kept_at=kept_at))
     after = replace(
-        held, state=LeaseState.ENDED, ended_at=now, bills=Bills.NOTHING, accrued_until=missed_at, run_since=None
+        lease, state=LeaseState.ENDED, ended_at=now, bills=Bills.NOTHING, accrued_until=missed_at, run_since=None
     )
     if is_release:
-        return LeaseChanged(held, after, EventKind.LEASE_RELEASED, charges)
-    why, evidence = guard_switch.of(fleet, held) or cause.of_absence(held, now)
+        return LeaseChanged(lease, after, EventKind.LEASE_RELEASED, charges)
+    why, evidence = guard_switch.of(fleet, lease) or cause.of_absence(lease, now)
     after = replace(after, state_since=now, interrupted_by=why, end_reason=why.value)
-    kind = EventKind.LEASE_INTERRUPTED if held.run_since is not None else EventKind.LEASE_GONE
-    return LeaseChanged(held, after, kind, charges, why, evidence, loss_cooldown.of(held, why, now, has_failed=False))
+    kind = EventKind.LEASE_INTERRUPTED if lease.run_since is not None else EventKind.LEASE_GONE
+    return LeaseChanged(lease, after, kind, charges, why, evidence, loss_cooldown.of(lease, why, now, has_failed=False))

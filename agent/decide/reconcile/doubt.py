@@ -46,13 +46,13 @@ def _settled(
 ) -> IntentSettled | Alert | None:
     if intent.kind is IntentKind.RENT:
         return _rent(fleet, view, intent, began)
-    held = next((lease for lease in fleet.leases if lease.lease_id == intent.lease_id), None)
-    row = rows.get(held.instance_id) if held is not None else None
+    of_intent = next((lease for lease in fleet.leases if lease.lease_id == intent.lease_id), None)
+    row = rows.get(of_intent.instance_id) if of_intent is not None else None
     if row is not None and _shows(intent, row):
         return IntentSettled(intent, IntentState.CONFIRMED, "the listing shows it done")
-    if held is not None and intent.kind is IntentKind.RELEASE and absence.is_denied(view, held.instance_id):
+    if of_intent is not None and intent.kind is IntentKind.RELEASE and absence.is_denied(view, of_intent.instance_id):
         return IntentSettled(intent, IntentState.CONFIRMED, "the market says that there is no such instance")
-    if held is None or not held.is_open:
+    if of_intent is None or not of_intent.is_open:
         return IntentSettled(intent, IntentState.VOID, "its lease has ended")
     if not intent.kind.is_paying or _is_over(view, began):
         return IntentSettled(intent, IntentState.VOID, "the listing does not show it done")

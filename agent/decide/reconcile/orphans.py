@@ -120,22 +120,22 @@ def _slots(fleet: Fleet) -> tuple[set[Slot], set[Slot]]:
     return filled | {intent.slot for intent in paying}, _undecided(fleet, filling) | doubtful
 
 
-def _waiting(verdict: InstanceFound, made: Lease) -> InstanceFound:
+def _waiting(verdict: InstanceFound, lease: Lease) -> InstanceFound:
     """Return the verdict on an instance that is only counted for now, and adopted later if its slot proves empty."""
     sentence = (
-        f"instance {made.instance_id} on host {made.host_id} carries the label of {made.slot}, which may be "
+        f"instance {lease.instance_id} on host {lease.host_id} carries the label of {lease.slot}, which may be "
         f"filled or empty: counted until that is known"
     )
-    return replace(verdict, verdict="wait", lease=waiting_verdict.marked(made), sentence=sentence)
+    return replace(verdict, verdict="wait", lease=waiting_verdict.marked(lease), sentence=sentence)
 
 
-def _is_gone(fleet: Fleet, held: Lease) -> bool:
+def _is_gone(fleet: Fleet, lease: Lease) -> bool:
     """Return whether the market denies a lease now. Another listed instance of the slot has then taken its place.
 
     A ledger restored from a backup has the old lease and does not know the instance that replaced it.
     """
-    view = fleet.markets.get(held.market)
-    return view is not None and view.is_fresh and held.is_proven and absence.is_denied(view, held.instance_id)
+    view = fleet.markets.get(lease.market)
+    return view is not None and view.is_fresh and lease.is_proven and absence.is_denied(view, lease.instance_id)
 
 
 def _undecided(fleet: Fleet, filling: list[Lease]) -> set[Slot]:
@@ -175,12 +175,12 @@ def claimant(fleet: Fleet, place: Slot) -> str:
 def _strayed(fleet: Fleet, row: Instance) -> InstanceFound:
     """Return the verdict on an instance that we believed ended and that is listed again under another label."""
     past = fleet.past_leases[row.instance_id]
-    made = replace(lease_of(fleet, row, past.slot, None), proven_at=past.proven_at, estranged_since=fleet.now)
+    lease = replace(lease_of(fleet, row, past.slot, None), proven_at=past.proven_at, estranged_since=fleet.now)
     sentence = (
         f"instance {row.instance_id}, whose lease {past.lease_id} ended, is listed again without our label: counted "
-        f"and not touched; `gpubid release {made.lease_id}` ends it"
+        f"and not touched; `gpubid release {lease.lease_id}` ends it"
     )
-    return InstanceFound(row, "hold", replace(made, is_held=True), sentence)
+    return InstanceFound(row, "hold", replace(lease, is_held=True), sentence)
 
 
 def _judge(fleet: Fleet, row: Instance, label: Label, *, is_filled: bool) -> InstanceFound:
@@ -188,23 +188,23 @@ def _judge(fleet: Fleet, row: Instance, label: Label, *, is_filled: bool) -> Ins
     name = f"instance {row.instance_id} on host {row.host_id}"
     past, slot = fleet.past_leases.get(row.instance_id), label.slot
     intent = fleet.past_intents.get(label.intent_id)
-    made = replace(lease_of(fleet, row, slot, intent), proven_at=fleet.now)
+    lease = replace(lease_of(fleet, row, slot, intent), proven_at=fleet.now)
     if past is not None and past.end_reason not in TAKEN_BACK:
         sentence = f"{name} was released by us and is listed again: released again until the market confirms it"
-        again = replace(made, state=LeaseState.RELEASING, state_since=fleet.now, end_reason=past.end_reason)
+        again = replace(lease, state=LeaseState.RELEASING, state_since=fleet.now, end_reason=past.end_reason)
         return InstanceFound(row, "release", again, sentence)
     if past is None and intent is None and row.created_at is not None and row.created_at > fleet.started_at:
         sentence = (
             f"{name} carries our fleet id and an intent that this ledger never wrote: another daemon runs on this fleet"
         )
         # It bills our account, so it is counted. The other daemon or a person must end it.
-        return InstanceFound(row, "second_daemon", replace(made, is_held=True), sentence)
+        return InstanceFound(row, "second_daemon", replace(lease, is_held=True), sentence)
     work = fleet.workload(slot.workload)
     if work is not None and slot in work.places and not is_filled:
-        return InstanceFound(row, "adopt", made, f"{name} carries our label and slot {slot} is empty: adopted")
+        return InstanceFound(row, "adopt", lease, f"{name} carries our label and slot {slot} is empty: adopted")
     why = _why_held(work, slot)
     sentence = f"{name} carries our label but {why}: held and counted; run `gpubid release` or `gpubid adopt`"
-    return InstanceFound(row, "hold", replace(made, is_held=True), sentence)
+    return InstanceFound(row, "hold", replace(lease, is_held=True), sentence)
 
 
 def _why_held(work: Workload | None, slot: Slot) -> str:
@@ -229,7 +229,7 @@ def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> 
     is_believed = is_on_other_terms or ((is_sure or not differs) and _is_likely(row, agreed, is_sure=is_sure))
     since = min(max(ended.accrued_until, created) if ended else created, fleet.now)
     suffix = f"-{fleet.now.timestamp():.0f}" if ended else ""
-    made = Lease(
+    lease = Lease(
         lease_id=f"{row.market}-{row.instance_id}{suffix}",
         market=row.market,
         instance_id=row.instance_id,
@@ -260,27 +260,27 @@ def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> 
         has_failed=is_sure,
         end_reason=readback.PREFIX + differs if is_sure else "",
     )
-    made = made if past is None else _continued(made, past)
-    return _as_asked(made, intent) if intent is not None and differs and not is_sure else _read_back(fleet, made, row)
+    lease = lease if past is None else _continued(lease, past)
+    return _as_asked(lease, intent) if intent is not None and differs and not is_sure else _read_back(fleet, lease, row)
 
 
-def _continued(made: Lease, past: Lease) -> Lease:
+def _continued(lease: Lease, past: Lease) -> Lease:
     """Return the new lease with the history of the instance's ended lease, since it may hold hours of work."""
     return replace(
-        made,
+        lease,
         has_run=past.has_run,
-        runs=past.runs + made.runs,
-        guard_terms=past.guard_terms if past.guard_run == made.guard_run else made.guard_terms,
+        runs=past.runs + lease.runs,
+        guard_terms=past.guard_terms if past.guard_run == lease.guard_run else lease.guard_terms,
         traffic_down_gb=past.traffic_down_gb,
         traffic_up_gb=past.traffic_up_gb,
     )
 
 
-def _read_back(fleet: Fleet, made: Lease, row: Instance) -> Lease:
+def _read_back(fleet: Fleet, lease: Lease, row: Instance) -> Lease:
     """Return the lease as read back if the listing shows it as ordered: a later difference is a change."""
     view = fleet.markets.get(row.market)
-    is_shown = readback.is_readable(row) and not readback.difference(readback.of_lease(made), row)
-    return replace(made, read_back_at=view.listed_at) if view is not None and is_shown else made
+    is_shown = readback.is_readable(row) and not readback.difference(readback.of_lease(lease), row)
+    return replace(lease, read_back_at=view.listed_at) if view is not None and is_shown else lease
 
 
 def _is_likely(row: Instance, agreed: UsdPerHour, *, is_sure: bool) -> bool:
@@ -303,10 +303,10 @@ def _difference(fleet: Fleet, row: Instance, intent: Intent | None) -> tuple[str
     return differs, bool(differs and again is not None and readback.difference(asked, again))
 
 
-def _as_asked(made: Lease, intent: Intent) -> Lease:
+def _as_asked(lease: Lease, intent: Intent) -> Lease:
     asked = readback.of_intent(intent)
-    host_id, disk_gb = asked.host_id or made.host_id, asked.disk_gb or made.disk_gb
-    return replace(made, tenure=asked.tenure or made.tenure, host_id=host_id, disk_gb=disk_gb)
+    host_id, disk_gb = asked.host_id or lease.host_id, asked.disk_gb or lease.disk_gb
+    return replace(lease, tenure=asked.tenure or lease.tenure, host_id=host_id, disk_gb=disk_gb)
 
 
 def _agreed(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None, past: Lease | None) -> UsdPerHour:

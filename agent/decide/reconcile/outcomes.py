@@ -87,74 +87,74 @@ def written(
 
 
 def _accrued(
-    held: Lease, now: datetime, promised: phases.Promise, ran: phases.Ran, ends: Sequence[meter.Turn] = ()
+    lease: Lease, now: datetime, promised: phases.Promise, ran: phases.Ran, ends: Sequence[meter.Turn] = ()
 ) -> tuple[meter.Charge, ...]:
     """Return the cost of a lease up to our own write on it. A stop of our own loses no work."""
-    return (*meter.accrue(held, now, ends), *phases.charges(phases.split(held, now, ends, promised, ran)))
+    return (*meter.accrue(lease, now, ends), *phases.charges(phases.split(lease, now, ends, promised, ran)))
 
 
 def _rebid(decision: Rebid, now: datetime, promised: phases.Promise) -> Outcome:
-    held, until = decision.lease, max(now, decision.lease.accrued_until)
-    charges = _accrued(held, now, promised, phases.Ran(held.run_since))
+    lease, until = decision.lease, max(now, decision.lease.accrued_until)
+    charges = _accrued(lease, now, promised, phases.Ran(lease.run_since))
     after = replace(
-        held,
+        lease,
         gpu_rate=decision.bid,
         agreed_rate=decision.bid,
         doubted_rate=None,
         agreed_until=None,
         doubted_since=None,
         doubted_listings=0,
-        recent_bids=(held.gpu_rate, *held.recent_bids)[:6],
+        recent_bids=(lease.gpu_rate, *lease.recent_bids)[:6],
         bid_since=now,
         accrued_until=until,
     )
-    return Outcome(after, (*charges, *agreed_rate.at_end(held, charges, until)), EventKind.LEASE_REBID)
+    return Outcome(after, (*charges, *agreed_rate.at_end(lease, charges, until)), EventKind.LEASE_REBID)
 
 
 def _resumed(decision: Resume, now: datetime, promised: phases.Promise, *, is_accepted: bool) -> Outcome:
-    held, until = decision.lease, max(now, decision.lease.accrued_until)
+    lease, until = decision.lease, max(now, decision.lease.accrued_until)
     state = LeaseState.STARTING if is_accepted else LeaseState.PAUSED
-    charges = _accrued(held, now, promised, phases.Ran(held.run_since))
+    charges = _accrued(lease, now, promised, phases.Ran(lease.run_since))
     after = replace(
-        held,
+        lease,
         state=state,
-        state_since=now if is_accepted else held.state_since,
+        state_since=now if is_accepted else lease.state_since,
         paused_by_us=False,
-        interrupted_by=None if is_accepted else held.interrupted_by,
+        interrupted_by=None if is_accepted else lease.interrupted_by,
         accrued_until=until,
-        agreed_until=agreed_rate.agreed_until(held, charges, until),
+        agreed_until=agreed_rate.agreed_until(lease, charges, until),
     )
     return Outcome(after, charges, EventKind.LEASE_STARTING if is_accepted else EventKind.LEASE_QUEUED)
 
 
 def _stopped(decision: Pause | Release, now: datetime, promised: phases.Promise, ends: Sequence[meter.Turn]) -> Outcome:
-    held = decision.lease
+    lease = decision.lease
     stopped_at = meter.first_stop(ends, now)
-    ran = phases.Ran(held.run_since, max(stopped_at, held.accrued_until))
-    charges = list(_accrued(held, now, promised, ran, ends))
-    if held.run_since is not None:
-        useful = meter.stretch_seconds(held, stopped_at, promised.checkpoint, promised.ready, is_lost=False)
-        charges.append(meter.Charge(held.lease_id, stopped_at.date(), useful_seconds=useful))
+    ran = phases.Ran(lease.run_since, max(stopped_at, lease.accrued_until))
+    charges = list(_accrued(lease, now, promised, ran, ends))
+    if lease.run_since is not None:
+        useful = meter.stretch_seconds(lease, stopped_at, promised.checkpoint, promised.ready, is_lost=False)
+        charges.append(meter.Charge(lease.lease_id, stopped_at.date(), useful_seconds=useful))
     is_release = isinstance(decision, Release)
-    until = max(now, held.accrued_until)
+    until = max(now, lease.accrued_until)
     # A release is a promise: an instance that is only paused meanwhile stays due for it.
-    was_leaving = held.state is LeaseState.RELEASING
+    was_leaving = lease.state is LeaseState.RELEASING
     is_leaving = is_release or was_leaving
     # What waited for a verdict is ended by the order, not by that.
-    given = waiting_verdict.own_reason(held) if is_release else held.end_reason
+    given = waiting_verdict.own_reason(lease) if is_release else lease.end_reason
     after = replace(
-        held,
+        lease,
         state=LeaseState.RELEASING if is_leaving else LeaseState.PAUSED,
         # The time since the loss decides the worth of waiting, so our own pause does not restart it. Nor does a
         # repeated release: the first order shows for how long the market has not carried it out.
-        state_since=held.state_since if was_leaving or (held.state is LeaseState.PAUSED and not is_release) else now,
+        state_since=lease.state_since if was_leaving or (lease.state is LeaseState.PAUSED and not is_release) else now,
         bills=Bills.NOTHING if is_release else Bills.DISK,
-        paused_by_us=not is_release or held.paused_by_us,
+        paused_by_us=not is_release or lease.paused_by_us,
         run_since=None,
         ready_since=None,
         idle_since=None,
         accrued_until=until,
-        agreed_until=agreed_rate.agreed_until(held, charges, until),
+        agreed_until=agreed_rate.agreed_until(lease, charges, until),
         end_reason=decision.reason.code if is_release and not given else given,
     )
     return Outcome(after, tuple(charges), EventKind.LEASE_RELEASED_BY_US if is_release else EventKind.LEASE_PAUSED)

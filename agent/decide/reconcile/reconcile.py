@@ -97,10 +97,10 @@ def _market(
     fleet: Fleet, view: MarketView, listed_at: datetime, undecided: frozenset[str], so_far: Reconciliation
 ) -> Reconciliation:
     memory = so_far.memory
-    held = [lease for lease in fleet.leases if lease.market == view.market and lease.is_open]
+    open_leases = [lease for lease in fleet.leases if lease.market == view.market and lease.is_open]
     rows = {row.instance_id: row for row in view.instances}
-    present = [lease for lease in held if lease.instance_id in rows and lease.lease_id not in undecided]
-    lacking = [lease for lease in held if lease.instance_id not in rows]
+    present = [lease for lease in open_leases if lease.instance_id in rows and lease.lease_id not in undecided]
+    lacking = [lease for lease in open_leases if lease.instance_id not in rows]
     suspicions: dict[str, Suspicion] = {}
     facts: list[Fact] = []
     for lease in present:
@@ -115,10 +115,10 @@ def _market(
     absent_facts, absences, is_faulty = absence.find(fleet, view, memory, lacking)
     settled, doubts = doubt.settle(fleet, view, memory)
     disowned = tuple(fact for fact in so_far.facts if isinstance(fact, LeaseDisowned))
-    found = orphans.find(fleet, view, memory, held, (*disowned, *settled))
+    found = orphans.find(fleet, view, memory, open_leases, (*disowned, *settled))
     to_look = ownership.unseen(view, settled) | {(view.market, key) for key in found.to_look}
     others = {lease.lease_id for lease in fleet.leases if lease.market != view.market}
-    kept = others | {lease.lease_id for lease in held}
+    kept = others | {lease.lease_id for lease in open_leases}
     return Reconciliation(
         facts=so_far.facts + tuple(facts) + absent_facts + settled + found.facts,
         memory=replace(
@@ -135,16 +135,16 @@ def _market(
         ),
         suspects=so_far.suspects | _fresh(suspicions, memory) | {lease.lease_id for lease in lacking},
         to_probe=so_far.to_probe
-        | _to_probe(held, lacking, _fresh(suspicions, memory))
+        | _to_probe(open_leases, lacking, _fresh(suspicions, memory))
         | agreed_rate.unconfirmed(fleet, view, present),
         faulty=so_far.faulty | ({view.market} if is_faulty else set()),
         to_look=so_far.to_look | to_look,
     )
 
 
-def _to_probe(held: list[Lease], lacking: list[Lease], suspects: frozenset[str]) -> frozenset[str]:
+def _to_probe(leases: list[Lease], lacking: list[Lease], suspects: frozenset[str]) -> frozenset[str]:
     """Return the instances to look at by id, since two endpoints are rarely wrong in the same way."""
-    return frozenset(lease.instance_id for lease in held if lease in lacking or lease.lease_id in suspects)
+    return frozenset(lease.instance_id for lease in leases if lease in lacking or lease.lease_id in suspects)
 
 
 def _fresh(suspicions: dict[str, Suspicion], memory: Memory) -> frozenset[str]:
@@ -152,28 +152,28 @@ def _fresh(suspicions: dict[str, Suspicion], memory: Memory) -> frozenset[str]:
 
 
 def _present(
-    fleet: Fleet, view: MarketView, listed_at: datetime, memory: Memory, held: Lease, row: Instance
+    fleet: Fleet, view: MarketView, listed_at: datetime, memory: Memory, lease: Lease, row: Instance
 ) -> tuple[LeaseChanged | None, Suspicion | None]:
     seen = row_metering.STATES.get(row.state)
-    previous = memory.last_seen.get(held.lease_id, held.accrued_until)
-    rated = agreed_rate.settle(fleet, view, held, row, previous)
-    if seen is None or (_is_fresh_rent(fleet, held) and not readback.is_readable(row)):
+    previous = memory.last_seen.get(lease.lease_id, lease.accrued_until)
+    rated = agreed_rate.settle(fleet, view, lease, row, previous)
+    if seen is None or (_is_fresh_rent(fleet, lease) and not readback.is_readable(row)):
         return _with_rise(_unread(fleet, view, rated.lease, rated.row, (previous, listed_at)), rated.rise), None
-    doubted = _standing(memory.suspicions.get(held.lease_id), held)
-    differs = readback.difference(readback.of_lease(held), row) if _is_fresh_rent(fleet, held) else ""
+    doubted = _standing(memory.suspicions.get(lease.lease_id), lease)
+    differs = readback.difference(readback.of_lease(lease), row) if _is_fresh_rent(fleet, lease) else ""
     if differs and (doubted is None or not doubted.differs):
         return None, Suspicion(seen, listed_at, previous, differs)
     if differs:
-        return _mismatched(fleet, view, held, row, seen, listed_at, differs), doubted
+        return _mismatched(fleet, view, lease, row, seen, listed_at, differs), doubted
     fact, suspicion = _seen(fleet, view, doubted, rated, (previous, listed_at))
     if fact is None:
         # A rise is believed only together with the fact that meters it.
-        is_kept = rated.lease == held or rated.rise is not None
-        fact = None if is_kept else LeaseChanged(held, rated.lease, None)
+        is_kept = rated.lease == lease or rated.rise is not None
+        fact = None if is_kept else LeaseChanged(lease, rated.lease, None)
     else:
         fact = _with_rise(fact, rated.rise)
-    if suspicion is None and _is_fresh_rent(fleet, held):
-        fact = fact or LeaseChanged(held, held, None)
+    if suspicion is None and _is_fresh_rent(fleet, lease):
+        fact = fact or LeaseChanged(lease, lease, None)
         fact = replace(fact, after=replace(fact.after, read_back_at=listed_at))
     return fact, suspicion
 
@@ -184,9 +184,9 @@ def _with_rise(fact: LeaseChanged | None, rise: agreed_rate.Rise | None) -> Leas
     return replace(fact, charges=(*rise.owed(fact.charges, fact.after.accrued_until), *fact.charges))
 
 
-def _standing(doubted: Suspicion | None, held: Lease) -> Suspicion | None:
+def _standing(doubted: Suspicion | None, lease: Lease) -> Suspicion | None:
     """Return the suspicion if it is still about the lease's present state, else None."""
-    return doubted if doubted is not None and held.state_since <= doubted.seen_at else None
+    return doubted if doubted is not None and lease.state_since <= doubted.seen_at else None
 
 
 def _seen(
@@ -196,77 +196,77 @@ def _seen(
     rated: agreed_rate.Rated,
     between: tuple[datetime, datetime],
 ) -> tuple[LeaseChanged | None, Suspicion | None]:
-    held, row, (previous, listed_at) = rated.lease, rated.row, between
-    target = held.state if held.state is LeaseState.RELEASING else row_metering.STATES[row.state]
-    if _is_loss(held, target):
+    lease, row, (previous, listed_at) = rated.lease, rated.row, between
+    target = lease.state if lease.state is LeaseState.RELEASING else row_metering.STATES[row.state]
+    if _is_loss(lease, target):
         if doubted is None or doubted.state is not target:
             return None, Suspicion(target, listed_at, previous)
-        if guard_switch.is_judged_later(fleet, held, doubted):
-            return guard_switch.noted(held, doubted), doubted
-        return _lost(fleet, view, held, row, target, (doubted.previous, doubted.seen_at)), doubted
-    fact = _updated(fleet, view, held, row, target, (previous, listed_at))
-    fact = guard_refusal.seen(fleet, view, held, readiness.seen(fleet, view, held, row, fact))
-    return acceptance_verdict.seen(fleet, held, fact), None
+        if guard_switch.is_judged_later(fleet, lease, doubted):
+            return guard_switch.noted(lease, doubted), doubted
+        return _lost(fleet, view, lease, row, target, (doubted.previous, doubted.seen_at)), doubted
+    fact = _updated(fleet, view, lease, row, target, (previous, listed_at))
+    fact = guard_refusal.seen(fleet, view, lease, readiness.seen(fleet, view, lease, row, fact))
+    return acceptance_verdict.seen(fleet, lease, fact), None
 
 
 def _unread(
-    fleet: Fleet, view: MarketView, held: Lease, row: Instance, between: tuple[datetime, datetime]
+    fleet: Fleet, view: MarketView, lease: Lease, row: Instance, between: tuple[datetime, datetime]
 ) -> LeaseChanged | None:
     """Return the change by an unreadable state: no interruption and no start, but unpaid GPUs may be paid now."""
-    is_counted = held.bills is Bills.GPU_AND_DISK or held.state is LeaseState.RELEASING
-    return None if is_counted else _updated(fleet, view, held, row, held.state, between)
+    is_counted = lease.bills is Bills.GPU_AND_DISK or lease.state is LeaseState.RELEASING
+    return None if is_counted else _updated(fleet, view, lease, row, lease.state, between)
 
 
-def _is_fresh_rent(fleet: Fleet, held: Lease) -> bool:
+def _is_fresh_rent(fleet: Fleet, lease: Lease) -> bool:
     """Return whether a lease must still be read back: not after it ran or was rebid, since its order is then unknown.
 
     Nor is a lease read back again that was once listed as ordered: a later, higher price has risen (rule 21).
     """
-    is_rebid = any(intent.lease_id == held.lease_id and intent.kind is IntentKind.REBID for intent in fleet.intents)
-    is_starting = held.state is LeaseState.STARTING and not held.has_run and held.read_back_at is None
-    return is_starting and not (held.has_failed or held.interrupted_by or is_rebid)
+    is_rebid = any(intent.lease_id == lease.lease_id and intent.kind is IntentKind.REBID for intent in fleet.intents)
+    is_starting = lease.state is LeaseState.STARTING and not lease.has_run and lease.read_back_at is None
+    return is_starting and not (lease.has_failed or lease.interrupted_by or is_rebid)
 
 
 def _mismatched(
-    fleet: Fleet, view: MarketView, held: Lease, row: Instance, target: LeaseState, listed_at: datetime, differs: str
+    fleet: Fleet, view: MarketView, lease: Lease, row: Instance, target: LeaseState, listed_at: datetime, differs: str
 ) -> LeaseChanged:
     """Return the lease as it really is, marked as unusable; it is released in this very cycle.
 
     A lease on other terms counts at its listed price. On the ordered terms an absurd price is doubted: the lease counts
     at its own price until the market has proven the other (rule 21).
     """
-    is_absurd = row.tenure is held.tenure and agreed_rate.is_absurd(held.agreed, row)
-    row = msgspec.structs.replace(row, gpu_rate=held.gpu_rate) if is_absurd else row
-    truly = replace(held, tenure=row.tenure, gpu_rate=row.gpu_rate, disk_rate=row.disk_rate, disk_gb=row.disk_gb)
-    truly = replace(truly, agreed_rate=held.agreed if is_absurd else row.gpu_rate)
-    after, charges = row_metering.metered(fleet, view, truly, row, target, (held.accrued_until, listed_at))
+    is_absurd = row.tenure is lease.tenure and agreed_rate.is_absurd(lease.agreed, row)
+    row = msgspec.structs.replace(row, gpu_rate=lease.gpu_rate) if is_absurd else row
+    truly = replace(lease, tenure=row.tenure, gpu_rate=row.gpu_rate, disk_rate=row.disk_rate, disk_gb=row.disk_gb)
+    truly = replace(truly, agreed_rate=lease.agreed if is_absurd else row.gpu_rate)
+    after, charges = row_metering.metered(fleet, view, truly, row, target, (lease.accrued_until, listed_at))
     after = replace(after, has_failed=True, end_reason=readback.PREFIX + differs)
-    return LeaseChanged(held, after, EventKind.LEASE_MISMATCHED, charges)
+    return LeaseChanged(lease, after, EventKind.LEASE_MISMATCHED, charges)
 
 
-def _is_loss(held: Lease, target: LeaseState) -> bool:
-    is_live = held.state in row_metering.LIVE or held.is_in_run
-    return is_live and target not in row_metering.LIVE and not held.paused_by_us
+def _is_loss(lease: Lease, target: LeaseState) -> bool:
+    is_live = lease.state in row_metering.LIVE or lease.is_in_run
+    return is_live and target not in row_metering.LIVE and not lease.paused_by_us
 
 
 def _lost(
-    fleet: Fleet, view: MarketView, held: Lease, row: Instance, target: LeaseState, between: tuple[datetime, datetime]
+    fleet: Fleet, view: MarketView, lease: Lease, row: Instance, target: LeaseState, between: tuple[datetime, datetime]
 ) -> LeaseChanged:
-    switched = guard_switch.of(fleet, held) if row.state is InstanceState.PAUSED else None
-    why, evidence = switched or cause.of_stop(held, row.state, view, between[0], fleet.now, row.message)
-    evidence = host_maintenance.evidence(held, why, evidence, fleet.now)
-    was_running = held.is_in_run
-    has_failed = row.state is InstanceState.FAILED and not held.has_run
+    switched = guard_switch.of(fleet, lease) if row.state is InstanceState.PAUSED else None
+    why, evidence = switched or cause.of_stop(lease, row.state, view, between[0], fleet.now, row.message)
+    evidence = host_maintenance.evidence(lease, why, evidence, fleet.now)
+    was_running = lease.is_in_run
+    has_failed = row.state is InstanceState.FAILED and not lease.has_run
     failure = workload_end.failure(row) if has_failed else ""
-    after, charges = row_metering.metered(fleet, view, held, row, target, between)
+    after, charges = row_metering.metered(fleet, view, lease, row, target, between)
     after = replace(
         after,
         interrupted_by=why,
-        rival_floor=evidence.floor if why is Cause.OUTBID else held.rival_floor,
+        rival_floor=evidence.floor if why is Cause.OUTBID else lease.rival_floor,
         has_failed=has_failed,
-        end_reason=failure or (guard_switch.SWITCHED if switched else held.end_reason),
-        is_held=held.is_held,
-        has_run=held.has_run or turns.may_have_run(held, view, row, between),
+        end_reason=failure or (guard_switch.SWITCHED if switched else lease.end_reason),
+        is_held=lease.is_held,
+        has_run=lease.has_run or turns.may_have_run(lease, view, row, between),
     )
     kind = (
         EventKind.LEASE_FAILED
@@ -275,8 +275,8 @@ def _lost(
         if was_running
         else EventKind.LEASE_START_LOST
     )
-    rest = loss_cooldown.of(held, why, fleet.now, has_failed=has_failed and not workload_end.is_blameless(failure))
-    change = LeaseChanged(held, after, kind, charges, why, evidence, rest)
+    rest = loss_cooldown.of(lease, why, fleet.now, has_failed=has_failed and not workload_end.is_blameless(failure))
+    change = LeaseChanged(lease, after, kind, charges, why, evidence, rest)
     return (
         replace(change, after=replace(after, end_reason=workload_end.FAST_EXIT))
         if workload_end.is_fast(change)
@@ -285,30 +285,30 @@ def _lost(
 
 
 def _updated(
-    fleet: Fleet, view: MarketView, held: Lease, row: Instance, target: LeaseState, between: tuple[datetime, datetime]
+    fleet: Fleet, view: MarketView, lease: Lease, row: Instance, target: LeaseState, between: tuple[datetime, datetime]
 ) -> LeaseChanged | None:
-    kind = _kind(held, target) or market_alerts.kind(held, row)
-    bills = row_metering.bills_of(held, row)
-    is_due = fleet.now - held.accrued_until >= METER_EVERY or row_metering.traffic_of(held, row) >= METER_TRAFFIC
-    is_same_price = row.gpu_rate == held.gpu_rate and row.disk_rate == held.disk_rate
-    is_same_end = row.ends_at is None or (held.ends_at is not None and abs(row.ends_at - held.ends_at) <= SAME_END)
-    if held.state is target and bills is held.bills and is_same_price and is_same_end and not is_due:
+    kind = _kind(lease, target) or market_alerts.kind(lease, row)
+    bills = row_metering.bills_of(lease, row)
+    is_due = fleet.now - lease.accrued_until >= METER_EVERY or row_metering.traffic_of(lease, row) >= METER_TRAFFIC
+    is_same_price = row.gpu_rate == lease.gpu_rate and row.disk_rate == lease.disk_rate
+    is_same_end = row.ends_at is None or (lease.ends_at is not None and abs(row.ends_at - lease.ends_at) <= SAME_END)
+    if lease.state is target and bills is lease.bills and is_same_price and is_same_end and not is_due:
         return None
-    after, charges = row_metering.metered(fleet, view, held, row, target, between)
-    if target is LeaseState.RUNNING and held.state is not LeaseState.RUNNING:
+    after, charges = row_metering.metered(fleet, view, lease, row, target, between)
+    if target is LeaseState.RUNNING and lease.state is not LeaseState.RUNNING:
         after = replace(after, interrupted_by=None, paused_by_us=False, has_run=True)
-        after = replace(after, end_reason="" if held.end_reason in PASSING else held.end_reason)
-    if after.run_since not in {None, held.run_since}:
+        after = replace(after, end_reason="" if lease.end_reason in PASSING else lease.end_reason)
+    if after.run_since not in {None, lease.run_since}:
         # A lease that was only missing from listings is still in the same stretch, with the same checkpoints.
-        after = replace(after, runs=held.runs + 1)
-    return LeaseChanged(held, after, kind, charges)
+        after = replace(after, runs=lease.runs + 1)
+    return LeaseChanged(lease, after, kind, charges)
 
 
-def _kind(held: Lease, target: LeaseState) -> EventKind | None:
-    if held.state is target:
+def _kind(lease: Lease, target: LeaseState) -> EventKind | None:
+    if lease.state is target:
         return None
     if target is LeaseState.RUNNING:
-        return EventKind.LEASE_RESUMED if held.has_run else EventKind.LEASE_RUNNING
+        return EventKind.LEASE_RESUMED if lease.has_run else EventKind.LEASE_RUNNING
     return {
         LeaseState.PAUSED: EventKind.LEASE_PAUSED,
         LeaseState.OFFLINE: EventKind.LEASE_OFFLINE,

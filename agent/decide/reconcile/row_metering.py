@@ -24,75 +24,75 @@ STATES = {
 LIVE = frozenset({LeaseState.RUNNING, LeaseState.STARTING})
 
 
-def bills_of(held: Lease, row: Instance) -> Bills:
+def bills_of(lease: Lease, row: Instance) -> Bills:
     """Return the billing by a row; an unconfirmed release on a silent host bills its disk, or it counts as done."""
     if row.bills_gpu:
         return Bills.GPU_AND_DISK
     if row.state is InstanceState.OFFLINE:
-        is_unconfirmed = held.state is LeaseState.RELEASING and held.bills is not Bills.NOTHING
+        is_unconfirmed = lease.state is LeaseState.RELEASING and lease.bills is not Bills.NOTHING
         return Bills.DISK if is_unconfirmed else Bills.NOTHING
     return Bills.DISK
 
 
 def metered(
-    fleet: Fleet, view: MarketView, held: Lease, row: Instance, target: LeaseState, between: tuple[datetime, datetime]
+    fleet: Fleet, view: MarketView, lease: Lease, row: Instance, target: LeaseState, between: tuple[datetime, datetime]
 ) -> tuple[Lease, tuple[meter.Charge, ...]]:
     """Return the lease by the row, and its cost up to now, with its turns dated as well as possible."""
-    bills = bills_of(held, row)
+    bills = bills_of(lease, row)
     # The row shows the time of the listing; the next listing reads the market's record since then.
-    until = max(held.accrued_until, min(view.listed_at or fleet.now, fleet.now))
-    is_stopped, ends_at = STATES.get(row.state, target) not in LIVE, row.ends_at or held.ends_at
-    change = turns.turned(held, view, bills, between, until, is_stopped=is_stopped, ends_at=ends_at)
+    until = max(lease.accrued_until, min(view.listed_at or fleet.now, fleet.now))
+    is_stopped, ends_at = STATES.get(row.state, target) not in LIVE, row.ends_at or lease.ends_at
+    change = turns.turned(lease, view, bills, between, until, is_stopped=is_stopped, ends_at=ends_at)
     turned = change.at
     stopped_at = min(meter.first_stop(change.turns, turned), turned)
-    charges = list(meter.accrue(held, until, change.turns))
-    paid = traffic_of(held, row)
+    charges = list(meter.accrue(lease, until, change.turns))
+    paid = traffic_of(lease, row)
     if paid.micros:
-        charges.append(meter.Charge(held.lease_id, until.date(), traffic=paid))
+        charges.append(meter.Charge(lease.lease_id, until.date(), traffic=paid))
     runs = row.state is InstanceState.RUNNING
-    is_lost = not held.paused_by_us and held.state is not LeaseState.RELEASING
+    is_lost = not lease.paused_by_us and lease.state is not LeaseState.RELEASING
     # If the lease stopped and started again between two looks, this is another stretch of running.
     has_stopped = any(turn is not Bills.GPU_AND_DISK for _, turn in change.turns)
     goes_on = runs and not has_stopped
-    work, kept_at = fleet.workload(held.slot.workload), kept_work.kept_at(fleet, held)
-    since = (held.run_since if goes_on and held.run_since else turned) if runs else None
-    if not goes_on and held.run_since is not None:
-        charges.append(meter.stretch_end(held, stopped_at, work, is_lost=is_lost, kept_at=kept_at))
-    ran = phases.Ran(since, None if runs or held.run_since is None else stopped_at, is_lost=is_lost)
+    work, kept_at = fleet.workload(lease.slot.workload), kept_work.kept_at(fleet, lease)
+    since = (lease.run_since if goes_on and lease.run_since else turned) if runs else None
+    if not goes_on and lease.run_since is not None:
+        charges.append(meter.stretch_end(lease, stopped_at, work, is_lost=is_lost, kept_at=kept_at))
+    ran = phases.Ran(since, None if runs or lease.run_since is None else stopped_at, is_lost=is_lost)
     promised = phases.promise(work, kept_at)
-    charges += phases.charges(phases.split(held, until, change.turns, promised, ran))
+    charges += phases.charges(phases.split(lease, until, change.turns, promised, ran))
     after = replace(
-        held,
+        lease,
         state=target,
-        state_since=held.state_since if held.state is target else turned,
-        loading_since=loading_time.since(held, target, turned, between),
+        state_since=lease.state_since if lease.state is target else turned,
+        loading_since=loading_time.since(lease, target, turned, between),
         bills=bills,
         accrued_until=until,
-        agreed_until=agreed_rate.agreed_until(held, charges, until),
+        agreed_until=agreed_rate.agreed_until(lease, charges, until),
         gpu_rate=row.gpu_rate,
         disk_rate=row.disk_rate,
-        recent_bids=_recent(held, row),
-        bid_since=held.bid_since if row.gpu_rate == held.gpu_rate else fleet.now,
-        host_floor=row.floor or held.host_floor,
-        ends_at=row.ends_at or held.ends_at,
+        recent_bids=_recent(lease, row),
+        bid_since=lease.bid_since if row.gpu_rate == lease.gpu_rate else fleet.now,
+        host_floor=row.floor or lease.host_floor,
+        ends_at=row.ends_at or lease.ends_at,
         run_since=since,
-        ready_since=held.ready_since if goes_on else None,
-        idle_since=held.idle_since if goes_on else None,
-        traffic_down_gb=max(held.traffic_down_gb, row.traffic_down_gb),
-        traffic_up_gb=max(held.traffic_up_gb, row.traffic_up_gb),
+        ready_since=lease.ready_since if goes_on else None,
+        idle_since=lease.idle_since if goes_on else None,
+        traffic_down_gb=max(lease.traffic_down_gb, row.traffic_down_gb),
+        traffic_up_gb=max(lease.traffic_up_gb, row.traffic_up_gb),
         stop_seen_at=None,
     )
     return after, tuple(charges)
 
 
-def traffic_of(held: Lease, row: Instance) -> money.Usd:
+def traffic_of(lease: Lease, row: Instance) -> money.Usd:
     """Return the cost of the row's traffic that is not metered yet."""
     return meter.traffic(
-        held, row.traffic_down_gb, row.traffic_up_gb, row.traffic_down_micros_per_gb, row.traffic_up_micros_per_gb
+        lease, row.traffic_down_gb, row.traffic_up_gb, row.traffic_down_micros_per_gb, row.traffic_up_micros_per_gb
     )
 
 
-def _recent(held: Lease, row: Instance) -> tuple[UsdPerHour, ...]:
-    if held.tenure is not Tenure.INTERRUPTIBLE or row.gpu_rate == held.gpu_rate:
-        return held.recent_bids
-    return (held.gpu_rate, *held.recent_bids)[:6]
+def _recent(lease: Lease, row: Instance) -> tuple[UsdPerHour, ...]:
+    if lease.tenure is not Tenure.INTERRUPTIBLE or row.gpu_rate == lease.gpu_rate:
+        return lease.recent_bids
+    return (lease.gpu_rate, *lease.recent_bids)[:6]

@@ -23,8 +23,8 @@ def filled(view: MarketView, leases: Sequence[Lease], intents: Mapping[str, Inte
     """Return a view whose rows have our known values instead of unreadable ones."""
     if not any(row.unread for row in view.instances):
         return view
-    held = {lease.instance_id: lease for lease in leases if lease.market == view.market}
-    rows = tuple(_filled(view, row, held.get(row.instance_id), intents) for row in view.instances)
+    by_instance = {lease.instance_id: lease for lease in leases if lease.market == view.market}
+    rows = tuple(_filled(view, row, by_instance.get(row.instance_id), intents) for row in view.instances)
     return msgspec.structs.replace(view, instances=rows)
 
 

@@ -14,28 +14,28 @@ MARK = "undecided"
 _THEN = "; "
 
 
-def is_due(held: Lease) -> bool:
+def is_due(lease: Lease) -> bool:
     """Return whether a held lease waits for its verdict."""
-    is_marked = held.end_reason.partition(_THEN)[0] == MARK
-    return held.is_held and is_marked and held.is_open and held.state is not LeaseState.RELEASING
+    is_marked = lease.end_reason.partition(_THEN)[0] == MARK
+    return lease.is_held and is_marked and lease.is_open and lease.state is not LeaseState.RELEASING
 
 
-def own_reason(held: Lease) -> str:
+def own_reason(lease: Lease) -> str:
     """Return the end reason of a lease without the mark."""
-    mark, _, reason = held.end_reason.partition(_THEN)
-    return reason if mark == MARK else held.end_reason
+    mark, _, reason = lease.end_reason.partition(_THEN)
+    return reason if mark == MARK else lease.end_reason
 
 
-def marked(held: Lease) -> Lease:
+def marked(lease: Lease) -> Lease:
     """Return a lease that waits for its verdict; a failed one keeps its reason, which decides after its adoption."""
-    return replace(held, end_reason=MARK + _THEN + held.end_reason if held.end_reason else MARK)
+    return replace(lease, end_reason=MARK + _THEN + lease.end_reason if lease.end_reason else MARK)
 
 
-def unmarked(held: Lease) -> Lease:
+def unmarked(lease: Lease) -> Lease:
     """Return the lease as it is judged by its row."""
-    return replace(held, end_reason=own_reason(held)) if is_due(held) else held
+    return replace(lease, end_reason=own_reason(lease)) if is_due(lease) else lease
 
 
-def kept(fact: LeaseChanged, held: Lease) -> LeaseChanged:
+def kept(fact: LeaseChanged, lease: Lease) -> LeaseChanged:
     """Return a change of `unmarked(held)` with the mark that `held` has."""
-    return replace(fact, before=marked(fact.before), after=marked(fact.after)) if is_due(held) else fact
+    return replace(fact, before=marked(fact.before), after=marked(fact.after)) if is_due(lease) else fact

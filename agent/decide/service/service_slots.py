@@ -76,9 +76,9 @@ class ServiceChoice:
 def choose(view: View, numbers: ServiceParams, bids: Sequence[Candidate], asks: Sequence[Candidate]) -> ServiceChoice:
     """Return the choice for a service; its last `spare_slots` slots have leases only while that pays."""
     needed = max(view.workload.slots - numbers.spare_slots, 1)
-    held = list(_held(view))
-    spots = list(_spots(view, [each for each in held if each.tenure is Tenure.INTERRUPTIBLE], bids, numbers))
-    on_demand = [lease for lease in held if lease.tenure is not Tenure.INTERRUPTIBLE]
+    leases = list(_held(view))
+    spots = list(_spots(view, [each for each in leases if each.tenure is Tenure.INTERRUPTIBLE], bids, numbers))
+    on_demand = [lease for lease in leases if lease.tenure is not Tenure.INTERRUPTIBLE]
     ask = asks[0].way.rate + asks[0].offer.disk_rate(view.workload.disk_gb) if asks else view.workload.prices.highest
     terms = capacity_choice.Terms(
         slots=needed,
@@ -89,17 +89,17 @@ def choose(view: View, numbers: ServiceParams, bids: Sequence[Candidate], asks: 
         on_demand_held=len(on_demand),
     )
     choice = capacity_choice.choose([spot.place for spot in spots], terms)
-    above = sum(choice.spots) + choice.on_demand - len(held)
+    above = sum(choice.spots) + choice.on_demand - len(leases)
     service_choice = ServiceChoice(needed, choice, lacking=max(above, 0), surplus=max(-above, 0))
-    return _less_standing(service_choice, spots, held, terms, view)
+    return _less_standing(service_choice, spots, leases, terms, view)
 
 
 def _less_standing(
-    choice: ServiceChoice, spots: Sequence[_Spot], held: Sequence[Lease], terms: capacity_choice.Terms, view: View
+    choice: ServiceChoice, spots: Sequence[_Spot], leases: Sequence[Lease], terms: capacity_choice.Terms, view: View
 ) -> ServiceChoice:
     left = {spot.host: count for spot, count in zip(spots, choice.choice.spots, strict=True)}
     on_demand, standing = choice.choice.on_demand, set()
-    for lease in held:
+    for lease in leases:
         if lease.tenure is Tenure.INTERRUPTIBLE and left.get(lease.host, 0) > 0:
             left[lease.host] -= 1
         elif lease.tenure is not Tenure.INTERRUPTIBLE and on_demand > 0:
@@ -127,10 +127,10 @@ def _held(view: View) -> Iterator[Lease]:
     yield from newest.values()
 
 
-def _spots(view: View, held: Sequence[Lease], bids: Sequence[Candidate], numbers: ServiceParams) -> Iterator[_Spot]:
+def _spots(view: View, leases: Sequence[Lease], bids: Sequence[Candidate], numbers: ServiceParams) -> Iterator[_Spot]:
     offered = {bid.offer.host: bid for bid in reversed(bids[:LOOK_AT])}
-    for host in dict.fromkeys(lease.host for lease in held):
-        there = [lease for lease in held if lease.host == host]
+    for host in dict.fromkeys(lease.host for lease in leases):
+        there = [lease for lease in leases if lease.host == host]
         more = offered.pop(host, None)
         rate = max((lease.gpu_rate + lease.disk_rate).dollars for lease in there)
         lost = (loss.at for loss in view.losses if loss.host == host and loss.cause in recovery.OF_THE_MARKET)

@@ -101,13 +101,13 @@ def of_table(file: Path, cap_hours: float | None) -> list[Pool]:
 
 def of_ledger(leases: Iterable[Lease], events: Iterable[Event]) -> list[Pool]:
     """Return by market how long our interruptible leases ran until the market took them. Other ends are censored."""
-    held = {lease.lease_id: lease for lease in leases if lease.tenure is Tenure.INTERRUPTIBLE}
+    by_id = {lease.lease_id: lease for lease in leases if lease.tenure is Tenure.INTERRUPTIBLE}
     began: dict[str, datetime] = {}
     found: dict[str, list[tuple[datetime, Spell]]] = {}
     last: datetime | None = None
     for event in sorted(events, key=lambda each: (each.at, each.event_id or 0)):
         last = event.at
-        lease = held.get(event.lease_id)
+        lease = by_id.get(event.lease_id)
         if lease is None:
             continue
         if event.kind in BEGINS:
@@ -118,7 +118,7 @@ def of_ledger(leases: Iterable[Lease], events: Iterable[Event]) -> list[Pool]:
             found.setdefault(lease.market, []).append((since, Spell(_hours(since, event.at), is_loss)))
     for lease_id, since in began.items():
         if last is not None:
-            found.setdefault(held[lease_id].market, []).append((since, Spell(_hours(since, last), has_ended=False)))
+            found.setdefault(by_id[lease_id].market, []).append((since, Spell(_hours(since, last), has_ended=False)))
     return [
         Pool(market, LOSS, tuple(spell for _, spell in sorted(each, key=lambda pair: pair[0])))
         for market, each in sorted(found.items())

@@ -181,9 +181,9 @@ def _rest(rest: Rest) -> dict[str, Any]:
     return {"what": str(rest), "until": rest.shown_until, "after": rest.ground}
 
 
-async def _courses(held: Sequence[Lease], reader: Reader, now: datetime) -> Mapping[str, Course]:
+async def _courses(leases: Sequence[Lease], reader: Reader, now: datetime) -> Mapping[str, Course]:
     """Return the prices of each lease with a bid over the last day."""
-    bidding = [lease for lease in held if lease.tenure is Tenure.INTERRUPTIBLE]
+    bidding = [lease for lease in leases if lease.tenure is Tenure.INTERRUPTIBLE]
     start = now - price_trail.SPAN
     trails = await price_trail.trails(bidding, reader, start)
     return {lease.lease_id: _course(trails[lease.lease_id], max(start, lease.opened_at), now, now) for lease in bidding}

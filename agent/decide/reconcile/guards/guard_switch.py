@@ -31,16 +31,16 @@ SWITCHED = "deadman"
 """The rule of the evidence, and the end reason of such a lease until it runs again."""
 
 
-def of(fleet: Fleet, held: Lease) -> tuple[Cause, Evidence] | None:
+def of(fleet: Fleet, lease: Lease) -> tuple[Cause, Evidence] | None:
     """Return the cause and the evidence if the switch of its guard ended a lease, else None."""
-    report = fleet.guard_reports.get(held.intent_id)
+    report = fleet.guard_reports.get(lease.intent_id)
     note = report.switch if report is not None else None
-    if held.guard_run is None or note is None or note.lease != held.intent_id or note.written is None:
+    if lease.guard_run is None or note is None or note.lease != lease.intent_id or note.written is None:
         return None
     last, silence = datetime.fromtimestamp(note.written, UTC), timedelta(seconds=note.silent_seconds)
-    is_long = silence >= _least(held)
-    is_of_now = held.began <= last + silence <= fleet.now
-    was_away = last >= held.accrued_until - SPARE
+    is_long = silence >= _least(lease)
+    is_of_now = lease.began <= last + silence <= fleet.now
+    was_away = last >= lease.accrued_until - SPARE
     if not (is_long and is_of_now and was_away):
         return None
     hours = note.silent_seconds / 3600
@@ -50,60 +50,60 @@ def of(fleet: Fleet, held: Lease) -> tuple[Cause, Evidence] | None:
     return Cause.EXTERNAL_STOP, Evidence(SWITCHED, sentence)
 
 
-def is_awaited(fleet: Fleet, held: Lease, ended_by: datetime) -> bool:
+def is_awaited(fleet: Fleet, lease: Lease, ended_by: datetime) -> bool:
     """Return whether the bucket of a lease may have a note that nobody has read.
 
     `ended_by` is the time of the listing that first showed the lease's end.
     """
-    report = fleet.guard_reports.get(held.intent_id)
+    report = fleet.guard_reports.get(lease.intent_id)
     is_read = report is not None and report.read_at >= ended_by
-    return not is_read and fleet.now - ended_by < guard_end.PATIENCE and _may_have_fired(fleet, held)
+    return not is_read and fleet.now - ended_by < guard_end.PATIENCE and _may_have_fired(fleet, lease)
 
 
-def is_stop_awaited(fleet: Fleet, held: Lease) -> bool:
+def is_stop_awaited(fleet: Fleet, lease: Lease) -> bool:
     """Return whether a lease is listed as stopped, and the ledger does not have that before its bucket was read."""
-    row = _row(fleet, held)
-    is_stopped = row is not None and row.state is InstanceState.PAUSED and held.state is LeaseState.RUNNING
-    return is_stopped and _may_have_fired(fleet, held)
+    row = _row(fleet, lease)
+    is_stopped = row is not None and row.state is InstanceState.PAUSED and lease.state is LeaseState.RUNNING
+    return is_stopped and _may_have_fired(fleet, lease)
 
 
-def is_judged_later(fleet: Fleet, held: Lease, doubted: Suspicion) -> bool:
+def is_judged_later(fleet: Fleet, lease: Lease, doubted: Suspicion) -> bool:
     """Return whether such a stop, first listed when `doubted` began, waits: its market does not explain it either."""
-    view, row = fleet.markets.get(held.market), _row(fleet, held)
+    view, row = fleet.markets.get(lease.market), _row(fleet, lease)
     if (
         view is None
         or row is None
-        or not is_stop_awaited(fleet, held)
-        or not is_awaited(fleet, held, held.stop_seen_at or doubted.seen_at)
+        or not is_stop_awaited(fleet, lease)
+        or not is_awaited(fleet, lease, lease.stop_seen_at or doubted.seen_at)
     ):
         return False
-    why, _ = cause.of_stop(held, row.state, view, doubted.previous, fleet.now, row.message)
+    why, _ = cause.of_stop(lease, row.state, view, doubted.previous, fleet.now, row.message)
     return why in {Cause.EXTERNAL_STOP, Cause.UNKNOWN}
 
 
-def noted(held: Lease, doubted: Suspicion) -> LeaseChanged | None:
+def noted(lease: Lease, doubted: Suspicion) -> LeaseChanged | None:
     """Return the change that records when a stop that waits was first listed, unless the ledger has that."""
-    if held.stop_seen_at is not None:
+    if lease.stop_seen_at is not None:
         return None
-    return LeaseChanged(held, replace(held, stop_seen_at=doubted.seen_at), None)
+    return LeaseChanged(lease, replace(lease, stop_seen_at=doubted.seen_at), None)
 
 
-def _may_have_fired(fleet: Fleet, held: Lease) -> bool:
+def _may_have_fired(fleet: Fleet, lease: Lease) -> bool:
     """Return whether no daemon has metered a guarded lease for as long as its switch waits."""
-    work = fleet.workload(held.slot.workload)
-    if held.guard_run is None or not held.has_run or work is None or work.guard is None or work.guard.bucket is None:
+    work = fleet.workload(lease.slot.workload)
+    if lease.guard_run is None or not lease.has_run or work is None or work.guard is None or work.guard.bucket is None:
         return False
-    return not held.is_held and fleet.now - held.accrued_until + SPARE >= _least(held)
+    return not lease.is_held and fleet.now - lease.accrued_until + SPARE >= _least(lease)
 
 
-def _row(fleet: Fleet, held: Lease) -> Instance | None:
-    view = fleet.markets.get(held.market)
-    return view.instance(held.instance_id) if view is not None else None
+def _row(fleet: Fleet, lease: Lease) -> Instance | None:
+    view = fleet.markets.get(lease.market)
+    return view.instance(lease.instance_id) if view is not None else None
 
 
-def _least(held: Lease) -> timedelta:
+def _least(lease: Lease) -> timedelta:
     """Return the shortest silence after which the switch of a lease fires."""
-    terms = kept_terms.read(held)
+    terms = kept_terms.read(lease)
     if terms is None or not terms.is_switch_recorded:
         return sign_of_life.SHORTEST
     return timedelta.max if terms.deadman is None else terms.deadman

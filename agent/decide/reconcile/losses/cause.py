@@ -29,7 +29,7 @@ INBOX_ROUNDING = per_hour("0.005")
 
 
 def of_stop(
-    held: Lease, state: InstanceState, view: MarketView, since: datetime, now: datetime, row_message: str = ""
+    lease: Lease, state: InstanceState, view: MarketView, since: datetime, now: datetime, row_message: str = ""
 ) -> tuple[Cause, Evidence]:
     """Return why `held`, last seen running at `since`, is now in `state`."""
     if state is InstanceState.OFFLINE:
@@ -41,18 +41,18 @@ def of_stop(
         return Cause.CONTAINER_EXIT, Evidence("container_state", "the container ended while the GPU was still held")
     if view.credit is not None and view.credit.micros <= 0:
         return Cause.OUT_OF_CREDIT, Evidence("credit", f"the account's credit is {view.credit}")
-    if held.ends_at is not None and held.ends_at <= now:
-        return Cause.CONTRACT_END, _of_end_date(held.ends_at)
-    told = _event(held, view.events, since)
-    if told is not None:
-        return _of_event(held, told)
-    return _of_offers(held, view)
+    if lease.ends_at is not None and lease.ends_at <= now:
+        return Cause.CONTRACT_END, _of_end_date(lease.ends_at)
+    event = _event(lease, view.events, since)
+    if event is not None:
+        return _of_event(lease, event)
+    return _of_offers(lease, view)
 
 
-def of_absence(held: Lease, now: datetime) -> tuple[Cause, Evidence]:
+def of_absence(lease: Lease, now: datetime) -> tuple[Cause, Evidence]:
     """Return why an instance is gone for good."""
-    if held.ends_at is not None and held.ends_at <= now:
-        return Cause.CONTRACT_END, _of_end_date(held.ends_at)
+    if lease.ends_at is not None and lease.ends_at <= now:
+        return Cause.CONTRACT_END, _of_end_date(lease.ends_at)
     return Cause.HOST_GONE, Evidence(
         "no_such_instance", "the market says there is no such instance, and two listings agree"
     )
@@ -62,50 +62,52 @@ def _of_end_date(ends_at: datetime) -> Evidence:
     return Evidence("end_date", f"the host rented the GPU out until {ends_at:%Y-%m-%d %H:%M} UTC, which has passed")
 
 
-def _event(held: Lease, events: Iterable[MarketEvent], since: datetime) -> MarketEvent | None:
-    told = [
+def _event(lease: Lease, events: Iterable[MarketEvent], since: datetime) -> MarketEvent | None:
+    matching = [
         event
         for event in events
-        if event.instance_id == held.instance_id and event.kind in _TELLING and event.at >= since
+        if event.instance_id == lease.instance_id and event.kind in _TELLING and event.at >= since
     ]
-    return max(told, key=lambda event: event.at, default=None)
+    return max(matching, key=lambda event: event.at, default=None)
 
 
-def _of_event(held: Lease, told: MarketEvent) -> tuple[Cause, Evidence]:
+def _of_event(lease: Lease, event: MarketEvent) -> tuple[Cause, Evidence]:
     """Return the cause by an event. A winner above our bid and below the ask is a bidder, any other rents on demand."""
-    plain = _PLAIN.get(told.kind)
+    plain = _PLAIN.get(event.kind)
     if plain is not None:
-        return plain[0], Evidence("market_record", f"the market's own record says at {told.at:%H:%M:%S}: {plain[1]}")
-    winner = told.new_floor
+        return plain[0], Evidence("market_record", f"the market's own record says at {event.at:%H:%M:%S}: {plain[1]}")
+    winner = event.new_floor
     told_floor = winner or "not given"
-    sentence = f"the market's inbox says outbid at {told.at:%H:%M:%S}: new floor {told_floor}, our bid {held.gpu_rate}"
+    sentence = (
+        f"the market's inbox says outbid at {event.at:%H:%M:%S}: new floor {told_floor}, our bid {lease.gpu_rate}"
+    )
     if winner is None:
         return Cause.DISPLACED, Evidence(INBOX, sentence)
     most = winner + INBOX_ROUNDING
-    is_bid = most > held.gpu_rate and (held.ask is None or most < held.ask)
+    is_bid = most > lease.gpu_rate and (lease.ask is None or most < lease.ask)
     return Cause.OUTBID if is_bid else Cause.DISPLACED, Evidence(INBOX, sentence, most)
 
 
-def _of_offers(held: Lease, view: MarketView) -> tuple[Cause, Evidence]:
+def _of_offers(lease: Lease, view: MarketView) -> tuple[Cause, Evidence]:
     """Return the cause by the slice's present offer in a search, without the market's own record."""
-    rows = [offer for offer in view.offers_on(held.host_id) if offer.gpus == held.gpus]
-    if held.tenure is not Tenure.INTERRUPTIBLE:
+    rows = [offer for offer in view.offers_on(lease.host_id) if offer.gpus == lease.gpus]
+    if lease.tenure is not Tenure.INTERRUPTIBLE:
         return Cause.EXTERNAL_STOP, Evidence("tenure", "on-demand cannot be outbid: somebody stopped it")
     if not rows:
         return Cause.UNKNOWN, Evidence("none", "the market keeps no record of it and lists no offer of the host")
-    return _of_floor(held, rows)
+    return _of_floor(lease, rows)
 
 
-def _of_floor(held: Lease, rows: list[Offer]) -> tuple[Cause, Evidence]:
+def _of_floor(lease: Lease, rows: list[Offer]) -> tuple[Cause, Evidence]:
     floors = [row.floor for row in rows if row.floor is not None]
     if not floors:
         return Cause.DISPLACED, Evidence("no_floor", "the host lists no slice that can be bid for")
     floor = min(floors)
-    if bidding.is_echo(held, floor):
+    if bidding.is_echo(lease, floor):
         return Cause.UNKNOWN, Evidence("echo", f"the host lists the slice at {floor}, which is our own bid", floor)
-    if floor > held.gpu_rate:
+    if floor > lease.gpu_rate:
         return Cause.OUTBID, Evidence(
-            "floor", f"the host lists the slice at a floor of {floor}, above our {held.gpu_rate}", floor
+            "floor", f"the host lists the slice at a floor of {floor}, above our {lease.gpu_rate}", floor
         )
-    sentence = f"the host lists the slice at a floor of {floor}, not above our {held.gpu_rate}: nobody bid more"
+    sentence = f"the host lists the slice at a floor of {floor}, not above our {lease.gpu_rate}: nobody bid more"
     return Cause.EXTERNAL_STOP, Evidence("floor", sentence, floor)

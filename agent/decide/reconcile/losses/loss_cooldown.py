@@ -9,10 +9,10 @@ from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.lease import Lease
 
 
-def of(held: Lease, why: Cause, now: datetime, *, has_failed: bool) -> Cooldown | None:
+def of(lease: Lease, why: Cause, now: datetime, *, has_failed: bool) -> Cooldown | None:
     """Return the cooldown of a host that lost or never started a lease, or None."""
     if has_failed:
-        return cooldown.of_host(held.host, now + cooldowns.START_FAILED, "a failed start")
+        return cooldown.of_host(lease.host, now + cooldowns.START_FAILED, "a failed start")
     if why in {Cause.HOST_OFFLINE, Cause.HOST_GONE}:
-        return cooldown.of_host(held.host, now + cooldowns.HOST_LOST, why.value)
+        return cooldown.of_host(lease.host, now + cooldowns.HOST_LOST, why.value)
     return None

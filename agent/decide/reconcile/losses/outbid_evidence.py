@@ -16,15 +16,15 @@ def is_displaced(fact: LeaseChanged) -> bool:
 
 def winning_bid(fact: LeaseChanged) -> Outbids:
     """Return the bid that won over ours; empty counts without a known price and the host's own floor."""
-    held, evidence = fact.before, fact.evidence
+    lease, evidence = fact.before, fact.evidence
     if not _is_lost_bid(fact) or fact.cause is not Cause.OUTBID or evidence is None or evidence.floor is None:
         return NO_OUTBIDS
-    floor = held.host_floor
+    floor = lease.host_floor
     if floor is None or floor <= FREE:
         return NO_OUTBIDS
     # The evidence has the highest amount that a price in cents may mean, and the law of rivals needs the middle.
     price = evidence.floor - cause.INBOX_ROUNDING if evidence.rule == cause.INBOX else evidence.floor
-    return Outbids.one(held.gpu_rate.micros / floor.micros - 1.0, price.micros / floor.micros - 1.0)
+    return Outbids.one(lease.gpu_rate.micros / floor.micros - 1.0, price.micros / floor.micros - 1.0)
 
 
 def _is_lost_bid(fact: LeaseChanged) -> bool:
