@@ -1,0 +1,49 @@
+"""An embedded market goes on by the clock while no process runs it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from multidict import CIMultiDict
+
+from agent.simulator import call_gate
+from agent.simulator.http_wire import Asked
+from agent.simulator.saved_market import Saved
+from agent.simulator.simulated_clock import ScaledClock
+from tests.support.market import START, STILL
+
+HOUR = 3600.0
+
+
+async def opened(file: Path, clock: ScaledClock) -> Saved:
+    saved = Saved(file, STILL, 7, clock, str, keeps=True)
+    await saved.open()
+    return saved
+
+
+async def call(saved: Saved, method: str, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    headers = CIMultiDict({"Authorization": f"Bearer {call_gate.DEFAULT_KEY}", "Content-Type": "application/json"})
+    reply = await saved.simulator.api.answer(Asked(method, path, {}, headers, json.dumps(body).encode()))
+    return dict(json.loads(reply.body))
+
+
+async def test_what_was_rented_runs_and_bills_on_while_the_daemon_is_down(tmp_path: Path) -> None:
+    file, clock = tmp_path / "market", ScaledClock(START, speed=0.0)
+    before = await opened(file, clock)
+    assert before.is_anew
+    rows = (await call(before, "POST", "/api/v0/bundles/", {"type": "on-demand"}))["offers"]
+    terms = {"client_id": "me", "image": "ubuntu:22.04", "disk": 16.0, "price": None, "label": "ours"}
+    rented = (await call(before, "PUT", f"/api/v0/asks/{rows[0]['id']}/", terms))["new_contract"]
+    clock.advance(HOUR)
+    before.simulator.advance_to(clock.time())
+    then = before.simulator.world.charged_total()
+
+    clock.advance(10 * HOUR)
+    after = await opened(file, clock)
+    assert not after.is_anew
+    after.simulator.advance_to(clock.time())
+    (contract,) = after.simulator.world.live_contracts()
+    assert (contract.contract_id, contract.label, contract.holds_gpu) == (rented, "ours", True)
+    rate = contract.locked_ask + after.simulator.world.disk_rate(contract)
+    billed = after.simulator.world.charged_total() - then
+    assert 0.99 * 10 * rate <= billed <= 1.01 * 10 * rate
