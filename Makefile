@@ -182,9 +182,9 @@ nightly: setup tools frameworks cover deploy-test ## Run the checks that take lo
 	@$(BIN)/pyright --pythonpath $(PYTHON) agent strategies migrations
 	@[ -n "$${GPUBID_OPENAPI:-}" ] || echo "GPUBID_OPENAPI names no OpenAPI file of the vendor: the surface is NOT fuzzed" >&2
 	@$(PYTHON) -m pytest --quiet -m nightly || [ $$? = 5 ]
-	@echo "the money rules in 25 worlds each and the scenarios over real HTTP, and every program started from nothing"
+	@echo "the money rules in 25 worlds each and the scenarios over real HTTP and on a disk, and every program started from nothing"
 	@GPUBID_EXAMPLES=25 GPUBID_WIRED=1 $(PYTHON) -m pytest $(IN_CI) tests/rules
-	@GPUBID_WIRED=1 $(PYTHON) -m pytest $(IN_CI) tests/scenarios
+	@GPUBID_WIRED=1 $(PYTHON) -m pytest $(IN_CI) tests/scenarios tests/daemon tests/act
 	@GPUBID_COLD=1 $(PYTHON) -m pytest $(IN_CI) $(addprefix tests/,cli crash daemon ledger simulator stories)
 	@$(PYTHON) -m tests.storm --seed $$(date +%j)
 	@first=$$(( $$(date +%s) / 86400 * 10000 )); echo "ten thousand new disasters, and 300 on disk; tonight's first seed is $$first"; \
