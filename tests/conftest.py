@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
 from tests.support import loop
+from tests.support.wiring import IS_WIRED
 
 IS_SEARCH = "GPUBID_RANDOM" in os.environ
 """GPUBID_RANDOM=1 searches for new examples; a plain run must play the same story twice."""
@@ -98,7 +99,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, N
 
 def pytest_asyncio_loop_factories(item: pytest.Item) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
     """Keep the ledger on the thread of the stories that watch no threads; at night it has its own there too."""
-    is_plain = "GPUBID_WIRED" in os.environ or _folder(item.path) not in ON_ONE_THREAD
+    is_plain = IS_WIRED or _folder(item.path) not in ON_ONE_THREAD
     return {"loop": asyncio.SelectorEventLoop if is_plain else loop.OneThread}
 
 

@@ -5,7 +5,6 @@ releases + release latency) + traffic metered between two polls. What one market
 everything and for that of a workload that runs on both; the budget of a market bounds that market alone.
 """
 
-import asyncio
 import datetime as dt
 import tempfile
 from pathlib import Path
@@ -23,9 +22,11 @@ from agent.domain.record.budget import EVERYTHING, Budget, Kind, Scope, Threshol
 from agent.domain.record.intent import Intent
 from agent.markets import labels
 from agent.simulator.market_model import Charge
+from tests.support import loop
 from tests.support.both import OF_THE_PAST, Both, both
 from tests.support.losses import AFTER, BEFORE, seeds
 from tests.support.scene import work
+from tests.support.world import in_memory
 
 POLL_SECONDS = 15.0
 LATENCY_SECONDS = 10.0
@@ -137,7 +138,7 @@ def assert_within_budget(
     """Play one story in a world of its own, with a workload that may go anywhere and one more."""
 
     async def story() -> None:
-        with tempfile.TemporaryDirectory(prefix="gpubid-rules-") as folder:
+        with tempfile.TemporaryDirectory(prefix="gpubid-rules-", dir=in_memory()) as folder:
             # Where a market's budget is tried, something must run there; the other workload is free to leave.
             pinned = (scope.name,) if scope.kind is Kind.MARKET else ()
             works = work(strategy=strategy, slots=2), work("eval", strategy="patient", markets=pinned)
@@ -148,7 +149,7 @@ def assert_within_budget(
             ) as world:
                 await live(world, markets, scope, told)
 
-    asyncio.run(story())
+    loop.run_on_one_thread(story())
 
 
 names = st.sampled_from(["patient", "ondemand"])

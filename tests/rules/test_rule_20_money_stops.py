@@ -4,7 +4,6 @@ After a kill or a crossed hard cap no GPU bills for more than five minutes in wh
 One answer of the market silences listing, pause and release for a minute at most.
 """
 
-import asyncio
 import dataclasses
 import tempfile
 from pathlib import Path
@@ -20,10 +19,10 @@ from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import LeaseState
 from agent.simulator.market_model import Contract
 from agent.simulator.runpod.model import Pod
-from tests.support import builders, spending
+from tests.support import builders, loop, spending
 from tests.support.both import OF_THE_PAST, Both, both
 from tests.support.losses import seeds
-from tests.support.world import Rehearsed, play, rehearsed, work
+from tests.support.world import Rehearsed, in_memory, play, rehearsed, work
 
 YEAR = 31_536_000
 FIVE_MINUTES = 300.0
@@ -205,9 +204,9 @@ def test_a_kill_of_pods_outlasts_what_runpod_refuses(keep: bool, share: float, w
         assert not [pod for pod in world.live() if pod.holds_gpu]
 
     async def told() -> None:
-        with tempfile.TemporaryDirectory(prefix="gpubid-rules-") as directory:
+        with tempfile.TemporaryDirectory(prefix="gpubid-rules-", dir=in_memory()) as directory:
             jobs = builders.workload(strategy="ondemand", markets=("runpod",), slots=3)
             async with both(Path(directory), jobs, markets=("runpod",), seed=seed) as world:
                 await story(world)
 
-    asyncio.run(told())
+    loop.run_on_one_thread(told())

@@ -1,13 +1,13 @@
 """The program with both simulated markets, on one clock that only tests move.
 
-HTTP is real, and the ledger is a real file. The truth of RunPod is in `pods`, that of Vast in `hosts`.
+The ledger is a real file, and a wired world has real HTTP. The truth of RunPod is in `pods`, that of Vast in `hosts`.
 """
 
 import contextlib
 import dataclasses
 import datetime as dt
 import random
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from agent.config.settings import Config, Listen, MarketSettings
 from agent.cycle import Pass
 from agent.decide.accounting import meter
 from agent.decide.limits.limits import Limits
-from agent.decide.strategy import Tuned
 from agent.domain import money
 from agent.domain.record.event import Event
 from agent.domain.record.lease import Lease, LeaseState
@@ -29,7 +28,9 @@ from agent.simulator.market_model import Charge, Contract
 from agent.simulator.market_server import Simulator
 from agent.simulator.runpod.model import Pod
 from agent.simulator.vast.world import World
+from tests.support.in_process import InProcess
 from tests.support.scene import FLEET, KEY, START, STILL, strategies
+from tests.support.wiring import IS_WIRED
 
 OF_THE_PAST = dataclasses.replace(STILL, runpod=Runpod(mode="historical"))
 """A still market whose RunPod sells pods at a bid, as it did until September 2026."""
@@ -41,23 +42,25 @@ class Both:
 
     app: App
 
-    def __init__(self, simulator: Simulator, clock: SteppedClock, config: Config, tuned: Mapping[str, Tuned]) -> None:
-        self.simulator, self.clock, self.config, self.tuned = simulator, clock, config, tuned
+    def __init__(self, simulator: Simulator, clock: SteppedClock, config: Config, *, is_wired: bool = True) -> None:
+        self.simulator, self.clock, self.config = simulator, clock, config
+        self._is_wired = is_wired
         self.hosts, self.pods = simulator.world, simulator.pods
         self._ids = random.Random("both")
 
     async def open(self) -> None:
         """Start the program."""
-        urls = {"vast": self.simulator.vast_url, "runpod": self.simulator.runpod_url}
+        answers = {"vast": self.simulator.api.answer, "runpod": self.simulator.runpod_api.answer}
         outside = Outside(
             self.clock,
             lambda _: KEY,
-            urls,
+            {name: self.simulator.url(name) or f"http://{name}.invalid" for name in answers},
             new_id=lambda: f"{self._ids.getrandbits(64):016x}",
             jitter=lambda: 0.5,
             fleet_id=FLEET,
+            exchanges={} if self._is_wired else {name: InProcess(answer) for name, answer in answers.items()},
         )
-        self.app = await App.open(self.config, self.tuned, outside)
+        self.app = await App.open(self.config, strategies(), outside)
 
     async def restart(self, after_seconds: float = 0.0) -> None:
         """Close the program and, after a pause without looks, open another one on the same ledger."""
@@ -143,8 +146,9 @@ async def both(
     limits: Limits = LIMITS,
     start: dt.datetime = START,
     climate: Climate = STILL,
+    is_wired: bool = IS_WIRED,
 ) -> AsyncIterator[Both]:
-    """Run the program with both markets while the block runs."""
+    """Run the program with both markets while the block runs. Unless IS_WIRED, no connection carries its requests."""
     clock = SteppedClock(start)
     simulator = Simulator(World(climate, seed=seed, start=clock.time(), hosts=60), clock, seed=seed)
     config = Config(
@@ -158,10 +162,14 @@ async def both(
         listen=Listen("127.0.0.1", 0),
         strategies=None,
     )
-    async with simulator:
-        world = Both(simulator, clock, config, strategies())
+    world = Both(simulator, clock, config, is_wired=is_wired)
+    try:
+        if is_wired:
+            await simulator.start()
         await world.open()
         try:
             yield world
         finally:
             await world.app.close()
+    finally:
+        await simulator.stop()

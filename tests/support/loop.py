@@ -10,6 +10,8 @@ import selectors
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
+from tests.support.wiring import IS_WIRED
+
 T = TypeVar("T")
 PATIENCE_SECONDS = 150.0
 """Real seconds after which nothing is expected from outside any more."""
@@ -77,6 +79,12 @@ def _run_now(on_loop: asyncio.AbstractEventLoop, work: Callable[[], Any]) -> asy
         future.set_exception(error)
         future.exception()
     return future
+
+
+def run_on_one_thread(story: Coroutine[Any, Any, T]) -> T:
+    """Run a story in real time on a separate loop; with the ledger's thread if IS_WIRED."""
+    with asyncio.Runner(loop_factory=None if IS_WIRED else OneThread) as runner:
+        return runner.run(story)
 
 
 def run(story: Callable[[Loop], Coroutine[Any, Any, T]]) -> T:

@@ -16,7 +16,6 @@ import asyncio
 import contextlib
 import dataclasses
 import datetime as dt
-import os
 import random
 import re
 import sqlite3
@@ -45,6 +44,7 @@ from tests.support.bucket_calls import BucketCalls
 from tests.support.in_process import InProcess
 from tests.support.judge import Judge
 from tests.support.scene import FLEET, KEY, START, STILL, Scene, strategies, work
+from tests.support.wiring import IS_WIRED
 from tests.support.witness import Order, Witness, is_ours
 
 __all__ = [
@@ -63,9 +63,6 @@ __all__ = [
 BUSY_SECONDS = 2.0
 
 HOSTS = 90
-
-IS_WIRED = "GPUBID_WIRED" in os.environ
-"""GPUBID_WIRED=1 plays every story over real HTTP, and those of `play` with ledgers on disk."""
 
 UNWIRED = "http://vast.invalid"
 MEMORY = Path("/dev/shm")  # noqa: S108 - a memory file system; what is made there is removed
