@@ -2,7 +2,7 @@
 
 import dataclasses
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
 
@@ -81,6 +81,17 @@ def _reprice(simulator: Simulator, factor: float) -> None:
         host.ask_per_gpu *= factor
 
 
+def _as_of_now(gone: Callable[..., LeaseChanged]) -> Callable[..., LeaseChanged]:
+    """Return a way to end what is gone that counts it up to the listing at which that is believed."""
+
+    def as_of_now(
+        fleet: Fleet, view: MarketView, lease: Lease, between: tuple[dt.datetime, dt.datetime], now: dt.datetime
+    ) -> LeaseChanged:
+        return gone(fleet, view, lease, (between[0], now), now)
+
+    return as_of_now
+
+
 def _point(broken: Broken | None) -> int | None:
     return broken.point if broken is not None else None
 
@@ -90,14 +101,18 @@ def test_what_its_hosts_ended_is_counted_to_the_first_listing_that_lacked_it_how
     works = (Work("w0", "service", "ondemand", 2),)
     story = dataclasses.replace(QUIET, works=works, deeds=(Deed(40, "host_gone"), Deed(40, "host_gone")))
     assert play.play(story).broken is None
-    gone = absence._gone
+    with mock.patch.object(absence, "_gone", _as_of_now(absence._gone)):
+        assert _point(play.play(story).broken) == 4
 
-    def as_of_now(
-        fleet: Fleet, view: MarketView, held: Lease, between: tuple[dt.datetime, dt.datetime], now: dt.datetime
-    ) -> LeaseChanged:
-        return gone(fleet, view, held, (between[0], now), now)
 
-    with mock.patch.object(absence, "_gone", as_of_now):
+def test_what_is_gone_counts_to_the_last_listing_that_shows_it_also_if_that_is_a_stale_one() -> None:
+    """Two vanish from one listing, which is doubted for an hour; half of it later an old listing has them again."""
+    works = (Work("w0", "service", "ondemand", 2),)
+    deeds = (Deed(30, "kill_9", amount=0.01), Deed(40, "host_gone"), Deed(40, "host_gone"))
+    stale = Strike("vast", "listing", 90, "stale")
+    story = dataclasses.replace(QUIET, works=works, strikes=(stale,), deeds=deeds)
+    assert play.play(story).broken is None
+    with mock.patch.object(absence, "_gone", _as_of_now(absence._gone)):
         assert _point(play.play(story).broken) == 4
 
 

@@ -45,6 +45,17 @@ class Fading:
         for missing in self._missing.values():
             missing.lacked = 0.0
 
+    def show(self, market: str, now: float) -> float:
+        """See that a stale listing shows what is no more: it ran all the time, and does until a true one lacks it.
+
+        Return the dollars by which that raises the bound.
+        """
+        grown = 0.0
+        for missing in (missing for key, missing in self._missing.items() if key[0] == market):
+            grown += missing.rate * max(now - missing.until, 0.0) / 3600
+            missing.until, missing.lacked = max(missing.until, now), 0.0
+        return grown
+
     def grow(self, sight: Sight, passed: float) -> float:
         """Return the dollars by which orders that came after all patience raise the bound."""
         grown = 0.0

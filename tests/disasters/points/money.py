@@ -254,13 +254,13 @@ class Money:
             self._above += rates * span * max(more)
 
     def _mislead(self, sight: Sight, passed: float) -> None:
-        """A stopped instance that a stale listing shows at work counts so until the next true listing, however late."""
+        """What a stale listing shows at work, and is stopped or gone, counts so until the next true listing."""
         stale = {each.market for each in sight.struck if each.fault == "stale"}
         for market in stale | self._misled:
             boxes = (box for box in self._truth.live if box.market == market and box.label is not None)
             stopped = [box for box in boxes if not box.thing.holds_gpu]
             rates = sum(self._truth.full_rate(box) - self._truth.rate(box) for box in stopped)
-            self._above += rates * passed / 3600 * SURELY
+            self._above += (rates * passed / 3600 + self._fading.show(market, sight.now)) * SURELY
         self._misled = {market for market in stale | self._misled if not sight.saw_truly(market)}
 
     def _adopt(self, sight: Sight) -> None:
