@@ -37,6 +37,8 @@ class Pending:
     """Whether a listing has shown it running."""
     is_again: bool
     """Whether an earlier one was sent."""
+    was_stopped: bool
+    """Whether it did not run when that one was sent."""
     was_listed: bool
     """Whether the last two true listings showed it running as it runs now, no lie came since, and it was to be kept."""
 
@@ -63,6 +65,8 @@ class Releases:
         self._pending: list[Pending] = []
         self._begun: set[tuple[str, str]] = set()
         """The instances for which a release was sent."""
+        self._begun_stopped: set[tuple[str, str]] = set()
+        """The instances of them that did not run when the first was sent."""
         self._ran: dict[tuple[str, str], float] = {}
         self._lies: list[tuple[float, str]] = []
         self._unwritten_at = -LATELY_SECONDS
@@ -83,7 +87,7 @@ class Releases:
         if order.kind != "release" or box is None or box.label is None:
             return
         is_again = key in self._begun
-        self._begun.add(key)
+        self._begin(key)
         if not box.is_running:
             return
         others = (
@@ -94,7 +98,16 @@ class Releases:
         self._ends.see_one(box, box.label.slot)
         runs_elsewhere = any(each.is_running or self._ran_lately(each) for each in others)
         seen, listed = key in self._ran, self._was_listed(box) and key not in self._leaving
-        self._pending.append(Pending(box, runs_elsewhere, was_seen=seen, is_again=is_again, was_listed=listed))
+        stopped = key in self._begun_stopped
+        told = {"was_seen": seen, "is_again": is_again, "was_stopped": stopped, "was_listed": listed}
+        self._pending.append(Pending(box, runs_elsewhere, **told))
+
+    def _begin(self, key: tuple[str, str]) -> None:
+        """See a release, whether the market hears it or not."""
+        box = self._truth.boxes.get(key)
+        if key not in self._begun and box is not None and not box.is_running:
+            self._begun_stopped.add(key)
+        self._begun.add(key)
 
     def _was_listed(self, box: Box) -> bool:
         times, since = self._listed.get(box.market, []), box.thing.running_since
@@ -106,7 +119,7 @@ class Releases:
     def hear(self, now: float, strike: Strike, order: Order | None) -> None:
         """Take in a fault of an order or of its answer."""
         if order is not None and order.kind == "release" and strike.fault in UNHEARD:
-            self._begun.add((order.market, order.target))
+            self._begin((order.market, order.target))
         if strike.place in {"listing", "look"}:
             self._listed.pop(strike.market, None)
         if strike.fault in TERMS:
@@ -176,6 +189,8 @@ class Releases:
             # A person's order carries out an ending that was decided before the instance ran and could not be done
             # (rule 18).
             is_true = is_last or code == "spare_not_worth" or (is_ordered and pending.is_again)
+            # So does a release that was sent before the new lease of a move came back, and is sent until it is done.
+            is_true |= code == "move_lost" and pending.was_stopped
             return "" if is_true else f"recorded is {code!r}, and its slot runs nowhere else"
         if code in OF_THE_STOPPED and pending.was_listed and not pending.is_again:
             return f"recorded is {code!r}, and true listings showed it running"
