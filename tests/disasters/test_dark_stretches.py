@@ -176,3 +176,16 @@ def test_what_its_host_ends_while_a_fall_is_doubted_counts_as_agreed_for_all_of_
         broken = play.play(story).broken
     assert (broken is None) is is_doubted
     assert broken is None or broken.point == 4
+
+
+@pytest.mark.parametrize(("cycle", "loads"), [(22, False), (26, True)], ids=["stopped", "loading"])
+def test_what_loads_again_may_have_run_until_the_first_look_that_lacks_it(cycle: int, *, loads: bool) -> None:
+    """The credit was out. The machine sleeps for hours, and the host is gone, before or while it loads again."""
+    deeds = (Deed(9, "no_credit", amount=0.48), Deed(cycle, "host_gone"), Deed(cycle, "sleep", amount=0.9))
+    works = (Work("w0", "service", "patient", 1),)
+    story = Story(90918, ("vast",), works, 59.0, 0.0, 0, deeds=deeds)
+    assert play.play(story).broken is None
+    with mock.patch.object(turns, "_is_starting", return_value=True):
+        broken = play.play(story).broken
+    assert (broken is None) is loads
+    assert broken is None or broken.point == 4

@@ -123,13 +123,18 @@ def _started_unrecorded(
     Such a start is the return of a silent host, or the end of loading of an instance that was given back. Where a
     market bills what loads, it is the rent itself of an instance that was never listed before its stop.
     """
-    is_loading_again = lease.state is LeaseState.STARTING and lease.has_run and lease.bills is Bills.DISK
-    is_undated = lease.bills is Bills.NOTHING or is_loading_again or (bills_while_loading and _is_starting(lease))
+    is_undated = lease.bills is Bills.NOTHING or _is_loading_again(lease)
+    is_undated |= bills_while_loading and _is_starting(lease)
     if not is_undated or not found or found[0][1] is not Bills.DISK:
         return found
     # A look after the stop says nothing about the time of the start.
     seen_at = seen_at if seen_at <= found[0][0] else lease.accrued_until
     return [(max(seen_at, lease.accrued_until), Bills.GPU_AND_DISK), *found]
+
+
+def _is_loading_again(lease: Lease) -> bool:
+    """Return whether a stopped instance was given back or started again: its record is older than its billing."""
+    return lease.state is LeaseState.STARTING and lease.has_run and lease.bills is Bills.DISK
 
 
 def _is_starting(lease: Lease) -> bool:
@@ -188,6 +193,8 @@ def turned(
     # No record shows a stop for lack of credit or at the end of a contract.
     is_over = ends_at is not None and lease.accrued_until < ends_at <= until
     is_untold = not view.is_record_read or (view.credit is not None and view.credit.micros <= 0) or is_over
+    # Nor one by the instance's own key, and the start of what loads again is on record before it bills.
+    is_untold |= _is_loading_again(lease)
     may_have_run = _is_starting(lease) or (lease.bills is Bills.NOTHING and bills is Bills.DISK)
     if is_stopped and not found and is_untold and may_have_run:
         found = [(max(between[0], lease.accrued_until), Bills.GPU_AND_DISK)]

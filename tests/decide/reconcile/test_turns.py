@@ -101,6 +101,16 @@ def test_what_was_lost_while_it_started_may_have_run_where_no_record_could_be_re
     assert gpu_hours(held, list(change.turns)) == hours
 
 
+def test_what_loaded_again_and_is_stopped_may_have_run_although_the_record_was_read() -> None:
+    """The record has its resumption before the last look, and no stop by the instance's own key."""
+    held = builders.lease(state=LeaseState.STARTING, bills=Bills.DISK, accrued_until=STARTED, has_run=True)
+    resumed = builders.event("resumed", at=STARTED - timedelta(seconds=1))
+    view = builders.view(events=(resumed,))
+    change = turns.turned(held, view, Bills.DISK, (SEEN, NOW), NOW, is_stopped=True)
+    assert gpu_hours(held, list(change.turns)) == 3
+    assert turns.turned(held, view, Bills.DISK, (SEEN, NOW), NOW).turns == ()
+
+
 @pytest.mark.parametrize(("has_run", "hours"), [(True, 2), (False, 0)])
 def test_what_was_given_back_and_outbid_while_it_loaded_ran_in_between(*, has_run: bool, hours: float) -> None:
     """The record dates the first start of an instance; of a later one only when its GPU was given back."""

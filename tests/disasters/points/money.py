@@ -21,6 +21,7 @@ from tests.disasters.points.fading import Fading
 from tests.disasters.points.falls import Falls, agreed
 from tests.disasters.points.false_rises import FalseRises
 from tests.disasters.points.given_back import GivenBack
+from tests.disasters.points.loading_again import LoadingAgain
 from tests.disasters.readings import Readings
 from tests.disasters.sight import Broken, Sight
 from tests.disasters.story import Strike
@@ -62,6 +63,7 @@ class Money:
         self._agreed: dict[tuple[str, str], float] = {}
         """The most that each instance was ever charged an hour."""
         self._falls = Falls(truth, poll)
+        self._loading_again = LoadingAgain(truth)
         self._priced_falsely: dict[str, float] = {}
         self._adopted: set[str] = set()
         self._misled: set[str] = set()
@@ -90,6 +92,10 @@ class Money:
             if not is_fresh or not sight.saw_truly(market):
                 continue
             since, listed = self._looked.get(market, self._began), sight.listed(market)
+            for box in self._loading_again.lost(market, listed):
+                key = (market, box.instance_id)
+                self._open[key] = max(self._open.get(key, 0.0), self._truth.full_rate(box))
+                self._turned.setdefault(key, (since, since))
             for key in [key for key in self._open if key[0] == market and self._turned[key][0] <= listed]:
                 box = self._truth.boxes[key]
                 patience = self._patience(box)
