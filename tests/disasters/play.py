@@ -353,7 +353,8 @@ class Player:
         """Return whether Vast has room for one more slot of a workload."""
         if not work.may_use("vast") or "vast" not in self.story.markets:
             return False
-        return Room(self.stage.simulator.world, work).is_enough
+        lying = self.stage.guards.refused if self.stage.guards is not None else ()
+        return Room(self.stage.simulator.world, work, lying).is_enough
 
     # --- the ledger's thread ----------------------------------------------------------------------------------------
     def _on_thread(self, name: str, work: Callable[..., Any]) -> Any:

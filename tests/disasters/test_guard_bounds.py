@@ -1,7 +1,7 @@
 """What guards promise, as the judge holds it: each bound finds a defect that is made for it."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 from unittest import mock
 
@@ -12,9 +12,11 @@ from agent.act import rent_terms
 from agent.act.guarding import guard_launches
 from agent.act.guarding.guard_launch import GuardLaunch
 from agent.decide.moves import due_endings, last_checkpoint
+from agent.decide.pricing import broken_promises
 from agent.decide.reconcile.guards import acceptance_verdict, guard_end
 from agent.decide.reconcile.guards.guard_end import GuardWord, Word
 from agent.domain.fleet import Fleet
+from agent.domain.market.offer import Offer
 from agent.domain.record.lease import Lease
 from agent.domain.work import only_copy
 from agent.domain.work.workload import Workload
@@ -138,3 +140,18 @@ def test_a_host_is_given_up_for_its_check_only_where_the_workload_asks_for_that(
     with mock.patch.object(acceptance_verdict, "_may_reject", return_value=True):
         point, sentence = found(broken(Guarded(accept="tell"), lie))
     assert (point, "not_as_rented" in sentence) == (3, True)
+
+
+def test_hosts_that_their_guards_called_other_than_rented_are_no_room_and_all_others_are() -> None:
+    """For forty minutes each host tells that it has no GPU, until none of Vast's is left that fits."""
+    lie, guard = Deed(6, "lie_fewer_gpus", amount=0.65), Guarded(is_on_disk=True, accept="reject")
+    work = Work("w0", "service", "hedged", 2, guard=guard)
+    story = Story(90472, ("vast",), (work,), 22.0, 0.0, 0, deeds=(lie,))
+    assert play.play(story).broken is None
+
+    def wary(_: Fleet, work: Workload, offers: Iterable[Offer]) -> broken_promises.BrokenPromises:
+        return {(offer.host, offer.gpu): f"{work.name} trusts nobody" for offer in offers}
+
+    with mock.patch.object(broken_promises, "of", wary):
+        point, sentence = found(play.play(dataclasses.replace(story, deeds=())).broken)
+    assert (point, "does not run for" in sentence) == (6, True)

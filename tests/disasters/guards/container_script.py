@@ -42,6 +42,9 @@ class Ground(Protocol):
     def end(self, *, destroys: bool) -> None:
         """Ask the market to stop the instance, or to end it, by the instance's own key."""
 
+    def note_check(self, *, is_true: bool) -> None:
+        """See that the bucket has a check of the host."""
+
     def note_done(self, root: str) -> None:
         """See that work is done, and that the bucket has its end."""
 

@@ -37,6 +37,8 @@ class GuardWorld:
         self.claimed: set[str] = set()
         """The folders of runs that a host called done."""
         self.check_lies: set[str] = set()
+        self.refused: set[int] = set()
+        """Hosts of Vast whose last check in the bucket was a lie: workloads that reject for it rent none of them."""
         self._works = {work.name: work.guard for work in story.works if work.guard is not None}
         self._simulator = simulator
         worlds: tuple[Any, ...] = (simulator.world, simulator.pods)
@@ -155,6 +157,12 @@ class Ground:
                 (self.world.destroy if destroys else self.world.stop)(thing.contract_id)
         except (Refusal, Refused):
             return
+
+    def note_check(self, *, is_true: bool) -> None:
+        """See that the bucket has a check of the host."""
+        if self.market == "vast":
+            change = self.guards.refused.discard if is_true else self.guards.refused.add
+            change(int(self.thing.host.machine_id))
 
     def note_done(self, root: str) -> None:
         """See that work is done, and that the bucket has its end."""

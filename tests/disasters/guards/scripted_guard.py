@@ -14,6 +14,7 @@ from agent.guard.deadman.deadman_switch import DeadmanSwitch
 from agent.guard.guard_settings import DeadmanSettings, GuardSettings
 from agent.guard.object_store import StoreFailed
 from agent.guard.work_end import WorkEnd
+from tests.disasters.guards import host_lies
 from tests.disasters.guards.carrying_script import LOOK_SECONDS, MOST_BYTES, RETRY_SECONDS, CarryingScript
 from tests.disasters.guards.container_script import Ground
 from tests.disasters.story import Guarded
@@ -183,6 +184,8 @@ class ScriptedGuard(CarryingScript):
             self._notes.write(f"acceptance-{self.settings.lease}.json", note)
         except StoreFailed:
             self._soon(RETRY_SECONDS, self._check)
+            return
+        self._ground.note_check(is_true=not any(map(self.lies.says, host_lies.OF_CHECKS)))
 
     # --- the dead man's switch --------------------------------------------------------------------------------------
     def _watch(self, asked: DeadmanSettings | None) -> None:

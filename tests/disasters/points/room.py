@@ -1,10 +1,11 @@
 """Room on Vast for one more slot of a workload: free hosts of its models that its strategy truly pays for."""
 
 import statistics
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from agent.domain.market import gpu
+from agent.domain.work.guard_terms import Accept
 from agent.domain.work.workload import Workload
 from agent.simulator.market_model import Slice
 from agent.simulator.vast.world import World
@@ -26,6 +27,8 @@ class Room:
 
     world: World
     work: Workload
+    lying: Collection[int] = ()
+    """Hosts whose guards said last that they are not what was rented."""
 
     @property
     def is_enough(self) -> bool:
@@ -41,8 +44,9 @@ class Room:
         live = self.world.live_contracts()
         held = {contract.slice.machine_id for contract in live}
         owners = {contract.host.owner_id for contract in live}
+        refused = self.lying if self.work.guard is not None and self.work.guard.accept is Accept.REJECT else ()
         for row in self.world.listed():
-            is_free = row.machine_id not in held and row.host.owner_id not in owners
+            is_free = row.machine_id not in {*held, *refused} and row.host.owner_id not in owners
             is_wanted = row.num_gpus == 1 and gpu.model(row.host.gpu.name) in self.work.requirements.gpu_models
             if is_free and is_wanted and self.world.true_floor(row) is not None:
                 yield row
