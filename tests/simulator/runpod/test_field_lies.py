@@ -68,3 +68,41 @@ async def test_without_weather_a_page_is_as_long_as_asked(pods: Pods) -> None:
         await pod(pods, f"pod-{number}")
     assert len((await pods.call("GET", "/v2/pods", limit="1")).body["pods"]) == 1
     assert "nextCursor" not in (await pods.call("GET", "/v2/pods")).body
+
+
+@pytest.mark.parametrize(
+    ("how", "value", "said"),
+    [
+        ("times", 1000, lambda true: true * 1000),
+        ("times", 0.1, lambda true: true * 0.1),
+        ("string", None, str),
+        ("missing", None, lambda _: None),
+    ],
+)
+async def test_a_price_is_lied_about_as_on_the_other_market(pods: Pods, how: str, value: Any, said: Any) -> None:
+    await pod(pods)
+    true = (await pods.call("GET", "/v2/pods")).body["pods"][0]["cost"]
+    await lie(pods, "price", how, value=value, route="GET /v2/pods", count=1)
+    row = (await pods.call("GET", "/v2/pods")).body["pods"][0]
+    assert row.get("cost") == said(true)
+
+
+async def test_nan_is_sent_as_no_json_has_it(pods: Pods) -> None:
+    await pod(pods)
+    await lie(pods, "price", "nan", route="GET /v2/pods", count=1)
+    assert b'"cost":NaN' in (await pods.call("GET", "/v2/pods")).raw.replace(b": ", b":")
+
+
+@pytest.mark.parametrize("said", [0, 31_536_000, "inf", "soon"])
+async def test_date_and_retry_after_say_anything(pods: Pods, said: Any) -> None:
+    await lie(pods, "date", "set", value="yesterday", count=1)
+    assert (await pods.call("GET", "/v2/pods")).headers["Date"] == "yesterday"
+    await pods.weather("throttle_retry_after", retry_after=said, count=1)
+    answer = await pods.call("GET", "/v2/pods")
+    assert (answer.status, answer.headers["Retry-After"]) == (429, str(said))
+
+
+async def test_a_person_edits_a_label(pods: Pods) -> None:
+    made = await pod(pods)
+    await pods.weather("label_edit", label="a person's", seconds=60)
+    assert (await pods.call("GET", f"/v2/pods/{made}")).body["name"] == "a person's"
