@@ -152,12 +152,12 @@ class Daemon:
     def _take(self, config: Config, tuned: Mapping[str, Tuned]) -> list[Notice]:
         """Run on these files from now on, and return the changes that need a restart."""
         app, before = self._app, self._app.config
-        found = app.findings(config)
-        refused = [each for each in found if each.is_refusal]
+        findings = app.findings(config)
+        refused = [each for each in findings if each.is_refusal]
         if refused:
             file = str(config.file)
             raise ConfigError(problems.Problem(file, 0, each.key, each.code, each.sentence) for each in refused)
-        for each in found:
+        for each in findings:
             log.warning(LoggedKind.CONFIG_NOTED, about=each.key, code=each.code, reason=each.sentence)
         shortfalls = list(service_reach.shortfalls(before, config))
         for short in shortfalls:
@@ -172,7 +172,7 @@ class Daemon:
             self._expect_cycles()
         # A whole digest would look like a key and be removed from the log.
         log.info(LoggedKind.CONFIG_RELOADED, digest=config.digest[:16])
-        noted = [Notice(each.key, each.code, each.sentence) for each in found]
+        noted = [Notice(each.key, each.code, each.sentence) for each in findings]
         return [*noted, *(Notice(short.about, short.event, short.sentence) for short in shortfalls)]
 
     def _channels(self, notify: Notify) -> dict[str, channels.Channel]:

@@ -59,7 +59,7 @@ class Figures:
         lasts = {each.market: each.lasts for each in credit_watch.outlooks(done.fleet, caps)}
         known = {name: span.total_seconds() for name, span in lasts.items() if span is not None}
         metrics.see_risks(
-            [work.name for work in done.fleet.workloads], [name for name, found in done.risks.items() if found]
+            [work.name for work in done.fleet.workloads], [name for name, risks in done.risks.items() if risks]
         )
         metrics.see_purse(budget_alerts.used(done.plan.standing, caps), known)
 

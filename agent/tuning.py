@@ -41,9 +41,9 @@ def installed() -> Registry:
     Raises:
         ConfigError: a package's strategy cannot be imported.
     """
-    found = {entry.name: entry for entry in importlib.metadata.entry_points(group=GROUP)}
-    found |= {name: importlib.metadata.EntryPoint(name, value, GROUP) for name, value in BUILT_IN.items()}
-    return {name: _imported(entry) for name, entry in sorted(found.items())}
+    entries = {entry.name: entry for entry in importlib.metadata.entry_points(group=GROUP)}
+    entries |= {name: importlib.metadata.EntryPoint(name, value, GROUP) for name, value in BUILT_IN.items()}
+    return {name: _imported(entry) for name, entry in sorted(entries.items())}
 
 
 def _imported(entry: importlib.metadata.EntryPoint) -> Strategy[Any]:
@@ -155,17 +155,17 @@ def base(tuned: Tuned) -> str:
 def _tuned(file: Path, known: Registry) -> Tuned:
     read = source.read(file)
     name = read.values.get("strategy")
-    found = list(_name_problems(file, read, name, known))
+    mistakes = list(_name_problems(file, read, name, known))
     strategy = known.get(name) if isinstance(name, str) else None
     if strategy is None or not isinstance(name, str):
-        raise problems.ConfigError(found)
+        raise problems.ConfigError(mistakes)
     changed = {key: value for key, value in read.values.items() if key != "strategy"}
     try:
         params = _params(strategy, _shipped_values(strategy) | changed, read)
     except problems.ConfigError as error:
-        raise problems.ConfigError([*found, *error.problems]) from None
-    if found:
-        raise problems.ConfigError(found)
+        raise problems.ConfigError([*mistakes, *error.problems]) from None
+    if mistakes:
+        raise problems.ConfigError(mistakes)
     return _finished(file.stem, name, strategy, params, str(file))
 
 

@@ -64,8 +64,8 @@ class Accounts:
             LedgerError: a key is of another account than the ledger.
         """
         names = tuple(self._markets if markets is None else markets)
-        found = await asyncio.gather(*(self._account(name, patience) for name in names))
-        for name, (account, charges) in zip(names, found, strict=True):
+        accounts = await asyncio.gather(*(self._account(name, patience) for name in names))
+        for name, (account, charges) in zip(names, accounts, strict=True):
             if account is None:
                 continue
             self._clock.heed(name, account.market_time)

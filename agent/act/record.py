@@ -60,14 +60,14 @@ async def record(ledger: Ledger, fleet: Fleet, facts: Iterable[Fact]) -> None:
     Raises:
         LedgerError: nothing was written.
     """
-    found = list(facts)
-    if not found:
+    new_facts = list(facts)
+    if not new_facts:
         return
-    is_asked = any(isinstance(fact, Marked) and fact.kind in _COSTED for fact in found)
+    is_asked = any(isinstance(fact, Marked) and fact.kind in _COSTED for fact in new_facts)
     costs = await _costs(ledger, fleet.now) if is_asked else {}
-    rents = await disown.rents(ledger, found)
+    rents = await disown.rents(ledger, new_facts)
     async with ledger.transaction() as tx:
-        for fact in found:
+        for fact in new_facts:
             if isinstance(fact, Marked):
                 _marked(tx, fact, costs, fleet.now)
             elif isinstance(fact, LeaseDisowned):
@@ -83,11 +83,11 @@ async def record_again(ledger: Ledger, fleet: Fleet, facts: Iterable[Fact]) -> N
     Raises:
         LedgerError: nothing was written.
     """
-    found = list(facts)
+    new_facts = list(facts)
     lease = set(fleet.leases)
-    first = {fact.before.lease_id: fact.before for fact in reversed(found) if isinstance(fact, LeaseChanged)}
+    first = {fact.before.lease_id: fact.before for fact in reversed(new_facts) if isinstance(fact, LeaseChanged)}
     if first and all(before in lease for before in first.values()):
-        await record(ledger, fleet, found)
+        await record(ledger, fleet, new_facts)
 
 
 async def record_plan(ledger: Ledger, planned: plan.Plan, seen: Iterable[Offer]) -> tuple[Decision, ...]:
@@ -97,7 +97,7 @@ async def record_plan(ledger: Ledger, planned: plan.Plan, seen: Iterable[Offer])
         LedgerError: nothing was written.
     """
     news: list[Decision] = []
-    found = list(seen)
+    offers = list(seen)
     async with ledger.transaction() as tx:
         for decision in planned.decisions:
             tuned = planned.tuned.get(slot_of(decision).workload)
@@ -115,8 +115,8 @@ async def record_plan(ledger: Ledger, planned: plan.Plan, seen: Iterable[Offer])
         for lease in ledger.recollection(planned.now).leases if asked_at else ():
             if lease.lease_id in asked_at:
                 tx.update_lease(replace(lease, checkpoint_asked_at=asked_at[lease.lease_id]))
-        tx.observe_prices(_sample(offer) for offer in found)
-        tx.observe_offers(found)
+        tx.observe_prices(_sample(offer) for offer in offers)
+        tx.observe_offers(offers)
     decision_log.tell(news)
     return tuple(news)
 

@@ -10,5 +10,5 @@ from agent.decide.facts import Fact, InstanceFound
 
 def second_daemon(facts: Iterable[Fact]) -> str:
     """Return why writing must stop for good, or an empty text."""
-    found = [fact for fact in facts if isinstance(fact, InstanceFound) and fact.verdict == "second_daemon"]
-    return found[0].sentence if found else ""
+    others = [fact for fact in facts if isinstance(fact, InstanceFound) and fact.verdict == "second_daemon"]
+    return others[0].sentence if others else ""

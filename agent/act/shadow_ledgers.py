@@ -57,8 +57,8 @@ class Shadows:
     async def look(self, fleet: Fleet, tuned: Mapping[str, Tuned], caps: Limits) -> tuple[Seen, ...]:
         """Show a fleet to every shadow that a workload names; return the results."""
         wanted = [(work, tuned[name]) for work in fleet.workloads for name in work.shadow if name in tuned]
-        found = [await self._alone(work, chosen, fleet, caps) for work, chosen in wanted]
-        return tuple(seen for seen in found if seen is not None)
+        results = [await self._alone(work, chosen, fleet, caps) for work, chosen in wanted]
+        return tuple(seen for seen in results if seen is not None)
 
     async def _alone(self, work: Workload, chosen: Tuned, fleet: Fleet, caps: Limits) -> Seen | None:
         """Show a fleet to one shadow; its failure affects no other."""

@@ -43,12 +43,12 @@ class Catalogue:
         A figure whose source tells only the family fits all its forms, and says so in its note.
         """
         meant = self._meant(model)
-        found = (
+        figures = (
             figure
             for figure in self.figures
             if figure.gpu in meant and cloud in {None, figure.cloud} and tenure in {None, figure.tenure}
         )
-        return tuple(sorted(found, key=_order))
+        return tuple(sorted(figures, key=_order))
 
     def cheapest(self, cloud: str, model: str, tenure: Tenure = Tenure.ON_DEMAND) -> Baseline:
         """Return the cheapest figure per GPU of a model at a cloud.
@@ -59,14 +59,14 @@ class Catalogue:
         if cloud not in self.clouds:
             fix = problems.nearest(cloud, self.clouds)
             raise UnknownBaseline("unknown_cloud", f"no price of {problems.shown(cloud)} is known; {fix}")
-        found = self.find(model, cloud, tenure)
-        if not found:
+        figures = self.find(model, cloud, tenure)
+        if not figures:
             others = sorted({figure.cloud for figure in self.find(model, tenure=tenure)})
             known = f"it is known at {', '.join(others)}" if others else "nor is it at any other cloud"
             raise UnknownBaseline(
                 "no_figure", f"the {tenure.value} price of {problems.shown(model)} at {cloud} is not known; {known}"
             )
-        return found[0]
+        return figures[0]
 
     def _meant(self, model: str) -> frozenset[GpuModel]:
         canonical = gpu.model(model)

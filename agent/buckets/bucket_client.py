@@ -114,8 +114,8 @@ class BucketClient:
         Raises:
             BucketAway: nobody knows what is there.
         """
-        found = await self._done(self._store.list_with_delimiter_async(f"{folder}/"), folder)
-        return tuple(path.rstrip("/").rpartition("/")[2] for path in found["common_prefixes"])
+        listed = await self._done(self._store.list_with_delimiter_async(f"{folder}/"), folder)
+        return tuple(path.rstrip("/").rpartition("/")[2] for path in listed["common_prefixes"])
 
     def presigned(self, path: str) -> str:
         """Return an address under which anybody may fetch an object for `PRESIGNED_FOR`."""

@@ -83,11 +83,11 @@ def diff(
     """Show the numbers that differ between two strategies, and the differences in the next plan."""
     from agent.cli.shared import number_facts
 
-    found = {one: _found(config, one) for one in (name, other)}
-    mine, theirs = ({each.key: each.value for each in number_facts.of(found[one])} for one in (name, other))
+    strategies = {one: _found(config, one) for one in (name, other)}
+    mine, theirs = ({each.key: each.value for each in number_facts.of(strategies[one])} for one in (name, other))
     keys = [key for key in {**mine, **theirs} if mine.get(key) != theirs.get(key)]
     changes = {key: [mine.get(key), theirs.get(key)] for key in keys}
-    seen = {one: _seen(config, tuned) for one, tuned in found.items()}
+    seen = {one: _seen(config, tuned) for one, tuned in strategies.items()}
     plans = {one: [explain.sentence(decision) for decision in each.plan.decisions] for one, each in seen.items()}
     lacking = _lacking(seen[name].fleet)
     if as_json:

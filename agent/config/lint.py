@@ -58,7 +58,7 @@ def findings(config: Config, known: Known) -> tuple[Finding, ...]:
     return (
         *_caps(config),
         *_credit(config, known),
-        *(found for work in config.workloads for found in _workload(work, config, known)),
+        *(finding for work in config.workloads for finding in _workload(work, config, known)),
     )
 
 

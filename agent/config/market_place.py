@@ -25,7 +25,7 @@ class Place:
 def of_file(path: Path, environment: Mapping[str, str] | None = None) -> Place:
     """Return the ledger's path as the text of a configuration names it, else its default path."""
     state, runtime = loading.directories(path, os.environ if environment is None else environment)
-    named = next((found for file in layers.files(path) if (found := _ledger(file))), None)
+    named = next((ledger for file in layers.files(path) if (ledger := _ledger(file))), None)
     return Place((state or Path()) / (named or document.LedgerTable().path), runtime)
 
 

@@ -20,8 +20,8 @@ def instant(text: str, now: datetime) -> datetime | None:
 def absolute(text: str) -> datetime | None:
     """Return the instant of an ISO date or time, or None for any other text. A time without a zone is UTC."""
     try:
-        found = datetime.fromisoformat(text)
-        return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).astimezone(UTC)
+        at = datetime.fromisoformat(text)
+        return (at if at.tzinfo is not None else at.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         return None
 

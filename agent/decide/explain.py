@@ -76,9 +76,9 @@ def explain(fleet: Fleet, planned: Plan, work: Workload) -> Explanation:
     reckoned = measured_checkpoints.believed(work, measured)
     speeds = measured_speed.speeds(fleet.host_checks.values())
     judged = ranking.Judged(hosts, speeds)
-    found = ranking.ranking(book, reckoned, _both_ways(work), judged, taken, fleet.now, hazard)
+    ranked_offers = ranking.ranking(book, reckoned, _both_ways(work), judged, taken, fleet.now, hazard)
     rejected = refused_hosts.of(fleet, work, book)
-    ranked = (each for each in found if (each.offer.host, each.offer.gpu) not in rejected)
+    ranked = (each for each in ranked_offers if (each.offer.host, each.offer.gpu) not in rejected)
     return Explanation(
         workload=work.name,
         decisions=tuple(decision for decision in planned.decisions if slot_of(decision).workload == work.name),

@@ -58,8 +58,8 @@ def needs(fleet: Fleet, caps: Limits | None = None, faulty: frozenset[str] = fro
     in_force = cooldowns.in_force(fleet)
     if (Word.KILL, EVERYTHING) in in_force.holds:
         return ()
-    found = [need for work in fleet.workloads if (need := _need(fleet, work, in_force)) is not None]
-    if not found:
+    needed = [need for work in fleet.workloads if (need := _need(fleet, work, in_force)) is not None]
+    if not needed:
         return ()
     now_standing, most = limits.committed_by_fleet(fleet), caps or Limits()
 
@@ -69,7 +69,7 @@ def needs(fleet: Fleet, caps: Limits | None = None, faulty: frozenset[str] = fro
         return (*rests, *([LIMITS] if is_forbidden else []))
 
     views = fleet.markets.items()
-    return tuple(replace(need, bars={name: bars(need, view) for name, view in views}) for need in found)
+    return tuple(replace(need, bars={name: bars(need, view) for name, view in views}) for need in needed)
 
 
 def _cool_offs(need: Need, in_force: InForce) -> Iterator[str]:

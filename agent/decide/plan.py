@@ -298,8 +298,8 @@ def _search(fleet: Fleet, work: Workload, pricing: Pricing, ground: Ground) -> I
     if asked not in ground.searches:
         taken = requirement_check.Unavailable(ground.used_hosts, ground.in_force.cooling)
         judged = ranking.Judged(ground.hosts, ground.speeds)
-        found = ranking.ranking(book, work, pricing, judged, taken, fleet.now, ground.market_hazard)
-        ground.searches[asked] = ranking.Replay(found)
+        ranked = ranking.ranking(book, work, pricing, judged, taken, fleet.now, ground.market_hazard)
+        ground.searches[asked] = ranking.Replay(ranked)
     return ground.searches[asked]
 
 

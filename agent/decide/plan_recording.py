@@ -91,12 +91,12 @@ def decisions_of(recorded: bytes) -> list[tuple[str, dict[str, typing.Any]]]:
 def parts(frame: Frame) -> Parts:
     """Return a frame in pieces."""
     encode = msgspec.msgpack.Encoder().encode
-    found = {f"fleet.{name}": encode(getattr(frame.fleet, name)) for name in _FLEET if name != _MARKETS}
+    pieces = {f"fleet.{name}": encode(getattr(frame.fleet, name)) for name in _FLEET if name != _MARKETS}
     for market, view in frame.fleet.markets.items():
-        found |= {f"view.{market}.{name}": encode(getattr(view, name)) for name in _VIEW}
-    found |= {name: encode(getattr(frame, name)) for name in ("caps", "numbers")}
+        pieces |= {f"view.{market}.{name}": encode(getattr(view, name)) for name in _VIEW}
+    pieces |= {name: encode(getattr(frame, name)) for name in ("caps", "numbers")}
     # A set has no order, and equal sets must have equal bytes.
-    return found | {"faulty": encode(sorted(frame.faulty)), "answer": frame.answer}
+    return pieces | {"faulty": encode(sorted(frame.faulty)), "answer": frame.answer}
 
 
 def changed(before: Parts, after: Parts) -> bytes:

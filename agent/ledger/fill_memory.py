@@ -97,8 +97,8 @@ def _recall_spend(link: sa.Connection, memory: Memory, now: dt.datetime) -> None
 
 def _losses(link: sa.Connection, now: dt.datetime) -> list[Loss]:
     found_rows = rows(link, event_rows.between(now - LOSSES_KEPT, None, None, (INTERRUPTED,), MOST_LOSSES))
-    found = (event_rows.loss_of(event_rows.event_of(row)) for row in reversed(list(found_rows)))
-    return [loss for loss in found if loss is not None]
+    losses = (event_rows.loss_of(event_rows.event_of(row)) for row in reversed(list(found_rows)))
+    return [loss for loss in losses if loss is not None]
 
 
 def _under(prefix: str, single: dict[str, str]) -> dict[str, str]:

@@ -136,8 +136,8 @@ class Reader:
 
     async def slices(self) -> list[Offer]:
         """Return the last offer of every seen slice, without its prices."""
-        found = await self._all(search_history.SLICES, search_history.offer_of)
-        return [offer for offer in found if offer is not None]
+        slices = await self._all(search_history.SLICES, search_history.offer_of)
+        return [offer for offer in slices if offer is not None]
 
     async def regions(self) -> set[str]:
         """Return the regions of every seen slice, as its market writes them."""
@@ -191,8 +191,8 @@ class Reader:
 
     async def sums(self, until: dt.date, since: dt.date | None = None) -> dict[str, Counted]:
         """Return each workload's figures up to and including a day, from day `since` or since the ledger began."""
-        found = await self._wire.run(lambda link: rows(link, spend_lines.sums(until, since)))
-        return {row["workload"]: spend_lines.counted_of(row) for row in found}
+        sums = await self._wire.run(lambda link: rows(link, spend_lines.sums(until, since)))
+        return {row["workload"]: spend_lines.counted_of(row) for row in sums}
 
     async def taken(self, since: dt.datetime | None = None, until: dt.datetime | None = None) -> list[Taken]:
         """Return the time that interruptions wasted, oldest first."""
@@ -200,13 +200,13 @@ class Reader:
 
     async def counted(self, market: str, since: dt.date, until: dt.date) -> dict[str, tuple[str, Usd]]:
         """Return (lease id, amount) of the ledger's count by instance, for days up to but not including `until`."""
-        found = await self._wire.run(lambda link: rows(link, market_bills.counted(market, since, until)))
-        return {row["instance_id"]: (row["lease_id"], row["estimate"]) for row in found}
+        counted_rows = await self._wire.run(lambda link: rows(link, market_bills.counted(market, since, until)))
+        return {row["instance_id"]: (row["lease_id"], row["estimate"]) for row in counted_rows}
 
     async def days_of(self, market: str, since: dt.date, until: dt.date) -> list[dt.date]:
         """Return the days on which a lease of a market cost anything."""
-        found = await self._wire.run(lambda link: rows(link, market_bills.counted(market, since, until)))
-        return sorted({row["day"] for row in found})
+        counted_rows = await self._wire.run(lambda link: rows(link, market_bills.counted(market, since, until)))
+        return sorted({row["day"] for row in counted_rows})
 
     async def intents(
         self, limit: int = LIMIT, ids: Collection[str] | None = None, leases: Collection[str] | None = None

@@ -53,5 +53,5 @@ def market_time(reply: transport.Reply) -> datetime | None:
 
 def server_time(date: str) -> datetime | None:
     """Return the time of a Date header; None for junk."""
-    found = _date(date)
-    return found if found is not None and _EARLIEST_YEAR <= found.year < _LATEST_YEAR else None
+    at = _date(date)
+    return at if at is not None and _EARLIEST_YEAR <= at.year < _LATEST_YEAR else None

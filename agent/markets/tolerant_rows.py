@@ -22,12 +22,12 @@ def document(raw: bytes, what: str) -> dict[str, object]:
         Malformed: the text is none; `what` names the answer.
     """
     try:
-        found = json.loads(raw)
+        decoded = json.loads(raw)
     except (ValueError, RecursionError) as error:
         raise market_errors.Malformed(f"{what} is no JSON: {text.clean(str(error))}") from None
-    if not isinstance(found, dict):
+    if not isinstance(decoded, dict):
         raise market_errors.Malformed(f"{what} is no JSON object; try again later.")
-    return found
+    return decoded
 
 
 def rows(raw: bytes, key: str, what: str) -> list[Any]:
@@ -36,10 +36,10 @@ def rows(raw: bytes, key: str, what: str) -> list[Any]:
     Raises:
         Malformed: there is no such list.
     """
-    found = document(raw, what).get(key)
-    if not isinstance(found, list):
+    values = document(raw, what).get(key)
+    if not isinstance(values, list):
         raise market_errors.Malformed(f"{what} holds no list of {key}; try again later.")
-    return found
+    return values
 
 
 def row(values: object, kind: type[_T], what: str) -> _T:

@@ -231,15 +231,15 @@ async def _acceptance(client: BucketClient, target: GuardTarget) -> AcceptanceRe
     """
     if not target.is_checked:
         return None
-    found, _ = await _object(client, f"{target.folder}/acceptance-{target.lease}.json", AcceptanceReport)
-    if found is None or found.lease != target.lease:
+    report, _ = await _object(client, f"{target.folder}/acceptance-{target.lease}.json", AcceptanceReport)
+    if report is None or report.lease != target.lease:
         return None
-    gpus = tuple(msgspec.structs.replace(each, name=_clean(each.name)) for each in found.gpus)
-    script = found.script
+    gpus = tuple(msgspec.structs.replace(each, name=_clean(each.name)) for each in report.gpus)
+    script = report.script
     if script is not None:
         script = msgspec.structs.replace(script, last_line=text.clean(script.last_line, MOST_LINE))
-    cleaned = {"driver": _clean(found.driver), "cuda_error": _clean(found.cuda_error)}
-    return msgspec.structs.replace(found, gpus=gpus, script=script, **cleaned)
+    cleaned = {"driver": _clean(report.driver), "cuda_error": _clean(report.cuda_error)}
+    return msgspec.structs.replace(report, gpus=gpus, script=script, **cleaned)
 
 
 def _clean(name: str | None) -> str | None:

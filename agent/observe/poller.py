@@ -186,9 +186,9 @@ class Poller:
 
     async def _sample(self, lacking: Sequence[Workload]) -> None:
         """Ask now and then for any offers, for workloads that lack something: the answer shows why nothing fits."""
-        found = None if self._is_closed() else await self._wide.ask(lacking)
-        if found is not None:
-            self.view = msgspec.structs.replace(self.view, sample=found, sampled_at=self._clock.now())
+        sampled = None if self._is_closed() else await self._wide.ask(lacking)
+        if sampled is not None:
+            self.view = msgspec.structs.replace(self.view, sample=sampled, sampled_at=self._clock.now())
 
     def _is_closed(self) -> bool:
         return self._closed_until is not None and self._clock.now() < self._closed_until
@@ -363,8 +363,8 @@ class Poller:
 
 def refusals(pollers: Iterable[Poller]) -> Mapping[str, Refusal]:
     """Return the markets that refuse our key, by name."""
-    found = {poller.market.name: poller.refusal for poller in pollers}
-    return {name: refusal for name, refusal in found.items() if refusal is not None}
+    by_market = {poller.market.name: poller.refusal for poller in pollers}
+    return {name: refusal for name, refusal in by_market.items() if refusal is not None}
 
 
 def _of(kind: MarketEventKind, events: Iterable[MarketEvent]) -> tuple[MarketEvent, ...]:

@@ -103,12 +103,12 @@ def enriched(fleet: Fleet) -> Fleet:
 
 def renamed(spend_of: Mapping[Scope, Spend], workloads: Iterable[Workload]) -> Mapping[Scope, Spend]:
     """Return spend by scope, with a workload's spend under its old name counted as its own."""
-    found = dict(spend_of)
+    spend = dict(spend_of)
     for work in workloads:
         old, new = budget.of_workload(work.was), budget.of_workload(work.name)
-        if work.was and old in found:
-            found[new] = found.get(new, Spend()).plus(found[old])
-    return found
+        if work.was and old in spend:
+            spend[new] = spend.get(new, Spend()).plus(spend[old])
+    return spend
 
 
 def unexplained_ids(views: Iterable[MarketView], fleet_id: str, known: Recollection) -> tuple[set[str], set[str]]:

@@ -275,8 +275,8 @@ class Contract:
     @property
     def ports(self) -> list[int]:
         """Return the container's ports that the create asks to open, from the `-p` entries of its environment."""
-        found = (_PORT.fullmatch(name) for name in self.env)
-        return sorted({int(match[1]) for match in found if match and 0 < int(match[1]) < 65536})  # noqa: PLR2004
+        matches = (_PORT.fullmatch(name) for name in self.env)
+        return sorted({int(match[1]) for match in matches if match and 0 < int(match[1]) < 65536})  # noqa: PLR2004
 
     @property
     def status(self) -> str:

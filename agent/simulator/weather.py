@@ -219,14 +219,14 @@ class Weather:
 
     def _strike_hosts(self, blow: Blow) -> None:
         if "machine_id" in blow.fault.extra:
-            found = [int(blow.fault.extra["machine_id"])]
+            machines = [int(blow.fault.extra["machine_id"])]
         else:
-            found = sorted({contract.host.machine_id for contract in self._held()})
-        blow.is_waiting = not found
+            machines = sorted({contract.host.machine_id for contract in self._held()})
+        blow.is_waiting = not machines
         # A fault that waits for a host of ours lasts its seconds from the moment it finds one.
         blow.until = math.inf if blow.is_waiting else self._world.now + blow.fault.seconds
         share = blow.fault.probability
-        blow.hosts = tuple(machine for machine in found if share >= 1.0 or blow.dice.random() < share)
+        blow.hosts = tuple(machine for machine in machines if share >= 1.0 or blow.dice.random() < share)
         for machine_id in blow.hosts:
             if blow.fault.name == "host_gone":
                 self._world.set_host_gone(machine_id)

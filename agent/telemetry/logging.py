@@ -76,10 +76,10 @@ def is_journal(stream: TextIO, environment: Mapping[str, str]) -> bool:
     """Return whether systemd connected `stream` to its journal."""
     device, _, inode = environment.get("JOURNAL_STREAM", "").partition(":")
     try:
-        found = os.fstat(stream.fileno())
+        status = os.fstat(stream.fileno())
     except (OSError, ValueError):
         return False
-    return (device, inode) == (str(found.st_dev), str(found.st_ino))
+    return (device, inode) == (str(status.st_dev), str(status.st_ino))
 
 
 def _stamp(now: Callable[[], datetime]) -> Processor:

@@ -87,9 +87,9 @@ class Metrics(families.Families):
         self.spent.labels("day").set((fleet.spend.today + owed).dollars)
         self.spent.labels("month").set((fleet.spend.month + owed).dollars)
 
-    def see_unaccounted(self, found: Mapping[str, tuple[int, int]]) -> None:
+    def see_unaccounted(self, unaccounted: Mapping[str, tuple[int, int]]) -> None:
         """Write by market the number of listed instances of ours without an account, and of listings."""
-        for market, (count, listings) in found.items():
+        for market, (count, listings) in unaccounted.items():
             self.unaccounted.labels(market).set(count)
             self.unaccounted_listings.labels(market).set(listings)
 

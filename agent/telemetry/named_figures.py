@@ -70,23 +70,23 @@ class NamedFigures:
             ("workload",), registry=target,
         )  # fmt: skip
 
-    def see_unsigned(self, found: Mapping[str, float]) -> None:
+    def see_unsigned(self, silences: Mapping[str, float]) -> None:
         """Write the longest silence towards the guards of each workload with dead man's switches."""
         self.unsigned.clear()
-        for workload, share in found.items():
+        for workload, share in silences.items():
             self.unsigned.labels(workload).set(share)
 
-    def see_silent(self, found: Mapping[str, int]) -> None:
+    def see_silent(self, counts: Mapping[str, int]) -> None:
         """Write the number of silent guards of each workload that has guards."""
         self.silent.clear()
-        for workload, count in found.items():
+        for workload, count in counts.items():
             self.silent.labels(workload).set(count)
 
-    def see_measured(self, found: Mapping[str, Mapping[str, float]]) -> None:
+    def see_measured(self, by_workload: Mapping[str, Mapping[str, float]]) -> None:
         """Write the guards' measurements by workload; a missing figure has no series."""
         self.measured.clear()
         self.measured_size.clear()
-        for workload, figures in found.items():
+        for workload, figures in by_workload.items():
             for name, figure in figures.items():
                 if name == SIZE:
                     self.measured_size.labels(workload).set(figure)

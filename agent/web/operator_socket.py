@@ -221,8 +221,8 @@ class OperatorSocket:
         except ValueError:
             return web.json_response({"error": "bad_query"}, status=400)
         reader = await self._orders.ledger.reader()
-        found = await reader.events(since, None, asked.get("workload"), asked.getall("kind", []), limit)
-        return web.json_response(views.events(found))
+        events = await reader.events(since, None, asked.get("workload"), asked.getall("kind", []), limit)
+        return web.json_response(views.events(events))
 
     async def _prices(self, request: web.Request) -> web.Response:
         asked = request.query

@@ -37,8 +37,12 @@ class Switch:
 
     def refusal(self, known: Mapping[str, Refusal]) -> Refusal | None:
         """Return the refusal of our key by every one of its markets, the shortest; None while one takes the key."""
-        found = [known[market] for market in self.markets if market in known]
-        return min(found, key=lambda each: each.lasts) if found and len(found) == len(self.markets) else None
+        known_markets = [known[market] for market in self.markets if market in known]
+        return (
+            min(known_markets, key=lambda each: each.lasts)
+            if known_markets and len(known_markets) == len(self.markets)
+            else None
+        )
 
 
 @dataclass(frozen=True, slots=True)

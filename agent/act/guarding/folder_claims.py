@@ -20,11 +20,11 @@ async def claim(client: BucketClient, fleet_id: str, work: Workload) -> None:
     """
     mine = folder_claim.of(fleet_id, work)
     try:
-        found = await client.read(folder_claim.NAME, MOST_BYTES)
+        content = await client.read(folder_claim.NAME, MOST_BYTES)
     except BucketTooLarge:
-        found = b""  # Something is there, and it is no claim of ours.
-    theirs = folder_claim.read(found)
-    if found is None:
+        content = b""  # Something is there, and it is no claim of ours.
+    theirs = folder_claim.read(content)
+    if content is None:
         try:
             await client.write(folder_claim.NAME, folder_claim.written(mine), is_new=True)
         except BucketTaken:

@@ -67,15 +67,15 @@ def wanted(planned: Plan, leases: Iterable[Lease], workloads: Iterable[Workload]
     checkpoints again.
     """
     works = {work.name: work for work in workloads}
-    found = {asked.lease.intent_id: asked.order for asked in planned.asked}
+    wanted_orders = {asked.lease.intent_id: asked.order for asked in planned.asked}
     ending = {each.lease.lease_id for each in planned.decisions if isinstance(each, Pause | Release)}
     for lease in sorted(leases, key=lambda lease: lease.checkpoint_asked_at or NEVER, reverse=True):
         since = lease.checkpoint_asked_at
         if lease.lease_id in ending and since and not is_order_over(lease, works.get(lease.slot.workload), planned.now):
-            found.setdefault(lease.intent_id, order_of(lease, since))
+            wanted_orders.setdefault(lease.intent_id, order_of(lease, since))
     for intent_id, order in planned.before_maintenance:
-        found.setdefault(intent_id, order)
-    return found
+        wanted_orders.setdefault(intent_id, order)
+    return wanted_orders
 
 
 class GuardOrders:

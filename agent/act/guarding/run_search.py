@@ -158,14 +158,14 @@ class RunSearch:
         try:
             client = BucketClient(each.place, self._secret(each.place.credential))
             async with asyncio.timeout(SEARCH_SECONDS):
-                found = [at for at in _folders(each) if await self._has_beat(client, each, *at)]
-                claim = await kept_runs.claim_in(client, self._folder(each, *found[0])) if len(found) == 1 else None
+                folders = [at for at in _folders(each) if await self._has_beat(client, each, *at)]
+                claim = await kept_runs.claim_in(client, self._folder(each, *folders[0])) if len(folders) == 1 else None
         except Exception as error:  # noqa: BLE001 - a key that is missing or wrong, and whatever a store may do
             return f"the bucket could not be read: {type(error).__name__}"
-        if len(found) == 1:
-            return *found[0], claim
-        places = ", ".join(f"{name}/{each.held.slot.index}/{run}" for name, run in found)
-        return f"the folders {places} have its beat" if found else f"none of its first {MOST_RUNS} runs has its beat"
+        if len(folders) == 1:
+            return *folders[0], claim
+        places = ", ".join(f"{name}/{each.held.slot.index}/{run}" for name, run in folders)
+        return f"the folders {places} have its beat" if folders else f"none of its first {MOST_RUNS} runs has its beat"
 
     def _folder(self, each: Sought, name: str, run: int) -> str:
         return f"{self._ledger.fleet_id}/{name}/{each.held.slot.index}/{run}"

@@ -48,11 +48,11 @@ def bring(
         exits.stop(exits.BAD_INPUT, ["--at goes with one file of kind vast; name it, or leave --at out"])
     with running.honest():
         if kind is Kind.VAST:
-            found = vast.read(files, gap_seconds, _instant(at))
+            traces = vast.read(files, gap_seconds, _instant(at))
         else:
             read = {Kind.CSV: table.read, Kind.AWS: aws.read, Kind.LEDGER: ledger.read}[kind]
-            found = read(files, gap_seconds)
-    _write(found, out)
+            traces = read(files, gap_seconds)
+    _write(traces, out)
     if kind in SAID:
         session.say(SAID[kind])
 
@@ -67,12 +67,12 @@ def _instant(text: str | None) -> datetime | None:
     return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
 
 
-def _write(found: "list[Trace]", out: Path) -> None:
+def _write(traces: "list[Trace]", out: Path) -> None:
     """Write every trace, or none if one of the files exists."""
     from agent.lab.traces import trace_files
 
-    named = {out / f"{_stem(each.pool)}.json": each for each in found}
-    if len(named) < len(found):
+    named = {out / f"{_stem(each.pool)}.json": each for each in traces}
+    if len(named) < len(traces):
         exits.stop(exits.BAD_INPUT, ["two pools would have one file name; import them apart"])
     for file in named:
         if file.exists():

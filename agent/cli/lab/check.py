@@ -44,32 +44,32 @@ def check(
 
 
 def _document(verdict: "Verdict") -> dict[str, object]:
-    found = verdict.finding
+    finding = verdict.finding
     return {
         "strategy": verdict.strategy,
-        "ok": found is None,
+        "ok": finding is None,
         "compared": verdict.compared,
         "futures": verdict.futures,
         "findings": []
-        if found is None
+        if finding is None
         else [
             {
-                "rule": found.rule,
-                "course": found.course,
-                "at": found.at.isoformat(),
-                "first": list(found.first),
-                "then": list(found.then),
+                "rule": finding.rule,
+                "course": finding.course,
+                "at": finding.at.isoformat(),
+                "first": list(finding.first),
+                "then": list(finding.then),
             }
         ],
     }
 
 
 def _print(verdict: "Verdict") -> None:
-    found = verdict.finding
-    if found is None:
+    finding = verdict.finding
+    if finding is None:
         session.say(f"ok: {verdict.strategy} proposed the same, {verdict.compared} views over {verdict.futures} runs")
         return
-    at = found.at.isoformat()
-    session.say(f"{verdict.strategy} proposes something else with {found.rule} ({found.course}), at {at}:")
-    for name, proposals in (("first", found.first), ("then", found.then)):
+    at = finding.at.isoformat()
+    session.say(f"{verdict.strategy} proposes something else with {finding.rule} ({finding.course}), at {at}:")
+    for name, proposals in (("first", finding.first), ("then", finding.then)):
         session.say(f"  {name}: {'; '.join(proposals) or 'nothing'}")

@@ -42,12 +42,12 @@ def _numbers(option: str) -> Callable[[str | NumberList], NumberList]:
 def numbers(option: str, text: str) -> NumberList:
     """Return the positive numbers of "52,70", or end with a message with the syntax."""
     try:
-        found = NumberList(float(part) for part in text.split(","))
+        values = NumberList(float(part) for part in text.split(","))
     except ValueError:
-        found = NumberList()
-    if not found or not all(0 < number < MOST for number in found):
+        values = NumberList()
+    if not values or not all(0 < number < MOST for number in values):
         exits.stop(exits.BAD_INPUT, [f"{option}: write positive numbers with commas between, such as 52,70"])
-    return found
+    return values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,10 +120,12 @@ class Options:
         """Return the sets of pools, with one empty set for all pools, or end with a message with the syntax."""
         if self.pools is None:
             return ((),)
-        found = tuple(tuple(name.strip() for name in part.split(",") if name.strip()) for part in self.pools.split(";"))
-        if not all(found):
+        pool_sets = tuple(
+            tuple(name.strip() for name in part.split(",") if name.strip()) for part in self.pools.split(";")
+        )
+        if not all(pool_sets):
             exits.stop(exits.BAD_INPUT, ['--pools: write pools or zones with commas, sets with semicolons: "a,b;c,d"'])
-        return found
+        return pool_sets
 
 
 def span(option: str, text: str) -> tuple[int, ...]:

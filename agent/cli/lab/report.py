@@ -112,10 +112,10 @@ def _searched(storage: str, name: str) -> "Iterator[Plot | str]":
     from agent.lab.tuning import study
 
     try:
-        found = study.past(storage, name)
+        past = study.past(storage, name)
     except study.StorageError as error:
         exits.stop(exits.FAILED, [str(error)])
-    for place, (each, trials) in enumerate(found.items()):
+    for place, (each, trials) in enumerate(past.items()):
         yield (
             search_trials.plot(each, trials, f"history-{place}")
             or f"the search {each}: none of its trials has a score yet"

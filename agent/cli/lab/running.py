@@ -77,8 +77,8 @@ def with_own(problem: "Problem", name: str, options: Options) -> "tuple[Problem,
     from agent.lab.bench.comparison import Tunable
 
     if is_own(problem, name) and isinstance(problem, Tunable):
-        found = own(problem, name, options)
-        return problem.with_params(found.name, found.params), found.name
+        own_problem = own(problem, name, options)
+        return problem.with_params(own_problem.name, own_problem.params), own_problem.name
     return problem, name
 
 
@@ -95,12 +95,12 @@ def own(problem: "Tunable", name: str, options: Options) -> "Tuned":
     if not own_strategies.is_path(name) and name not in own_strategies.known(options.config, options.directory):
         sentence = f"{problem.name} knows no {name}; it knows {', '.join(problem.strategies())}"
         exits.stop(exits.BAD_INPUT, [f"{sentence}; for a file of your own {own_strategies.NAMED}"])
-    found = own_strategies.find(name, options.config, options.directory)
-    of = tuning.base(found)
-    if type(numbers.get(of)) is not type(found.params):
+    tuned = own_strategies.find(name, options.config, options.directory)
+    of = tuning.base(tuned)
+    if type(numbers.get(of)) is not type(tuned.params):
         takes = ", ".join(each for each in numbers if each in tuning.installed()) or "none"
         exits.stop(exits.BAD_INPUT, [f"{name} has numbers of {of}, and {problem.name} runs own files of {takes}"])
-    return found
+    return tuned
 
 
 def compared(what: Contest, workers: int, seed: int) -> "list[Table]":

@@ -24,17 +24,17 @@ def show(
     from agent.lab.traces import trace_summary
 
     with running.honest():
-        found = [trace_summary.of(trace) for trace in files.folder(traces)]
+        summaries = [trace_summary.of(trace) for trace in files.folder(traces)]
     if as_json:
-        session.print_json({"pools": [_document(each) for each in found]})
+        session.print_json({"pools": [_document(each) for each in summaries]})
         return
     shown = session.table(
         "pool", "from", "hours", "tick s", "up", "losses", "stays h", "away h", "spot $/h", "on demand"
     )
-    for each in found:
+    for each in summaries:
         session.add(shown, *_cells(each))
     session.show(shown)
-    unpriced = sum(each.unpriced for each in found)
+    unpriced = sum(each.unpriced for each in summaries)
     if unpriced:
         session.say(f"{unpriced:,} ticks lack a price: give a bench one with --spot-price and --on-demand-price")
 
@@ -55,10 +55,10 @@ def _cells(each: "Summary") -> list[str]:
     ]
 
 
-def _price(found: "Range") -> str:
-    if found is None:
+def _price(prices: "Range") -> str:
+    if prices is None:
         return NONE
-    low, high = found
+    low, high = prices
     return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
 
 

@@ -78,12 +78,12 @@ def _preview(order: Order, file: Path) -> Preview:
     read = last_good.read(file)
     words = f"{order.verb} {order.target}"
     try:
-        found = _found(order, read)
+        preview = _found(order, read)
     except TimeoutError:
         return {"sentence": f"{words}: {UNLISTED}", "leases": [], "in_doubt": 0, "is_listed": False}
-    if found is None and isinstance(read, last_good.Broken):
+    if preview is None and isinstance(read, last_good.Broken):
         read.end()
-    return {"is_listed": True, **(found or {"sentence": words, "leases": [], "in_doubt": 0})}
+    return {"is_listed": True, **(preview or {"sentence": words, "leases": [], "in_doubt": 0})}
 
 
 def _found(order: Order, read: "tuple[Config, Mapping[str, Tuned]] | last_good.Broken") -> Preview | None:

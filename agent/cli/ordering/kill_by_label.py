@@ -182,13 +182,13 @@ async def _show_fleets(settings: "tuple[MarketSettings, ...]", config: "Config |
     from agent.act.orders import ending_by_label
 
     async with _markets(settings, config) as markets:
-        found, trouble = await ending_by_label.fleets(markets)
+        fleets, trouble = await ending_by_label.fleets(markets)
     for name, why in trouble.items():
         session.say(f"{name} cannot be listed: {why}")
     table = session.table("FLEET", "MARKET", "INSTANCES", "$/H")
-    for each in found:
+    for each in fleets:
         session.add(table, each.fleet_id, each.market, str(each.instances), f"{each.rate.dollars:.4f}")
-    if found:
+    if fleets:
         session.show(table)
     else:
         session.say("the listing has no instance with a label of gpubid")

@@ -77,11 +77,11 @@ def estimate(  # noqa: PLR0913 - one parameter per option
         "size_gb": checkpoint_gb,
         "at": checkpoint_at,
     }
-    table, found, measured = _found(workload, config, job, _given(said, checkpoint), baselines)
+    table, models, measured = _found(workload, config, job, _given(said, checkpoint), baselines)
     if as_json:
-        session.print_json(_document(table, found, measured))
+        session.print_json(_document(table, models, measured))
     else:
-        (_print_csv if as_csv else _say)(table, found, measured)
+        (_print_csv if as_csv else _say)(table, models, measured)
 
 
 def _given(said: dict[str, Any], checkpoint: dict[str, Any]) -> dict[str, Any]:
@@ -116,12 +116,12 @@ def _found(
         measured = {} if work is None or ledger is None else asyncio.run(estimate_inputs.measured(ledger, work, now))
         table = jobs.read(file, {} if work is None else estimate_inputs.of_workload(work, now, measured), given)
         catalogue = baseline_loading.load() if baselines is None else baseline_loading.load(baselines)
-        found = asyncio.run(estimate_inputs.find(table, markets, ledger, tuned, catalogue, now))
+        models = asyncio.run(estimate_inputs.find(table, markets, ledger, tuned, catalogue, now))
     except ConfigError as error:
         exits.stop(exits.BAD_INPUT, [str(problem) for problem in error.problems])
     except LedgerError as error:
         exits.refused(error)
-    return table, found, estimate_inputs.used(table, measured)
+    return table, models, estimate_inputs.used(table, measured)
 
 
 def _factors(text: str | None) -> list[float] | None:
@@ -171,7 +171,7 @@ def _row(one: "Estimate", reruns: "Reruns") -> dict[str, Any]:
     }
 
 
-def _document(table: "JobTable", found: list["Found"], measured: "Mapping[str, Measured]") -> dict[str, Any]:
+def _document(table: "JobTable", models: list["Found"], measured: "Mapping[str, Measured]") -> dict[str, Any]:
     reruns = _reruns(table)
     return {
         "job": {"hours": table.hours, "gpus": table.gpus, "reruns_least": reruns.least, "reruns_most": reruns.most},
@@ -181,16 +181,16 @@ def _document(table: "JobTable", found: list["Found"], measured: "Mapping[str, M
                 "options": [_row(option, reruns) for option in one.options],
                 "missing": [asdict(option) for option in one.missing],
             }
-            for one in found
+            for one in models
         ],
         "measured": [{"name": name, **asdict(one)} for name, one in sorted(measured.items())],
         "formulas": list(FORMULAS),
     }
 
 
-def _print_csv(table: "JobTable", found: list["Found"], measured: "Mapping[str, Measured]") -> None:
+def _print_csv(table: "JobTable", models: list["Found"], measured: "Mapping[str, Measured]") -> None:
     reruns, notes = _reruns(table), _measured_notes(measured)
-    rows = [{"gpu": one.gpu} | _row(option, reruns) | {"measured": notes} for one in found for option in one.options]
+    rows = [{"gpu": one.gpu} | _row(option, reruns) | {"measured": notes} for one in models for option in one.options]
     if not rows:
         return
     writer = csv.DictWriter(sys.stdout, list(rows[0]), lineterminator="\n")
@@ -204,13 +204,13 @@ def _in_a_cell(values: list[Any]) -> str:
     return "; ".join(f"{one['age']:g}: {one['interval']:g}" if isinstance(one, dict) else one for one in values)
 
 
-def _say(table: "JobTable", found: list["Found"], measured: "Mapping[str, Measured]") -> None:
+def _say(table: "JobTable", models: list["Found"], measured: "Mapping[str, Measured]") -> None:
     reruns = _reruns(table)
     if measured:
         session.say("checkpoints as guards measured them, in place of the file's figures:")
     for sentence in _measured_notes(measured):
         session.say(f"  {sentence}")
-    for one in found:
+    for one in models:
         session.say(f"{table.hours:g} h of work on {table.gpus}x {one.gpu}")
         options = session.table(
             "option", "as of", "$/h", "expected", "9 in 10 under", "with reruns", "hours", "interrupted", "saved every",

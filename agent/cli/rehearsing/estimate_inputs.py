@@ -60,27 +60,27 @@ async def measured(ledger: Path, work: Workload, now: datetime) -> Mapping[str, 
         await reader.close()
     hosts = (record for market in known.hosts.values() for record in market.values())
     owners = measured_checkpoints.owners_of(hosts, known.leases)
-    found = measured_checkpoints.of_figures(known.guard_figures.values(), work, owners)
-    return {name: one for name, one in found.items() if name in MEASURED and one.is_believed and one.figure > 0}
+    figures = measured_checkpoints.of_figures(known.guard_figures.values(), work, owners)
+    return {name: one for name, one in figures.items() if name in MEASURED and one.is_believed and one.figure > 0}
 
 
-def used(table: jobs.JobTable, found: Mapping[str, Measured]) -> dict[str, Measured]:
+def used(table: jobs.JobTable, figures: Mapping[str, Measured]) -> dict[str, Measured]:
     """Return the measured figures that the estimate uses. A job file and the command line outrank them."""
-    keys, said = _in_keys(found), table.checkpoint
-    return {name: one for name, one in found.items() if getattr(said, MEASURED[name]) == keys[MEASURED[name]]}
+    keys, said = _in_keys(figures), table.checkpoint
+    return {name: one for name, one in figures.items() if getattr(said, MEASURED[name]) == keys[MEASURED[name]]}
 
 
-def _in_keys(found: Mapping[str, Measured]) -> dict[str, Any]:
+def _in_keys(figures: Mapping[str, Measured]) -> dict[str, Any]:
     """Return measured figures as keys of a job's checkpoint table."""
     read: dict[str, Callable[[float], Any]] = {
         "took_seconds": lambda figure: timedelta(seconds=figure),
         "restore_seconds": lambda figure: min(figure, _MOST_RESTORE_SECONDS),
         "checkpoint_bytes": lambda figure: figure / _GIGABYTE,
     }
-    return {MEASURED[name]: read[name](one.figure) for name, one in found.items()}
+    return {MEASURED[name]: read[name](one.figure) for name, one in figures.items()}
 
 
-def of_workload(work: Workload, now: datetime, found: Mapping[str, Measured]) -> dict[str, Any]:
+def of_workload(work: Workload, now: datetime, figures: Mapping[str, Measured]) -> dict[str, Any]:
     """Return a workload's job as the keys of a job file, with the measured figures of its checkpoints.
 
     The deadline becomes the time left from `now`.
@@ -98,7 +98,7 @@ def of_workload(work: Workload, now: datetime, found: Mapping[str, Measured]) ->
             "size_gb": checkpoint.size_gb,
             "at": checkpoint.place.value,
             **({"takes": checkpoint.takes} if checkpoint.takes else {}),
-            **_in_keys(found),
+            **_in_keys(figures),
         },
     }
     if work.max_price_by_gpu:

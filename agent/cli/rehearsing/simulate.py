@@ -227,8 +227,8 @@ async def _listen(simulator: "Simulator", ports: tuple[int, int, int]) -> None:
 
 
 def _instant(text: str | None) -> float | None:
-    found = instants.instant("--start", text)
-    return None if found is None else found.timestamp()
+    at = instants.instant("--start", text)
+    return None if at is None else at.timestamp()
 
 
 def _fail(sentence: str) -> NoReturn:

@@ -30,7 +30,7 @@ def check(
 ) -> None:
     """Check the configuration and every strategy file. Report each mistake with file, line, key and fix."""
     settings, tuned = session.read(config)
-    found = _against(settings) if against_running else ()
+    findings = _against(settings) if against_running else ()
     summary: dict[str, Any] = {
         "file": str(settings.file),
         "digest": settings.digest,
@@ -43,11 +43,11 @@ def check(
     if against_running:
         summary["against_running"] = [
             {"key": each.key, "code": each.code, "sentence": each.sentence, "is_refused": each.is_refusal}
-            for each in found
+            for each in findings
         ]
     if as_json:
         session.print_json(summary)
-        _end(found, is_warned=is_strict and bool(summary["warnings"]))
+        _end(findings, is_warned=is_strict and bool(summary["warnings"]))
         return
     session.say(f"{settings.file}: good, digest {settings.digest[:12]}")
     for market in settings.markets:
@@ -57,15 +57,15 @@ def check(
         session.say(f"  workload {work.name}: {work.slots} slot(s) on {work.strategy} ({strategy.digest[:12]})")
     for warning in summary["warnings"]:
         session.say(f"  warning: {warning}")
-    for each in found:
+    for each in findings:
         session.say(f"  {'refused' if each.is_refusal else 'noted'}: {each.key}: {each.sentence}")
-    if against_running and not found:
+    if against_running and not findings:
         session.say("  loading the file would affect no open lease")
-    _end(found, is_warned=is_strict and bool(summary["warnings"]))
+    _end(findings, is_warned=is_strict and bool(summary["warnings"]))
 
 
-def _end(found: "tuple[Finding, ...]", *, is_warned: bool) -> None:
-    if is_warned or any(each.is_refusal for each in found):
+def _end(findings: "tuple[Finding, ...]", *, is_warned: bool) -> None:
+    if is_warned or any(each.is_refusal for each in findings):
         raise typer.Exit(exits.FAILED)
 
 

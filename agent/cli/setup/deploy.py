@@ -83,13 +83,13 @@ def text(file: Path) -> str:
     return said.replace(PACKAGED, str(own))
 
 
-def _write(found: Collection[Path], folder: Path) -> None:
-    clash = [folder / file.name for file in found if (folder / file.name).exists()]
+def _write(shipped: Collection[Path], folder: Path) -> None:
+    clash = [folder / file.name for file in shipped if (folder / file.name).exists()]
     if clash:
         exits.stop(exits.BAD_INPUT, [f"{file} exists; nothing was written; name another folder" for file in clash])
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for file in found:
+        for file in shipped:
             (folder / file.name).write_text(text(file))
             session.say(str(folder / file.name))
     except OSError as error:

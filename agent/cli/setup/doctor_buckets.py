@@ -59,14 +59,14 @@ async def _claims(work: "Workload", place: "Bucket", secret: str, fleet_id: str)
     from agent.domain.work import folder_claim
 
     try:
-        found = await BucketClient(place, secret).read(folder_claim.NAME, MOST_CLAIM)
+        content = await BucketClient(place, secret).read(folder_claim.NAME, MOST_CLAIM)
     except BucketTooLarge:
-        found = b""
+        content = b""
     except (BucketError, ValueError):
         # The bucket's own line already reports this.
         return []
-    claim = folder_claim.read(found)
-    if found is None or (claim is not None and claim.is_of(fleet_id, work)):
+    claim = folder_claim.read(content)
+    if content is None or (claim is not None and claim.is_of(fleet_id, work)):
         return []
     whose = "the claim cannot be read" if claim is None else f"fleet {claim.fleet}, workload {claim.workload}"
     sentence = f"{place} is claimed already ({whose}): each could overwrite the other's checkpoints"

@@ -76,8 +76,8 @@ async def market(settings: "MarketSettings", outside: "Outside", bound: Mapping[
     it = connect(settings, outside)
     try:
         account = await it.account()
-        found = [_key(settings.name, account, bound), *_credit(settings.name, account)]
-        found += [*_clock(settings.name, account, outside), await _listing(name, it), *await scope(settings, outside)]
+        lines = [_key(settings.name, account, bound), *_credit(settings.name, account)]
+        lines += [*_clock(settings.name, account, outside), await _listing(name, it), *await scope(settings, outside)]
     except market_errors.Unauthorized as error:
         return [
             Line(f"key {settings.name}", Verdict.FAIL, str(error), "make a new key and put it in the old one's place")
@@ -88,8 +88,8 @@ async def market(settings: "MarketSettings", outside: "Outside", bound: Mapping[
         await it.close()
     if not settings.may_spend:
         fix = f"write spend = true in [markets.{settings.name}] when the plan is as you want it"
-        found.append(Line(f"spend {settings.name}", Verdict.WARN, "it only reads: nothing is paid for", fix))
-    return found
+        lines.append(Line(f"spend {settings.name}", Verdict.WARN, "it only reads: nothing is paid for", fix))
+    return lines
 
 
 def _key(name: str, account: "Account", bound: Mapping[str, str]) -> Line:
@@ -161,24 +161,24 @@ def ledger(config: "Config | Place", now: datetime) -> list[Line]:
             Line("ledger", Verdict.WARN, f"there is no ledger at {file} yet", "start the daemon once (`gpubid run`)")
         ]
     try:
-        found = ledger_check.verify(file)
+        verification = ledger_check.verify(file)
     except LedgerError as error:
         return [Line("ledger", Verdict.FAIL, error.sentence, "install the version of gpubid that wrote it")]
-    rows = sum(found.counted.values())
-    if found.is_damaged:
+    rows = sum(verification.counted.values())
+    if verification.is_damaged:
         return [
             Line(
                 "ledger",
                 Verdict.FAIL,
-                "; ".join(found.findings[:3]),
+                "; ".join(verification.findings[:3]),
                 "restore the newest backup with gpubid ledger restore",
             )
         ]
     backup_at = sidecar.last_backup(file)
-    lines = [Line("ledger", Verdict.OK, f"{file} is sound: schema {found.revision}, {rows} rows")]
-    if found.inconsistencies:
+    lines = [Line("ledger", Verdict.OK, f"{file} is sound: schema {verification.revision}, {rows} rows")]
+    if verification.inconsistencies:
         fix = "keep this ledger; gpubid ledger verify shows which figures to compare"
-        lines = [Line("ledger", Verdict.WARN, "; ".join(found.inconsistencies[:3]), fix)]
+        lines = [Line("ledger", Verdict.WARN, "; ".join(verification.inconsistencies[:3]), fix)]
     fix = "systemctl enable --now gpubid-backup.timer, or gpubid ledger backup"
     if backup_at is None:
         return [*lines, Line("backup", Verdict.WARN, "there is no backup", fix)]
@@ -278,11 +278,11 @@ async def units() -> list[Line]:
     lines = []
     for unit in UNITS:
         said = await run("systemctl", "show", unit, "--property=ActiveState,UnitFileState,NRestarts")
-        found = {key: value for key, _, value in (line.partition("=") for line in said.splitlines())}
-        is_up, is_kept = found.get("ActiveState") == "active", found.get("UnitFileState") == "enabled"
+        properties = {key: value for key, _, value in (line.partition("=") for line in said.splitlines())}
+        is_up, is_kept = properties.get("ActiveState") == "active", properties.get("UnitFileState") == "enabled"
         verdict = Verdict.OK if is_up and is_kept else Verdict.WARN if is_up or "timer" in unit else Verdict.FAIL
-        sentence = f"{found.get('ActiveState') or 'unknown'}, {found.get('UnitFileState') or 'not installed'}"
-        restarts = f", restarted {found['NRestarts']} time(s)" if found.get("NRestarts") else ""
+        sentence = f"{properties.get('ActiveState') or 'unknown'}, {properties.get('UnitFileState') or 'not installed'}"
+        restarts = f", restarted {properties['NRestarts']} time(s)" if properties.get("NRestarts") else ""
         fix = "" if verdict is Verdict.OK else f"systemctl enable --now {unit}"
         lines.append(Line(f"unit {unit}", verdict, sentence + restarts, fix))
     return lines

@@ -71,8 +71,8 @@ def _document(context: typer.Context) -> Mapping[str, Any]:
 
 
 def _tables(context: typer.Context, name: str) -> Mapping[str, Any]:
-    found = _document(context).get(name)
-    return found if isinstance(found, dict) else {}
+    tables = _document(context).get(name)
+    return tables if isinstance(tables, dict) else {}
 
 
 def _count(table: object) -> int:

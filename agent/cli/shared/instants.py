@@ -12,10 +12,10 @@ def instant(option: str, text: str | None) -> datetime | None:
     from agent.clock import SystemClock
     from agent.config import time_words
 
-    found = time_words.instant(text, SystemClock().now())
-    if found is None:
+    at = time_words.instant(text, SystemClock().now())
+    if at is None:
         exits.stop(exits.BAD_INPUT, [time_words.refusal(option, text)])
-    return found
+    return at
 
 
 def shown(text: str) -> str:
@@ -28,8 +28,8 @@ def shown(text: str) -> str:
 
 def day(option: str, text: str | None) -> date | None:
     """Return the UTC day of an instant, or end with the syntax."""
-    found = instant(option, text)
-    return None if found is None else found.date()
+    at = instant(option, text)
+    return None if at is None else at.date()
 
 
 def ahead(option: str, text: str) -> timedelta:

@@ -57,9 +57,9 @@ def place(config: Path) -> "Config | Place":
 
     Ends with every mistake if the broken file's ledger does not exist.
     """
-    found = read(config)
-    if not isinstance(found, Broken):
-        return found[0]
-    if session.may_read(found.place.ledger) and not found.place.ledger.exists():
-        found.end()
-    return found.place
+    parsed = read(config)
+    if not isinstance(parsed, Broken):
+        return parsed[0]
+    if session.may_read(parsed.place.ledger) and not parsed.place.ledger.exists():
+        parsed.end()
+    return parsed.place

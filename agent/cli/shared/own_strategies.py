@@ -74,7 +74,7 @@ def find(name: str, config: Path | None, directory: Path | None) -> "Tuned":
     """Return the strategy of a path or a name, or end with 2 and the known strategies."""
     if is_path(name):
         return of_path(name)
-    found = known(config, directory)
-    if name not in found:
-        exits.stop(exits.BAD_INPUT, [f"there is no strategy {name!r}; known: {', '.join(sorted(found))}; {NAMED}"])
-    return found[name]
+    strategies = known(config, directory)
+    if name not in strategies:
+        exits.stop(exits.BAD_INPUT, [f"there is no strategy {name!r}; known: {', '.join(sorted(strategies))}; {NAMED}"])
+    return strategies[name]

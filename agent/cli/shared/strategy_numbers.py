@@ -30,8 +30,8 @@ def changed(chosen: "Tuned", pairs: Sequence[str]) -> "Tuned":
     try:
         params = type(chosen.params).model_validate(values)
     except pydantic.ValidationError as error:
-        found = [f"--set {'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
-        exits.stop(exits.BAD_INPUT, found)
+        mistakes = [f"--set {'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
+        exits.stop(exits.BAD_INPUT, mistakes)
     return replace(chosen, params=params, digest=tuning.digest(chosen.name, params))
 
 

@@ -33,16 +33,16 @@ def search(loop: Loop, done: Mapping[str, Any]) -> dict[str, Any]:
         tuning = number_search.tune(start.problem, start.strategy, order)
         tuned_file.write(loop.candidate, lab_tune.text(tuning, start.file, loop.candidate))
     document = lab_tune.document(tuning, asked["problem"], studies.shown(storage), asked["seed"])
-    found = loop.records.write(
+    record = loop.records.write(
         "search", now(), {"data": done["data"]["digest"], "seed": asked["seed"], "result": document}
     )
-    loop.say("search", _held_out(found))
-    return found
+    loop.say("search", _held_out(record))
+    return record
 
 
-def _held_out(found: Mapping[str, Any]) -> str:
-    held, shipped = found["result"]["held_out"], found["result"].get("held_out_beside_shipped")
-    tuned = ", ".join(f"{key} = {value}" for key, value in found["result"]["tuned"].items())
+def _held_out(record: Mapping[str, Any]) -> str:
+    held, shipped = record["result"]["held_out"], record["result"].get("held_out_beside_shipped")
+    tuned = ", ".join(f"{key} = {value}" for key, value in record["result"]["tuned"].items())
     others = f"; {shipped['shipped_mean_cost']:.4g} with the shipped numbers" if shipped else ""
     low, high = held["ci95"]
     sure = "not known" if low is None or high is None else f"{low:+.3g} to {high:+.3g}"

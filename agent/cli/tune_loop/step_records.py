@@ -31,14 +31,14 @@ class Records:
         """
         file = self.file(step)
         try:
-            found = json.loads(file.read_text("utf-8"))
+            record = json.loads(file.read_text("utf-8"))
         except FileNotFoundError:
             return None
         except (OSError, ValueError):
             raise ValueError(f"{file} cannot be read; remove it to do this step again") from None
-        if not isinstance(found, dict) or found.get("digest") != digest(found):
+        if not isinstance(record, dict) or record.get("digest") != digest(record):
             raise ValueError(f"{file} was changed by hand or cut short; remove it to do this step again")
-        return found
+        return record
 
     def write(self, step: str, at: datetime, result: Mapping[str, Any]) -> dict[str, Any]:
         """Record the result of a step, whole or not at all. Return it with its digest.

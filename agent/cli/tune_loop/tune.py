@@ -81,13 +81,13 @@ def _go(loop: Loop, *, promotes: bool, begins_anew: bool) -> str | None:
 
 def _document(loop: Loop, refusal: str | None) -> dict[str, Any]:
     """Return the loop as JSON: the records of its steps, the messages of this call, and a refusal."""
-    found = {step: loop.records.read(step) for step in step_records.STEPS}
+    records = {step: loop.records.read(step) for step in step_records.STEPS}
     return {
         "name": loop.name,
         "folder": str(loop.records.folder),
         "steps": [
             {"step": step, "at": one["at"], "digest": one["digest"], "record": str(loop.records.file(step))}
-            for step, one in found.items()
+            for step, one in records.items()
             if one is not None
         ],
         "said": loop.said,

@@ -33,13 +33,13 @@ def ssh(
     from agent.cli.watch import fleet
 
     shown = fleet.shown(config)
-    found = [row for row in shown["leases"] if slot in {row["slot"], row["slot"].partition("/")[0], row["lease"]}]
-    if not found:
+    rows = [row for row in shown["leases"] if slot in {row["slot"], row["slot"].partition("/")[0], row["lease"]}]
+    if not rows:
         exits.stop(exits.BAD_INPUT, [f"no open lease matches {plain(slot)!r}; `gpubid fleet` shows them"])
-    running = [row for row in found if row["state"] == "running"]
-    line = (running or found or [{}])[-1].get("ssh")
+    running = [row for row in rows if row["state"] == "running"]
+    line = (running or rows or [{}])[-1].get("ssh")
     if not line:
-        state = found[-1]["state"]
+        state = rows[-1]["state"]
         exits.stop(exits.FAILED, [f"the address of {plain(slot)} is not known yet: it is {state}; try again later"])
     words = [*line.split(), *(command or [])]
     if is_printed:

@@ -160,13 +160,13 @@ def _measured(row: dict[str, Any]) -> str:
     return f"{name or 'size'} {figure} (median of {row['leases']} leases on {row['hosts']} hosts{used})"
 
 
-def _why_not(found: dict[str, Any]) -> str:
+def _why_not(funnel: dict[str, Any]) -> str:
     """Return how many offers of a sample meet each requirement, the sample's age, and which requirement to drop."""
-    sentence = f"asked {_age(found['age_seconds'])} ago, a sample: {found['sentence']}"
-    if found["loosen_key"] is None or found["fits"]:
+    sentence = f"asked {_age(funnel['age_seconds'])} ago, a sample: {funnel['sentence']}"
+    if funnel["loosen_key"] is None or funnel["fits"]:
         return sentence
-    price = f"${found['loosen_dollars_per_hour']:.4f}/h"
-    return f"{sentence}; without {found['loosen_key']} {found['loosen_fits']} would fit, from {price}"
+    price = f"${funnel['loosen_dollars_per_hour']:.4f}/h"
+    return f"{sentence}; without {funnel['loosen_key']} {funnel['loosen_fits']} would fit, from {price}"
 
 
 def _age(seconds: float) -> str:

@@ -38,11 +38,11 @@ def fleet(
     if watch:
         fleet_watch.watch(config, as_json=as_json)
         return
-    found = shown(config)
+    answer = shown(config)
     if as_json:
-        session.print_json(found)
+        session.print_json(answer)
         return
-    _print(found)
+    _print(answer)
 
 
 def shown(file: Path) -> dict[str, Any]:

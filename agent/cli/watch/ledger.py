@@ -209,33 +209,33 @@ def verify(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: sessi
         exits.stop(exits.FAILED, [f"there is no ledger at {settings.ledger}: start the daemon once (`gpubid run`)"])
     try:
         with session.waiting("checking the ledger"):
-            found = verifying.verify(settings.ledger)
+            verification = verifying.verify(settings.ledger)
     except LedgerError as error:
         exits.refused(error)
     if as_json:
-        session.print_json(views.plain(asdict(found)) | {"is_sound": found.is_sound})
+        session.print_json(views.plain(asdict(verification)) | {"is_sound": verification.is_sound})
     else:
-        _say_verified(found)
-    if not found.is_sound:
-        raise typer.Exit(exits.DAMAGED if found.is_damaged else exits.FAILED)
+        _say_verified(verification)
+    if not verification.is_sound:
+        raise typer.Exit(exits.DAMAGED if verification.is_damaged else exits.FAILED)
 
 
-def _say_verified(found: "Verification") -> None:
-    session.say(f"{found.path}, schema {found.revision or 'unknown'}")
-    for table, rows in found.counted.items():
+def _say_verified(verification: "Verification") -> None:
+    session.say(f"{verification.path}, schema {verification.revision or 'unknown'}")
+    for table, rows in verification.counted.items():
         session.say(f"  {table}: {rows} row(s)")
-    for finding in found.findings:
+    for finding in verification.findings:
         session.say(f"wrong: {finding}")
-    for finding in found.inconsistencies:
+    for finding in verification.inconsistencies:
         session.say(f"inconsistent: {finding}")
-    if found.is_damaged:
+    if verification.is_damaged:
         session.say(
-            f"damaged, {len(found.findings)} finding(s): restore the newest backup with `gpubid ledger restore BACKUP "
-            "--replace`"
+            f"damaged, {len(verification.findings)} finding(s): restore the newest backup with `gpubid ledger restore "
+            "BACKUP --replace`"
         )
-    elif found.inconsistencies:
+    elif verification.inconsistencies:
         session.say(
-            f"not damaged, but {len(found.inconsistencies)} sum(s) contradict each other: keep this ledger, "
+            f"not damaged, but {len(verification.inconsistencies)} sum(s) contradict each other: keep this ledger, "
             "a backup knows less; compare `gpubid spend --by lease` with the market's bill and send "
             "`gpubid bug-report` with a bug report"
         )

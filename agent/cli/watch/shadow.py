@@ -22,11 +22,11 @@ def shadow(
     as_json: session.JsonOption = False,
 ) -> None:
     """Show each shadow strategy on paper beside the live strategy in the same time."""
-    found = shadows(config, workload)
+    answer = shadows(config, workload)
     if as_json:
-        session.print_json(found)
+        session.print_json(answer)
         return
-    _print(found)
+    _print(answer)
 
 
 def shadows(config: Path, workload: str | None) -> Any:  # noqa: ANN401 - JSON

@@ -16,12 +16,12 @@ WINDOWS = {"per_hour": "an hour", "per_day": "today", "per_month": "this month",
 
 def status(config: session.ConfigOption = session.DEFAULT_CONFIG, as_json: session.JsonOption = False) -> None:
     """Show problems, running slots and spend against the caps. Exit code 1 if something is wrong."""
-    found = shown(config)
+    answer = shown(config)
     if as_json:
-        session.print_json(found)
+        session.print_json(answer)
     else:
-        _print(found)
-    if not found["is_well"]:
+        _print(answer)
+    if not answer["is_well"]:
         raise typer.Exit(exits.FAILED)
 
 
@@ -42,38 +42,38 @@ async def _shown(config: "Config", reader: "Reader") -> dict[str, Any]:
     return status_json.shown(config.workloads, known, decided, now, notices, config.limits)
 
 
-def _print(found: dict[str, Any]) -> None:
-    session.say("well" if found["is_well"] else f"not well: {len(found['troubles'])} thing(s) to look at")
-    for row in found["troubles"]:
+def _print(answer: dict[str, Any]) -> None:
+    session.say("well" if answer["is_well"] else f"not well: {len(answer['troubles'])} thing(s) to look at")
+    for row in answer["troubles"]:
         session.say(f"  {row['about']}: {row['sentence']}")
-    for row in found["notes"]:
+    for row in answer["notes"]:
         session.say(f"note: {row['about']}: {row['sentence']}")
-    for row in found["markets"]:
+    for row in answer["markets"]:
         session.say(f"market {row['market']}: {_age(row)}")
-    session.say(f"{found['running']} of {found['wanted']} slot(s) run")
+    session.say(f"{answer['running']} of {answer['wanted']} slot(s) run")
     table = session.table("slot", "state", "host", "GPU", "$/h", "why", folded="why")
-    for row in found["slots"]:
+    for row in answer["slots"]:
         gpu = f"{row['gpus']}x {row['gpu']}" if row["gpu"] else ""
         host = f"{row['market']}/{row['host']}" if row["host"] else ""
         session.add(table, row["slot"], row["state"], host, gpu, f"{row['dollars_per_hour']:.4f}", row["why"])
     session.show(table)
-    if found["in_doubt"]:
-        session.say(f"{found['in_doubt']} order(s) in doubt or under way: `gpubid fleet` shows them")
-    _print_money(found)
+    if answer["in_doubt"]:
+        session.say(f"{answer['in_doubt']} order(s) in doubt or under way: `gpubid fleet` shows them")
+    _print_money(answer)
 
 
-def _print_money(found: dict[str, Any]) -> None:
-    today, month = found["spent_today_dollars"], found["spent_month_dollars"]
-    at = found["now"][:19].replace("T", " ")
+def _print_money(answer: dict[str, Any]) -> None:
+    today, month = answer["spent_today_dollars"], answer["spent_month_dollars"]
+    at = answer["now"][:19].replace("T", " ")
     session.say(
-        f"as of {at} UTC: today ${today:.4f}, this month ${month:.4f}, now ${found['dollars_per_hour']:.4f} an hour"
+        f"as of {at} UTC: today ${today:.4f}, this month ${month:.4f}, now ${answer['dollars_per_hour']:.4f} an hour"
     )
-    for row in found["caps"]:
+    for row in answer["caps"]:
         name = f"{row['scope']} {row['name']}" if row["name"] else "all"
         part = f" ({row['used_dollars'] / row['cap_dollars']:.0%})" if row["cap_dollars"] else ""
         used = f"${row['used_dollars']:.4f} committed of ${row['cap_dollars']:.2f}{part}"
         session.say(f"cap {WINDOWS[row['window']]}, {name}: {used}")
-    for row in found["credit"]:
+    for row in answer["credit"]:
         session.say(row["sentence"])
 
 

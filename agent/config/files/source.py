@@ -61,20 +61,20 @@ def read(path: pathlib.Path, parse_float: Callable[[str], Any] = float) -> Sourc
     read_bytes = content(path)
     file = label(path)
     text = _text(file, read_bytes)
-    found = scan(text)
-    if found.too_deep is not None:
-        deep, line = found.too_deep
+    key_lines = scan(text)
+    if key_lines.too_deep is not None:
+        deep, line = key_lines.too_deep
         sentence = f"nests deeper than {MAX_DEPTH} levels; no key is so deep, write it flat"
         raise problems.ConfigError([problems.Problem(file, line, problems.dotted(deep[:3]), "too_deep", sentence)])
     try:
         values = tomllib.loads(text, parse_float=parse_float)
     except tomllib.TOMLDecodeError as error:
-        raise problems.ConfigError(_syntax(file, text, found, str(error))) from None
+        raise problems.ConfigError(_syntax(file, text, key_lines, str(error))) from None
     except (RecursionError, ValueError):
         # Either a number of thousands of digits, or deep nesting after a syntax error that ended the scan.
         sentence = "cannot be read as TOML; write shorter numbers and flatter tables"
         raise problems.ConfigError([_whole(file, "bad_toml", sentence)]) from None
-    return Source(file, values, found, hashlib.sha256(read_bytes).hexdigest())
+    return Source(file, values, key_lines, hashlib.sha256(read_bytes).hexdigest())
 
 
 def label(path: pathlib.Path) -> str:
@@ -97,7 +97,7 @@ def content(path: pathlib.Path, most_bytes: int = MAX_BYTES) -> bytes:
         with open(path, "rb", opener=_without_waiting) as stream:
             if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
                 raise problems.ConfigError([_whole(file, "not_a_file", "is no regular file; name a TOML file")])
-            found = stream.read(most_bytes + 1)
+            content = stream.read(most_bytes + 1)
     except OSError as error:
         fallback = ("unreadable", f"cannot be read ({os.strerror(error.errno or 0)}); check the file and its disk")
         code, sentence = _OPEN_ERRORS.get(error.errno or 0, fallback)
@@ -105,10 +105,10 @@ def content(path: pathlib.Path, most_bytes: int = MAX_BYTES) -> bytes:
     except ValueError:
         sentence = "the path contains a character that no path may contain; correct it"
         raise problems.ConfigError([_whole(file, "missing_file", sentence)]) from None
-    if len(found) > most_bytes:
+    if len(content) > most_bytes:
         sentence = f"is larger than {most_bytes} bytes, which no configuration is; name the right file"
         raise problems.ConfigError([_whole(file, "too_large", sentence)])
-    return found
+    return content
 
 
 def _without_waiting(path: str, flags: int) -> int:
@@ -133,18 +133,18 @@ def _text(file: str, content: bytes) -> str:
     return text.replace("\r\n", "\n")
 
 
-def _syntax(file: str, text: str, found: Lines, message: str) -> list[problems.Problem]:
-    if found.duplicates and message.startswith("Cannot"):
-        return [_duplicate(file, found, *twice) for twice in found.duplicates]
+def _syntax(file: str, text: str, key_lines: Lines, message: str) -> list[problems.Problem]:
+    if key_lines.duplicates and message.startswith("Cannot"):
+        return [_duplicate(file, key_lines, *twice) for twice in key_lines.duplicates]
     position = _POSITION.search(message)
     line = int(position[1]) if position and position[1] else text.count("\n") + 1
     said = _POSITION.sub("", message)
     said = "".join(c if problems.is_printed(c) else "?" for c in said)[:120]
-    key = problems.dotted(found.key_at(line))
+    key = problems.dotted(key_lines.key_at(line))
     sentence = f"is no TOML: {said[:1].lower()}{said[1:]}; write key = value, text in quotes"
     return [problems.Problem(file, line, key, "bad_toml", sentence)]
 
 
-def _duplicate(file: str, found: Lines, path: Path, line: int) -> problems.Problem:
-    sentence = f"is already set in line {found.find(path)}; keep one of the two"
+def _duplicate(file: str, key_lines: Lines, path: Path, line: int) -> problems.Problem:
+    sentence = f"is already set in line {key_lines.find(path)}; keep one of the two"
     return problems.Problem(file, line, problems.dotted(path), "duplicate_key", sentence)

@@ -143,12 +143,12 @@ class GuardTable(Table):
         )
 
     def _place(self) -> Bucket | None:
-        found = _BUCKET.fullmatch(self.bucket or "")
-        if found is None:
+        match = _BUCKET.fullmatch(self.bucket or "")
+        if match is None:
             return None
         region = self.region or _DEFAULT_REGION
         endpoint = self.endpoint or f"https://s3.{region}.amazonaws.com"
-        return Bucket(endpoint, region, found["name"], found["prefix"].strip("/"), self.credential or "")
+        return Bucket(endpoint, region, match["name"], match["prefix"].strip("/"), self.credential or "")
 
 
 def refuse_misfit(table: GuardTable | None, kind: str, *, has_command: bool, variables: Collection[str]) -> None:

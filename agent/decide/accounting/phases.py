@@ -73,11 +73,11 @@ def split(
 class _Walk:
     """A walk through the paid spans of a lease in order, which tracks whether its container runs."""
 
-    def __init__(self, lease: Lease, promised: Promise, ran: Ran, found: list[Phases]) -> None:
+    def __init__(self, lease: Lease, promised: Promise, ran: Ran, parts: list[Phases]) -> None:
         self._held = lease
         self._promised = promised
         self._ran = ran
-        self._found = found
+        self._found = parts
         self._runs = lease.run_since is not None
         is_asked = promised.ready.is_asked
         begun = lease.run_since + promised.checkpoint.restore if lease.run_since is not None else None

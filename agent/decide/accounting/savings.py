@@ -135,9 +135,9 @@ class History:
         card = (line.market, line.gpu, line.gpus)
         seen, rolled = self._seen.get(card, {}), self._rolled.get(card, {})
         asks = [seen.get(hour, rolled.get(hour)) for hour in map(_hour_of, _hours(line))]
-        found = [ask for ask in asks if ask is not None]
-        if found:
-            return sum(found) / len(found)
+        known = [ask for ask in asks if ask is not None]
+        if known:
+            return sum(known) / len(known)
         return float(line.ask.micros) if line.ask is not None else None
 
 

@@ -76,8 +76,8 @@ def _pool(asked: Requirements, most: MaxPrice) -> str:
 def by_workload(kept: Iterable[Capacity], fleet: Fleet) -> dict[str, Capacity]:
     """Return the ledger's record of each workload's pool, by name."""
     by_place = {(each.market, each.pool): each for each in kept}
-    found = ((work.name, by_place.get(place(fleet, work))) for work in fleet.workloads)
-    return {name: each for name, each in found if each is not None}
+    known = ((work.name, by_place.get(place(fleet, work))) for work in fleet.workloads)
+    return {name: each for name, each in known if each is not None}
 
 
 def news(before: Mapping[str, Capacity], after: Mapping[str, Capacity]) -> tuple[Capacity, ...]:

@@ -64,8 +64,8 @@ def by_workload(kept: Iterable[Capacity], fleet: Fleet) -> dict[str, Capacity]:
     """Return the ledger's record of each market of each workload, by "name@market"."""
     by_place = {(each.market, each.pool): each for each in kept}
     places = ((work, market) for work in fleet.workloads for market in markets(fleet, work))
-    found = ((_key(work, market), by_place.get((market, _pool(work)))) for work, market in places)
-    return {key: each for key, each in found if each is not None}
+    known = ((_key(work, market), by_place.get((market, _pool(work)))) for work, market in places)
+    return {key: each for key, each in known if each is not None}
 
 
 @functools.lru_cache(4)

@@ -117,14 +117,14 @@ class _Case:
 def estimate(job: Job, option: Option) -> Estimate:
     """Return the cost of a job by this way."""
     run, unknown = _run(job, option.hazard)
-    found = list(_cases(run, option, job.moved_gb, job.first_gb))
-    dollars = [one.dollars if one else None for one in found]
-    hours = [one.hours if one else None for one in found]
+    cases = list(_cases(run, option, job.moved_gb, job.first_gb))
+    dollars = [one.dollars if one else None for one in cases]
+    hours = [one.hours if one else None for one in cases]
     is_bounded = run.stretch + run.restore < option.hazard.longest
     if not is_bounded:
         unknown = (*unknown, _endless(run, option.hazard))
-    number = None if None in found or not is_bounded else math.fsum(one.interruptions for one in found if one)
-    number = None if number is None else number / len(found)
+    number = None if None in cases or not is_bounded else math.fsum(one.interruptions for one in cases if one)
+    number = None if number is None else number / len(cases)
     hours_mean = outcome_spread.mean(hours) if is_bounded else None
     write, between = job.write, option.hazard.mean
     knows = bool(write) and between > 0 and job.place is not CheckpointPlace.NONE
@@ -228,28 +228,28 @@ def _endless(run: Run, hazard: Hazard) -> str:
 def _cases(run: Run, option: Option, moved_gb: float, first_gb: float) -> Iterator[_Case | None]:
     storage, per_gb = option.storage or 0.0, option.per_gb or 0.0
     for hazard in option.hazard.cases:
-        found = losses(run, hazard) if hazard > 0 else NOTHING
+        lost = losses(run, hazard) if hazard > 0 else NOTHING
         for rate in option.rates:
-            if found is None:
+            if lost is None:
                 yield None
                 continue
             wall = run.least_hours + option.loading
-            each = found.hours_each * rate.dollars + storage * (found.hours_each + option.down) + per_gb * moved_gb
+            each = lost.hours_each * rate.dollars + storage * (lost.hours_each + option.down) + per_gb * moved_gb
             hourly = rate.dollars + storage
             yield _Case(
-                _compound(rate.dollars * run.least_hours + storage * wall + per_gb * first_gb, found, each, hourly),
-                _compound(wall, found, found.hours_each + option.down, 1.0),
-                found.number,
+                _compound(rate.dollars * run.least_hours + storage * wall + per_gb * first_gb, lost, each, hourly),
+                _compound(wall, lost, lost.hours_each + option.down, 1.0),
+                lost.number,
             )
 
 
-def _compound(least: float, found: Losses, each: float, per_hour: float) -> outcome_spread.Case:
+def _compound(least: float, lost: Losses, each: float, per_hour: float) -> outcome_spread.Case:
     """Return a sum that grows by `each` on average with every interruption; its lost hours vary, at `per_hour`.
 
     Source: mean and variance of a compound sum (Ross, Introduction to Probability Models, section 3.4).
     """
-    variance = found.number * per_hour**2 * found.hours_each_variance + found.number_variance * each**2
-    return outcome_spread.Case(least, found.number * each, variance, found.none)
+    variance = lost.number * per_hour**2 * lost.hours_each_variance + lost.number_variance * each**2
+    return outcome_spread.Case(least, lost.number * each, variance, lost.none)
 
 
 def _times(one: float | None, other: float | None) -> float | None:

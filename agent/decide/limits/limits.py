@@ -110,17 +110,17 @@ def strike(
     if not raises_spend(decision):
         return None
     view = fleet.markets.get(_market_of(decision))
-    found = _of_view(view, decision, faulty) or (under_credit_floor(view, limits) if view is not None else None)
-    if found is not None:
-        return found
+    veto = _of_view(view, decision, faulty) or (under_credit_floor(view, limits) if view is not None else None)
+    if veto is not None:
+        return veto
     pledge = pledged(decision, fleet.workload(decision.slot.workload)) if isinstance(decision, Rent) else money.ZERO
     after = now_standing.after(decision, pledge)
     scopes = (EVERYTHING, *standings.scopes_of(decision))
     spent = (over_budget(now_standing, limits, scope) for scope in scopes)
-    found = next((each for each in spent if each is not None), None) or _of_price(decision, fleet, limits)
+    veto = next((each for each in spent if each is not None), None) or _of_price(decision, fleet, limits)
     rates = (_of_rate(after, limits, scope) for scope in scopes)
-    found = found or next((each for each in rates if each is not None), None)
-    return found or _of_count(now_standing, after, limits) or _of_reserve(fleet, view, after, limits, scopes)
+    veto = veto or next((each for each in rates if each is not None), None)
+    return veto or _of_count(now_standing, after, limits) or _of_reserve(fleet, view, after, limits, scopes)
 
 
 def forbids_all(

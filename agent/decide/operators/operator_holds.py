@@ -45,8 +45,8 @@ def find(holds: Holds, words: tuple[Word, ...], targets: tuple[Target, ...]) -> 
     """Return the first hold of one of these words on one of these targets as a reason, or None."""
     if not holds:
         return None
-    found = (holds.get((word, target)) for word in words for target in targets)
-    first = next((each for each in found if each is not None), None)
+    matching = (holds.get((word, target)) for word in words for target in targets)
+    first = next((each for each in matching if each is not None), None)
     return _reason(first) if first is not None else None
 
 

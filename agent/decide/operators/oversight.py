@@ -95,7 +95,7 @@ def findings(before: Oversight, fleet_id: str, views: Sequence[MarketView], know
     """Return the instances and leftovers that the last listings show and the ledger does not explain."""
     unknown = [(view, row) for view in views for row in _unknown(fleet_id, view, known)]
     first = {(view.market, row.instance_id): _first(before, view, row) for view, row in unknown}
-    found = tuple(
+    unaccounted = tuple(
         Unaccounted(
             view.market,
             row.instance_id,
@@ -105,8 +105,8 @@ def findings(before: Oversight, fleet_id: str, views: Sequence[MarketView], know
         for view, row in unknown
     )
     rows = {(view.market, row.instance_id): row for view in views for row in view.instances}
-    left = (*remaining(known, now, rows), *_unkept(found, known.holds, now))
-    return Oversight(found, left, first)
+    left = (*remaining(known, now, rows), *_unkept(unaccounted, known.holds, now))
+    return Oversight(unaccounted, left, first)
 
 
 def remaining(

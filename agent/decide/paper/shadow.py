@@ -255,18 +255,18 @@ def _progress(shadow: Shadow, fleet: Fleet, work: Workload) -> dict[str, Progres
 
 def _learned(shadow: Shadow, fleet: Fleet, work: Workload) -> tuple[Fact, ...]:
     shadow.listings += 1
-    found = reconcile.reconcile(_fleet(shadow, fleet, work), shadow.memory)
-    if found.suspects:
+    reconciled = reconcile.reconcile(_fleet(shadow, fleet, work), shadow.memory)
+    if reconciled.suspects:
         # Paper listings are never wrong, so this same look is the second look at a loss.
-        found = reconcile.reconcile(_fleet(shadow, fleet, work), found.memory)
-    shadow.memory = found.memory
-    for fact in found.facts:
+        reconciled = reconcile.reconcile(_fleet(shadow, fleet, work), reconciled.memory)
+    shadow.memory = reconciled.memory
+    for fact in reconciled.facts:
         shadow.book.learn(fact, fleet.now, {work.name: work.image_gb})
         if isinstance(fact, LeaseChanged):
             shadow.tally.add(fact.charges)
             shadow.tally.interruptions += fact.kind == EventKind.LEASE_INTERRUPTED
             shadow.tally.starts += fact.kind in {EventKind.LEASE_RUNNING, EventKind.LEASE_RESUMED}
-    return found.facts
+    return reconciled.facts
 
 
 def _carried_out(shadow: Shadow, decision: Decision, work: Workload, fleet: Fleet) -> bool:

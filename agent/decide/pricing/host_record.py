@@ -30,8 +30,8 @@ def pooled(hosts: Mapping[HostKey, HostRecord], now: datetime) -> Mapping[HostKe
         if record.owner.is_known:
             nothing = HostRecord(*_of_owner(record.owner), record.owner_id)
             owners[record.owner] = owners.get(record.owner, nothing).plus(record, OWNER_WEIGHT)
-    found = {key: _with_owner(record, owners) for key, record in own.items()}
-    return found | {_of_owner(owner): record for owner, record in owners.items()}
+    records = {key: _with_owner(record, owners) for key, record in own.items()}
+    return records | {_of_owner(owner): record for owner, record in owners.items()}
 
 
 def _of_owner(owner: OwnerKey) -> HostKey:

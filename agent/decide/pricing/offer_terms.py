@@ -76,5 +76,5 @@ class Ways:
 
     def __call__(self, candidate: Offer, /) -> Sequence[useful_hour.Way]:
         """Return every way to hold the offer."""
-        found = list(self.bids(candidate))
-        return found if self.asks is None else [*found, *self.asks(candidate)]
+        ways = list(self.bids(candidate))
+        return ways if self.asks is None else [*ways, *self.asks(candidate)]

@@ -170,8 +170,8 @@ class OrderedOffers:
         asked = frozenset[str](wants.gpu_models), wants.gpus
         if asked not in self._rising:
             models = asked[0] or {model for model, _ in self._groups}
-            found = sorted(row for model in models for row in self._groups.get((model, wants.gpus), ()))
-            self._rising[asked] = tuple((bound, self.offers[place]) for bound, place in found)
+            rows = sorted(row for model in models for row in self._groups.get((model, wants.gpus), ()))
+            self._rising[asked] = tuple((bound, self.offers[place]) for bound, place in rows)
         return self._rising[asked]
 
 

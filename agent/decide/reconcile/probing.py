@@ -57,8 +57,8 @@ def targets(fleet: Fleet, market: str) -> tuple[Target, ...]:
     view = fleet.markets.get(market)
     if view is None or not view.is_fresh:
         return ()
-    found = (_target(fleet, lease) for lease in fleet.leases if lease.market == market and not lease.is_held)
-    return tuple(target for target in found if target is not None)
+    targets_now = (_target(fleet, lease) for lease in fleet.leases if lease.market == market and not lease.is_held)
+    return tuple(target for target in targets_now if target is not None)
 
 
 def may_log(lease: Lease) -> bool:

@@ -115,18 +115,18 @@ def _market(
     absent_facts, absences, is_faulty = absence.find(fleet, view, memory, lacking)
     settled, doubts = doubt.settle(fleet, view, memory)
     disowned = tuple(fact for fact in so_far.facts if isinstance(fact, LeaseDisowned))
-    found = orphans.find(fleet, view, memory, open_leases, (*disowned, *settled))
-    to_look = ownership.unseen(view, settled) | {(view.market, key) for key in found.to_look}
+    orphaned = orphans.find(fleet, view, memory, open_leases, (*disowned, *settled))
+    to_look = ownership.unseen(view, settled) | {(view.market, key) for key in orphaned.to_look}
     others = {lease.lease_id for lease in fleet.leases if lease.market != view.market}
     kept = others | {lease.lease_id for lease in open_leases}
     return Reconciliation(
-        facts=so_far.facts + tuple(facts) + absent_facts + settled + found.facts,
+        facts=so_far.facts + tuple(facts) + absent_facts + settled + orphaned.facts,
         memory=replace(
             memory,
             suspicions={key: old for key, old in memory.suspicions.items() if key in others} | suspicions,
             absences={key: old for key, old in memory.absences.items() if key in others} | absences,
             doubts=doubts,
-            orphan_sightings=found.sightings,
+            orphan_sightings=orphaned.sightings,
             last_listed={**memory.last_listed, view.market: listed_at},
             last_seen={
                 **{key: seen for key, seen in memory.last_seen.items() if key in kept},

@@ -98,11 +98,11 @@ def recorded(lease: Lease, events: Iterable[MarketEvent], until: datetime) -> li
 
 def to_the_end(lease: Lease, look: Look, until: datetime, *, is_ordered: bool = True) -> list[meter.Turn]:
     """Return the turns of a lease that ends at `until`, by an order of ours or not, and was not seen since `look`."""
-    found = _started_unrecorded(lease, look.at, recorded(lease, look.events, until))
+    turned_at = _started_unrecorded(lease, look.at, recorded(lease, look.events, until))
     is_dark = is_ordered and until - look.at > UNSEEN
-    if not found and (_is_starting(lease) or _is_silent(lease) or (is_dark and _may_be_given_back(lease))):
-        found.append((min(max(look.at, lease.accrued_until), until), Bills.GPU_AND_DISK))
-    return found
+    if not turned_at and (_is_starting(lease) or _is_silent(lease) or (is_dark and _may_be_given_back(lease))):
+        turned_at.append((min(max(look.at, lease.accrued_until), until), Bills.GPU_AND_DISK))
+    return turned_at
 
 
 def as_shown(view: MarketView, row: Instance) -> MarketView:
@@ -116,7 +116,7 @@ def as_shown(view: MarketView, row: Instance) -> MarketView:
 
 
 def _started_unrecorded(
-    lease: Lease, seen_at: datetime, found: list[meter.Turn], *, bills_while_loading: bool = False
+    lease: Lease, seen_at: datetime, turned_at: list[meter.Turn], *, bills_while_loading: bool = False
 ) -> list[meter.Turn]:
     """Return the turns, with an unrecorded start added if the instance must have billed before a recorded stop.
 
@@ -125,11 +125,11 @@ def _started_unrecorded(
     """
     is_undated = lease.bills is Bills.NOTHING or _is_loading_again(lease)
     is_undated |= bills_while_loading and _is_starting(lease)
-    if not is_undated or not found or found[0][1] is not Bills.DISK:
-        return found
+    if not is_undated or not turned_at or turned_at[0][1] is not Bills.DISK:
+        return turned_at
     # A look after the stop says nothing about the time of the start.
-    seen_at = seen_at if seen_at <= found[0][0] else lease.accrued_until
-    return [(max(seen_at, lease.accrued_until), Bills.GPU_AND_DISK), *found]
+    seen_at = seen_at if seen_at <= turned_at[0][0] else lease.accrued_until
+    return [(max(seen_at, lease.accrued_until), Bills.GPU_AND_DISK), *turned_at]
 
 
 def _is_loading_again(lease: Lease) -> bool:
@@ -189,21 +189,21 @@ def turned(
     row = view.instance(lease.instance_id)
     bills_while_loading = row is not None and row.bills_while_loading
     events = recorded(lease, view.events, until)
-    found = _started_unrecorded(lease, between[0], events, bills_while_loading=bills_while_loading)
+    turned_at = _started_unrecorded(lease, between[0], events, bills_while_loading=bills_while_loading)
     # No record shows a stop for lack of credit or at the end of a contract.
     is_over = ends_at is not None and lease.accrued_until < ends_at <= until
     is_untold = not view.is_record_read or (view.credit is not None and view.credit.micros <= 0) or is_over
     # Nor one by the instance's own key, and the start of what loads again is on record before it bills.
     is_untold |= _is_loading_again(lease)
     may_have_run = _is_starting(lease) or (lease.bills is Bills.NOTHING and bills is Bills.DISK)
-    if is_stopped and not found and is_untold and may_have_run:
-        found = [(max(between[0], lease.accrued_until), Bills.GPU_AND_DISK)]
-    before = found[-1][1] if found else lease.bills
+    if is_stopped and not turned_at and is_untold and may_have_run:
+        turned_at = [(max(between[0], lease.accrued_until), Bills.GPU_AND_DISK)]
+    before = turned_at[-1][1] if turned_at else lease.bills
     if before is bills:
         # A look by a clock that is behind counts as no earlier than the last metering.
-        return Turned(tuple(found), found[-1][0] if found else max(between[1], lease.accrued_until))
-    first = max(between[0], lease.accrued_until, *(at for at, _ in found[-1:]))
+        return Turned(tuple(turned_at), turned_at[-1][0] if turned_at else max(between[1], lease.accrued_until))
+    first = max(between[0], lease.accrued_until, *(at for at, _ in turned_at[-1:]))
     last = max(between[1], first)
     is_more = _BILLS_MORE.index(bills) > _BILLS_MORE.index(before)
-    found.append((first if is_more else last, bills))
-    return Turned(tuple(found), first + max(last - first, timedelta()) / 2)
+    turned_at.append((first if is_more else last, bills))
+    return Turned(tuple(turned_at), first + max(last - first, timedelta()) / 2)

@@ -40,5 +40,5 @@ def _filled(view: MarketView, row: Instance, lease: Lease | None, intents: Mappi
 
 def _asked(intent: Intent, row: Instance) -> dict[str, Any]:
     rate = intent.price or money.UsdPerHour(max(0, (intent.rate - row.disk_rate).micros))
-    found = {"gpu_rate": rate, "host_id": intent.host_id, "disk_gb": intent.disk_gb, "tenure": intent.tenure}
-    return {name: value for name, value in found.items() if value}
+    asked = {"gpu_rate": rate, "host_id": intent.host_id, "disk_gb": intent.disk_gb, "tenure": intent.tenure}
+    return {name: value for name, value in asked.items() if value}

@@ -17,7 +17,7 @@ _BUS = re.compile(r"PCIE|SXM|NVL")
 def may_be_same(one: str, other: str) -> bool:
     """Return False only if both names have a number, or a bus, and name different cards."""
     first, second = _parts(one), _parts(other)
-    buses = {found[0] for text in (one, other) if (found := _BUS.search(text.upper()))}
+    buses = {match[0] for text in (one, other) if (match := _BUS.search(text.upper()))}
     return first is None or second is None or (first == second and len(buses) < len((one, other)))
 
 

@@ -80,8 +80,8 @@ class CheckpointProof:
 
 def sequence_of(name: str) -> int | None:
     """Return the number in a manifest's name; None for another name."""
-    found = _NAME.fullmatch(name)
-    return int(found["sequence"]) if found is not None else None
+    match = _NAME.fullmatch(name)
+    return int(match["sequence"]) if match is not None else None
 
 
 def folder_of(name: str) -> str:

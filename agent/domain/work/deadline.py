@@ -66,8 +66,8 @@ class Deadline:
 
     def hours_in(self, line: str) -> float | None:
         """Return the hours in a log line, or None."""
-        found = _pattern(self.line).search(line)
-        return None if found is None else float(found.group(1))
+        match = _pattern(self.line).search(line)
+        return None if match is None else float(match.group(1))
 
 
 @lru_cache(maxsize=256)

@@ -49,13 +49,13 @@ class AcceptanceCheck:
             return
         try:
             asked = self._settings.acceptance
-            found = self._host.found(uptime() + asked.seconds, asked.script)
+            figures = self._host.found(uptime() + asked.seconds, asked.script)
         except (OSError, RuntimeError) as failure:
             self._output.say(f"gpubid-guard: the host is not checked: {failure}")
             return
         if self._stopping.is_set():
             return
-        note = {"version": VERSION, "lease": self._settings.lease, **found}
+        note = {"version": VERSION, "lease": self._settings.lease, **figures}
         self._output.say(f"gpubid-guard acceptance {json.dumps(note, separators=(',', ':'))}")
         if self._notes is not None:
             is_tried, until = threading.Event(), uptime() + PATIENCE_SECONDS

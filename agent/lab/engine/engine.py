@@ -95,62 +95,64 @@ class Engine:
     def see(self, view: MarketView, now: datetime) -> plan.Plan:
         """Do one pass over a recorded view, and return its plan."""
         self.now, self._view = now, view
-        found = self._reconciled(view)
-        self._learn(found)
-        planned = self._planned(view, found)
+        reconciled = self._reconciled(view)
+        self._learn(reconciled)
+        planned = self._planned(view, reconciled)
         for decision in planned.decisions:
             self._carry_out(decision)
         return planned
 
     def _pass(self) -> bool:
-        found = self._found() if self.poller is None else self._polled(self.poller)
-        self._learn(found)
+        reconciled = self._found() if self.poller is None else self._polled(self.poller)
+        self._learn(reconciled)
         view = self._view
         if self.poller is not None:
             fleet = self._fleet(view)
-            needed = needs.needs(fleet, self.caps, found.faulty)
+            needed = needs.needs(fleet, self.caps, reconciled.faulty)
             view = at_once(self.poller.ask(needed, self.workloads, needs.expensive_workloads(fleet)))
-        planned = self._planned(view, found)
+        planned = self._planned(view, reconciled)
         return sum([self._carry_out(decision) for decision in planned.decisions]) > 0
 
-    def _learn(self, found: reconcile.Reconciliation) -> None:
-        self._memory = found.memory
-        for fact in found.facts:
+    def _learn(self, reconciled: reconcile.Reconciliation) -> None:
+        self._memory = reconciled.memory
+        for fact in reconciled.facts:
             self.book.learn(fact, self.now, self._image_gb)
         for progress in progress_facts.new_progress(self._fleet(self._view)):
             self.book.hear(progress)
 
-    def _planned(self, view: MarketView, found: reconcile.Reconciliation) -> plan.Plan:
+    def _planned(self, view: MarketView, reconciled: reconcile.Reconciliation) -> plan.Plan:
         fleet = self._fleet(view)
         self._typical = deadline_progress.typical(self._typical, fleet)
         fleet = msgspec.structs.replace(fleet, typical=self._typical)
         self._capacity = availability.watched(self._capacity, fleet) | availability_by_market.watched(
             self._capacity, fleet
         )
-        return plan.plan(msgspec.structs.replace(fleet, capacity=self._capacity), self.tuned, self.caps, found.faulty)
+        return plan.plan(
+            msgspec.structs.replace(fleet, capacity=self._capacity), self.tuned, self.caps, reconciled.faulty
+        )
 
     def _found(self) -> reconcile.Reconciliation:
         self._view = self._look()
         return self._reconciled(self._view)
 
     def _reconciled(self, view: MarketView) -> reconcile.Reconciliation:
-        found = reconcile.reconcile(self._fleet(view), self._memory)
-        return reconcile.reconcile(self._fleet(view), found.memory) if found.suspects else found
+        reconciled = reconcile.reconcile(self._fleet(view), self._memory)
+        return reconcile.reconcile(self._fleet(view), reconciled.memory) if reconciled.suspects else reconciled
 
     def _polled(self, poller: Poller) -> reconcile.Reconciliation:
         """Look as the daemon does: a second time, and by id, before a loss or a disappearance is believed."""
         self._view = at_once(poller.look())
-        found = reconcile.reconcile(self._fleet(self._view), self._memory)
+        reconciled = reconcile.reconcile(self._fleet(self._view), self._memory)
         turned = any(
-            isinstance(fact, LeaseChanged) and fact.before.bills is not fact.after.bills for fact in found.facts
+            isinstance(fact, LeaseChanged) and fact.before.bills is not fact.after.bills for fact in reconciled.facts
         )
-        if not (found.suspects or found.to_probe or turned):
-            return found
+        if not (reconciled.suspects or reconciled.to_probe or turned):
+            return reconciled
         memory = self._memory
-        if found.suspects:
-            memory = found.memory
+        if reconciled.suspects:
+            memory = reconciled.memory
             at_once(poller.look())
-        self._view = at_once(poller.look_closer(found.to_probe))
+        self._view = at_once(poller.look_closer(reconciled.to_probe))
         return reconcile.reconcile(self._fleet(self._view), memory)
 
     # --- looking ------------------------------------------------------------------------------------------------------

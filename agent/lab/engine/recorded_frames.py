@@ -35,10 +35,10 @@ def files(place: Path) -> list[Path]:
     Raises:
         RecordingError: the folder has no recording.
     """
-    found = sorted(place.glob(f"*{SUFFIX}")) if place.is_dir() else [place]
-    if not found or not found[0].is_file():
+    paths = sorted(place.glob(f"*{SUFFIX}")) if place.is_dir() else [place]
+    if not paths or not paths[0].is_file():
         raise RecordingError(f"{place}: contains no recording; write record = true under [lab] and let the daemon run")
-    return found
+    return paths
 
 
 def frames(file: Path) -> Iterator[Frame]:

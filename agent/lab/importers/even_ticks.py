@@ -70,12 +70,12 @@ def price(file: Path, line: int, key: str, text: object) -> float | None:
     if text is None or text == "":
         return None
     try:
-        found = float(str(text))
+        dollars = float(str(text))
     except ValueError:
-        found = -1.0
-    if not 0 <= found <= 1e6:  # noqa: PLR2004 - a million dollars an hour
+        dollars = -1.0
+    if not 0 <= dollars <= 1e6:  # noqa: PLR2004 - a million dollars an hour
         raise wrong(file, line, key, f"{str(text)[:40]!r} is no price; write dollars an hour, such as 0.35")
-    return found
+    return dollars
 
 
 def gap_of(seen: Iterable[Seen]) -> int:

@@ -56,10 +56,10 @@ def _row(file: Path, line: int, row: dict[str, str]) -> tuple[Pool, Seen]:
 def _whole(file: Path, line: int, key: str, text: str | None, *, least: int) -> int:
     words = {"true": 1, "false": 0}
     try:
-        found = words.get((text or "").strip().lower())
-        found = int(float(text or "")) if found is None else found
+        number = words.get((text or "").strip().lower())
+        number = int(float(text or "")) if number is None else number
     except (ValueError, OverflowError):
-        found = least - 1
-    if not least <= found <= 1_000_000:  # noqa: PLR2004 - as in a trace file
+        number = least - 1
+    if not least <= number <= 1_000_000:  # noqa: PLR2004 - as in a trace file
         raise wrong(file, line, key, f"{(text or '')[:40]!r} is no count; write a whole number from {least} on")
-    return found
+    return number

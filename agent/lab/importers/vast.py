@@ -26,22 +26,22 @@ def read(files: list[Path], gap_seconds: int | None = None, at: datetime | None 
         ConfigError: a file is no saved search; the problem names the offer and its key.
     """
     looks = [(_instant(file, at), file, _pools(file)) for each in files for file in _files(each)]
-    pools = sorted({pool for _, _, found in looks for pool in found}, key=lambda pool: (pool.name, pool.gpus))
+    pools = sorted({pool for _, _, pools_seen in looks for pool in pools_seen}, key=lambda pool: (pool.name, pool.gpus))
     if not pools:
         raise wrong(files[0], 1, "file", "contains no offer of a GPU; save the output of vastai search offers --raw")
     rows: dict[Pool, list[Seen]] = defaultdict(list)
-    for instant, _, found in looks:
+    for instant, _, pools_seen in looks:
         for pool in pools:
-            available, spot, ask = found.get(pool, (0, None, None))
+            available, spot, ask = pools_seen.get(pool, (0, None, None))
             rows[pool].append(Seen(instant, available, spot, ask))
     return [trace(files[0], pool, rows[pool], gap_seconds) for pool in pools]
 
 
 def _files(place: Path) -> list[Path]:
-    found = sorted(place.glob("*.json")) if place.is_dir() else [place]
-    if not found:
+    paths = sorted(place.glob("*.json")) if place.is_dir() else [place]
+    if not paths:
         raise wrong(place, 1, "folder", "contains no .json file; name a folder of saved searches")
-    return found
+    return paths
 
 
 def _instant(file: Path, at: datetime | None) -> datetime:

@@ -16,8 +16,8 @@ _ZONE = re.compile(r"([a-z]+(?:-[a-z]+)+-?\d+)-?[a-z]")
 
 def region(pool: str) -> str:
     """Return the region of a pool's zone."""
-    found = _ZONE.fullmatch(pool.partition("_")[0])
-    return found[1] if found else pool
+    match = _ZONE.fullmatch(pool.partition("_")[0])
+    return match[1] if match else pool
 
 
 def egress(pools: Sequence[str], gigabytes: float, price: float) -> Grid:

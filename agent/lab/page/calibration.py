@@ -29,17 +29,19 @@ class Lasting:
     predicted: Sequence[float] = ()
 
 
-def plot(found: Sequence[Lasting], how: str, name: str) -> Plot | None:
+def plot(lasting_pools: Sequence[Lasting], how: str, name: str) -> Plot | None:
     """Return the picture. `how` describes the data of the prediction."""
-    if not found:
+    if not lasting_pools:
         return None
     with svg_sheet.sheet(name, svg_sheet.WIDE, 3.4) as sheet:
-        for axes, each in zip(sheet.figure.subplots(1, len(found), sharey=True, squeeze=False)[0], found, strict=True):
+        for axes, each in zip(
+            sheet.figure.subplots(1, len(lasting_pools), sharey=True, squeeze=False)[0], lasting_pools, strict=True
+        ):
             _draw(axes, each)
         sheet.figure.axes[0].set_ylabel("share that lasts longer")
     return Plot(
         title="How long capacity lasts: predicted and seen",
-        says="; ".join(_words(each) for each in found),
+        says="; ".join(_words(each) for each in lasting_pools),
         note=f"Solid, with its 95 % band: seen (Kaplan-Meier). Dashed: predicted {how}.",
         svg=sheet.svg,
         is_wide=True,

@@ -66,7 +66,7 @@ def _range(prices: list[float]) -> str:
 
 
 def _sums(auction: Auction, leases: Iterable[Leased]) -> tuple[str, ...]:
-    found = list(leases)
-    dollars = [sum(lease.dollars(kind) for lease in found) for kind in auction.kinds]
-    hours, work = sum(lease.hours("useful") for lease in found), sum(lease.work for lease in found)
+    listed = list(leases)
+    dollars = [sum(lease.dollars(kind) for lease in listed) for kind in auction.kinds]
+    hours, work = sum(lease.hours("useful") for lease in listed), sum(lease.work for lease in listed)
     return (f"{hours:.3f}", f"{work:.2f}", *(f"{each:.4f}" for each in dollars), f"{sum(dollars):.4f}")

@@ -45,11 +45,11 @@ def chosen(folder: Path, names: Sequence[str]) -> tuple[trace_files.Trace, ...]:
     Raises:
         ConfigError: a file is no trace, a name is of no pool, or the traces do not share their ticks.
     """
-    found = trace_files.folder(folder)
+    traces = trace_files.folder(folder)
     for name in names:
-        if not any(_is_of(trace, name) for trace in found):
-            raise _wrong(folder, name, "no_pool", f"is no pool of these; there is {', '.join(t.pool for t in found)}")
-    some = tuple(trace for trace in found if not names or any(_is_of(trace, name) for name in names))
+        if not any(_is_of(trace, name) for trace in traces):
+            raise _wrong(folder, name, "no_pool", f"is no pool of these; there is {', '.join(t.pool for t in traces)}")
+    some = tuple(trace for trace in traces if not names or any(_is_of(trace, name) for name in names))
     if len({(trace.gap_seconds, trace.start) for trace in some}) > 1:
         raise _wrong(folder, "start", "not_aligned", "the pools do not share start and ticks; name others with --pools")
     return some

@@ -98,10 +98,10 @@ class PoolsProblem:
 
     def about(self) -> Mapping[str, object]:
         """Return the data's name and span, and the settings."""
-        found = [trace for pools in self._pools for trace in pools]
+        traces = [trace for pools in self._pools for trace in pools]
         return {
             "traces": self.folder.name,
-            "span": [min(each.start for each in found).isoformat(), max(each.end for each in found).isoformat()],
+            "span": [min(each.start for each in traces).isoformat(), max(each.end for each in traces).isoformat()],
             "sets": ["+".join(trace.pool for trace in pools) for pools in self._pools],
             "market": "recorded availability of clouds; not a bid market; all pools are seen in every tick",
             "stay": "Uniform Progress in the one pool that turned out cheapest for the run",
@@ -119,13 +119,13 @@ class PoolsProblem:
 
     def fitted_on(self, strategy: str) -> tuple[str, ...]:
         """Return the records among these traces on which the regimes of ours were fitted."""
-        found = [trace for pools in self._pools for trace in pools]
-        return provenance.among(provenance.REGIMES, found) if strategy == OURS else ()
+        traces = [trace for pools in self._pools for trace in pools]
+        return provenance.among(provenance.REGIMES, traces) if strategy == OURS else ()
 
     def digests(self) -> Mapping[str, str]:
         """Return the digest of the numbers of ours."""
-        found = {name: self.params(name) for name in (OURS, *self.numbers)}
-        return {name: tuning.digest(OURS, params) for name, params in found.items() if params is not None}
+        numbers = {name: self.params(name) for name in (OURS, *self.numbers)}
+        return {name: tuning.digest(OURS, params) for name, params in numbers.items() if params is not None}
 
 
 def _score(run: tick_engine.Run, case: JobCase) -> Score:

@@ -95,9 +95,9 @@ def fit(spells: Sequence[Spell], gap: float = 0.0) -> Lomax:
         kappa, s = np.exp(np.clip(logs, -_FAR, _FAR))
         return -_likelihood(hours, ended, gap, lambda ages: kappa * np.log1p(ages / s), lambda ages: kappa / (ages + s))
 
-    found = optimize.minimize(loss, np.log((1.0, max(float(np.median(hours)), 1e-3))), method="Nelder-Mead")
-    kappa, s = np.exp(np.clip(found.x, -_FAR, _FAR)).tolist()
-    return Lomax(kappa, s, kappa / math.sqrt(count), -float(found.fun))
+    optimum = optimize.minimize(loss, np.log((1.0, max(float(np.median(hours)), 1e-3))), method="Nelder-Mead")
+    kappa, s = np.exp(np.clip(optimum.x, -_FAR, _FAR)).tolist()
+    return Lomax(kappa, s, kappa / math.sqrt(count), -float(optimum.fun))
 
 
 def fitted(spells: Sequence[Spell], gap: float = 0.0) -> Fitted:

@@ -63,5 +63,5 @@ WARM = (AWS_2022, AWS_2023, GCP_2025)
 
 def among(records: Sequence[Record], traces: Iterable[Trace]) -> tuple[str, ...]:
     """Return the names of the records of which a trace is a part."""
-    found = tuple(traces)
-    return tuple(record.name for record in records if any(record.holds(trace) for trace in found))
+    listed = tuple(traces)
+    return tuple(record.name for record in records if any(record.holds(trace) for trace in listed))

@@ -56,11 +56,11 @@ def kaplan_meier(seen: Iterable[Spell]) -> Survival:
     Raises:
         ValueError: there is no spell.
     """
-    found = list(seen)
-    if not found:
+    spells = list(seen)
+    if not spells:
         raise ValueError("no spell to learn from")
-    hours = np.array([spell.hours for spell in found])
-    ended = np.array([spell.has_ended for spell in found])
+    hours = np.array([spell.hours for spell in spells])
+    ended = np.array([spell.has_ended for spell in spells])
     ages = np.unique(hours[ended])
     at_risk = np.array([(hours >= age - _ROUNDING).sum() for age in ages], dtype=np.float64)
     deaths = np.array([(np.abs(hours[ended] - age) < _ROUNDING).sum() for age in ages], dtype=np.float64)
@@ -69,7 +69,9 @@ def kaplan_meier(seen: Iterable[Spell]) -> Survival:
         error = Z95 * shares * np.sqrt(np.cumsum(deaths / (at_risk * (at_risk - deaths))))
     error = np.nan_to_num(error, posinf=0.0)
     low, high = np.clip(shares - error, 0, 1), np.clip(shares + error, 0, 1)
-    return Survival(np.append(0.0, ages), np.append(1.0, shares), np.append(1.0, low), np.append(1.0, high), len(found))
+    return Survival(
+        np.append(0.0, ages), np.append(1.0, shares), np.append(1.0, low), np.append(1.0, high), len(spells)
+    )
 
 
 def at(survival: Survival, ages: Sequence[float]) -> Array:

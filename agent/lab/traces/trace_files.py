@@ -100,11 +100,11 @@ def folder(path: Path) -> tuple[Trace, ...]:
         raise _wrong(
             path, "folder", "no_traces", "contains no .json file; name a folder with one trace file for each pool"
         )
-    found = sorted((read(file) for file in files), key=lambda trace: trace.pool)
-    for before, after in pairwise(found):
+    traces = sorted((read(file) for file in files), key=lambda trace: trace.pool)
+    for before, after in pairwise(traces):
         if before.pool == after.pool:
             raise _wrong(path, "pool", "same_pool", f"two files are of pool {after.pool!r}; keep one")
-    return tuple(found)
+    return tuple(traces)
 
 
 def document(trace: Trace) -> dict[str, Any]:

@@ -63,9 +63,9 @@ def _median(trace: Trace, *, of_capacity: bool) -> float | None:
     spells = survival.spells(trace.available > 0, trace.gap_seconds / 3600, of_capacity=of_capacity)
     if not spells:
         return None
-    found = survival.kaplan_meier(spells)
-    below = np.flatnonzero(found.shares <= _HALF)
-    return float(found.ages[below[0]]) if len(below) else None
+    curve = survival.kaplan_meier(spells)
+    below = np.flatnonzero(curve.shares <= _HALF)
+    return float(curve.ages[below[0]]) if len(below) else None
 
 
 def _range(prices: Prices) -> Range:

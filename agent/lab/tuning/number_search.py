@@ -167,13 +167,13 @@ def tune(problem: Tunable, strategy: str, order: Order) -> Tuning:
 
 
 def _part(search: _Search, fold: walk_forward.Fold) -> Part:
-    problem, found = search.problem, _shared(search)
-    changed = search_space.values(search.searched, found.places)
+    problem, trials = search.problem, _shared(search)
+    changed = search_space.values(search.searched, trials.places)
     tuned = problem.with_params(search.strategy, search_space.applied(search.shipped, changed))
     seed = search.order.seed
     fitted = _compared(problem, search.strategy, [(tuned, place) for place in fold.fit], seed)
     held = _compared(problem, search.strategy, [(tuned, place) for place in fold.held], seed) if fold.held else None
-    return Part(fold, changed, found, fitted, held)
+    return Part(fold, changed, trials, fitted, held)
 
 
 def _shared(search: _Search) -> study.Found:

@@ -85,12 +85,12 @@ def axes(params: Params, keys: Collection[str] | None = None) -> tuple[Axis, ...
     Raises:
         ValueError: a named key does not exist or cannot be searched, or there is nothing to search.
     """
-    found = {key: axis for key, info in type(params).model_fields.items() if (axis := _axis(key, info, params))}
-    unknown = sorted(set(keys or ()) - found.keys())
-    if unknown or not found:
-        can = ", ".join(found) or "nothing"
+    by_key = {key: axis for key, info in type(params).model_fields.items() if (axis := _axis(key, info, params))}
+    unknown = sorted(set(keys or ()) - by_key.keys())
+    if unknown or not by_key:
+        can = ", ".join(by_key) or "nothing"
         raise ValueError(f"{', '.join(unknown) or 'these numbers'} cannot be searched; {can} can: what has two bounds")
-    return tuple(axis for key, axis in found.items() if keys is None or key in keys)
+    return tuple(axis for key, axis in by_key.items() if keys is None or key in keys)
 
 
 def values(searched: Collection[Axis], places: Mapping[str, float]) -> dict[str, Value]:
@@ -100,10 +100,10 @@ def values(searched: Collection[Axis], places: Mapping[str, float]) -> dict[str,
 
 def numbers(searched: Collection[Axis], params: Params) -> dict[str, float]:
     """Return the numbers of other params on these axes. A duration is in seconds."""
-    found = {axis.key: getattr(params, axis.key) for axis in searched}
+    present = {axis.key: getattr(params, axis.key) for axis in searched}
     return {
         key: (LONGEST if value == NEVER else value).total_seconds() if isinstance(value, timedelta) else float(value)
-        for key, value in found.items()
+        for key, value in present.items()
     }
 
 

@@ -61,11 +61,11 @@ def _vacuum_into(path: Path, draft: Path) -> None:
         with closing(connection.connect(path, "ro")) as raw:
             raw.execute("VACUUM INTO ?", (str(draft),))
         with closing(sqlite3.connect(connection.uri(draft, "ro"), uri=True)) as raw:
-            found = raw.execute("PRAGMA integrity_check(1)").fetchone()[0]
+            verdict = raw.execute("PRAGMA integrity_check(1)").fetchone()[0]
     except sqlite3.Error as error:
         raise connection.in_our_words(error, path) from error
-    if found != "ok":
-        raise LedgerError(Code.BAD_BACKUP, f"the copy of {path} is damaged ({found}): see `gpubid ledger verify`")
+    if verdict != "ok":
+        raise LedgerError(Code.BAD_BACKUP, f"the copy of {path} is damaged ({verdict}): see `gpubid ledger verify`")
     handle = os.open(draft, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(handle)

@@ -43,8 +43,8 @@ def _in_ledger(path: Path) -> str:
             row = raw.execute("SELECT value FROM meta WHERE key = 'fleet_id'").fetchone()
     except (sqlite3.Error, OSError):
         return ""
-    found = str(row[0]) if row is not None else ""
-    return found if is_one(found) else ""
+    fleet_id = str(row[0]) if row is not None else ""
+    return fleet_id if is_one(fleet_id) else ""
 
 
 def _in_second(path: Path) -> str:

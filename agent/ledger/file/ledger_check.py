@@ -115,9 +115,9 @@ def _count(raw: sqlite3.Connection, table: str) -> int:
 
 
 def _damage(raw: sqlite3.Connection) -> tuple[str, ...]:
-    found = [text for (text,) in raw.execute(f"PRAGMA integrity_check({_SHOWN})") if text != "ok"]
-    found += [f"row {row[1]} of {row[0]} refers to a missing row" for row in raw.execute("PRAGMA foreign_key_check")]
-    return tuple(found[:_SHOWN])
+    findings = [text for (text,) in raw.execute(f"PRAGMA integrity_check({_SHOWN})") if text != "ok"]
+    findings += [f"row {row[1]} of {row[0]} refers to a missing row" for row in raw.execute("PRAGMA foreign_key_check")]
+    return tuple(findings[:_SHOWN])
 
 
 def _loose_tables(raw: sqlite3.Connection) -> tuple[str, ...]:

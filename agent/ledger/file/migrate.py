@@ -49,11 +49,11 @@ def check_sound(path: Path) -> None:
     """
     try:
         with closing(connection.connect(path, "ro")) as raw:
-            found = raw.execute("PRAGMA quick_check(1)").fetchone()[0]
+            verdict = raw.execute("PRAGMA quick_check(1)").fetchone()[0]
     except sqlite3.Error as error:
         raise connection.in_our_words(error, path) from error
-    if found != "ok":
-        raise connection.in_our_words(sqlite3.DatabaseError(found), path)
+    if verdict != "ok":
+        raise connection.in_our_words(sqlite3.DatabaseError(verdict), path)
 
 
 def refuse_foreign(path: Path, revision: str) -> None:
@@ -130,8 +130,8 @@ def upgrade_to(path: Path, revision: str = "head") -> None:
 
 def _drop_old_copies(path: Path) -> None:
     """Delete all but the newest copies, by time and not by schema, since a restored ledger may have an older schema."""
-    found = path.parent.glob(glob.escape(path.name) + _COPY.format("*"))
-    for old in sorted(found, key=lambda file: (file.stat().st_mtime_ns, file.name))[:-COPIES_KEPT]:
+    copies = path.parent.glob(glob.escape(path.name) + _COPY.format("*"))
+    for old in sorted(copies, key=lambda file: (file.stat().st_mtime_ns, file.name))[:-COPIES_KEPT]:
         with suppress(OSError):
             old.unlink()
 

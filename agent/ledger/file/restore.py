@@ -76,12 +76,12 @@ def _put_aside(path: Path, at: dt.datetime) -> Path | None:
 def _fleet_of(source: Path) -> str:
     try:
         with closing(connection.connect(source, "ro")) as raw:
-            found = raw.execute("SELECT value FROM meta WHERE key = 'fleet_id'").fetchone()
+            row = raw.execute("SELECT value FROM meta WHERE key = 'fleet_id'").fetchone()
     except sqlite3.Error as error:
         raise connection.in_our_words(error, source) from error
-    if found is None:
+    if row is None:
         raise LedgerError(Code.BAD_BACKUP, f"{source} names no fleet; take an older backup")
-    return str(found[0])
+    return str(row[0])
 
 
 def _mark(path: Path, at: dt.datetime) -> None:

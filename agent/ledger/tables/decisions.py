@@ -148,9 +148,9 @@ def old(now: datetime) -> sa.Delete:
 
 
 def _newest(table: sa.FromClause, *, is_weighed: bool) -> "sa.Select[tuple[int]]":
-    found = sa.select(sa.func.max(table.c.decision_id))
+    newest = sa.select(sa.func.max(table.c.decision_id))
     weighed = sa.func.json_array_length(table.c.options) > 1
-    return (found.where(weighed) if is_weighed else found).group_by(table.c.workload, table.c.slot)
+    return (newest.where(weighed) if is_weighed else newest).group_by(table.c.workload, table.c.slot)
 
 
 def _last(numbers: "sa.SelectBase") -> Query:

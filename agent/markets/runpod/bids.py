@@ -79,10 +79,10 @@ class Bids:
         except graph.Retired as retired:
             self._end(f"the market removed the question for floors ({retired})")
             return {}
-        found = _usable(data)
-        self._floors[cloud, gpus] = now, found
-        self._judge(found, cloud, gpus)
-        return found
+        floors = _usable(data)
+        self._floors[cloud, gpus] = now, floors
+        self._judge(floors, cloud, gpus)
+        return floors
 
     async def rent(self, where: names.Pool, gpus: int, terms: Terms, label: str) -> str:
         """Rent at a bid and return the pod's id. Raises: as the port's `rent`."""
@@ -117,8 +117,8 @@ class Bids:
         elif self._refusals >= MOST_REFUSALS:
             self._end(f"{self._refusals} bids in a row found no capacity, which is how the market says it sells none")
 
-    def _judge(self, found: dict[str, UsdPerHour], cloud: str, gpus: int) -> None:
-        if found:
+    def _judge(self, floors: dict[str, UsdPerHour], cloud: str, gpus: int) -> None:
+        if floors:
             self._because = ""
         elif (cloud, gpus) == (parse.SECURE, 1):
             self._end("no floor of any model is under its on-demand price")

@@ -51,16 +51,16 @@ def answer(reply: transport.Reply) -> dict[str, Any]:
 
     Raises: Retired, Unauthorized, Unavailable, Malformed.
     """
-    found = _decoded(reply)
-    _refuse_retired(reply, found)
-    _refuse_key(reply, found)
+    body = _decoded(reply)
+    _refuse_retired(reply, body)
+    _refuse_key(reply, body)
     if not reply.is_ok:
         raise market_errors.Unavailable(f"runpod answered HTTP {reply.status} on GraphQL; try again later.")
-    if found is None:
+    if body is None:
         raise market_errors.Malformed("runpod's GraphQL answer cannot be read; try again later.")
-    if found.errors or found.data is None:
-        raise market_errors.Unavailable(f"runpod answered a question with an error ({_said(found)}); try again later.")
-    return found.data
+    if body.errors or body.data is None:
+        raise market_errors.Unavailable(f"runpod answered a question with an error ({_said(body)}); try again later.")
+    return body.data
 
 
 def done(reply: transport.Reply) -> dict[str, Any]:
@@ -68,22 +68,22 @@ def done(reply: transport.Reply) -> dict[str, Any]:
 
     Raises: Retired (nothing was done), Rejected, OutOfFunds, NotFound, Unauthorized on proof; Ambiguous otherwise.
     """
-    found = _decoded(reply)
-    _refuse_retired(reply, found)
-    _refuse_key(reply, found)
-    if not reply.is_ok or found is None:
+    body = _decoded(reply)
+    _refuse_retired(reply, body)
+    _refuse_key(reply, body)
+    if not reply.is_ok or body is None:
         raise market_errors.Ambiguous(
             f"runpod answered HTTP {reply.status} on GraphQL; its listing shows what was done."
         )
-    if found.errors:
-        raise _refusal(found)
-    if found.data is None:
+    if body.errors:
+        raise _refusal(body)
+    if body.data is None:
         raise market_errors.Ambiguous("runpod answered a write with no data; its listing shows whether it was done.")
-    return found.data
+    return body.data
 
 
-def _refusal(found: _Body) -> market_errors.MarketError:
-    said = _said(found)
+def _refusal(body: _Body) -> market_errors.MarketError:
+    said = _said(body)
     words = said.casefold()
     if "insufficient balance" in words:
         return market_errors.OutOfFunds("out_of_funds", f"The account lacks credit ({said}); add some.")
@@ -96,7 +96,7 @@ def _refusal(found: _Body) -> market_errors.MarketError:
     if "cannot resume" in words:
         return market_errors.Rejected("wrong_state", f"runpod refused ({said}); the next listing shows its state.")
     reason = refusals.of_words(said)
-    if not reason and _NO_CAPACITY in _codes(found):
+    if not reason and _NO_CAPACITY in _codes(body):
         reason = "no_capacity"
     if reason:
         return market_errors.Rejected(reason, f"runpod refused ({said}).")
@@ -115,29 +115,29 @@ def _decoded(reply: transport.Reply) -> _Body | None:
         return None
 
 
-def _refuse_retired(reply: transport.Reply, found: _Body | None) -> None:
+def _refuse_retired(reply: transport.Reply, body: _Body | None) -> None:
     if reply.status == _GONE:
         raise Retired(f"GraphQL answers HTTP {reply.status}")
     if reply.status == _MISSING:
         raise NotThere(f"GraphQL answers HTTP {reply.status}")
-    is_schema = found is not None and (_VALIDATION in _codes(found) or "cannot query field" in _said(found).casefold())
-    if reply.status == _BAD and is_schema and found is not None:
-        raise Retired(_said(found))
+    is_schema = body is not None and (_VALIDATION in _codes(body) or "cannot query field" in _said(body).casefold())
+    if reply.status == _BAD and is_schema and body is not None:
+        raise Retired(_said(body))
 
 
-def _refuse_key(reply: transport.Reply, found: _Body | None) -> None:
+def _refuse_key(reply: transport.Reply, body: _Body | None) -> None:
     said = refusals.answer(reply)
-    if refusals.is_key_refused(said) or _says_unauthorized(found):
+    if refusals.is_key_refused(said) or _says_unauthorized(body):
         raise refusals.unauthorized(said, is_proven=not reply.looks_like_page)
 
 
-def _says_unauthorized(found: _Body | None) -> bool:
-    return found is not None and _said(found).casefold().startswith("unauthorized")
+def _says_unauthorized(body: _Body | None) -> bool:
+    return body is not None and _said(body).casefold().startswith("unauthorized")
 
 
-def _said(found: _Body) -> str:
-    return text.clean("; ".join(error.message for error in (found.errors or [])[:3]))
+def _said(body: _Body) -> str:
+    return text.clean("; ".join(error.message for error in (body.errors or [])[:3]))
 
 
-def _codes(found: _Body) -> set[str]:
-    return {error.extensions.code for error in found.errors or () if error.extensions is not None}
+def _codes(body: _Body) -> set[str]:
+    return {error.extensions.code for error in body.errors or () if error.extensions is not None}

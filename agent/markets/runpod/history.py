@@ -76,9 +76,9 @@ def pods(myself: Any) -> dict[str, Pod]:  # noqa: ANN401 - decoded JSON
         rows = list((myself or {}).get("pods") or [])
     except (AttributeError, TypeError):
         raise market_errors.Malformed("The account's pods are not what runpod documented.") from None
-    found = [tolerant_rows.row(row, Pod, "The account") for row in rows]
+    rows_read = [tolerant_rows.row(row, Pod, "The account") for row in rows]
     # A pod of unreadable kind would pass for an on-demand one.
-    return {pod.id: pod for pod in found if pod.podType is not None}
+    return {pod.id: pod for pod in rows_read if pod.podType is not None}
 
 
 def added(row: Instance, pod: Pod | None, *, has_run: bool) -> Instance:
@@ -116,10 +116,10 @@ def event(market: str, row: Instance, pod: Pod) -> MarketEvent | None:
 @functools.lru_cache(1024)
 def moment(stamp: str) -> datetime | None:
     """Return an instant as JavaScript writes it, or None."""
-    found = _DATE.search(stamp[:100])
-    if found is None:
+    match = _DATE.search(stamp[:100])
+    if match is None:
         return None
     try:
-        return datetime.strptime(f"{found[1]} {found[2]}", "%b %d %Y %H:%M:%S %z").astimezone(UTC)
+        return datetime.strptime(f"{match[1]} {match[2]}", "%b %d %Y %H:%M:%S %z").astimezone(UTC)
     except (ValueError, OverflowError):
         return None

@@ -66,7 +66,7 @@ class Maintenance:
         return list(self._announced.values())
 
     def _read(self, data: Mapping[str, Any]) -> dict[str, MarketEvent]:
-        now, found = self._clock.now(), {}
+        now, announced = self._clock.now(), {}
         for pod in tolerant_rows.row(data.get("myself") or {}, _Myself, "The account").pods or ():
             begins = moment((pod.machine.maintenanceStart if pod.machine else None) or "")
             ends = moment((pod.machine.maintenanceEnd if pod.machine else None) or "")
@@ -76,8 +76,8 @@ class Maintenance:
             event = MarketEvent(
                 key, self._market, MarketEventKind.MAINTENANCE, pod.id, now, begins_at=begins, ends_at=ends
             )
-            found[key] = self._announced.get(key, event)
-        return found
+            announced[key] = self._announced.get(key, event)
+        return announced
 
 
 def moment(stamp: str) -> datetime | None:

@@ -104,11 +104,11 @@ class RunPodMarket:
         await self._learn_prices(rows)
         await self._learn_history(rows)
         self._refuse_pods_without_bid_facts(rows)
-        found = [self._instance(row) for row in rows]
+        instances = [self._instance(row) for row in rows]
         self._has_run &= {row.id for row in rows}
         self._heard_at = {row.id: at for row in rows if (at := self._heard_at.get(row.id)) is not None}
-        self._rows = {row.instance_id: row for row in found}
-        return found
+        self._rows = {row.instance_id: row for row in instances}
+        return instances
 
     async def instance(self, instance_id: str) -> Instance:
         """Return one pod."""
@@ -214,9 +214,9 @@ class RunPodMarket:
         """Return the last change of each pod and announced maintenance, while GraphQL reports them."""
         pods = self._graph_pods or {}
         pairs = ((row, pods.get(pod_id)) for pod_id, row in self._rows.items())
-        found = [history.event(self.name, row, pod) for row, pod in pairs if pod is not None]
-        found += await self._maintenance.events() if pods else ()
-        return sorted((one for one in found if one is not None and one.at >= since), key=lambda one: one.at)
+        events = [history.event(self.name, row, pod) for row, pod in pairs if pod is not None]
+        events += await self._maintenance.events() if pods else ()
+        return sorted((one for one in events if one is not None and one.at >= since), key=lambda one: one.at)
 
     async def logs(self, instance_id: str, lines: int) -> Sequence[str]:
         """Return the last lines that the container printed."""
@@ -245,10 +245,10 @@ class RunPodMarket:
 
     async def _ask_account(self) -> Account:
         data, reply = await self._ask_graph()
-        found = _myself(data)
+        account = _myself(data)
         self._graph_pods, self._pods_read_at = history.pods(data["myself"]), self._clock.monotonic()
-        self._account_id, self._no_graph_until = found.id, None
-        return Account(found.id, bill.credit(found.clientBalance), hints.market_time(reply))
+        self._account_id, self._no_graph_until = account.id, None
+        return Account(account.id, bill.credit(account.clientBalance), hints.market_time(reply))
 
     async def _ask_graph(self) -> tuple[Any, transport.Reply]:
         try:
@@ -333,29 +333,29 @@ class RunPodMarket:
         return self._prices.get((where.cloud, where.gpu_type))
 
     def _instance(self, row: parse.PodRow) -> Instance:
-        found = self._heard(row, parse.instance(row, self._price))
+        instance = self._heard(row, parse.instance(row, self._price))
         pod = (self._graph_pods or {}).get(row.id)
         if pod is not None and pod.is_interruptible:
-            self._at_a_bid[row.id] = pod.rate or self._at_a_bid.get(row.id, found.gpu_rate)
-        found = history.added(found, pod, has_run=row.id in self._has_run)
+            self._at_a_bid[row.id] = pod.rate or self._at_a_bid.get(row.id, instance.gpu_rate)
+        instance = history.added(instance, pod, has_run=row.id in self._has_run)
         if row.id in self._at_a_bid:
-            bid = found.gpu_rate if row.cost and "gpu_rate" not in found.unread else self._at_a_bid[row.id]
-            is_read = found.unread - {"gpu_rate"}
-            found = msgspec.structs.replace(found, tenure=Tenure.INTERRUPTIBLE, gpu_rate=bid, unread=is_read)
-        return found
+            bid = instance.gpu_rate if row.cost and "gpu_rate" not in instance.unread else self._at_a_bid[row.id]
+            is_read = instance.unread - {"gpu_rate"}
+            instance = msgspec.structs.replace(instance, tenure=Tenure.INTERRUPTIBLE, gpu_rate=bid, unread=is_read)
+        return instance
 
-    def _heard(self, row: parse.PodRow, found: Instance) -> Instance:
+    def _heard(self, row: parse.PodRow, instance: Instance) -> Instance:
         now = self._clock.monotonic()
-        if found.state is InstanceState.RUNNING:
+        if instance.state is InstanceState.RUNNING:
             self._heard_at[row.id] = now
             self._has_run.add(row.id)
-        elif found.state is InstanceState.LOADING and row.status == "RUNNING" and row.id in self._heard_at:
+        elif instance.state is InstanceState.LOADING and row.status == "RUNNING" and row.id in self._heard_at:
             is_late = now - self._heard_at[row.id] < SILENCE_SECONDS
             state = InstanceState.RUNNING if is_late else InstanceState.OFFLINE
-            return msgspec.structs.replace(found, state=state)
+            return msgspec.structs.replace(instance, state=state)
         elif row.status != "RUNNING":
             self._heard_at.pop(row.id, None)
-        return found
+        return instance
 
     async def _is_stopped(self, instance_id: str) -> bool:
         try:

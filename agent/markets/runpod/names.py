@@ -53,8 +53,8 @@ def _country(data_center: str) -> str:
     first = data_center.partition("-")[0]
     if first in _OWN_COUNTRY:
         return first
-    found = _COUNTRY.fullmatch(data_center)
-    return found[1] if found else ""
+    match = _COUNTRY.fullmatch(data_center)
+    return match[1] if match else ""
 
 
 @dataclass(frozen=True, slots=True)

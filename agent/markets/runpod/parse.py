@@ -132,12 +132,12 @@ def catalogue(raw: bytes) -> list[GpuRow]:
     """
     try:
         rows = _CATALOGUE.decode(raw).gpus
-        found = list(_readable(_GPU_ROW.decode, rows))
+        catalogue_rows = list(_readable(_GPU_ROW.decode, rows))
     except (msgspec.DecodeError, RecursionError):
         rows = tolerant_rows.rows(raw, "gpus", "The catalogue")
-        found = list(_readable(lambda row: msgspec.convert(row, GpuRow, strict=False), rows))
+        catalogue_rows = list(_readable(lambda row: msgspec.convert(row, GpuRow, strict=False), rows))
     # The market has one row that is no model.
-    return [row for row in found if row.id != "unknown"]
+    return [row for row in catalogue_rows if row.id != "unknown"]
 
 
 def price(row: GpuRow, cloud: str) -> UsdPerHour | None:
@@ -329,10 +329,10 @@ def _utilisation(uses: Iterable[_Use]) -> float | None:
 
 def _moment(stamp: str | None) -> datetime | None:
     try:
-        found = datetime.fromisoformat(stamp or "")
+        at = datetime.fromisoformat(stamp or "")
     except ValueError:
         return None
-    return found.astimezone(UTC) if found.tzinfo is not None else None
+    return at.astimezone(UTC) if at.tzinfo is not None else None
 
 
 def _usable(figure: float | None, most: float) -> float | None:

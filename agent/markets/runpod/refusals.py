@@ -73,11 +73,11 @@ class Answer:
 def answer(reply: transport.Reply) -> Answer:
     """Return the meaning of an answer; a problem document counts only if its own status agrees."""
     try:
-        found = msgspec.json.decode(reply.body, type=_Problem, strict=False)
+        problem = msgspec.json.decode(reply.body, type=_Problem, strict=False)
     except (msgspec.DecodeError, RecursionError):
         return Answer(reply.status, "", is_problem=False)
-    said = "; ".join([found.detail or found.title, *found.errors[:5]])
-    return Answer(reply.status, text.clean(said), is_problem=bool(found.title) and found.status == reply.status)
+    said = "; ".join([problem.detail or problem.title, *problem.errors[:5]])
+    return Answer(reply.status, text.clean(said), is_problem=bool(problem.title) and problem.status == reply.status)
 
 
 def is_throttled(reply: transport.Reply) -> bool:

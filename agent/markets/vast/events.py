@@ -67,8 +67,8 @@ def inbox(raw: bytes, since: datetime) -> Sequence[MarketEvent]:
         Malformed: the body is no inbox.
     """
     rows = tolerant_rows.rows(raw, "notifications", "The inbox")
-    found = {event.event_id: event for event in _readable(rows) if event.at > since}
-    return sorted(found.values(), key=lambda event: (event.at, event.event_id))
+    events = {event.event_id: event for event in _readable(rows) if event.at > since}
+    return sorted(events.values(), key=lambda event: (event.at, event.event_id))
 
 
 def webhook(raw: bytes, timestamp: str, signature: str, secret: bytes, now: datetime) -> MarketEvent | None:
@@ -129,10 +129,10 @@ def _event(row: _Row) -> MarketEvent | None:
 
 def _structured(data: msgspec.Raw) -> _Subject | None:
     try:
-        found = _DATA.decode(data)
+        decoded = _DATA.decode(data)
     except (msgspec.DecodeError, RecursionError):
         return None
-    return None if found is None or found.instance_id is None else found
+    return None if decoded is None or decoded.instance_id is None else decoded
 
 
 def _subject(message: str) -> _Subject:

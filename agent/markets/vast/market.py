@@ -77,8 +77,8 @@ class VastMarket:
             return await self._search(query, Tenure.ON_DEMAND, rows)
         # Both searches together stay within today's remaining rows.
         rows = self._rows.grant(2 * query.max_rows, least=2) // 2
-        found = await self._search(query, Tenure.INTERRUPTIBLE, rows)
-        return await self._with_asks(found, query.disk_gb)
+        offers = await self._search(query, Tenure.INTERRUPTIBLE, rows)
+        return await self._with_asks(offers, query.disk_gb)
 
     async def instances(self) -> Sequence[Instance]:
         """Return every instance of the account, or raise."""
@@ -240,12 +240,12 @@ class VastMarket:
         )
         return [offer for offer in harvest.offers if search.fits(offer, asked, tenure)]
 
-    async def _with_asks(self, found: list[Offer], disk_gb: float) -> list[Offer]:
-        if not found:
-            return found
-        raw = await self._client.search(search.body_for_asks((offer.offer_id for offer in found), disk_gb))
+    async def _with_asks(self, offers: list[Offer], disk_gb: float) -> list[Offer]:
+        if not offers:
+            return offers
+        raw = await self._client.search(search.body_for_asks((offer.offer_id for offer in offers), disk_gb))
         asks = {offer.offer_id: offer.ask for offer in self._harvest(raw).offers}
-        return [msgspec.structs.replace(offer, ask=asks.get(offer.offer_id)) for offer in found]
+        return [msgspec.structs.replace(offer, ask=asks.get(offer.offer_id)) for offer in offers]
 
     def _harvest(
         self, raw: bytes, *, is_bid_search: bool = False, keep: Callable[[int], bool] | None = None
@@ -284,7 +284,7 @@ def connect(
     return VastMarket(client.VastClient(link, lanes, rows, clock), rows, clock)
 
 
-def _complete(found: dict[int, Instance], total: int | None) -> Sequence[Instance]:
-    if total is not None and total != len(found):
-        raise market_errors.Malformed(f"vast listed {len(found)} of {total} instances; the listing is refused.")
-    return tuple(found.values())
+def _complete(instances: dict[int, Instance], total: int | None) -> Sequence[Instance]:
+    if total is not None and total != len(instances):
+        raise market_errors.Malformed(f"vast listed {len(instances)} of {total} instances; the listing is refused.")
+    return tuple(instances.values())

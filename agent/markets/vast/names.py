@@ -50,5 +50,5 @@ class GpuNames:
 
     def spellings(self, models: Iterable[GpuModel]) -> tuple[str, ...]:
         """Return every spelling to search for, with the canonical one: most models are spelled so."""
-        found = (name for model in models for name in (*self._spellings.get(model, ()), str(model)))
-        return tuple(dict.fromkeys(found))
+        names = (name for model in models for name in (*self._spellings.get(model, ()), str(model)))
+        return tuple(dict.fromkeys(names))

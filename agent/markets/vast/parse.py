@@ -183,10 +183,10 @@ def harvest(
 def loose_rows(raw: bytes) -> dict[int, dict[str, Any]]:
     """Return every row of a search with all its fields, by id, for filters that name fields not decoded above."""
     try:
-        found = msgspec.json.decode(raw).get("offers")
+        offers = msgspec.json.decode(raw).get("offers")
     except (msgspec.DecodeError, AttributeError):
         return {}
-    return {row["id"]: row for row in found or () if isinstance(row, dict) and isinstance(row.get("id"), int)}
+    return {row["id"]: row for row in offers or () if isinstance(row, dict) and isinstance(row.get("id"), int)}
 
 
 def page(raw: bytes) -> InstancePage:
@@ -228,8 +228,8 @@ def _loose_page(raw: bytes) -> InstancePage:
         raise market_errors.Malformed(
             "The listing is not what vast documents; it holds no instances or no readable token."
         )
-    found = [tolerant_rows.row(row, InstanceRow, "The listing") for row in rows]
-    return InstancePage(found, frame.success, frame.total_instances, frame.instances_found, frame.next_token)
+    rows_read = [tolerant_rows.row(row, InstanceRow, "The listing") for row in rows]
+    return InstancePage(rows_read, frame.success, frame.total_instances, frame.instances_found, frame.next_token)
 
 
 def instance(row: InstanceRow) -> Instance:
@@ -305,15 +305,15 @@ def _tolerant_rows(raw: bytes) -> tuple[Sequence[OfferRow], int]:
         body = json.loads(raw)
     except (ValueError, RecursionError) as error:
         raise market_errors.Malformed(f"The search's answer is no JSON: {text.clean(str(error))}") from None
-    found = body.get("offers") if isinstance(body, dict) else None
-    if not isinstance(found, list):
+    offers = body.get("offers") if isinstance(body, dict) else None
+    if not isinstance(offers, list):
         raise market_errors.Malformed("The search's answer holds no list of offers; try again later.")
-    rows = list(_convertible(found))
-    return rows, len(found) - len(rows)
+    rows = list(_convertible(offers))
+    return rows, len(offers) - len(rows)
 
 
-def _convertible(found: Iterable[object]) -> Iterable[OfferRow]:
-    for item in found:
+def _convertible(rows: Iterable[object]) -> Iterable[OfferRow]:
+    for item in rows:
         try:
             yield msgspec.convert(item, OfferRow, strict=False)
         except (msgspec.ValidationError, OverflowError, ValueError, RecursionError):

@@ -34,16 +34,16 @@ class SimulatedGpus:
 
 def shown(truth: SimulatedGpus, machine_id: int, lies: Iterable[Mapping[str, Any]]) -> SimulatedGpus:
     """Return the GPUs that a machine's driver shows. The newest lie about the machine wins."""
-    found = truth
+    gpus = truth
     for lie in lies:
         if lie.get("machine_id") in (None, machine_id):
-            found = dataclasses.replace(
+            gpus = dataclasses.replace(
                 truth,
                 name=str(lie.get("gpu", truth.name)),
                 count=int(lie.get("gpus", truth.count)),
                 errors=int(lie.get("errors", truth.errors)),
             )
-    return found
+    return gpus
 
 
 def driver_name(model: str) -> str:

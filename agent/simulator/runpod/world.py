@@ -316,10 +316,10 @@ class World:
         floor = None if self.mode.includes(Mode.SPOT_DISCONTINUED) else self.floor(host.gpu, host.cloud)
         return floor is not None and bid >= floor - 1e-9
 
-    def _place(self, found: Sequence[Host], count: int, bid: float | None) -> Host | None:
+    def _place(self, candidates: Sequence[Host], count: int, bid: float | None) -> Host | None:
         """Choose the host of a pod: a free one if there is any, else one whose holders leave."""
-        free = [host for host in found if self.stock.free(host) >= count]
-        able = free or [host for host in found if self.stock.yielding(host, count, bid) is not None]
+        free = [host for host in candidates if self.stock.free(host) >= count]
+        able = free or [host for host in candidates if self.stock.yielding(host, count, bid) is not None]
         return self._account.choice(able) if able else None
 
     def _host(self, machine_id: int) -> Host:

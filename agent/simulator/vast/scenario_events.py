@@ -38,8 +38,8 @@ def rivals_slice(world: Stage, yard: Yard, gpus: int) -> Slice:
     """Choose the slice that a competitor of that size wants: ours, else one that overlaps it, else the cheapest."""
     ours = [contract.slice for contract in yard.contracts]
     wanted = {gpu for slice_ in ours for gpu in slice_.gpus}
-    found = [slice_ for slice_ in yard.slices if slice_.num_gpus == gpus]
-    if not found:
+    slices = [slice_ for slice_ in yard.slices if slice_.num_gpus == gpus]
+    if not slices:
         first = min(wanted, default=0)
         first = max(min(first, yard.host.gpu_count - gpus), 0)
         return Slice(0, yard.host.machine_id, yard.host, tuple(range(first, min(first + gpus, yard.host.gpu_count))))
@@ -49,7 +49,7 @@ def rivals_slice(world: Stage, yard: Yard, gpus: int) -> Slice:
         overlap = len(wanted.intersection(slice_.gpus))
         return slice_ not in ours, -overlap, math.inf if price is None else price
 
-    return min(found, key=rank)
+    return min(slices, key=rank)
 
 
 def _reprice(world: Stage) -> None:

@@ -55,8 +55,8 @@ def _authority(url: str) -> str:
 
 
 def _host(authority: str) -> str:
-    found = _AUTHORITY.fullmatch(authority)
-    return found[1].strip("[]").lower().removesuffix(".") if found is not None else ""
+    match = _AUTHORITY.fullmatch(authority)
+    return match[1].strip("[]").lower().removesuffix(".") if match is not None else ""
 
 
 def _is_address(host: str) -> bool:

@@ -79,14 +79,14 @@ class Browsers:
 def site(address: str | None) -> str:
     """Return the network that counts as one client: an IPv4 address, or the /64 of an IPv6 address."""
     try:
-        found = ipaddress.ip_address(address or "")
+        address_of = ipaddress.ip_address(address or "")
     except ValueError:
         return ""
-    if isinstance(found, ipaddress.IPv4Address):
-        return str(found)
-    if found.ipv4_mapped is not None:
-        return str(found.ipv4_mapped)
-    return str(ipaddress.ip_network((int(found), SITE_BITS), strict=False))
+    if isinstance(address_of, ipaddress.IPv4Address):
+        return str(address_of)
+    if address_of.ipv4_mapped is not None:
+        return str(address_of.ipv4_mapped)
+    return str(ipaddress.ip_network((int(address_of), SITE_BITS), strict=False))
 
 
 def _bytes(sent: str) -> bytes:

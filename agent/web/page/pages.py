@@ -81,8 +81,8 @@ class Pages:
         mine = next((lease for lease in known if lease.lease_id == lease_id), None)
         if mine is not None:
             return mine
-        found = await (await self._app.ledger.reader()).leases(1, ids=[lease_id])
-        return found[0] if found else None
+        leases = await (await self._app.ledger.reader()).leases(1, ids=[lease_id])
+        return leases[0] if leases else None
 
     async def _file(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]

@@ -45,18 +45,18 @@ class RecordPages:
             sentence = "`before` is not an instant such as 2026-11-21T00:00:00+00:00."
             return self._frame.said(request, "Bad address", sentence, 400)
         wanted, wrong = event_filter.read(request.query), ""
-        found = []
+        events = []
         try:
             async with self._app.ledger.archive() as reader:
-                found = await wanted.events(reader, now, before, EVENTS)
-            wanted.refuse_unknown(found, workloads, self._app.markets)
+                events = await wanted.events(reader, now, before, EVENTS)
+            wanted.refuse_unknown(events, workloads, self._app.markets)
         except FilterError as error:
             wrong = str(error)
         query = wanted.query()
         older = f"{query}&" if query else ""
         values = {
-            "events": [dashboard.event(each) for each in found],
-            "before": found[-1].at.isoformat() if len(found) == EVENTS else "",
+            "events": [dashboard.event(each) for each in events],
+            "before": events[-1].at.isoformat() if len(events) == EVENTS else "",
             "query": older,
             "wanted": wanted,
             "wrong": wrong,
@@ -110,10 +110,10 @@ def _table(report: Mapping[str, Any], now: datetime) -> dict[str, Any]:
 
 
 def _day(name: str, text: str, now: datetime) -> str:
-    found = time_words.instant(text, now)
-    if found is None:
+    at = time_words.instant(text, now)
+    if at is None:
         raise ReportError(time_words.refusal(name, text))
-    return found.date().isoformat()
+    return at.date().isoformat()
 
 
 def _instant(text: str) -> datetime | None:

@@ -14,8 +14,8 @@ def lease_of(slot: str, leases: Sequence[Lease]) -> Lease | None:
     """Return the lease of a slot, or of a workload with one slot. Of two leases, return the running one."""
     mine = [lease for lease in leases if slot in {str(lease.slot), lease.slot.workload, lease.lease_id}]
     running = [lease for lease in mine if lease.state is LeaseState.RUNNING]
-    found = running or mine
-    return found[-1] if found else None
+    candidates = running or mine
+    return candidates[-1] if candidates else None
 
 
 async def read(slot: str, lines: int, leases: Sequence[Lease], markets: Mapping[str, Market]) -> dict[str, Any]:

@@ -46,12 +46,12 @@ def learned(
 
 def notice(market: str, given: Iterable[NoticeGiven]) -> dict[str, Any]:
     """Return the notice that losses to the market gave, once there are enough losses."""
-    found = market_notice.of(market, given)
+    measured = market_notice.of(market, given)
     return {
-        "losses": found.losses,
-        "signalled_share": found.signalled / found.losses if found.is_known else None,
-        "seconds": found.seconds if found.is_known else None,
-        "sentence": found.sentence,
+        "losses": measured.losses,
+        "signalled_share": measured.signalled / measured.losses if measured.is_known else None,
+        "seconds": measured.seconds if measured.is_known else None,
+        "sentence": measured.sentence,
     }
 
 

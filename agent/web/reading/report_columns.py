@@ -38,27 +38,29 @@ def of(report: Mapping[str, Any]) -> Mapping[str, str]:
 def notes(report: Mapping[str, Any]) -> list[str]:
     """Return the notes below a report: sources, cards without a price, its instant, and the sum at that instant."""
     total = report["total"]
-    found = [str(each) for each in report.get("cited", ())]
+    sentences = [str(each) for each in report.get("cited", ())]
     if report.get("cut_before") is not None:
         cut, most = report["cut_before"], report["most_lines"]
-        found.append(
+        sentences.append(
             f"from {cut} on: a report reads at most {most:,} lines of a lease and day; ask for the days before with "
             f"until {cut}, or write them all with `gpubid ledger export --table spend`"
         )
     if report.get("unpriced"):
         against = "the on-demand market of that time" if report["against"] == "on_demand" else report["against"]
         left = f"${total['unpriced_dollars']:.4f} and {total['unknown_hours']:.2f} useful hours"
-        found.append(f"{against} has no price for {', '.join(report['unpriced'])}: {left} are compared with nothing")
+        sentences.append(
+            f"{against} has no price for {', '.join(report['unpriced'])}: {left} are compared with nothing"
+        )
     if report.get("measured_interruptions"):
         count, hours = report["measured_interruptions"], report["measured_lost_hours"]
-        found.append(
+        sentences.append(
             f"lost work of {count} of {total['interruptions']} interruptions is measured by guards: {hours:.2f} h, "
             f"{60 * hours / count:.1f} min each; that of the others follows from the checkpoint interval you wrote"
         )
     together = total["dollars"] + total.get("unpriced_dollars", 0.0) + report["unmetered_dollars"]
     at = f"{datetime.fromisoformat(report['as_of']):%Y-%m-%d %H:%M:%S} UTC"
     since = f"${report['unmetered_dollars']:.4f} more, since the last metering: ${together:.4f} in all"
-    return [*found, f"as of {at} {since}"]
+    return [*sentences, f"as of {at} {since}"]
 
 
 def cell(name: str, value: float | None) -> str:

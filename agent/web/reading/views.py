@@ -140,24 +140,24 @@ def lease(lease: Lease) -> dict[str, Any]:
     }
 
 
-def events(found: Iterable[Event]) -> list[dict[str, Any]]:
+def events(rows: Iterable[Event]) -> list[dict[str, Any]]:
     """Return events, in the order given."""
-    return [plain(asdict(event)) for event in found]
+    return [plain(asdict(event)) for event in rows]
 
 
-def prices(found: Iterable[PriceSample]) -> list[dict[str, Any]]:
+def prices(samples: Iterable[PriceSample]) -> list[dict[str, Any]]:
     """Return price samples, in the order given."""
-    return [plain(asdict(sample)) for sample in found]
+    return [plain(asdict(sample)) for sample in samples]
 
 
 def plan(seen: Pass) -> dict[str, Any]:
     """Return the decisions of a cycle."""
     read = [view for _, view in sorted(seen.fleet.markets.items()) if view.account_id]
-    found = [credit_watch.outlook(view.market, view.credit, seen.fleet.leases, None) for view in read]
+    outlooks = [credit_watch.outlook(view.market, view.credit, seen.fleet.leases, None) for view in read]
     return {
         "now": seen.plan.now.isoformat(),
         "decisions": [explain.as_json(decision) for decision in seen.plan.decisions],
-        "credit": [outlook(each, seen.fleet.now) for each in found],
+        "credit": [outlook(each, seen.fleet.now) for each in outlooks],
     }
 
 
@@ -194,12 +194,12 @@ def _is_meant(place: Slot, name: str | None) -> bool:
 
 def _now(seen: Pass, work: Workload, name: str | None) -> dict[str, Any]:
     """Return the grounds of a workload's decisions, or of one slot's if a slot is named."""
-    found = explain.explanation_json(explain.explain(seen.fleet, seen.plan, work))
+    explained = explain.explanation_json(explain.explain(seen.fleet, seen.plan, work))
     is_all = name in {None, work.name}
     of_slot = {
-        key: [row for row in found[key] if is_all or row["slot"] == name] for key in ("decisions", "checkpoints")
+        key: [row for row in explained[key] if is_all or row["slot"] == name] for key in ("decisions", "checkpoints")
     }
-    return found | of_slot
+    return explained | of_slot
 
 
 def running(digest: str, caps: Limits) -> dict[str, Any]:

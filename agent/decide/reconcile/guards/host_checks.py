@@ -40,42 +40,42 @@ def new_checks(fleet: Fleet) -> Iterator[HostChecked]:
 
 
 def _check(
-    fleet: Fleet, lease: Lease, work: Workload, report: GuardReport, found: AcceptanceReport
+    fleet: Fleet, lease: Lease, work: Workload, report: GuardReport, acceptance: AcceptanceReport
 ) -> HostCheck | None:
     """Return the check to record, or None if nobody may say any more that the host differs."""
-    after, why = _read(lease, report, found), acceptance_verdict.difference(found, lease, work)
+    after, why = _read(lease, report, acceptance), acceptance_verdict.difference(acceptance, lease, work)
     if not why:
-        passed = _passed_script(found, work)
-        return replace(after, defect="", script=passed) if _has_passed(found) else after
+        passed = _passed_script(acceptance, work)
+        return replace(after, defect="", script=passed) if _has_passed(acceptance) else after
     if not acceptance_verdict.is_new(fleet, lease):
         return None
     after = replace(after, **UNKNOWN)
-    if acceptance_verdict.lacking(found, lease):
+    if acceptance_verdict.lacking(acceptance, lease):
         return after
-    is_broken = bool(acceptance_verdict.broken(found, lease, work))
+    is_broken = bool(acceptance_verdict.broken(acceptance, lease, work))
     return replace(after, defect=why, script=None if is_broken else _script(work))
 
 
-def _has_passed(found: AcceptanceReport) -> bool:
+def _has_passed(report: AcceptanceReport) -> bool:
     """Return whether a check without a defect saw the GPUs work: one that saw nothing says nothing."""
-    return found.cuda_starts is True and any(gpu.memory_mb is not None for gpu in found.gpus)
+    return report.cuda_starts is True and any(gpu.memory_mb is not None for gpu in report.gpus)
 
 
 def _script(work: Workload) -> str | None:
     return work.guard.script_digest if work.guard is not None and work.guard.accept_script else None
 
 
-def _passed_script(found: AcceptanceReport, work: Workload) -> str | None:
-    return _script(work) if found.script is not None and found.script.code == 0 else None
+def _passed_script(report: AcceptanceReport, work: Workload) -> str | None:
+    return _script(work) if report.script is not None and report.script.code == 0 else None
 
 
-def _seen_gpu(lease: Lease, found: AcceptanceReport) -> str | None:
-    names = (gpu.name for gpu in found.gpus if gpu.name)
-    return acceptance_verdict.other_card(found, lease) or next(names, None)
+def _seen_gpu(lease: Lease, report: AcceptanceReport) -> str | None:
+    names = (gpu.name for gpu in report.gpus if gpu.name)
+    return acceptance_verdict.other_card(report, lease) or next(names, None)
 
 
-def _read(lease: Lease, report: GuardReport, found: AcceptanceReport) -> HostCheck:
-    limits = [(gpu.power_limit_watts, gpu.power_default_watts) for gpu in found.gpus]
+def _read(lease: Lease, report: GuardReport, acceptance: AcceptanceReport) -> HostCheck:
+    limits = [(gpu.power_limit_watts, gpu.power_default_watts) for gpu in acceptance.gpus]
     shares = [limit / usual for limit, usual in limits if limit is not None and usual is not None and usual >= 1.0]
     return HostCheck(
         lease_id=lease.lease_id,
@@ -86,11 +86,11 @@ def _read(lease: Lease, report: GuardReport, found: AcceptanceReport) -> HostChe
         gpus=lease.gpus,
         dlperf=lease.dlperf,
         checked_at=report.read_at,
-        matmul_tflops=found.matmul_tflops,
-        copy_to_gpu_gbps=found.copy_to_gpu_gbps,
-        copy_from_gpu_gbps=found.copy_from_gpu_gbps,
-        disk_write_mbps=found.disk_write_mbps,
+        matmul_tflops=acceptance.matmul_tflops,
+        copy_to_gpu_gbps=acceptance.copy_to_gpu_gbps,
+        copy_from_gpu_gbps=acceptance.copy_from_gpu_gbps,
+        disk_write_mbps=acceptance.disk_write_mbps,
         power_share=min(shares, default=None),
-        seen_gpus=found.gpu_count,
-        seen_gpu=_seen_gpu(lease, found),
+        seen_gpus=acceptance.gpu_count,
+        seen_gpu=_seen_gpu(lease, acceptance),
     )

@@ -61,11 +61,11 @@ class Search:
         """Draw the rows of one answer."""
         kind = offer_rows.KINDS.get(str(body.get("type") or "ondemand"), offer_rows.ON_DEMAND)
         storage = filter_grammar.to_number(body.get("allocated_storage")) or offer_rows.DEFAULT_STORAGE_GB
-        found = list(self._matches(body, kind, storage))
+        matches = list(self._matches(body, kind, storage))
         limit = _limit(body.get("limit"))
-        if len(found) > limit:
-            found = [found[index] for index in sorted(dice.sample(range(len(found)), limit))]
-        rows = [self.rows.full(slice_, prices) for slice_, prices in found]
+        if len(matches) > limit:
+            matches = [matches[index] for index in sorted(dice.sample(range(len(matches)), limit))]
+        rows = [self.rows.full(slice_, prices) for slice_, prices in matches]
         if rows and dice.random() < DUPLICATE_SHARE:
             _double_one(rows, limit, dice)
         return _sorted(rows, body.get("order"))
