@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+from agent.domain.market.label import Label
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import LeaseState
-from tests.support.world import rehearsed, work
+from agent.markets import labels
+from tests.support.world import FLEET, rehearsed, work
 
 
 async def test_restart_keeps_what_runs(tmp_path: Path) -> None:
@@ -34,6 +36,29 @@ async def test_stopping_releases_nothing_and_says_what_goes_on(tmp_path: Path) -
         assert len(world.orders) == orders
         assert world.market.billing_now() == [int(held.instance_id)]
         await world.open()
+
+
+async def test_an_instance_of_ours_beside_a_rent_in_doubt_is_adopted_once_that_proves_void(tmp_path: Path) -> None:
+    """It was held for a person and billed, and the slot rented a second one beside it."""
+    async with rehearsed(tmp_path) as world:
+        world.weather("server_error_before", route="PUT /asks")
+        await world.cycle()
+        (doubted,) = world.open_intents()
+        await world.close()
+        stranger = world.foreign(labels.text(Label(FLEET, doubted.slot, "feedfacefeedface")))
+        world.clock.advance(30)
+        await world.open()
+        await world.cycle(minutes=2)
+        (waits,) = world.leases()
+        assert (waits.instance_id, waits.is_held) == (str(stranger.contract_id), True)
+        assert world.open_intents() == [doubted]
+        world.still()
+        await world.cycle(minutes=15)
+        lease = world.lease()
+        assert (lease.instance_id, lease.is_held, lease.slot) == (str(stranger.contract_id), False, doubted.slot)
+        assert len(world.contracts()) == 1, "nothing is rented beside it"
+        found = await world.events("orphan.seen")
+        assert found[0].reason_code == "wait"
 
 
 async def test_lost_ledger_adopts_by_label(tmp_path: Path) -> None:
