@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from agent.cli import run
 from agent.decide.strategy import Params, Proposal, View
 from agent.domain.market.interruption import Cause
 from agent.domain.record.lease import Lease, LeaseState
@@ -177,7 +178,7 @@ async def test_a_note_that_is_not_of_this_stretch_explains_no_stop(
 
 
 async def test_signs_are_written_while_the_daemon_lives_and_say_how_long_it_is_away(
-    tmp_path: Path, server: S3Server
+    tmp_path: Path, server: S3Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with switched(tmp_path, server, [SECRET]) as world:
         await world.until_running()
@@ -193,6 +194,9 @@ async def test_signs_are_written_while_the_daemon_lives_and_say_how_long_it_is_a
         assert (str(slot), ending) == ("train/0", "stops")
         assert at is not None
         assert at - world.clock.now() == timedelta(hours=20)
+        run._tell_billing(world.app)
+        said = f"gpubid:   train/0: its guard stops it at {at:%Y-%m-%d %H:%M} UTC or soon after, unless a daemon runs"
+        assert said in capsys.readouterr().out
         await world.restart(after_seconds=3600)
         await world.cycle()
         assert 18 * 3600 < (await sign(world, server))["absent_seconds"] < 19 * 3600 + 1

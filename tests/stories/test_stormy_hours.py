@@ -22,7 +22,7 @@ from agent.simulator.market_server import Simulator
 from agent.simulator.processes.container_process import ContainerProcess, Start
 from agent.simulator.simulated_clock import ScaledClock
 from agent.simulator.vast.world import World
-from tests.support import guarded_fleet, programs, recipes, s3_servers, stormy_work
+from tests.support import guarded_fleet, key_leaks, programs, recipes, s3_servers, stormy_work
 from tests.support.guarded_fleet import GuardedFleet, OwnRoots
 from tests.support.market import START
 from tests.support.programs import LIVE
@@ -58,6 +58,7 @@ class Run:
     """One start of the work in a slot, as `train/0`: when it had done which step, and its longest interval."""
 
     slot: str
+    lease: str
     path: Path
     interval_seconds: float
 
@@ -84,7 +85,7 @@ class WitnessedDisks(OwnRoots):
         env = {name: own(text) for name, text in start.env.items()}
         env |= {"WITNESS": str(witness), "HOME": str(process.place), **recipes.ENVIRONMENT}
         told = json.loads(env["GPUBID_GUARD"])
-        self.runs.append(Run(_slot(told), witness, _longest_interval(env)))
+        self.runs.append(Run(_slot(told), told["lease"], witness, _longest_interval(env)))
         super().start(process, Start([own(word) for word in start.command], own(start.script), env), **more)
 
 
@@ -148,10 +149,16 @@ async def weathered(place: Path, seed: int, works: Sequence[StormyWork], hours: 
     """Let the work of so many hours in each slot end, judge it, and return how many losses it had."""
     steps = round(hours * 3600 / STEP_SECONDS)
     async with storm(place, seed, works, steps) as it:
-        until = it.now() + hours * OVERTIME * 3600
+        until, advised, is_checked = it.now() + hours * OVERTIME * 3600, dict[str, float](), False
         while await it.done() < SLOTS:
             assert it.now() < until, f"not done: {it.slots()}"
+            for note in await it.objects(r"/advice-[^/]*\.json$"):
+                longest = max(interval for _, interval in note["by_age"])
+                advised[note["lease"]] = max(longest, advised.get(note["lease"], 0.0))
+            if it.slots() and not is_checked:
+                is_checked = await asyncio.to_thread(_shows_no_key, it)
             await asyncio.sleep(1.0)
+        assert is_checked
         rents, starts = it.rents(), len(it.registry.runs)
         await it.simulator.clock.sleep(AFTERWARDS_SECONDS)
         assert (it.rents(), len(it.registry.runs)) == (rents, starts), "a run began again after its end"
@@ -162,17 +169,26 @@ async def weathered(place: Path, seed: int, works: Sequence[StormyWork], hours: 
             found = work.result(await _restored(it, slot, place / "restored" / slot), steps)
             assert (slot, found) == (slot, await asyncio.to_thread(work.alone, steps))
             for before, after in itertools.pairwise(slots[slot]):
-                _judge(before, after, await _upload_seconds(it))
+                _judge(before, after, await _upload_seconds(it), advised.get(before.lease, 0.0))
         return it.losses()
 
 
-def _judge(before: Run, after: Run, upload_seconds: float) -> None:
-    """The work that is repeated after the loss took at most an interval and an upload."""
+def _shows_no_key(it: Storm) -> bool:
+    """Find the key of the market's account nowhere in the containers; False where none is at work now."""
+    shown = dict(key_leaks.shown(it.place / "disks"))
+    is_seen = any(b"GPUBID_BUCKET_SECRET=" in content for content in shown.values())
+    assert [name for name, content in shown.items() if it.simulator.gate.key.encode() in content] == []
+    return is_seen
+
+
+def _judge(before: Run, after: Run, upload_seconds: float, advised_seconds: float) -> None:
+    """The work that is repeated after the loss took at most an interval, also of a later advice, and an upload."""
     did, (began, _) = before.steps(), after.steps()[0]
     assert began >= did[0][0], "a checkpoint that was restored before is not there any more"
     again = [at for step, at in did if step >= began]
     lost_seconds = (again[-1] - again[0]) * SPEED if again else 0.0
-    assert lost_seconds <= before.interval_seconds + upload_seconds + LOOK_SECONDS, (before, after)
+    most = max(before.interval_seconds, advised_seconds) + upload_seconds + LOOK_SECONDS
+    assert lost_seconds <= most, (before, after)
 
 
 async def _upload_seconds(it: Storm) -> float:

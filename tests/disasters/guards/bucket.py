@@ -221,7 +221,7 @@ class Gate:
 def place(path: str) -> str:
     """Return the kind of a path in a run's folder, by the name that stories use."""
     name = path.rpartition("/")[2]
-    if path.startswith("guard/") or name in {"claim.json", "run.json"}:
+    if path.startswith("guard/") or name in {"claim.json", "run.json"} or name.startswith("advice-"):
         return "program"
     known = next((told for start, told in _PLACES.items() if name.startswith(start)), "")
     return known or {"order.json": "order", "alive.json": "alive"}.get(name, "checkpoint")
