@@ -60,7 +60,7 @@ async def review(ledger: Ledger, fleet: Fleet) -> tuple[protections.Trip, ...]:
     if trips:
         async with ledger.transaction() as tx:
             for trip in trips:
-                tx.add_rest(trip.rest)
+                tx.add_expiring(trip.rest)
                 tx.append_event(_event(trip, fleet.now))
                 log.warning(TRIPPED, protection=trip.protection, key=trip.rest.key, reason=trip.sentence)
     return trips

@@ -285,7 +285,7 @@ class Journal:
             )
             if isinstance(decision, Rent):
                 tx.open_lease(reload.rented_for(kept_terms.recorded(outcome.lease, work), work))
-                tx.add_rest(cooldowns_after_writes.after_rent(decision.slot, now))
+                tx.add_expiring(cooldowns_after_writes.after_rent(decision.slot, now))
             elif not isinstance(decision, Hold) and decision.lease.is_open:
                 tx.update_lease(outcome.lease)
                 add_charges(tx, outcome.lease, outcome.charges, now)
@@ -313,7 +313,7 @@ class Journal:
             tx.append_event(_event(EventKind.INTENT_REJECTED, intent, decision, intent.host_id, now, said))
             tallies = self._ledger.recollection(now).tallies
             for rest in cooldowns_after_writes.after_refusal(decision, reason, tallies, now):
-                tx.add_rest(rest)
+                tx.add_expiring(rest)
             if isinstance(decision, Rent) and leftover_id:
                 left = outcomes.rented(intent, decision, leftover_id, now, is_leftover=True)
                 tx.open_lease(left.lease)
@@ -347,13 +347,13 @@ class Journal:
 def _let_rest(tx: Transaction, decision: Decision, now: datetime) -> None:
     """Begin the cooldowns of a host that we left or that could not start, and remember a confirmed start."""
     for place in cooldowns_after_writes.ended_tallies(decision):
-        tx.lift_rest(place)
+        tx.lift_expiring(place)
     if isinstance(decision, Resume):
-        tx.add_rest(cooldowns_after_writes.after_start(decision, now))
+        tx.add_expiring(cooldowns_after_writes.after_start(decision, now))
     if not isinstance(decision, Release):
         return
     for rest in cooldowns_after_writes.after_release(decision, now):
-        tx.add_rest(rest)
+        tx.add_expiring(rest)
     if decision.reason.code in cooldowns_after_writes.FAILED_STARTS:
         lease = decision.lease
         tx.add_host_exposure(Exposure(lease.market, lease.host_id, starts_failed=1, at=now, owner_id=lease.owner_id))

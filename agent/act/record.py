@@ -204,7 +204,7 @@ async def _costs(ledger: Ledger, now: datetime) -> dict[Slot, money.Usd]:
 
 def _marked(tx: Transaction, fact: Marked, costs: dict[Slot, money.Usd], now: datetime) -> None:
     rest, lease = fact.rest, fact.lease
-    tx.add_rest(rest)
+    tx.add_expiring(rest)
     if not fact.kind:
         return
     scope, key = rest.place
@@ -245,7 +245,7 @@ def _changed(tx: Transaction, fleet: Fleet, fact: LeaseChanged) -> None:
     tx.update_lease(after)
     add_charges(tx, after, fact.charges, fleet.now)
     if fact.cooldown is not None:
-        tx.add_rest(fact.cooldown)
+        tx.add_expiring(fact.cooldown)
     if not fact.kind:
         return
     _teach(tx, fleet, fact)
@@ -256,7 +256,7 @@ def _changed(tx: Transaction, fleet: Fleet, fact: LeaseChanged) -> None:
     if after.state is LeaseState.RUNNING:
         for start in fleet.tallies:
             if (start.counted, start.of) == (Counted.STARTED, after.lease_id):
-                tx.lift_rest(start.place)
+                tx.lift_expiring(start.place)
     log.info(fact.kind, lease=after.lease_id, slot=str(after.slot), cause=fact.cause.value if fact.cause else None)
     tx.append_event(_lease_event(fact, fact.kind, fleet.now))
 
@@ -270,7 +270,7 @@ def _teach(tx: Transaction, fleet: Fleet, fact: LeaseChanged) -> None:
     if is_start:
         until = fleet.now + cooldowns.RAN_COUNTS
         start = f"a start on host {after.host_id}"
-        tx.add_rest(Tally(Counted.RAN, str(after.slot), fleet.now, until, start, after.lease_id))
+        tx.add_expiring(Tally(Counted.RAN, str(after.slot), fleet.now, until, start, after.lease_id))
     work = fleet.workload(after.slot.workload)
     image_gb = work.image_gb if work is not None and is_start and after.opened_at == fact.before.state_since else 0.0
     tx.add_host_exposure(
@@ -329,7 +329,7 @@ def _settled(tx: Transaction, fleet: Fleet, fact: IntentSettled) -> None:
         tx.open_lease(lease)
     is_confirmed = fact.state is IntentState.CONFIRMED
     for place in cooldowns_after_writes.tallies_ended_by_proof(intent, fleet.leases) if is_confirmed else ():
-        tx.lift_rest(place)
+        tx.lift_expiring(place)
     kind = EventKind.INTENT_CONFIRMED if fact.state is IntentState.CONFIRMED else EventKind.INTENT_VOID
     log.info(kind, intent=intent.intent_id, outcome=fact.outcome)
     tx.append_event(

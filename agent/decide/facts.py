@@ -8,11 +8,11 @@ from agent.domain.market.interruption import Cause, Evidence
 from agent.domain.market.market_notice import NoticeGiven
 from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.event_kind import EventKind
+from agent.domain.record.expiring_record import ExpiringRecord
 from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.host_check import HostCheck
 from agent.domain.record.intent import Intent, IntentState
 from agent.domain.record.lease import Lease
-from agent.domain.record.rest import Rest
 from agent.domain.work.deadline import Progress, Speed
 
 
@@ -67,7 +67,7 @@ class InstanceFound:
 class Marked:
     """A mark on a slot or a workload: held, done, or one more failure. `kind` is the event's name, if any."""
 
-    rest: Rest
+    rest: ExpiringRecord
     workload: str
     lease: Lease | None
     kind: EventKind | None

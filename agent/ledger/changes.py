@@ -10,12 +10,12 @@ from agent.domain.market.credit import Credit
 from agent.domain.market.host import HostRecord
 from agent.domain.market.interruption import Loss
 from agent.domain.market.market_notice import NoticeGiven
+from agent.domain.record.expiring_record import ExpiringRecord
 from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.host_check import HostCheck
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
-from agent.domain.record.rest import Rest
 from agent.domain.slot import Slot
 from agent.domain.work.deadline import Progress, Speed, Start
 from agent.domain.work.sign_of_life import Absence, KeptSign, ShortStarts
@@ -32,7 +32,7 @@ class Changes:
     leases: dict[str, Lease] = field(default_factory=dict)
     intents: dict[str, Intent] = field(default_factory=dict)
     hosts: dict[tuple[str, str], HostRecord | None] = field(default_factory=dict)
-    rests: dict[tuple[str, str], Rest | None] = field(default_factory=dict)
+    expiring: dict[tuple[str, str], ExpiringRecord | None] = field(default_factory=dict)
     capacity: dict[tuple[str, str], Capacity | None] = field(default_factory=dict)
     spend: list[SpendEntry] = field(default_factory=list)
     decisions: dict[Slot, tuple[object, ...]] = field(default_factory=dict)
@@ -73,9 +73,9 @@ class Changes:
         known = self.hosts[place] if place in self.hosts else self.memory.hosts.get(market, {}).get(host_id)
         return known or HostRecord(market, host_id)
 
-    def rest(self, place: tuple[str, str]) -> Rest | None:
+    def rest(self, place: tuple[str, str]) -> ExpiringRecord | None:
         """Return a hold, cooldown, tally or reported threshold, by scope and key."""
-        return self.rests[place] if place in self.rests else self.memory.rests.get(place)
+        return self.expiring[place] if place in self.expiring else self.memory.expiring.get(place)
 
     def speed(self, workload: str, gpu: str) -> Speed | None:
         """Return the measured speed of a workload on a GPU model."""
@@ -109,7 +109,7 @@ class Changes:
             memory.pay(entry.day, (entry.workload, entry.market), entry.amount)
         for key, pair in self.prices.items():
             memory.put_price(key, pair)
-        memory.put_rests(self.rests)
+        memory.put_expiring(self.expiring)
         memory.put_capacity(self.capacity)
         memory.accounts.update(self.accounts)
         memory.losses += self.losses

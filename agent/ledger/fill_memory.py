@@ -14,13 +14,13 @@ from agent.ledger.tables import credit_marks as credits_
 from agent.ledger.tables import (
     decisions,
     event_rows,
+    expiring_rows,
     guard_rows,
     host_rows,
     intent_rows,
     lease_rows,
     pool_rows,
     progress_rows,
-    rest_rows,
     schema,
     spend_rows,
 )
@@ -43,9 +43,9 @@ def recall(link: sa.Connection, now: dt.datetime) -> Memory:
     for row in rows(link, intent_rows.OPEN):
         memory.put_intent(intent_rows.intent_of(row))
     _recall_spend(link, memory, now)
-    for row in rows(link, rest_rows.ALL):
-        rest = rest_rows.rest_of(row)
-        memory.rests[rest.place] = rest
+    for row in rows(link, expiring_rows.ALL):
+        rest = expiring_rows.rest_of(row)
+        memory.expiring[rest.place] = rest
     records = (host_rows.host_of(row) for row in rows(link, host_rows.HOSTS))
     memory.put_hosts({(record.market, record.host_id): record for record in records})
     for row in rows(link, pool_rows.POOLS):

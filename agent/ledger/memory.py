@@ -14,6 +14,7 @@ from agent.domain.money import ZERO, Usd
 from agent.domain.record import budget
 from agent.domain.record.budget import Kind, Scope
 from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.expiring_record import ExpiringRecord
 from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.hold import OperatorHold
@@ -21,7 +22,6 @@ from agent.domain.record.host_check import HostCheck
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
 from agent.domain.record.reported_crossing import ReportedCrossing
-from agent.domain.record.rest import Rest
 from agent.domain.record.tally import Tally
 from agent.domain.slot import Slot
 from agent.domain.work.deadline import Progress, Speed, Start
@@ -100,9 +100,9 @@ class Recollection:
     """The last sign of life of each folder that containers read."""
 
     @property
-    def rests(self) -> tuple[Rest, ...]:
+    def expiring(self) -> tuple[ExpiringRecord, ...]:
         """Holds, cooldowns, tallies and reported thresholds together, in the order of their places."""
-        found: tuple[Rest, ...] = (*self.holds, *self.cooldowns, *self.tallies, *self.reported_crossings)
+        found: tuple[ExpiringRecord, ...] = (*self.holds, *self.cooldowns, *self.tallies, *self.reported_crossings)
         return tuple(sorted(found, key=lambda rest: rest.place))
 
     def hosts_on(self, market: str) -> Mapping[str, HostRecord]:
@@ -119,7 +119,7 @@ class Memory:
     days: dict[dt.date, dict[Payer, Usd]] = field(default_factory=dict)
     months: dict[tuple[int, int], dict[Payer, Usd]] = field(default_factory=dict)
     totals: dict[Payer, Usd] = field(default_factory=dict)
-    rests: dict[tuple[str, str], Rest] = field(default_factory=dict)
+    expiring: dict[tuple[str, str], ExpiringRecord] = field(default_factory=dict)
     hosts: dict[str, dict[str, HostRecord]] = field(default_factory=dict)
     accounts: dict[str, str] = field(default_factory=dict)
     credits: dict[str, Credit] = field(default_factory=dict)
@@ -148,8 +148,8 @@ class Memory:
 
     def holds_as(self, other: "Memory") -> bool:
         """Return whether both memories have the same leases, intents, spend, and holds, cooldowns and tallies."""
-        mine = self.leases, self.intents, self.totals, self.rests
-        return mine == (other.leases, other.intents, other.totals, other.rests)
+        mine = self.leases, self.intents, self.totals, self.expiring
+        return mine == (other.leases, other.intents, other.totals, other.expiring)
 
     def forget_made(self) -> None:
         """Forget the last recollection, so that the next one is made again."""
@@ -158,7 +158,7 @@ class Memory:
     def forget_old(self, now: dt.datetime) -> None:
         """Forget records that are over or too old, and all last prices, whose samples may be deleted."""
         self.losses, self.starts = self._recent_losses(now), self._recent_starts(now)
-        self.rests = {place: rest for place, rest in self.rests.items() if not rest.is_over(now)}
+        self.expiring = {place: rest for place, rest in self.expiring.items() if not rest.is_over(now)}
         self.prices.clear()
 
     def recollection(self, now: dt.datetime) -> Recollection:
@@ -196,10 +196,10 @@ class Memory:
             self.hosts[market] = {host_id: record for host_id, record in merged.items() if record is not None}
         self.hosts = {market: records for market, records in self.hosts.items() if records}
 
-    def put_rests(self, changed: Mapping[tuple[str, str], Rest | None]) -> None:
+    def put_expiring(self, changed: Mapping[tuple[str, str], ExpiringRecord | None]) -> None:
         """Remember holds, cooldowns and tallies, and forget those that are None, which were lifted."""
-        merged = {**self.rests, **changed}
-        self.rests = {place: rest for place, rest in merged.items() if rest is not None}
+        merged = {**self.expiring, **changed}
+        self.expiring = {place: rest for place, rest in merged.items() if rest is not None}
 
     def pay(self, day: dt.date, payer: Payer, amount: Usd) -> None:
         """Count spend in its day, its month and in total."""
@@ -268,7 +268,7 @@ class Memory:
 
     def _make(self, now: dt.datetime) -> Recollection:
         midnight = now.astimezone(dt.UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-        rests = [rest for _, rest in sorted(self.rests.items()) if not rest.is_over(now)]
+        rests = [rest for _, rest in sorted(self.expiring.items()) if not rest.is_over(now)]
         losses = sorted(self._recent_losses(now), key=lambda loss: loss.at)
         starts = self._recent_starts(now)
         self._made_from = now

@@ -23,7 +23,7 @@ from agent.ledger.file.connection import Wire, finished
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.memory import Memory, Recollection
 from agent.ledger.reader import Reader
-from agent.ledger.tables import decisions, price_history, rest_rows, schema, search_history, shadow_rows
+from agent.ledger.tables import decisions, expiring_rows, price_history, schema, search_history, shadow_rows
 from agent.ledger.transaction import LOST_RUNS, WAS_LOST, Transaction
 
 _FLEET_ID = "fleet_id"
@@ -129,7 +129,7 @@ class Ledger:
             link.execute(price_history.PRUNED, before)
             for statement in search_history.PRUNED:
                 link.execute(statement, before)
-            link.execute(rest_rows.over(now))
+            link.execute(expiring_rows.over(now))
             link.execute(decisions.old(now))
             link.execute(shadow_rows.old(now))
             link.execute(shadow_rows.CROWDED)

@@ -22,13 +22,13 @@ from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd
 from agent.domain.record import lease as leases_domain
 from agent.domain.record.event import Event
+from agent.domain.record.expiring_record import ExpiringRecord, outlasts
 from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.host_check import HostCheck
 from agent.domain.record.intent import Intent, IntentState
 from agent.domain.record.lease import Lease
 from agent.domain.record.paid_time import Phases
-from agent.domain.record.rest import Rest, outlasts
 from agent.domain.record.shadow_account import ShadowAccount, ShadowDecision
 from agent.domain.work.deadline import Progress, Speed
 from agent.domain.work.sign_of_life import Absence, KeptSign, ShortStarts
@@ -39,6 +39,7 @@ from agent.ledger.tables import credit_marks as credits_
 from agent.ledger.tables import (
     decisions,
     event_rows,
+    expiring_rows,
     guard_rows,
     host_rows,
     intent_rows,
@@ -48,7 +49,6 @@ from agent.ledger.tables import (
     pool_rows,
     price_history,
     progress_rows,
-    rest_rows,
     schema,
     search_history,
     shadow_rows,
@@ -240,17 +240,17 @@ class Transaction:
         key = {"this_market": market, "this_day": day, "this_instance": instance_id}
         self._write(market_bills.CHARGED, {**key, "charged": charged, "charged_at": at})
 
-    def add_rest(self, rest: Rest) -> None:
+    def add_expiring(self, rest: ExpiringRecord) -> None:
         """Add a hold, cooldown, tally or reported threshold; a longer one is never shortened."""
         known = self._news.rest(rest.place)
         if known is None or not outlasts(known, rest):
-            self._news.rests[rest.place] = rest
-            self._write(rest_rows.STORED, rest_rows.row(rest))
+            self._news.expiring[rest.place] = rest
+            self._write(expiring_rows.STORED, expiring_rows.row(rest))
 
-    def lift_rest(self, place: tuple[str, str]) -> None:
+    def lift_expiring(self, place: tuple[str, str]) -> None:
         """End the record at a place (scope and key) at once: a person lifted it, or its ground is gone."""
-        self._news.rests[place] = None
-        self._write(rest_rows.LIFTED, rest_rows.named(place))
+        self._news.expiring[place] = None
+        self._write(expiring_rows.LIFTED, expiring_rows.named(place))
 
     def add_host_exposure(self, more: Exposure) -> None:
         """Add to our own record of a host."""

@@ -62,9 +62,9 @@ class Desk:
         (held,) = self.ledger.recollection(self.clock.now()).leases
         return held
 
-    def rests(self) -> dict[str, str]:
+    def expiring(self) -> dict[str, str]:
         """Return the cooldowns and holds, by scope and key."""
-        return {str(rest): rest.ground for rest in self.ledger.recollection(self.clock.now()).rests}
+        return {str(rest): rest.ground for rest in self.ledger.recollection(self.clock.now()).expiring}
 
     async def rent(self, *, bid: str | None = None, place: Slot = builders.TRAIN_0, over: float = 1.3) -> Rent:
         """Return a decision to rent the cheapest slice, by default a bid well over its floor."""

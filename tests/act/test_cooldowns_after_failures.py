@@ -49,11 +49,11 @@ async def test_a_storm_lets_the_model_rest_once_and_says_so(desk: Desk) -> None:
     fleet = await storm(desk, 12)
     (trip,) = await cooldowns_after_failures.review(desk.ledger, fleet)
     assert trip.rest.place == ("storm", "vast/RTX 4090")
-    assert desk.rests() == {"storm:vast/RTX 4090": trip.sentence}
+    assert desk.expiring() == {"storm:vast/RTX 4090": trip.sentence}
     assert (await desk.kinds()).count(cooldowns_after_failures.TRIPPED) == 1
     assert await cooldowns_after_failures.review(desk.ledger, fleet) == ()
 
 
 async def test_a_few_losses_are_no_storm(desk: Desk) -> None:
     assert await cooldowns_after_failures.review(desk.ledger, await storm(desk, 2)) == ()
-    assert desk.rests() == {}
+    assert desk.expiring() == {}

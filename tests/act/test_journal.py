@@ -34,7 +34,7 @@ async def test_a_rent_becomes_a_lease_under_its_own_label(desk: Desk) -> None:
     assert contract["label"] == label_of(intent)
     assert contract["is_bid"] is True
     assert await desk.kinds() == ["lease.opened"]
-    assert f"slot:{decision.slot}" in desk.rests()
+    assert f"slot:{decision.slot}" in desk.expiring()
 
 
 async def test_an_on_demand_rent_asks_for_no_bid(desk: Desk) -> None:
@@ -67,7 +67,7 @@ async def test_a_bid_under_the_floor_is_rejected_and_what_it_left_is_to_be_relea
     assert await desk.kinds() == ["intent.rejected", "lease.leftover"]
     (told,) = await (await desk.ledger.reader()).events(leases=[left.lease_id])
     assert told.kind == "lease.leftover"
-    assert desk.rests()[f"offer:{decision.offer.key}"] == "a bid that was too low"
+    assert desk.expiring()[f"offer:{decision.offer.key}"] == "a bid that was too low"
 
 
 @pytest.mark.parametrize("is_leftover", [False, True])
@@ -106,7 +106,7 @@ async def test_a_taken_offer_is_rejected_and_rests(desk: Desk) -> None:
     await desk.market.rented(int(decision.offer.offer_id), None)
     intent = await desk.send(decision)
     assert intent.state is IntentState.REJECTED
-    assert f"offer:{decision.offer.key}" in desk.rests()
+    assert f"offer:{decision.offer.key}" in desk.expiring()
     assert desk.ledger.recollection(desk.clock.now()).leases == ()
 
 
@@ -171,10 +171,10 @@ async def test_refused_bids_are_forgotten_when_one_is_taken(desk: Desk) -> None:
     await desk.market.weather("invalid_request", route="PUT /instances/bid_price", probability=1.0, seconds=600)
     intent = await desk.send(Rebid(held, bid, WHY))
     assert (intent.state, intent.outcome) == (IntentState.REJECTED, "invalid_args")
-    assert [rest for rest in desk.rests() if rest.startswith(f"untaken:{held.lease_id}@")]
+    assert [rest for rest in desk.expiring() if rest.startswith(f"untaken:{held.lease_id}@")]
     await desk.market.control("DELETE", "/weather")
     await desk.send(Rebid(held, bid, WHY))
-    assert not [rest for rest in desk.rests() if rest.startswith("untaken:")]
+    assert not [rest for rest in desk.expiring() if rest.startswith("untaken:")]
 
 
 async def test_a_pause_keeps_the_disk_and_a_resume_starts_it_again(desk: Desk) -> None:
@@ -186,7 +186,7 @@ async def test_a_pause_keeps_the_disk_and_a_resume_starts_it_again(desk: Desk) -
     await desk.send(Resume(paused, WHY))
     resumed = desk.lease()
     assert (resumed.state, resumed.paused_by_us) == (LeaseState.STARTING, False)
-    assert f"started:{held.lease_id}" in desk.rests(), "until it runs, nothing shows that the start had an effect"
+    assert f"started:{held.lease_id}" in desk.expiring(), "until it runs, nothing shows that the start had an effect"
     assert (await desk.kinds())[-2:] == ["lease.paused", "lease.starting"]
 
 
@@ -241,7 +241,7 @@ async def test_a_host_that_was_left_for_a_reason_rests(desk: Desk, code: str, sp
 async def test_a_host_released_for_no_fault_of_its_own_does_not_rest(desk: Desk) -> None:
     held = await desk.rented()
     await desk.send(Release(held, Reason("ordered", "by a person")))
-    assert not any(key.startswith("host:") for key in desk.rests())
+    assert not any(key.startswith("host:") for key in desk.expiring())
 
 
 async def test_what_ran_is_charged_when_it_is_stopped(desk: Desk) -> None:

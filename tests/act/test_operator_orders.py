@@ -13,17 +13,17 @@ from agent.decide.operators import guard_runs
 from agent.decide.reconcile import workload_end
 from agent.domain.record import hold
 from agent.domain.record.event_kind import EventKind
+from agent.domain.record.expiring_record import ExpiringRecord
 from agent.domain.record.hold import Word
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import Lease, LeaseState
-from agent.domain.record.rest import Rest
 from agent.domain.work.deadline import Deadline
 from agent.domain.work.decision import Pause, Release
 from agent.domain.work.order import Order
 from agent.domain.work.workload import WorkloadKind
 from tests.act.conftest import Desk
 from tests.support import builders
-from tests.support.rests import rest
+from tests.support.expiring import rest
 
 NOW = builders.NOW
 RUNS = builders.lease(1)
@@ -34,18 +34,20 @@ def lifted(meant: Meaning) -> tuple[tuple[str, str], ...]:
     return tuple(each.place for each in meant.lifts)
 
 
-async def read(desk: Desk, order: Order, *rests: Rest, leases: tuple[Lease, ...] = (RUNS,), **changes: Any) -> Meaning:
+async def read(
+    desk: Desk, order: Order, *rests: ExpiringRecord, leases: tuple[Lease, ...] = (RUNS,), **changes: Any
+) -> Meaning:
     """Read an order against a ledger with these leases, holds and cooldowns."""
     async with desk.ledger.transaction() as tx:
         for held in leases:
             tx.open_lease(held)
         for one in rests:
-            tx.add_rest(one)
+            tx.add_expiring(one)
     works = changes.pop("workloads", (builders.workload(slots=2, kind=WorkloadKind.BATCH),))
     return operator_orders.read(order, "ops", Grounds(works, ("vast",), desk.ledger.recollection(NOW), NOW))
 
 
-async def refused(desk: Desk, order: Order, *rests: Rest, **changes: Any) -> str:
+async def refused(desk: Desk, order: Order, *rests: ExpiringRecord, **changes: Any) -> str:
     with pytest.raises(OrderError) as caught:
         await read(desk, order, *rests, **changes)
     assert caught.value.sentence == str(caught.value)
@@ -237,7 +239,7 @@ async def test_resume_lifts_what_holds_and_what_was_counted(desk: Desk) -> None:
     ],
     ids=str,
 )
-async def test_unlock_lifts_what_is_shown_under_that_name(desk: Desk, target: str, held: Rest) -> None:
+async def test_unlock_lifts_what_is_shown_under_that_name(desk: Desk, target: str, held: ExpiringRecord) -> None:
     meant = await read(desk, Order("unlock", target), held)
     assert lifted(meant) == (held.place,)
 
@@ -281,7 +283,7 @@ async def test_an_order_is_written_with_who_gave_it(desk: Desk) -> None:
     resumed = await read(desk, Order("resume", "train"), leases=())
     async with desk.ledger.transaction() as tx:
         resumed.write(tx, Order("resume", "train"), "ops", desk.clock.now())
-    assert desk.rests() == {}
+    assert desk.expiring() == {}
     events = await (await desk.ledger.reader()).events()
     assert {(event.kind, event.slot, event.reason_code) for event in events} == {
         ("operator.ordered", 1, "adopt"),

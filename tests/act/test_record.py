@@ -27,8 +27,8 @@ from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.tables.spend_rows import SpendKey
 from tests.act.conftest import Desk
 from tests.support import builders
-from tests.support.rests import held as held_back
-from tests.support.rests import tally
+from tests.support.expiring import held as held_back
+from tests.support.expiring import tally
 
 WHY = Reason("because", "because")
 DAY = builders.NOW.date()
@@ -81,7 +81,7 @@ async def test_a_loss_is_written_with_cause_evidence_and_money(desk: Desk) -> No
     )
     assert (event.bid, event.floor, event.amount) == (before.gpu_rate, evidence.floor, builders.usd("2.12"))
     assert desk.lease().state is LeaseState.PAUSED
-    assert desk.rests() == {"host:h1": "host_offline"}
+    assert desk.expiring() == {"host:h1": "host_offline"}
     (line,) = await (await desk.ledger.reader()).spend_by(SpendKey.WORKLOAD)
     assert (line.amount, line.running_seconds, line.useful_seconds) == (builders.usd("2.12"), 3600, 1800)
     host = desk.ledger.recollection(desk.clock.now()).hosts_on("vast")["h1"]
@@ -137,11 +137,11 @@ async def test_the_mark_of_a_start_ends_when_it_runs(desk: Desk) -> None:
     before = await opened(desk, builders.lease(state=LeaseState.STARTING))
     mark = tally("started", before.lease_id)
     async with desk.ledger.transaction() as tx:
-        tx.add_rest(mark)
-    assert desk.rests()
+        tx.add_expiring(mark)
+    assert desk.expiring()
     fact = LeaseChanged(before, replace(before, state=LeaseState.RUNNING), EventKind.LEASE_RESUMED)
     await record.record(desk.ledger, builders.fleet(tallies=(mark,)), [fact])
-    assert not desk.rests()
+    assert not desk.expiring()
 
 
 async def test_a_start_that_is_dated_before_its_rent_was_answered_took_no_time(desk: Desk) -> None:
@@ -188,13 +188,13 @@ async def test_an_order_that_a_listing_shows_to_be_done_ends_the_count_of_those_
     marks = tuple(tally("untaken", f"{held.lease_id}@{order}") for order in ("resume", "raise", "lower"))
     async with desk.ledger.transaction() as tx:
         for mark in marks:
-            tx.add_rest(mark)
+            tx.add_expiring(mark)
         tx.record_intent(intent)
         for step in (IntentState.SENT, IntentState.IN_DOUBT):
             tx.advance_intent(intent.intent_id, step, at=builders.NOW)
     fleet = builders.fleet(leases=(held,), tallies=marks)
     await record.record(desk.ledger, fleet, [IntentSettled(intent, state, "the listing shows it")])
-    left = {rest.partition("@")[2] for rest in desk.rests()}
+    left = {rest.partition("@")[2] for rest in desk.expiring()}
     assert left == {"resume", "raise", "lower"} - ends
 
 
@@ -248,7 +248,7 @@ async def test_a_mark_rests_and_tells_what_its_slot_has_cost(desk: Desk) -> None
     (event,) = await write(desk, Marked(rest, "train", held, EventKind.WORKLOAD_HELD, "slot train/0 is held"))
     assert (event.kind, event.slot, event.reason) == ("workload.held", 0, "slot train/0 is held")
     assert event.amount == builders.usd(2)
-    assert desk.rests() == {"held:slot:train/0": "its container ended in trouble"}
+    assert desk.expiring() == {"held:slot:train/0": "its container ended in trouble"}
 
 
 async def test_a_mark_that_only_counts_is_no_event(desk: Desk) -> None:

@@ -31,7 +31,7 @@ async def test_a_slot_tells_its_lease_its_last_decision_and_what_keeps_it(
         async with world.app.ledger.transaction() as tx:
             for index in (0, 1):
                 later = now.replace(year=now.year + 1)
-                tx.add_rest(Cooldown(CooldownKind.SLOT, f"train/{index}", later, f"a rent of {index}"))
+                tx.add_expiring(Cooldown(CooldownKind.SLOT, f"train/{index}", later, f"a rent of {index}"))
         found = await shown(world, "train/0")
         capsys.readouterr()
         (lease,) = [each for each in world.leases() if str(each.slot) == "train/0"]

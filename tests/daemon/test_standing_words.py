@@ -141,7 +141,7 @@ async def test_an_order_that_fits_nothing_changes_nothing(tmp_path: Path, verb: 
             await say(world, verb, target)
         assert refused.value.code == code
         assert not await world.events("operator.ordered")
-        assert not world.app.ledger.recollection(world.clock.now()).rests
+        assert not world.app.ledger.recollection(world.clock.now()).expiring
 
 
 async def test_a_word_given_again_counts_from_then(tmp_path: Path) -> None:

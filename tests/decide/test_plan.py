@@ -39,8 +39,8 @@ from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from strategies.ondemand import OnDemand, OnDemandParams
 from strategies.patient import Patient, PatientParams
 from tests.support import builders
-from tests.support.rests import held
-from tests.support.rests import holds as holds_shown
+from tests.support.expiring import held
+from tests.support.expiring import holds as holds_shown
 
 NOW = builders.NOW
 TUNED = {

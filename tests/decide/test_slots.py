@@ -14,16 +14,16 @@ from agent.domain.fleet import Fleet
 from agent.domain.market.tenure import Tenure
 from agent.domain.record import hold
 from agent.domain.record.cooldown import Cooldown, CooldownKind
+from agent.domain.record.expiring_record import ExpiringRecord
 from agent.domain.record.hold import OperatorHold, Word
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import Bills, Lease, LeaseState
-from agent.domain.record.rest import Rest
 from agent.domain.record.tally import Counted, Tally
 from agent.domain.work import kept_terms
 from agent.domain.work.decision import Reason, Rebid, Release, Resume
 from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from tests.support import builders
-from tests.support.rests import in_force
+from tests.support.expiring import in_force
 
 PLACE = builders.slot()
 NOW = builders.NOW
@@ -221,7 +221,7 @@ def test_a_start_that_the_market_takes_never_is_left_after_three_where_the_disk_
     stopped, why = builders.lease(state=LeaseState.PAUSED), Reason("resume", "start it again")
     asked = Resume(stopped, why) if order is Resume else Rebid(stopped, builders.per_hour("0.3"), why)
     works = (builders.workload(checkpoint=Checkpoint(place=lost)),)
-    rests: tuple[Rest, ...] = ()
+    rests: tuple[ExpiringRecord, ...] = ()
     for number in range(1, 4):
         tallies = [rest for rest in rests if isinstance(rest, Tally)]
         at = NOW - (3 - number) * cooldowns.HOST_FULL

@@ -5,9 +5,9 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 
 from agent.app import App
+from agent.domain.record.expiring_record import ExpiringRecord
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
-from agent.domain.record.rest import Rest
 from tests.disasters.story import Strike
 from tests.disasters.truth import Truth
 
@@ -44,9 +44,9 @@ class Sight:
         return self.app.ledger.recollection(self.at).intents
 
     @property
-    def rests(self) -> Sequence[Rest]:
+    def expiring(self) -> Sequence[ExpiringRecord]:
         """Return the scopes in cooldown and the held ones."""
-        return self.app.ledger.recollection(self.at).rests
+        return self.app.ledger.recollection(self.at).expiring
 
     @property
     def fresh(self) -> Mapping[str, bool]:

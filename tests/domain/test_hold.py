@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from agent.domain.record import hold
 from agent.domain.record.cooldown import Cooldown, CooldownKind
+from agent.domain.record.expiring_record import outlasts
 from agent.domain.record.expiry import LASTING
 from agent.domain.record.hold import EVERYTHING, OperatorHold, Target, TargetKind, Word
-from agent.domain.record.rest import outlasts
 from agent.domain.slot import Slot
 from tests.ledger import values
 from tests.support.builders import NOW

@@ -73,16 +73,16 @@ def apply(  # noqa: C901, PLR0912 - one arm a move
             day = (now - dt.timedelta(days=days)).date()
             tx.add_spend(SpendEntry(f"l{number}", f"w{number % 2}", "vast", Tenure.ON_DEMAND, day, gpu=Usd(micros)))
         case "cool", number, seconds:
-            tx.add_rest(Cooldown(CooldownKind.HOST, f"h{number}", now + dt.timedelta(seconds=seconds), "slow"))
+            tx.add_expiring(Cooldown(CooldownKind.HOST, f"h{number}", now + dt.timedelta(seconds=seconds), "slow"))
         case "host", number, seconds:
             tx.add_host_exposure(Exposure("vast", f"h{number}", running_seconds=seconds, at=now))
         case "lift", number:
-            tx.lift_rest(("host", f"h{number}"))
+            tx.lift_expiring(("host", f"h{number}"))
         case "hold", number, seconds:
             until = None if seconds is None else now + dt.timedelta(seconds=seconds)
-            tx.add_rest(OperatorHold(Word.DRAIN, of_market(f"m{number}"), now, "me", until))
+            tx.add_expiring(OperatorHold(Word.DRAIN, of_market(f"m{number}"), now, "me", until))
         case "unhold", number:
-            tx.lift_rest(place_of(Word.DRAIN, of_market(f"m{number}")))
+            tx.lift_expiring(place_of(Word.DRAIN, of_market(f"m{number}")))
         case "learn", number, looks:
             tx.keep_capacity(Capacity(True, NOW, now, (-0.5,), market="vast", pool=f"p{number}", looks=looks))
         case "forget", number:
@@ -175,7 +175,7 @@ async def test_a_hold_without_an_end_outlives_every_restart_and_every_tidying(pa
     first = await Ledger.open(path, clock=clock)
     async with first.transaction() as tx:
         for each in (*kept, OperatorHold(Word.PAUSE, of_market("vast"), NOW, "me", NOW + dt.timedelta(days=1))):
-            tx.add_rest(each)
+            tx.add_expiring(each)
     clock.advance(dt.timedelta(days=50_000).total_seconds())
     await first.tidy()
     assert first.recollection().holds == kept
@@ -188,8 +188,8 @@ async def test_a_hold_without_an_end_outlives_every_restart_and_every_tidying(pa
 async def test_a_cooldown_is_gone_the_instant_it_is_over(ledger: Ledger) -> None:
     until = NOW + dt.timedelta(minutes=10)
     async with ledger.transaction() as tx:
-        tx.add_rest(Cooldown(CooldownKind.HOST, "h1", until, "slow"))
-        tx.add_rest(Cooldown(CooldownKind.HOST, "h2", until + dt.timedelta(days=2), "slow"))
+        tx.add_expiring(Cooldown(CooldownKind.HOST, "h1", until, "slow"))
+        tx.add_expiring(Cooldown(CooldownKind.HOST, "h2", until + dt.timedelta(days=2), "slow"))
     assert [rest.key for rest in ledger.recollection(until - dt.timedelta(microseconds=1)).cooldowns] == ["h1", "h2"]
     assert [rest.key for rest in ledger.recollection(until).cooldowns] == ["h2"]
 

@@ -16,24 +16,24 @@ from agent.domain.market.market_notice import NoticeGiven
 from agent.domain.market.price import PriceSample
 from agent.domain.money import Usd
 from agent.domain.record.event import Event
+from agent.domain.record.expiring_record import ExpiringRecord
 from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.host_check import HostCheck
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
-from agent.domain.record.rest import Rest
 from agent.domain.slot import Slot
 from agent.domain.work.sign_of_life import KeptSign
 from agent.ledger.file import connection, migrate
 from agent.ledger.tables import (
     decisions,
     event_rows,
+    expiring_rows,
     guard_rows,
     host_rows,
     intent_rows,
     lease_rows,
     price_history,
-    rest_rows,
     schema,
     spend_rows,
 )
@@ -88,9 +88,9 @@ def test_hosts(link: sa.Connection, host: HostRecord) -> None:
 
 
 @given(values.cooldowns | values.holds | values.tallies | values.told)
-def test_rests(link: sa.Connection, rest: Rest) -> None:
-    back = stored(link, rest_rows.STORED, rest_rows.row(rest), schema.cooldowns)
-    assert rest_rows.rest_of(back) == rest
+def test_rests(link: sa.Connection, rest: ExpiringRecord) -> None:
+    back = stored(link, expiring_rows.STORED, expiring_rows.row(rest), schema.cooldowns)
+    assert expiring_rows.rest_of(back) == rest
 
 
 @given(values.slots, values.counts, values.ids, values.texts, values.times)

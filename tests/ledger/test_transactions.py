@@ -39,7 +39,7 @@ async def test_what_is_written_together_is_read_together_after_reopening(path: P
         tx.add_spend(
             SpendEntry("l1", "train", "vast", Tenure.INTERRUPTIBLE, NOW.date(), gpu=Usd(7), running_seconds=60.0)
         )
-        tx.add_rest(Cooldown(CooldownKind.HOST, "h2", NOW + dt.timedelta(hours=1), "start_failed"))
+        tx.add_expiring(Cooldown(CooldownKind.HOST, "h2", NOW + dt.timedelta(hours=1), "start_failed"))
         tx.add_host_exposure(Exposure("vast", "h1", running_seconds=60.0, starts_ok=1, at=NOW, owner_id="o1"))
     assert sent.sent_at == NOW
     before = ledger.recollection()
@@ -242,10 +242,10 @@ async def test_spend_adds_up_by_lease_day_and_tenure(ledger: Ledger) -> None:
 async def test_a_rest_is_never_cut_short(ledger: Ledger) -> None:
     long, short = NOW + dt.timedelta(hours=2), NOW + dt.timedelta(hours=1)
     async with ledger.transaction() as tx:
-        tx.add_rest(Cooldown(CooldownKind.HOST, "h1", long, "dead"))
-        tx.add_rest(Cooldown(CooldownKind.HOST, "h1", short, "slow"))
+        tx.add_expiring(Cooldown(CooldownKind.HOST, "h1", long, "dead"))
+        tx.add_expiring(Cooldown(CooldownKind.HOST, "h1", short, "slow"))
     async with ledger.transaction() as tx:
-        tx.add_rest(Cooldown(CooldownKind.HOST, "h1", short, "slow"))
+        tx.add_expiring(Cooldown(CooldownKind.HOST, "h1", short, "slow"))
     [kept] = ledger.recollection().cooldowns
     assert (kept.until, kept.ground) == (long, "dead")
 

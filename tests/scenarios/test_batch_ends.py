@@ -87,7 +87,7 @@ async def test_batch_stopped_by_a_person_is_held_and_bills_no_gpu(tmp_path: Path
         assert contract.ended is None, "the disk was given up"
         [held] = await world.events("workload.held")
         assert "gpubid resume train/0" in held.reason
-        rests = world.app.ledger.recollection(world.clock.now()).rests
+        rests = world.app.ledger.recollection(world.clock.now()).expiring
         assert ("held", "slot:train/0") in {rest.place for rest in rests}
         assert len(world.contracts()) == 1
 
@@ -140,7 +140,7 @@ async def test_fast_exits_on_three_hosts_hold_the_workload_and_blame_no_host(tmp
         contracts = world.contracts()
         assert len({contract.slice.machine_id for contract in contracts}) == len(contracts) == 3
         assert await world.events("workload.held")
-        rests = world.app.ledger.recollection(world.clock.now()).rests
+        rests = world.app.ledger.recollection(world.clock.now()).expiring
         assert not [rest for rest in rests if rest.place[0] == "host"]
         hosts = world.app.ledger.recollection(world.clock.now()).hosts_on("vast")
         assert all(host.starts_failed == 0 for host in hosts.values())

@@ -32,6 +32,8 @@ async def test_a_locked_host_is_locked_on_its_own_market_alone(tmp_path: Path) -
         assert again["vast"].host != held["vast"].host
         assert again["runpod"].host == held["runpod"].host
         locked = [
-            rest.place[1] for rest in world.app.ledger.recollection(world.clock.now()).rests if rest.place[0] == "lock"
+            rest.place[1]
+            for rest in world.app.ledger.recollection(world.clock.now()).expiring
+            if rest.place[0] == "lock"
         ]
         assert locked == [f"host:vast/{host}"]

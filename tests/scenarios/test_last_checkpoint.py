@@ -90,7 +90,7 @@ async def heard(world: Rehearsed, lease: Lease) -> None:
 async def hold_slot(world: Rehearsed) -> None:
     """Let the daemon itself end a running lease: a held slot is paused."""
     async with world.app.ledger.transaction() as tx:
-        tx.add_rest(OperatorHold(Word.HELD, hold.of_slot(world.lease().slot), world.clock.now(), "look"))
+        tx.add_expiring(OperatorHold(Word.HELD, hold.of_slot(world.lease().slot), world.clock.now(), "look"))
 
 
 async def ordered(world: Rehearsed, server: S3Server) -> dict[str, Any]:

@@ -54,7 +54,7 @@ async def test_never_ready_is_left_and_its_host_rests(tmp_path: Path) -> None:
         assert "shows no sign of work, its GPUs idle" in late.reason
         assert "8000 does not answer" in late.reason
         assert held.lease_id not in {lease.lease_id for lease in world.leases()}
-        rests = world.app.ledger.recollection(world.clock.now()).rests
+        rests = world.app.ledger.recollection(world.clock.now()).expiring
         assert ("host", str(held.host)) in {rest.place for rest in rests}
         assert len({contract.slice.machine_id for contract in world.contracts()}) == len(world.contracts())
 

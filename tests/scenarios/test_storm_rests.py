@@ -21,5 +21,5 @@ async def test_a_storm_rests_the_model_and_a_restart_does_not_forget(tmp_path: P
         assert trips, "no storm was seen"
         assert trips[0].reason_code == "storm"
         await world.restart()
-        rests = world.app.ledger.recollection(world.clock.now()).rests
+        rests = world.app.ledger.recollection(world.clock.now()).expiring
         assert any(rest.place[0] == "storm" and rest.place[1].endswith(held.gpu) for rest in rests)

@@ -24,7 +24,7 @@ from agent.domain.work.decision import Decision, Hold, Pause, Release, Rent
 from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from strategies.deadline import Deadline, DeadlineParams
 from tests.support import builders
-from tests.support.rests import tally
+from tests.support.expiring import tally
 
 NOW = builders.NOW
 AGO = builders.ago

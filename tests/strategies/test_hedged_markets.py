@@ -26,7 +26,7 @@ from agent.domain.work.workload import Checkpoint, CheckpointPlace, WorkloadKind
 from strategies.hedged import Hedged
 from strategies.hedged_rules.params import HedgedParams
 from tests.support import builders
-from tests.support.rests import tally
+from tests.support.expiring import tally
 
 NOW = builders.NOW
 WORK = builders.workload(strategy="hedged", kind=WorkloadKind.BATCH, deadline=Deadline(12.0, NOW + timedelta(hours=40)))

@@ -6,7 +6,7 @@ from agent.domain.work.ready_sign import Readiness, ReadySign
 from agent.telemetry.metrics import Metrics
 from tests.support import builders
 from tests.support.builders import ago, slot
-from tests.support.rests import held
+from tests.support.expiring import held
 
 
 def test_ready_idle_and_held_slots() -> None:

@@ -149,7 +149,7 @@ async def test_an_order_is_given_by_keyboard_and_confirmed(browser: Opening, pag
     await tab.get_by_role("button", name="Yes, drain").focus()
     await tab.keyboard.press("Enter")
     await tab.wait_for_selector("h1:has-text('Done')")
-    rests = page.world.app.ledger.recollection(page.world.clock.now()).rests
+    rests = page.world.app.ledger.recollection(page.world.clock.now()).expiring
     assert [rest for rest in rests if "train/0" in rest.place[1]]
 
 

@@ -16,9 +16,9 @@ from agent.domain.record.budget import EVERYTHING, Window
 from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
+from agent.domain.record.expiring_record import ExpiringRecord
 from agent.domain.record.lease import LeaseState
 from agent.domain.record.reported_crossing import ReportedCrossing
-from agent.domain.record.rest import Rest
 from agent.domain.record.shadow_account import ShadowDecision
 from agent.domain.record.tally import Counted, Tally
 from agent.domain.slot import Slot
@@ -209,7 +209,7 @@ async def test_an_order_needs_the_proof_of_our_own_page(tmp_path: Path) -> None:
         await log_in(page)
         without, _ = await page.post("/order", verb="drain", target="train")
         wrong, _ = await page.post("/order", verb="drain", target="train", proof="f" * 64)
-        rests = page.world.app.ledger.recollection(page.world.clock.now()).rests
+        rests = page.world.app.ledger.recollection(page.world.clock.now()).expiring
     assert (without, wrong) == (403, 403)
     assert not [rest for rest in rests if rest.place[0] == "drain"]
 
@@ -225,7 +225,7 @@ async def test_a_confirmed_order_is_carried_out_and_says_who_gave_it(tmp_path: P
         shown = (await page.get("/"))[1]
     assert "Drain train?" in asked
     assert status == 200, text
-    assert [rest for rest in known.rests if "train" in rest.place[1]]
+    assert [rest for rest in known.expiring if "train" in rest.place[1]]
     assert any("the page" in event.reason for event in events)
     assert "verb=unlock" in shown
 
@@ -363,10 +363,10 @@ async def test_the_page_lists_as_a_cooldown_only_what_holds_something_back(tmp_p
         later, slot, lease = now + timedelta(hours=1), str(page.world.lease().slot), page.world.lease()
         told = ReportedCrossing(EventKind.BUDGET_WARNED, EVERYTHING, Window.DAY, usd("1"), now, "spent", later)
         marks = (Tally(kind, slot, now, later, "counted", lease.lease_id) for kind in (Counted.RAN, Counted.STARTED))
-        hidden: list[Rest] = [told, *marks]
+        hidden: list[ExpiringRecord] = [told, *marks]
         async with page.world.app.ledger.transaction() as tx:
             for rest in (*hidden, Cooldown(CooldownKind.SLOT, slot, later, "has just rented")):
-                tx.add_rest(rest)
+                tx.add_expiring(rest)
         _, text = await page.get("/")
     shown = text[text.index("Cooldowns, locks, holds") :]
     assert "has just rented" in shown

@@ -83,4 +83,4 @@ class GuardedRents:
         until = self._clock.now() + WAITS
         self._waiting[intent.slot] = until, unlisted_buckets.sentence(run, why)
         async with self._ledger.transaction() as tx:
-            tx.add_rest(unlisted_buckets.cooldown(run, why, until))
+            tx.add_expiring(unlisted_buckets.cooldown(run, why, until))

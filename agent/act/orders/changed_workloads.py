@@ -28,5 +28,5 @@ async def record(ledger: Ledger, workloads: Sequence[Workload], now: datetime) -
         for event in guard_runs.news(run for run in runs if run.begun_at == now):
             tx.append_event(event)
         for old, new in renamed.items():
-            tx.lift_rest(old.place)
-            tx.add_rest(new)
+            tx.lift_expiring(old.place)
+            tx.add_expiring(new)

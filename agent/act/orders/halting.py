@@ -68,15 +68,15 @@ async def end(ledger: Ledger, now: datetime, who: str) -> None:
     async with ledger.transaction() as tx:
         owed = ledger.owed
         for target in (EVERYTHING, DISKS):
-            tx.lift_rest(hold.place_of(Word.KILL, target))
+            tx.lift_expiring(hold.place_of(Word.KILL, target))
         tx.append_event(Event(at=now, kind=EventKind.OPERATOR_LIFTED, reason_code="lift", reason=f"lifted by {who}"))
     _forget(ledger, owed)
 
 
 def _write(tx: Transaction, owed: Sequence[OperatorHold], now: datetime) -> None:
-    tx.lift_rest(hold.place_of(Word.KILL, DISKS))
+    tx.lift_expiring(hold.place_of(Word.KILL, DISKS))
     for each in owed:
-        tx.add_rest(each)
+        tx.add_expiring(each)
     stopped = f"all spending stopped by {owed[0].ground}"
     tx.append_event(Event(at=now, kind=EventKind.OPERATOR_HALTED, reason_code="kill", reason=stopped))
 

@@ -18,11 +18,11 @@ from agent.domain.record import hold
 from agent.domain.record.cooldown import CooldownKind
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
+from agent.domain.record.expiring_record import ExpiringRecord
 from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.hold import OperatorHold, Target, TargetKind, Word
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.record.reported_crossing import ReportedCrossing
-from agent.domain.record.rest import Rest
 from agent.domain.record.tally import OF_THE_WORKLOAD, Counted
 from agent.domain.slot import Slot
 from agent.domain.work import sign_of_life
@@ -42,7 +42,7 @@ EVERYTHING_LEARNED = "all"
 _LIFTED_BY_RESUME = frozenset({Word.PAUSE, Word.DRAIN, Word.DONE, Word.KILL, Word.HELD})
 
 
-def holds_back(rest: Rest) -> bool:
+def holds_back(rest: ExpiringRecord) -> bool:
     """Return whether a rest holds something back, and is more than a mark or a reported threshold."""
     return not isinstance(rest, ReportedCrossing) and rest.place[0] not in MARKS
 
@@ -77,7 +77,7 @@ class Meaning:
     target: Target | None
     sentence: str
     adds: tuple[OperatorHold, ...] = ()
-    lifts: tuple[Rest, ...] = ()
+    lifts: tuple[ExpiringRecord, ...] = ()
     adopted: Lease | None = None
     decisions: tuple[Release | Pause, ...] = ()
     progress: ProgressReported | None = None
@@ -89,10 +89,10 @@ class Meaning:
     def write(self, tx: Transaction, order: Order, who: str, now: datetime) -> None:
         """Record the order and the person who gave it."""
         for rest in self.lifts:
-            tx.lift_rest(rest.place)
+            tx.lift_expiring(rest.place)
         for added in self.adds:
-            tx.lift_rest(added.place)
-            tx.add_rest(added)
+            tx.lift_expiring(added.place)
+            tx.add_expiring(added)
         if self.adopted is not None:
             tx.update_lease(self.adopted)
         if self.progress is not None:
@@ -233,7 +233,7 @@ def _lifted(order: Order, grounds: Grounds, words: Collection[Word]) -> Meaning:
 def _unlocked(order: Order, grounds: Grounds) -> Meaning:
     """Lift a lock, or a cooldown that gpubid made, by its name in `gpubid fleet`."""
     name = str(_place(order.target, grounds)) if operator_targets.is_place(order.target) else order.target
-    lifts = tuple(rest for rest in grounds.known.rests if name in _names(rest))
+    lifts = tuple(rest for rest in grounds.known.expiring if name in _names(rest))
     if not lifts and any(lease.lease_id == order.target for lease in grounds.known.leases):
         return _lifted(order, grounds, (Word.LOCK,))
     if not lifts:
@@ -241,7 +241,7 @@ def _unlocked(order: Order, grounds: Grounds) -> Meaning:
     return Meaning(Target.parse(name), f"unlock {name}", lifts=lifts)
 
 
-def _names(rest: Rest) -> set[str]:
+def _names(rest: ExpiringRecord) -> set[str]:
     """Return the names that unlock a hold or cooldown: none where `resume` lifts it."""
     shown = str(rest)
     if isinstance(rest, OperatorHold):
@@ -345,7 +345,7 @@ def _open(grounds: Grounds) -> str:
 
 
 def _held_back(grounds: Grounds) -> str:
-    shown = sorted(str(rest) for rest in grounds.known.rests if holds_back(rest))
+    shown = sorted(str(rest) for rest in grounds.known.expiring if holds_back(rest))
     return f"holds and cooldowns: {', '.join(shown) or 'none'}"
 
 

@@ -10,9 +10,9 @@ from agent.decide.reconcile.guards.guard_refusal import GUARD_REFUSED
 from agent.domain.fleet import Fleet
 from agent.domain.record import cooldown
 from agent.domain.record.cooldown import Cooldown, CooldownKind
+from agent.domain.record.expiring_record import ExpiringRecord
 from agent.domain.record.intent import Intent, IntentKind
 from agent.domain.record.lease import Lease, LeaseState
-from agent.domain.record.rest import Rest
 from agent.domain.record.tally import Counted, Tally, place_of
 from agent.domain.slot import Slot
 from agent.domain.work.decision import Decision, Hold, Pause, Reason, Rebid, Release, Rent, Resume
@@ -40,7 +40,7 @@ def after_rent(slot: Slot, now: datetime) -> Cooldown:
     return Cooldown(CooldownKind.SLOT, str(slot), now + SLOT_COOLDOWN, "a rent a moment ago")
 
 
-def after_refusal(decision: Decision, reason: str, known: Iterable[Tally], now: datetime) -> tuple[Rest, ...]:
+def after_refusal(decision: Decision, reason: str, known: Iterable[Tally], now: datetime) -> tuple[ExpiringRecord, ...]:
     """Return the cooldowns after a refusal of the market.
 
     An offer whose bids are refused again and again gets longer and longer cooldowns, since its quote is stale. Refused
@@ -48,7 +48,7 @@ def after_refusal(decision: Decision, reason: str, known: Iterable[Tally], now: 
     """
     if isinstance(decision, Rent):
         return tuple(_of_offer(decision.offer.key, reason, known, now))
-    found: list[Rest] = []
+    found: list[ExpiringRecord] = []
     if reason in CANNOT_START and _is_start(decision):
         why = f"{cooldowns.REFUSED_START}{reason}"
         found.append(Cooldown(CooldownKind.FULL, decision.lease.lease_id, now + cooldowns.HOST_FULL, why))
@@ -104,7 +104,7 @@ def _is_start(decision: Decision) -> TypeGuard[Resume | Rebid]:
     return isinstance(decision, Resume)
 
 
-def _of_offer(offer: str, reason: str, known: Iterable[Tally], now: datetime) -> Iterable[Rest]:
+def _of_offer(offer: str, reason: str, known: Iterable[Tally], now: datetime) -> Iterable[ExpiringRecord]:
     rest, why = OFFER_COOLDOWNS.get(reason, (REFUSED_OFFER_COOLDOWN, f"the refusal {reason}"))
     if reason == TOO_LOW:
         counted = (each.count for each in known if (each.counted, each.of) == (Counted.UNDERBID, offer))
@@ -115,10 +115,10 @@ def _of_offer(offer: str, reason: str, known: Iterable[Tally], now: datetime) ->
     yield Cooldown(CooldownKind.OFFER, offer, now + rest, why)
 
 
-def after_release(decision: Release, now: datetime) -> tuple[Rest, ...]:
+def after_release(decision: Release, now: datetime) -> tuple[ExpiringRecord, ...]:
     """Return the cooldowns after a release: of a host that we left or that failed to start."""
     lease, code = decision.lease, decision.reason.code
-    found: list[Rest] = []
+    found: list[ExpiringRecord] = []
     if code == "start_overdue":
         # A start that took too long is counted for the workload here. Other failed starts are counted when they are
         # seen.

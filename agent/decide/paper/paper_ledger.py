@@ -17,9 +17,9 @@ from agent.domain.market.interruption import Loss
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.cooldown import Cooldown
 from agent.domain.record.event_kind import EventKind
+from agent.domain.record.expiring_record import ExpiringRecord, outlasts
 from agent.domain.record.hold import OperatorHold
 from agent.domain.record.lease import Lease
-from agent.domain.record.rest import Rest, outlasts
 from agent.domain.record.tally import Counted, Tally
 from agent.domain.slot import Slot
 from agent.domain.work.deadline import Progress, Speed, Start
@@ -58,7 +58,7 @@ class PaperLedger:
         """Return the open leases, the oldest first."""
         return tuple(sorted(self.leases.values(), key=lambda held: (held.opened_at, held.lease_id)))
 
-    def rest(self, rest: Rest) -> None:
+    def rest(self, rest: ExpiringRecord) -> None:
         """Remember a hold, cooldown or tally; a longer one is never shortened.
 
         Crossed budgets are not reported on paper.

@@ -21,9 +21,9 @@ from agent.domain.market.interruption import Cause
 from agent.domain.record import hold as holds
 from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.event_kind import EventKind
+from agent.domain.record.expiring_record import ExpiringRecord
 from agent.domain.record.hold import OperatorHold, Target, Word
 from agent.domain.record.lease import Lease, LeaseState
-from agent.domain.record.rest import Rest
 from agent.domain.record.tally import Counted, Tally
 from agent.domain.work.workload import Workload, WorkloadKind
 
@@ -58,7 +58,7 @@ def marks(fleet: Fleet, facts: Iterable[Fact]) -> tuple[Marked, ...]:
     changes = [fact for fact in facts if isinstance(fact, LeaseChanged)]
     marked = [mark for change in changes for mark in _of_change(fleet, change)]
     marked += _of_batches(fleet, {change.after.lease_id: change.after for change in changes})
-    known: tuple[Rest, ...] = (*fleet.holds, *fleet.tallies)
+    known: tuple[ExpiringRecord, ...] = (*fleet.holds, *fleet.tallies)
     standing = [rest for rest in known if not rest.is_over(fleet.now)]
     marked += _over_budget(fleet, [*standing, *(mark.rest for mark in marked)])
     places = {rest.place for rest in standing}
@@ -277,7 +277,7 @@ def done(fleet: Fleet, lease: Lease, why: str) -> Marked:
     return Marked(rest, lease.slot.workload, lease, EventKind.WORKLOAD_DONE, f"{lease.slot} is done by {why}")
 
 
-def _over_budget(fleet: Fleet, standing: Iterable[Rest]) -> Iterator[Marked]:
+def _over_budget(fleet: Fleet, standing: Iterable[ExpiringRecord]) -> Iterator[Marked]:
     """Yield the holds of workloads that fail everywhere, counted over this cycle's marks and the earlier ones."""
     known = tuple(standing)
     tallies = {(rest.counted, rest.of, rest.where) for rest in known if isinstance(rest, Tally)}

@@ -14,10 +14,10 @@ from agent.domain.market.tenure import Tenure
 from agent.domain.record import hold
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
+from agent.domain.record.expiring_record import ExpiringRecord
 from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
-from agent.domain.record.rest import Rest
 from agent.domain.slot import Slot
 from agent.ledger.reader import Reader
 from agent.web.feed import fleet_document, price_trail, slot_history
@@ -75,7 +75,7 @@ async def board(sight: Sources, reader: Reader, page: int) -> dict[str, Any]:
         **_plan(seen),
         "shadows": (await shadow_json.shown(reader, known.leases, now))["shadows"][:ROWS],
         "cooldowns": [
-            _rest(rest) for rest in known.rests if operator_orders.holds_back(rest) and not rest.is_over(now)
+            _rest(rest) for rest in known.expiring if operator_orders.holds_back(rest) and not rest.is_over(now)
         ][:ROWS],
     }
 
@@ -177,7 +177,7 @@ def _lease(lease: Lease, courses: Mapping[str, Course], sight: Sources) -> dict[
     return views.lease(lease) | {"course": courses.get(lease.lease_id), "measured": measured}
 
 
-def _rest(rest: Rest) -> dict[str, Any]:
+def _rest(rest: ExpiringRecord) -> dict[str, Any]:
     return {"what": str(rest), "until": rest.shown_until, "after": rest.ground}
 
 

@@ -7,9 +7,9 @@ from agent.decide.operators import operator_holds
 from agent.domain.fleet import Fleet
 from agent.domain.record import hold
 from agent.domain.record.cooldown import Cooldown, CooldownKind
+from agent.domain.record.expiring_record import ExpiringRecord
 from agent.domain.record.hold import EVERYTHING, Target
 from agent.domain.record.lease import Lease
-from agent.domain.record.rest import Rest
 from agent.domain.slot import Slot
 from agent.domain.work.workload import Workload
 from agent.web.reading import slot_leases
@@ -45,7 +45,7 @@ def of(fleet: Fleet, work: Workload, place: Slot) -> dict[str, Any]:
     }
 
 
-def _kept_by(fleet: Fleet, work: Workload, place: Slot, mine: list[Lease]) -> Iterator[Rest]:
+def _kept_by(fleet: Fleet, work: Workload, place: Slot, mine: list[Lease]) -> Iterator[ExpiringRecord]:
     """Yield the holds and cooldowns that concern a slot. Cooldowns of single offers and hosts are in the refusals."""
     targets = _targets(fleet, work, place, mine)
     yield from (each for each in fleet.holds if each.target in targets and not each.is_over(fleet.now))

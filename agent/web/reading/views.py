@@ -62,7 +62,7 @@ def fleet(
         "dollars_per_hour": sum(held.billing_rate.dollars for held in known.leases),
         "holds_and_cooldowns": [
             {"what": str(rest), "until": rest.shown_until.isoformat(), "after": rest.ground}
-            for rest in known.rests
+            for rest in known.expiring
             if not isinstance(rest, ReportedCrossing)
         ],
         "credit": [

@@ -14,8 +14,8 @@ from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.work.decision import Decision, Hold, Pause, Reason, Rebid, Release, Rent, Resume
 from strategies.patient import Patient, PatientParams
 from tests.support import builders
-from tests.support.rests import held as hold
-from tests.support.rests import holds, in_force
+from tests.support.expiring import held as hold
+from tests.support.expiring import holds, in_force
 
 WHY = Reason("because", "because")
 HELD = builders.lease()

@@ -14,7 +14,7 @@ from agent.domain.record.lease import LeaseState
 from agent.domain.work import kept_terms
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, OnChange, Workload, WorkloadKind
 from tests.support.builders import NOW, guarded, lease, per_hour, requirements, slot, usd, workload
-from tests.support.rests import held as hold
+from tests.support.expiring import held as hold
 
 HELD = lease()
 

@@ -23,7 +23,7 @@ from strategies.ondemand import OnDemand, OnDemandParams
 from strategies.patient import Patient, PatientParams
 from tests.support import builders
 from tests.support.builders import NOW, per_hour
-from tests.support.rests import held
+from tests.support.expiring import held
 
 MINUTE = timedelta(minutes=1)
 WORK = builders.workload(checkpoint=Checkpoint(15 * MINUTE, MINUTE, 0.0, CheckpointPlace.REMOTE))

@@ -14,7 +14,7 @@ from agent.domain.market.tenure import Tenure
 from agent.domain.record.cooldown import CooldownKind
 from agent.domain.record.event_kind import EventKind
 from tests.support import builders
-from tests.support.rests import in_force
+from tests.support.expiring import in_force
 
 NOW = builders.NOW
 MODEL = "vast/RTX 4090"

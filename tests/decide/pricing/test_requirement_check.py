@@ -14,7 +14,7 @@ from agent.domain.market.host import HostKey
 from agent.domain.market.offer import Offer
 from agent.domain.work.workload import Workload
 from tests.support import builders
-from tests.support.rests import in_force
+from tests.support.expiring import in_force
 
 NOW = builders.NOW
 NOTHING = Unavailable()

@@ -24,8 +24,8 @@ from agent.domain.work.ready_sign import Readiness, ReadySign, Sighting
 from agent.domain.work.workload import WorkloadKind
 from tests.support import builders
 from tests.support.builders import NOW, ago
-from tests.support.rests import held as held_back
-from tests.support.rests import tally
+from tests.support.expiring import held as held_back
+from tests.support.expiring import tally
 
 BATCH = builders.workload(kind=WorkloadKind.BATCH)
 LATER = NOW + dt.timedelta(hours=3)

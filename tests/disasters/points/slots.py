@@ -102,7 +102,7 @@ class Slots:
                 (scope in OF_A_PERSON and (key in keys | held or scope == "fleet"))
                 or (scope in RESTS and (key in keys | held))
             )
-            for rest in sight.rests
+            for rest in sight.expiring
             for scope, key in [rest.place]
         )
 

@@ -15,8 +15,8 @@ from agent.decide.facts import LeaseChanged
 from agent.decide.reconcile.guards import beat_stretch
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.record.event_kind import EventKind
+from agent.domain.record.expiring_record import ExpiringRecord
 from agent.domain.record.lease import Lease, LeaseState
-from agent.domain.record.rest import Rest
 from agent.domain.record.tally import Counted, Tally
 from agent.domain.work.guard_report import GuardReport
 from agent.domain.work.workload import CheckpointPlace, Workload
@@ -56,7 +56,7 @@ def seen(fleet: Fleet, view: MarketView, lease: Lease, so_far: LeaseChanged | No
     return LeaseChanged(lease, after, EventKind.LEASE_NOT_READY, so_far.charges if so_far is not None else ())
 
 
-def why_held(work: Workload, known: Iterable[Rest]) -> str:
+def why_held(work: Workload, known: Iterable[ExpiringRecord]) -> str:
     """Return why a workload is held for such starts; empty while they are few."""
     tallies = (rest for rest in known if isinstance(rest, Tally) and rest.ground.startswith(GUARD_REFUSED))
     mine = (each for each in tallies if (each.counted, each.of) == (Counted.FAILED_START, work.name))

@@ -6,18 +6,18 @@ from agent.decide.pricing import cooldowns
 from agent.decide.pricing.cooldowns import InForce
 from agent.domain.record import hold
 from agent.domain.record.cooldown import Cooldown
+from agent.domain.record.expiring_record import ExpiringRecord
 from agent.domain.record.hold import Holds, OperatorHold
-from agent.domain.record.rest import Rest
 from agent.domain.record.tally import Tally
-from agent.ledger.tables import rest_rows
+from agent.ledger.tables import expiring_rows
 from tests.support import builders
 
 
-def rest(scope: str, key: str, until: datetime | None = None, ground: str = "ops") -> Rest:
+def rest(scope: str, key: str, until: datetime | None = None, ground: str = "ops") -> ExpiringRecord:
     """Return the rest of this scope and key, begun at `builders.NOW`, by default for a day."""
     until = until or builders.NOW + timedelta(days=1)
     columns = {"scope": scope, "key": key, "since": builders.NOW, "until": until, "code": ground, "count": 1}
-    return rest_rows.rest_of(columns)
+    return expiring_rows.rest_of(columns)
 
 
 def held(scope: str, key: str, ground: str = "ops") -> OperatorHold:

@@ -5,11 +5,11 @@ from agent.domain.record.hold import OperatorHold
 from agent.domain.record.reported_crossing import ReportedCrossing
 from agent.domain.record.tally import Tally
 
-Rest = OperatorHold | Cooldown | Tally | ReportedCrossing
+ExpiringRecord = OperatorHold | Cooldown | Tally | ReportedCrossing
 """Each has a `place` (scope and key). Two records of one place are the same record, and the longer one counts."""
 
 
-def outlasts(one: Rest, other: Rest) -> bool:
+def outlasts(one: ExpiringRecord, other: ExpiringRecord) -> bool:
     """Return whether one record ends no sooner than another. Of two without an end, the later one counts."""
     if one.until is not None and other.until is not None:
         return one.until >= other.until

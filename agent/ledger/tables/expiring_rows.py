@@ -10,9 +10,9 @@ from agent.domain.money import Usd
 from agent.domain.record.budget import Kind, Scope, Window
 from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.event_kind import EventKind
+from agent.domain.record.expiring_record import ExpiringRecord
 from agent.domain.record.hold import OperatorHold, Target, TargetKind, Word
 from agent.domain.record.reported_crossing import CROSSED, ReportedCrossing
-from agent.domain.record.rest import Rest
 from agent.domain.record.tally import AT, AT_A_PLACE, Counted, Tally
 from agent.ledger.tables import schema
 
@@ -25,7 +25,7 @@ _WORDS = frozenset(Word)
 _COUNTED = frozenset(Counted)
 
 
-def row(rest: Rest) -> dict[str, Any]:
+def row(rest: ExpiringRecord) -> dict[str, Any]:
     """Return the columns of a record."""
     scope, key = rest.place
     since = None if isinstance(rest, Cooldown) else rest.since
@@ -33,7 +33,7 @@ def row(rest: Rest) -> dict[str, Any]:
     return {"scope": scope, "key": key, "since": since, "until": rest.until, "code": rest.ground, "count": count}
 
 
-def rest_of(columns: Mapping[str, Any]) -> Rest:
+def rest_of(columns: Mapping[str, Any]) -> ExpiringRecord:
     """Return the record of a row.
 
     Raises:
