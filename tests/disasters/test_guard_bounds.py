@@ -9,7 +9,7 @@ import pytest
 import structlog
 
 from agent.act import rent_terms
-from agent.act.guarding import guard_launches
+from agent.act.guarding import kept_runs
 from agent.act.guarding.guard_launch import GuardLaunch
 from agent.decide.moves import due_endings, last_checkpoint
 from agent.decide.pricing import broken_promises
@@ -65,7 +65,7 @@ def test_nothing_is_rented_for_a_run_that_is_done() -> None:
     """It is outbid as it ends, and nobody heeds its end."""
     story = Guarded(needs=1800.0), dataclasses.replace(OUTBID, cycle=75)
     assert broken(*story, strategy="hedged") is None
-    with _deaf(), mock.patch.object(guard_launches, "_finished", return_value=""):
+    with _deaf(), mock.patch.object(kept_runs, "finished", return_value=""):
         point, sentence = found(broken(*story, strategy="hedged"))
     assert (point, "the bucket says that its run is done" in sentence) == (2, True)
 
