@@ -198,6 +198,8 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
     """The notices before losses to markets."""
     host_checks: Mapping[str, HostCheck] = {}
     """The checks of hosts by their guards, by lease id, also of recent leases."""
+    unprobed: frozenset[str] = frozenset()
+    """The ids of leases that were held when this pass began: nobody probed them."""
 
     def workload(self, name: str) -> Workload | None:
         """Return the workload of that name, or None."""

@@ -2,7 +2,8 @@
 
 Invariants:
 1. A probe that was not made proves nothing. Only time without a good probe makes a lease bad.
-2. A lease that was once ready may hold work, so it is not given up for a probe.
+2. A lease that was once ready may hold work, so it is not given up for a probe. So may one whose guard reported a
+   checkpoint of its own, where checkpoints are kept on the disk (rule 11).
 """
 
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from agent.domain.market.instance import Instance
 from agent.domain.record import cooldown
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease, LeaseState
-from agent.domain.work import usefulness
+from agent.domain.work import only_copy, usefulness
 from agent.domain.work.workload import Workload
 
 IDLE_BELOW = 5.0
@@ -65,6 +66,8 @@ def _judged(
 def _awaited(
     fleet: Fleet, view: MarketView, work: Workload, lease: Lease, row: Instance
 ) -> tuple[Lease, EventKind | None]:
+    if lease.lease_id in fleet.unprobed:
+        return lease, None
     sighting = view.sightings.get(lease.instance_id)
     began = lease.began
     if sighting is not None and sighting.is_ready and sighting.at >= began:
@@ -75,7 +78,15 @@ def _awaited(
     idle = ", its GPUs idle" if _is_idle(row) else ""
     reason = f"{NOT_READY}: runs since {began:%H:%M} and shows no sign of work{idle}; {said}"
     # A lease that was ready before may have work on its disk: a person decides, and the lease stays.
-    return replace(lease, has_failed=not lease.was_ready, end_reason=reason), EventKind.LEASE_NOT_READY
+    may_hold_work = lease.was_ready or _has_own_checkpoint(fleet, work, lease)
+    return replace(lease, has_failed=not may_hold_work, end_reason=reason), EventKind.LEASE_NOT_READY
+
+
+def _has_own_checkpoint(fleet: Fleet, work: Workload, lease: Lease) -> bool:
+    """Return whether the disk of a lease may have the only copy of a checkpoint that its guard reported."""
+    figures = fleet.guard_figures.get(lease.lease_id)
+    is_own = figures is not None and figures.manifest.endswith(f"-{lease.intent_id}.json")
+    return is_own and not only_copy.may_leave(lease, work)
 
 
 def _idled(fleet: Fleet, lease: Lease, row: Instance) -> tuple[Lease, EventKind | None]:

@@ -76,7 +76,8 @@ class Reconciliation:
 def reconcile(fleet: Fleet, memory: Memory) -> Reconciliation:
     """Return the facts in the fresh listings of `fleet`."""
     owned = host_maintenance.announced(fleet, orphans.decided(fleet, ownership.settle(fleet, memory)))
-    fleet = msgspec.structs.replace(fleet, leases=owned.leases)
+    unprobed = frozenset(lease.lease_id for lease in fleet.leases if lease.is_held)
+    fleet = msgspec.structs.replace(fleet, leases=owned.leases, unprobed=unprobed)
     result = Reconciliation(owned.facts, replace(memory, label_looks=owned.looks), to_look=owned.to_look)
     for name in sorted(fleet.markets):
         view = fleet.markets[name]

@@ -1,17 +1,21 @@
 """Whether a running lease is of use, and the leases that are worth a probe."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from agent.decide.facts import LeaseChanged
-from agent.decide.reconcile import probing, readiness
+from agent.decide.reconcile import probing, readiness, reconcile
+from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.fleet import Fleet
 from agent.domain.record.event_kind import EventKind
+from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.ready_sign import Readiness, ReadySign, Sighting
-from agent.domain.work.workload import WorkloadKind
+from agent.domain.work.workload import Checkpoint, CheckpointPlace, WorkloadKind
 from tests.support import builders
 
 NOW = builders.NOW
@@ -59,6 +63,36 @@ def test_what_is_never_ready_in_time_is_a_bad_lease_and_its_host_rests() -> None
     assert "its GPUs idle" in change.after.end_reason
     assert change.cooldown is not None
     assert change.cooldown.key == "vast/h1"
+
+
+def test_what_was_held_when_the_pass_began_is_not_judged_by_a_probe_that_nobody_made() -> None:
+    adopted = world(LATE)
+    assert told(adopted).after.has_failed
+    assert seen(msgspec.structs.replace(adopted, unprobed=frozenset({LATE.lease_id}))) is None
+    held = replace(LATE, is_held=True, end_reason="undecided")
+    result = reconcile.reconcile(world(held), Memory())
+    (fact,) = (fact for fact in result.facts if isinstance(fact, LeaseChanged))
+    assert (fact.kind, fact.after.is_held, fact.after.has_failed) == (EventKind.ORPHAN_SEEN, False, False)
+
+
+@pytest.mark.parametrize(
+    ("place", "manifest", "has_failed"),
+    [
+        (CheckpointPlace.DISK, f"ckpt/00000002-{LATE.intent_id}.json", False),
+        (CheckpointPlace.DISK, "ckpt/00000001-another.json", True),
+        (CheckpointPlace.REMOTE, f"ckpt/00000002-{LATE.intent_id}.json", True),
+    ],
+)
+def test_what_reported_a_checkpoint_on_its_disk_is_left_to_a_person_too(
+    place: CheckpointPlace, manifest: str, *, has_failed: bool
+) -> None:
+    """Its ready sign may be wrong, and the bucket may lack that checkpoint (rule 11)."""
+    late = replace(LATE, has_run=True, guard_run=1)
+    work = builders.guarded(ready=ASKED, checkpoint=Checkpoint(place=place))
+    figures = GuardFigures(late.lease_id, late.slot, "vast", late.host_id, 1, 1, NOW, manifest=manifest)
+    fleet = msgspec.structs.replace(world(late), workloads=(work,), guard_figures={late.lease_id: figures})
+    change = told(fleet)
+    assert (change.kind, change.after.has_failed) == ("lease.not_ready", has_failed)
 
 
 def test_what_was_ready_before_is_left_to_a_person() -> None:
