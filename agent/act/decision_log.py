@@ -10,7 +10,7 @@ from agent.domain.work.decision import Decision, Hold, Rebid, Rent, Resume, slot
 log = structlog.get_logger("gpubid.record")
 
 
-def tell(news: Iterable[Decision]) -> None:
+def write(news: Iterable[Decision]) -> None:
     """Log decisions that differ from the last one of their slot."""
     for decision in news:
         log.info(

@@ -117,7 +117,7 @@ async def record_plan(ledger: Ledger, planned: plan.Plan, seen: Iterable[Offer])
                 tx.update_lease(replace(lease, checkpoint_asked_at=asked_at[lease.lease_id]))
         tx.observe_prices(_sample(offer) for offer in offers)
         tx.observe_offers(offers)
-    decision_log.tell(news)
+    decision_log.write(news)
     return tuple(news)
 
 
@@ -235,7 +235,7 @@ def _write(tx: Transaction, fleet: Fleet, fact: Fact) -> None:
     elif isinstance(fact, Alert):
         _alert(tx, fleet, fact)
     elif isinstance(fact, ProgressReported):
-        tell_progress(tx, fact)
+        keep_progress(tx, fact)
     elif isinstance(fact, OfGuard):
         guard_facts.write(tx, fact)
 
@@ -372,10 +372,10 @@ def _orphan_event(row: Instance, fact: InstanceFound, now: datetime) -> Event:
     )
 
 
-def tell_progress(tx: Transaction, fact: ProgressReported) -> None:
+def keep_progress(tx: Transaction, fact: ProgressReported) -> None:
     """Record the progress of a workload; less progress than before, or complete progress, is an event."""
     after, before = fact.after, fact.before
-    tx.tell_progress(after)
+    tx.keep_progress(after)
     if fact.speed is not None:
         tx.add_speed(fact.speed)
     if before is None or after.hours >= before.hours:

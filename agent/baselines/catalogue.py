@@ -40,7 +40,7 @@ class Catalogue:
     def find(self, model: str, cloud: str | None = None, tenure: Tenure | None = None) -> tuple[Baseline, ...]:
         """Return the figures for a model in any spelling; a family means every form of it.
 
-        A figure whose source tells only the family fits all its forms, and says so in its note.
+        A figure whose source names only the family fits all its forms, and says so in its note.
         """
         meant = self._meant(model)
         figures = (

@@ -68,7 +68,7 @@ async def _run_until_signal(settings: "Config", tuned: "Mapping[str, Tuned]", co
     try:
         await _run(settings, tuned, config, is_dry=is_dry)
     except asyncio.CancelledError:
-        _tell("stopped before it was ready; nothing was sent")
+        _print_line("stopped before it was ready; nothing was sent")
 
 
 async def _run(config: "Config", tuned: "Mapping[str, Tuned]", file: Path, *, is_dry: bool) -> None:
@@ -92,7 +92,7 @@ async def _run(config: "Config", tuned: "Mapping[str, Tuned]", file: Path, *, is
             registry,
             systemd.Notifier(os.environ),
             lambda: session.parse(file, climate.names()),
-            lambda url: _tell(f"page at {url}/, metrics at {url}/metrics; ledger {app.ledger.path}"),
+            lambda url: _print_line(f"page at {url}/, metrics at {url}/metrics; ledger {app.ledger.path}"),
             credential=session.named,
             webhook_secret=_named(config.listen.webhook_credential),
             token=_named(config.listen.credential),
@@ -100,7 +100,7 @@ async def _run(config: "Config", tuned: "Mapping[str, Tuned]", file: Path, *, is
         try:
             await daemon.Daemon(app, parts).run()
         finally:
-            _tell_billing(app)
+            _print_billing(app)
             await app.close()
 
 
@@ -116,25 +116,27 @@ def _named(name: str) -> "Callable[[], str] | None":
     return lambda: session.named(name)
 
 
-def _tell_billing(app: "App") -> None:
+def _print_billing(app: "App") -> None:
     """Print the leases that still bill, because stopping the daemon never releases a lease."""
     from agent.domain.work import sign_of_life
 
     leases, rate = app.billing()
     for intent in app.doubts():
-        _tell(f"in doubt: {intent.kind.value} {intent.intent_id} for {intent.slot} may bill {intent.rate}")
+        _print_line(f"in doubt: {intent.kind.value} {intent.intent_id} for {intent.slot} may bill {intent.rate}")
     if not leases:
-        _tell("stopped; no lease is open")
+        _print_line("stopped; no lease is open")
         return
-    _tell(f"stopped; {len(leases)} lease(s) go on billing {rate}, up to {app.most_rate()} if paused leases start:")
+    _print_line(
+        f"stopped; {len(leases)} lease(s) go on billing {rate}, up to {app.most_rate()} if paused leases start:"
+    )
     for lease in leases:
-        _tell(f"  {lease.slot} {lease.lease_id} {lease.state.value}: {lease.billing_rate}")
+        _print_line(f"  {lease.slot} {lease.lease_id} {lease.state.value}: {lease.billing_rate}")
     for slot, at, ending in app.signs.fires():
-        _tell(f"  {slot}: its guard {ending} it {sign_of_life.spoken(at)}, unless a daemon runs again")
-    _tell("`gpubid run` continues with them; `gpubid kill` ends them")
+        _print_line(f"  {slot}: its guard {ending} it {sign_of_life.spoken(at)}, unless a daemon runs again")
+    _print_line("`gpubid run` continues with them; `gpubid kill` ends them")
 
 
-def _tell(line: str) -> None:
+def _print_line(line: str) -> None:
     """Print a line on standard output, because standard error is for logs. A closed output is no error."""
     with contextlib.suppress(OSError):
         sys.stdout.write(f"gpubid: {line}\n")

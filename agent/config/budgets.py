@@ -47,7 +47,7 @@ class BudgetTable(Table):
     """Warn when this much is spent on it in total."""
 
     @model_validator(mode="after")
-    def _tells_first(self) -> Self:
+    def _warns_first(self) -> Self:
         for window in WINDOWS:
             _warned_first(self, f"max_{window}", f"warn_{window}")
         return self
@@ -89,7 +89,7 @@ class LimitsTable(Table):
     """Time for which all committed spend must fit into every budget; 1m to 31d."""
 
     @model_validator(mode="after")
-    def _tells_first(self) -> Self:
+    def _warns_first(self) -> Self:
         _warned_first(self, "max_fleet_per_hour", "warn_per_hour")
         for window in WINDOWS[1:]:
             _warned_first(self, f"max_{window}", f"warn_{window}")

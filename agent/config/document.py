@@ -348,7 +348,7 @@ class WorkloadTable(Table):
         return self
 
     @model_validator(mode="after")
-    def _tells_what_it_is(self) -> Self:
+    def _has_needed_keys(self) -> Self:
         if self.done_line is not None and self.kind != "batch":
             raise refused("conflict", 'done_line is for a batch; write kind = "batch", or remove done_line')
         if self.ready == "log" and self.ready_line is None:

@@ -60,7 +60,7 @@ class GuardBeat:
             said = self._status.beat(self._clock.now())
             self._say(f"gpubid-guard {json.dumps(said, separators=(',', ':'))}")
             if self._notes is not None:
-                self._heard(lambda: self._tell(said))
+                self._heard(lambda: self._write(said))
 
     def end(self) -> None:
         """Beat once more, and print nothing after it: the guard's next line is then the last one."""
@@ -82,7 +82,7 @@ class GuardBeat:
             self._clock.wait(self._woken, LOOK_SECONDS)
             self._woken.clear()
 
-    def _tell(self, said: Mapping[str, Any]) -> None:
+    def _write(self, said: Mapping[str, Any]) -> None:
         if self._notes is not None:
             self._notes.write(bucket_notes.beat_name(said["lease"]), said)
             advice = self._notes.read(bucket_notes.advice_name(said["lease"]))

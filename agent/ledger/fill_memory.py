@@ -25,7 +25,7 @@ from agent.ledger.tables import (
     spend_rows,
 )
 from agent.ledger.tables.event_rows import INTERRUPTED
-from agent.ledger.transaction import ABSENT_UNTIL, ACCOUNT, COUNTED_AGAIN, LOST_RUNS, SHORT_STARTS, TOLD, WAS_LOST
+from agent.ledger.transaction import ABSENT_UNTIL, ACCOUNT, ALERTED, COUNTED_AGAIN, LOST_RUNS, SHORT_STARTS, WAS_LOST
 
 MOST_LOSSES = 10_000
 
@@ -74,7 +74,7 @@ def recall(link: sa.Connection, now: dt.datetime) -> Memory:
     memory.was_lost, memory.counted_again = WAS_LOST in single, set(_under(COUNTED_AGAIN, single))
     memory.has_lost_runs = LOST_RUNS in single
     starts = single.get(SHORT_STARTS, "0")
-    memory.short_starts = ShortStarts(int(starts.rstrip(TOLD)), is_told=starts.endswith(TOLD))
+    memory.short_starts = ShortStarts(int(starts.rstrip(ALERTED)), is_alerted=starts.endswith(ALERTED))
     return memory
 
 

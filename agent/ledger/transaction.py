@@ -72,7 +72,7 @@ LOST_RUNS = "lost_runs"
 """The key of a mark that stays: earlier tables of this fleet were lost, and buckets may have runs that these do not
 know."""
 ABSENT_UNTIL = "absent_until"
-SHORT_STARTS, TOLD = "short_starts", "!"
+SHORT_STARTS, ALERTED = "short_starts", "!"
 
 
 class Transaction:
@@ -178,7 +178,7 @@ class Transaction:
         if start is not None:
             self._news.starts.append(start)
 
-    def tell_progress(self, progress: Progress) -> None:
+    def keep_progress(self, progress: Progress) -> None:
         """Store the progress of a workload in place of the earlier report."""
         self._news.progress[progress.workload] = progress
         self._write(progress_rows.KEPT, progress_rows.row(progress))
@@ -334,7 +334,7 @@ class Transaction:
     def keep_short_starts(self, starts: ShortStarts) -> None:
         """Store the count of starts that ended before their second pass."""
         self._news.short_starts = starts
-        self._write(_META_STORED, {"key": SHORT_STARTS, "value": f"{starts.count}{TOLD * starts.is_told}"})
+        self._write(_META_STORED, {"key": SHORT_STARTS, "value": f"{starts.count}{ALERTED * starts.is_alerted}"})
 
     def keep_sign(self, sign: KeptSign) -> None:
         """Store the last sign of life of a folder in place of the earlier one."""

@@ -133,11 +133,11 @@ class CheckpointAudit:
                 name, why = await _compared(client, target)
         except Exception as error:  # noqa: BLE001 - a key that is missing or wrong, and whatever a store may do
             said = str(error) if isinstance(error, BucketAway) else type(error).__name__
-            self._tell(target, said)
+            self._log(target, said)
             return None
         return CheckpointProof(began, name, carried_checkpoint.sequence_of(name) or 0, why)
 
-    def _tell(self, target: AuditTarget, reason: str) -> None:
+    def _log(self, target: AuditTarget, reason: str) -> None:
         """Log why a bucket could not be compared, unless the same was logged within the hour."""
         now, key = self._clock.monotonic(), (target.lease, reason)
         if now - self._logged_at.get(key, -LOGGED_EVERY_SECONDS) >= LOGGED_EVERY_SECONDS:

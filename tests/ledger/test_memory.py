@@ -90,7 +90,7 @@ def apply(  # noqa: C901, PLR0912 - one arm a move
         case "credit", number, cents:
             tx.note_credit(f"m{number}", Credit(Usd(cents * 10_000), now))
         case "tell", number, hours:
-            tx.tell_progress(Progress(f"w{number}", hours, now, NOW, "log"))
+            tx.keep_progress(Progress(f"w{number}", hours, now, NOW, "log"))
             tx.add_speed(Speed(f"w{number}", GpuModel("RTX 4090"), hours, 1.0))
         case "start", number if tx._news.lease(f"l{number}") is None:
             """Nothing starts that was never rented."""

@@ -181,8 +181,8 @@ class GuardLaunches:
             rest = FIRST_REST_SECONDS if before is None else min(2 * before[1], LONGEST_REST_SECONDS)
             self._rests[work.name] = now + rest, rest
             self._note(work, error)
-            tell = log.warning if before is None else log.debug
-            tell("guard.unprepared", workload=work.name, code=code, bucket=str(place))
+            write = log.warning if before is None else log.debug
+            write("guard.unprepared", workload=work.name, code=code, bucket=str(place))
         finally:
             self._preparing.discard(work.name)
 

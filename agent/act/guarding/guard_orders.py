@@ -148,7 +148,7 @@ class GuardOrders:
                 await self._client(folder).write(f"{folder.path}/{ORDER}", body)
                 break
             except Exception as error:  # noqa: BLE001 - a key that is missing or wrong, and whatever a store may do
-                _tell(folder, error)
+                _log_failure(folder, error)
                 if not left or not isinstance(error, BucketError):
                     return
             await self._clock.sleep(RETRY_SECONDS)
@@ -166,7 +166,7 @@ class GuardOrders:
         except BucketTooLarge:
             content = b""
         except Exception as error:  # noqa: BLE001 - as above
-            _tell(folder, error)
+            _log_failure(folder, error)
             return
         self._standing.setdefault(folder, _order(content))
         self._tried.pop(folder, None)
@@ -201,6 +201,6 @@ def _order(content: bytes | None) -> GuardOrder:
     )
 
 
-def _tell(folder: Folder, error: Exception) -> None:
+def _log_failure(folder: Folder, error: Exception) -> None:
     said = error.code if isinstance(error, BucketError) else type(error).__name__
     log.warning("guard.unordered", bucket=str(folder.place), code=said)

@@ -151,20 +151,20 @@ class SignsOfLife:
         kept = self._ledger.short_starts
         if self._is_counted and (self._good_at is None or not kept.count):
             return
-        after, told = ShortStarts(), list[Alert]()
+        after, alerts = ShortStarts(), list[Alert]()
         if not self._is_counted:
             now, seconds = self._clock.now(), self._clock.monotonic()
             silent = [(each, after, self._known[each.key].silent_for(now, seconds)) for each, after in self._waiting()]
-            is_due = kept.count >= SHORT_STARTS and not kept.is_told
-            told = [
+            is_due = kept.count >= SHORT_STARTS and not kept.is_alerted
+            alerts = [
                 sign_alerts.short_starts(each.slot, after, silent_for, kept.count)
                 for each, after, silent_for in silent
                 if is_due and silent_for >= after / 4
             ]
-            after = ShortStarts(kept.count + 1, is_told=kept.is_told or bool(told))
+            after = ShortStarts(kept.count + 1, is_alerted=kept.is_alerted or bool(alerts))
         async with self._ledger.transaction() as tx:
             tx.keep_short_starts(after)
-            for alert in told:
+            for alert in alerts:
                 log.warning("alert", code=alert.code, key=alert.key)
                 tx.append_event(
                     Event(at=self._clock.now(), kind=alert.kind, reason_code=alert.code, reason=alert.sentence)
@@ -176,7 +176,7 @@ class SignsOfLife:
         absent_until = self._see(workloads).absent_until
         self._failed_passes += self._good_at is None and not is_ordered
         withheld = set() if is_ordered else {each.key for each in self._switches if not self._is_looked_after(each)}
-        self._tell_withheld(len(withheld))
+        self._log_withheld(len(withheld))
         for key in {switch.key for switch in self._switches}:
             written = self._known[key]
             may_begin = key not in withheld and len(self._running) < MOST_AT_ONCE
@@ -294,7 +294,7 @@ class SignsOfLife:
         is_refused = refusal is not None and (refusal.is_since_start or refusal.lasts >= half)
         return self._good_at is not None and self._failing_for() < half and not is_refused
 
-    def _tell_withheld(self, count: int) -> None:
+    def _log_withheld(self, count: int) -> None:
         if count and not self._is_withheld:
             log.error(
                 "sign.withheld",

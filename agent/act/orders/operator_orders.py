@@ -96,7 +96,7 @@ class Meaning:
         if self.adopted is not None:
             tx.update_lease(self.adopted)
         if self.progress is not None:
-            record.tell_progress(tx, self.progress)
+            record.keep_progress(tx, self.progress)
         for run in self.runs:
             tx.begin_run(run)
         for event in guard_runs.news(self.runs):

@@ -37,12 +37,12 @@ def verify(
     elif difference is None:
         session.say(f"ok: {count} plans of {len(files)} file(s) came out the same, byte for byte")
     else:
-        _tell(difference)
+        _print_difference(difference)
     if difference is not None:
         raise typer.Exit(exits.FAILED)
 
 
-def _tell(difference: "Difference") -> None:
+def _print_difference(difference: "Difference") -> None:
     session.say(f"plan {difference.number}, made at {difference.at.isoformat()}, comes out different:")
     for name, decisions in (("recorded", difference.recorded), ("now", difference.made)):
         for kind, values in decisions:

@@ -234,13 +234,13 @@ def _print(said: Answer, end: str, *, as_json: bool, is_over: bool = True) -> No
     if as_json:
         session.print_json(said)
     else:
-        _tell(said, end)
+        _print_answer(said, end)
     # Once nothing bills, an earlier refused attempt does not matter.
     if said["in_doubt"] or not (is_over if "billing" in said else not _unconfirmed(said["done"])):
         raise typer.Exit(exits.FAILED)
 
 
-def _tell(said: Answer, end: str) -> None:
+def _print_answer(said: Answer, end: str) -> None:
     for row in said["in_doubt"]:
         session.say(order_text.doubt(row))
     confirmed = sum(row["state"] == "confirmed" for row in said["done"])

@@ -30,7 +30,7 @@ BORDER = 4
 """Characters of the width that the frame around the page takes."""
 
 
-def tell(rehearsed: Rehearsal, console: Console) -> None:
+def print_report(rehearsed: Rehearsal, console: Console) -> None:
     """Print the page."""
     figures = rehearsed.figures
     title = f"gpubid rehearsal: {figures['climate']}, {figures['simulated_hours']:g} hours, seed {figures['seed']}"

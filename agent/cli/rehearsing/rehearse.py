@@ -65,7 +65,7 @@ def rehearse(  # noqa: PLR0913 - one parameter per option
 
     from agent.cli.rehearsing import rehearsal_report
 
-    rehearsal_report.tell(rehearsed, Console(width=None if session.is_terminal() else 140, markup=False))
+    rehearsal_report.print_report(rehearsed, Console(width=None if session.is_terminal() else 140, markup=False))
 
 
 def _make(directory: Path) -> None:

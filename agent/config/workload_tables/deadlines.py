@@ -50,7 +50,7 @@ class DeadlineTable(BaseModel):
     """The number that the work writes for its guard when all is done, for progress = "guard". By default `hours`."""
 
     @model_validator(mode="after")
-    def _tells_where(self) -> Self:
+    def _has_its_line(self) -> Self:
         line = self.progress_line
         if self.progress == "log" and line is None:
             sentence = 'progress = "log" needs the line; write for example progress_line = "hours done: {hours}"'

@@ -42,7 +42,7 @@ def new_progress(fleet: Fleet) -> Iterator[ProgressReported]:
 
 
 def _reported(fleet: Fleet, work: Workload, before: Progress) -> Iterator[ProgressReported]:
-    lease = _teller(fleet, work)
+    lease = _reporting_lease(fleet, work)
     if lease is not None and work.deadline is not None and work.deadline.sign is ProgressSign.GUARD:
         yield from _measured_by_guard(fleet, work, lease, before)
         return
@@ -72,7 +72,7 @@ def _measured_by_guard(fleet: Fleet, work: Workload, lease: Lease, before: Progr
         yield ProgressReported(after, before)
 
 
-def _teller(fleet: Fleet, work: Workload) -> Lease | None:
+def _reporting_lease(fleet: Fleet, work: Workload) -> Lease | None:
     """Return the lease whose report counts.
 
     During a move that is the older one, which works until the newer is ready.

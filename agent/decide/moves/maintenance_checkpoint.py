@@ -29,8 +29,8 @@ def orders(fleet: Fleet) -> Iterator[tuple[str, str]]:
 
 def _is_guarded(fleet: Fleet, lease: Lease) -> bool:
     work = fleet.workload(lease.slot.workload)
-    is_told = work is not None and work.guard is not None and work.guard.bucket is not None
-    return is_told and lease.guard_run is not None and lease.state is LeaseState.RUNNING and not lease.has_failed
+    has_bucket = work is not None and work.guard is not None and work.guard.bucket is not None
+    return has_bucket and lease.guard_run is not None and lease.state is LeaseState.RUNNING and not lease.has_failed
 
 
 def _due_since(lease: Lease, now: datetime) -> datetime | None:

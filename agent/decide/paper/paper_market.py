@@ -181,7 +181,7 @@ class PaperMarket:
 
     def _seen(self, instance: PaperInstance, view: MarketView | None, fleet: Fleet) -> PaperInstance:
         if instance.state is InstanceState.LOADING and instance.ready_at is not None and instance.ready_at <= fleet.now:
-            self._tell(instance, MarketEventKind.STARTED, instance.ready_at)
+            self._add_event(instance, MarketEventKind.STARTED, instance.ready_at)
             instance = replace(instance, state=InstanceState.RUNNING, ready_at=None, has_run=True)
         if instance.ends_at is not None and instance.ends_at <= fleet.now and instance.state in HOLDS:
             return replace(instance, state=InstanceState.PAUSED, ready_at=None, is_wanted=False)
@@ -216,10 +216,10 @@ class PaperMarket:
         return instance
 
     def _lost(self, instance: PaperInstance, now: datetime, floor: UsdPerHour | None) -> PaperInstance:
-        self._tell(instance, MarketEventKind.OUTBID, now, floor)
+        self._add_event(instance, MarketEventKind.OUTBID, now, floor)
         return replace(instance, state=InstanceState.PAUSED, ready_at=None, floor=floor or instance.floor)
 
-    def _tell(
+    def _add_event(
         self, instance: PaperInstance, kind: MarketEventKind, at: datetime, floor: UsdPerHour | None = None
     ) -> None:
         name = f"{instance.instance_id}/{at.isoformat()}/{kind}"

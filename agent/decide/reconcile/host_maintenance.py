@@ -42,9 +42,9 @@ def announced(fleet: Fleet, owned: Ownership) -> Ownership:
             maintenance_ends_at=event.ends_at,
         )
         leases[number] = after
-        told = Evidence(RULE, f"the host of {lease.instance_id} announced {spoken(after)}")
+        shown = Evidence(RULE, f"the host of {lease.instance_id} announced {spoken(after)}")
         rest = _cooldown(fleet, after)
-        facts.append(LeaseChanged(lease, after, EventKind.LEASE_MAINTENANCE, evidence=told, cooldown=rest))
+        facts.append(LeaseChanged(lease, after, EventKind.LEASE_MAINTENANCE, evidence=shown, cooldown=rest))
     return replace(owned, leases=tuple(leases), facts=tuple(facts))
 
 
@@ -80,15 +80,15 @@ def _at(instant: datetime | None) -> str:
 
 def _news(fleet: Fleet, lease: Lease) -> MarketEvent | None:
     """Return the newest announcement that the ledger does not have yet, or None."""
-    told = max(_notices(fleet, lease), key=lambda event: event.at, default=None)
-    if told is None or lease.maintenance_told_at is None:
-        return told
-    if told.begins_at is not None:
-        # A market that lists it as a fact tells it anew after each of our starts.
-        is_known = (told.begins_at, told.ends_at) == (lease.maintenance_begins_at, lease.maintenance_ends_at)
+    announced = max(_notices(fleet, lease), key=lambda event: event.at, default=None)
+    if announced is None or lease.maintenance_told_at is None:
+        return announced
+    if announced.begins_at is not None:
+        # A market that lists it as a fact announces it again after each of our starts.
+        is_known = (announced.begins_at, announced.ends_at) == (lease.maintenance_begins_at, lease.maintenance_ends_at)
     else:
-        is_known = told.at <= lease.maintenance_told_at
-    return None if is_known else told
+        is_known = announced.at <= lease.maintenance_told_at
+    return None if is_known else announced
 
 
 def _notices(fleet: Fleet, lease: Lease) -> Iterator[MarketEvent]:

@@ -34,9 +34,9 @@ class Target:
     @property
     def needs_log(self) -> bool:
         """Whether its log must be read, which costs the market more than the probe of a port."""
-        tells = self.deadline is not None and self.deadline.sign is ProgressSign.LOG
+        reports_progress = self.deadline is not None and self.deadline.sign is ProgressSign.LOG
         asks = self.ready.sign is ReadySign.LOG or self.is_silent
-        return bool(self.done_line) or self.is_over or asks or tells
+        return bool(self.done_line) or self.is_over or asks or reports_progress
 
     @property
     def has_page(self) -> bool:

@@ -61,7 +61,7 @@ class MarketEvent:
     new_rate: UsdPerHour | None = None
     """For a rise, the new price of one GPU."""
     begins_at: datetime | None = None
-    """For maintenance, when it begins, if the market tells that."""
+    """For maintenance, when it begins, if the market names it."""
     ends_at: datetime | None = None
     """As above, when it ends."""
 

@@ -96,7 +96,7 @@ class Intent:
     guard_run: int | None = None
     """The slot's run that the guard of a rent is started for."""
     guard_terms: str | None = None
-    """The terms that this guard is told, as JSON (`kept_terms.py` of the domain)."""
+    """The terms that this guard gets, as JSON (`kept_terms.py` of the domain)."""
 
     @property
     def host(self) -> HostKey:

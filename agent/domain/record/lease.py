@@ -180,7 +180,7 @@ class Lease:
     maintenance_told_at: datetime | None = None
     """When a notice of its host's maintenance was last read."""
     maintenance_begins_at: datetime | None = None
-    """When that maintenance begins, if the market tells it."""
+    """When that maintenance begins, if the market names it."""
     maintenance_ends_at: datetime | None = None
     """As above, when it ends."""
 

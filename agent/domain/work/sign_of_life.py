@@ -23,7 +23,7 @@ class ShortStarts:
     """The last starts of the daemon in a row that ended before a second pass, with the present one until then."""
 
     count: int = 0
-    is_told: bool = False
+    is_alerted: bool = False
     """Whether an alert reported them."""
 
 

@@ -219,8 +219,8 @@ class Workload:
     @property
     def is_probed(self) -> bool:
         """Whether its instances must be probed: for readiness, its end or its progress."""
-        tells = self.deadline is not None and self.deadline.is_asked
-        return self.ready.is_asked or self.kind is WorkloadKind.BATCH or tells or self.guard is not None
+        reports_progress = self.deadline is not None and self.deadline.is_asked
+        return self.ready.is_asked or self.kind is WorkloadKind.BATCH or reports_progress or self.guard is not None
 
     @property
     def moved_gb(self) -> float:

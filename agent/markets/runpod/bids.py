@@ -102,7 +102,7 @@ class Bids:
 
     async def _write(self, mutation: str, body: dict[str, Any]) -> dict[str, Any]:
         try:
-            return await self._client.tell_graph(mutation, {"input": body})
+            return await self._client.mutate_graph(mutation, {"input": body})
         except graph.Retired as retired:
             self._end(f"the market removed the order ({retired})")
             raise market_errors.Rejected("not_sold", f"runpod takes no bids any more ({retired}).") from None

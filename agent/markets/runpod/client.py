@@ -91,7 +91,7 @@ class RunPodClient:
         self._refuse_throttled("graphql", reply)
         return graph.answer(reply), reply
 
-    async def tell_graph(self, query: str, variables: Mapping[str, Any]) -> dict[str, Any]:
+    async def mutate_graph(self, query: str, variables: Mapping[str, Any]) -> dict[str, Any]:
         """Send a GraphQL mutation once and return its data.
 
         Raises: graph.Retired besides what a write raises.

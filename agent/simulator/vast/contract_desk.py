@@ -46,7 +46,7 @@ class Desk:
             climate,
             seed,
             on_turn=self._rerate,
-            on_first_run=self._tell_started,
+            on_first_run=self._notify_started,
             on_failure=self._give_up,
         )
         self._timeline = timeline
@@ -65,7 +65,7 @@ class Desk:
         yard = self._yard_of(contract)
         yard.contracts.append(contract)
         self._rerate(contract)
-        self.tell(NoticeKind.CREATED, contract)
+        self.notify(NoticeKind.CREATED, contract)
         self._plan_end(contract)
         if contract.host.is_online:
             yard.settle(self._timeline.now, at_once=contract)
@@ -98,7 +98,7 @@ class Desk:
             contract.stop_cause = cause
         if contract.holds_gpu:
             self._release(contract)
-            self.tell(NoticeKind.STOPPED, contract)
+            self.notify(NoticeKind.STOPPED, contract)
             self._yard_of(contract).settle(self._timeline.now)
         elif was_active:
             self._yard_of(contract).settle(self._timeline.now)
@@ -115,7 +115,7 @@ class Desk:
         yard.contracts.remove(contract)
         self.till.close(contract, now)
         self._watch_credit()
-        self.tell(NoticeKind.DELETED, contract)
+        self.notify(NoticeKind.DELETED, contract)
         if held and not contract.host.is_gone:
             yard.settle(now)
 
@@ -162,7 +162,7 @@ class Desk:
         del now
         contract.stop_cause = cause
         self._release(contract, is_evicted=True)
-        self.tell(NoticeKind.OUTBID, contract, price=contract.bid, new_floor=round(new_floor, 2))
+        self.notify(NoticeKind.OUTBID, contract, price=contract.bid, new_floor=round(new_floor, 2))
 
     def promise(self, contract: Contract, now: float) -> None:
         """Let a contract start soon on GPUs that came free."""
@@ -184,7 +184,7 @@ class Desk:
         if contract.is_bid:
             self._yard_of(contract).contest(contract.slice, now)
         if is_resuming:
-            self.tell(NoticeKind.RESUMED, contract, price=self.gpu_rate(contract))
+            self.notify(NoticeKind.RESUMED, contract, price=self.gpu_rate(contract))
 
     def fall_silent(self, contract: Contract, now: float) -> None:
         """Stop charging a contract whose host does not answer."""
@@ -192,7 +192,7 @@ class Desk:
         contract.is_offline = True
         self.containers.freeze(contract)
         self._rerate(contract)
-        self.tell(NoticeKind.OFFLINE, contract)
+        self.notify(NoticeKind.OFFLINE, contract)
 
     def speak_again(self, contract: Contract, now: float) -> None:
         """Go on with a contract whose host answers again."""
@@ -200,7 +200,7 @@ class Desk:
         contract.is_offline = False
         self.containers.thaw(contract)
         self._rerate(contract)
-        self.tell(NoticeKind.ONLINE, contract)
+        self.notify(NoticeKind.ONLINE, contract)
 
     def vanish(self, contract: Contract, now: float) -> None:
         """End a contract whose host is gone."""
@@ -260,7 +260,7 @@ class Desk:
         if self.till.credit(self._timeline.now) > 0:
             self._watch_credit()
             return
-        self.tell(NoticeKind.LOW_CREDIT, None)
+        self.notify(NoticeKind.LOW_CREDIT, None)
         for contract in list(self.live.values()):
             self.stop(contract, StopCause.CREDIT)
 
@@ -296,7 +296,7 @@ class Desk:
         contract.holds_gpu = contract.is_intended = False
         contract.held_since, contract.stopped_since = None, self._timeline.now
         self._rerate(contract)
-        self.tell(NoticeKind.CONTAINER_ERROR, contract)
+        self.notify(NoticeKind.CONTAINER_ERROR, contract)
         self._yard_of(contract).settle(self._timeline.now)
 
     def _plan_end(self, contract: Contract) -> None:
@@ -307,7 +307,7 @@ class Desk:
 
     def _warn(self, contract: Contract, end: float) -> None:
         if contract.ended is None and contract.end_time == end:
-            self.tell(NoticeKind.NEAR_END, contract)
+            self.notify(NoticeKind.NEAR_END, contract)
 
     def _expire(self, contract: Contract) -> None:
         if contract.ended is None and self._timeline.now >= contract.end_time:
@@ -321,10 +321,10 @@ class Desk:
         if contract.ended is None:
             self.end(contract, EndCause.EXPIRED)
 
-    def _tell_started(self, contract: Contract) -> None:
-        self.tell(NoticeKind.STARTED, contract, price=self.gpu_rate(contract))
+    def _notify_started(self, contract: Contract) -> None:
+        self.notify(NoticeKind.STARTED, contract, price=self.gpu_rate(contract))
 
-    def tell(
+    def notify(
         self, kind: NoticeKind, contract: Contract | None, *, price: float | None = None, new_floor: float | None = None
     ) -> None:
         """Put a notice into the inbox."""

@@ -89,10 +89,10 @@ class Landlord:
         if machine_id not in self._world.hosts:
             raise Refusal(Refusal.NO_SUCH_HOST, f"There is no host {machine_id}.")
         begin = self._timeline.now + after
-        self._tell(machine_id, NoticeKind.MAINTENANCE)
+        self._notify(machine_id, NoticeKind.MAINTENANCE)
         if after > DOWNTIME_NOTICE_SECONDS:
             before = begin - DOWNTIME_NOTICE_SECONDS
-            self._timeline.put(before, lambda: self._tell(machine_id, NoticeKind.UPCOMING_DOWNTIME))
+            self._timeline.put(before, lambda: self._notify(machine_id, NoticeKind.UPCOMING_DOWNTIME))
         self._timeline.put(begin, lambda: self._world.set_host_offline(machine_id, begin + seconds))
 
     def prepay(self, contract: Contract, dollars: float) -> tuple[float, float]:
@@ -124,7 +124,7 @@ class Landlord:
         rate = self._desk.gpu_rate(contract) + self._desk.disk_rate(contract)
         self._timeline.put(self._timeline.now + max(left / rate * HOUR, 1.0), lambda: self._watch(contract))
 
-    def _tell(self, machine_id: int, kind: NoticeKind) -> None:
+    def _notify(self, machine_id: int, kind: NoticeKind) -> None:
         for contract in self._desk.live.values():
             if contract.host.machine_id == machine_id:
-                self._desk.tell(kind, contract)
+                self._desk.notify(kind, contract)

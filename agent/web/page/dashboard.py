@@ -102,7 +102,7 @@ async def _slots(rows: Sequence[Slot | Lease], having: Filled, sight: Sources, r
 
 
 async def story(lease: Lease, reader: Reader, now: datetime, figures: GuardFigures | None = None) -> dict[str, Any]:
-    """Return one lease's story: facts, bid against floor, and all events. `told` is the last note of its guard."""
+    """Return one lease's story: facts, bid against floor, all events, and `figures`, its guard's last ones."""
     happened = await reader.events(leases=[lease.lease_id], limit=STORY_EVENTS)
     until = lease.ended_at or now
     trails = await price_trail.trails([lease], reader, lease.opened_at, MOST_POINTS, lease.ended_at)

@@ -1,1 +1,1 @@
-"""Losses of leases: the cause, what it tells of other renters, and the cooldown of the host."""
+"""Losses of leases: the cause, its evidence about other renters, and the cooldown of the host."""
