@@ -236,7 +236,7 @@ class Journal:
         return any(lease.market == market for lease in known)
 
     async def _call(self, intent: Intent, decision: Decision, work: Workload | None) -> tuple[str, bool]:
-        """Send the one request of `intent`, note what it says of our key, and return as `_ask`."""
+        """Send the one request of `intent`, note its verdict on our key, and return as `_ask`."""
         try:
             answer = await self._ask(intent, decision, work)
         except market_errors.MarketError as error:

@@ -77,7 +77,7 @@ class BucketClient:
         """Return an object, or None where the store says that there is none.
 
         Raises:
-            BucketAway: nobody knows what is there.
+            BucketAway: the content of the bucket is unknown.
             BucketTooLarge: it is larger than `most_bytes`.
         """
         return await self._done(self._read(path, most_bytes), path)
@@ -96,7 +96,7 @@ class BucketClient:
         """Yield the objects below a folder, a page at a time; each page has the deadline of a call.
 
         Raises:
-            BucketAway: nobody knows what is there.
+            BucketAway: the content of the bucket is unknown.
             BucketTooLarge: there are more than `most`.
         """
         pages = self._store.list(folder, chunk_size=PAGE)
@@ -112,7 +112,7 @@ class BucketClient:
         """Return the names of the folders in a folder.
 
         Raises:
-            BucketAway: nobody knows what is there.
+            BucketAway: the content of the bucket is unknown.
         """
         listed = await self._done(self._store.list_with_delimiter_async(f"{folder}/"), folder)
         return tuple(path.rstrip("/").rpartition("/")[2] for path in listed["common_prefixes"])

@@ -5,13 +5,13 @@ class BucketError(Exception):
     """The bucket did not do it: `code` is for programs, the message a sentence for a person, without keys."""
 
     def __init__(self, code: str, sentence: str) -> None:
-        """Take a code and what to do."""
+        """Take a code and the fix."""
         super().__init__(sentence)
         self.code = code
 
 
 class BucketAway(BucketError):
-    """Nobody knows what is in the bucket: it did not answer, not in time, or refused. Never taken for an absence.
+    """The bucket's content is unknown: it did not answer, not in time, or refused. Never taken for an absence.
 
     `is_proven`: the store itself refused the key, by one of its own codes. A bare 403 may be a proxy's.
     """

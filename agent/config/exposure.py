@@ -12,7 +12,7 @@ from agent.systemd import STORE
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """One exposure: what it is about, what is open, and the command that closes it."""
+    """One exposure: its object, the open thing, and the command that closes it."""
 
     about: str
     sentence: str

@@ -34,7 +34,7 @@ _PLACES = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One finding: the key as in the file, what is odd about it, and the fix."""
+    """One finding: the key as in the file, its oddity, and the fix."""
 
     key: str
     sentence: str

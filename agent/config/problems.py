@@ -15,7 +15,7 @@ WHOLE_FILE = "(file)"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Problem:
-    """One mistake. `sentence` says what is wrong and, after a semicolon, how to fix it."""
+    """One mistake. `sentence` names the mistake and, after a semicolon, the fix."""
 
     file: str
     line: int

@@ -2,7 +2,7 @@
 
 1. The work is never started again after an end with a done code: the note in the bucket and the one on the disk say so.
 2. A stop that was announced is written down before anything else is done.
-3. A command that ended because it was told to is never called done, whatever its exit code.
+3. A command that ended on an order is never called done, whatever its exit code.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ class WorkEnd:
     was_stopped: bool
 
     def is_done(self, done_codes: Collection[int]) -> bool:
-        """Return whether the work is finished for good. A command that ends because it was told to is not."""
+        """Return whether the work is finished for good. A command that ends on an order is not."""
         return not self.was_stopped and self.code in done_codes
 
     @property

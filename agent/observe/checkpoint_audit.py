@@ -149,7 +149,7 @@ async def _compared(client: BucketClient, target: AuditTarget) -> tuple[str, str
     """Return the name of the newest checkpoint, and the reason why it proves nothing, or an empty text.
 
     Raises:
-        BucketAway: nobody knows what is there.
+        BucketAway: the content of the bucket is unknown.
     """
     pointer = await _note(client, f"{target.folder}/{POINTER}", CheckpointPointer, MOST_POINTER_BYTES)
     if pointer is None:
@@ -179,7 +179,7 @@ async def _listed(client: BucketClient, target: AuditTarget, name: str) -> tuple
     """Return the objects of a checkpoint by their names in its folder, and the newest manifests before it.
 
     Raises:
-        BucketAway: nobody knows what is there.
+        BucketAway: the content of the bucket is unknown.
         BucketTooLarge: there are more than `MOST_OBJECTS`.
     """
     root, mine = f"{target.folder}/", f"{target.folder}/{carried_checkpoint.folder_of(name)}/"
@@ -200,7 +200,7 @@ async def _note(client: BucketClient, path: str, kind: type[T], most_bytes: int)
     """Return a note of the bucket; None where there is none of that shape.
 
     Raises:
-        BucketAway: nobody knows what is there.
+        BucketAway: the content of the bucket is unknown.
     """
     try:
         return carried_checkpoint.read(await client.read(path, most_bytes), kind)

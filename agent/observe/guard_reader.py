@@ -202,7 +202,7 @@ async def _end(client: BucketClient, target: GuardTarget) -> tuple[GuardEnd | No
     """Return the final end of the run or else that of the lease, and the name of an end that exists but is unreadable.
 
     Raises:
-        BucketAway: nobody knows what is there.
+        BucketAway: the content of the bucket is unknown.
     """
     end, is_unread = await _object(client, f"{target.folder}/{END}", GuardEnd)
     if is_unread:
@@ -218,7 +218,7 @@ async def _switch(client: BucketClient, target: GuardTarget) -> GuardSwitch | No
     """Return the note of a dead man's switch that fired.
 
     Raises:
-        BucketAway: nobody knows what is there.
+        BucketAway: the content of the bucket is unknown.
     """
     return (await _object(client, f"{target.folder}/deadman-{target.lease}.json", GuardSwitch))[0]
 
@@ -227,7 +227,7 @@ async def _acceptance(client: BucketClient, target: GuardTarget) -> AcceptanceRe
     """Return the guard's check of its host, if the guard makes one.
 
     Raises:
-        BucketAway: nobody knows what is there.
+        BucketAway: the content of the bucket is unknown.
     """
     if not target.is_checked:
         return None
@@ -250,7 +250,7 @@ async def _object(client: BucketClient, path: str, kind: type[T]) -> tuple[T | N
     """Return an object of the bucket, None unless it has that shape, and whether it exists with another shape.
 
     Raises:
-        BucketAway: nobody knows what is there.
+        BucketAway: the content of the bucket is unknown.
     """
     try:
         content = await client.read(path, MOST_BYTES)

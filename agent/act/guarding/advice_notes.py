@@ -1,4 +1,4 @@
-"""Writes to running guards how often to make a checkpoint, by what was learned since their rent.
+"""Writes to running guards how often to make a checkpoint, from the figures that were learned since their rent.
 
 Invariants:
 1. No cycle waits for a bucket, and intervals are computed anew only each `EVERY_SECONDS`.
@@ -33,7 +33,7 @@ Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 
 
 class AdviceNotes:
-    """Keeps the intervals of running guards in step with what is known."""
+    """Keeps the intervals of running guards up to date."""
 
     def __init__(self, clock: Clock, spawn: Spawn, secret: Callable[[str], str]) -> None:
         """Start tasks with `spawn`; `secret` gives the key of a bucket by the name of its credential."""

@@ -79,7 +79,7 @@ def sought(
 
 
 class RunSearch:
-    """Searches beside the cycles, and records what it found."""
+    """Searches beside the cycles, and records the runs that it found."""
 
     def __init__(
         self, ledger: Ledger, clock: Clock, spawn: Spawn, secret: Callable[[str], str], *, is_dry: bool = False

@@ -43,7 +43,7 @@ _LIFTED_BY_RESUME = frozenset({Word.PAUSE, Word.DRAIN, Word.DONE, Word.KILL, Wor
 
 
 def holds_back(rest: ExpiringRecord) -> bool:
-    """Return whether a rest holds something back, and is more than a mark or a reported threshold."""
+    """Return whether a record holds something back, and is more than a mark or a reported threshold."""
     return not isinstance(rest, ReportedCrossing) and rest.place[0] not in MARKS
 
 

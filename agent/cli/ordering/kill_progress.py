@@ -87,7 +87,7 @@ async def of_daemon(place: "Config | Place", progress: Progress, *, wait: bool) 
 
 
 async def of_cycles(app: "App", progress: Progress, done: "list[Intent]", least: int, *, wait: bool) -> Shown:
-    """Run cycles until nothing bills, at least this many; return the last state. Add what they did to `done`."""
+    """Run cycles until nothing bills, at least this many; return the last state. Add their outcomes to `done`."""
     from agent.web import operator_socket
 
     progress.say_done(operator_socket.as_json(intent) for intent in done)

@@ -87,7 +87,7 @@ async def _replayed(
         *paper_market.RULES,
         "a recorded floor at or below a bid keeps the lease; a floor above the bid interrupts it",
     ]
-    rules.append("a host is judged by what happened there on paper, not by what the ledger learned later")
+    rules.append("a host is judged by its events on paper, not by the later record in the ledger")
     if known.assumed:
         rules.append(f"of {known.assumed} slices only prices are known: they count as ordinary verified hosts")
     return {

@@ -1,4 +1,4 @@
-"""Notices about the whole fleet: why nothing is paid for, and what to do about it."""
+"""Notices about the whole fleet: why nothing is paid for, and the fix."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

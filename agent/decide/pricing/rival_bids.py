@@ -1,6 +1,6 @@
 """Rivals' bids over the host's floor, learned from the outbids that we saw.
 
-Theory: some losses to the market are to on-demand renters, whom no bid beats. The rest are to rivals, whose bids over
+Theory: some losses to the market are to on-demand renters, whom no bid beats. The others are to rivals, whose bids over
 the floor follow a law. Over the steps of `domain.outbids`, the chance that a rival above one step is below the next has
 a Beta prior; the assumed law weighs `PRIOR_WEIGHT` outbids. The chance to be above a step is the product of the shares
 left at the steps before. Source: Beta-binomial conjugacy (Gelman et al., Bayesian Data Analysis, 3rd ed., section 2.4).

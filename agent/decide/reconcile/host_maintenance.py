@@ -2,7 +2,7 @@
 
 Invariants:
 1. An announcement is recorded once, together with the cooldown of its host: a person who lifts that is not overruled.
-2. It ends no lease, and blames no host: what is lost to it is a loss like any other, recorded with the notice.
+2. It ends no lease, and blames no host: a lease that is lost to it is a loss like any other, recorded with the notice.
 3. A host is not rented while its maintenance may begin within the time for which workloads need it. A market that
    does not say when it begins may mean any time.
 """
@@ -29,7 +29,7 @@ RULE = "maintenance"
 
 
 def announced(fleet: Fleet, owned: Ownership) -> Ownership:
-    """Return the leases with what their hosts announced lately, and the facts of it."""
+    """Return the leases with their hosts' new announcements, and the facts of these."""
     leases, facts = list(owned.leases), list(owned.facts)
     for number, lease in enumerate(leases):
         event = _news(fleet, lease) if lease.is_open else None

@@ -1,4 +1,4 @@
-"""What a row of a listing costs: the lease as the row shows it, metered up to the listing."""
+"""The cost of a row of a listing: the lease as the row shows it, metered up to the listing."""
 
 from dataclasses import replace
 from datetime import datetime

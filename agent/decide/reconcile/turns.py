@@ -41,7 +41,7 @@ BILLED_AFTER = {
 LEFTOVER = "bid_too_low"
 """The end reason of a leftover: the stopped instance of a refused bid."""
 UNSEEN = timedelta(minutes=2)
-"""What was last listed longer ago may have been given back since, when an order of ours ends it."""
+"""A lease that was last listed longer ago may have been given back since, when an order of ours ends it."""
 GIVEN_BACK = frozenset({Cause.OUTBID, Cause.DISPLACED, Cause.UNKNOWN, Cause.OUT_OF_CREDIT})
 """Causes after which a market may start a stopped instance again."""
 _BILLS_MORE = (Bills.NOTHING, Bills.DISK, Bills.GPU_AND_DISK)
@@ -150,7 +150,8 @@ def _is_starting(lease: Lease) -> bool:
 def may_have_run(lease: Lease, view: MarketView, row: Instance, between: tuple[datetime, datetime]) -> bool:
     """Return whether a lease that starts, and is stopped at the next look, may have run between these looks.
 
-    Where the market's record was read, it shows each start; no record shows that of what bills while it loads.
+    The market's record shows each start, if it was read; no record shows the start of a lease that bills while it
+    loads.
     """
     is_untold = row.bills_while_loading or not view.is_record_read
     is_stopped = row.state is InstanceState.PAUSED and lease.state is LeaseState.STARTING
@@ -193,7 +194,7 @@ def turned(
     # No record shows a stop for lack of credit or at the end of a contract.
     is_over = ends_at is not None and lease.accrued_until < ends_at <= until
     is_untold = not view.is_record_read or (view.credit is not None and view.credit.micros <= 0) or is_over
-    # Nor one by the instance's own key, and the start of what loads again is on record before it bills.
+    # Nor one by the instance's own key, and the start of a lease that loads again is on record before it bills.
     is_untold |= _is_loading_again(lease)
     may_have_run = _is_starting(lease) or (lease.bills is Bills.NOTHING and bills is Bills.DISK)
     if is_stopped and not turned_at and is_untold and may_have_run:

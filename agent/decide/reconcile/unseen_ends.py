@@ -60,7 +60,7 @@ def changes(
 def pairs(lease: Lease, row: Instance, view: MarketView, now: datetime) -> list[MarketEvent]:
     """Return the events that stopped a lease and started it again, or the other way round: an even number.
 
-    One more is the first start of what is stopped now.
+    One more is the first start of a lease that is stopped now.
     """
     if lease.state not in _FOLLOWED or lease.paused_by_us:
         return []

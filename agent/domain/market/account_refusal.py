@@ -8,7 +8,7 @@ from datetime import timedelta
 class Refusal:
     """A market's last answers to our listings were that the key is unknown, or may not do this.
 
-    A listing without an answer, or with any other one, ends it: what is unknown is not refused.
+    A listing without an answer, or with any other one, ends it: an unknown key is not a refused one.
     """
 
     lasts: timedelta

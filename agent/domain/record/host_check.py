@@ -34,7 +34,7 @@ class HostCheck:
     seen_gpus: int | None = None
     """How many GPUs were there."""
     seen_gpu: str | None = None
-    """What the driver called one of them: one that is not `gpu`, where there was one."""
+    """The driver's name of one of them: one that is not `gpu`, if there was one."""
     defect: str | None = None
     """How the host failed the check although its GPUs were there; empty: it passed; None: nobody could say."""
     script: str | None = None

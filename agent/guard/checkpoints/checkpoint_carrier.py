@@ -166,7 +166,7 @@ class CheckpointCarrier:
                     self._carry(self._planned(aside))
                 elif self._plan is not None:
                     self._carry(self._plan)
-            except Exception as failure:  # noqa: BLE001 - the end of the work must be told all the same
+            except Exception as failure:  # noqa: BLE001 - the end of the work must be reported all the same
                 self._say(f"the last checkpoint is not carried: {_sentence_of(failure)}")
 
     def _found_plan(self, home: Path | None) -> UploadPlan | None:

@@ -79,7 +79,7 @@ def look(paths: Sequence[str], complete: str | None) -> SeenCheckpoint | None:
 
 
 def _complete_folders(roots: Sequence[Path], pattern: str) -> list[tuple[int, Path]]:
-    """Return the folder of each root's newest file that matches; a root that is that file stands for itself."""
+    """Return the folder of each root's newest file that matches; for a root that is that file, the root itself."""
     found: list[tuple[int, Path]] = []
     for number, root in enumerate(roots):
         markers = [(path.stat().st_mtime_ns, path) for path in _matching(root, pattern)]
@@ -124,7 +124,7 @@ def _seen(name: str, path: Path, roots: Sequence[Path]) -> Iterator[SeenFile]:
         name.encode()
     except (OSError, ValueError):
         return
-    if os.path.isfile(path):  # noqa: PTH113 - no exception for what went
+    if os.path.isfile(path):  # noqa: PTH113 - no exception for a file that went
         yield SeenFile(name, path, status.st_size, status.st_mtime_ns, status.st_ino)
 
 

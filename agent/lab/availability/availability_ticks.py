@@ -16,7 +16,7 @@ from agent.lab.availability.span import Setting, Span
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a rule sees before step `step`: per pool its wanted, present and warm instances.
+    """The sight of a rule before step `step`: per pool its wanted, present and warm instances.
 
     `prices` are of this step, $/h.
     """
@@ -39,7 +39,7 @@ class Choice:
 
 
 class Rule(Protocol):
-    """A rule that keeps slots warm. It may remember what it saw."""
+    """A rule that keeps slots warm. It may remember earlier sights."""
 
     def choose(self, seen: Seen) -> Choice:
         """Return the wanted instances of this step."""

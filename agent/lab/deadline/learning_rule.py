@@ -8,7 +8,7 @@ from agent.lab.jobs.tick_engine import Sight
 
 
 def rule(pool: hazards.Hazards) -> Rule:
-    """Return a rule that starts from these hazards and learns only from what it sees. It is for one run only."""
+    """Return a rule that starts from these hazards and learns only from its own sights. It is for one run only."""
     return _Learner(pool).choose
 
 

@@ -23,7 +23,7 @@ from agent.domain.work.carried_checkpoint import CheckpointProof
 COUNTS_FOR = timedelta(hours=1)
 """How long a verification counts: a bucket's own rules, or a person, may empty it later."""
 COUNTS_BESIDE_ANOTHER = timedelta(minutes=15)
-"""How long a comparison counts where another host may remove what it found: longer than the slowest poll and itself."""
+"""How long a comparison counts, since another host may remove the files: longer than the slowest poll and itself."""
 WRITTEN_AGAIN = COUNTS_FOR / 2
 """A verification younger than this is not recorded again, since nothing would change."""
 
