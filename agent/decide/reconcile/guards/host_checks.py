@@ -1,8 +1,8 @@
 """Checks of hosts by their guards that are not recorded yet.
 
 Invariants:
-1. A host that differs from the rented terms gives no figures for the model that it was rented as. Only its seen GPUs,
-or its defect, are recorded.
+1. A host that differs from the rented terms gives no figures for the model that it was rented as. Only the GPUs that
+   were seen, or its defect, are recorded.
 2. Such a lack or defect is recorded only while a lease may be given up for it, in its first minutes: another container
    of the workload has the bucket's key and could forge it at any time.
 3. A check is recorded once, and again if a later start of the same lease finds other figures.
