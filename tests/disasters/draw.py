@@ -3,6 +3,7 @@
 import itertools
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tests.disasters.guards import guard_draw
 from tests.disasters.story import CALM_FROM, Deed, Story, Strike, Work
@@ -35,6 +36,8 @@ ENDLESS, NO_NUMBER = -1.0, -2.0
 """A Retry-After that says "inf", and one that says no number at all."""
 WAITS = (0.0, 1.0, 30.0, 600.0, 31_536_000.0, ENDLESS, NO_NUMBER)
 """What Retry-After says."""
+RISES = (1.6, 2.0, 2.5, 2.9)
+"""Rises that further listings alone confirm (rule 21)."""
 FACTORS = (1000.0, 0.1, 1.3, 0.0, -1.0, -2.0, -3.0)
 """Factors of a price; -1 is no number, -2 a text, and -3 leaves the field out."""
 VERBS = ("pause", "resume", "drain", "undrain", "release", "lock", "done", "kill_workload")
@@ -50,7 +53,7 @@ def story(seed: int) -> Story:
     """Return the story of a seed."""
     dice = random.Random(f"disaster/{seed}")
     markets = dice.choices([("vast",), ("runpod",), ("vast", "runpod")], (6, 2, 4))[0]
-    strikes = (*_strikes(dice, markets), *_commits(dice), *_invalid(seed, markets))
+    strikes = (*_repriced(seed, _strikes(dice, markets)), *_commits(dice), *_invalid(seed, markets))
     drawn = Story(
         seed,
         markets,
@@ -87,6 +90,15 @@ def _strikes(dice: random.Random, markets: tuple[str, ...]) -> Iterator[Strike]:
         for number in range(1, most + 1) if faults else ():
             if dice.random() < share * intensity * 0.5:
                 yield _strike(dice, market, place, number, dice.choice(faults))
+
+
+def _repriced(seed: int, strikes: Iterator[Strike]) -> Iterator[Strike]:
+    """Let some false prices be likelier ones, by dice of their own."""
+    dice = random.Random(f"disaster/{seed}/rises")
+    rise = dice.choice(RISES)
+    for strike in strikes:
+        is_likely = strike.fault == "price" and dice.random() < 0.3
+        yield replace(strike, amount=rise) if is_likely else strike
 
 
 def _lies(dice: random.Random, place: str) -> list[str]:

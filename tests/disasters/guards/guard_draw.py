@@ -45,7 +45,8 @@ def guarded(story: Story) -> Story:
     works = tuple(
         _work(dice, work, is_first=work is story.works[0]) if work.name in chosen else work for work in story.works
     )
-    strikes, deeds = (*story.strikes, *_strikes(dice)), (*story.deeds, *_deeds(dice), *_meetings(dice))
+    strikes = (*story.strikes, *_strikes(dice))
+    deeds = (*story.deeds, *_deeds(dice), *_meetings(dice), *_absences(story.seed))
     return dataclasses.replace(
         story,
         works=works,
@@ -109,3 +110,13 @@ def _deeds(dice: random.Random) -> Iterator[Deed]:
     for kinds, often in ((FATES, 3), (LIES, 4), (EDITS, 2)):
         for _ in range(dice.randint(0, often)):
             yield Deed(dice.randrange(2, CALM_FROM), dice.choice(kinds), dice.randrange(64), dice.random())
+
+
+def _absences(seed: int) -> Iterator[Deed]:
+    """Draw hours without the daemon, by dice of their own, and often what befalls a lease just before them."""
+    dice = random.Random(f"disaster/{seed}/absences")
+    if dice.random() < 0.4:
+        began, pick = dice.randrange(15, CALM_FROM - 20), dice.randrange(64)
+        if dice.random() < 0.7:
+            yield Deed(began, dice.choice((*MEETINGS, *LOSSES)), pick, dice.uniform(0.05, 1.0))
+        yield Deed(began, "daemon_away", pick, dice.random())
