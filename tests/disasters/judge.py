@@ -85,7 +85,7 @@ class Judge:
         if is_second:
             self.money.hear_other(order)
         else:
-            self.releases.leaves(order)
+            self.releases.leaves(order, self._decided(order, config.ledger))
             self.only_copies.leaves(order)
             self.finished.leaves(order, config, self._truth.now)
             self.money.hear_own(order, config.ledger)
@@ -210,6 +210,12 @@ class Judge:
             self._capped_at = sight.now if is_crossed else None
             counted = sight.app.seen is not None and sight.app.seen.plan.standing.today >= cap
             self._is_counted_capped = counted or self._capped_at is not None
+
+    def _decided(self, order: Order, ledger: Path) -> float | None:
+        """Return when the ledger recorded that the lease of a release is to be released."""
+        query = "SELECT state_since FROM leases WHERE market = ? AND instance_id = ? AND state = 'releasing'"
+        found = self._readings.rows(ledger, query, order.market, order.target) if order.kind == "release" else []
+        return found[0][0] / 1e6 if found else None
 
     def _reason(self, ledger: Path, box: Box) -> str | None:
         query = "SELECT end_reason FROM leases WHERE market = ? AND instance_id = ? ORDER BY opened_at DESC"

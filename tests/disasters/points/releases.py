@@ -21,6 +21,8 @@ LIES_TO_BELIEVE = 2
 """This many equal answers are believed: nobody could detect a lie that the market repeats so often."""
 OF_THE_STOPPED = frozenset({"host_full", "contract_end", "start_overdue"})
 """Codes of releases of instances that do not run; `start_overdue` is for one that never ran."""
+OF_THE_LOST = frozenset({"move_lost", "not_needed"})
+"""Codes of releases of leases that were lost, which the market may give back before the release is carried out."""
 LISTINGS = 2
 """So many true listings in a row that showed it running are known to the program."""
 TERMS = frozenset({"host", "price"})
@@ -37,8 +39,8 @@ class Pending:
     """Whether a listing has shown it running."""
     is_again: bool
     """Whether an earlier one was sent."""
-    was_stopped: bool
-    """Whether it did not run when that one was sent."""
+    was_decided: bool
+    """Whether the ledger had it before the instance began to run."""
     was_listed: bool
     """Whether the last two true listings showed it running as it runs now, no lie came since, and it was to be kept."""
 
@@ -65,8 +67,6 @@ class Releases:
         self._pending: list[Pending] = []
         self._begun: set[tuple[str, str]] = set()
         """The instances for which a release was sent."""
-        self._begun_stopped: set[tuple[str, str]] = set()
-        """The instances of them that did not run when the first was sent."""
         self._ran: dict[tuple[str, str], float] = {}
         self._lies: list[tuple[float, str]] = []
         self._unwritten_at = -LATELY_SECONDS
@@ -80,14 +80,17 @@ class Releases:
         self._now = 0.0
         self.judged = 0
 
-    def leaves(self, order: Order) -> None:
-        """Note the release of a healthy instance of ours, and whether its slot runs elsewhere at this instant."""
+    def leaves(self, order: Order, decided: float | None) -> None:
+        """Note the release of a healthy instance of ours, and whether its slot runs elsewhere at this instant.
+
+        `decided` is when the ledger recorded its first release, if it did.
+        """
         key = (order.market, order.target)
         box = self._truth.boxes.get(key)
         if order.kind != "release" or box is None or box.label is None:
             return
         is_again = key in self._begun
-        self._begin(key)
+        self._begun.add(key)
         if not box.is_running:
             return
         others = (
@@ -98,16 +101,10 @@ class Releases:
         self._ends.see_one(box, box.label.slot)
         runs_elsewhere = any(each.is_running or self._ran_lately(each) for each in others)
         seen, listed = key in self._ran, self._was_listed(box) and key not in self._leaving
-        stopped = key in self._begun_stopped
-        told = {"was_seen": seen, "is_again": is_again, "was_stopped": stopped, "was_listed": listed}
-        self._pending.append(Pending(box, runs_elsewhere, **told))
-
-    def _begin(self, key: tuple[str, str]) -> None:
-        """See a release, whether the market hears it or not."""
-        box = self._truth.boxes.get(key)
-        if key not in self._begun and box is not None and not box.is_running:
-            self._begun_stopped.add(key)
-        self._begun.add(key)
+        began = box.thing.running_since
+        was_decided = decided is not None and began is not None and decided < began
+        known = {"was_seen": seen, "is_again": is_again, "was_decided": was_decided, "was_listed": listed}
+        self._pending.append(Pending(box, runs_elsewhere, **known))
 
     def _was_listed(self, box: Box) -> bool:
         times, since = self._listed.get(box.market, []), box.thing.running_since
@@ -119,7 +116,7 @@ class Releases:
     def hear(self, now: float, strike: Strike, order: Order | None) -> None:
         """Take in a fault of an order or of its answer."""
         if order is not None and order.kind == "release" and strike.fault in UNHEARD:
-            self._begin((order.market, order.target))
+            self._begun.add((order.market, order.target))
         if strike.place in {"listing", "look"}:
             self._listed.pop(strike.market, None)
         if strike.fault in TERMS:
@@ -189,8 +186,8 @@ class Releases:
             # A person's order carries out an ending that was decided before the instance ran and could not be done
             # (rule 18).
             is_true = is_last or code == "spare_not_worth" or (is_ordered and pending.is_again)
-            # So does a release that was sent before the new lease of a move came back, and is sent until it is done.
-            is_true |= code == "move_lost" and pending.was_stopped
+            # The program died between the decision on a stopped lease and its release, which is sent until it is done.
+            is_true |= code in OF_THE_LOST and pending.was_decided
             return "" if is_true else f"recorded is {code!r}, and its slot runs nowhere else"
         if code in OF_THE_STOPPED and pending.was_listed and not pending.is_again:
             return f"recorded is {code!r}, and true listings showed it running"
