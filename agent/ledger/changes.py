@@ -119,7 +119,9 @@ class Changes:
             memory.put_start(start)
         memory.credits.update(self.credits)
         memory.decisions.update(self.decisions)
-        memory.guard_runs += self.guard_runs
+        taken = {(run.slot, run.run) for run in self.guard_runs}
+        others = [run for run in memory.guard_runs if (run.slot, run.run) not in taken]
+        memory.guard_runs = [*others, *self.guard_runs]
         for figures in self.guard_figures:
             memory.put_guard_figures(figures)
         memory.put_notices(self.guard_notices)

@@ -188,6 +188,11 @@ class Transaction:
         self._news.guard_runs.append(run)
         self._write(guard_rows.BEGUN, guard_rows.row(run))
 
+    def take_run(self, run: GuardRun) -> None:
+        """Record a run that an earlier ledger began, in place of one of its number that never had a lease."""
+        self._news.guard_runs.append(run)
+        self._write(guard_rows.TAKEN, guard_rows.row(run))
+
     def keep_guard_figures(self, figures: GuardFigures) -> None:
         """Store the figures of a lease's guard in place of its earlier ones."""
         self._news.guard_figures.append(figures)

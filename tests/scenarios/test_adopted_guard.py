@@ -182,6 +182,25 @@ async def test_a_slot_of_a_lost_ledger_whose_last_run_is_done_does_no_work_again
             assert (await world.until_running()).guard_run == 4
 
 
+@pytest.mark.parametrize("number", [1, 3])
+async def test_a_slot_of_a_lost_ledger_finds_its_last_run_under_the_workloads_old_name(
+    tmp_path: Path, number: int
+) -> None:
+    with s3_server.served() as server:
+        terms = GuardTerms(("/w",), bucket=server.place())
+        made = work("fit", was="train", kind=WorkloadKind.BATCH, command="python train.py", guard=terms)
+        async with rehearsed(tmp_path, workloads=(made,), credential=lambda _: SECRET) as world:
+            await put(server, number, "latest.json", sequence=2)
+            lease = await world.until_running()
+            assert (lease.guard_run, lease.slot) == (number, Slot("fit", 0))
+            told = json.loads(world.contract().env["GPUBID_GUARD"])
+            assert (told["bucket"]["root"], told["manifest_exists"]) == (f"train/{FLEET}/train/0/{number}", True)
+            await world.restart()
+            runs = world.app.ledger.recollection(world.clock.now()).guard_runs
+            assert guard_runs.last(runs)[Slot("fit", 0)].name == "train"
+            assert not [name for name in await asyncio.to_thread(server.names) if f"/{FLEET}/fit/" in name]
+
+
 NOW = builders.NOW
 OURS, ORDERED = (GuardRun(Slot("train", 0), number, "train", "spec", NOW) for number in (1, 2))
 ANOTHER = RunClaim(1, "another", NOW - timedelta(days=3))
@@ -206,6 +225,9 @@ SAME = RunClaim(1, "spec", NOW - timedelta(days=3))
         (ORDERED, KeptRun(2, RunClaim(1, "spec", NOW)), None),
         (ORDERED, KeptRun(2, SAME, "exit code 0"), 3),
         (ORDERED, KeptRun(3), 4),
+        (OURS, KeptRun(1, name="old"), 1),
+        (OURS, KeptRun(1, ANOTHER, name="old"), 2),
+        (ORDERED, KeptRun(2, name="old"), 3),
     ],
 )
 def test_a_run_without_a_lease_gives_way_to_another_ledgers(

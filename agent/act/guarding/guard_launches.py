@@ -4,7 +4,7 @@ Invariants:
 1. A bucket that does not answer proves nothing: a run that may have a checkpoint starts as if it had one.
 2. A run that has an end, also one that cannot be read, never starts without the guard: its work may be done.
    Nothing is rented for a batch whose end has a done code.
-3. Nothing here delays a rent by more than the deadline of ten requests to the bucket.
+3. Nothing here delays a rent by more than the deadline of twelve requests to the bucket.
 4. A bucket that did not answer at a rent gets the program later: a container waits ten minutes for it, and then runs
    without. A bucket that fails again is tried again after a wait, longer each time.
 """
@@ -124,12 +124,12 @@ class GuardLaunches:
         try:
             client = BucketClient(place, self._credential(place.credential))
             url = client.presigned(program.path)
-            kept = await kept_runs.highest(client, folder.rpartition("/")[0], work) if is_first else None
+            kept = await kept_runs.highest(client, self._fleet_id, run, work) if is_first else None
             is_listed = True
             end = await kept_runs.found(client, f"{folder}/{kept_runs.END}")
             finished = kept_runs.finished(end, work)
             exists = end is not None or await kept_runs.found(client, f"{folder}/{POINTER}") is not None
-            if kept is None or kept.number <= run.run:
+            if kept is None or kept.number < run.run or kept.is_in_folder_of(run):
                 await self._prepare(client, program, work)
                 await self._claim_run(client, folder, run)
         except (BucketError, ValueError, market_errors.Rejected) as error:

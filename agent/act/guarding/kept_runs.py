@@ -18,17 +18,23 @@ MOST_BYTES = 1 << 16
 RUN = re.compile("[1-9][0-9]{0,8}")
 
 
-async def highest(client: BucketClient, folder: str, work: Workload) -> KeptRun | None:
-    """Return the highest run in the folder of a slot; None without any.
+async def highest(client: BucketClient, fleet_id: str, present: GuardRun, work: Workload) -> KeptRun | None:
+    """Return the highest run of a slot, also in the folder of its workload's old name; None without any.
 
     Raises:
         BucketAway: the bucket did not answer.
     """
-    number = max((int(name) for name in await client.folders(folder) if RUN.fullmatch(name)), default=None)
-    if number is None:
+    runs = [
+        (int(number), name, f"{fleet_id}/{name}/{present.slot.index}/{number}")
+        for name in dict.fromkeys(filter(None, (present.name, work.name, work.was)))
+        for number in await client.folders(f"{fleet_id}/{name}/{present.slot.index}")
+        if RUN.fullmatch(number)
+    ]
+    if not runs:
         return None
-    mine = f"{folder}/{number}"
-    return KeptRun(number, await claim_in(client, mine), finished(await found(client, f"{mine}/{END}"), work))
+    number, name, mine = max(runs, key=lambda run: run[0])
+    end = await found(client, f"{mine}/{END}")
+    return KeptRun(number, await claim_in(client, mine), finished(end, work), name)
 
 
 async def claim(client: BucketClient, folder: str, run: GuardRun) -> None:

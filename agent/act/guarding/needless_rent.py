@@ -21,9 +21,7 @@ async def recorded(ledger: Ledger, intent: Intent, launch: GuardLaunch) -> bool:
         return False
     async with ledger.transaction() as tx:
         if later is not None:
-            # A run of the same number is done as this ledger has it: no run begins twice.
-            if present is not None and later.run.run > present.run:
-                tx.begin_run(later.run)
+            tx.take_run(later.run)
             tx.append_event(later.event)
         if finished:
             finished_run.note(tx, intent.slot, finished, intent.recorded_at)

@@ -64,18 +64,19 @@ def beyond(present: GuardRun, kept: KeptRun | None, now: datetime) -> Beyond | N
     """
     if kept is None or kept.number < present.run:
         return None
-    claim, is_same = kept.claim, kept.number == present.run
+    claim, name, is_same = kept.claim, kept.name or present.name, kept.is_in_folder_of(present)
     if is_same and (claim is None or claim.is_of(present)):
         return None
     is_ordered, is_other = present.run > FIRST, claim is not None and claim.spec != present.spec_digest
     if kept.finished and not is_ordered:
         why = f"which is done by {kept.finished}"
-        return _taken(present, replace(present, run=kept.number, begun_at=_begun_at(kept, now)), kept, why, now)
+        run = replace(present, run=kept.number, name=name, begun_at=_begun_at(kept, now))
+        return _taken(present, run, kept, why, now)
     if is_ordered or is_other:
         run = replace(present, run=kept.number + 1, begun_at=now)
         other = " of another image, GPU or disk" if is_other else ""
         return _taken(present, run, kept, f"it begins run {run.run}, without its checkpoints{other}", now)
-    run = replace(present, run=kept.number, begun_at=_begun_at(kept, now))
+    run = replace(present, run=kept.number, name=name, begun_at=_begun_at(kept, now))
     return None if is_same else _taken(present, run, kept, "it goes on with that run", now)
 
 

@@ -33,6 +33,12 @@ class KeptRun:
     """None: an older release began it, or nobody can read its claim."""
     finished: str = ""
     """How its work was done; empty if it is not."""
+    name: str = ""
+    """The workload's name in its folder, perhaps an old one; empty: the present run's."""
+
+    def is_in_folder_of(self, run: GuardRun) -> bool:
+        """Return whether its folder is that of a ledger's run."""
+        return (self.number, self.name or run.name) == (run.run, run.name)
 
 
 def written(run: GuardRun) -> bytes:

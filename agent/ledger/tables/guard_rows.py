@@ -17,6 +17,7 @@ from agent.ledger.tables import schema
 
 RUNS = sa.select(schema.guard_runs)
 BEGUN = sa.insert(schema.guard_runs)
+TAKEN = BEGUN.prefix_with("OR REPLACE")
 MOST_GUARD_FIGURES = 512
 """The number of ended leases whose figures are remembered: older figures say little about the present work."""
 MOST_NOTICES = 1_000
