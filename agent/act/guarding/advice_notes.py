@@ -9,7 +9,7 @@ Invariants:
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any
 
 import structlog
@@ -41,21 +41,24 @@ class AdviceNotes:
         self._spawn = spawn
         self._secret = secret
         self._looked_at = float("-inf")
+        self._wanted: Mapping[str, Advice] = {}
+        self._tried: set[str] = set()
+        """The leases whose note was tried since the intervals were computed."""
         self._written: dict[str, Advice] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
 
     def look(self, fleet: Fleet, targets: Iterable[GuardTarget]) -> None:
         """Begin to write the notes that are due to these guards."""
-        if self._clock.monotonic() - self._looked_at < EVERY_SECONDS:
-            return
-        self._looked_at = self._clock.monotonic()
-        wanted = checkpointing.of_guards(fleet)
-        self._written = {lease: given for lease, given in self._written.items() if lease in wanted}
+        if self._clock.monotonic() - self._looked_at >= EVERY_SECONDS:
+            self._looked_at, self._tried = self._clock.monotonic(), set()
+            self._wanted = checkpointing.of_guards(fleet)
+            self._written = {lease: given for lease, given in self._written.items() if lease in self._wanted}
         self._running = {lease: task for lease, task in self._running.items() if not task.done()}
         for target in targets:
-            given = wanted.get(target.lease)
-            is_free = target.lease not in self._running and len(self._running) < MOST_AT_ONCE
+            given = self._wanted.get(target.lease)
+            is_free = target.lease not in self._tried and len(self._running) < MOST_AT_ONCE
             if given is not None and is_free and _differs(self._written.get(target.lease), given):
+                self._tried.add(target.lease)
                 self._running[target.lease] = self._spawn(self._write(target, given))
 
     async def close(self) -> None:
