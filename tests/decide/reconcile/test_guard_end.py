@@ -116,6 +116,8 @@ def test_a_daemon_that_has_just_started_waits_for_its_first_reading() -> None:
     late = replace(ENDED, state_since=NOW - timedelta(hours=3))
     made = fleet(late, None)
     assert marked(msgspec.structs.replace(made, started_at=NOW - timedelta(minutes=1))) == []
+    # The ten minutes do not begin again with it: one that starts again and again would never judge what bills.
+    assert marked(msgspec.structs.replace(made, started_at=NOW - timedelta(minutes=3))) != []
 
 
 def logged(held: Lease, *, is_bare: bool, ago: timedelta = timedelta()) -> Fleet:

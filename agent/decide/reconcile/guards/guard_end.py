@@ -2,7 +2,8 @@
 
 Invariants:
 1. Only an end with a done code is final. Any other report never ends a workload; it only holds it for a person.
-2. If the bucket was not read since the container ended, nothing is concluded, for `PATIENCE` at most.
+2. If the bucket was not read since the container ended, nothing is concluded, for `PATIENCE` at most, and for
+   `FIRST_READING` after a start of the daemon. A start does not begin the patience again.
 3. A beat from before the present stretch of running says nothing about this stretch.
 4. If no guard reported for a lease and its log says that it runs without one, its end is judged like any other lease's.
 """
@@ -19,6 +20,8 @@ from agent.domain.work.workload import Workload
 
 PATIENCE = timedelta(minutes=10)
 """How long the end of a container waits for its guard's report; its GPU may bill meanwhile."""
+FIRST_READING = timedelta(minutes=2)
+"""How long a daemon that has started waits at least: it reads each bucket once a minute."""
 MOST_LINE = 200
 
 
@@ -82,5 +85,5 @@ def _has_failed_now(report: GuardReport, lease: Lease) -> bool:
 def is_awaited(fleet: Fleet, lease: Lease, work: Workload) -> bool:
     """Return whether the end of a container is not judged yet, because its guard may still say how it ended."""
     # A daemon that has just started has read no bucket yet.
-    since = max(lease.state_since, fleet.started_at)
-    return of(fleet, lease, work).word is Word.UNKNOWN and fleet.now - since < PATIENCE
+    until = max(lease.state_since + PATIENCE, fleet.started_at + FIRST_READING)
+    return of(fleet, lease, work).word is Word.UNKNOWN and fleet.now < until
