@@ -72,7 +72,7 @@ AFTER = {
 async def test_kill_then_restart(tmp_path: Path, kind: IntentKind, step: str) -> None:
     # Where another host costs more than a raise, the bid is raised.
     asked_for = heavy() if kind is IntentKind.REBID else work()
-    async with rehearsed(tmp_path, workloads=(asked_for,)) as world:
+    async with rehearsed(tmp_path, workloads=(asked_for,), is_wired=True) as world:
         await SET_UPS[kind](world)
         known = {intent.intent_id for intent in await world.intents(kind)}
         await world.close()
@@ -97,7 +97,7 @@ async def test_kill_then_restart(tmp_path: Path, kind: IntentKind, step: str) ->
 
 async def test_killed_at_one_step_after_another(tmp_path: Path) -> None:
     """Each restart dies a step later: still one contract per intent and one lease per slot in the end."""
-    async with rehearsed(tmp_path) as world:
+    async with rehearsed(tmp_path, is_wired=True) as world:
         await world.close()
         for turn, step in enumerate(["recorded", "recorded", "sent", "replied"]):
             await die(world, f"{step}:rent", ids=f"child {turn}")

@@ -80,7 +80,9 @@ async def test_a_lying_host_is_only_told_where_the_file_says_so(tmp_path: Path, 
         await world.cycle(minutes=30)
         assert world.lease().lease_id == first.lease_id
         (event,) = await world.events("alert.not_as_rented")
-        assert event.reason.endswith(f"as its guard says: 0 of {first.gpus} GPUs are there")
+        said, fix = event.reason.split("; ")
+        assert said.endswith(f"as its guard says: 0 of {first.gpus} GPUs are there")
+        assert fix == "`gpubid release train/0` gives it up"
         assert failed_starts(world, first) == 0.0
 
 
