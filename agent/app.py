@@ -93,7 +93,7 @@ class App:
         self.clock = clock
         self.markets = {settings.name: connect(settings, outside) for settings in config.markets}
         self._accounts = Accounts(ledger, self.markets, clock)
-        self.rules = Rules(config.workloads, tuned, config.limits)
+        self.rules = Rules(config.workloads, tuned, config.limits, config.poll)
         self.config = config
         self.seen: Pass | None = None
         self._stopped_because = ""
@@ -300,7 +300,7 @@ class App:
 
     def reload(self, config: Config, tuned: Mapping[str, Tuned]) -> None:
         """Swap workloads, strategies and limits as a whole; markets and the ledger stay until the next start."""
-        self.rules = Rules(config.workloads, tuned, config.limits)
+        self.rules = Rules(config.workloads, tuned, config.limits, config.poll)
         self.config = replace(config, markets=self.config.markets, ledger=self.config.ledger)
 
     def billing(self) -> tuple[tuple[Lease, ...], money.UsdPerHour]:

@@ -4,7 +4,7 @@ import contextlib
 import operator
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 from agent.act import cooldowns_after_failures, record, second_daemon, shadow_ledgers
@@ -58,6 +58,7 @@ class Rules:
     workloads: tuple[Workload, ...]
     tuned: Mapping[str, Tuned]
     caps: limits.Limits
+    poll: timedelta
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,8 +363,8 @@ class Cycle:
     async def _build_fleet(self, rules: Rules, known: Recollection, now: datetime, monotonic: float) -> Fleet:
         views = [poller.view for poller in self._pollers]
         self._known_since = {work.name: self._known_since.get(work.name, now) for work in rules.workloads}
-        of_guards = (self._reports, self._orders_written, self._proofs)
-        instant = snapshot.Instant(now, monotonic, self._started_at, self._known_since, self._typical, *of_guards)
+        guards, began = (self._reports, self._orders_written, self._proofs), self._started_at
+        instant = snapshot.Instant(now, monotonic, began, rules.poll, self._known_since, self._typical, *guards)
         instances, intents = snapshot.unexplained_ids(views, self._ledger.fleet_id, known)
         past = await self._past(frozenset(instances), frozenset(intents))
         return snapshot.fleet(self._ledger.fleet_id, instant, rules.workloads, views, known, past)

@@ -7,7 +7,7 @@ than ten times as long to make and to replace.
 """
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 
 import msgspec
@@ -198,6 +198,8 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
     """The notices before losses to markets."""
     host_checks: Mapping[str, HostCheck] = {}
     """The checks of hosts by their guards, by lease id, also of recent leases."""
+    poll: timedelta = timedelta(seconds=15)
+    """The time between two polls of the markets."""
     unprobed: frozenset[str] = frozenset()
     """The ids of leases that were held when this pass began: nobody probed them."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 
@@ -32,12 +32,13 @@ class Past:
 class Instant:
     """One instant on both clocks, the start of the program and of each workload, and observations of the market.
 
-    `typical` is the usual speed of slices.
+    `typical` is the usual speed of slices, `poll` the time between two polls.
     """
 
     now: datetime
     monotonic: float
     started_at: datetime
+    poll: timedelta
     known_since: Mapping[str, datetime] = field(default_factory=dict)
     typical: Mapping[tuple[GpuModel, int], float] = field(default_factory=dict)
     guard_reports: Mapping[str, GuardReport] = field(default_factory=dict)
@@ -88,6 +89,7 @@ def fleet(
         guard_figures=known.guard_figures,
         guard_notices=known.guard_notices,
         host_checks=known.host_checks,
+        poll=instant.poll,
     )
     seen = availability.by_workload(known.capacity, known_fleet) | availability_by_market.by_workload(
         known.capacity, known_fleet

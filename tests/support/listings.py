@@ -39,7 +39,7 @@ def all_seen(
 
 def world(held: tuple[Lease, ...], *rows: Instance, at: int = 0, **changes: Any) -> Fleet:
     now = NOW + at * POLL
-    work = changes.pop("work", builders.workload(slots=9))
+    work, poll = changes.pop("work", builders.workload(slots=9)), changes.pop("poll", POLL)
     view = builders.view(
         instances=rows,
         listed_at=now,
@@ -47,7 +47,7 @@ def world(held: tuple[Lease, ...], *rows: Instance, at: int = 0, **changes: Any)
         listings=10 + at,
         **changes,
     )
-    return builders.fleet(leases=held, now=now, workloads=(work,), markets={"vast": view})
+    return builders.fleet(leases=held, now=now, poll=poll, workloads=(work,), markets={"vast": view})
 
 
 def changed(result: Reconciliation) -> LeaseChanged:

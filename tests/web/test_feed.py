@@ -184,7 +184,7 @@ async def test_a_lease_without_a_slot_is_shown_because_it_bills(tmp_path: Path) 
     async with served(tmp_path) as page:
         lease = page.world.lease()
         rules = page.world.app.rules
-        page.world.app.rules = type(rules)((), rules.tuned, rules.caps)
+        page.world.app.rules = dataclasses.replace(rules, workloads=())
         shown = await fleet(page)
     (slot,) = shown["slots"]
     assert (slot["lease"], slot["is_configured"]) == (lease.lease_id, False)

@@ -99,9 +99,9 @@ def _absence_facts(
             LeaseChanged(lease, ended, EventKind.LEASE_RELEASED, agreed_rate.at_end(lease, (), lease.accrued_until))
         ]
     last_seen = memory.last_seen.get(lease.lease_id, lease.accrued_until)
+    waited = view.listed_monotonic - absence.monotonic
+    missed_at = listed_at - timedelta(seconds=max(waited, 0.0))
     if is_denied(view, lease.instance_id):
-        waited = view.listed_monotonic - absence.monotonic
-        missed_at = listed_at - timedelta(seconds=max(waited, 0.0))
         if lease.state is LeaseState.MISSING:
             # A restart forgets which listing lacked the lease first; the ledger does not.
             missed_at = min(missed_at, lease.state_since)
@@ -115,7 +115,8 @@ def _absence_facts(
             return [_gone(fleet, view, lease, (last_seen, missed_at), listed_at)]
     if is_first or lease.state in {LeaseState.MISSING, LeaseState.RELEASING}:
         return []
-    loading_since = loading_time.since(lease, LeaseState.MISSING, listed_at)
+    between = (last_seen, missed_at)
+    loading_since = loading_time.since(lease, LeaseState.MISSING, listed_at, between, fleet.poll)
     missing = replace(lease, state=LeaseState.MISSING, state_since=listed_at, loading_since=loading_since)
     return [LeaseChanged(lease, missing, EventKind.LEASE_MISSING)]
 

@@ -65,7 +65,7 @@ def metered(
         lease,
         state=target,
         state_since=lease.state_since if lease.state is target else turned,
-        loading_since=loading_time.since(lease, target, turned, between),
+        loading_since=loading_time.since(lease, target, turned, between, fleet.poll),
         bills=bills,
         accrued_until=until,
         agreed_until=agreed_rate.agreed_until(lease, charges, until),

@@ -173,8 +173,8 @@ class Lease:
     vram_mb: int | None = None
     """The memory of one GPU that its offer promised; None: not recorded."""
     loading_since: datetime | None = None
-    """The time from which its first start has loaded, if that differs from `state_since`: later by all the time since
-    then in which its host was silent or its market was not listed."""
+    """The time from which its first start has loaded, if that differs from `state_since`: later by the time since then
+    that does not count, while its host was silent or its market was not listed (`loading_time.py`)."""
     stop_seen_at: datetime | None = None
     """When a listing first showed it stopped, while that waits to be judged."""
     maintenance_told_at: datetime | None = None
