@@ -159,7 +159,8 @@ def _present(
     previous = memory.last_seen.get(lease.lease_id, lease.accrued_until)
     rated = agreed_rate.settle(fleet, view, lease, row, previous)
     if seen is None or (_is_fresh_rent(fleet, lease) and not readback.is_readable(row)):
-        return _with_rise(_unread(fleet, view, rated.lease, rated.row, (previous, listed_at)), rated.rise), None
+        fact = _unread(fleet, view, rated.lease, rated.row, (previous, listed_at))
+        return _with_rise(_of(lease, fact), rated.rise), None
     doubted = _standing(memory.suspicions.get(lease.lease_id), lease)
     differs = readback.difference(readback.of_lease(lease), row) if _is_fresh_rent(fleet, lease) else ""
     if differs and (doubted is None or not doubted.differs):
@@ -172,11 +173,19 @@ def _present(
         is_kept = rated.lease == lease or rated.rise is not None
         fact = None if is_kept else LeaseChanged(lease, rated.lease, None)
     else:
-        fact = _with_rise(fact, rated.rise)
+        fact = _with_rise(_of(lease, fact), rated.rise)
     if suspicion is None and _is_fresh_rent(fleet, lease):
         fact = fact or LeaseChanged(lease, lease, None)
         fact = replace(fact, after=replace(fact.after, read_back_at=listed_at))
     return fact, suspicion
+
+
+def _of(lease: Lease, fact: LeaseChanged | None) -> LeaseChanged | None:
+    """Return the fact as a change of the lease as the ledger has it, without the new doubt about its price.
+
+    Whether a fact was recorded is read from the ledger's lease.
+    """
+    return replace(fact, before=lease) if fact is not None else None
 
 
 def _with_rise(fact: LeaseChanged | None, rise: agreed_rate.Rise | None) -> LeaseChanged | None:
