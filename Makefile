@@ -128,7 +128,7 @@ pure: setup
 
 .PHONY: test
 test: setup ## Run everything of check and all other tests; print the slowest 20
-	@$(MAKE) --jobs 3 style contracts toml types suite
+	@$(MAKE) --jobs 5 types collected tools sdk stores style contracts toml suite
 
 # Files of tests are in memory where it has 4 GB for them and may run programs: a disk costs a twentieth of the processor time.
 .PHONY: suite
