@@ -54,6 +54,14 @@ def test_a_price_that_moves_under_the_agreed_one_is_followed() -> None:
         assert _point(play.play(story).broken) == 4
 
 
+def test_a_fall_is_doubted_for_a_quarter_of_an_hour_however_far_apart_the_listings_are() -> None:
+    """A deposit just before the polls are spread by clock steps, at a poll of 15 seconds."""
+    story = dataclasses.replace(QUIET, poll=15.0, deeds=(Deed(118, "prepay", amount=0.8),))
+    assert play.play(story).broken is None
+    with mock.patch.object(agreed_rate, "PATIENCE", dt.timedelta(hours=1)):
+        assert _point(play.play(story).broken) == 4
+
+
 def test_an_ask_that_rises_between_the_search_and_the_rent_is_read_back_and_given_up() -> None:
     """An order on demand names no price, so what it got is compared with what was searched for (rule 16)."""
     leaves, risen = Prices.leaves, list[float]()

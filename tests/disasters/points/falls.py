@@ -11,6 +11,9 @@ from tests.disasters.points import price_doubt
 from tests.disasters.sight import Sight
 from tests.disasters.truth import Box, Truth
 
+MOST_APART_SECONDS = 300.0
+"""The longest time between two polls of a story."""
+
 
 def agreed(box: Box) -> float:
     """Return the hourly price of a contract's GPUs, as agreed when it was rented or last bid for."""
@@ -65,6 +68,8 @@ class Falls:
         self._truth = truth
         self._poll = poll
         self._falls: dict[str, Fall] = {}
+        self._was_listed = False
+        """Whether the cycle before listed Vast truly."""
 
     def counted(self, box: Box) -> float:
         """Return the hourly price at which a contract's GPUs count: a fall of it that is doubted counts for nothing."""
@@ -74,6 +79,9 @@ class Falls:
     def grow(self, sight: Sight, passed: float) -> float:
         """Return the dollars by which the bound of what is counted too high has grown."""
         is_listed = sight.saw_truly("vast")
+        # In calm weather polls are minutes apart. Between two true listings a doubt goes on; else that is not known.
+        seen = min(passed, MOST_APART_SECONDS if self._was_listed else self._poll)
+        self._was_listed = is_listed
         is_priced_falsely = any(each.market == "vast" and each.fault == "price" for each in sight.struck)
         grown = 0.0
         for box in self._truth.live:
@@ -87,7 +95,7 @@ class Falls:
             # Believing it changes nothing of the time before.
             grown += max(fall.counted - rate, 0.0) * passed / 3600
             if is_listed:
-                fall.see(rate, min(passed, self._poll))
+                fall.see(rate, seen)
             if is_priced_falsely:
                 fall.mislead()
         return grown
