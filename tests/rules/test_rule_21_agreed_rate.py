@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from agent.decide.reconcile import agreed_rate, outcomes
 from agent.domain import money
+from agent.domain.market.instance import Instance
 from agent.domain.money import UsdPerHour
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import Lease, LeaseState
@@ -216,6 +217,49 @@ def test_how_long_a_rate_is_doubted(factor: float, minutes: int) -> None:
             break
         held = rated.lease
     assert poll // 60 <= minutes <= (poll + 30) // 60
+
+
+def _settled(held: Lease, row: Instance, second: float) -> agreed_rate.Rated:
+    """Return what a listing makes of a lease that was last listed ten seconds before."""
+    now = builders.NOW + timedelta(seconds=second)
+    view = builders.view(instances=(row,))
+    fleet = builders.fleet(leases=(held,), markets={"vast": view}, now=now)
+    return agreed_rate.settle(fleet, view, held, row, now - timedelta(seconds=10))
+
+
+def _priced(factor: float) -> Instance:
+    return builders.instance(gpu_rate=UsdPerHour(round(builders.lease().gpu_rate.micros * factor)))
+
+
+UNPRICED = builders.instance(gpu_rate=builders.lease().gpu_rate, unread=frozenset({"gpu_rate"}))
+"""A row whose price could not be read; our own record fills it in."""
+
+
+@pytest.mark.parametrize("factor", [2.0, 0.5])
+def test_a_row_without_a_price_says_nothing_about_a_doubted_one(factor: float) -> None:
+    first = _settled(builders.lease(), _priced(factor), 0).lease
+    second = _settled(first, UNPRICED, 10)
+    assert (second.lease, second.rise) == (first, None)
+    assert second.row.gpu_rate == first.gpu_rate
+
+
+@pytest.mark.parametrize("factor", [1.2, 2.0])
+def test_a_rise_is_owed_from_the_last_look_that_showed_a_price(factor: float) -> None:
+    held = _settled(builders.lease(), UNPRICED, 0).lease
+    rated = _settled(held, _priced(factor), 10)
+    since = rated.rise.since if rated.rise is not None else rated.lease.agreed_until
+    assert since == builders.NOW - timedelta(seconds=10)
+
+
+def test_a_rise_after_a_doubted_fall_is_owed_from_the_last_look_at_that() -> None:
+    held = _settled(builders.lease(), _priced(0.5), 0).lease
+    rated = _settled(held, _priced(2.0), 10)
+    assert rated.lease.agreed_until == builders.NOW
+
+
+def test_a_price_that_is_read_again_unchanged_leaves_no_trace_of_the_row_without_one() -> None:
+    held = builders.lease(agreed_rate=builders.lease().gpu_rate)
+    assert _settled(_settled(held, UNPRICED, 0).lease, _priced(1.0), 10).lease == held
 
 
 MOVES = st.lists(st.tuples(st.sampled_from([0.3, 0.5, 0.7, 0.9]), st.integers(1, 60)), min_size=40, max_size=60)

@@ -13,6 +13,7 @@ Invariants:
    moves often is followed at last, and one wrong price among them lowers nothing.
 5. A rise of up to `QUICK_RISE` is also owed if it can no longer be confirmed, because the lease ends or our own bid
    replaces the rate first. A higher rise is more likely a wrong price.
+6. A row whose price could not be read neither ends nor furthers a doubt, and is no look at the agreed rate.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -75,14 +76,18 @@ def settle(fleet: Fleet, view: MarketView, lease: Lease, row: Instance, previous
     """Return `lease` and `row` at the metered rate; `previous` is when the lease was last seen before."""
     highest = max((lease.agreed, *_bids_in_doubt(fleet, lease)))
     since = _since(lease, previous)
+    shown_at = _shown_at(lease, since)
+    if "gpu_rate" in row.unread:
+        unseen = replace(lease, agreed_rate=lease.agreed, agreed_until=lease.agreed_until or since)
+        return _at(unseen, row, max(lease.gpu_rate, highest), since)
     if _is_accepted(fleet, view, lease, row):
         rate = row.gpu_rate if _is_known(fleet, view, lease, row) else _believed_rate(lease, _rows(view, lease))
         believed = _without_doubt(replace(lease, agreed_rate=rate))
-        return _at(believed, row, rate, lease.agreed_until or since)
+        return _at(believed, row, rate, shown_at)
     if _is_plausible(lease, row):
         rate = max(row.gpu_rate, highest) if highest > lease.agreed else row.gpu_rate
         kept = lease if rate == lease.gpu_rate else replace(lease, agreed_rate=lease.agreed)
-        return _at(_without_doubt(kept), row, rate, since)
+        return _at(_without_doubt(kept), row, rate, shown_at if rate == row.gpu_rate else since)
     return _at(_doubted(fleet, lease, row, since), row, max(lease.gpu_rate, highest), since)
 
 
@@ -212,16 +217,24 @@ def _since(lease: Lease, previous: datetime) -> datetime:
     return previous if lease.bills is Bills.GPU_AND_DISK else min(previous, lease.accrued_until)
 
 
+def _shown_at(lease: Lease, since: datetime) -> datetime:
+    """Return when a look last showed the agreed rate or less: a row without a price, or at more, is none."""
+    is_fall = lease.doubted_rate is not None and _is_fall(lease, lease.doubted_rate)
+    return since if lease.agreed_until is None or is_fall else lease.agreed_until
+
+
 def _doubted(fleet: Fleet, lease: Lease, row: Instance, since: datetime) -> Lease:
-    lease = replace(lease, agreed_rate=lease.agreed, agreed_until=lease.agreed_until or since)
     if not _is_still_doubted(lease, row.gpu_rate):
-        return replace(lease, doubted_rate=row.gpu_rate, doubted_since=fleet.now, doubted_listings=1)
+        shown = replace(lease, agreed_rate=lease.agreed, agreed_until=_shown_at(lease, since))
+        return replace(shown, doubted_rate=row.gpu_rate, doubted_since=fleet.now, doubted_listings=1)
+    lease = replace(lease, agreed_rate=lease.agreed, agreed_until=lease.agreed_until or since)
     listings = min(lease.doubted_listings + 1, FURTHER_LISTINGS + 1)
     return replace(lease, doubted_rate=_believed_rate(lease, [row]), doubted_listings=listings)
 
 
 def _without_doubt(lease: Lease) -> Lease:
-    if lease.doubted_rate is None and lease.doubted_since is None and not lease.doubted_listings:
+    is_doubted = lease.doubted_rate is not None or lease.doubted_since is not None or lease.doubted_listings
+    if not is_doubted and lease.agreed_until is None:
         return lease
     return replace(lease, doubted_rate=None, agreed_until=None, doubted_since=None, doubted_listings=0)
 
