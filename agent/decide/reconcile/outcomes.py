@@ -119,6 +119,7 @@ def _resumed(decision: Resume, now: datetime, promised: phases.Promise, *, is_ac
         lease,
         state=state,
         state_since=now if is_accepted else lease.state_since,
+        loading_since=None,
         paused_by_us=False,
         interrupted_by=None if is_accepted else lease.interrupted_by,
         accrued_until=until,
@@ -148,6 +149,7 @@ def _stopped(decision: Pause | Release, now: datetime, promised: phases.Promise,
         # The time since the loss decides the worth of waiting, so our own pause does not restart it. Nor does a
         # repeated release: the first order shows for how long the market has not carried it out.
         state_since=lease.state_since if was_leaving or (lease.state is LeaseState.PAUSED and not is_release) else now,
+        loading_since=None,
         bills=Bills.NOTHING if is_release else Bills.DISK,
         paused_by_us=not is_release or lease.paused_by_us,
         run_since=None,

@@ -112,6 +112,18 @@ def test_an_accepted_start_ends_the_interruption() -> None:
     assert spent(made.charges) == (0, 2_000)
 
 
+def test_what_we_stop_and_start_again_loads_anew() -> None:
+    """It loaded for an hour, less the silence of its host, before we paused it: the next start has all its time."""
+    held = builders.lease(state=LeaseState.STARTING, loading_since=builders.ago(minutes=55))
+    paused = outcomes.written(Pause(held, WHY), LATER, KEEPS).lease
+    assert paused.loads_since is None
+    later = LATER + timedelta(minutes=5)
+    assert outcomes.written(Resume(paused, WHY), later, KEEPS).lease.loads_since == later
+    assert outcomes.written(Release(held, WHY), LATER, KEEPS).lease.loads_since is None
+    silent = builders.lease(state=LeaseState.OFFLINE, loading_since=builders.ago(minutes=55))
+    assert outcomes.written(Resume(silent, WHY), LATER, KEEPS).lease.loads_since == LATER
+
+
 def test_a_queued_start_waits_on_in_the_same_interruption() -> None:
     held = builders.lease(**PAUSED, paused_by_us=True, interrupted_by=Cause.OUTBID)
     made = outcomes.written(Resume(held, WHY), LATER, KEEPS, is_accepted=False)
