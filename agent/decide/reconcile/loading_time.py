@@ -1,4 +1,4 @@
-"""How long a first start has loaded, without the time in which its host was silent or its market was dark.
+"""How long a start has loaded, without the time in which its host was silent or its market was dark.
 
 Invariants:
 1. The ledger has one instant, from which a lease has loaded. A silence moves it forward by its length, so that the
@@ -27,7 +27,7 @@ def since(
     its state began.
     """
     began, is_silent = lease.loads_since, target in _SILENT
-    if began is None or lease.has_run or not (target is LeaseState.STARTING or is_silent):
+    if began is None or not (target is LeaseState.STARTING or is_silent):
         return None
     if lease.state in _SILENT and is_silent:
         return began if target is lease.state else began + (turned - lease.state_since)

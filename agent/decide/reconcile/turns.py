@@ -133,13 +133,22 @@ def _started_unrecorded(
 
 
 def _is_loading_again(lease: Lease) -> bool:
-    """Return whether a stopped instance was given back or started again: its record is older than its billing."""
-    return lease.state is LeaseState.STARTING and lease.has_run and lease.bills is Bills.DISK
+    """Return whether a stopped instance was given back or started again, also if the lease is missing meanwhile.
+
+    The market's record of that is older than the billing.
+    """
+    is_loading = lease.state is LeaseState.STARTING or _is_missed_start(lease)
+    return is_loading and lease.has_run and lease.bills is Bills.DISK
+
+
+def _is_missed_start(lease: Lease) -> bool:
+    """Return whether a lease is missing that loaded, or was silent while it loaded, when it was last listed."""
+    return lease.state is LeaseState.MISSING and lease.loading_since is not None
 
 
 def _is_starting(lease: Lease) -> bool:
     """Return whether a start may be under way, also if the lease is missing or being released meanwhile."""
-    is_given_back = lease.state is LeaseState.STARTING
+    is_given_back = lease.state is LeaseState.STARTING or _is_missed_start(lease)
     is_stopped = lease.paused_by_us or lease.has_failed or (lease.interrupted_by is not None and not is_given_back)
     # The leftover of a refused bid never starts.
     is_stopped |= lease.end_reason == LEFTOVER

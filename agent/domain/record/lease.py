@@ -173,8 +173,9 @@ class Lease:
     vram_mb: int | None = None
     """The memory of one GPU that its offer promised; None: not recorded."""
     loading_since: datetime | None = None
-    """The time from which its first start has loaded, if that differs from `state_since`: later by the time since then
-    that does not count, while its host was silent or its market was not listed (`loading_time.py`)."""
+    """The time from which its start has loaded, if that differs from `state_since`: later by the time since then that
+    does not count, while its host was silent or its market was not listed (`loading_time.py`). A missing lease has it
+    if it loaded before."""
     stop_seen_at: datetime | None = None
     """When a listing first showed it stopped, while that waits to be judged."""
     maintenance_told_at: datetime | None = None
@@ -231,7 +232,7 @@ class Lease:
 
     @property
     def loads_since(self) -> datetime | None:
-        """The time from which its first start has loaded, without silences; None if it does not load."""
+        """The time from which its start has loaded, without silences; None if it does not load."""
         return self.loading_since or (self.state_since if self.state is LeaseState.STARTING else None)
 
     @property

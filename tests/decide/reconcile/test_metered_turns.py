@@ -1,14 +1,17 @@
 """How the stops and starts of a lease are dated and metered, by listings and by the market's record."""
 
+import dataclasses
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
 from agent.decide.facts import LeaseChanged
+from agent.decide.reconcile.pass_memory import Memory
 from agent.domain import money
-from agent.domain.market.instance import InstanceState
-from agent.domain.market.interruption import Cause
-from agent.domain.record.lease import Bills, LeaseState
+from agent.domain.market.instance import Instance, InstanceState
+from agent.domain.market.interruption import Cause, MarketEvent
+from agent.domain.record.lease import Bills, Lease, LeaseState
 from tests.support import builders
 from tests.support.listings import (
     CHECKPOINT,
@@ -135,3 +138,56 @@ def test_a_silent_host_may_have_run_it_again_before_the_credit_ended_it(credit: 
     fact = changed(seen(held, paused, at=20, credit=money.usd(credit), is_record_read=True))
     since = (NOW - held.accrued_until).total_seconds() if ran else 0.0
     assert sum(charge.running_seconds for charge in fact.charges) == ran + since
+
+
+OUTBID_AT = NOW + timedelta(hours=1)
+
+
+@pytest.mark.parametrize(
+    ("why", "told", "hours"),
+    [
+        (Cause.OUTBID, (builders.event("outbid", at=OUTBID_AT),), 1),
+        (None, (builders.event("outbid", at=OUTBID_AT),), 1),
+        (Cause.OUTBID, (), 2),
+        (None, (), 2),
+    ],
+    ids=["given back, outbid", "started again, outbid", "given back, stopped", "started again, stopped"],
+)
+def test_a_start_that_is_missing_before_it_is_shown_stopped_may_have_run(
+    why: Cause | None, told: tuple[MarketEvent, ...], hours: int
+) -> None:
+    """It loaded again at the last look; two dark hours later a listing lacks it, and the next one shows it stopped."""
+    loads, stopped = (builders.instance(state=state) for state in (InstanceState.LOADING, InstanceState.PAUSED))
+    held = builders.lease(state=LeaseState.STARTING, has_run=True, interrupted_by=why, state_since=NOW)
+    dark = int(timedelta(hours=2) / POLL)
+    looks = [(1, (loads,)), (dark, ()), (dark, ()), (dark + 1, (stopped,)), (dark + 1, (stopped,))]
+    assert gpu_hours_of(held, looks, events=told) == pytest.approx(hours, abs=0.01)
+
+
+@pytest.mark.parametrize(("state", "hours"), [(InstanceState.LOADING, 2), (InstanceState.PAUSED, 0)])
+def test_a_start_that_was_given_back_counts_to_the_listing_that_first_lacked_it(
+    state: InstanceState, hours: int
+) -> None:
+    row = builders.instance(state=state)
+    loads = state is InstanceState.LOADING
+    kept = LeaseState.STARTING if loads else LeaseState.PAUSED
+    held = builders.lease(state=kept, has_run=True, interrupted_by=Cause.OUTBID, state_since=NOW)
+    dark = int(timedelta(hours=2) / POLL)
+    looks = [(1, (row,)), (dark, ()), (dark, ()), (dark + 9, ())]
+    assert gpu_hours_of(held, looks, **DENIED) == pytest.approx(hours, abs=0.01)
+
+
+def gpu_hours_of(held: Lease, looks: list[tuple[int, tuple[Instance, ...]]], **changes: Any) -> float:
+    """Return the GPU hours that a series of looks counts, each as the number of its poll and its rows."""
+    memory, seconds = Memory(), 0.0
+    for at, rows in looks:
+        result = seen(held, *rows, at=at, memory=memory, **changes)
+        memory = result.memory
+        if result.suspects and not any(isinstance(fact, LeaseChanged) for fact in result.facts):
+            # The second look follows at once, and dates changes from the look before.
+            memory = dataclasses.replace(memory, last_seen={held.lease_id: NOW + POLL})
+        for fact in result.facts:
+            if isinstance(fact, LeaseChanged):
+                seconds += sum(charge.running_seconds for charge in fact.charges)
+                held = fact.after
+    return seconds / 3600
