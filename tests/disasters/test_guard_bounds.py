@@ -11,6 +11,7 @@ import structlog
 from agent.act import rent_terms
 from agent.act.guarding import kept_runs
 from agent.act.guarding.guard_launch import GuardLaunch
+from agent.decide import slots
 from agent.decide.moves import due_endings, last_checkpoint
 from agent.decide.pricing import broken_promises
 from agent.decide.reconcile.guards import acceptance_verdict, guard_end
@@ -59,6 +60,28 @@ def test_a_paused_disk_whose_checkpoints_are_not_whole_in_the_bucket_is_the_only
     with mock.patch.object(only_copy, "is_carried", return_value=True):
         point, sentence = found(broken(*story, strategy="hedged"))
     assert (point, "was released (moved), and its disk has a count of" in sentence) == (3, True)
+
+
+UNGUARDED = Deed(4, "host_gone"), Deed(12, "edit_guard_away")
+"""What a person lets run after these keeps its work on its disk alone."""
+
+
+def test_a_disk_whose_guard_a_file_took_away_is_the_only_copy_and_waits_for_a_person() -> None:
+    """Its host leaves the market, and starts it no more."""
+    story = Guarded(is_on_disk=True), *UNGUARDED, Deed(20, "resume"), Deed(90, "near_end", amount=0.1)
+    assert broken(*story) is None
+    with mock.patch.object(slots, "may_leave", return_value=True):
+        point, sentence = found(broken(*story))
+    assert (point, "was released (contract_end), and its disk has work that no guard carries" in sentence) == (3, True)
+
+
+def test_a_disk_that_never_had_work_waits_for_nobody() -> None:
+    """Its host leaves the market while it loads."""
+    story = Guarded(is_on_disk=True), *UNGUARDED, Deed(108, "resume"), Deed(110, "near_end", amount=0.0)
+    assert broken(*story) is None
+    with mock.patch.object(slots, "may_leave", return_value=False):
+        point, sentence = found(broken(*story))
+    assert (point, "contract_end" in sentence) == (6, True)
 
 
 def test_nothing_is_rented_for_a_run_that_is_done() -> None:

@@ -31,13 +31,13 @@ class OnlyCopies:
     def leaves(self, order: Order) -> None:
         """Compare the present content of a disk and of the bucket."""
         box = self._truth.boxes.get((order.market, order.target))
-        guard = self._guards.guard_of(box) if box is not None and self._guards is not None else None
-        if order.kind != "release" or box is None or guard is None or box.label is None or not box.is_live:
+        if order.kind != "release" or box is None or box.label is None or not box.is_live:
             return
-        if box.label.slot.workload not in self._on_disk:
+        guard = self._guards.guard_of(box) if self._guards is not None else None
+        if box.label.slot.workload not in self._on_disk or (guard is None and not self._has_work(box)):
             return
         self.judged += 1
-        lacks = self._lacks(guard)
+        lacks = self._lacks(guard) if guard is not None else "its disk has work that no guard carries"
         if lacks:
             self._pending.append((box, lacks))
 
@@ -70,11 +70,11 @@ class OnlyCopies:
 
     def tied(self) -> frozenset[Slot]:
         """Return the slots whose stopped disk has work, and waits for a person where its host starts it no more."""
-        found = set()
-        for box in self._truth.live if self._guards is not None else ():
-            guard = self._guards.guard_of(box) if self._guards is not None else None
-            if guard is None or box.label is None or box.label.slot.workload not in self._on_disk:
-                continue
-            if not box.is_running and guard.disk.is_begun:
-                found.add(box.label.slot)
-        return frozenset(found)
+        stopped = (box for box in self._truth.live if box.label is not None and not box.is_running)
+        slots = {box.label.slot for box in stopped if box.label is not None and self._has_work(box)}
+        return frozenset(slot for slot in slots if slot.workload in self._on_disk)
+
+    def _has_work(self, box: Box) -> bool:
+        """Return whether work began on a disk. Where a file took its guard away, any run may have saved work."""
+        guard = self._guards.guard_of(box) if self._guards is not None else None
+        return guard.disk.is_begun if guard is not None else box.thing.first_started is not None
