@@ -1,7 +1,9 @@
 """Point 3: a release because work is done is believed only where it is, or where a person said so."""
 
+import dataclasses
 import datetime as dt
 from collections.abc import Iterator, Mapping
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -13,7 +15,7 @@ from agent.domain.fleet import Fleet
 from agent.domain.record.lease import Lease
 from tests.disasters import __main__ as disasters
 from tests.disasters import play
-from tests.disasters.story import Deed, Story, Work
+from tests.disasters.story import Deed, Guarded, Story, Strike, Work
 
 
 @pytest.fixture(autouse=True)
@@ -41,9 +43,15 @@ def test_what_is_truly_done_may_be_released_for_that(work: Work, deeds: tuple[De
     assert play.play(Story(7, ("vast",), (work,), 30.0, 0.0, 0, deeds=deeds)).broken is None
 
 
-@pytest.mark.parametrize("ends_after", [0.0, 86_400.0])
-def test_what_is_called_done_and_works_is_found(ends_after: float) -> None:
-    work = Work("w0", "batch", "ondemand", 1, ends_after=ends_after)
+def test_what_is_done_may_be_released_although_the_release_cannot_be_recorded() -> None:
+    """The ledger has the mark of the slot, and takes no intent a moment later (rule 13)."""
+    guarded = Work("w0", "batch", "ondemand", 1, guard=Guarded(accept="reject"))
+    strikes, deeds = (Strike("ledger", "commit", 32, "full"),), (Deed(14, "lie_false_done"),)
+    assert play.play(Story(7, ("vast",), (guarded,), 30.0, 0.0, 0, strikes, deeds)).broken is None
+
+
+def _hasty() -> Any:
+    """Return the defect that calls a batch done after ten minutes of its work."""
     of_batches = workload_end._of_batches
 
     def hasty(fleet: Fleet, changed: Mapping[str, Lease]) -> Iterator[Marked]:
@@ -52,7 +60,20 @@ def test_what_is_called_done_and_works_is_found(ends_after: float) -> None:
             if held.run_since is not None and fleet.now - held.run_since > dt.timedelta(minutes=10):
                 yield workload_end.done(fleet, held, "a line of its log")
 
-    with mock.patch.object(workload_end, "_of_batches", hasty):
+    return mock.patch.object(workload_end, "_of_batches", hasty)
+
+
+@pytest.mark.parametrize("ends_after", [0.0, 86_400.0])
+def test_what_is_called_done_and_works_is_found(ends_after: float) -> None:
+    work = Work("w0", "batch", "ondemand", 1, ends_after=ends_after)
+    with _hasty():
         broken = play.play(Story(7, ("vast",), (work,), 30.0, 0.0, 0)).broken
     assert broken is not None
     assert (broken.point, "nor has its work ended" in broken.sentence) == (3, True)
+
+
+def test_what_is_called_done_and_works_is_found_where_its_release_cannot_be_recorded() -> None:
+    with _hasty():
+        broken = play.play(dataclasses.replace(QUIET, strikes=(Strike("ledger", "commit", 28, "full"),))).broken
+    assert broken is not None
+    assert (broken.point, "no reason is recorded" in broken.sentence) == (3, True)
