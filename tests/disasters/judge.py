@@ -53,7 +53,7 @@ class Judge:
         self.finished = Finished(guards, self._readings)
         self.prices = Prices(truth)
         self.money = Money(truth, story.poll, self._readings)
-        self.stopping = Stopping()
+        self.stopping = Stopping(self.known.may_look)
         self.slots = Slots()
         self.faults = Faults()
         self._vanished_at = -FAULT_SECONDS

@@ -25,6 +25,10 @@ class Known:
             seconds = min(strike.amount, SILENCE_SECONDS) if strike.amount >= 0 else SILENCE_SECONDS
             self._closed_until[strike.market] = max(now + seconds, self._closed_until.get(strike.market, now))
 
+    def may_look(self, market: str, began: float) -> bool:
+        """Return whether a cycle that began then might ask a market for instances by their ids."""
+        return self._closed_until.get(market, began) <= began
+
     def forget(self) -> None:
         """Begin anew: the process that counted is gone."""
         self._shown.clear()
@@ -45,7 +49,7 @@ class Known:
             key = (box.market, box.instance_id)
             if key in leases or label.intent_id in doubts:
                 continue
-            may_look = self._closed_until.get(box.market, sight.began) <= sight.began
+            may_look = self.may_look(box.market, sight.began)
             shown[key] = self._shown.get(key, 0) + (may_look and sight.saw_truly(box.market))
             if shown[key] > LISTINGS:
                 yield Broken(

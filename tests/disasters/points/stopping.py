@@ -15,9 +15,13 @@ ENDING = frozenset({"listing", "look", "release", "state", "account", "commit"})
 
 
 class Stopping:
-    """Counts, for every instance of ours, how long it has billed its GPU since it had to stop."""
+    """Counts, for every instance of ours, how long it has billed its GPU since it had to stop.
 
-    def __init__(self) -> None:
+    `may_look` says whether a cycle that began at a time might ask a market for instances by their ids.
+    """
+
+    def __init__(self, may_look: Callable[[str, float], bool] = lambda *_: True) -> None:
+        self._may_look = may_look
         self._billed: dict[tuple[str, str], float] = {}
         self._last = 0.0
         self._failed_at: dict[str, float] = {}
@@ -31,6 +35,7 @@ class Stopping:
             self._billed.clear()
             return
         self.judged += 1
+        proven = {(lease.market, lease.instance_id) for lease in sight.leases if lease.is_proven}
         stopped: dict[tuple[str, str], float] = {}
         for box in sight.truth.live:
             if box.label is None or not box.is_ours or sight.truth.gpu_rate(box) <= 0 or not of(box):
@@ -38,6 +43,8 @@ class Stopping:
             key = (box.market, box.instance_id)
             is_hindered = any(each.market in {box.market, "ledger"} and each.place in ENDING for each in sight.struck)
             is_hindered |= sight.now - self._failed_at.get(box.market, -ALLOWED_SECONDS) <= BETWEEN_ATTEMPTS_SECONDS
+            # What no look by its id has shown may not be written to (rule 18), and one answer may forbid looks a while.
+            is_hindered |= key not in proven and not self._may_look(box.market, sight.began)
             before = self._billed.get(key, 0.0)
             stopped[key] = before + (0.0 if is_hindered or not sight.has_ended else passed)
             if stopped[key] > ALLOWED_SECONDS:
