@@ -1,10 +1,15 @@
 """Point 4 while a price is doubted: what a rise or a fall counts is as ARCHITECTURE.md bounds it, whatever fails."""
 
+import dataclasses
+import datetime as dt
 from collections.abc import Iterator
+from unittest import mock
 
 import pytest
 import structlog
 
+from agent.decide.reconcile import agreed_rate
+from agent.domain.record.lease import Lease
 from tests.disasters import __main__ as disasters
 from tests.disasters import play
 from tests.disasters.story import Deed, Story, Strike, Work
@@ -18,8 +23,25 @@ def _quiet() -> Iterator[None]:
     structlog.reset_defaults()
 
 
+ONE = Story(7, ("vast",), (Work("w0", "service", "ondemand", 1),), 60.0, 0.0, 0)
+
+
 def test_a_rise_that_was_listed_while_nothing_could_be_recorded_is_owed_from_before() -> None:
     """The disk is full for longer than between two meterings, and a person accepts a rise in that time."""
     full = Strike("ledger", "commit", 40, "full", times=20)
-    works, deeds = (Work("w0", "service", "ondemand", 1),), (Deed(20, "rise", 1, 0.8),)
-    assert play.play(Story(7, ("vast",), works, 60.0, 0.0, 0, (full,), deeds)).broken is None
+    story = dataclasses.replace(ONE, strikes=(full,), deeds=(Deed(20, "rise", 1, 0.8),))
+    assert play.play(story).broken is None
+
+
+def test_a_steep_rise_that_falls_before_it_is_believed_counts_at_its_last_price_from_the_first_look() -> None:
+    """A person accepts more than three times the price, and ten minutes later a deposit takes a part of it off."""
+    story = dataclasses.replace(ONE, deeds=(Deed(20, "rise", 1, 0.99), Deed(58, "prepay", amount=0.3)))
+    assert play.play(story).broken is None
+
+    def since_its_fall(_: Lease, since: dt.datetime) -> dt.datetime:
+        return since
+
+    with mock.patch.object(agreed_rate, "_shown_at", since_its_fall):
+        broken = play.play(story).broken
+    assert broken is not None
+    assert broken.point == 4

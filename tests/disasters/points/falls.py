@@ -5,20 +5,14 @@ shows less than what counts; then the highest rate that was listed since is beli
 """
 
 import dataclasses
-from typing import Any
 
 from tests.disasters.points import price_doubt
+from tests.disasters.points.price_doubt import agreed
 from tests.disasters.sight import Sight
 from tests.disasters.truth import Box, Truth
 
 MOST_APART_SECONDS = 300.0
 """The longest time between two polls of a story."""
-
-
-def agreed(box: Box) -> float:
-    """Return the hourly price of a contract's GPUs, as agreed when it was rented or last bid for."""
-    thing: Any = box.thing
-    return float(thing.locked_ask if thing.bid is None else thing.bid)
 
 
 @dataclasses.dataclass(slots=True)

@@ -18,10 +18,11 @@ from agent.ledger.tables.spend_rows import MONTH_SEED
 from tests.disasters.orders import Order
 from tests.disasters.points import price_doubt
 from tests.disasters.points.fading import Fading
-from tests.disasters.points.falls import Falls, agreed
+from tests.disasters.points.falls import Falls
 from tests.disasters.points.false_rises import FalseRises
 from tests.disasters.points.given_back import GivenBack
 from tests.disasters.points.loading_again import LoadingAgain
+from tests.disasters.points.price_doubt import Raises, agreed
 from tests.disasters.readings import Readings
 from tests.disasters.sight import Broken, Sight
 from tests.disasters.story import Strike
@@ -68,10 +69,7 @@ class Money:
         self._adopted: set[str] = set()
         self._misled: set[str] = set()
         """Markets whose last listing was stale."""
-        self._raised: dict[tuple[str, str], tuple[float, float]] = {}
-        """When another daemon last set the bid of an instance, or a person accepted a rise, and the price before."""
-        self._raise_seen: dict[tuple[str, str], tuple[float, int]] = {}
-        """When a listing first showed that, and how many did."""
+        self._raises = Raises(truth, poll)
         self._false_rises = FalseRises(truth, poll)
         self._denied: dict[str, float] = {}
         self._unwritten_at = 0.0
@@ -119,7 +117,7 @@ class Money:
         self._deny(sight, passed)
         over = (self._false_rises, self._fading, self._falls)
         self._above += sum(each.grow(sight, passed) for each in over) * SURELY
-        self._see_raises(sight)
+        self._raises.see(sight)
 
     def die(self, app: App) -> None:
         """See what a process changed that ends before anybody looked: its clock has dated that."""
@@ -138,33 +136,16 @@ class Money:
                 rates = (self._rates.get(key, 0.0), rate, self._silent_rate(box), self._start_rate(box))
                 self._open[key] = max(self._open.get(key, 0.0), *rates, self._doubted_rate(box))
                 self._turned[key] = (self._turned.get(key, (turn.at, 0.0))[0], turn.at)
+            before = self._gpu_rates.get(key, 0.0)
+            self._below += self._raises.fall(key, turn.at, before, turn.rates.gpu) * SURELY
             self._rates[key], self._gpu_rates[key] = rate, turn.rates.gpu
 
     def _see_dearer(self) -> None:
         """What rose in a stretch that nobody saw may have run all of it at the new price: both bounds hold at once."""
-        for key in self._raised.keys() & self._open.keys():
+        for key in self._raises.raised & self._open.keys():
             box = self._truth.boxes[key]
             disk = self._truth.rate(box) - self._truth.gpu_rate(box)
             self._open[key] = max(self._open[key], agreed(box) + disk)
-
-    def _see_raises(self, sight: Sight) -> None:
-        priced_falsely = {each.market for each in sight.struck if each.fault == "price"}
-        for key in self._raised:
-            if key[0] in priced_falsely and not self._is_believed(key, sight.now):
-                # Another price between two looks begins the doubt anew, as that of a fall.
-                self._raise_seen.pop(key, None)
-            elif self._truth.boxes[key].is_live and sight.saw_truly(key[0]):
-                first, listings = self._raise_seen.get(key, (sight.now, 0))
-                self._raise_seen[key] = first, listings + 1
-
-    def _is_believed(self, key: tuple[str, str], until: float) -> bool:
-        """Return whether listings have shown a rise for long enough: a daemon that is down has none."""
-        first, listings = self._raise_seen.get(key, (until, 0))
-        is_over = until - first > self._doubted
-        return listings > price_doubt.LISTINGS and (is_over or not self._is_steep(key))
-
-    def _is_steep(self, key: tuple[str, str]) -> bool:
-        return agreed(self._truth.boxes[key]) > self._raised[key][1] * price_doubt.STEEP
 
     def _dark(self, passed: float) -> None:
         """A pod on a silent host counts as billed: the market does not say, and this world charges nothing for it."""
@@ -198,18 +179,11 @@ class Money:
             self._ended_by_others.add(key)
         bid = getattr(self._truth.boxes[key].thing, "bid", None) if key in self._truth.boxes else None
         if bid is not None and order.kind in {"rebid", "resume"}:
-            self._raise(key, bid)
+            self._raises.hear(key, bid)
 
     def hear_rise(self, box: Box) -> None:
         """See that a person accepts at the market what a host asks for more, before the market acts on it."""
-        self._raise((box.market, box.instance_id), agreed(box))
-
-    def _raise(self, key: tuple[str, str], before: float) -> None:
-        # One that follows on another before that is believed is owed with it, from the first on.
-        now = self._truth.now
-        first, listings = self._raise_seen.pop(key, (now, 0))
-        is_over = listings > price_doubt.LISTINGS and now - first > self._doubted
-        self._raised[key] = (now, before) if is_over else self._raised.get(key, (now, before))
+        self._raises.hear((box.market, box.instance_id), agreed(box))
 
     def _deny(self, sight: Sight, passed: float) -> None:
         """What a market denied counts as gone until its next listing, which the host may not live to."""
@@ -290,7 +264,7 @@ class Money:
         self._truth.settle()
         boxes = [box for box in self._truth.boxes.values() if box.label is not None]
         charged = _charged(boxes)
-        spent, behind = self._spent(sight, ledger), self._behind(sight) + self._unbelieved(sight)
+        spent, behind = self._spent(sight, ledger), self._behind(sight) + self._raises.unbelieved(sight) * SURELY
         unknowable = _charged(self._unknowable(ledger))
         if spent + behind < charged - unknowable - CENT - self._below:
             yield Broken(4, sight.cycle, f"the ledger counts ${spent:.4f}, ${charged:.4f} were charged")
@@ -316,23 +290,6 @@ class Money:
                 return lag
             self._lagging, self._lagging_since = sight.app, sight.now
         return lag if sight.now - self._lagging_since <= BELIEVED_SECONDS + 2 * self._poll else 0.0
-
-    def _unbelieved(self, sight: Sight) -> float:
-        """Return what others' bids and rises add to agreed prices, while the ledger still doubts so high a rate.
-
-        Where the instance ends meanwhile, what no listing showed and what rose to more than `STEEP` times its price
-        is never counted; the rest is owed at its end.
-        """
-        missing = 0.0
-        for key, (at, bid) in self._raised.items():
-            box = self._truth.boxes[key]
-            rate, until = agreed(box), box.thing.ended or sight.now
-            # A rise of up to `STEEP` that a listing showed is owed at the end.
-            is_counted = not box.is_live and not self._is_steep(key) and key in self._raise_seen
-            if rate > bid * price_doubt.PLAUSIBLE and not self._is_believed(key, until) and not is_counted:
-                # A rise may be accepted at the market when the instance is no more.
-                missing += (rate - bid) * max(until - at, 0.0) / 3600 * SURELY
-        return missing
 
     def verify(self, cycle: int, ledger: Path) -> Iterator[Broken]:
         """Yield what `gpubid ledger verify` finds."""
