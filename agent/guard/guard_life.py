@@ -19,6 +19,7 @@ from agent.guard.bucket_notes import END, BucketNotes
 from agent.guard.checkpoints.checkpoint_carrier import CheckpointCarrier
 from agent.guard.deadman.deadman_watch import DeadmanWatch
 from agent.guard.disk_state import DiskState
+from agent.guard.end_report import EndReport
 from agent.guard.guard_beat import GuardBeat
 from agent.guard.guard_clock import GuardClock
 from agent.guard.guard_origin import CRASH_SECONDS, CannotBegin, GuardOrigin
@@ -36,6 +37,9 @@ STOPPED = 128 + signal.SIGTERM
 LOOK_SECONDS, LOOK_SECONDS_OF_A_STOP = 1.0, 0.1
 """Seconds between two looks where no signal comes."""
 RETRY_SECONDS = 30.0
+LAST_SECONDS = 3_600.0
+"""How long the note of a finished job waits for its last checkpoint: the daemon gives the disk up once it has read it.
+A bucket that is away takes neither, so this counts only where it takes notes and no checkpoint."""
 FAILED_SECONDS = 300.0
 """How long the guard stays after a failed end: the daemon reads the bucket once a minute, and some markets start an
 ended container again at once."""
@@ -215,53 +219,56 @@ class GuardLife:
     def _ended(self, end: WorkEnd) -> int:
         """Print how it ended and return the exit code; after finished work only when a signal asks for the end."""
         is_done = end.is_done(self._settings.done_codes)
-        if self._carrier is not None:
-            self._carrier.finish(is_clean=is_done)
-        manifest = self._disk.facts.get("manifest")
-        note = end.note(self._settings.lease, self._settings.done_codes, manifest, self._output.last_lines())
+        note = end.note(
+            self._settings.lease,
+            self._settings.done_codes,
+            self._disk.facts.get("manifest"),
+            self._output.last_lines(),
+        )
+        # First, since work that is done must not start again if the guard is killed before all is in the bucket.
         self._disk.keep(ended=True, done=is_done, end=note)
         self._status.phase = guard_status.ENDING if is_done else guard_status.FAILED
         self._output.say(f"gpubid-guard: {end.sentence()}")
         if is_done:
             return self._sleep("asleep until the instance is released")
-        is_written = self._write_end(f"ended-{self._settings.lease}.json", note)
+        until = self._clock.now() + FAILED_SECONDS
+        patience = 0.0 if end.was_stopped else FAILED_SECONDS / 2
+        report = self._report_of(note, patience)
+        report.send()
         self._beat.beat()
         if self._notes is not None and not end.was_stopped:
-            self._stay(
-                f"ended-{self._settings.lease}.json", note, self._clock.now() + FAILED_SECONDS, is_written=is_written
-            )
+            self._stay(report, until)
         return end.exit_code
 
-    def _write_end(self, name: str, note: Mapping[str, Any]) -> bool:
-        """Write the end into the bucket; return whether it is there."""
-        try:
-            if self._notes is not None:
-                self._notes.write(name, note, is_new=name == END)
-        except StoreFailed as failure:
-            self._output.say(f"gpubid-guard: the end is not in the bucket: {failure}")
-            return False
-        return True
+    def _report_of(self, note: Mapping[str, Any] | None, patience_seconds: float) -> EndReport:
+        return EndReport(note, self._notes, self._carrier, self._disk, self._output, self._clock, patience_seconds)
 
     def _sleep(self, why: str) -> int:
         """Stay until a signal asks for the end: an exit would make a market start the work again."""
         self._output.say(f"gpubid-guard: {why}")
         note = self._disk.facts.get("end")
-        is_written = not isinstance(note, dict) or self._write_end(END, note)
+        report = self._report_of(note if isinstance(note, dict) else None, LAST_SECONDS)
+        self._status.phase = guard_status.ENDING
         # The note is there before the beat says that the work is done.
-        self._status.phase = guard_status.DONE
+        if report.send():
+            self._status.phase = guard_status.DONE
         self._beat.start()
         self._beat.soon()
-        self._stay(END, note or {}, math.inf, is_written=is_written)
+        self._stay(report, math.inf)
         return 0
 
-    def _stay(self, name: str, note: Mapping[str, Any], until: float, *, is_written: bool) -> None:
-        """Stay until a time or a signal, and write the end until the bucket has it."""
+    def _stay(self, report: EndReport, until: float) -> None:
+        """Stay until a time or a signal, and send the end until the bucket has it."""
         retry = self._clock.now() + RETRY_SECONDS
         while not self._signals.stopping.is_set() and self._clock.now() < until:
             self._signals.wait(self._clock.real(LOOK_SECONDS))
             self._reaper.reap()
-            if not is_written and self._clock.now() >= retry:
-                is_written, retry = self._write_end(name, note), self._clock.now() + RETRY_SECONDS
+            if report.is_sent or self._clock.now() < retry:
+                continue
+            if report.send() and self._status.phase == guard_status.ENDING:
+                self._status.phase = guard_status.DONE
+                self._beat.soon()
+            retry = self._clock.now() + RETRY_SECONDS
 
     def _take_advice(self, note: Mapping[str, Any]) -> None:
         if self._carrier is not None:

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Collection, Iterator, Sequence
 
 from agent.guard.checkpoints.checkpoint_files import OWN_FOLDER, SeenCheckpoint, SeenFile
 from agent.guard.checkpoints.checkpoint_restore import SPARE_BYTES
 from agent.guard.object_store import DiskFailed
+
+_ASIDE = "aside-"
+"""How the name of such a folder begins. Guards of earlier releases numbered them."""
+OTHERS_SECONDS = 86_400.0
 
 
 @dataclass(frozen=True)
@@ -64,10 +70,46 @@ def taken(seen: SeenCheckpoint, home: Path | None, name: str, *, may_copy: bool 
     return AsideCheckpoint(seen, tuple(files), tuple(folders))
 
 
-def clear(home: Path | None) -> None:
-    """Remove the files that an earlier guard left in its folder."""
-    if home is not None:
-        shutil.rmtree(home / OWN_FOLDER, ignore_errors=True)
+def name_of(lease: str, begun: float, number: int) -> str:
+    """Return the name of a folder of links that no other guard, and no other start of one, uses on this disk.
+
+    `begun` is when this guard began, in seconds since the host's boot.
+    """
+    return f"{_of_lease(lease)}{int(begun * 1000)}-{number}"
+
+
+def clear(home: Path | None, paths: Sequence[str], lease: str, kept: Collection[Path], wall_seconds: float) -> None:
+    """Remove the links and copies that killed guards left, but those in `kept`; `wall_seconds` is the host's time.
+
+    Two containers may share a volume: folders of other leases go after a day. Files that were moved away stay.
+    """
+    for own in {*([home / OWN_FOLDER] if home is not None else []), *_own_folders(paths)}:
+        with contextlib.suppress(OSError):
+            for folder in own.iterdir():
+                if folder not in kept and _is_leftover(folder, lease, wall_seconds):
+                    shutil.rmtree(folder, ignore_errors=True)
+            own.rmdir()
+
+
+def _own_folders(paths: Sequence[str]) -> Iterator[Path]:
+    """Yield the guard's folders beside the files of a checkpoint."""
+    for root in (Path(os.path.realpath(path)) for path in paths):
+        yield root.parent / OWN_FOLDER
+        for place, folders, _ in os.walk(root):
+            if OWN_FOLDER in folders:
+                folders.remove(OWN_FOLDER)
+                yield Path(place, OWN_FOLDER)
+
+
+def _is_leftover(folder: Path, lease: str, wall_seconds: float) -> bool:
+    if folder.name.isdigit() or folder.name.startswith(_of_lease(lease)):
+        return folder.is_dir()
+    is_old = folder.name.startswith(_ASIDE) and wall_seconds - folder.stat().st_mtime > OTHERS_SECONDS
+    return is_old and folder.is_dir()
+
+
+def _of_lease(lease: str) -> str:
+    return f"{_ASIDE}{re.sub(r'[^A-Za-z0-9._]', '_', lease)[:100]}-"
 
 
 def _linked(file: SeenFile, home: Path | None, name: str, number: int, folders: list[Path]) -> Path | None:

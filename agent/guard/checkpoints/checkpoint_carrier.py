@@ -53,7 +53,7 @@ class CheckpointCarrier:
         self._output = output
         self._status = status
         self._disk = disk
-        self._watch = CheckpointWatch(settings.paths, settings.complete, home)
+        self._watch = CheckpointWatch(settings.paths, settings.complete, home, settings.lease)
         self._upload = CheckpointUpload(notes, clock, settings.lease, settings.run)
         self.list = CheckpointList(notes, settings.lease)
         self._lock = threading.Lock()
@@ -71,6 +71,7 @@ class CheckpointCarrier:
         self._quiet_by: tuple[object, ...] | None = None
         self._is_ending = self._is_idle = False
         self._has_leftover = False
+        self._last: AsideCheckpoint | None = None
         self._is_deaf = settings.ask != ASK_SIGUSR1
         self._is_started = self._is_finished = False
         self._said: set[str] = set()
@@ -153,28 +154,41 @@ class CheckpointCarrier:
         """Return whether the last checkpoint, as far as there is one, is in the bucket."""
         return self._is_idle
 
-    def finish(self, *, is_clean: bool) -> None:
-        """Carry the last checkpoint of the ended work, on this thread. After an unclean end a torn one is left out."""
+    def finish(self, *, is_clean: bool) -> bool:
+        """Carry the last checkpoint of the ended work, on this thread; return False if a later call may still do it.
+
+        The first call takes its files aside. After an unclean end a torn one is left out.
+        """
         with self._lock:
             self._ask = lambda: False
-            self._is_finished = True
             try:
-                is_over = is_clean or self._watch.is_settled(self._clock)
-                aside = self._watch.whole(self._clock.now(), is_over=is_over)
-                if aside is not None:
+                if not self._is_finished:
+                    self._last = self._left(is_clean=is_clean)
+                    self._is_finished = True
+                if self._last is not None:
                     self._drop_plan()
-                    self._carry(self._planned(aside))
-                elif self._plan is not None:
+                    self._plan, self._last = self._planned(self._last), None
+                if self._plan is not None:
                     self._carry(self._plan)
             except Exception as failure:  # noqa: BLE001 - the end of the work must be reported all the same
+                self._is_finished = True
                 self._say(f"the last checkpoint is not carried: {_sentence_of(failure)}")
+                return not isinstance(failure, StoreFailed) or isinstance(failure, DiskFailed)
+            return True
+
+    def _left(self, *, is_clean: bool) -> AsideCheckpoint | None:
+        """Return the last checkpoint, taken aside, unless the bucket has it; an earlier guard may have carried it."""
+        if not self._is_started and self.has_all:
+            return None
+        is_over = is_clean or self._watch.is_settled(self._clock)
+        return self._watch.whole(self._clock.now(), is_over=is_over)
 
     def _found_plan(self, home: Path | None) -> UploadPlan | None:
-        """Return the upload in which the guard before was killed; without one, clear its folder."""
+        """Return the upload in which the guard before was killed; clear all other folders that it left."""
         is_ours = self._disk.facts.get("lease") == self._settings.lease
         plan = upload_plan.read(self._disk.facts.get("uploading")) if is_ours else None
-        if plan is None:
-            checkpoint_aside.clear(home)
+        kept = plan.aside.folders if plan is not None else ()
+        checkpoint_aside.clear(home, self._settings.paths, self._settings.lease, kept, self._clock.wall())
         return plan
 
     def _run(self) -> None:
@@ -268,7 +282,9 @@ class CheckpointCarrier:
         try:
             sequence = self._next_sequence()
         except StoreFailed:
-            aside.drop()
+            # The last checkpoint is planned again later: no other can be made.
+            if aside is not self._last:
+                aside.drop()
             raise
         return UploadPlan(aside, sequence, progress, wall, now, round(max(took, 0.0), 3), self._asked_for)
 

@@ -8,7 +8,7 @@ from typing import Sequence
 from agent.guard.checkpoints import checkpoint_aside, checkpoint_files
 from agent.guard.checkpoints.checkpoint_aside import AsideCheckpoint
 from agent.guard.checkpoints.checkpoint_files import SeenCheckpoint, TooManyFiles
-from agent.guard.guard_clock import GuardClock
+from agent.guard.guard_clock import GuardClock, uptime
 from agent.guard.object_store import DiskFailed
 
 QUIET_SECONDS, QUIET_SECONDS_WITH_MARK, QUIET_SECONDS_AT_THE_END = 10.0, 2.0, 2.0
@@ -17,8 +17,8 @@ QUIET_SECONDS, QUIET_SECONDS_WITH_MARK, QUIET_SECONDS_AT_THE_END = 10.0, 2.0, 2.
 class CheckpointWatch:
     """Looks at the paths. It owns a checkpoint that it took aside until it hands it out."""
 
-    def __init__(self, paths: Sequence[str], complete: str | None, home: Path | None) -> None:
-        """Know of no checkpoint yet."""
+    def __init__(self, paths: Sequence[str], complete: str | None, home: Path | None, lease: str = "") -> None:
+        """Know of no checkpoint yet. Folders of links have the lease in their names."""
         self._paths = paths
         self._complete = complete
         self._home = home
@@ -26,7 +26,7 @@ class CheckpointWatch:
         self._seen: SeenCheckpoint | None = None
         self._since = 0.0
         self._held: AsideCheckpoint | None = None
-        self._taken = 0
+        self._lease, self._begun, self._taken = lease, uptime(), 0
         self.is_ending = False
 
     def forget_new(self, mark: str | None = None) -> None:
@@ -123,4 +123,4 @@ class CheckpointWatch:
 
     def _name(self) -> str:
         self._taken += 1
-        return str(self._taken)
+        return checkpoint_aside.name_of(self._lease, self._begun, self._taken)
