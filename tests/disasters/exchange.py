@@ -59,6 +59,9 @@ class Witness(Protocol):
     def listed(self) -> None:
         """See that a market has just listed what there is."""
 
+    def shown_stale(self, market: str, ids: frozenset[str]) -> None:
+        """See which instances a stale listing of a market has."""
+
     def other_label(self) -> str:
         """Return a label of our fleet that this ledger never wrote."""
 
@@ -175,6 +178,7 @@ class StruckExchange:
             return Reply(reply.status, self._dated(reply, strike.amount), reply.body)
         if fault == "stale" and order.place == "listing":
             stale, self._before["listing"] = self._before["listing"], reply
+            self._witness.shown_stale(self._market, lies.ids(stale))
             return Reply(reply.status, reply.headers, stale.body)
         if reply.is_ok and fault in lies.OF_ROWS:
             return lies.told(self._market, fault, reply, strike.amount, self._witness.other_label())

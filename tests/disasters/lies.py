@@ -46,6 +46,12 @@ def told(market: str, fault: str, reply: Reply, amount: float, other_label: str)
     return Reply(reply.status, reply.headers, _encoded(body))
 
 
+def ids(reply: Reply) -> frozenset[str]:
+    """Return the ids in a listing; none of an answer that is no listing."""
+    rows = _rows(msgspec.json.decode(reply.body)) if reply.is_ok else None
+    return frozenset(str(row["id"]) for row in rows or ())
+
+
 def _rows(body: Any) -> Rows | None:
     """Return the rows of a listing, or the one row of a look in a list that is not the body's own."""
     if isinstance(body, dict):

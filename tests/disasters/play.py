@@ -98,6 +98,10 @@ class Player:
         """See that a market has just listed what there is: decisions follow from that, whatever comes after."""
         self.judge.releases.see(self.stage.clock.time())
 
+    def shown_stale(self, market: str, ids: frozenset[str]) -> None:
+        """See which instances a stale listing of a market has."""
+        self.judge.money.hear_stale(market, ids)
+
     def other_label(self) -> str:
         """Return a label of our fleet that this ledger never wrote."""
         work = self.config.workloads[0].name if self.config.workloads else "w0"

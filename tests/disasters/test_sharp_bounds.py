@@ -124,6 +124,17 @@ def test_what_is_gone_counts_to_the_last_listing_that_shows_it_also_if_that_is_a
         assert _point(play.play(story).broken) == 4
 
 
+def test_a_stale_listing_that_lacks_what_is_gone_raises_no_bound() -> None:
+    """As above, but the old listing was taken after both had vanished."""
+    works = (Work("w0", "service", "ondemand", 2),)
+    deeds = (Deed(40, "host_gone"), Deed(40, "host_gone"), Deed(50, "kill_9", amount=0.01))
+    stale = Strike("vast", "listing", 150, "stale")
+    story = dataclasses.replace(QUIET, works=works, strikes=(stale,), deeds=deeds)
+    assert play.play(story).broken is None
+    with mock.patch.object(absence, "_gone", _as_of_now(absence._gone)):
+        assert _point(play.play(story).broken) == 4
+
+
 def test_a_false_rise_counts_nothing_before_it_is_believed() -> None:
     """Two listings of a threefold price, which no look by id is asked for."""
     story = dataclasses.replace(QUIET, strikes=(Strike("vast", "listing", 40, "price", 2, 3.0),))

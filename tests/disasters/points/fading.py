@@ -4,6 +4,7 @@ Without an order it is given up by listings alone, and counts up to the first th
 """
 
 import dataclasses
+from collections.abc import Collection
 
 from tests.disasters.orders import Order
 from tests.disasters.sight import Sight
@@ -45,13 +46,13 @@ class Fading:
         for missing in self._missing.values():
             missing.lacked = 0.0
 
-    def show(self, market: str, now: float) -> float:
+    def show(self, shown: Collection[tuple[str, str]], now: float) -> float:
         """See that a stale listing shows what is no more: it ran all the time, and does until a true one lacks it.
 
         Return the dollars by which that raises the bound.
         """
         grown = 0.0
-        for missing in (missing for key, missing in self._missing.items() if key[0] == market):
+        for missing in (missing for key, missing in self._missing.items() if key in shown):
             grown += missing.rate * max(now - missing.until, 0.0) / 3600
             missing.until, missing.lacked = max(missing.until, now), 0.0
         return grown

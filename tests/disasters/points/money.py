@@ -69,6 +69,8 @@ class Money:
         self._adopted: set[str] = set()
         self._misled: set[str] = set()
         """Markets whose last listing was stale."""
+        self._stale: set[tuple[str, str]] = set()
+        """The instances in stale listings since the last true one of their market."""
         self._raises = Raises(truth, poll)
         self._false_rises = FalseRises(truth, poll)
         self._denied: dict[str, float] = {}
@@ -166,6 +168,10 @@ class Money:
             rates = sum(rate for key, rate in self._rates.items() if key[0] == strike.market)
             self._denied[strike.market] = max(self._denied.get(strike.market, 0.0), rates)
 
+    def hear_stale(self, market: str, ids: Iterable[str]) -> None:
+        """See which instances a stale listing has."""
+        self._stale |= {(market, each) for each in ids}
+
     def hear_own(self, order: Order, ledger: Path) -> None:
         """See an order of the daemon that is judged, before the market acts on it."""
         self._fading.hear(order)
@@ -240,8 +246,10 @@ class Money:
             boxes = (box for box in self._truth.live if box.market == market and box.label is not None)
             stopped = [box for box in boxes if not box.thing.holds_gpu]
             rates = sum(self._truth.full_rate(box) - self._truth.rate(box) for box in stopped)
-            self._above += (rates * passed / 3600 + self._fading.show(market, sight.now)) * SURELY
+            shown = {key for key in self._stale if key[0] == market}
+            self._above += (rates * passed / 3600 + self._fading.show(shown, sight.now)) * SURELY
         self._misled = {market for market in stale | self._misled if not sight.saw_truly(market)}
+        self._stale = {key for key in self._stale if key[0] in self._misled}
 
     def _adopt(self, sight: Sight) -> None:
         """What no order of this ledger made is priced by the listing alone, up to the workload's price (rule 21)."""
