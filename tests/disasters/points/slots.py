@@ -7,8 +7,8 @@ from agent.domain.record.hold import Word
 from agent.domain.slot import Slot
 from agent.domain.work.decision import SPARE, WAITS, Hold
 from agent.domain.work.workload import Workload
+from tests.disasters.points.first_starts import FirstStarts
 from tests.disasters.sight import Broken, Sight
-from tests.disasters.truth import Box
 
 PATIENCE_SECONDS = 1800.0
 OF_A_PERSON = frozenset({*Word, "fleet"})
@@ -20,11 +20,6 @@ BY_CHOICE = frozenset({SPARE, WAITS, "wait_paused"})
 
 BY_DISK = frozenset({"contract_end", "host_full", "ends_soon"})
 """Codes with which a slot waits for a person, because its disk may have the only copy of its work (rule 11)."""
-LOADING_SECONDS = 3600.0
-"""How long the first start of an instance may take at least: some hosts load at a tenth of the usual speed."""
-LOADING_FACTOR = 5.0
-"""With a slow link this many times the image's transfer time is waited for, plus `LOADING_SPARE_SECONDS`."""
-LOADING_SPARE_SECONDS = 1200.0
 
 
 class Slots:
@@ -33,8 +28,7 @@ class Slots:
     def __init__(self) -> None:
         self._free_since: dict[Slot, float] = {}
         self._calm_since = math.inf
-        self._silent_at: dict[tuple[str, str], float] = {}
-        """When the host of each instance was last silent: what loads on it begins anew when it is back."""
+        self._first_starts = FirstStarts()
         self.judged = 0
         """How often a slot was looked at half an hour and more after the weather had cleared."""
 
@@ -52,15 +46,15 @@ class Slots:
         `closed` are markets that closed searches for now; that counts for up to a day.
         `tied` are slots whose stopped disk may not be lost.
         """
-        silent = (box for box in sight.truth.live if box.thing.is_offline)
-        self._silent_at |= {(box.market, box.instance_id): sight.now for box in silent}
+        self._first_starts.see(sight)
         if not sight.is_calm or sight.is_shared:
             self._free_since.clear()
             return
         running = {box.label.slot for box in sight.truth.live if box.label is not None and box.is_running}
         self._calm_since = min(self._calm_since, sight.now)
         holds = self._holds(sight)
-        loading = {box.label.slot for box in sight.truth.live if box.label is not None and self._loads(box, sight.now)}
+        under_way = (box for box in sight.truth.live if self._first_starts.is_under_way(box, sight.now))
+        loading = {box.label.slot for box in under_way if box.label is not None}
         # What lost its label waits for a person, who alone may say whose it is.
         lost = {box.label.slot for box in sight.truth.live if box.label is not None and not box.is_ours}
         for work in sight.app.rules.workloads:
@@ -82,14 +76,6 @@ class Slots:
                 # Room is judged on Vast alone.
                 if "vast" not in closed and can_run(work):
                     yield self._idle(sight, place, sight.now - since)
-
-    def _loads(self, box: Box, now: float) -> bool:
-        """Return whether an instance is on its way to its first run."""
-        thing = box.thing
-        began = max(thing.created, self._silent_at.get((box.market, box.instance_id), 0.0))
-        expected = thing.image_gb * 8000.0 / max(thing.host.inet_down, 20.0)
-        longest = max(LOADING_SECONDS, LOADING_SPARE_SECONDS + LOADING_FACTOR * expected)
-        return thing.holds_gpu and thing.first_started is None and now - began <= longest
 
     def _rests(self, sight: Sight, place: Slot) -> bool:
         keys = {str(place), place.workload, f"slot:{place}", f"workload:{place.workload}"}
