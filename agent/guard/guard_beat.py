@@ -102,5 +102,7 @@ class GuardBeat:
             if not self._is_away:
                 self._say(f"gpubid-guard: the bucket is away: {failure}")
             self._is_away = True
+        except Exception as failure:  # noqa: BLE001 - without beats the daemon takes the guard for dead
+            self._say(f"gpubid-guard: the bucket's answer is odd: {type(failure).__name__}")
         else:
             self._is_away = False

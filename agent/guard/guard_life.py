@@ -99,7 +99,11 @@ class GuardLife:
             end = self._lived()
         except CannotBegin as why:
             return self._refused(why)
-        return STOPPED if end is None else self._ended(end)
+        if end is None:
+            # The next guard would take this end for a loss without a notice.
+            self._disk.keep(ended=True)
+            return STOPPED
+        return self._ended(end)
 
     def _begin(self) -> None:
         """Bring the files from which the work begins; this may wait for the bucket."""
@@ -118,6 +122,7 @@ class GuardLife:
     def _refused(self, why: CannotBegin) -> int:
         """Say why nothing starts; return the exit code."""
         self._status.phase = guard_status.FAILED
+        self._disk.keep(ended=True)
         self._beat.end()
         # The daemon reads this line only if it is the last one of the log.
         self._output.say(f"gpubid-guard: cannot start: {why}")

@@ -48,6 +48,25 @@ def test_the_carrier_survives_what_nobody_foresaw(
     carrier.finish(is_clean=True)
 
 
+def test_paths_that_grew_beyond_a_manifest_do_not_keep_the_work_from_starting_again(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = {"version": 1, "paths": [str(tmp_path / "work")], "lease": "L1"}
+    settings, clock = guard_settings.read({"GPUBID_GUARD": json.dumps(told)}), GuardClock()
+    (tmp_path / "work").mkdir()
+    (tmp_path / "home").mkdir()
+    for name in ("one.pt", "two.pt"):
+        (tmp_path / "work" / name).write_text(name)
+    disk = DiskState(tmp_path / "home", 1)
+    disk.keep(mark="of the checkpoint that was carried before")
+    status, notes = GuardStatus("L1", None, tmp_path), BucketNotes(MemoryStore(), "root")
+    carrier = CheckpointCarrier(settings, notes, clock, GuardOutput(), status, disk, None)
+    monkeypatch.setattr(checkpoint_files, "MOST_FILES", 1)
+    carrier.start(lambda: False, is_restored=False)
+    carrier.finish(is_clean=True)
+    assert "no checkpoint is carried: more than 1 files" in capfd.readouterr().out
+
+
 def test_the_manifest_that_is_there_may_be_forged(tmp_path: Path) -> None:
     (tmp_path / "one.pt").write_text("whole")
     seen = checkpoint_files.look([str(tmp_path / "one.pt")], None)

@@ -1,11 +1,7 @@
 """A bucket or a disk may have any content: it leads nowhere, starts nothing, and is read within bounds."""
 
-import contextlib
 import json
 import os
-import threading
-import tracemalloc
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +11,17 @@ from agent.guard import guard_settings
 from agent.guard.bucket_notes import BucketNotes, parsed
 from agent.guard.checkpoints import checkpoint_aside, checkpoint_files, checkpoint_restore, manifest, pointer
 from agent.guard.checkpoints.checkpoint_files import PARTIAL, TooManyFiles
+from agent.guard.checkpoints.checkpoint_list import CheckpointList
 from agent.guard.checkpoints.checkpoint_restore import WrongContent
 from agent.guard.checkpoints.checkpoint_watch import CheckpointWatch
 from agent.guard.checkpoints.manifest import Manifest, ManifestFile, WrongManifest
-from agent.guard.guard_clock import GuardClock
-from agent.guard.guard_settings import BucketPlace
-from agent.guard.object_store import LARGEST_NOTE_BYTES, DiskFailed, Fetched, Refused
+from agent.guard.object_store import (
+    LARGEST_MANIFEST_BYTES,
+    LARGEST_NOTE_BYTES,
+    DiskFailed,
+    Fetched,
+)
 from agent.guard.s3 import s3_answers
-from agent.guard.s3.s3_objects import S3Objects
 from tests.support.memory_store import MemoryStore
 
 NAME = "ckpt/00000003-L1.json"
@@ -234,50 +233,6 @@ def test_one_file_that_is_replaced_again_and_again_is_taken_all_the_same(tmp_pat
         assert watch.whole(float(second)) is None
 
 
-class Endless(BaseHTTPRequestHandler):
-    """Answers every listing with a thousand keys and more to come, and every object with one that never ends."""
-
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self) -> None:
-        row = "<Contents><Key>p/{}</Key><Size>1</Size><LastModified>2026-11-22T00:00:00Z</LastModified></Contents>"
-        rows = "".join(row.format("k" * 200 + str(number)) for number in range(1_000))
-        more = "<IsTruncated>true</IsTruncated><NextContinuationToken>more</NextContinuationToken>"
-        is_listing = "list-type" in self.path
-        body = f"<ListBucketResult>{rows}{more}</ListBucketResult>".encode() if is_listing else b"x" * 65_536
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body) if is_listing else 10**12))
-        self.end_headers()
-        with contextlib.suppress(OSError):
-            self.wfile.write(body)
-            while not is_listing:
-                self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None:
-        """Print nothing."""
-
-
-def test_a_billion_keys_and_an_endless_object_are_read_in_bounded_memory(tmp_path: Path) -> None:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Endless)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    place = BucketPlace(f"http://127.0.0.1:{server.server_address[1]}", "us-east-1", "b", "p", "k", "s", "")
-    objects = S3Objects(place, GuardClock())
-    tracemalloc.start()
-    try:
-        assert len(objects.list("p/", 20_000)) == 20_000
-        with pytest.raises(Refused, match="more than 65536 bytes"):
-            objects.get("p/beat.json", LARGEST_NOTE_BYTES)
-        assert len(objects.download("p/file", tmp_path / "file", 300_000)) == 64
-        assert (tmp_path / "file").stat().st_size == 300_000
-        assert tracemalloc.get_traced_memory()[1] < 32 * 1024 * 1024
-    finally:
-        tracemalloc.stop()
-        objects.close()
-        server.shutdown()
-        server.server_close()
-
-
 def test_hostile_answers_of_a_store_end() -> None:
     assert s3_answers.value("<Key>a", "Key") == ""
     assert list(s3_answers.objects("<Contents>" * 10_000)) == []
@@ -285,7 +240,7 @@ def test_hostile_answers_of_a_store_end() -> None:
     assert [each.size_bytes for each in s3_answers.objects(row * 2)] == [0, 0]
     code, message = s3_answers.refusal(b"<Code>No\nSuch</Code><Message>" + b"x" * 5_000 + b"</Message>")
     assert (code, len(message)) == ("No Such", 200)
-    assert s3_answers.date("never") is None
+    assert [s3_answers.date(text) for text in ("never", "Mon, 01 Jan 99999999 00:00:00 GMT")] == [None, None]
 
 
 def made(sequence: int, progress: float | None, lease: str = "L1") -> Manifest:
@@ -343,6 +298,18 @@ def test_a_pointer_at_nothing_of_ours_is_replaced(told: dict[str, Any]) -> None:
     notes = BucketNotes(MemoryStore(), "root")
     notes.write("latest.json", {"version": 1, **told, "progress": 1e307, "sequence": 10**9})
     assert pointer.advance(notes, made(1, 1.0), [])
+
+
+def test_a_note_that_is_too_large_to_be_ours_hides_no_checkpoint_and_is_replaced() -> None:
+    store = MemoryStore()
+    notes, whole = BucketNotes(store, "root"), made(1, 1.0)
+    notes.write(whole.name, whole.note())
+    store.put(f"root/ckpt/{whole.id}/0/a", b"a")
+    store.put("root/latest.json", b"x" * (LARGEST_NOTE_BYTES + 1))
+    store.put("root/ckpt/00000002-L1.json", b"x" * (LARGEST_MANIFEST_BYTES + 1))
+    assert CheckpointList(notes, "L2").newest() == whole
+    assert pointer.advance(notes, made(3, 3.0), [])
+    assert (notes.read("latest.json") or ({}, ""))[0]["sequence"] == 3
 
 
 def test_a_pointer_that_another_moves_meanwhile_is_read_again() -> None:

@@ -17,7 +17,7 @@ from agent.guard import disk_state, guard_settings, guard_status
 from agent.guard.bucket_notes import BucketNotes
 from agent.guard.work_end import WorkEnd
 from tests.support import counter
-from tests.support.guarded import Instance, until
+from tests.support.guarded import ROOT, Instance, until
 from tests.support.memory_store import MemoryStore
 
 CAN_UNSHARE = shutil.which("unshare") and os.geteuid() == 0
@@ -46,6 +46,15 @@ def test_a_command_that_cannot_be_started_says_so(instance: Instance, command: l
     with instance.started(*command) as guard:
         assert guard.ended() == code
     assert "gpubid-guard: the command cannot be started: " in guard.text()
+
+
+def test_a_start_that_was_refused_is_no_loss_without_a_notice(instance: Instance) -> None:
+    nowhere = {"endpoint": "http://127.0.0.1:9", "region": "us-east-1", "name": "runs", "root": ROOT}
+    keys = {"GPUBID_BUCKET_KEY_ID": "K", "GPUBID_BUCKET_SECRET": "S", "SIM_SPEED": "1000"}
+    with instance.started("echo", "began", bucket=nowhere, manifest_exists=True, env=keys) as guard:
+        assert guard.ended() == 78
+    with instance.started("sleep", "100") as guard:
+        assert guard.phase("running")["notice"] is None
 
 
 def test_a_done_end_stays_asleep_and_never_starts_again(instance: Instance) -> None:

@@ -20,7 +20,7 @@ from agent.guard.s3.s3_multipart import SMALLEST_PART, part_size
 from agent.guard.s3.s3_objects import S3Objects
 from tests.support import s3_servers, store_proxy
 from tests.support.s3_servers import Store
-from tests.support.store_proxy import CUT, StoreProxy
+from tests.support.store_proxy import CUT, LOST, StoreProxy
 
 SERVERS = [
     pytest.param(name, marks=pytest.mark.skipif(not is_here, reason=f"{name} is not here: `make stores` installs it"))
@@ -207,6 +207,15 @@ def test_what_passes_is_tried_again(proxy: StoreProxy, large: Path) -> None:
     with pytest.raises(Unreachable, match="503 Weather: a fault of the test"):
         objects.put("never", b"{}")
     assert len(proxy.asked) == s3_client.TRIES
+
+
+def test_an_upload_whose_completion_was_not_answered_is_not_sent_again(proxy: StoreProxy, large: Path) -> None:
+    objects = client(proxy.url)
+    faults: list[int | str] = [404, LOST]
+    proxy.fault = lambda method, path: faults.pop() if faults and method == "POST" and "uploadId=" in path else None
+    assert objects.upload("completed", large).sha256 == sha256(large)
+    assert proxy.count("POST", "uploadId=") == 2
+    assert proxy.count("PUT", "partNumber=") == 3
 
 
 def test_a_refusal_is_said_once_and_not_tried_again(proxy: StoreProxy, large: Path, tmp_path: Path) -> None:

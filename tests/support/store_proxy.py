@@ -13,9 +13,11 @@ from urllib.parse import urlsplit
 
 from tests.support.s3_servers import Store
 
-CUT = "cut"
+CUT, LOST = "cut", "lost"
 Fault = Callable[[str, str], int | str | None]
-"""The fault for a request of a method and a path: a status to answer with, CUT, or nothing."""
+"""The fault for a request of a method and a path: a status to answer with, CUT, LOST or nothing.
+
+Of a CUT request the server sees nothing; of a LOST one it does all, and only its answer is dropped."""
 
 
 class StoreProxy:
@@ -123,6 +125,9 @@ class _Handler(BaseHTTPRequestHandler):
             link.request(self.command, self.path, body, dict(self.headers.items()))
             answer = link.getresponse()
             status, headers, read = answer.status, dict(answer.getheaders()), answer.read()
+        if fault == LOST:
+            self.close_connection = True
+            return
         with contextlib.suppress(ConnectionError):
             self._answer(status, headers, read)
 

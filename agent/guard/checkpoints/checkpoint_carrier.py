@@ -86,13 +86,20 @@ class CheckpointCarrier:
             self._begun = self._clock.now()
             # A checkpoint that a program makes by itself is carried as soon as it is there.
             self._due = self._begun + (0.0 if self._settings.ask != ASK_SIGUSR1 else self.interval.at(0.0))
-            mark = self._disk.facts.get("mark")
-            if is_restored or mark is not None:
-                self._watch.forget_new(None if is_restored else str(mark))
-            self._has_leftover = mark is not None and not self._watch.has_carried
+            try:
+                self._has_leftover = self._knows_of_leftover(is_restored=is_restored)
+            except (TooManyFiles, OSError) as failure:
+                self._say(f"no checkpoint is carried: {failure}")
         if not self._is_started:
             self._is_started = True
             threading.Thread(target=self._run, daemon=True, name="carrier").start()
+
+    def _knows_of_leftover(self, *, is_restored: bool) -> bool:
+        """Return whether an earlier start left a checkpoint on this disk that the bucket does not have."""
+        mark = self._disk.facts.get("mark")
+        if is_restored or mark is not None:
+            self._watch.forget_new(None if is_restored else str(mark))
+        return mark is not None and not self._watch.has_carried
 
     def take_order(self, order: Mapping[str, Any]) -> None:
         """Take the daemon's order: a checkpoint by an id, and whether no other may be made meanwhile.

@@ -6,6 +6,7 @@ is `0` if the path is the file itself. So a checkpoint fits another host whose p
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import hashlib
 import os
@@ -82,7 +83,7 @@ def _complete_folders(roots: Sequence[Path], pattern: str) -> list[tuple[int, Pa
     """Return the folder of each root's newest file that matches; for a root that is that file, the root itself."""
     found: list[tuple[int, Path]] = []
     for number, root in enumerate(roots):
-        markers = [(path.stat().st_mtime_ns, path) for path in _matching(root, pattern)]
+        markers = list(_matching(root, pattern))
         if markers:
             newest = max(markers)[1]
             found.append((number, newest.parent if newest != root else root))
@@ -91,11 +92,13 @@ def _complete_folders(roots: Sequence[Path], pattern: str) -> list[tuple[int, Pa
     return found
 
 
-def _matching(root: Path, pattern: str) -> Iterator[Path]:
+def _matching(root: Path, pattern: str) -> Iterator[tuple[int, Path]]:
+    """Yield the files that match, each after the time of its last change; the work may remove them meanwhile."""
     try:
         for path in root.glob(pattern):
             if path.is_file() and not path.name.endswith(PARTIAL):
-                yield path
+                with contextlib.suppress(FileNotFoundError):
+                    yield path.stat().st_mtime_ns, path
     except (OSError, ValueError, NotImplementedError):
         return
 

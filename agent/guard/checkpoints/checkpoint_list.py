@@ -7,7 +7,7 @@ from typing import Collection
 from agent.guard.bucket_notes import LATEST, BucketNotes
 from agent.guard.checkpoints import manifest, pointer
 from agent.guard.checkpoints.manifest import FOLDER, Manifest, WrongManifest, checkpoint_id, id_of
-from agent.guard.object_store import LARGEST_MANIFEST_BYTES, Listed
+from agent.guard.object_store import LARGEST_MANIFEST_BYTES, Listed, TooLarge
 
 MOST_LISTED = 50_000
 STRANGERS_SECONDS = 86_400.0
@@ -24,16 +24,12 @@ class CheckpointList:
 
     def newest(self) -> Manifest | None:
         """Return the manifest that the pointer names; without a usable pointer, the newest that is whole."""
-        found = self._notes.read(LATEST)
-        if found is None:
-            return self.before(None)
-        name = pointer.read_name(found[0])
+        name = self._pointed_name()
         return (self.read(name) if name is not None else None) or self.before(None)
 
     def pointed(self) -> Manifest | None:
         """Return the manifest that the pointer names where every file of it is there with its size, else None."""
-        found = self._notes.read(LATEST)
-        name = pointer.read_name(found[0]) if found is not None else None
+        name = self._pointed_name()
         named = self.read(name) if name is not None else None
         return named if named is not None and _is_whole(named, self._rows()) else None
 
@@ -49,12 +45,10 @@ class CheckpointList:
 
     def read(self, name: str) -> Manifest | None:
         """Return a manifest by its name in the mailbox, or None where it is not there or cannot be believed."""
-        found = self._notes.read(name, LARGEST_MANIFEST_BYTES)
-        if found is None:
-            return None
         try:
-            return manifest.read(found[0], name)
-        except WrongManifest:
+            found = self._notes.read(name, LARGEST_MANIFEST_BYTES)
+            return manifest.read(found[0], name) if found is not None else None
+        except (WrongManifest, TooLarge):
             return None
 
     def last_sequence(self) -> int:
@@ -73,8 +67,7 @@ class CheckpointList:
         """Remove all but the newest `keep` checkpoints and the pointer's: each manifest before its files."""
         rows = self._rows()
         whole = sorted((name for name in rows if _is_manifest(name)), reverse=True)
-        found = self._notes.read(LATEST)
-        pointed = pointer.read_name(found[0]) if found is not None else None
+        pointed = self._pointed_name()
         kept = {*whole[:keep], current.name[len(FOLDER) + 1 :], (pointed or "")[len(FOLDER) + 1 :]}
         for name in whole:
             if name not in kept:
@@ -93,6 +86,14 @@ class CheckpointList:
             return self._is_ours(key[len(prefix) :].partition("/")[0]) or age_seconds > STRANGERS_SECONDS
 
         self._notes.store.abort_stale(prefix, is_stale)
+
+    def _pointed_name(self) -> str | None:
+        """Return the name of the manifest that the pointer names, or None without a usable pointer."""
+        try:
+            found = self._notes.read(LATEST)
+        except TooLarge:
+            return None
+        return pointer.read_name(found[0]) if found is not None else None
 
     def _may_go(self, folder: str, row: Listed, whole: Collection[str], current: Manifest) -> bool:
         if f"{folder}.json" in whole or row.age_seconds > STRANGERS_SECONDS:

@@ -10,6 +10,7 @@ from typing import Any, Collection, Mapping
 
 from agent.guard.bucket_notes import LATEST, BucketNotes
 from agent.guard.checkpoints.manifest import FOLDER, MOST_SEQUENCE, Manifest, checkpoint_id, id_of
+from agent.guard.object_store import TooLarge
 
 VERSION = 1
 _TRIES = 5
@@ -37,7 +38,11 @@ def advance(notes: BucketNotes, manifest: Manifest, rejected: Collection[str], k
         "progress": manifest.progress,
     }
     for _ in range(_TRIES):
-        found = notes.read(LATEST)
+        try:
+            found = notes.read(LATEST)
+        except TooLarge:
+            # Nothing of ours is that large: it names no checkpoint.
+            return notes.write(LATEST, wanted)
         if found is None:
             if notes.write(LATEST, wanted, is_new=True):
                 return True

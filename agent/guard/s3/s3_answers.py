@@ -87,7 +87,10 @@ def parts(text: str) -> Iterator[FoundPart]:
 def date(text: str | None) -> float | None:
     """Return the seconds since 1970 of an HTTP date."""
     parsed = parsedate_tz(text) if text else None
-    return float(mktime_tz(parsed)) if parsed is not None else None
+    try:
+        return float(mktime_tz(parsed)) if parsed is not None else None
+    except (ValueError, OverflowError):
+        return None
 
 
 def _elements(text: str, name: str) -> Iterator[str]:

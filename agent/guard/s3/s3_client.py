@@ -170,7 +170,11 @@ class S3Client:
         return True
 
     def _failure(self, request: S3Request, response: http.client.HTTPResponse) -> Exception:
-        code, message = s3_answers.refusal(response.read(_ERROR_BYTES))
+        try:
+            body = response.read(_ERROR_BYTES)
+        except _FAILURES:
+            body = b""
+        code, message = s3_answers.refusal(body)
         sentence = f"{request.method} was answered {response.status} {code}: {message}".rstrip(": ")
         return Unreachable(sentence) if response.status in PASSING else Refused(sentence, response.status)
 

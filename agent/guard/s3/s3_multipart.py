@@ -84,7 +84,7 @@ class S3Multipart:
                     done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
                     tags.update(each.result() for each in done)
             tags.update(each.result() for each in waiting)
-        self._complete(key, upload_id, tags)
+        self._complete(key, upload_id, tags, size_bytes)
         return Uploaded(whole.hexdigest(), _tag(md5s))
 
     def abort_stale(self, prefix: str, is_stale: Callable[[str, float], bool]) -> None:
@@ -145,7 +145,7 @@ class S3Multipart:
         )
         return part.number, self._client.ask(request).tag
 
-    def _complete(self, key: str, upload_id: str, tags: dict[int, str]) -> None:
+    def _complete(self, key: str, upload_id: str, tags: dict[int, str], size_bytes: int) -> None:
         rows = (
             f'<Part><PartNumber>{number}</PartNumber><ETag>"{escape(tags[number])}"</ETag></Part>'
             for number in sorted(tags)
@@ -153,11 +153,22 @@ class S3Multipart:
         body = f"<CompleteMultipartUpload>{''.join(rows)}</CompleteMultipartUpload>".encode()
         digest = hashlib.sha256(body).hexdigest()
         request = S3Request("POST", key, {"uploadId": upload_id}, body=lambda: [body], size=len(body), sha256=digest)
-        answer = self._client.ask(request)
+        try:
+            answer = self._client.ask(request)
+        except StoreFailed:
+            # A store forgets an upload that it has completed, and the answer to an earlier try may have been lost.
+            if self._has(key, size_bytes):
+                return
+            raise
         # The store may say 200 before it knows.
         code, message = s3_answers.refusal(answer.body)
         if b"<Error>" in answer.body:
             raise StoreFailed(f"the upload could not be completed: {code} {message}")
+
+    def _has(self, key: str, size_bytes: int) -> bool:
+        """Return whether the store has an object of this size. No other upload than ours has its name."""
+        answer = self._client.ask(S3Request("HEAD", key), accepts=UNTOLD)
+        return answer.status not in UNTOLD and answer.headers.get("content-length") == str(size_bytes)
 
 
 def new_md5() -> hashlib._Hash | None:
