@@ -10,7 +10,7 @@ import pytest
 import structlog
 
 from agent.decide.facts import Marked
-from agent.decide.reconcile import workload_end
+from agent.decide.reconcile import reconcile, workload_end
 from agent.domain.fleet import Fleet
 from agent.domain.record.lease import Lease
 from tests.disasters import __main__ as disasters
@@ -77,3 +77,15 @@ def test_what_is_called_done_and_works_is_found_where_its_release_cannot_be_reco
         broken = play.play(dataclasses.replace(QUIET, strikes=(Strike("ledger", "commit", 28, "full"),))).broken
     assert broken is not None
     assert (broken.point, "no reason is recorded" in broken.sentence) == (3, True)
+
+
+def test_a_false_end_in_listings_is_no_end_while_the_look_by_id_has_no_answer() -> None:
+    """The listings call it exited for minutes; the first look by its id is refused, the next shows that it works."""
+    work = Work("w0", "batch", "hedged", 1, ("vast",))
+    strikes = (Strike("vast", "listing", 5, "state", 12, 4.0), Strike("vast", "look", 3, "throttled", 1, -1.0))
+    story = Story(98774, ("vast",), (work,), 56.0, 1.0, 0, strikes)
+    assert play.play(story).broken is None
+    with mock.patch.object(reconcile, "ANSWER_WITHIN", dt.timedelta()):
+        broken = play.play(story).broken
+    assert broken is not None
+    assert broken.point == 3

@@ -11,13 +11,15 @@ from agent.domain.record.lease import LeaseState
 class Suspicion:
     """A lease seen once in a wrong state, or on terms that differ from its order as `differs` says.
 
-    `previous` is when the lease was last seen as it should be.
+    `previous` is when the lease was last seen as it should be. `is_unanswered` says that the market left a later
+    question about it without an answer.
     """
 
     state: LeaseState
     seen_at: datetime
     previous: datetime
     differs: str = ""
+    is_unanswered: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,8 @@
 Invariants:
 1. A view that is not fresh yields nothing: ignorance is never an interruption.
 2. A loss needs two looks: the first makes a suspicion, the second a fact. The suspicion is kept until the ledger has
-   the loss, so that an unrecorded fact, as in a cycle that looks twice, is found again (rule 19).
+   the loss, so that an unrecorded fact, as in a cycle that looks twice, is found again (rule 19). If the market leaves
+   a look without an answer, the lease is asked for by its id again, for at most `ANSWER_WITHIN`.
 3. A lease is gone only when the market denies it by its own code with a proven key, and complete listings at least
    `GONE_AFTER` apart lack it. Several leases that vanish at once are a fault of the market.
 4. An unchanged world yields no fact but the periodic metering.
@@ -54,6 +55,9 @@ PASSING = frozenset({workload_end.FAST_EXIT, guard_switch.SWITCHED})
 """End reasons of leases that may run again; a new run clears them."""
 SAME_END = timedelta(minutes=1)
 """An end date of a host that differs by more than this is updated at once: a move may depend on it."""
+ANSWER_WITHIN = timedelta(minutes=3)
+"""So long a suspicion waits for a look by id: one answer forbids looks for at most a minute (rule 20). After it,
+listings alone are believed."""
 METER_TRAFFIC = money.usd("0.002")
 """Traffic that costs this much is metered at once: an image is pulled within minutes and may cost an hour's rent."""
 
@@ -83,6 +87,8 @@ def reconcile(fleet: Fleet, memory: Memory) -> Reconciliation:
         view = fleet.markets[name]
         if view.is_fresh and view.listed_at is not None:
             result = _market(fleet, view, view.listed_at, owned.undecided, result)
+        else:
+            result = replace(result, memory=_unanswered(fleet, name, result.memory))
     alerts = (
         *readiness.idle_alerts(fleet),
         *guard_silence.alerts(fleet),
@@ -149,7 +155,14 @@ def _to_probe(leases: list[Lease], lacking: list[Lease], suspects: frozenset[str
 
 
 def _fresh(suspicions: dict[str, Suspicion], memory: Memory) -> frozenset[str]:
-    return frozenset(key for key in suspicions if key not in memory.suspicions)
+    return frozenset(key for key, each in suspicions.items() if key not in memory.suspicions or each.is_unanswered)
+
+
+def _unanswered(fleet: Fleet, market: str, memory: Memory) -> Memory:
+    """Return the memory after a market did not answer: its suspicions need one more look."""
+    mine = {lease.lease_id for lease in fleet.leases if lease.market == market} & memory.suspicions.keys()
+    doubted = {key: replace(memory.suspicions[key], is_unanswered=True) for key in mine}
+    return replace(memory, suspicions={**memory.suspicions, **doubted}) if mine else memory
 
 
 def _present(
@@ -161,10 +174,12 @@ def _present(
     if seen is None or (_is_fresh_rent(fleet, lease) and not readback.is_readable(row)):
         fact = _unread(fleet, view, rated.lease, rated.row, (previous, listed_at))
         return _with_rise(_of(lease, fact), rated.rise), None
-    doubted = _standing(memory.suspicions.get(lease.lease_id), lease)
+    doubted = _standing(memory.suspicions.get(lease.lease_id), lease, view)
     differs = readback.difference(readback.of_lease(lease), row) if _is_fresh_rent(fleet, lease) else ""
     if differs and (doubted is None or not doubted.differs):
         return None, Suspicion(seen, listed_at, previous, differs)
+    if differs and doubted is not None and doubted.is_unanswered:
+        return None, doubted
     if differs:
         return _mismatched(fleet, view, lease, row, seen, listed_at, differs), doubted
     fact, suspicion = _seen(fleet, view, doubted, rated, (previous, listed_at))
@@ -194,9 +209,13 @@ def _with_rise(fact: LeaseChanged | None, rise: agreed_rate.Rise | None) -> Leas
     return replace(fact, charges=(*rise.owed(fact.charges, fact.after.accrued_until), *fact.charges))
 
 
-def _standing(doubted: Suspicion | None, lease: Lease) -> Suspicion | None:
+def _standing(doubted: Suspicion | None, lease: Lease, view: MarketView) -> Suspicion | None:
     """Return the suspicion if it is still about the lease's present state, else None."""
-    return doubted if doubted is not None and lease.state_since <= doubted.seen_at else None
+    if doubted is None or lease.state_since > doubted.seen_at:
+        return None
+    is_answered = lease.instance_id in view.looked_up | view.absent_ids
+    is_over = view.listed_at is not None and view.listed_at - doubted.seen_at >= ANSWER_WITHIN
+    return replace(doubted, is_unanswered=doubted.is_unanswered and not (is_answered or is_over))
 
 
 def _seen(
@@ -211,6 +230,8 @@ def _seen(
     if _is_loss(lease, target):
         if doubted is None or doubted.state is not target:
             return None, Suspicion(target, listed_at, previous)
+        if doubted.is_unanswered:
+            return None, doubted
         if guard_switch.is_judged_later(fleet, lease, doubted):
             return guard_switch.noted(lease, doubted), doubted
         return _lost(fleet, view, lease, row, target, (doubted.previous, doubted.seen_at)), doubted

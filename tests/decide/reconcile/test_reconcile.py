@@ -41,6 +41,8 @@ def test_an_unchanged_world_yields_nothing() -> None:
 
 def test_a_view_that_is_not_fresh_yields_nothing_and_forgets_nothing() -> None:
     memory = seen(RUNS, builders.instance(state=InstanceState.PAUSED)).memory
+    doubted = replace(memory.suspicions[RUNS.lease_id], is_unanswered=True)
+    memory = replace(memory, suspicions={RUNS.lease_id: doubted})
     for changes in ({"is_fresh": False}, {"listed_at": None}):
         fleet = world((RUNS,))
         view = msgspec.structs.replace(fleet.markets["vast"], **changes)

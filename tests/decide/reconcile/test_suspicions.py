@@ -4,13 +4,13 @@ import dataclasses
 
 import pytest
 
+from agent.decide.reconcile import reconcile
 from agent.domain.market.instance import Instance, InstanceState
 from agent.domain.record.lease import Lease, LeaseState
 from tests.support import builders
-from tests.support.listings import NOW, POLL, changed, seen
+from tests.support.listings import NOW, POLL, changed, kinds, seen
 
-
-@pytest.mark.parametrize(
+LOST_OR_MISMATCHED = pytest.mark.parametrize(
     ("held", "row", "kind"),
     [
         (builders.lease(), builders.instance(state=InstanceState.PAUSED), "lease.interrupted"),
@@ -22,6 +22,9 @@ from tests.support.listings import NOW, POLL, changed, seen
     ],
     ids=["lost", "mismatched"],
 )
+
+
+@LOST_OR_MISMATCHED
 def test_what_two_looks_have_shown_is_found_again_until_it_is_recorded(held: Lease, row: Instance, kind: str) -> None:
     """The pass that found it may not be the one that is recorded: its cycle looked twice, or its write failed."""
     memory = seen(held, row, at=1).memory
@@ -45,3 +48,28 @@ def test_a_recorded_loss_is_no_suspicion_of_what_was_resumed_since() -> None:
     after = seen(resumed, row, at=3, memory=memory)
     assert after.facts == ()
     assert after.memory.suspicions[resumed.lease_id].seen_at == NOW + 3 * POLL
+
+
+@LOST_OR_MISMATCHED
+def test_what_no_look_by_id_has_answered_is_asked_for_again(held: Lease, row: Instance, kind: str) -> None:
+    """Two listings may tell the same lie. The look by id of the first pass got no answer, and so does the next."""
+    memory = seen(held, row, at=1).memory
+    for at in (2, 3):
+        memory = seen(held, at=at, memory=memory, is_fresh=False).memory
+        again = seen(held, row, at=at, memory=memory)
+        assert kinds([again]) == []
+        assert again.suspects == {held.lease_id}
+        assert again.to_probe == {held.instance_id}
+        memory = again.memory
+    found = seen(held, row, at=4, memory=memory, looked_up=frozenset({held.instance_id}))
+    assert changed(found).kind == kind
+    assert changed(seen(held, row, at=5, memory=found.memory)).kind == kind, "it is not recorded yet"
+
+
+@LOST_OR_MISMATCHED
+def test_listings_alone_are_believed_while_looks_by_id_stay_unanswered(held: Lease, row: Instance, kind: str) -> None:
+    memory = seen(held, row, at=1).memory
+    memory = seen(held, at=1, memory=memory, is_fresh=False).memory
+    late = 1 + int(reconcile.ANSWER_WITHIN / POLL)
+    assert kinds([seen(held, row, at=late - 1, memory=memory)]) == []
+    assert changed(seen(held, row, at=late, memory=memory)).kind == kind
