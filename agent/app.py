@@ -139,8 +139,11 @@ class App:
         path = config.ledger.with_name(config.ledger.name + ".dry-run") if is_dry else config.ledger
         clock = SteadyClock(outside.clock)
         ledger = await Ledger.open(path, clock=clock, fleet_id=outside.fleet_id)
-        for lease in ledger.recollection(clock.now()).leases:
-            clock.recall(lease.accrued_until)
+        known = ledger.recollection(clock.now())
+        # An open order may have made an instance, which is metered from its creation on.
+        instants = (*(lease.accrued_until for lease in known.leases), *(each.recorded_at for each in known.intents))
+        for recorded in instants:
+            clock.recall(recorded)
         app = cls(config, tuned, replace(outside, clock=clock), clock, ledger, is_dry=is_dry)
         try:
             await app._settle_crash()

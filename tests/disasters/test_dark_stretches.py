@@ -189,3 +189,11 @@ def test_what_loads_again_may_have_run_until_the_first_look_that_lacks_it(cycle:
         broken = play.play(story).broken
     assert (broken is None) is loads
     assert broken is None or broken.point == 4
+
+
+@pytest.mark.parametrize("market", ["vast", "runpod"])
+def test_what_a_program_rented_before_it_died_is_not_counted_from_before_its_order(market: str) -> None:
+    """The program dies at its first rent, and the machine's clock is a day behind when it is started again."""
+    works, rent = (Work("w0", "service", "ondemand", 1),), Strike(market, "rent", 1, "death_after")
+    story = Story(7, (market,), works, 60.0, 0.0, 0, (rent,), (Deed(1, "clock", 3),))
+    assert play.play(story).broken is None
