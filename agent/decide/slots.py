@@ -7,7 +7,7 @@ from agent.decide.limits import limits
 from agent.decide.operators import operator_holds
 from agent.decide.pricing import cooldowns, useful_hour
 from agent.decide.pricing.cooldowns import InForce
-from agent.decide.reconcile import orphans, readback, readiness, workload_end
+from agent.decide.reconcile import doubt, orphans, readback, readiness, workload_end
 from agent.decide.reconcile.guards import checkpoint_proofs, guard_refusal, guard_switch
 from agent.decide.reconcile.workload_end import COOL_OFF
 from agent.decide.strategy import Down, Proposal, SlotView
@@ -211,9 +211,7 @@ def view_or_proposal(fleet: Fleet, place: Slot, in_force: InForce) -> SlotView |
         return Proposal(place, None, word)
     doubted = fleet.paying_intent(place)
     if doubted is not None:
-        return _hold(
-            place, "in_doubt", f"{doubted.kind.value} {doubted.intent_id} is in doubt until a listing settles it"
-        )
+        return _hold(place, "in_doubt", doubt.why_open(fleet, doubted))
     pair = [lease for lease in fleet.leases_of(place) if not _is_leaving(lease)]
     if any(lease.state is LeaseState.RELEASING for lease in pair):
         return _hold(place, "releasing", "a release is not confirmed yet")

@@ -11,6 +11,7 @@ from agent.domain.work.workload import Workload
 from tests.disasters.draw import ENDLESS, NO_NUMBER
 from tests.disasters.guards.guard_world import GuardWorld
 from tests.disasters.orders import Order
+from tests.disasters.points import nameless
 from tests.disasters.points.faults import Faults
 from tests.disasters.points.finished import Finished
 from tests.disasters.points.known import Known
@@ -183,7 +184,7 @@ class Judge:
         if self._must_stop() or self._is_counted_capped:
             return self._must_stop() or "a crossed cap"
         most = sight.app.rules.caps.instances
-        if most is not None and sum(lease.is_open for lease in sight.leases) >= most:
+        if most is not None and sum(lease.is_open for lease in sight.leases) + len(nameless.rents(sight)) >= most:
             return "the cap on instances"
         return "a market fault" if sight.now - self._vanished_at < FAULT_SECONDS else ""
 

@@ -2,20 +2,16 @@
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from typing import Any
 from unittest import mock
 
 import pytest
 import structlog
 
-from agent.decide import slots
 from agent.decide.deadline import deadline_progress
 from agent.domain.market.gpu import GpuModel
 from agent.domain.work.workload import Workload
-from agent.simulator import recorded_figures
-from agent.simulator.vast.world import World
 from tests.disasters import __main__ as disasters
-from tests.disasters import play, stage
+from tests.disasters import play
 from tests.disasters.story import Deed, Story, Work
 
 
@@ -49,24 +45,5 @@ def test_a_slot_must_run_where_a_slow_card_costs_less_than_it_is_worth() -> None
 
     with mock.patch.object(deadline_progress, "fastest", doubled):
         broken = play.play(STORY).broken
-    assert broken is not None
-    assert (broken.point, "does not run for" in broken.sentence) == (6, True)
-
-
-def test_a_slot_must_run_although_each_host_loads_for_hours() -> None:
-    """Nobody lists the market for an hour while the first one loads, and that hour counts against no host."""
-    lifted_late = Deed(2, "kill"), Deed(106, "lift"), Deed(110, "sleep", amount=0.13)
-    story = Story(7, ("vast",), (Work("w0", "batch", "hedged", 1),), 30.0, 0.0, 0, deeds=lifted_late)
-
-    def slow(*about: Any, **more: Any) -> World:
-        world = World(*about, **more)
-        for host in world.hosts.values():
-            host.inet_down = 285.0
-        return world
-
-    with mock.patch.object(recorded_figures, "PULL_MBITS", 4.0), mock.patch.object(stage, "World", slow):
-        assert play.play(story).broken is None
-        with mock.patch.object(slots, "is_overdue", return_value=False):
-            broken = play.play(story).broken
     assert broken is not None
     assert (broken.point, "does not run for" in broken.sentence) == (6, True)

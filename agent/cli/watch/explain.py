@@ -85,7 +85,7 @@ def _print_slot(shown: dict[str, Any]) -> None:
         for kept in row["kept_by"]:
             session.say(f"  kept by {kept['what']} {fleet.span(kept['until'], shown['at'])}, after {kept['after']}")
         for doubt in row["in_doubt"]:
-            session.say(f"  in doubt: {doubt['kind']} {doubt['intent']}, until a listing settles it")
+            session.say(f"  in doubt: {doubt['kind']} {doubt['intent']}")
         if not row["kept_by"] and not row["in_doubt"]:
             session.say("  no hold, no cooldown and no order in doubt keeps it")
     for one in shown["now"]:

@@ -41,6 +41,19 @@ def settle(fleet: Fleet, view: MarketView, memory: Memory) -> tuple[tuple[Fact, 
     return tuple(facts), doubts
 
 
+def why_open(fleet: Fleet, intent: Intent) -> str:
+    """Return what an intent in doubt waits for: a listing, or a person who knows whose an instance is."""
+    view = fleet.markets.get(intent.market)
+    is_rent = intent.kind is IntentKind.RENT
+    nameless = _nameless(view, intent, fleet.leases) if is_rent and view is not None else None
+    if nameless is None:
+        return f"{intent.kind.value} {intent.intent_id} is in doubt until a listing settles it"
+    return (
+        f"rent {intent.intent_id} is in doubt while instance {nameless.instance_id} on its host carries no label: "
+        "if it is yours, label it; if not, release it at the market"
+    )
+
+
 def _settled(
     fleet: Fleet, view: MarketView, rows: dict[str, Instance], intent: Intent, began: Absence
 ) -> IntentSettled | Alert | None:

@@ -4,13 +4,16 @@ from typing import Any
 
 import pytest
 
+from agent.decide import slots
 from agent.decide.facts import Alert, Fact, IntentSettled
 from agent.decide.reconcile import doubt
 from agent.decide.reconcile.pass_memory import Absence, Memory
+from agent.decide.strategy import Proposal
 from agent.domain.market.instance import Instance, InstanceState
 from agent.domain.record.intent import Intent, IntentKind, IntentState
 from agent.domain.record.lease import Lease, LeaseState
 from tests.support import builders
+from tests.support.expiring import in_force
 
 OVER: dict[str, Any] = {"listed_monotonic": 1000.0 + doubt.GRACE_SECONDS, "listings": 10 + doubt.GRACE_LISTINGS}
 BEGAN = Memory(doubts={"0000000000000001": Absence(1000.0, 10)})
@@ -82,6 +85,15 @@ def test_an_unlabelled_instance_on_the_host_keeps_the_doubt_open_for_ever() -> N
         "which stays in doubt: if it is yours, label it; if not, release it at the market"
     )
     assert RENT.intent_id in doubts
+
+
+def test_an_empty_slot_says_whether_its_rent_waits_for_a_listing_or_for_a_person() -> None:
+    nameless = builders.instance(7, host_id="h1", label="", created_at=builders.NOW)
+    for rows, said in [((), "until a listing settles it"), ((nameless,), "while instance 7 on its host carries no")]:
+        fleet = builders.fleet(intents=(RENT,), markets={"vast": builders.view(instances=rows)})
+        held = slots.view_or_proposal(fleet, RENT.slot, in_force({}))
+        assert isinstance(held, Proposal)
+        assert said in held.reason.sentence
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from agent.domain.record.hold import Word
 from agent.domain.slot import Slot
 from agent.domain.work.decision import SPARE, WAITS, Hold
 from agent.domain.work.workload import Workload
+from tests.disasters.points import nameless
 from tests.disasters.points.first_starts import FirstStarts
 from tests.disasters.sight import Broken, Sight
 
@@ -57,6 +58,7 @@ class Slots:
         loading = {box.label.slot for box in under_way if box.label is not None}
         # What lost its label waits for a person, who alone may say whose it is.
         lost = {box.label.slot for box in sight.truth.live if box.label is not None and not box.is_ours}
+        lost |= {rent.slot for rent in nameless.rents(sight)}
         for work in sight.app.rules.workloads:
             for place in work.places:
                 # Work with a deadline waits for cheap capacity as long as its slack lasts.
