@@ -53,6 +53,14 @@ async def test_the_program_is_uploaded_once_under_its_digest_and_signed_for(serv
     assert (made.manifest_exists, made.sha256) == (False, PROGRAM.sha256)
 
 
+async def test_a_program_that_was_removed_meanwhile_is_there_again_for_the_next_rent(server: S3Server) -> None:
+    through = launches()
+    await launched(server.place(), is_first=True, through=through)
+    await asyncio.to_thread(server.put, f"train/{PROGRAM.path}", b"what a host with the key left of it")
+    await launched(server.place(), is_first=False, through=through)
+    assert await asyncio.to_thread(server.get, f"train/{PROGRAM.path}") == PROGRAM.content
+
+
 async def test_another_file_under_the_programs_name_is_replaced(server: S3Server) -> None:
     await asyncio.to_thread(server.put, f"train/{PROGRAM.path}", b"forged")
     await launched(server.place(), is_first=True)

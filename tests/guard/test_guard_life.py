@@ -1,5 +1,6 @@
 """The guard over a command: its end, its signals, its processes, and the knowledge of the next start on the disk."""
 
+import contextlib
 import itertools
 import json
 import os
@@ -26,6 +27,15 @@ CAN_UNSHARE = shutil.which("unshare") and os.geteuid() == 0
 @pytest.fixture
 def instance(tmp_path: Path) -> Instance:
     return Instance(tmp_path / "instance")
+
+
+def running(word: str) -> list[str]:
+    """Return the command lines of the processes that have a word in them."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            found += [line] if word in (line := file.read_text(errors="replace")) else []
+    return found
 
 
 def python(code: str, *words: str) -> list[str]:
@@ -113,6 +123,7 @@ def test_signals_reach_the_whole_group(instance: Instance, tmp_path: Path) -> No
         until(lambda: Path(f"{one}.up").exists() and Path(f"{two}.up").exists(), "both")
         guard.process.send_signal(signal.SIGUSR2)
         until(lambda: one.exists() and two.exists(), "the signal")
+    until(lambda: not running(str(tmp_path)), "the end of both")
 
 
 def test_work_that_a_script_leaves_to_its_group_is_waited_for(instance: Instance) -> None:

@@ -119,6 +119,26 @@ class Instance:
         try:
             yield Guarded(process, log)
         finally:
+            # The end of a container kills all of it. The guard's own death ends only what it started itself.
+            below = _below(process.pid)
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
+            for number in below:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(number, signal.SIGKILL)
             process.wait(PATIENCE_SECONDS)
+
+
+def _below(top: int) -> list[int]:
+    """Return the processes below one; the guard adopts every orphan of its work."""
+    children: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            parent = int(stat.read_text(errors="replace").rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append(int(stat.parent.name))
+    found, ahead = [], [top]
+    while ahead:
+        mine = children.get(ahead.pop(), [])
+        found += mine
+        ahead += mine
+    return found

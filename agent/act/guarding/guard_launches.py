@@ -5,7 +5,8 @@ Invariants:
 2. A run that has an end, also one that cannot be read, never starts without the guard: its work may be done.
    Nothing is rented for a batch whose end has a done code.
 3. Nothing here delays a rent by more than the deadline of twelve requests to the bucket.
-4. A bucket that did not answer at a rent gets the program later: a container waits ten minutes for it, and then runs
+4. Each rent looks whether the bucket still has the program: without it a new container starts bare or not at all.
+5. A bucket that did not answer at a rent gets the program later: a container waits ten minutes for it, and then runs
    without. A bucket that fails again is tried again after a wait, longer each time.
 """
 
@@ -130,6 +131,8 @@ class GuardLaunches:
             finished = kept_runs.finished(end, work)
             exists = end is not None or await kept_runs.found(client, f"{folder}/{POINTER}") is not None
             if kept is None or kept.number < run.run or kept.is_in_folder_of(run):
+                # Others can remove the program: a lifecycle rule of the bucket, or a host that has its key.
+                self._uploaded.discard(place)
                 await self._prepare(client, program, work)
                 await self._claim_run(client, folder, run)
         except (BucketError, ValueError, market_errors.Rejected) as error:
