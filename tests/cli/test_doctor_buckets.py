@@ -14,6 +14,7 @@ from agent.cli.setup.doctor_checks import Line, Verdict
 from agent.ledger.file import sidecar
 from tests.support import s3_server
 from tests.support.configs import STRATEGIES, added
+from tests.support.programs import gpubid
 
 KEY = "AKIA1:s3cretOfTheBucket"
 MISSING = "<Error><Code>NoSuchKey</Code></Error>"
@@ -63,6 +64,8 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
             "cannot list other folders; whether it can open them is not known",
         ),
         ("/runs/", "s3://runs/train", Verdict.FAIL, "opens more than this folder"),
+        ("/runs/a/", "s3://runs/a/train", Verdict.FAIL, "s3://runs/a was tried"),
+        ("/runs/train", "s3://runs/train", Verdict.FAIL, "s3://runs/train-gpubid-doctor-"),
         ("", "s3://runs/train", Verdict.FAIL, "refuses the key"),
         ("/", "s3://runs", Verdict.WARN, "cannot be checked"),
     ],
@@ -132,3 +135,18 @@ async def test_a_folder_that_another_fleet_or_workload_has_claimed_fails(
     assert (before.name, same) == ("bucket train", before)
     assert [line.verdict for line in found] == ([Verdict.FAIL] if said else [])
     assert all(said in line.sentence and "claim.json" in line.fix for line in found)
+
+
+async def test_check_refuses_a_folder_that_another_fleet_has_claimed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    claim = b'{"version":1,"fleet":"000000000000","workload":"train"}'
+    with s3_server.served() as server:
+        await asyncio.to_thread(server.put, "train/claim.json", claim)
+        await checked(tmp_path, server.url)
+        ledger = config.load(tmp_path / "agent.toml", strategies=STRATEGIES).ledger
+        sidecar.write_fleet_id(ledger, "f1ee7f1ee7f1")
+        ran = await gpubid(tmp_path, "check", TRAIN_BUCKET=KEY)
+    assert ran.code == 1, ran
+    assert "refused: folder train: s3://runs/train is claimed already" in " ".join(ran.out.split())

@@ -6,12 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agent.cli.setup import bucket_claims
 from agent.cli.shared import daemon_socket, exits, session
 from agent.config import exposure, lint
 from agent.domain.market.gpu import GpuModel
 from agent.domain.money import UsdPerHour
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from agent.cli.setup.doctor_checks import Line
     from agent.config.settings import Config
     from agent.decide.operators.reload import Finding
     from agent.web.reading.holdings import Holdings
@@ -40,6 +44,8 @@ def check(
         "ledger": str(settings.ledger),
     }
     summary["warnings"] = _warnings(settings)
+    claimed = asyncio.run(bucket_claims.of_others(settings))
+    summary["claimed"] = [{"place": each.name, "sentence": each.sentence, "fix": each.fix} for each in claimed]
     if against_running:
         summary["against_running"] = [
             {"key": each.key, "code": each.code, "sentence": each.sentence, "is_refused": each.is_refusal}
@@ -47,7 +53,7 @@ def check(
         ]
     if as_json:
         session.print_json(summary)
-        _end(findings, is_warned=is_strict and bool(summary["warnings"]))
+        _end(findings, has_failed=bool(claimed) or (is_strict and bool(summary["warnings"])))
         return
     session.say(f"{settings.file}: good, digest {settings.digest[:12]}")
     for market in settings.markets:
@@ -55,17 +61,22 @@ def check(
     for work in settings.workloads:
         strategy = tuned[work.strategy]
         session.say(f"  workload {work.name}: {work.slots} slot(s) on {work.strategy} ({strategy.digest[:12]})")
-    for warning in summary["warnings"]:
-        session.say(f"  warning: {warning}")
-    for each in findings:
-        session.say(f"  {'refused' if each.is_refusal else 'noted'}: {each.key}: {each.sentence}")
+    for sentence in (*(f"warning: {warning}" for warning in summary["warnings"]), *_judged(claimed, findings)):
+        session.say(f"  {sentence}")
     if against_running and not findings:
         session.say("  loading the file would affect no open lease")
-    _end(findings, is_warned=is_strict and bool(summary["warnings"]))
+    _end(findings, has_failed=bool(claimed) or (is_strict and bool(summary["warnings"])))
 
 
-def _end(findings: "tuple[Finding, ...]", *, is_warned: bool) -> None:
-    if is_warned or any(each.is_refusal for each in findings):
+def _judged(claimed: "Sequence[Line]", findings: "Sequence[Finding]") -> "Iterator[str]":
+    """Yield the sentences on folders that others have claimed, and on the effects on open leases."""
+    yield from (f"refused: {line.name}: {line.sentence}; {line.fix}" for line in claimed)
+    for each in findings:
+        yield f"{'refused' if each.is_refusal else 'noted'}: {each.key}: {each.sentence}"
+
+
+def _end(findings: "tuple[Finding, ...]", *, has_failed: bool) -> None:
+    if has_failed or any(each.is_refusal for each in findings):
         raise typer.Exit(exits.FAILED)
 
 
