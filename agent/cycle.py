@@ -17,9 +17,10 @@ from agent.decide.deadline import progress_facts
 from agent.decide.facts import Alert, Fact
 from agent.decide.limits import budget_alerts, credit_watch, limits, risk
 from agent.decide.moves import due_endings, immediate_endings
-from agent.decide.reconcile import probing, reconcile, turns
+from agent.decide.reconcile import reconcile, turns
 from agent.decide.reconcile.guards import checkpoint_proofs, guard_measurements, host_checks
 from agent.decide.reconcile.pass_memory import Memory
+from agent.decide.reconcile.probes import probing
 from agent.decide.strategy import Tuned
 from agent.domain.fleet import Fleet
 from agent.domain.market.gpu import GpuModel
@@ -286,8 +287,7 @@ class Cycle:
         planned = await self._plan(fleet, rules, facts)
         ending = [decision for decision in planned.decisions if isinstance(decision, Release | Pause)]
         # Nobody could see later that these wait for a checkpoint, so they do not wait.
-        ending += [asked.ending for asked in planned.asked]
-        await self._act(ending, fleet, rules)
+        await self._act([*ending, *(asked.ending for asked in planned.asked)], fleet, rules)
 
     async def _read(self, step: Callable[[], Awaitable[object]], rules: Rules) -> None:
         """Do one step of reading; if the reading takes long, send the due endings first."""

@@ -295,6 +295,12 @@ class WorkloadTable(Table):
     """Port of the container, for ready = "port" and "http"; `ports` must contain it."""
     ready_path: Annotated[Line, Field(pattern=URL_PATH, max_length=256)] = "/"
     """Path that answers 2xx, for ready = "http"."""
+    live_every: Annotated[Span, Field(le=timedelta(hours=1), examples=["30s"])] = timedelta(seconds=30)
+    """The time between two probes of a service that was ready, for ready = "port" and "http"; "0s" probes no more."""
+    live_within: Annotated[Span, Field(ge=timedelta(0, 1), le=timedelta(0, 60), examples=["5s"])] = timedelta(seconds=5)
+    """The most time for the answer to such a probe."""
+    live_failures: Annotated[Whole, Field(ge=1, le=100)] = 2
+    """After this many probes in a row without an answer it is restarted in place, and then moved to another host."""
     checkpoint: CheckpointTable = CheckpointTable()
     """How the workload keeps checkpoints."""
     guard: guard_table.GuardTable | None = None

@@ -18,7 +18,7 @@ from agent.domain import money
 from agent.domain.market import gpu
 from agent.domain.record import budget
 from agent.domain.record.budget import Budget, Scope, Thresholds
-from agent.domain.work.ready_sign import Readiness, ReadySign
+from agent.domain.work.ready_sign import Liveness, Readiness, ReadySign
 from agent.domain.work.workload import (
     Checkpoint,
     CheckpointPlace,
@@ -359,6 +359,7 @@ def _workload(name: str, table: document.WorkloadTable) -> Workload:
             table.ready_line or "",
             table.ready_port or 0,
             table.ready_path,
+            Liveness(table.live_every, table.live_within, table.live_failures),
         ),
     )
 

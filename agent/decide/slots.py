@@ -7,8 +7,9 @@ from agent.decide.limits import limits
 from agent.decide.operators import operator_holds
 from agent.decide.pricing import cooldowns, useful_hour
 from agent.decide.pricing.cooldowns import InForce
-from agent.decide.reconcile import doubt, orphans, readback, readiness, workload_end
+from agent.decide.reconcile import doubt, orphans, readback, workload_end
 from agent.decide.reconcile.guards import checkpoint_proofs, guard_refusal, guard_switch
+from agent.decide.reconcile.probes import liveness, readiness
 from agent.decide.reconcile.workload_end import COOL_OFF
 from agent.decide.strategy import Down, Proposal, SlotView
 from agent.domain.fleet import Fleet
@@ -28,6 +29,8 @@ from agent.domain.work.workload import Workload
 
 RELEASE_AGAIN = "release_again"
 """The code of a repeated release, because the market has not confirmed the first."""
+RESTART = "restart"
+"""The code of both halves of a restart in place."""
 _STARTS = frozenset({cooldowns.RESUME, cooldowns.RAISE})
 """Kinds of orders after which a stopped lease may run again."""
 LOST_MOVE_PATIENCE = timedelta(minutes=10)
@@ -71,7 +74,13 @@ def _release_reason(fleet: Fleet, lease: Lease) -> Reason | None:
 def _failure_code(lease: Lease) -> str:
     if lease.end_reason.startswith(readback.PREFIX):
         return "mismatch"
-    codes = (workload_end.IMAGE_REFUSED, readiness.NOT_READY, guard_refusal.GUARD_REFUSED)
+    codes = (
+        workload_end.IMAGE_REFUSED,
+        readiness.NOT_READY,
+        guard_refusal.GUARD_REFUSED,
+        liveness.UNHEALTHY_HOST,
+        liveness.UNHEALTHY,
+    )
     return next((code for code in codes if lease.end_reason.startswith(code)), workload_end.START_FAILED)
 
 
@@ -248,7 +257,7 @@ def _taken(fleet: Fleet, place: Slot, pair: list[Lease], in_force: InForce) -> S
     if lease.state is LeaseState.EXITED:
         reason = Reason("container_exit", "the container ended: pause it, nobody uses it")
         return Proposal(place, IntentKind.PAUSE, reason, lease=lease)
-    stuck = _kept_although_stuck(fleet, lease, in_force)
+    stuck = _kept_although_stuck(fleet, lease, in_force) or _restarted(fleet, lease, in_force)
     if stuck is not None:
         return stuck
     cooldown = cool_off(place, in_force)
@@ -260,6 +269,18 @@ def _taken(fleet: Fleet, place: Slot, pair: list[Lease], in_force: InForce) -> S
         down = Down(lease.state_since, _quotes(fleet, lease), why_kept, _refused(fleet, lease, in_force))
     may_move = down is not None or lease.tenure is Tenure.ON_DEMAND
     return SlotView(place, lease, arriving, down, _runs(place, in_force) if may_move or _has_choice(fleet) else 0)
+
+
+def _restarted(fleet: Fleet, lease: Lease, in_force: InForce) -> Proposal | None:
+    """Return the stop or the start of a restart in place, or None if none is due."""
+    if liveness.is_stop_due(lease):
+        said = lease.end_reason.partition(": ")[2]
+        reason = Reason(RESTART, f"its service does not answer ({said}): restart {lease.restarts} in place")
+        return Proposal(lease.slot, IntentKind.PAUSE, reason, lease=lease)
+    if liveness.is_start_due(lease, fleet.now) and cooldowns.RESUME not in _refused(fleet, lease, in_force):
+        reason = Reason(RESTART, "its service did not answer: it was stopped, and is started again")
+        return Proposal(lease.slot, IntentKind.RESUME, reason, lease=lease)
+    return None
 
 
 def _unsettled(fleet: Fleet, lease: Lease) -> str:

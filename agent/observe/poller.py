@@ -15,7 +15,7 @@ import structlog
 
 from agent.clock import CLOSE, SteadyClock
 from agent.decide.needs import Need
-from agent.decide.reconcile.probing import Target
+from agent.decide.reconcile.probes.probing import Target
 from agent.domain.fleet import MarketView
 from agent.domain.market.account_refusal import Refusal
 from agent.domain.market.instance import Instance

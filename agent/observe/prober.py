@@ -16,8 +16,8 @@ import msgspec
 
 from agent.clock import Clock
 from agent.decide.pricing import failing
-from agent.decide.reconcile import probing
-from agent.decide.reconcile.probing import Target
+from agent.decide.reconcile.probes import probing
+from agent.decide.reconcile.probes.probing import Target
 from agent.domain.work import deadline
 from agent.domain.work.ready_sign import ReadySign, Sighting
 from agent.markets import market_errors, port
@@ -50,6 +50,7 @@ class Prober:
         self._running: dict[str, asyncio.Task[Sighting]] = {}
         self._log_read: dict[str, float] = {}
         self._page_read: dict[str, float] = {}
+        self._live_read: dict[str, float] = {}
         self._tails: dict[str, tuple[datetime, tuple[str, ...], tuple[str, ...]]] = {}
 
     async def look(self, targets: Iterable[Target]) -> Mapping[str, Sighting]:
@@ -64,6 +65,7 @@ class Prober:
         self._known = {key: seen for key, seen in self._known.items() if key in wanted}
         self._log_read = {key: at for key, at in self._log_read.items() if key in wanted or key in self._running}
         self._page_read = {key: at for key, at in self._page_read.items() if key in wanted or key in self._running}
+        self._live_read = {key: at for key, at in self._live_read.items() if key in wanted or key in self._running}
         return dict(self._known)
 
     async def close(self) -> None:
@@ -77,7 +79,7 @@ class Prober:
         if target.instance_id in self._running:
             return False
         is_asked = target.ready.sign in {ReadySign.PORT, ReadySign.HTTP}
-        return is_asked or self._is_log_due(target) or self._is_page_due(target)
+        return (is_asked and self._is_live_due(target)) or self._is_log_due(target) or self._is_page_due(target)
 
     def _is_log_due(self, target: Target) -> bool:
         if not target.needs_log:
@@ -90,6 +92,12 @@ class Prober:
     def _is_page_due(self, target: Target) -> bool:
         last = self._page_read.get(target.instance_id)
         return target.has_page and (last is None or self._clock.monotonic() - last >= LOG_EVERY_SECONDS)
+
+    def _is_live_due(self, target: Target) -> bool:
+        """Return whether a service is asked now: at each look until it is ready, then at the workload's own pace."""
+        last = self._live_read.get(target.instance_id)
+        every = target.ready.live.every.total_seconds() if target.is_live else 0.0
+        return last is None or self._clock.monotonic() - last >= every
 
     def _collect(self) -> None:
         for key, task in list(self._running.items()):
@@ -110,6 +118,7 @@ class Prober:
         if target.ready.sign is ReadySign.LOG and lines:
             is_ready = any(target.ready.line in line for line in self._of_this_run(target, lines))
         if target.ready.sign in {ReadySign.PORT, ReadySign.HTTP}:
+            self._live_read[target.instance_id] = self._clock.monotonic()
             is_ready, said = await self._answers(target)
         elif target.ready.sign is ReadySign.LOG and not is_ready:
             said = said or "no line of its log says so"
@@ -167,7 +176,8 @@ class Prober:
         if not self._may_ask(host):
             return False, f"{target.place} is no public address"
         try:
-            async with asyncio.timeout(DEADLINE_SECONDS):
+            within = target.ready.live.within.total_seconds() if target.is_live else DEADLINE_SECONDS
+            async with asyncio.timeout(within):
                 return await _asked(host.strip("[]"), int(number), target)
         except (OSError, TimeoutError, ValueError) as error:
             return False, f"port {target.ready.port} does not answer ({type(error).__name__})"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.decide.reconcile import probing
+from agent.decide.reconcile.probes import probing
 from agent.web.reading import container_logs, lease_address
 from tests.support import builders, launch, programs
 from tests.support.programs import gpubid, until

@@ -120,9 +120,14 @@ of_guard = st.fixed_dictionaries(
         "guard_terms": maybe(texts),
         "vram_mb": maybe(st.integers(0, 10**6)),
         "stop_seen_at": maybe(times),
+        "failed_probes": st.integers(0, 10**6),
+        "probe_failed_at": maybe(times),
+        "unhealthy_since": maybe(times),
+        "restarts": st.integers(0, 10**6),
+        "restart_at": maybe(times),
     }
 )
-"""The fields of a lease that only its guard sets."""
+"""Fields of a lease that are seldom set."""
 
 
 @st.composite

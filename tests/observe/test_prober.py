@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agent.clock import SteppedClock
-from agent.decide.reconcile.probing import Target
+from agent.decide.reconcile.probes.probing import Target
 from agent.domain.work.deadline import Deadline, ProgressSign
 from agent.domain.work.ready_sign import Readiness, ReadySign, Sighting
 from agent.markets import market_errors

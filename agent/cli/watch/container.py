@@ -74,7 +74,7 @@ async def _logs(
     config: "Config | last_good.Broken", slot: str, lines: int, *, is_followed: bool, as_json: bool
 ) -> None:
     from agent.clock import SystemClock
-    from agent.decide.reconcile import probing
+    from agent.decide.reconcile.probes import probing
 
     before: list[str] = []
     while True:

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from agent.decide.accounting import kept_work, meter, phases
 from agent.decide.reconcile import agreed_rate, loading_time, turns
+from agent.decide.reconcile.probes import liveness
 from agent.domain import money
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance, InstanceState
@@ -82,6 +83,7 @@ def metered(
         traffic_up_gb=max(lease.traffic_up_gb, row.traffic_up_gb),
         stop_seen_at=None,
     )
+    after = after if goes_on else liveness.renewed(after)
     return after, tuple(charges)
 
 

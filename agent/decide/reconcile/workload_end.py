@@ -12,8 +12,9 @@ from datetime import datetime, timedelta
 
 from agent.decide.facts import Fact, LeaseChanged, Marked
 from agent.decide.pricing import cooldowns
-from agent.decide.reconcile import probing, waiting_verdict
+from agent.decide.reconcile import waiting_verdict
 from agent.decide.reconcile.guards import guard_end, guard_refusal, guard_switch
+from agent.decide.reconcile.probes import probing
 from agent.domain.fleet import Fleet
 from agent.domain.market.host import HostKey
 from agent.domain.market.instance import Instance

@@ -12,6 +12,7 @@ class EventKind(StrEnum):
     LEASE_READY = "lease.ready"
     LEASE_BUSY = "lease.busy"
     LEASE_NOT_READY = "lease.not_ready"
+    LEASE_UNHEALTHY = "lease.unhealthy"
     LEASE_RESUMED = "lease.resumed"
     LEASE_QUEUED = "lease.queued"
     LEASE_REBID = "lease.rebid"
@@ -74,6 +75,7 @@ class EventKind(StrEnum):
     ALERT_SECOND_DAEMON = "alert.second_daemon"
     ALERT_SIGN_UNWRITTEN = "alert.sign_unwritten"
     ALERT_UNLABELLED_INSTANCE = "alert.unlabelled_instance"
+    ALERT_UNHEALTHY = "alert.unhealthy"
     ALERT_WRONG_INSTANCE = "alert.wrong_instance"
 
     @classmethod

@@ -184,6 +184,16 @@ class Lease:
     """When that maintenance begins, if the market names it."""
     maintenance_ends_at: datetime | None = None
     """As above, when it ends."""
+    failed_probes: int = 0
+    """The number of probes in a row that its service, which was ready, has not answered."""
+    probe_failed_at: datetime | None = None
+    """When the last of them began."""
+    unhealthy_since: datetime | None = None
+    """Since when its service is unhealthy; None while it answers or was not ready yet."""
+    restarts: int = 0
+    """How often it was restarted because its service was unhealthy."""
+    restart_at: datetime | None = None
+    """When its last such restart was decided. It is due until a stretch of running begins after it."""
 
     @property
     def agreed(self) -> UsdPerHour:

@@ -1,6 +1,6 @@
-"""Readiness: the sign of a workload that its useful time has begun."""
+"""Readiness: the sign of a workload that its useful time has begun, and that it goes on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
 
@@ -16,6 +16,18 @@ class ReadySign(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Liveness:
+    """The probes of a service that was ready: one each `every`, answered within `within`.
+
+    After `failures` probes in a row without an answer the service is unhealthy. No probes if `every` is zero.
+    """
+
+    every: timedelta = timedelta()
+    within: timedelta = timedelta(seconds=5)
+    failures: int = 2
+
+
+@dataclass(frozen=True, slots=True)
 class Readiness:
     """The sign of readiness: `line` is in the log, `port` answers, or `path` on it answers with a 2xx.
 
@@ -27,11 +39,17 @@ class Readiness:
     line: str = ""
     port: int = 0
     path: str = "/"
+    live: Liveness = field(default_factory=Liveness)
 
     @property
     def is_asked(self) -> bool:
         """Whether running alone is not enough."""
         return self.sign is not ReadySign.NONE
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether its service is probed on after it was ready."""
+        return self.sign in {ReadySign.PORT, ReadySign.HTTP} and self.live.every > timedelta()
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,6 +92,11 @@ def counts(*names: str) -> list[SchemaItem]:
     return [sa.Column(name, sa.Integer, nullable=False) for name in names] + not_negative(*names)
 
 
+def from_zero(*names: str) -> list[SchemaItem]:
+    """Return columns of counters that a migration may add without rewriting the table: rows begin at zero."""
+    return [sa.Column(name, sa.Integer, nullable=False, server_default=sa.text("0")) for name in names]
+
+
 def json(*names: str) -> list[SchemaItem]:
     """Return columns of JSON."""
     return [sa.Column(name, JsonText, nullable=False) for name in names]

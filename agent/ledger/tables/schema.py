@@ -30,7 +30,7 @@ from agent.ledger.tables.types import (
 
 FIRST = "0100"
 """The schema of the first release. Earlier ones were never released, and there is no upgrade from them."""
-REVISION = "0118"
+REVISION = "0119"
 """The newest migration. It is a constant so that opening an up-to-date ledger does not import Alembic."""
 
 METADATA = columns.METADATA
@@ -78,7 +78,7 @@ leases = columns.table(
     # These columns have no checks: SQLite can add columns without rewriting a table only if no check changes.
     [sa.Column("agreed_rate", MicroUsdPerHour), sa.Column("doubted_rate", MicroUsdPerHour)],
     columns.maybe_times("doubted_since"),
-    [sa.Column("doubted_listings", sa.Integer, nullable=False, server_default=sa.text("0"))],
+    columns.from_zero("doubted_listings"),
     columns.maybe_times("proven_at", "estranged_since", "vouched_at", "agreed_until"),
     [sa.Column("guard_run", sa.Integer)],
     columns.maybe_times("read_back_at", "checkpoint_asked_at"),
@@ -87,9 +87,9 @@ leases = columns.table(
     [sa.Column("vram_mb", sa.Integer)],
     columns.maybe_times("loading_since", "stop_seen_at"),
     columns.maybe_times("maintenance_told_at", "maintenance_begins_at", "maintenance_ends_at"),
-    [
-        sa.CheckConstraint("(state = 'ended') = (ended_at IS NOT NULL)", name="ended"),
-    ],
+    columns.from_zero("failed_probes", "restarts"),
+    columns.maybe_times("probe_failed_at", "unhealthy_since", "restart_at"),
+    [sa.CheckConstraint("(state = 'ended') = (ended_at IS NOT NULL)", name="ended")],
 )
 sa.Index(
     "uq_leases_open_instance",

@@ -8,6 +8,9 @@ SIM_DONE_AFTER: seconds of running, over all of its stretches, until its work is
 SIM_DONE_LINE: the line that it prints then; "done" without it.
 SIM_IDLE_AFTER: seconds from its start until its GPUs do nothing more; without it, never.
 SIM_EXIT_AFTER: seconds from each start until it ends without a word; without it, never.
+SIM_SILENT_AFTER: seconds from each start until its ports close while it runs on; without it, never.
+SIM_SILENT_ONCE_AFTER: seconds of running, over all of its stretches, until its ports close; its next start opens them.
+SIM_FLAPS_EVERY: its ports are open for this many seconds, then closed for as many, and so on; without it, open.
 """
 
 import dataclasses
@@ -56,7 +59,17 @@ def is_ready(contract: Rented, now: float) -> bool:
     """Return whether its ports are open."""
     is_running = contract.container is Container.RUNNING and contract.holds_gpu and not contract.is_offline
     since = contract.running_since
-    return is_running and since is not None and now - since >= of(contract).ready_after
+    return is_running and since is not None and now - since >= of(contract).ready_after and _is_live(contract, now)
+
+
+def _is_live(contract: Rented, now: float) -> bool:
+    """Return whether a service that was ready answers."""
+    ran = now - (contract.running_since or now)
+    once = _seconds(contract.env, "SIM_SILENT_ONCE_AFTER", math.inf) - contract.worked
+    if ran >= _seconds(contract.env, "SIM_SILENT_AFTER", math.inf) or 0.0 <= once <= ran:
+        return False
+    turn = _seconds(contract.env, "SIM_FLAPS_EVERY", math.inf)
+    return turn in {0.0, math.inf} or int(ran // turn) % 2 == 0
 
 
 def gpu_use(contract: Rented, now: float) -> float:

@@ -13,7 +13,7 @@ from agent.decide import plan
 from agent.decide.deadline import progress_facts
 from agent.decide.facts import ProgressReported
 from agent.decide.limits.limits import Limits
-from agent.decide.reconcile import probing
+from agent.decide.reconcile.probes import probing
 from agent.domain.fleet import Fleet
 from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.lease import Lease, LeaseState

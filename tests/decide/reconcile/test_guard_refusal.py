@@ -11,9 +11,10 @@ from agent.decide import slots
 from agent.decide.facts import LeaseChanged
 from agent.decide.moves import cooldowns_after_writes
 from agent.decide.pricing import failing
-from agent.decide.reconcile import probing, reconcile, workload_end
+from agent.decide.reconcile import reconcile, workload_end
 from agent.decide.reconcile.guards import guard_refusal
 from agent.decide.reconcile.pass_memory import Memory
+from agent.decide.reconcile.probes import probing
 from agent.domain.fleet import Fleet
 from agent.domain.market.instance import InstanceState
 from agent.domain.record.cooldown import Cooldown

@@ -8,8 +8,9 @@ import msgspec
 import pytest
 
 from agent.decide.facts import LeaseChanged
-from agent.decide.reconcile import probing, readiness, reconcile
+from agent.decide.reconcile import reconcile
 from agent.decide.reconcile.pass_memory import Memory
+from agent.decide.reconcile.probes import probing, readiness
 from agent.domain.fleet import Fleet
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.guard_figures import GuardFigures

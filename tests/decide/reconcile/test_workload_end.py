@@ -10,9 +10,10 @@ import pytest
 from agent.decide import slots
 from agent.decide.facts import LeaseChanged
 from agent.decide.pricing import cooldowns, spread
-from agent.decide.reconcile import probing, readiness, reconcile, workload_end
+from agent.decide.reconcile import reconcile, workload_end
 from agent.decide.reconcile.guards import guard_switch
 from agent.decide.reconcile.pass_memory import Memory
+from agent.decide.reconcile.probes import probing, readiness
 from agent.domain.market.host import OwnerKey
 from agent.domain.market.instance import InstanceState
 from agent.domain.market.interruption import Cause, Evidence

@@ -1,10 +1,11 @@
-"""The instances to probe now: running ones that are not ready, and logs that may report the end of the work."""
+"""The instances to probe now: services that run, and logs that may report the end of the work."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from agent.decide.reconcile.guards import guard_refusal
+from agent.decide.reconcile.probes import liveness
 from agent.domain.fleet import Fleet
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.deadline import Deadline, ProgressSign
@@ -14,11 +15,11 @@ from agent.domain.work.workload import WorkloadKind
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One instance to probe. `ready` is empty once it is known to be ready; `since` is when its state began.
+    """One instance to probe. `ready` is empty if nothing more is to be learnt of it; `since` is when its state began.
 
     `place` is the address of its port as HOST:PORT, empty while unknown; `progress_place` is that of its progress page.
     `is_over`: the container of a batch ended, so its log is read once more, at once, for the reason. `is_silent`: a
-    guard should report for it and never has.
+    guard should report for it and never has. `is_live`: it was ready, and is probed whether it still answers.
     """
 
     instance_id: str
@@ -30,6 +31,7 @@ class Target:
     deadline: Deadline | None = None
     progress_place: str = ""
     is_silent: bool = False
+    is_live: bool = False
 
     @property
     def needs_log(self) -> bool:
@@ -79,15 +81,17 @@ def _target(fleet: Fleet, lease: Lease) -> Target | None:
     is_over = is_batch and lease.state is LeaseState.EXITED
     done_line = work.done_line if is_batch else ""
     is_awaited = work.ready.is_asked and lease.ready_since is None and lease.state is LeaseState.RUNNING
+    is_awaited = is_awaited and lease.unhealthy_since is None
     deadline = work.deadline if work.deadline is not None and work.deadline.is_asked else None
     is_silent = guard_refusal.is_awaited(fleet, lease, work)
-    if not is_awaited and not done_line and not is_over and deadline is None and not is_silent:
+    is_live = liveness.is_watched(work, lease)
+    if not is_awaited and not is_live and not done_line and not is_over and deadline is None and not is_silent:
         return None
-    ready = work.ready if is_awaited else Readiness()
+    ready = work.ready if is_awaited or is_live else Readiness()
     since = lease.state_since if lease.state is LeaseState.EXITED else lease.began
     place = _place(fleet, lease, work.ready.port)
     page = _place(fleet, lease, deadline.port) if deadline is not None else ""
-    return Target(lease.instance_id, since, ready, place, done_line, is_over, deadline, page, is_silent)
+    return Target(lease.instance_id, since, ready, place, done_line, is_over, deadline, page, is_silent, is_live)
 
 
 def _place(fleet: Fleet, lease: Lease, port: int) -> str:

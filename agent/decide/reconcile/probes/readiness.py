@@ -12,6 +12,7 @@ from dataclasses import replace
 from agent.decide.accounting import phases
 from agent.decide.facts import Alert, LeaseChanged
 from agent.decide.pricing import cooldowns
+from agent.decide.reconcile.probes import liveness
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance
 from agent.domain.record import cooldown
@@ -43,6 +44,7 @@ def seen(
     if after == now:
         return so_far
     late = tuple(phases.charges(phases.redeemed(after))) if after.ready_since != now.ready_since else ()
+    late += liveness.ended(now, after, fleet)
     if so_far is None:
         return LeaseChanged(lease, after, kind, late, cooldown=rest)
     return replace(so_far, after=after, kind=kind, charges=(*so_far.charges, *late), cooldown=rest)
@@ -58,8 +60,15 @@ def _reached(lease: Lease, row: Instance) -> Lease:
 def _judged(
     fleet: Fleet, view: MarketView, work: Workload | None, lease: Lease, row: Instance
 ) -> tuple[Lease, EventKind | None]:
-    if work is not None and work.ready.is_asked and lease.ready_since is None:
+    if work is not None and work.ready.is_asked and lease.ready_since is None and lease.unhealthy_since is None:
         return _awaited(fleet, view, work, lease, row)
+    if work is not None and liveness.is_watched(work, lease):
+        after, kind = liveness.judged(fleet, view, work, lease)
+        if kind is not None:
+            return after, kind
+        lease = after
+    elif lease.unhealthy_since is not None:
+        lease = liveness.unwatched(fleet, lease)
     return _idled(fleet, lease, row)
 
 
@@ -77,8 +86,10 @@ def _awaited(
     said = sighting.said if sighting is not None else "it was never reached"
     idle = ", its GPUs idle" if _is_idle(row) else ""
     reason = f"{NOT_READY}: runs since {began:%H:%M} and shows no sign of work{idle}; {said}"
-    # A lease that was ready before may have work on its disk: a person decides, and the lease stays.
-    may_hold_work = lease.was_ready or _has_own_checkpoint(fleet, work, lease)
+    # A lease that was ready before may have work on its disk: a person decides, and the lease stays. One that was
+    # restarted because its service did not answer has had its second chance.
+    is_kept = lease.was_ready and (lease.restarts == 0 or not only_copy.may_leave(lease, work))
+    may_hold_work = is_kept or _has_own_checkpoint(fleet, work, lease)
     return replace(lease, has_failed=not may_hold_work, end_reason=reason), EventKind.LEASE_NOT_READY
 
 

@@ -1,0 +1,1 @@
+"""Probes of the work itself: what to probe, whether it is ready, and whether it still lives."""
