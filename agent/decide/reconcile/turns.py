@@ -200,8 +200,9 @@ def turned(
     bills_while_loading = row is not None and row.bills_while_loading
     events = recorded(lease, view.events, until)
     turned_at = _started_unrecorded(lease, between[0], events, bills_while_loading=bills_while_loading)
-    # No record shows a stop for lack of credit or at the end of a contract.
-    is_over = ends_at is not None and lease.accrued_until < ends_at <= until
+    # No record shows a stop for lack of credit or at the end of a contract. One that had ended before starts on record.
+    was_over = lease.ends_at is not None and lease.ends_at <= between[0]
+    is_over = not was_over and ends_at is not None and lease.accrued_until < ends_at <= until
     is_untold = not view.is_record_read or (view.credit is not None and view.credit.micros <= 0) or is_over
     # Nor one by the instance's own key, and the start of a lease that loads again is on record before it bills.
     is_untold |= _is_loading_again(lease)

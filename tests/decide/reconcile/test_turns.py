@@ -190,3 +190,13 @@ def test_a_look_that_made_a_suspicion_is_not_the_last_one_that_counts() -> None:
     memory = Memory(suspicions={"vast-1": doubted, "vast-4": doubted}, last_seen=last_seen)
     found = turns.looks(builders.fleet(leases=leases), memory)
     assert [found[f"vast-{number}"].at for number in (1, 2, 3, 4)] == [earlier, later, STARTED, later], "4 is recorded"
+
+
+@pytest.mark.parametrize(("ended", "hours"), [(builders.ago(hours=3.5), 0), (builders.ago(hours=1), 3)])
+def test_what_was_over_at_the_last_look_did_not_come_back_with_its_host(ended: Any, hours: int) -> None:
+    """Its end was put off while nobody looked, and the host answers again."""
+    held = builders.lease(state=LeaseState.OFFLINE, accrued_until=SEEN, bills=Bills.NOTHING, ends_at=ended)
+    view = builders.view(instances=(builders.instance(state=InstanceState.PAUSED),), is_record_read=True)
+    renewed = builders.ago(hours=0.5)
+    change = turns.turned(held, view, Bills.DISK, (SEEN, NOW), NOW, is_stopped=True, ends_at=renewed)
+    assert gpu_hours(held, list(change.turns)) == pytest.approx(hours)
