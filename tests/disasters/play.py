@@ -24,6 +24,7 @@ from tests.disasters.guards.bucket import Gate
 from tests.disasters.judge import Judge
 from tests.disasters.life import Life, Verdict, cancel_all
 from tests.disasters.orders import Order
+from tests.disasters.points import room
 from tests.disasters.points.room import Room
 from tests.disasters.sight import Broken, Sight
 from tests.disasters.story import CALM_FROM, Deed, Story, Strike
@@ -357,8 +358,10 @@ class Player:
         """Return whether Vast has room for one more slot of a workload."""
         if not work.may_use("vast") or "vast" not in self.story.markets:
             return False
-        lying = self.stage.guards.refused if self.stage.guards is not None else ()
-        return Room(self.stage.simulator.world, work, lying).is_enough
+        guards, life = self.stage.guards, self._life
+        known = life.app.ledger.recollection(life.app.clock.now()).host_checks if life is not None else {}
+        rejected = room.rejected(guards.refused, known.values()) if guards is not None else ()
+        return Room(self.stage.simulator.world, work, rejected).is_enough
 
     # --- the ledger's thread ----------------------------------------------------------------------------------------
     def _on_thread(self, name: str, work: Callable[..., Any]) -> Any:

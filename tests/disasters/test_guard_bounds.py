@@ -1,10 +1,12 @@
 """What guards promise, as the judge holds it: each bound finds a defect that is made for it."""
 
+import contextlib
 import dataclasses
 from collections.abc import Iterable, Iterator
 from typing import Any
 from unittest import mock
 
+import msgspec
 import pytest
 import structlog
 
@@ -12,12 +14,14 @@ from agent.act import rent_terms
 from agent.act.guarding import kept_runs
 from agent.act.guarding.guard_launch import GuardLaunch
 from agent.decide import slots
+from agent.decide.facts import HostChecked
 from agent.decide.moves import due_endings, last_checkpoint
 from agent.decide.pricing import broken_promises
-from agent.decide.reconcile.guards import acceptance_verdict, guard_end
+from agent.decide.reconcile.guards import acceptance_verdict, guard_end, host_checks
 from agent.decide.reconcile.guards.guard_end import GuardWord, Word
 from agent.domain.fleet import Fleet
 from agent.domain.market.offer import Offer
+from agent.domain.record.host_check import HostCheck
 from agent.domain.record.lease import Lease
 from agent.domain.work import only_copy
 from agent.domain.work.workload import Workload
@@ -178,3 +182,27 @@ def test_hosts_that_their_guards_called_other_than_rented_are_no_room_and_all_ot
     with mock.patch.object(broken_promises, "of", wary):
         point, sentence = found(play.play(dataclasses.replace(story, deeds=())).broken)
     assert (point, "does not run for" in sentence) == (6, True)
+    with _unrecorded_checks():
+        point, sentence = found(play.play(story).broken)
+    assert (point, "does not run for" in sentence) == (6, True), "the ledger has no check to reject a host for"
+
+
+@contextlib.contextmanager
+def _unrecorded_checks() -> Iterator[None]:
+    """Let hosts be rejected for checks that no ledger has."""
+    kept: dict[str, HostCheck] = {}
+    of, new_checks = broken_promises.of, host_checks.new_checks
+
+    def unrecorded(fleet: Fleet) -> Iterator[HostChecked]:
+        kept.update({fact.after.lease_id: fact.after for fact in new_checks(fleet)})
+        yield from ()
+
+    def by_memory(fleet: Fleet, work: Workload, offers: Iterable[Offer]) -> broken_promises.BrokenPromises:
+        return of(msgspec.structs.replace(fleet, host_checks=kept), work, offers)
+
+    patches = (
+        mock.patch.object(host_checks, "new_checks", unrecorded),
+        mock.patch.object(broken_promises, "of", by_memory),
+    )
+    with patches[0], patches[1]:
+        yield

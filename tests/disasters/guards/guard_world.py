@@ -4,6 +4,8 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+from agent.domain.market import gpu
+from agent.domain.market.gpu import GpuModel
 from agent.domain.slot import Slot
 from agent.guard import bucket_notes, guard_settings
 from agent.guard.bucket_notes import BucketNotes
@@ -37,8 +39,8 @@ class GuardWorld:
         self.claimed: set[str] = set()
         """The folders of runs that a host called done."""
         self.check_lies: set[str] = set()
-        self.refused: set[int] = set()
-        """Hosts of Vast whose last check in the bucket was a lie: workloads that reject for it rent none of them."""
+        self.refused: set[tuple[str, GpuModel]] = set()
+        """Hosts of Vast, each with its model, whose last check in the bucket was a lie."""
         self._works = {work.name: work.guard for work in story.works if work.guard is not None}
         self._simulator = simulator
         worlds: tuple[Any, ...] = (simulator.world, simulator.pods)
@@ -162,7 +164,7 @@ class Ground:
         """See that the bucket has a check of the host."""
         if self.market == "vast":
             change = self.guards.refused.discard if is_true else self.guards.refused.add
-            change(int(self.thing.host.machine_id))
+            change((str(self.thing.host.machine_id), gpu.model(self.thing.host.gpu.name)))
 
     def note_done(self, root: str) -> None:
         """See that work is done, and that the bucket has its end."""

@@ -24,6 +24,7 @@ FALSE_BEATS: Mapping[str, Callable[[Note, float], Note]] = {
 SILENT = frozenset({"mute", "stale"})
 OF_WORK = ("deaf", "false_answer", "objects_missing", "other_checksum", "pointer_behind", "future_manifest")
 OF_CHECKS = ("fewer_gpus", "other_model")
+OTHER_CARD = "GeForce GTX 1050"
 OF_NOTES = ("false_done", "false_end", "false_switch")
 """Notes that a host writes once, whatever its work does."""
 ALL = (*FALSE_BEATS, "mute", "stale", "truncated", *OF_WORK, *OF_NOTES, *OF_CHECKS)
@@ -67,7 +68,7 @@ class HostLies:
 
     def check(self, gpu: str, gpus: int, memory_mb: int) -> Note:
         """Return the result of the check of the host."""
-        name = "GeForce GTX 1050" if self.says("other_model") else gpu
+        name = OTHER_CARD if self.says("other_model") else gpu
         count = gpus - 1 if self.says("fewer_gpus") else gpus
         each = {"name": name, "memory_mb": memory_mb, "uncorrected_errors": 0}
         return {"tool": "ok", "gpu_count": count, "gpus": [each] * count, "cuda_starts": True, "matmul_tflops": 60.0}

@@ -1,10 +1,12 @@
 """Room on Vast for one more slot of a workload: free hosts of its models that its strategy truly pays for."""
 
 import statistics
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from agent.domain.market import gpu
+from agent.domain.market.gpu import GpuModel
+from agent.domain.record.host_check import HostCheck
 from agent.domain.work.guard_terms import Accept
 from agent.domain.work.workload import Workload
 from agent.simulator.market_model import Slice
@@ -12,6 +14,7 @@ from agent.simulator.vast.world import World
 from strategies.hedged_rules.params import HedgedParams
 from strategies.patient import PatientParams
 from tests.disasters import stage
+from tests.disasters.guards.host_lies import OTHER_CARD
 
 ROOM = 1.3
 """A price so far below the paid one has room for disk, loading and a bid's headroom."""
@@ -21,14 +24,25 @@ OWNERS_PAID = 2
 """This many slots are filled by the strategy: the host of one may be in cooldown."""
 
 
+def rejected(lying: Iterable[tuple[str, GpuModel]], checks: Iterable[HostCheck]) -> frozenset[tuple[str, GpuModel]]:
+    """Return those hosts of Vast whose guards lie about them whose last recorded check has the lie."""
+    by_age = sorted((check for check in checks if check.market == "vast"), key=lambda check: check.checked_at)
+    last = {(check.host_id, check.gpu): check for check in by_age}
+    return frozenset(host for host in lying if host in last and _is_false(last[host]))
+
+
+def _is_false(check: HostCheck) -> bool:
+    return check.seen_gpu == OTHER_CARD or (check.seen_gpus is not None and check.seen_gpus < check.gpus)
+
+
 @dataclass(frozen=True, slots=True)
 class Room:
     """The world, and a workload that wants one more slot in it."""
 
     world: World
     work: Workload
-    lying: Collection[int] = ()
-    """Hosts whose guards said last that they are not what was rented."""
+    rejected: Collection[tuple[str, GpuModel]] = ()
+    """Hosts, each with its model, that a workload which rejects for a check does not rent."""
 
     @property
     def is_enough(self) -> bool:
@@ -44,10 +58,12 @@ class Room:
         live = self.world.live_contracts()
         held = {contract.slice.machine_id for contract in live}
         owners = {contract.host.owner_id for contract in live}
-        refused = self.lying if self.work.guard is not None and self.work.guard.accept is Accept.REJECT else ()
+        rejected = self.rejected if self.work.guard is not None and self.work.guard.accept is Accept.REJECT else ()
         for row in self.world.listed():
-            is_free = row.machine_id not in {*held, *refused} and row.host.owner_id not in owners
-            is_wanted = row.num_gpus == 1 and gpu.model(row.host.gpu.name) in self.work.requirements.gpu_models
+            model = gpu.model(row.host.gpu.name)
+            is_free = row.machine_id not in held and row.host.owner_id not in owners
+            is_free &= (str(row.machine_id), model) not in rejected
+            is_wanted = row.num_gpus == 1 and model in self.work.requirements.gpu_models
             if is_free and is_wanted and self.world.true_floor(row) is not None:
                 yield row
 
@@ -66,7 +82,7 @@ class Room:
 
     def _fastest(self) -> float:
         """Return the usual DLPerf of the fastest model that the workload names, wherever the world has it."""
-        speeds: dict[gpu.GpuModel, list[float]] = {}
+        speeds: dict[GpuModel, list[float]] = {}
         for host in self.world.hosts.values():
             speeds.setdefault(gpu.model(host.gpu.name), []).append(host.dlperf_per_gpu)
         return max(statistics.median(speeds[model]) for model in self.work.requirements.gpu_models if model in speeds)
