@@ -221,14 +221,27 @@ def test_no_lease_that_listings_show_running_is_released_as_one_that_cannot_star
     assert (broken.point, "true listings showed it running" in broken.sentence) == (3, True)
 
 
-def _broken_where_what_runs_is_released_as(story: Story, code: str) -> Broken | None:
-    """Play it where all that runs two hours after the program's start is released for a reason that is not true."""
+def test_a_release_that_was_not_recorded_excuses_none_of_a_lease_that_came_to_run() -> None:
+    """A start hangs, and the market refuses its release, which no ledger takes. In good weather it runs."""
+    refused = (Strike("vast", "release", 1, "refused", 500), Strike("ledger", "commit", 14, "full", 100_000))
+    works = (Work("w0", "service", "ondemand", 1),)
+    story = dataclasses.replace(QUIET, works=works, poll=60.0, strikes=refused, deeds=(Deed(1, "stuck"),))
+    assert play.play(story).broken is None
+    broken = _broken_where_what_runs_is_released_as(story, "start_overdue", dt.timedelta(hours=3))
+    assert broken is not None
+    assert (broken.point, "true listings showed it running" in broken.sentence) == (3, True)
+
+
+def _broken_where_what_runs_is_released_as(
+    story: Story, code: str, after: dt.timedelta = dt.timedelta(hours=2)
+) -> Broken | None:
+    """Play it where all that runs so long after the program's start is released for a reason that is not true."""
     releases = slots.releases
 
     def moved(fleet: Fleet) -> Iterator[Release]:
         yield from releases(fleet)
         for held in fleet.leases:
-            if held.state is LeaseState.RUNNING and fleet.now - fleet.started_at > dt.timedelta(hours=2):
+            if held.state is LeaseState.RUNNING and fleet.now - fleet.started_at > after:
                 yield Release(held, Reason(code, "it is lost"))
 
     with mock.patch.object(slots, "releases", moved):

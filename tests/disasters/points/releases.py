@@ -66,7 +66,7 @@ class Releases:
         self._is_capped = is_capped
         self._pending: list[Pending] = []
         self._begun: set[tuple[str, str]] = set()
-        """The instances for which a release was sent."""
+        """The instances for which a release was sent, until the ledger shows that it goes on without one."""
         self._ran: dict[tuple[str, str], float] = {}
         self._lies: list[tuple[float, str]] = []
         self._unwritten_at = -LATELY_SECONDS
@@ -140,8 +140,10 @@ class Releases:
         for market in filter(sight.saw_truly, sight.fresh):
             times = self._listed.setdefault(market, [])
             self._listed[market] = [*times, min(sight.began, sight.listed(market))][-LISTINGS:]
-        leaving = (lease for lease in sight.leases if lease.state is LeaseState.RELEASING)
-        self._leaving = {(lease.market, lease.instance_id) for lease in leaving}
+        places = {(lease.market, lease.instance_id): lease.state for lease in sight.leases}
+        self._leaving = {place for place, state in places.items() if state is LeaseState.RELEASING}
+        # An ending that the ledger does not have is decided anew.
+        self._begun -= places.keys() - self._leaving
         for lease in sight.leases:
             key = (lease.market, lease.instance_id)
             box = self._truth.boxes.get(key)
