@@ -143,7 +143,7 @@ class Judge:
             () if sight.is_shared else self._released(sight, config.ledger),
             self.money.judge(sight, config.ledger),
             self.stopping.judge(sight, must_stop=self._must_stop()),
-            self.prices.judge(sight),
+            self.prices.judge(sight, self.known.may_look),
             () if sight.is_shared else self._guarded(sight),
             self.faults.judge(sight),
             self.slots.judge(

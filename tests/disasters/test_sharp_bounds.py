@@ -1,5 +1,6 @@
 """Bounds of point 4 that are as sharp as the product: each finds a defect that an older, blunter bound excused."""
 
+import contextlib
 import dataclasses
 import datetime as dt
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ from agent.app import App
 from agent.config.settings import Config
 from agent.decide import slots
 from agent.decide.facts import LeaseChanged
-from agent.decide.reconcile import absence, agreed_rate, readback
+from agent.decide.reconcile import absence, agreed_rate, doubt, readback
 from agent.decide.reconcile.pass_memory import Absence
 from agent.domain import money
 from agent.domain.fleet import Fleet, MarketView
@@ -64,6 +65,26 @@ def test_a_fall_is_doubted_for_a_quarter_of_an_hour_however_far_apart_the_listin
 
 def test_an_ask_that_rises_between_the_search_and_the_rent_is_read_back_and_given_up() -> None:
     """An order on demand names no price, so what it got is compared with what was searched for (rule 16)."""
+    with _dearer_rent() as risen:
+        assert play.play(QUIET).broken is None
+        assert risen == [5.0, 1.0]
+        risen.clear()
+        with mock.patch.object(readback, "difference", return_value=""):
+            assert _point(play.play(QUIET).broken) == 2
+
+
+def test_what_costs_too_much_and_becomes_no_lease_is_judged_too() -> None:
+    """The answer to the rent is lost, and its doubt is settled by the listings; or by nothing."""
+    story = dataclasses.replace(QUIET, strikes=(Strike("vast", "rent", 1, "lost_after"),))
+    with _dearer_rent():
+        assert play.play(story).broken is None
+    with _dearer_rent(), mock.patch.object(doubt, "settle", return_value=((), {})):
+        assert _point(play.play(story).broken) == 2
+
+
+@contextlib.contextmanager
+def _dearer_rent() -> Iterator[list[float]]:
+    """Let every ask rise between the search and the first rent, and fall before the next order. Yield the factors."""
     leaves, risen = Prices.leaves, list[float]()
 
     def dearer(self: Prices, order: Order, config: Config) -> None:
@@ -77,11 +98,7 @@ def test_an_ask_that_rises_between_the_search_and_the_rent_is_read_back_and_give
         leaves(self, order, config)
 
     with mock.patch.object(Prices, "leaves", dearer):
-        assert play.play(QUIET).broken is None
-        assert risen == [5.0, 1.0]
-        risen.clear()
-        with mock.patch.object(readback, "difference", return_value=""):
-            assert _point(play.play(QUIET).broken) == 2
+        yield risen
 
 
 def _reprice(simulator: Simulator, factor: float) -> None:

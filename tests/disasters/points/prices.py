@@ -4,13 +4,14 @@ An order on demand names no price: what a host asks may rise between the search 
 and given up at once (rule 16), so it is judged by whether it is kept.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from agent.config.settings import Config
 from agent.domain.market.label import Label
 from agent.domain.record.lease import LeaseState
 from agent.simulator.runpod.model import Pod
 from tests.disasters.orders import PAYING, Order
+from tests.disasters.points.known import LISTINGS
 from tests.disasters.sight import Broken, Sight
 from tests.disasters.truth import Box, Truth, ours
 
@@ -30,6 +31,8 @@ class Prices:
         self._judged: dict[tuple[str, str], float] = {}
         self._listed: dict[tuple[str, str], int] = {}
         """How many true listings have shown what costs too much on demand, since the ledger has its lease."""
+        self._unknown: dict[tuple[str, str], int] = {}
+        """How many have shown it before."""
 
     def leaves(self, order: Order, config: Config) -> None:
         """See an order before the market acts on it; `config` is that of the daemon that sends it."""
@@ -41,8 +44,11 @@ class Prices:
         most = (work.prices.highest.dollars for work in config.workloads if work.name == label.slot.workload)
         self._most |= {label if order.kind == "rent" else key: each for each in most}
 
-    def judge(self, sight: Sight) -> Iterator[Broken]:
-        """Yield the rents and bids above that price. A host's higher price afterwards is no bid of ours."""
+    def judge(self, sight: Sight, may_look: Callable[[str, float], bool]) -> Iterator[Broken]:
+        """Yield the rents and bids above that price. A host's higher price afterwards is no bid of ours.
+
+        `may_look` says whether a cycle might ask a market for instances by their ids.
+        """
         for box in sight.truth.live:
             key, bid = (box.market, box.instance_id), _bid(box)
             if box.label is None or (key in self._judged and bid is None):
@@ -50,7 +56,7 @@ class Prices:
             price = (bid if bid is not None else _asked(box)) + sight.truth.disk_rate(box)
             most = self._most.get(key, self._most.get(box.label))
             is_too_high = most is not None and price > max(most, self._judged.get(key, 0.0)) + ROUNDING
-            if is_too_high and bid is None and not self._is_kept(sight, box):
+            if is_too_high and bid is None and not self._is_kept(sight, box, may_look):
                 continue
             self._judged[key] = price
             if is_too_high:
@@ -59,13 +65,20 @@ class Prices:
                 )
                 yield Broken(2, sight.cycle, sentence)
 
-    def _is_kept(self, sight: Sight, box: Box) -> bool:
-        """Return whether a lease that was rented on demand goes on although it could be read back."""
-        key = (box.market, box.instance_id)
+    def _is_kept(self, sight: Sight, box: Box, may_look: Callable[[str, float], bool]) -> bool:
+        """Return whether what was rented on demand goes on although it could be read back.
+
+        What is no lease yet, since its rent is in doubt, becomes one by listings and a look by its id.
+        """
+        key, is_listed = (box.market, box.instance_id), sight.saw_truly(box.market)
         lease = next((each for each in sight.leases if (each.market, each.instance_id) == key), None)
-        if lease is None or lease.state is LeaseState.RELEASING:
+        if lease is None:
+            is_known = box.is_ours and not sight.is_shared and may_look(box.market, sight.began)
+            self._unknown[key] = self._unknown.get(key, 0) + (is_listed and is_known)
+            return self._unknown[key] >= READ_BACK + LISTINGS
+        if lease.state is LeaseState.RELEASING:
             return False
-        self._listed[key] = self._listed.get(key, 0) + sight.saw_truly(box.market)
+        self._listed[key] = self._listed.get(key, 0) + is_listed
         return self._listed[key] >= READ_BACK
 
 
