@@ -45,3 +45,14 @@ def test_a_steep_rise_that_falls_before_it_is_believed_counts_at_its_last_price_
         broken = play.play(story).broken
     assert broken is not None
     assert broken.point == 4
+
+
+def test_a_false_price_begins_the_doubt_of_a_rise_anew_also_where_the_program_dies_with_it() -> None:
+    """The look by id shows another price, and the program dies as it records that."""
+    strikes = (Strike("vast", "look", 2, "price", 1, 1.3), Strike("ledger", "commit", 39, "death_after"))
+    story = dataclasses.replace(ONE, strikes=strikes, deeds=(Deed(20, "rise", 1, 0.5),))
+    assert play.play(story).broken is None
+    with mock.patch.object(agreed_rate, "FURTHER_LISTINGS", 30):
+        broken = play.play(story).broken
+    assert broken is not None
+    assert broken.point == 4

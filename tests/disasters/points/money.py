@@ -163,6 +163,8 @@ class Money:
             self._fading.hear(order)
         if strike.market == "ledger":
             self._unwritten_at = self._truth.now
+        if strike.fault == "price":
+            self._raises.hear_false(strike.market)
         self._false_rises.hear(strike, order, self._looked.get(strike.market, self._began))
         if strike.fault == "gone":
             rates = sum(rate for key, rate in self._rates.items() if key[0] == strike.market)

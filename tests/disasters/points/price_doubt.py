@@ -35,6 +35,8 @@ class Raises:
         """When another daemon last set the bid of an instance, or a person accepted a rise, and the price before."""
         self._seen: dict[tuple[str, str], tuple[float, int]] = {}
         """When a listing first showed that, and how many did."""
+        self._false: set[str] = set()
+        """The markets that told false prices since the last sight, also to a process that died of something else."""
 
     @property
     def raised(self) -> AbstractSet[tuple[str, str]]:
@@ -49,6 +51,10 @@ class Raises:
         is_over = listings > LISTINGS and now - first > self._doubted
         self._raised[key] = (now, before) if is_over else self._raised.get(key, (now, before))
 
+    def hear_false(self, market: str) -> None:
+        """See that a market tells a false price."""
+        self._false.add(market)
+
     def fall(self, key: tuple[str, str], at: float, before: float, rate: float) -> float:
         """See that a price falls from `before`, and return the dollars of a rise that count no more.
 
@@ -61,14 +67,14 @@ class Raises:
 
     def see(self, sight: Sight) -> None:
         """See what listings show."""
-        priced_falsely = {each.market for each in sight.struck if each.fault == "price"}
         for key in self._raised:
-            if key[0] in priced_falsely and not self._is_believed(key, sight.now):
+            if key[0] in self._false and not self._is_believed(key, sight.now):
                 # Another price between two looks begins the doubt anew, as that of a fall.
                 self._seen.pop(key, None)
             elif self._truth.boxes[key].is_live and sight.saw_truly(key[0]):
                 first, listings = self._seen.get(key, (sight.now, 0))
                 self._seen[key] = first, listings + 1
+        self._false.clear()
 
     def unbelieved(self, sight: Sight) -> float:
         """Return what others' bids and rises add to agreed prices, while the ledger still doubts so high a rate.
