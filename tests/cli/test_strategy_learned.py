@@ -1,5 +1,6 @@
 """`gpubid strategy learned`: the ledger's record of hosts, after a restart too."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -64,11 +65,13 @@ async def test_what_a_rehearsal_learned_is_shown_from_its_ledger(tmp_path: Path)
     ledger = await Ledger.open(tmp_path / "kept" / "rehearsal.sqlite", clock=SteppedClock(NOW))
     async with ledger.transaction() as tx:
         for host_id, speed in (("h1", 100.0), ("h2", 100.0), ("h3", 60.0)):
-            tx.keep_host_check(HostCheck(host_id, "vast", host_id, "", GpuModel("L4"), 1, 30.0, NOW, speed, None, 9.5))
+            check = HostCheck(host_id, "vast", host_id, "", GpuModel("L4"), 1, 30.0, NOW, speed, None, 9.5)
+            links = replace(check, pcie_generation=3, pcie_width=8, pcie_share=0.25, clock_events=0x24)
+            tx.keep_host_check(links)
     await ledger.close()
     plain = await gpubid(tmp_path, "strategy", "learned", "--config", config)
     assert plain.code == 0, plain
     assert "losses to the market an hour" in plain.out
     assert "rivals: of the losses at the floor" in plain.out
     (row,) = (line.split() for line in plain.out.splitlines() if line.split()[:1] == ["h3"])
-    assert row == ["h3", "L4", "1", "60.0", "9.5", "80%"]
+    assert row == ["h3", "L4", "1", "60.0", "9.5", "3.0", "x8", "(25%)", "power", "limit,", "heat", "80%"]

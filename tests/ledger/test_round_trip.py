@@ -112,10 +112,10 @@ def test_guard_figures(link: sa.Connection, place: Slot, lease: str, name: str, 
 @given(values.ids, values.texts, values.times)
 def test_host_checks(link: sa.Connection, lease: str, owner: str, at: dt.datetime) -> None:
     model = GpuModel("RTX 4090")
-    for told in (
-        HostCheck(lease, "vast", "h1", owner, model, 2, 160.0, at),
-        HostCheck(lease, "vast", "h1", owner, model, 1, 0.0, at, 150.5, 24.0, 22.0, 900.0, 0.75, 1, owner, owner, "d1"),
-    ):
+    plain = HostCheck(lease, "vast", "h1", owner, model, 2, 160.0, at)
+    full = HostCheck(lease, "vast", "h1", owner, model, 1, 0.0, at, 150.5, 24.0, 22.0, 900.0, 0.75, 1, owner)
+    links: dict[str, Any] = {"pcie_generation": 4, "pcie_width": 8, "pcie_share": 0.5, "clock_events": 4}
+    for told in (plain, dataclasses.replace(full, **links, defect=owner, script="d1")):
         row = dataclasses.asdict(told)
         assert guard_rows.check_of(stored(link, guard_rows.CHECKED, row, schema.host_checks)) == told
 

@@ -114,15 +114,26 @@ def _show_pools(pools: list[dict[str, Any]]) -> None:
 
 
 def _show_speeds(speeds: list[dict[str, Any]]) -> None:
-    table = session.table("host", "GPU", "checks", "TFLOPS", "to GPU GB/s", "from GPU GB/s", "disk MB/s", "of DLPerf")
+    table = session.table(
+        "host", "GPU", "checks", "TFLOPS", "to GPU GB/s", "from GPU GB/s", "disk MB/s", "PCIe", "slowed by", "of DLPerf"
+    )
     for row in speeds:
         rates = (row["matmul_tflops"], row["copy_to_gpu_gbps"], row["copy_from_gpu_gbps"], row["disk_write_mbps"])
         figures = ["" if each is None else f"{each:.1f}" for each in rates]
         share = row["share_of_dlperf"]
         session.add(
-            table, row["host"], row["gpu"], f"{row['checks']}", *figures, "" if share is None else f"{share:.0%}"
-        )
+            table, row["host"], row["gpu"], f"{row['checks']}", *figures, _link(row), row["slowed_by"] or "",
+            "" if share is None else f"{share:.0%}",
+        )  # fmt: skip
     session.show(table)
+
+
+def _link(row: dict[str, Any]) -> str:
+    """Return the slowest link of a host's GPUs under load, and its share of the most that it could have."""
+    if row["pcie_generation"] is None or row["pcie_width"] is None:
+        return ""
+    share = "" if row["pcie_share"] is None or row["pcie_share"] >= 1.0 else f" ({row['pcie_share']:.0%})"
+    return f"{row['pcie_generation']}.0 x{row['pcie_width']}{share}"
 
 
 def _rate(counts: dict[str, Any]) -> str:

@@ -35,6 +35,14 @@ class HostCheck:
     """How many GPUs were there."""
     seen_gpu: str | None = None
     """The driver's name of one of them: one that is not `gpu`, if there was one."""
+    pcie_generation: int | None = None
+    """The lowest generation of its GPUs' links while they copied; so is the next figure."""
+    pcie_width: int | None = None
+    """In lanes."""
+    pcie_share: float | None = None
+    """The lowest speed of such a link, as a share of the most that card and slot have together."""
+    clock_events: int | None = None
+    """The vendor's bits of the reasons for the clocks of all GPUs while they copied."""
     defect: str | None = None
     """How the host failed the check although its GPUs were there; empty: it passed; None: nobody could say."""
     script: str | None = None

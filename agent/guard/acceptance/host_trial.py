@@ -115,10 +115,12 @@ def _speeds(torch: Any) -> Iterator[Mapping[str, Any]]:  # noqa: ANN401 - PyTorc
     count = min(torch.cuda.device_count(), MOST_GPUS)
     yield {"matmul_tflops": round(min(_multiplied(torch, f"cuda:{number}") for number in range(count)), 3)}
     here = torch.empty(COPY_BYTES, dtype=torch.uint8).pin_memory()
-    there = torch.empty(COPY_BYTES, dtype=torch.uint8, device="cuda:0")
+    devices = [f"cuda:{number}" for number in range(count)]
+    loaded = [torch.empty(COPY_BYTES, dtype=torch.uint8, device=device) for device in devices]
     yield {UNDER_LOAD: True}
-    _rate(torch, "cuda:0", lambda: there.copy_(here, non_blocking=True), _LOAD_SECONDS)
+    _load(torch, here, dict(zip(devices, loaded)))
     yield {UNDER_LOAD: False}
+    there = loaded[0]
     to_gpu = _rate(torch, "cuda:0", lambda: there.copy_(here, non_blocking=True), _SECONDS)
     yield {"copy_to_gpu_gbps": round(to_gpu * COPY_BYTES / 1e9, 3)}
     from_gpu = _rate(torch, "cuda:0", lambda: here.copy_(there, non_blocking=True), _SECONDS)
@@ -129,6 +131,16 @@ def _multiplied(torch: Any, device: str) -> float:  # noqa: ANN401 - as above
     """Return tera-operations a second in products of matrices of 16 bits."""
     matrix = torch.ones((_SIDE, _SIDE), dtype=torch.float16, device=device)
     return _rate(torch, device, lambda: torch.matmul(matrix, matrix), _SECONDS) * 2 * _SIDE**3 / 1e12
+
+
+def _load(torch: Any, here: Any, loaded: Mapping[str, Any]) -> None:  # noqa: ANN401 - as above
+    """Copy to every GPU at once for a while: the link of an idle one is slow."""
+    until = uptime() + _LOAD_SECONDS
+    while uptime() < until:
+        for there in loaded.values():
+            there.copy_(here, non_blocking=True)
+        for device in loaded:
+            torch.cuda.synchronize(device)
 
 
 def _rate(torch: Any, device: str, step: Callable[[], object], seconds: float) -> float:  # noqa: ANN401 - as above

@@ -30,7 +30,7 @@ from agent.ledger.tables.types import (
 
 FIRST = "0100"
 """The schema of the first release. Earlier ones were never released, and there is no upgrade from them."""
-REVISION = "0119"
+REVISION = "0120"
 """The newest migration. It is a constant so that opening an up-to-date ledger does not import Alembic."""
 
 METADATA = columns.METADATA
@@ -370,7 +370,8 @@ host_checks = columns.table(
     [sa.Column("matmul_tflops", sa.REAL), sa.Column("copy_to_gpu_gbps", sa.REAL)],
     [sa.Column("copy_from_gpu_gbps", sa.REAL), sa.Column("disk_write_mbps", sa.REAL)],
     [sa.Column("power_share", sa.REAL), sa.Column("seen_gpus", sa.Integer), sa.Column("seen_gpu", CleanText)],
-    [sa.Column("defect", CleanText), sa.Column("script", sa.Text)],
+    [sa.Column("defect", CleanText), sa.Column("script", sa.Text), sa.Column("pcie_generation", sa.Integer)],
+    [sa.Column("pcie_width", sa.Integer), sa.Column("pcie_share", sa.REAL), sa.Column("clock_events", sa.Integer)],
     has_rowid=False,
 )
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from agent.decide.deadline import availability, availability_by_market, hazards, regimes
 from agent.decide.pricing import host_record, measured_speed, rival_bids, useful_hour
-from agent.domain.market import market_notice
+from agent.domain.market import clock_events, market_notice
 from agent.domain.market.capacity import Capacity, Counts
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.host import HALF_LIFE, HostKey, HostRecord, decayed
@@ -14,7 +14,16 @@ from agent.domain.market.market_notice import NoticeGiven
 from agent.domain.market.outbids import STEPS
 from agent.domain.record.host_check import HostCheck
 
-SPEEDS = ("matmul_tflops", "copy_to_gpu_gbps", "copy_from_gpu_gbps", "disk_write_mbps", "power_share")
+SPEEDS = (
+    "matmul_tflops",
+    "copy_to_gpu_gbps",
+    "copy_from_gpu_gbps",
+    "disk_write_mbps",
+    "power_share",
+    "pcie_generation",
+    "pcie_width",
+    "pcie_share",
+)
 """The figures of the last check."""
 
 
@@ -67,10 +76,16 @@ def _speeds(checks: list[HostCheck]) -> list[dict[str, Any]]:
             "checks": len(mine),
             "checked_at": mine[-1].checked_at.isoformat(),
             **{name: getattr(mine[-1], name) for name in SPEEDS},
+            "slowed_by": _slowed_by(mine[-1]),
             "share_of_dlperf": left.get((host, model)),
         }
         for (host, model), mine in sorted(found.items())
     ]
+
+
+def _slowed_by(check: HostCheck) -> str | None:
+    """Return why the GPUs ran below their clock while they copied; empty if they did not, None if it is not known."""
+    return None if check.clock_events is None else clock_events.slowed(check.clock_events)
 
 
 def _rivals(whole: HostRecord) -> dict[str, Any]:

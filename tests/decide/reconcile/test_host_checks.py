@@ -45,6 +45,38 @@ def test_the_figures_are_kept_beside_what_the_market_promised() -> None:
     assert check.power_share == pytest.approx(2 / 3)
 
 
+def linked(generation: int | None, width: int | None, events: str | None = None, **changes: Any) -> GpuReport:
+    return GpuReport(
+        pcie_generation=generation,
+        pcie_width=width,
+        clock_events=events,
+        **{"pcie_generation_most": 4, "pcie_width_most": 16, **changes},
+    )
+
+
+@pytest.mark.parametrize(
+    ("gpus", "expected"),
+    [
+        ((linked(4, 16, "0x0000000000000000"), linked(3, 8, "0x24")), (3, 8, 0.25, 0x24)),
+        ((linked(4, 16), linked(None, None)), (4, 16, 1.0, None)),
+        ((linked(10**9, 10**9, "0xffffffffffffffff"),), (None, None, None, 0xFFFF)),
+        ((linked(5, 16, "what"),), (5, 16, 1.0, None)),
+        ((), (None, None, None, None)),
+    ],
+)
+def test_links_and_clocks_are_kept_as_they_were_while_the_gpus_copied(
+    gpus: tuple[GpuReport, ...], expected: tuple[Any, ...]
+) -> None:
+    report = AcceptanceReport(version=1, lease=HELD.intent_id, gpus=gpus, matmul_tflops=1.0, is_under_load=True)
+    ((busy,), (idle,)) = (
+        list(host_checks.new_checks(fleet(each)))
+        for each in (report, AcceptanceReport(version=1, lease=HELD.intent_id, gpus=gpus, matmul_tflops=1.0))
+    )
+    kept = busy.after
+    assert (kept.pcie_generation, kept.pcie_width, kept.pcie_share, kept.clock_events) == expected
+    assert (idle.after.pcie_generation, idle.after.pcie_share, idle.after.clock_events) == (None, None, None)
+
+
 def test_a_check_is_written_once_and_again_where_a_later_start_finds_another() -> None:
     (fact,) = host_checks.new_checks(fleet())
     known = replace(fact.after, checked_at=NOW - timedelta(hours=1))

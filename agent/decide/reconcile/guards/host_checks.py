@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from agent.decide.facts import HostChecked
-from agent.decide.reconcile.guards import acceptance_verdict
+from agent.decide.reconcile.guards import acceptance_verdict, host_links
 from agent.domain.fleet import Fleet
 from agent.domain.record.host_check import HostCheck
 from agent.domain.record.lease import Lease
@@ -22,7 +22,17 @@ from agent.domain.work.guard_report import GuardReport
 from agent.domain.work.workload import Workload
 
 UNKNOWN: Mapping[str, Any] = dict.fromkeys(
-    ("matmul_tflops", "copy_to_gpu_gbps", "copy_from_gpu_gbps", "disk_write_mbps", "power_share")
+    (
+        "matmul_tflops",
+        "copy_to_gpu_gbps",
+        "copy_from_gpu_gbps",
+        "disk_write_mbps",
+        "power_share",
+        "pcie_generation",
+        "pcie_width",
+        "pcie_share",
+        "clock_events",
+    )
 )
 """The figures of a host that is another one than was rented."""
 
@@ -91,6 +101,7 @@ def _read(lease: Lease, report: GuardReport, acceptance: AcceptanceReport) -> Ho
         copy_from_gpu_gbps=acceptance.copy_from_gpu_gbps,
         disk_write_mbps=acceptance.disk_write_mbps,
         power_share=min(shares, default=None),
+        **host_links.of(acceptance),
         seen_gpus=acceptance.gpu_count,
         seen_gpu=_seen_gpu(lease, acceptance),
     )
