@@ -327,6 +327,7 @@ def _updated(
     if lease.state is target and bills is lease.bills and is_same_price and is_same_end and not is_due:
         return None
     after, charges = row_metering.metered(fleet, view, lease, row, target, between)
+    after = replace(after, has_run=lease.has_run or turns.may_have_run(lease, view, row, between))
     if target is LeaseState.RUNNING and lease.state is not LeaseState.RUNNING:
         after = replace(after, interrupted_by=None, paused_by_us=False, has_run=True)
         after = replace(after, end_reason="" if lease.end_reason in PASSING else lease.end_reason)

@@ -157,14 +157,15 @@ def _is_starting(lease: Lease) -> bool:
 
 
 def may_have_run(lease: Lease, view: MarketView, row: Instance, between: tuple[datetime, datetime]) -> bool:
-    """Return whether a lease that starts, and is stopped at the next look, may have run between these looks.
+    """Return whether a start that is stopped or ended at the next look may have run between these looks, unseen.
 
     The market's record shows each start, if it was read; no record shows the start of a lease that bills while it
-    loads.
+    loads. A container that ended had begun.
     """
     is_untold = row.bills_while_loading or not view.is_record_read
-    is_stopped = row.state is InstanceState.PAUSED and lease.state is LeaseState.STARTING
-    return is_stopped and is_untold and between[1] - between[0] > UNSEEN
+    is_over = row.state is InstanceState.EXITED or (row.state is InstanceState.PAUSED and is_untold)
+    is_starting = lease.state is LeaseState.STARTING or _is_missed_start(lease)
+    return is_over and is_starting and between[1] - between[0] > UNSEEN
 
 
 def _may_be_given_back(lease: Lease) -> bool:

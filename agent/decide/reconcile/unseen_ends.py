@@ -4,17 +4,17 @@ Invariants:
 1. Only the market's record makes such a change, and only in pairs that lead back to the state before. Changes that the
    listing itself shows need the usual two looks.
 2. Each change is dated, metered and judged at the instant of its event, as if a listing had been taken then.
-3. A first start that is on record, before a listing that shows the lease stopped, is a change too, since no record
-   shows a stop by the instance's own key: what ran unseen may have the only checkpoint on its disk (rule 11).
+3. A first start that is on record, before a listing that shows the lease stopped or ended, is a change too, since no
+   record shows a stop by the instance's own key: what ran unseen may have the only checkpoint on its disk (rule 11).
 """
 
 from collections.abc import Callable, Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 
 from agent.decide.facts import Fact, LeaseChanged
-from agent.decide.reconcile.turns import BILLED_AFTER
+from agent.decide.reconcile.turns import BILLED_AFTER, UNSEEN
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance, InstanceState
 from agent.domain.market.interruption import MarketEvent
@@ -60,7 +60,7 @@ def changes(
 def pairs(lease: Lease, row: Instance, view: MarketView, now: datetime) -> list[MarketEvent]:
     """Return the events that stopped a lease and started it again, or the other way round: an even number.
 
-    One more is the first start of a lease that is stopped now.
+    One more is the first start of a lease that is stopped or ended now.
     """
     if lease.state not in _FOLLOWED or lease.paused_by_us:
         return []
@@ -74,8 +74,10 @@ def pairs(lease: Lease, row: Instance, view: MarketView, now: datetime) -> list[
         if starts is not runs:
             found.append(event)
             runs = starts
-    is_stopped = row.state is InstanceState.PAUSED and not lease.has_run
-    if found and runs and is_stopped and found[-1].at <= (view.listed_at or now):
+    is_over = row.state in {InstanceState.PAUSED, InstanceState.EXITED} and not lease.has_run
+    # A container that ended at once has done nothing: its start has failed.
+    latest_start = (view.listed_at or now) - (UNSEEN if row.state is InstanceState.EXITED else timedelta())
+    if found and runs and is_over and found[-1].at <= latest_start:
         return found
     return found[: len(found) // 2 * 2]
 

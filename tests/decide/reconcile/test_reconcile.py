@@ -12,7 +12,7 @@ from agent.decide.reconcile import reconcile, row_metering, unread_rows
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain import money
 from agent.domain.market.instance import InstanceState
-from agent.domain.market.interruption import Cause
+from agent.domain.market.interruption import Cause, MarketEvent
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from tests.support import builders
@@ -168,6 +168,37 @@ def test_what_needs_no_second_look(held: Lease, state: InstanceState, kind: str)
     fact = changed(seen(held, builders.instance(state=state)))
     assert fact.kind == kind
     assert fact.cause is None
+
+
+@pytest.mark.parametrize(
+    ("told", "kinds_told"),
+    [((), ["lease.start_lost"]), ((builders.event("started", at=NOW),), ["lease.running", "lease.interrupted"])],
+    ids=["no record", "a start on record"],
+)
+@pytest.mark.parametrize(("minutes", "has_run"), [(60, True), (1, False)])
+def test_what_first_started_and_ended_in_a_dark_hour_has_run(
+    told: tuple[MarketEvent, ...], kinds_told: list[str], *, minutes: int, has_run: bool
+) -> None:
+    """Its container ended, so it had begun: its disk may have the only checkpoint (rule 11)."""
+    row = builders.instance(state=InstanceState.EXITED)
+    starts = replace(STARTS, accrued_until=NOW - POLL, has_run=False)
+    at = int(timedelta(minutes=minutes) / POLL)
+    first = seen(starts, row, at=at, events=told)
+    result = seen(starts, row, at=at, memory=replace(first.memory, last_seen={}), events=told)
+    last = [fact.after for fact in result.facts if isinstance(fact, LeaseChanged)][-1]
+    assert (last.state, last.has_run) == (LeaseState.EXITED, has_run)
+    assert kinds([result]) == (kinds_told if has_run else ["lease.start_lost"])
+
+
+@pytest.mark.parametrize(("at", "has_run"), [(241, True), (3, False)])
+def test_a_start_that_is_missing_before_it_is_listed_as_stopped_may_have_run(at: int, *, has_run: bool) -> None:
+    """Its market's record cannot be read, and a listing lacked it."""
+    row = builders.instance(state=InstanceState.PAUSED)
+    starts = replace(STARTS, accrued_until=NOW, has_run=False)
+    first = seen(starts, at=at - 1)
+    missing = changed(seen(starts, at=at - 1, memory=replace(first.memory, last_seen={}))).after
+    assert missing.state is LeaseState.MISSING
+    assert changed(seen(missing, row, at=at, is_record_read=False)).after.has_run is has_run
 
 
 def test_what_bills_while_it_loads_may_have_run_in_an_hour_before_its_stop_is_listed() -> None:
