@@ -2,27 +2,17 @@
 
 import ipaddress
 from datetime import timedelta
-from decimal import Decimal
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from agent.config import problems
-from agent.config.budgets import BudgetTable, LimitsTable, MarketBudgetTable
+from agent.config.budgets import LimitsTable, MarketBudgetTable
 from agent.config.notifying import NotifyTable
 from agent.config.toml_table import Table
 from agent.config.value_kinds import (
-    IMAGE_NAME,
-    ONE_WORD,
-    SSH_KEY,
-    URL_PATH,
-    VARIABLE_NAME,
     WORKLOAD_NAME,
     Flag,
     Line,
-    Number,
-    Price,
-    Script,
     Span,
     Whole,
     credential_name,
@@ -30,10 +20,7 @@ from agent.config.value_kinds import (
     refused,
     web_address,
 )
-from agent.config.workload_tables import guard_table
-from agent.config.workload_tables.deadlines import DeadlineTable, refuse_misfit
-from agent.config.workload_tables.workload_parts import CheckpointTable, ImageLoginTable
-from agent.domain.market import gpu
+from agent.config.workload_tables.workload_table import WorkloadTable
 
 VAST_URL = "https://console.vast.ai"
 RUNPOD_URL = "https://api.runpod.io"
@@ -54,23 +41,6 @@ def _listen(value: str) -> str:
         is_port = False
     if not is_port:
         raise refused("bad_address", 'must be an IP address and a port; write for example listen = "127.0.0.1:9477"')
-    return value
-
-
-def _models(value: tuple[str, ...]) -> tuple[str, ...]:
-    seen: dict[str, str] = {}
-    for name in value:
-        model = gpu.model(name)
-        if not model:
-            raise refused("empty", 'an entry names no model; write for example gpu = ["RTX 4090"]')
-        if model in seen:
-            raise refused("duplicate", f"{model} is named twice; keep one")
-        seen[model] = name
-    return value
-
-
-def _prices(value: dict[str, Decimal]) -> dict[str, Decimal]:
-    _models(tuple(value))
     return value
 
 
@@ -191,191 +161,6 @@ class OperatorsTable(Table):
     """Whether the members of that group may give orders too."""
     uids: Annotated[tuple[Annotated[Whole, Field(ge=0, le=4_294_967_294)], ...], Field(max_length=64)] = ()
     """Numbers of other users who may give orders. They must be in the group to connect."""
-
-
-class WorkloadTable(Table):
-    """A workload: the work, its GPUs and its highest price."""
-
-    image: Annotated[Line, Field(pattern=IMAGE_NAME, max_length=512, examples=["pytorch/pytorch:latest"])]
-    """Container image."""
-    max_price: Annotated[Price, Field(examples=[0.45])]
-    """The most that one slot may cost per hour in dollars, with disk."""
-    max_price_by_gpu: Annotated[
-        dict[Annotated[str, Field(min_length=1, max_length=64)], Price],
-        Field(max_length=16, examples=[{"RTX 4090": 0.35, "H100 SXM": 2.1}]),
-        AfterValidator(_prices),
-    ] = {}  # noqa: RUF012 - pydantic copies it
-    """The highest price of single GPU models. For a model that is not named here, `max_price` counts."""
-    strategy: Annotated[Line, Field(min_length=1, max_length=64, examples=["patient"])]
-    """A built-in strategy, or the stem of a file in the strategies directory."""
-    shadow: Annotated[
-        tuple[Annotated[Line, Field(min_length=1, max_length=64)], ...], Field(max_length=4, examples=[["hedged"]])
-    ] = ()
-    """Strategies that decide beside it on paper and spend nothing. `gpubid shadow` shows their cost."""
-    markets: Annotated[
-        tuple[Annotated[Line, Field(min_length=1, max_length=64)], ...], Field(max_length=16, examples=[["vast"]])
-    ] = ()
-    """Markets on which to rent. Without this key: every market that is configured."""
-    command: Annotated[Script, Field(max_length=65_536, examples=["python train.py"])] = ""
-    """Command that the container runs instead of its own entry point."""
-    onstart: Annotated[Script, Field(max_length=65_536, examples=["python train.py"])] = ""
-    """Shell script that runs when the instance starts."""
-    onstart_file: Annotated[Line, Field(min_length=1, max_length=4096, examples=["start.sh"])] | None = None
-    """File with that script, relative to agent.toml. It is read at every start and reload."""
-    env: Annotated[
-        dict[Annotated[str, Field(pattern=VARIABLE_NAME)], Annotated[Script, Field(max_length=32_768)]],
-        Field(max_length=256, examples=[{"EPOCHS": "90"}]),
-    ] = {}  # noqa: RUF012 - pydantic copies it
-    """Environment of the container."""
-    env_from: Annotated[
-        dict[Annotated[str, Field(pattern=VARIABLE_NAME)], Annotated[Line, AfterValidator(credential_name)]],
-        Field(max_length=64, examples=[{"HF_TOKEN": "hf_token"}]),
-    ] = {}  # noqa: RUF012 - pydantic copies it
-    """Variables of the container whose value is a credential. Write the credential's name."""
-    image_login: ImageLoginTable | None = None
-    """Login for a private image."""
-    template: Annotated[Line, Field(pattern=ONE_WORD, max_length=64, examples=["a1b2c3d4"])] | None = None
-    """Hash of a template of the market to start from. The keys of this file outrank the template."""
-    runtype: Literal["auto", "args", "ssh", "ssh_direct", "jupyter"] = "auto"
-    """How the container starts. "auto" runs the command if there is one, else a shell."""
-    ssh_keys: Annotated[
-        tuple[Annotated[Line, Field(pattern=SSH_KEY, max_length=4_096)], ...],
-        Field(max_length=16, examples=[["ssh-ed25519 AAAA... me"]]),
-    ] = ()
-    """Public keys that may log in, besides the account's own."""
-    disk_gb: Annotated[Number, Field(ge=1, le=100_000)] = 20.0
-    """Gigabytes of disk."""
-    image_gb: Annotated[Number, Field(ge=0, le=1_000)] = 5.0
-    """Gigabytes of the image as pulled."""
-    slots: Annotated[Whole, Field(ge=0, le=1_000)] = 1
-    """How many slots must run. 0 parks the workload."""
-    gpu: Annotated[
-        tuple[Annotated[Line, Field(min_length=1, max_length=64)], ...],
-        Field(min_length=1, max_length=64, examples=[["RTX 4090"]]),
-        AfterValidator(_models),
-    ] = ()
-    """GPU models to accept. Without this key: any model."""
-    gpus: Annotated[Whole, Field(ge=1, le=64)] = 1
-    """GPUs per slot."""
-    min_vram_gb: Annotated[Number, Field(gt=0, le=10_000, examples=[24])] | None = None
-    """The least memory of one GPU, in gigabytes of 1000 MB, as cards are advertised."""
-    min_reliability: Annotated[Number, Field(ge=0, le=1, examples=[0.98])] | None = None
-    """The least advertised reliability of the host."""
-    verified: Flag = True
-    """Whether to accept only hosts that the market verified."""
-    regions: Annotated[
-        tuple[Annotated[Line, Field(min_length=1, max_length=64)], ...], Field(max_length=64, examples=[["US", "SE"]])
-    ] = ()
-    """Country codes or names to accept. Empty means anywhere."""
-    min_inet_down: Annotated[Number, Field(ge=0, le=1_000_000, examples=[200])] | None = None
-    """The least download speed in Mb/s."""
-    min_end_ahead: Annotated[Span, Field(examples=["2h"])] = timedelta(hours=2)
-    """gpubid does not rent a host that leaves the market sooner than this."""
-    max_per_owner: Annotated[Whole, Field(ge=1, le=1_000, examples=[2])] | None = None
-    """The most slots on hosts of one owner. Two slots never use one host."""
-    query: Annotated[Line, Field(max_length=2_048, examples=["cuda_vers >= 12.4"])] = ""
-    """More filters, for Vast.ai only, in the grammar of `vastai search offers`."""
-    kind: Literal["batch", "service"] = "service"
-    """A batch ends by itself. A service runs until a person stops it."""
-    done_line: Annotated[Line, Field(min_length=1, max_length=256, examples=["training complete"])] | None = None
-    """Text of a log line that says that a batch is done. Without this key, the end of the container says so."""
-    max_fast_exits: Annotated[Whole, Field(ge=1, le=100)] = 3
-    """The workload is held after it failed at once on this many hosts."""
-    max_failed_starts: Annotated[Whole, Field(ge=1, le=1_000)] = 12
-    """The workload is held after this many failed starts within a day."""
-    ports: Annotated[tuple[Annotated[Whole, Field(ge=1, le=65_535)], ...], Field(max_length=32, examples=[[8000]])] = ()
-    """Ports of the container to open to the outside."""
-    ready: Literal["none", "log", "port", "http"] = "none"
-    """The sign that useful work has begun: none, a line of the log, a port that answers, or a page on that port."""
-    ready_within: Annotated[Span, Field(examples=["15m"])] = timedelta(minutes=15)
-    """The most time from running to ready. A lease that needs longer is released."""
-    ready_line: Annotated[Line, Field(min_length=1, max_length=256, examples=["startup complete"])] | None = None
-    """Text that a line of the log contains, for ready = "log"."""
-    ready_port: Annotated[Whole, Field(ge=1, le=65_535, examples=[8000])] | None = None
-    """Port of the container, for ready = "port" and "http"; `ports` must contain it."""
-    ready_path: Annotated[Line, Field(pattern=URL_PATH, max_length=256)] = "/"
-    """Path that answers 2xx, for ready = "http"."""
-    live_every: Annotated[Span, Field(le=timedelta(hours=1), examples=["30s"])] = timedelta(seconds=30)
-    """The time between two probes of a service that was ready, for ready = "port" and "http"; "0s" probes no more."""
-    live_within: Annotated[Span, Field(ge=timedelta(0, 1), le=timedelta(0, 60), examples=["5s"])] = timedelta(seconds=5)
-    """The most time for the answer to such a probe."""
-    live_failures: Annotated[Whole, Field(ge=1, le=100)] = 2
-    """After this many probes in a row without an answer it is restarted in place, and then moved to another host."""
-    checkpoint: CheckpointTable = CheckpointTable()
-    """How the workload keeps checkpoints."""
-    guard: guard_table.GuardTable | None = None
-    """The guard, which keeps the work's checkpoints in a bucket."""
-    dataset_gb: Annotated[Number, Field(ge=0, le=1_000_000)] = 0.0
-    """Gigabytes of data that every new host fetches."""
-    deadline: DeadlineTable | None = None
-    """The deadline of the work."""
-    on_change: Literal["keep", "move"] = "keep"
-    """What to do with running leases when image, GPU or disk change: keep them, or move to new ones."""
-    was: Annotated[Line, Field(pattern=WORKLOAD_NAME, examples=["train"])] | None = None
-    """The old name of a renamed workload. The workload keeps its leases."""
-    priority: Annotated[Whole, Field(ge=-1_000, le=1_000)] = 0
-    """Past a cap, gpubid pauses the lowest priority first."""
-    budget: BudgetTable = BudgetTable()
-    """Limits on the cost of this workload."""
-    may_lose_disk: Flag = False
-    """Whether gpubid may release a paused disk that may hold the only checkpoint."""
-
-    @model_validator(mode="after")
-    def _starts_one_way(self) -> Self:
-        if self.onstart and self.onstart_file:
-            raise refused("conflict", "onstart and onstart_file are both set; keep one of the two scripts")
-        if self.command and (self.onstart or self.onstart_file):
-            key = "onstart" if self.onstart else "onstart_file"
-            sentence = f"command and {key} are both set; keep one: {key} replaces the entry point by a shell"
-            raise refused("conflict", sentence)
-        return self
-
-    @model_validator(mode="after")
-    def _prices_what_it_accepts(self) -> Self:
-        accepted = {gpu.model(name) for name in self.gpu}
-        for name in self.max_price_by_gpu:
-            if accepted and gpu.model(name) not in accepted:
-                sentence = f"max_price_by_gpu has a price for {gpu.model(name)}, which gpu does not accept"
-                raise refused("unknown_model", f"{sentence}; {problems.nearest(gpu.model(name), accepted)}")
-        return self
-
-    @model_validator(mode="after")
-    def _names_each_market_once(self) -> Self:
-        if len(set(self.markets)) < len(self.markets):
-            raise refused("duplicate", "a market is named twice; keep one")
-        return self
-
-    @model_validator(mode="after")
-    def _can_tell_its_end(self) -> Self:
-        if self.kind == "batch" and self.guard is not None and self.guard.bucket is None and self.done_line is None:
-            # The guard sleeps after the work is done, and a container that sleeps bills until somebody sees the end.
-            sentence = "a guard without a bucket has nowhere to report that the work is done"
-            raise refused("never_done", f"{sentence}; write bucket in the guard's table, or done_line")
-        return self
-
-    @model_validator(mode="after")
-    def _has_needed_keys(self) -> Self:
-        if self.done_line is not None and self.kind != "batch":
-            raise refused("conflict", 'done_line is for a batch; write kind = "batch", or remove done_line')
-        if self.ready == "log" and self.ready_line is None:
-            raise refused("missing_key", 'ready = "log" needs the line; write for example ready_line = "ready"')
-        if self.ready in {"port", "http"} and self.ready_port is None:
-            raise refused("missing_key", f'ready = "{self.ready}" needs the port; write for example ready_port = 8000')
-        if self.ready_port is not None and self.ready_port not in self.ports:
-            raise refused("bad_port", f"ready_port {self.ready_port} is not open; write ports = [{self.ready_port}]")
-        if self.command and self.runtype not in {"auto", "args"}:
-            raise refused("conflict", f'a command runs with runtype = "args", not "{self.runtype}"; use onstart for it')
-        if self.ssh_keys and (self.command or self.runtype == "args"):
-            raise refused("conflict", "ssh_keys need a shell; use onstart in place of command, or remove ssh_keys")
-        has_bucket = self.guard is not None and self.guard.bucket is not None
-        refuse_misfit(self.deadline, self.kind, self.slots, self.ports, has_bucket=has_bucket)
-        has_command = bool(self.command or self.onstart or self.onstart_file)
-        variables = self.env.keys() | self.env_from.keys()
-        guard_table.refuse_misfit(self.guard, self.kind, has_command=has_command, variables=variables)
-        twice = sorted(self.env.keys() & self.env_from.keys())
-        if twice:
-            raise refused("conflict", f"{twice[0]} is in env and in env_from; keep one")
-        return self
 
 
 class Document(Table):

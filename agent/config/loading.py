@@ -13,6 +13,7 @@ from agent.config import budgets, document, problems, pydantic_problems
 from agent.config.files import layers, source, start_script
 from agent.config.settings import Config, Listen, MarketSettings, Operators
 from agent.config.workload_tables import guard_table, workload_parts
+from agent.config.workload_tables.workload_table import WorkloadTable
 from agent.decide.limits.limits import Limits
 from agent.domain import money
 from agent.domain.market import gpu
@@ -316,7 +317,7 @@ def _rate(dollars: Decimal | None) -> money.UsdPerHour | None:
     return None if dollars is None else money.per_hour(dollars)
 
 
-def _workload(name: str, table: document.WorkloadTable) -> Workload:
+def _workload(name: str, table: WorkloadTable) -> Workload:
     return Workload(
         name=name,
         image=table.image,
@@ -353,13 +354,14 @@ def _workload(name: str, table: document.WorkloadTable) -> Workload:
         max_fast_exits=table.max_fast_exits,
         max_failed_starts=table.max_failed_starts,
         ports=table.ports,
+        idle=table.idle.rule(),
         ready=Readiness(
             ReadySign(table.ready),
             table.ready_within,
             table.ready_line or "",
             table.ready_port or 0,
             table.ready_path,
-            Liveness(table.live_every, table.live_within, table.live_failures),
+            Liveness(_every(table.live_every), table.live_within, table.live_failures),
         ),
     )
 
@@ -378,7 +380,12 @@ def _image_login(table: workload_parts.ImageLoginTable | None) -> ImageLogin | N
     return None if table is None else ImageLogin(table.registry, table.user, table.credential)
 
 
-def _requirements(table: document.WorkloadTable) -> Requirements:
+def _every(span: timedelta | str) -> timedelta:
+    """Return the time between two probes; zero if there are none."""
+    return span if isinstance(span, timedelta) else timedelta()
+
+
+def _requirements(table: WorkloadTable) -> Requirements:
     return Requirements(
         gpus=table.gpus,
         gpu_models=tuple(gpu.model(name) for name in table.gpu),

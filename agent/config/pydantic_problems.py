@@ -86,7 +86,7 @@ def _fix(model: type[pydantic.BaseModel], path: lines.Path) -> str:
     if inner is not None:
         return _table(inner, path, is_named=field.annotation is not inner)
     names = [part for part in path if isinstance(part, str)]
-    name = next((part for part in reversed(names) if part in table.model_fields), "")
+    name = next((part for part in reversed(names) if part in _named(table)), "")
     example = next(_examples(field), None)
     if example is not None:
         return f"write for example {name} = {problems.literal(example)}"
@@ -122,7 +122,7 @@ def _field(model: type[pydantic.BaseModel], path: lines.Path) -> tuple[type[pyda
     for part in path:
         if table is None:
             break
-        field = table.model_fields.get(str(part))
+        field = _named(table).get(str(part))
         if field is None:
             continue
         found = (table, field)
@@ -133,7 +133,12 @@ def _field(model: type[pydantic.BaseModel], path: lines.Path) -> tuple[type[pyda
 def _keys(model: type[pydantic.BaseModel], path: lines.Path) -> list[str]:
     _, field = _field(model, path)
     table = next(_models(field.annotation), None) if field is not None else model
-    return list(table.model_fields) if table is not None else []
+    return list(_named(table)) if table is not None else []
+
+
+def _named(table: type[pydantic.BaseModel]) -> dict[str, FieldInfo]:
+    """Return the fields of a table by their keys; a key that is a word of Python has another name there."""
+    return {field.alias or name: field for name, field in table.model_fields.items()}
 
 
 def _models(annotation: object) -> Iterator[type[pydantic.BaseModel]]:

@@ -24,6 +24,7 @@ from agent.domain.record.tally import Counted
 from agent.domain.slot import Slot
 from agent.domain.work import usefulness
 from agent.domain.work.decision import Reason, Release
+from agent.domain.work.idle_rule import OnIdle
 from agent.domain.work.only_copy import may_leave, may_leave_at_a_price
 from agent.domain.work.workload import Workload
 
@@ -51,6 +52,7 @@ def releases(fleet: Fleet) -> Iterator[Release]:
         if not lease.is_open or (lease.is_held and lease.state is not LeaseState.RELEASING):
             continue
         reason = _release_reason(fleet, lease) or _fast_exit(fleet, lease, in_force) or _stuck(fleet, lease, in_force)
+        reason = reason or _idle(fleet, lease, in_force)
         if reason is not None:
             yield Release(lease, reason)
 
@@ -115,6 +117,17 @@ def _stuck(fleet: Fleet, lease: Lease, in_force: InForce) -> Reason | None:
     if not _is_stuck(lease, in_force):
         return None
     return Reason("host_full", f"it cannot start on its host after {why}: it is released for another one")
+
+
+def _idle(fleet: Fleet, lease: Lease, in_force: InForce) -> Reason | None:
+    """Return why a lease with idle GPUs is released, once its slot is held for that."""
+    work = fleet.workload(lease.slot.workload)
+    if work is None or work.idle.then is not OnIdle.RELEASE or not may_leave(lease, work) or not fleet.is_seen(lease):
+        return None
+    held = operator_holds.find(in_force.holds, (Word.HELD,), operator_holds.of_slot(lease.slot))
+    if held is None or not usefulness.is_idle(lease, work, fleet.now):
+        return None
+    return Reason("idle", held.sentence)
 
 
 def _is_never_started(lease: Lease, in_force: InForce) -> bool:

@@ -127,7 +127,7 @@ class Metrics(families.Families):
 
     def _see_usefulness(self, fleet: Fleet, work: Workload, running: list[Lease]) -> None:
         ready = {lease.slot for lease in running if usefulness.is_useful(lease, work)}
-        idle = {lease.slot for lease in running if usefulness.is_idle(lease, fleet.now)}
+        idle = {lease.slot for lease in running if usefulness.is_idle(lease, work, fleet.now)}
         waiting = {each.target for each in fleet.holds if each.word is Word.HELD and not each.is_over(fleet.now)}
         held_places = [place for place in work.places if {hold.of_slot(place), hold.of_workload(work.name)} & waiting]
         self.slots_ready.labels(work.name).set(len(ready))

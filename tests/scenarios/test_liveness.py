@@ -94,7 +94,7 @@ async def test_nothing_is_unhealthy_while_its_market_is_dark(tmp_path: Path) -> 
         await world.until(lambda: world.lease().restarts == 1, 100)
 
 
-async def test_zero_seconds_probe_no_more(tmp_path: Path) -> None:
+async def test_a_workload_without_probes_is_never_unhealthy(tmp_path: Path) -> None:
     asked = serving(("SIM_SILENT_ONCE_AFTER", "900"))
     ready = Readiness(ReadySign.HTTP, dt.timedelta(minutes=10), port=8000, path="/health")
 

@@ -40,7 +40,7 @@ from agent.decide.reconcile.guards import (
 )
 from agent.decide.reconcile.losses import cause, loss_cooldown
 from agent.decide.reconcile.pass_memory import Memory, Suspicion
-from agent.decide.reconcile.probes import liveness, readiness
+from agent.decide.reconcile.probes import idleness, liveness, readiness
 from agent.domain import money
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance, InstanceState
@@ -90,7 +90,7 @@ def reconcile(fleet: Fleet, memory: Memory) -> Reconciliation:
         else:
             result = replace(result, memory=_unanswered(fleet, name, result.memory))
     alerts = (
-        *readiness.idle_alerts(fleet),
+        *idleness.alerts(fleet),
         *liveness.alerts(fleet),
         *guard_silence.alerts(fleet),
         *unfinished_uploads.alerts(fleet),

@@ -14,7 +14,7 @@ from agent.decide.facts import Fact, LeaseChanged, Marked
 from agent.decide.pricing import cooldowns
 from agent.decide.reconcile import waiting_verdict
 from agent.decide.reconcile.guards import guard_end, guard_refusal, guard_switch
-from agent.decide.reconcile.probes import probing
+from agent.decide.reconcile.probes import idleness, probing
 from agent.domain.fleet import Fleet
 from agent.domain.market.host import HostKey
 from agent.domain.market.instance import Instance
@@ -58,7 +58,9 @@ def marks(fleet: Fleet, facts: Iterable[Fact]) -> tuple[Marked, ...]:
     """Return the marks of slots and workloads for this cycle's changes, with the counts so far."""
     changes = [fact for fact in facts if isinstance(fact, LeaseChanged)]
     marked = [mark for change in changes for mark in _of_change(fleet, change)]
-    marked += _of_batches(fleet, {change.after.lease_id: change.after for change in changes})
+    changed = {change.after.lease_id: change.after for change in changes}
+    marked += _of_batches(fleet, changed)
+    marked += [hold(fleet, lease, holds.of_slot(lease.slot), why) for lease, why in idleness.held(fleet, changed)]
     known: tuple[ExpiringRecord, ...] = (*fleet.holds, *fleet.tallies)
     standing = [rest for rest in known if not rest.is_over(fleet.now)]
     marked += _over_budget(fleet, [*standing, *(mark.rest for mark in marked)])

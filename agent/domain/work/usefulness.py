@@ -1,12 +1,10 @@
 """Whether a paid lease is of any use now."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.idle_rule import IdleRule
 from agent.domain.work.workload import Workload
-
-IDLE_AFTER = timedelta(minutes=15)
-"""After this long GPUs count as idle; loading data between two epochs takes only minutes. Assumed."""
 
 
 def is_useful(lease: Lease, work: Workload | None) -> bool:
@@ -15,7 +13,8 @@ def is_useful(lease: Lease, work: Workload | None) -> bool:
     return lease.state is LeaseState.RUNNING and (not is_asked or lease.ready_since is not None)
 
 
-def is_idle(lease: Lease, now: datetime) -> bool:
-    """Return whether a running lease has been idle long enough to warn a person."""
-    is_long = lease.idle_since is not None and now - lease.idle_since >= IDLE_AFTER
+def is_idle(lease: Lease, work: Workload | None, now: datetime) -> bool:
+    """Return whether the GPUs of a running lease have been idle for as long as its workload allows."""
+    lasts = (work.idle if work is not None else IdleRule()).lasts
+    is_long = lease.idle_since is not None and now - lease.idle_since >= lasts
     return lease.state is LeaseState.RUNNING and is_long

@@ -11,6 +11,7 @@ from agent.domain.money import UsdPerHour
 from agent.domain.slot import Slot
 from agent.domain.work.deadline import Deadline
 from agent.domain.work.guard_terms import GuardTerms
+from agent.domain.work.idle_rule import IdleRule
 from agent.domain.work.ready_sign import Readiness
 
 
@@ -190,6 +191,8 @@ class Workload:
     """Its old name."""
     priority: int = 0
     """Of two workloads, the one with the higher priority is paused last."""
+    idle: IdleRule = field(default_factory=IdleRule)
+    """What is done about idle GPUs."""
     ready: Readiness = field(default_factory=Readiness)
     """The sign by which it shows that it is ready."""
     dataset_gb: float = 0.0

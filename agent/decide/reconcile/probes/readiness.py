@@ -6,23 +6,21 @@ Invariants:
    checkpoint of its own, where checkpoints are kept on the disk (rule 11).
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime
 
 from agent.decide.accounting import phases
-from agent.decide.facts import Alert, LeaseChanged
+from agent.decide.facts import LeaseChanged
 from agent.decide.pricing import cooldowns
-from agent.decide.reconcile.probes import liveness
+from agent.decide.reconcile.probes import idleness, liveness
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance
 from agent.domain.record import cooldown
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease, LeaseState
-from agent.domain.work import only_copy, usefulness
+from agent.domain.work import only_copy
 from agent.domain.work.workload import Workload
 
-IDLE_BELOW = 5.0
-"""Per cent of GPU use below which a GPU is idle: a display or a stray process uses a few per cent. Assumed."""
 NOT_READY = "not_ready"
 
 
@@ -37,7 +35,7 @@ def seen(
     after, kind = _reached(now, row), so_far.kind if so_far is not None else None
     rest = so_far.cooldown if so_far is not None else None
     if after.state is LeaseState.RUNNING and not kind:
-        after, kind = _judged(fleet, view, work, after, row)
+        after, kind = _judged(fleet, view, work, after, row, lease.accrued_until)
         if kind == EventKind.LEASE_NOT_READY and after.has_failed:
             until = fleet.now + cooldowns.START_FAILED
             rest = cooldown.of_host(lease.host, until, "a lease that was never ready")
@@ -58,7 +56,7 @@ def _reached(lease: Lease, row: Instance) -> Lease:
 
 
 def _judged(
-    fleet: Fleet, view: MarketView, work: Workload | None, lease: Lease, row: Instance
+    fleet: Fleet, view: MarketView, work: Workload | None, lease: Lease, row: Instance, metered_until: datetime
 ) -> tuple[Lease, EventKind | None]:
     if work is not None and work.ready.is_asked and lease.ready_since is None and lease.unhealthy_since is None:
         return _awaited(fleet, view, work, lease, row)
@@ -69,7 +67,7 @@ def _judged(
         lease = after
     elif lease.unhealthy_since is not None:
         lease = liveness.unwatched(fleet, lease)
-    return _idled(fleet, lease, row)
+    return idleness.judged(fleet, work, lease, row, metered_until)
 
 
 def _awaited(
@@ -84,7 +82,7 @@ def _awaited(
     if fleet.now - began < work.ready.within or lease.end_reason.startswith(NOT_READY):
         return lease, None
     said = sighting.said if sighting is not None else "it was never reached"
-    idle = ", its GPUs idle" if _is_idle(row) else ""
+    idle = ", its GPUs idle" if idleness.is_idle(row, work) else ""
     reason = f"{NOT_READY}: runs since {began:%H:%M} and shows no sign of work{idle}; {said}"
     # A lease that was ready before may have work on its disk: a person decides, and the lease stays. One that was
     # restarted because its service did not answer has had its second chance.
@@ -98,33 +96,3 @@ def _has_own_checkpoint(fleet: Fleet, work: Workload, lease: Lease) -> bool:
     figures = fleet.guard_figures.get(lease.lease_id)
     is_own = figures is not None and figures.manifest.endswith(f"-{lease.intent_id}.json")
     return is_own and not only_copy.may_leave(lease, work)
-
-
-def _idled(fleet: Fleet, lease: Lease, row: Instance) -> tuple[Lease, EventKind | None]:
-    if row.gpu_util is None:
-        return lease, None
-    if not _is_idle(row):
-        return (
-            (replace(lease, idle_since=None), EventKind.LEASE_BUSY if usefulness.is_idle(lease, fleet.now) else None)
-            if (lease.idle_since is not None)
-            else (lease, None)
-        )
-    if lease.idle_since is None:
-        return replace(lease, idle_since=fleet.now), None
-    return lease, None
-
-
-def idle_alerts(fleet: Fleet) -> Iterator[Alert]:
-    """Yield one alert for each lease whose paid GPUs do nothing."""
-    for lease in fleet.leases:
-        if usefulness.is_idle(lease, fleet.now) and lease.idle_since is not None:
-            sentence = f"{lease.slot} on host {lease.host_id} bills {lease.billing_rate} and its GPUs idle since "
-            yield Alert(
-                EventKind.ALERT_IDLE,
-                lease.lease_id,
-                f"{sentence}{lease.idle_since:%H:%M} UTC; see `gpubid logs {lease.slot}`",
-            )
-
-
-def _is_idle(row: Instance) -> bool:
-    return row.gpu_util is not None and row.gpu_util < IDLE_BELOW

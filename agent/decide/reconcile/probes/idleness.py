@@ -1,0 +1,64 @@
+"""Idle GPUs: since when the market shows them so, the alert of that, and the slots that are held for it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from agent.decide.facts import Alert
+from agent.domain.fleet import Fleet
+from agent.domain.market.instance import Instance
+from agent.domain.record.event_kind import EventKind
+from agent.domain.record.lease import Lease
+from agent.domain.work import usefulness
+from agent.domain.work.idle_rule import IdleRule, OnIdle
+from agent.domain.work.workload import Workload
+
+DARK = timedelta(minutes=10)
+"""After this long without a listing, longer than a lease that runs goes unmetered, its idleness is counted anew."""
+
+
+def is_idle(row: Instance, work: Workload | None) -> bool:
+    """Return whether a row shows GPUs that do nothing."""
+    below = (work.idle if work is not None else IdleRule()).below
+    return row.gpu_util is not None and row.gpu_util < below
+
+
+def judged(
+    fleet: Fleet, work: Workload | None, lease: Lease, row: Instance, metered_until: datetime
+) -> tuple[Lease, EventKind | None]:
+    """Return a running lease with the time since when its GPUs idle. What an unread listing had shown is unknown."""
+    if row.gpu_util is None:
+        return lease, None
+    if not is_idle(row, work):
+        was_told = usefulness.is_idle(lease, work, fleet.now)
+        return replace(lease, idle_since=None), EventKind.LEASE_BUSY if was_told else None
+    is_dark = fleet.now - metered_until > DARK + fleet.poll
+    return (replace(lease, idle_since=fleet.now) if lease.idle_since is None or is_dark else lease), None
+
+
+def held(fleet: Fleet, changed: Mapping[str, Lease]) -> Iterator[tuple[Lease, str]]:
+    """Yield each lease whose slot is held for a person because its GPUs idle, with the reason.
+
+    `changed` are the leases that this listing changed: it may show them busy, or after a dark stretch.
+    """
+    for known in fleet.leases:
+        lease = changed.get(known.lease_id, known)
+        work = fleet.workload(lease.slot.workload)
+        if work is None or work.idle.then is OnIdle.WARN or lease.is_held or not fleet.is_seen(lease):
+            continue
+        if usefulness.is_idle(lease, work, fleet.now) and lease.idle_since is not None:
+            since = f"since {lease.idle_since:%H:%M} UTC"
+            yield lease, f"its GPUs are used below {work.idle.below:g} % {since} at {lease.billing_rate}"
+
+
+def alerts(fleet: Fleet) -> Iterator[Alert]:
+    """Yield one alert for each lease whose paid GPUs do nothing."""
+    for lease in fleet.leases:
+        work = fleet.workload(lease.slot.workload)
+        if usefulness.is_idle(lease, work, fleet.now) and lease.idle_since is not None:
+            sentence = f"{lease.slot} on host {lease.host_id} bills {lease.billing_rate} and its GPUs idle since "
+            yield Alert(
+                EventKind.ALERT_IDLE,
+                lease.lease_id,
+                f"{sentence}{lease.idle_since:%H:%M} UTC; see `gpubid logs {lease.slot}`",
+            )
