@@ -298,7 +298,7 @@ def _lost(
         has_failed=has_failed,
         end_reason=failure or (guard_switch.SWITCHED if switched else lease.end_reason),
         is_held=lease.is_held,
-        has_run=lease.has_run or turns.may_have_run(lease, view, row, between),
+        has_run=lease.has_run or turns.may_have_run(lease, view, row, between, fleet.poll),
     )
     kind = (
         EventKind.LEASE_FAILED
@@ -327,7 +327,7 @@ def _updated(
     if lease.state is target and bills is lease.bills and is_same_price and is_same_end and not is_due:
         return None
     after, charges = row_metering.metered(fleet, view, lease, row, target, between)
-    after = replace(after, has_run=lease.has_run or turns.may_have_run(lease, view, row, between))
+    after = replace(after, has_run=lease.has_run or turns.may_have_run(lease, view, row, between, fleet.poll))
     if target is LeaseState.RUNNING and lease.state is not LeaseState.RUNNING:
         after = replace(after, interrupted_by=None, paused_by_us=False, has_run=True)
         after = replace(after, end_reason="" if lease.end_reason in PASSING else lease.end_reason)

@@ -156,16 +156,23 @@ def _is_starting(lease: Lease) -> bool:
     return lease.bills is Bills.DISK and lease.state in states and not is_stopped
 
 
-def may_have_run(lease: Lease, view: MarketView, row: Instance, between: tuple[datetime, datetime]) -> bool:
+def may_have_run(
+    lease: Lease, view: MarketView, row: Instance, between: tuple[datetime, datetime], poll: timedelta
+) -> bool:
     """Return whether a start that is stopped or ended at the next look may have run between these looks, unseen.
 
     The market's record shows each start, if it was read; no record shows the start of a lease that bills while it
     loads. A container that ended had begun.
     """
-    is_untold = row.bills_while_loading or not view.is_record_read
-    is_over = row.state is InstanceState.EXITED or (row.state is InstanceState.PAUSED and is_untold)
-    is_starting = lease.state is LeaseState.STARTING or _is_missed_start(lease)
-    return is_over and is_starting and between[1] - between[0] > UNSEEN
+    unseen, is_untold = between[1] - between[0], row.bills_while_loading or not view.is_record_read
+    is_stopped = row.state is InstanceState.PAUSED and is_untold and unseen > UNSEEN
+    is_ended = row.state is InstanceState.EXITED and unseen > long_unseen(poll)
+    return (is_stopped or is_ended) and (lease.state is LeaseState.STARTING or _is_missed_start(lease))
+
+
+def long_unseen(poll: timedelta) -> timedelta:
+    """Return the time unseen after which a container that ended was of use: after less, its start failed at once."""
+    return max(UNSEEN, 2 * poll)
 
 
 def _may_be_given_back(lease: Lease) -> bool:

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from agent.decide.facts import Fact, LeaseChanged
-from agent.decide.reconcile.turns import BILLED_AFTER, UNSEEN
+from agent.decide.reconcile.turns import BILLED_AFTER, long_unseen
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance, InstanceState
 from agent.domain.market.interruption import MarketEvent
@@ -35,7 +35,7 @@ def changes(
 ) -> tuple[LeaseChanged, ...]:
     """Return the changes of a lease since it was last metered that were undone again, oldest first."""
     found: list[LeaseChanged] = []
-    events = pairs(lease, row, view, fleet.now)
+    events = pairs(lease, row, view, fleet.now, fleet.poll)
     for event, until in zip(events, [*(event.at for event in events[1:]), fleet.now], strict=False):
         shown, state = _SHOWN[BILLED_AFTER[event.kind]]
         earlier = tuple(each for each in view.events if each.at <= until and each.kind in BILLED_AFTER)
@@ -57,7 +57,7 @@ def changes(
     return tuple(found)
 
 
-def pairs(lease: Lease, row: Instance, view: MarketView, now: datetime) -> list[MarketEvent]:
+def pairs(lease: Lease, row: Instance, view: MarketView, now: datetime, poll: timedelta) -> list[MarketEvent]:
     """Return the events that stopped a lease and started it again, or the other way round: an even number.
 
     One more is the first start of a lease that is stopped or ended now.
@@ -76,8 +76,8 @@ def pairs(lease: Lease, row: Instance, view: MarketView, now: datetime) -> list[
             runs = starts
     is_over = row.state in {InstanceState.PAUSED, InstanceState.EXITED} and not lease.has_run
     # A container that ended at once has done nothing: its start has failed.
-    latest_start = (view.listed_at or now) - (UNSEEN if row.state is InstanceState.EXITED else timedelta())
-    if found and runs and is_over and found[-1].at <= latest_start:
+    least = long_unseen(poll) if row.state is InstanceState.EXITED else timedelta()
+    if found and runs and is_over and found[-1].at <= (view.listed_at or now) - least:
         return found
     return found[: len(found) // 2 * 2]
 

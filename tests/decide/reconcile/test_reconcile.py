@@ -175,16 +175,23 @@ def test_what_needs_no_second_look(held: Lease, state: InstanceState, kind: str)
     [((), ["lease.start_lost"]), ((builders.event("started", at=NOW),), ["lease.running", "lease.interrupted"])],
     ids=["no record", "a start on record"],
 )
-@pytest.mark.parametrize(("minutes", "has_run"), [(60, True), (1, False)])
+@pytest.mark.parametrize(
+    ("minutes", "poll", "has_run"),
+    [(60, POLL, True), (1, POLL, False), (10, timedelta(minutes=10), False)],
+    ids=["a dark hour", "a minute", "a slow poll"],
+)
 def test_what_first_started_and_ended_in_a_dark_hour_has_run(
-    told: tuple[MarketEvent, ...], kinds_told: list[str], *, minutes: int, has_run: bool
+    told: tuple[MarketEvent, ...], kinds_told: list[str], *, minutes: int, poll: timedelta, has_run: bool
 ) -> None:
-    """Its container ended, so it had begun: its disk may have the only checkpoint (rule 11)."""
+    """Its container ended, so it had begun: its disk may have the only checkpoint (rule 11).
+
+    One that ended within a poll has failed at once, as far as anybody knows.
+    """
     row = builders.instance(state=InstanceState.EXITED)
     starts = replace(STARTS, accrued_until=NOW - POLL, has_run=False)
     at = int(timedelta(minutes=minutes) / POLL)
-    first = seen(starts, row, at=at, events=told)
-    result = seen(starts, row, at=at, memory=replace(first.memory, last_seen={}), events=told)
+    first = seen(starts, row, at=at, events=told, poll=poll)
+    result = seen(starts, row, at=at, memory=replace(first.memory, last_seen={}), events=told, poll=poll)
     last = [fact.after for fact in result.facts if isinstance(fact, LeaseChanged)][-1]
     assert (last.state, last.has_run) == (LeaseState.EXITED, has_run)
     assert kinds([result]) == (kinds_told if has_run else ["lease.start_lost"])

@@ -16,7 +16,7 @@ from agent.domain.market.interruption import Cause
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Bills, LeaseState
 from tests.support import builders
-from tests.support.listings import NOW
+from tests.support.listings import NOW, POLL
 
 STARTED = builders.ago(hours=4)
 SEEN = builders.ago(hours=3)
@@ -146,10 +146,10 @@ def test_what_no_record_shows_may_have_run_unseen_before_it_was_listed_as_stoppe
     lease = builders.lease(state=LeaseState.STARTING, accrued_until=STARTED, has_run=False)
     row = builders.instance(**{"state": InstanceState.PAUSED, **changes})
     view, between = builders.view(instances=(row,)), (NOW - dark, NOW)
-    assert turns.may_have_run(lease, view, row, between) is may_have_run
+    assert turns.may_have_run(lease, view, row, between, POLL) is may_have_run
     unread = msgspec.structs.replace(view, is_record_read=False)
     is_stopped, is_dark = row.state is InstanceState.PAUSED, dark > turns.UNSEEN
-    assert turns.may_have_run(lease, unread, row, between) is (is_stopped and is_dark)
+    assert turns.may_have_run(lease, unread, row, between, POLL) is (is_stopped and is_dark)
 
 
 def test_a_look_of_a_clock_that_is_behind_turns_no_earlier_than_what_was_metered() -> None:
