@@ -106,7 +106,7 @@ def _guard(work: Workload, name: str, config: Config) -> Iterator[Finding]:
     if work.checkpoint.place is CheckpointPlace.NONE:
         sentence = "says that nothing is kept, but the guard keeps checkpoints"
         yield Finding(f"{name}.checkpoint.at", sentence, 'write at = "remote" with a bucket, else at = "disk"')
-    elif work.checkpoint.place is CheckpointPlace.REMOTE and place is None:
+    elif work.checkpoint.place is CheckpointPlace.REMOTE and not work.guard.is_carrying:
         sentence = "the guard has no bucket: it carries no checkpoint to another host"
         yield Finding(f"{name}.guard", sentence, 'write bucket, or checkpoint.at = "disk"')
     takes, within = work.checkpoint.takes, work.guard.final_within

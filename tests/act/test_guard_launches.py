@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from agent.act.guarding import guard_launch
 from agent.act.guarding.guard_launch import GuardLaunch
 from agent.act.guarding.guard_launches import GuardLaunches, Program
 from agent.domain.record.guard_run import GuardRun
 from agent.domain.work.guard_terms import Bucket, GuardTerms
 from agent.domain.work.workload import Workload
+from agent.guard import guard_settings
 from agent.markets import market_errors
 from tests.support import builders, s3_server, store_proxy
 from tests.support.s3_server import SECRET, S3Server
@@ -136,6 +138,17 @@ async def test_without_a_usable_key_nothing_is_known_and_no_address_is_signed(se
         made = await launched(server.place(), is_first=False, through=through)
         assert (made.manifest_exists, made.url) == (True, "")
     assert server.names() == []
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+async def test_a_store_of_rclone_gets_the_folder_of_the_run_and_may_have_a_checkpoint(*, is_first: bool) -> None:
+    work = builders.workload(guard=GuardTerms(("/w",), rclone="nas:runs"))
+    made = await launches().launch(work, RENT, RUN, is_first=is_first)
+    assert made is not None
+    settings = json.loads(dict(guard_launch.environment(made, work, 300, None))[guard_launch.GUARD])
+    read = guard_settings.read({guard_launch.GUARD: json.dumps(settings)})
+    assert (read.rclone, read.bucket, read.run) == ("nas:runs/f1/train/0/3", None, 3)
+    assert read.manifest_exists is not is_first
 
 
 async def test_without_a_bucket_only_the_digest_is_told_and_without_a_guard_nothing() -> None:

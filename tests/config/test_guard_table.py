@@ -53,6 +53,16 @@ def test_a_service_is_done_by_no_code_and_a_store_of_ones_own_needs_no_region(tm
     assert work.guard.bucket == Bucket("https://r2.example.com", "us-east-1", "abc", "", "train_bucket")
 
 
+def test_a_store_of_rclone_needs_no_credential_of_ours(tmp_path: Path) -> None:
+    for named in ("nas:runs/train", ":local:/mnt/runs", "my.drive:/a/"):
+        lines = ("[workloads.train.guard]", 'paths = ["/w"]', f'rclone = "{named}"')
+        (work,) = loaded(tmp_path, COMMAND, *lines).workloads
+        assert work.guard == GuardTerms(("/w",), rclone=named.rstrip("/"), done_codes=())
+        assert work.credentials == ()
+    odd = lint.findings(loaded(tmp_path, 'checkpoint = { at = "remote" }', COMMAND, *lines), lint.Known(NOW))
+    assert [each for each in odd if "guard" in each.key] == []
+
+
 def test_a_dead_mans_switch_is_off_unless_it_is_asked_for(tmp_path: Path) -> None:
     def switch(*more: str) -> tuple[dt.timedelta | None, bool]:
         (work,) = loaded(tmp_path, COMMAND, "[workloads.train.guard]", *bucket("abc", *more)).workloads
@@ -99,6 +109,9 @@ def test_a_paused_disk_may_be_released_unless_the_file_keeps_it(tmp_path: Path) 
         (('paths = ["/w"]', "release_disk = false"), "release_disk is for a bucket"),
         (('paths = ["/w"]', 'deadman = "6h"'), "deadman needs a bucket"),
         (('paths = ["/w"]', 'accept = "tell"'), "accept needs a bucket"),
+        (bucket("abc", 'rclone = "nas:runs"'), "bucket and rclone are both set"),
+        (('paths = ["/w"]', 'rclone = "nas:"'), "is no remote of rclone with a folder"),
+        (('paths = ["/w"]', 'rclone = "nas:runs/../all"'), "is no remote of rclone with a folder"),
         (bucket("abc", 'accept = "maybe"'), "accept"),
         (bucket("abc", 'accept_script = "true"'), 'write for example accept = "reject"'),
         (bucket("abc", "accept_floor = 0.7"), 'write for example accept = "reject"'),

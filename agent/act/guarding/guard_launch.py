@@ -27,7 +27,7 @@ class GuardLaunch:
     """The id of the intent that rents it, which is known before the market names the instance."""
     run: int
     folder: str
-    """Its folder below the bucket's, without slashes at its ends; empty without a bucket."""
+    """Its folder below the bucket's or rclone's, without slashes at its ends; empty without either."""
     manifest_exists: bool
     """Whether a checkpoint of this run may be in the bucket: then it never starts without the guard."""
     url: str
@@ -95,7 +95,7 @@ def _settings(launch: GuardLaunch, work: Workload, interval_seconds: int) -> dic
         "done_codes": terms.done_codes,
         "interval_seconds": interval_seconds,
         "bucket": bucket,
-        "rclone": None,
+        "rclone": f"{terms.rclone}/{launch.folder}" if terms.rclone and place is None else None,
         "lease": launch.lease,
         "run": launch.run,
         "manifest_exists": launch.manifest_exists,

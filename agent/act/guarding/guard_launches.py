@@ -27,7 +27,7 @@ from agent.decide.operators import unlisted_buckets
 from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
-from agent.domain.work.guard_terms import Bucket
+from agent.domain.work.guard_terms import Bucket, GuardTerms
 from agent.domain.work.workload import Workload
 from agent.markets import market_errors
 
@@ -118,7 +118,7 @@ class GuardLaunches:
         program = self._program = self._program or Program(self._make())
         place = work.guard.bucket
         if place is None or run is None:
-            return GuardLaunch(intent.intent_id, 1, "", manifest_exists=False, url="", sha256=program.sha256)
+            return self._without_bucket(work.guard, intent, run, program, is_first=is_first)
         api = self._apis.get(intent.market, "")
         folder, exists, url, finished = run.folder(self._fleet_id), not is_first, "", ""
         is_listed, unlisted, kept = not is_first, "", None
@@ -155,6 +155,15 @@ class GuardLaunches:
             kept=kept,
             unlisted=unlisted,
         )
+
+    def _without_bucket(
+        self, terms: GuardTerms, intent: Intent, run: GuardRun | None, program: Program, *, is_first: bool
+    ) -> GuardLaunch:
+        """Return the start of a guard whose store nobody here reads: rclone's may have a checkpoint of an old run."""
+        if run is None or not terms.rclone:
+            return GuardLaunch(intent.intent_id, 1, "", manifest_exists=False, url="", sha256=program.sha256)
+        folder = run.folder(self._fleet_id)
+        return GuardLaunch(intent.intent_id, run.run, folder, not is_first, url="", sha256=program.sha256)
 
     def alerts(self) -> Sequence[Alert]:
         """Return an alert for each workload whose bucket refuses our key: its guards have the same key."""

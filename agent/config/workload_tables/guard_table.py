@@ -15,6 +15,9 @@ from agent.domain.work import guard_prelude, sign_of_life
 from agent.domain.work.guard_terms import Accept, Ask, Bucket, GuardTerms
 
 _BUCKET = re.compile(r"s3://(?P<name>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?P<prefix>(/[A-Za-z0-9_=-][A-Za-z0-9._=-]*)*)/?")
+_RCLONE = re.compile(
+    r":?[A-Za-z0-9_][A-Za-z0-9_.+@-]*:(/?[A-Za-z0-9_=-][A-Za-z0-9._=-]*)(/[A-Za-z0-9_=-][A-Za-z0-9._=-]*)*/?"
+)
 _OWN_VARIABLES = re.compile(r"GPUBID_(GUARD|BUCKET|PROGRESS)(_.*)?")
 _LONGEST_FINAL = timedelta(minutes=10)
 _DEFAULT_REGION = "us-east-1"
@@ -30,6 +33,12 @@ def _bucket(value: str) -> str:
     if not _BUCKET.fullmatch(value):
         raise refused("bad_bucket", 'is no bucket with its folder; write for example bucket = "s3://my-runs/train"')
     return value
+
+
+def _rclone(value: str) -> str:
+    if not _RCLONE.fullmatch(value):
+        raise refused("bad_remote", 'is no remote of rclone with a folder; write for example rclone = "nas:runs/train"')
+    return value.rstrip("/")
 
 
 def _final(value: timedelta) -> timedelta:
@@ -68,6 +77,8 @@ class GuardTable(Table):
         None
     )
     """Bucket and folder of the checkpoints, for this workload alone. Without it the guard only writes its log."""
+    rclone: Annotated[Line, AfterValidator(_rclone), Field(max_length=512, examples=["nas:runs/train"])] | None = None
+    """Remote and folder of rclone's, for a store without S3. The image needs rclone, its configuration, the guard."""
     endpoint: Annotated[Line, Field(max_length=256), AfterValidator(web_address)] | None = None
     """Address of the store, for R2, B2, MinIO and others. By default: Amazon's in `region`."""
     region: Annotated[Line, Field(pattern=ONE_WORD, max_length=64, examples=["eu-central-1"])] | None = None
@@ -101,6 +112,8 @@ class GuardTable(Table):
     @model_validator(mode="after")
     def _names_a_whole_bucket(self) -> Self:
         beside = [key for key in ("endpoint", "region", "credential") if getattr(self, key) is not None]
+        if self.bucket is not None and self.rclone is not None:
+            raise refused("conflict", "bucket and rclone are both set; keep one: checkpoints go to one store")
         if self.bucket is None and beside:
             raise refused("conflict", f'{beside[0]} is for a bucket; write for example bucket = "s3://my-runs/train"')
         if self.bucket is None and self.deadman is not None:
@@ -131,6 +144,7 @@ class GuardTable(Table):
             complete=self.complete or "",
             ask=Ask(self.ask),
             bucket=self._place(),
+            rclone=self.rclone or "",
             keep=self.keep,
             final_within=self.final_within,
             deadman=self.deadman,

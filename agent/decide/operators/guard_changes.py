@@ -22,6 +22,9 @@ def of(lease: Lease, before: Workload | None, after: Workload) -> GuardChange | 
     The terms that the lease was rented with count; if they were not recorded, those of the workload `before`. Without
     either, only the removal of the guard is found.
     """
+    if lease.guard_terms is None and _has_rclone(after if before is None else before):
+        # The daemon reads nothing of such a guard.
+        return None
     new = kept_terms.of(after)
     if new is None:
         return GuardChange("guard", "guard_gone", "no longer has a bucket in which its guard reports")
@@ -36,3 +39,7 @@ def of(lease: Lease, before: Workload | None, after: Workload) -> GuardChange | 
     if gone:
         return GuardChange("guard.done_codes", "fewer_done_codes", f"{gone[0]} is no longer a done code")
     return None
+
+
+def _has_rclone(work: Workload | None) -> bool:
+    return work is not None and work.guard is not None and bool(work.guard.rclone)

@@ -33,7 +33,7 @@ def last(known: Iterable[GuardRun]) -> Mapping[Slot, GuardRun]:
 
 def due(known: Collection[GuardRun], workloads: Collection[Workload], now: datetime) -> tuple[GuardRun, ...]:
     """Return the runs to record: those of a workload's old name under its new one, and those that begin."""
-    asked = [work for work in workloads if work.guard is not None and work.guard.bucket is not None]
+    asked = [work for work in workloads if work.guard is not None and work.guard.is_carrying]
     # A workload of that name today is another one, with runs of its own.
     names = {work.name for work in workloads}
     renamed = [run for work in asked if work.was not in names for run in _renamed(known, work)]

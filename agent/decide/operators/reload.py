@@ -168,7 +168,7 @@ def _is_changed(after: After, lease: Lease) -> bool:
 def _changed(after: After, lease: Lease) -> Finding:
     work = next(work for work in after.workloads if work.name == lease.slot.workload)
     sentence = f"image, GPU or disk differ from those that {lease.slot} runs on; {lease.lease_id} {_does(lease, work)}"
-    if work.guard is not None and work.guard.bucket is not None:
+    if work.guard is not None and work.guard.is_carrying:
         sentence += "; the next lease begins a new run, without the checkpoints that the guard has kept so far"
     return Finding(f"workloads.{work.name}", "spec_changed", sentence, is_refusal=False)
 

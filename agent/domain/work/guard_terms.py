@@ -67,7 +67,7 @@ class GuardTerms:
     """A folder counts as whole when it has a file of this pattern; empty: when nothing in it changes any more."""
     ask: Ask = Ask.SIGUSR1
     bucket: Bucket | None = None
-    """The bucket for checkpoints; None: the guard only prints its status in the log."""
+    """The bucket for checkpoints; without it and without `rclone` the guard only prints its status in the log."""
     keep: int = 2
     """The number of checkpoints that stay in the bucket."""
     final_within: timedelta = timedelta(seconds=8)
@@ -85,6 +85,13 @@ class GuardTerms:
     """The least share of the median speed of its model that a host must reach; None: any speed is accepted."""
     accept_script: str = ""
     """The operator's own check of a host, as a shell command; empty: none."""
+    rclone: str = ""
+    """The remote and the folder of rclone's for checkpoints, as `remote:folder`. The daemon never reads it."""
+
+    @property
+    def is_carrying(self) -> bool:
+        """Whether checkpoints leave the instance, so that a slot's work has runs."""
+        return self.bucket is not None or bool(self.rclone)
 
     @property
     def script_digest(self) -> str:

@@ -24,6 +24,11 @@ def test_each_slot_of_a_guard_with_a_bucket_begins_its_first_run_once() -> None:
     assert FIRST[1].folder("c0ffee") == "c0ffee/train/1/1"
 
 
+def test_a_store_of_rclone_has_runs_too() -> None:
+    work = replace(WORK, guard=GuardTerms(("/w",), rclone="nas:runs"))
+    assert guard_runs.due((), (work,), NOW) == FIRST
+
+
 def test_another_spec_begins_the_next_run_and_the_old_one_is_never_taken_up_again() -> None:
     changed = replace(WORK, image="ubuntu:24.04")
     second = guard_runs.due(FIRST, (changed,), LATER)

@@ -234,6 +234,15 @@ def test_a_restart_sees_the_same_by_the_terms_that_the_lease_was_rented_with(wor
     assert guard_codes(work, unread, before=()) == (["guard_gone"] if code == "guard_gone" else [])
 
 
+def test_a_guard_that_reports_by_rclone_hears_of_nothing_and_refuses_nothing() -> None:
+    by_rclone = with_guard(bucket=None, rclone="nas:runs")
+    held = lease(guard_run=1)
+    assert guard_codes(by_rclone, held, before=(by_rclone,)) == []
+    assert guard_codes(dataclasses.replace(GUARDED, guard=None), held, before=(by_rclone,)) == []
+    assert guard_codes(by_rclone, held, before=()) == []
+    assert guard_codes(by_rclone, held) == ["guard_gone"], "this one reports in a bucket"
+
+
 def test_terms_are_recorded_once_and_only_where_a_guard_reports() -> None:
     held = kept_terms.recorded(lease(guard_run=1), GUARDED)
     assert kept_terms.read(held) == kept_terms.of(GUARDED)
