@@ -270,7 +270,9 @@ def _taken(fleet: Fleet, place: Slot, pair: list[Lease], in_force: InForce) -> S
     if lease.state is LeaseState.EXITED:
         reason = Reason("container_exit", "the container ended: pause it, nobody uses it")
         return Proposal(place, IntentKind.PAUSE, reason, lease=lease)
-    stuck = _kept_although_stuck(fleet, lease, in_force) or _restarted(fleet, lease, in_force)
+    stuck = _kept_although_stuck(fleet, lease, in_force)
+    # While a move goes on, the new lease takes over.
+    stuck = _restarted(fleet, lease, in_force) if stuck is None and arriving is None else stuck
     if stuck is not None:
         return stuck
     cooldown = cool_off(place, in_force)
@@ -285,7 +287,9 @@ def _taken(fleet: Fleet, place: Slot, pair: list[Lease], in_force: InForce) -> S
 
 
 def _restarted(fleet: Fleet, lease: Lease, in_force: InForce) -> Proposal | None:
-    """Return the stop or the start of a restart in place, or None if none is due."""
+    """Return the stop or the start of a restart in place, or None if none is due or its market is dark."""
+    if not fleet.is_seen(lease):
+        return None
     if liveness.is_stop_due(lease):
         said = lease.end_reason.partition(": ")[2]
         reason = Reason(RESTART, f"its service does not answer ({said}): restart {lease.restarts} in place")

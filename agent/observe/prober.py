@@ -7,6 +7,7 @@ Invariants:
 """
 
 import asyncio
+import dataclasses
 import ipaddress
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -78,8 +79,11 @@ class Prober:
     def _is_due(self, target: Target) -> bool:
         if target.instance_id in self._running:
             return False
-        is_asked = target.ready.sign in {ReadySign.PORT, ReadySign.HTTP}
-        return (is_asked and self._is_live_due(target)) or self._is_log_due(target) or self._is_page_due(target)
+        return (
+            (self._can_ask(target) and self._is_live_due(target))
+            or self._is_log_due(target)
+            or self._is_page_due(target)
+        )
 
     def _is_log_due(self, target: Target) -> bool:
         if not target.needs_log:
@@ -92,6 +96,13 @@ class Prober:
     def _is_page_due(self, target: Target) -> bool:
         last = self._page_read.get(target.instance_id)
         return target.has_page and (last is None or self._clock.monotonic() - last >= LOG_EVERY_SECONDS)
+
+    def _can_ask(self, target: Target) -> bool:
+        """Return whether its port can be asked. Of a service that was ready, nothing is known without an address."""
+        if target.ready.sign not in {ReadySign.PORT, ReadySign.HTTP}:
+            return False
+        host = target.place.rpartition(":")[0]
+        return not target.is_live or bool(host and self._may_ask(host))
 
     def _is_live_due(self, target: Target) -> bool:
         """Return whether a service is asked now: at each look until it is ready, then at the workload's own pace."""
@@ -117,7 +128,8 @@ class Prober:
         is_ready = False
         if target.ready.sign is ReadySign.LOG and lines:
             is_ready = any(target.ready.line in line for line in self._of_this_run(target, lines))
-        if target.ready.sign in {ReadySign.PORT, ReadySign.HTTP}:
+        was_asked = self._can_ask(target)
+        if was_asked:
             self._live_read[target.instance_id] = self._clock.monotonic()
             is_ready, said = await self._answers(target)
         elif target.ready.sign is ReadySign.LOG and not is_ready:
@@ -129,7 +141,8 @@ class Prober:
         failure = failing.line(lines) if target.is_over else ""
         refusal = failing.refusal(lines) if target.is_silent else ""
         is_bare = target.is_silent and self._is_bare(target, lines)
-        return Sighting(target.instance_id, began, is_ready, is_done, said, hours, failure, refusal, is_bare)
+        seen = Sighting(target.instance_id, began, is_ready, is_done, said, hours, failure, refusal, is_bare)
+        return dataclasses.replace(seen, was_asked=was_asked or target.ready.sign is ReadySign.LOG)
 
     def _is_bare(self, target: Target, lines: tuple[str, ...]) -> bool:
         """Return whether a log was read and it, or the one before, says that no guard runs."""

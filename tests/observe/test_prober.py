@@ -12,7 +12,7 @@ import pytest
 from agent.clock import SteppedClock
 from agent.decide.reconcile.probes.probing import Target
 from agent.domain.work.deadline import Deadline, ProgressSign
-from agent.domain.work.ready_sign import Readiness, ReadySign, Sighting
+from agent.domain.work.ready_sign import Liveness, Readiness, ReadySign, Sighting
 from agent.markets import market_errors
 from agent.observe import prober
 
@@ -223,3 +223,33 @@ async def test_the_line_of_bare_work_is_kept_and_proves_nothing_of_a_log_that_ca
     market.fails = True
     assert not (await probe.look([silent]))["1"].is_bare
     assert not (await probing(Logs("epoch 9"), clock).look([silent]))["1"].is_bare
+
+
+async def test_a_service_that_was_ready_is_asked_at_its_own_pace_and_only_where_it_has_an_address() -> None:
+    clock, asked = SteppedClock(NOW), 0
+
+    async def answered(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal asked
+        asked += 1
+        await reader.readline()
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(answered, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    probe = probing(Logs("done"), clock)
+    live = dataclasses.replace(target(place=f"127.0.0.1:{port}", done_line="never"), is_live=True)
+    live = dataclasses.replace(live, ready=dataclasses.replace(live.ready, live=Liveness(dt.timedelta(minutes=5))))
+    seen = (await probe.look([live]))["1"]
+    assert (seen.is_ready, seen.was_asked, asked) == (True, True, 1)
+    clock.advance(30)
+    assert (await probe.look([live]))["1"].at == seen.at
+    assert asked == 1
+    clock.advance(300)
+    lost = dataclasses.replace(live, place="")
+    unknown = (await probe.look([lost]))["1"]
+    assert (unknown.is_ready, unknown.was_asked, asked) == (False, False, 1)
+    private = probing(Logs("done"), clock, may_be_local=False)
+    assert not (await private.look([live]))["1"].was_asked
+    await probe.close()
+    server.close()

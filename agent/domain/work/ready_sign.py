@@ -57,7 +57,8 @@ class Sighting:
     """The result of a probe of one instance at `at`; `hours` is the reported progress.
 
     `failure` is the line of its log that reports a failure. `refusal` is why its guard could not start. `is_bare`: its
-    log, read at `at`, says that the work runs without the guard, or said so before.
+    log, read at `at`, says that the work runs without the guard, or said so before. `was_asked`: the sign of readiness
+    could be looked for; else `is_ready` says nothing.
     """
 
     instance_id: str
@@ -69,3 +70,4 @@ class Sighting:
     failure: str = ""
     refusal: str = ""
     is_bare: bool = False
+    was_asked: bool = True

@@ -69,6 +69,11 @@ def test_a_probe_from_before_it_was_ready_says_nothing() -> None:
     assert judged(served(), probe(served(), ago(minutes=90))) == (served(), None)
 
 
+def test_a_service_that_could_not_be_asked_is_unknown() -> None:
+    unasked = replace(probe(served()), was_asked=False)
+    assert judged(served(failed_probes=2), unasked) == (served(failed_probes=2), None)
+
+
 def test_the_last_of_them_makes_it_unhealthy_and_its_restart_due() -> None:
     before = served(failed_probes=2, probe_failed_at=ago(minutes=1))
     after, kind = judged(before, probe(before), well())

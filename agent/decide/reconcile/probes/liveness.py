@@ -70,7 +70,7 @@ def judged(fleet: Fleet, view: MarketView, work: Workload, lease: Lease) -> tupl
     if lease.lease_id in fleet.unprobed or lease.has_failed:
         return lease, None
     sighting, kind = view.sightings.get(lease.instance_id), None
-    if sighting is not None and _is_new(lease, sighting):
+    if sighting is not None and sighting.was_asked and _is_new(lease, sighting):
         if sighting.is_ready:
             return _answered(lease, sighting)
         lease, kind = _unanswered(fleet, work, lease, sighting)
