@@ -17,7 +17,7 @@ from agent.domain.record.expiring_record import ExpiringRecord
 from agent.domain.record.hold import Word
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import Lease, LeaseState
-from agent.domain.work.deadline import Deadline
+from agent.domain.work.deadline import Deadline, Progress
 from agent.domain.work.decision import Pause, Release
 from agent.domain.work.order import Order
 from agent.domain.work.workload import WorkloadKind
@@ -314,6 +314,18 @@ async def test_a_retry_begins_the_runs_of_its_target_and_ends_what_holds_them(de
     one = await read(desk, Order("retry", "train/1"), leases=(), workloads=works)
     assert [(str(run.slot), run.run) for run in one.runs] == [("train/1", 3)]
     assert one.lifts == ()
+
+
+async def test_a_retry_puts_the_progress_of_its_workload_back_to_nothing(desk: Desk) -> None:
+    await begun(desk)
+    done = Progress("train", 9.0, NOW - timedelta(hours=1), NOW - timedelta(days=1), "log", "vast-1")
+    async with desk.ledger.transaction() as tx:
+        tx.keep_progress(done)
+    meant = await read(desk, Order("retry", "train/0"), leases=(), workloads=(builders.guarded(slots=2),))
+    async with desk.ledger.transaction() as tx:
+        meant.write(tx, Order("retry", "train/0"), "ops", NOW)
+    known = desk.ledger.recollection(NOW).progress["train"]
+    assert (known.hours, known.told_at, known.since, known.lease_id) == (0.0, NOW, done.since, "")
 
 
 async def test_nothing_is_retried_while_a_lease_still_does_it_or_where_no_guard_keeps_it(desk: Desk) -> None:

@@ -16,6 +16,7 @@ from agent.decide.operators import guard_runs, reload
 from agent.domain.record.lease import LeaseState
 from agent.domain.slot import Slot
 from agent.domain.work import kept_terms
+from agent.domain.work.deadline import Progress
 from agent.domain.work.guard_terms import GuardTerms
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, OnChange, Workload, WorkloadKind
 from agent.guard import guard_settings
@@ -144,8 +145,12 @@ async def test_a_run_that_begins_between_leases_is_told_once_and_a_rename_is_non
             for work in (first, changed, changed, replace(changed, name="fit", was="train")):
                 world.clock.advance(1)
                 await world.app._record_changed_workloads((work,))
+                if work is first:
+                    async with world.app.ledger.transaction() as tx:
+                        tx.keep_progress(Progress("train", 9.0, world.clock.now(), world.clock.now()))
             (event,) = await world.events("workload.run_begun")
             assert event.reason == "train/0 begins run 2, without the checkpoints of run 1"
+            assert world.app.ledger.recollection(world.clock.now()).progress["train"].hours == 0.0
 
 
 async def test_a_file_that_changes_right_after_a_rent_is_not_taken_for_what_was_rented(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from agent.act.orders import begun_runs
 from agent.decide.operators import guard_runs, reload
 from agent.domain.work.workload import Workload
 from agent.ledger.store import Ledger
@@ -23,10 +24,11 @@ async def record(ledger: Ledger, workloads: Sequence[Workload], now: datetime) -
     async with ledger.transaction() as tx:
         for _, after in stepped:
             tx.update_lease(after)
-        for run in runs:
-            tx.begin_run(run)
-        for event in guard_runs.news(run for run in runs if run.begun_at == now):
-            tx.append_event(event)
+        begun = [run for run in runs if run.begun_at == now]
+        # An open lease still does the work of its own run, and reports that.
+        taken = {after.slot for _, after in stepped if after.is_open}
+        idle = [run for run in begun if run.slot not in taken]
+        begun_runs.write(tx, runs, begun, guard_runs.from_nothing(idle, known.progress, now))
         for old, new in renamed.items():
             tx.lift_expiring(old.place)
             tx.add_expiring(new)

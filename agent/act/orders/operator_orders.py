@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from agent.act import record
-from agent.act.orders import operator_targets
+from agent.act.orders import begun_runs, operator_targets
 from agent.decide.facts import ProgressReported
 from agent.decide.operators import guard_runs, operator_holds
 from agent.decide.reconcile import waiting_verdict
@@ -71,7 +71,8 @@ class Grounds:
 class Meaning:
     """The result of an order: cooldowns to add and to lift, a lease to change, orders to send at once, and a sentence.
 
-    `runs` begin. The records of `pools` and `hosts`, each with its market, are forgotten.
+    `runs` begin, with `redone` as their workloads' progress. The records of `pools` and `hosts`, each with its market,
+    are forgotten.
     """
 
     target: Target | None
@@ -82,6 +83,7 @@ class Meaning:
     decisions: tuple[Release | Pause, ...] = ()
     progress: ProgressReported | None = None
     runs: tuple[GuardRun, ...] = ()
+    redone: tuple[Progress, ...] = ()
     absence: Absence | None = None
     pools: tuple[tuple[str, str], ...] = ()
     hosts: tuple[tuple[str, str], ...] = ()
@@ -97,10 +99,7 @@ class Meaning:
             tx.update_lease(self.adopted)
         if self.progress is not None:
             record.keep_progress(tx, self.progress)
-        for run in self.runs:
-            tx.begin_run(run)
-        for event in guard_runs.news(self.runs):
-            tx.append_event(event)
+        begun_runs.write(tx, self.runs, self.runs, self.redone)
         if self.absence is not None:
             tx.keep_absence(self.absence)
         tx.forget_learned(self.pools, self.hosts)
@@ -365,7 +364,8 @@ def _retried(order: Order, grounds: Grounds) -> Meaning:
     except OrderError:
         lifted = Meaning(target, f"retry {target}")
     named = ", ".join(f"{run.slot} begins run {run.run}" for run in begun)
-    return replace(lifted, sentence=f"{lifted.sentence}: {named}, without a checkpoint", runs=begun)
+    redone = guard_runs.from_nothing(begun, grounds.known.progress, grounds.now)
+    return replace(lifted, sentence=f"{lifted.sentence}: {named}, without a checkpoint", runs=begun, redone=redone)
 
 
 def _resumed(order: Order, grounds: Grounds) -> Meaning:

@@ -16,6 +16,7 @@ from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.guard_run import GuardRun
 from agent.domain.slot import Slot
+from agent.domain.work.deadline import Progress
 from agent.domain.work.run_claim import KeptRun
 from agent.domain.work.workload import Workload
 
@@ -101,6 +102,13 @@ def news(begun: Iterable[GuardRun]) -> Iterator[Event]:
             why = f"{place} begins run {run.run}, without the checkpoints of run {run.run - 1}"
             at = run.begun_at
             yield Event(at, EventKind.WORKLOAD_RUN_BEGUN, at, place.workload, place.index, reason=why)
+
+
+def from_nothing(begun: Iterable[GuardRun], progress: Mapping[str, Progress], now: datetime) -> tuple[Progress, ...]:
+    """Return the progress of workloads whose work begins anew with these runs; it was that of an earlier run."""
+    names = dict.fromkeys(run.slot.workload for run in begun if run.run > FIRST)
+    known = (progress[name] for name in names if name in progress)
+    return tuple(Progress(each.workload, 0.0, now, each.since, "start") for each in known)
 
 
 def _renamed(known: Collection[GuardRun], work: Workload) -> Iterator[GuardRun]:
