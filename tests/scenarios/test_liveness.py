@@ -10,6 +10,7 @@ from agent.domain.work.ready_sign import Liveness, Readiness, ReadySign
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
 from agent.ledger.tables.spend_rows import SpendKey
 from agent.web import discovery
+from agent.web.reading import views
 from tests.support.world import Rehearsed, rehearsed, work
 
 EVERY = dt.timedelta(seconds=30)
@@ -43,6 +44,9 @@ async def test_a_dead_service_is_restarted_in_place_and_its_silence_is_not_usefu
         assert ready is not None
         await world.until(lambda: world.lease().unhealthy_since is not None, 200)
         assert services(world) == []
+        shown = views.slot(world.lease().slot, {}, (), world.leases())
+        told = f"its service does not answer since {world.app.clock.now():%H:%M} UTC: port 8000 does not answer"
+        assert shown["why"] == f"{told} (ConnectionRefusedError); restarts so far: 0"
         silent_for = world.clock.time() - (world.contract().running_since or 0.0) - 1800
         assert silent_for <= 3 * EVERY.total_seconds(), "longer than a poll and two probes"
         lost_at = world.clock.time()

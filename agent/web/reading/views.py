@@ -97,8 +97,16 @@ def slot(
         "slot": str(place),
         "lease": lease.lease_id if lease else None,
         "state": lease.state.value if lease else "empty",
-        "why": "" if slot_leases.is_running(mine) else _why(place, mine, holds, decided),
+        "why": _ailment(lease) if slot_leases.is_running(mine) else _why(place, mine, holds, decided),
     }
+
+
+def _ailment(lease: Lease | None) -> str:
+    """Return why a running slot is of no use: its service does not answer."""
+    if lease is None or lease.unhealthy_since is None:
+        return ""
+    said = f"{lease.end_reason.partition(': ')[2]}; restarts so far: {lease.restarts}"
+    return f"its service does not answer since {lease.unhealthy_since:%H:%M} UTC: {said}"
 
 
 def _why(place: Slot, mine: Sequence[Lease], holds: hold.Holds, decided: Sequence[RecordedDecision]) -> str:
@@ -134,6 +142,7 @@ def lease(lease: Lease) -> dict[str, Any]:
         "interrupted_by": lease.interrupted_by.value if lease.interrupted_by else None,
         "ready_since": lease.ready_since.isoformat() if lease.ready_since else None,
         "idle_since": lease.idle_since.isoformat() if lease.idle_since else None,
+        "unhealthy_since": lease.unhealthy_since.isoformat() if lease.unhealthy_since else None,
         "address": lease.ssh_address,
         "ssh": " ".join(lease_address.ssh(lease) or ()) or None,
         "ports": lease_address.ports(lease),
