@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import calendar
+import contextlib
 import hashlib
 import json
+import os
 import shutil
+import signal
 import subprocess
+import threading
 import time
 from pathlib import Path
 from typing import Callable, Sequence
@@ -16,12 +20,16 @@ from agent.guard.object_store import DiskFailed, Fetched, Listed, Refused, TooLa
 from agent.guard.reaper import Reaper
 
 PROGRAM = "rclone"
-PATIENCE_SECONDS = 6 * 3_600.0
+PATIENCE_SECONDS, NOTE_SECONDS = 6 * 3_600.0, 120.0
+"""How long rclone may take for a file of a checkpoint, and for everything else: by itself it tries for hours."""
+_OF_FILES = "copyto"
 NOT_FOUND = 404
 _NOT_FOUND_CODES = frozenset({3, 4})
 _LARGEST_LISTING_BYTES = 32 * 1024 * 1024
 _PIECE = 256 * 1024
 _LONGEST_SAID = 300
+_LAST_SECONDS = 10.0
+"""How long it may take to end once it has closed its output."""
 
 
 class RcloneStore:
@@ -119,17 +127,29 @@ class RcloneStore:
             )
         except OSError as failure:
             raise Unreachable(f"rclone cannot be started ({failure.strerror})") from None
-        printed = _exchanged(process, body, most_bytes)
-        code = self._reaper.wait(process, PATIENCE_SECONDS)
-        if code is None:
-            process.kill()
-            raise Unreachable("rclone does not end")
+        most_seconds = PATIENCE_SECONDS if words[0] == _OF_FILES else NOTE_SECONDS
+        bound = threading.Timer(most_seconds, _kill, [process.pid])
+        bound.daemon = True
+        bound.start()
+        try:
+            printed = _exchanged(process, body, most_bytes)
+        finally:
+            bound.cancel()
+        code = self._reaper.wait(process, _LAST_SECONDS)
+        if code is None or code == -signal.SIGKILL:
+            _kill(process.pid)
+            raise Unreachable(f"rclone did not end within {most_seconds:.0f} s, or was killed")
         return code, printed, printed[-_LONGEST_SAID:].decode("utf-8", "replace").strip().replace("\n", " ")
 
 
 def is_here() -> bool:
     """Return whether PATH has rclone."""
     return shutil.which(PROGRAM) is not None
+
+
+def _kill(number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(number, signal.SIGKILL)
 
 
 def _exchanged(process: subprocess.Popen[bytes], body: bytes, most_bytes: int) -> bytes:
