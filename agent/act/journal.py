@@ -4,7 +4,8 @@ Invariants:
 1. *Recorded* and *sent* are durable before the first byte leaves; nothing is ever sent again from the journal.
 2. A paying write is sent at most once per intent. Only the market's positive word confirms, only its own refusal code
    rejects; everything else, a crash included, leaves doubt.
-3. When the ledger cannot be written nothing is paid for; release and pause go on unjournaled and say so.
+3. When the ledger cannot be written nothing is paid for; release and pause go on unjournaled and say so. Only a release
+   that makes room for a rent waits with it.
 """
 
 import asyncio
@@ -21,7 +22,7 @@ from agent.act.guarding.guarded_rents import GuardedRents
 from agent.act.record import add_charges
 from agent.clock import Clock
 from agent.decide.accounting import meter
-from agent.decide.moves import cooldowns_after_writes
+from agent.decide.moves import break_before_make, cooldowns_after_writes
 from agent.decide.operators import guard_runs, reload
 from agent.decide.reconcile import agreed_rate, outcomes, turns, waiting_verdict
 from agent.domain.market.label import Label
@@ -82,7 +83,7 @@ class Journal:
         to an instance on which nobody has seen our label is denied (rule 18).
 
         Raises:
-            LedgerError: a paying write could not be recorded; it was not sent.
+            LedgerError: a paying write, or a release that makes room for one, could not be recorded; it was not sent.
         """
         if isinstance(decision, Hold):
             return None
@@ -102,7 +103,8 @@ class Journal:
             refused = unproven or self._denial(intent)
             intent = await self._advance(intent, IntentState.DENIED if refused else IntentState.SENT, refused)
         except LedgerError as error:
-            if intent.kind.is_paying or refused or unproven:
+            known = self._ledger.recollection(intent.recorded_at).leases
+            if intent.kind.is_paying or refused or unproven or break_before_make.makes_room(decision, known):
                 raise
             await self._unjournaled(intent, decision, error)
             return None

@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 
 from agent.act.executor import Executor
+from agent.decide.moves import break_before_make
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import Bills, LeaseState
-from agent.domain.work.decision import Pause, Release
-from agent.ledger.ledger_errors import LedgerError
+from agent.domain.work.decision import Pause, Reason, Release
+from agent.ledger.ledger_errors import Code, LedgerError
 from tests.act.conftest import WHY, Desk
 
 YEAR = 31_536_000
@@ -101,18 +102,34 @@ async def test_a_lease_that_is_being_released_may_still_be_paused(desk: Desk, ex
     assert desk.lease().state is LeaseState.RELEASING
 
 
+class Full:
+    """A transaction that a full disk refuses."""
+
+    async def __aenter__(self) -> None:
+        raise LedgerError(Code.UNWRITABLE, "full")
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+
 async def test_an_unwritable_ledger_stops_too_what_it_cannot_release(desk: Desk, executor: Executor) -> None:
     held = await desk.rented()
     await desk.market.weather("throttle_retry_after", route="DELETE /instances", retry_after=YEAR)
-
-    class Full:
-        async def __aenter__(self) -> None:
-            from agent.ledger.ledger_errors import Code
-
-            raise LedgerError(Code.UNWRITABLE, "full")
-
-        async def __aexit__(self, *_: object) -> None: ...
-
     desk.ledger.transaction = Full  # type: ignore[method-assign,assignment]
     assert await executor.run([Release(held, WHY)], {"train": desk.work}) == []
     assert [contract["status"] for contract in await desk.contracts()] == ["stopped"]
+
+
+async def test_what_works_is_not_released_to_make_room_for_a_rent_that_cannot_follow(
+    desk: Desk, executor: Executor
+) -> None:
+    """The release goes out once it can be written down; the rent is decided after that."""
+    held = await desk.rented()
+    moved = Release(held, Reason(break_before_make.MOVED, "no room for two at once"))
+    transaction = desk.ledger.transaction
+    desk.ledger.transaction = Full  # type: ignore[method-assign,assignment]
+    with pytest.raises(LedgerError):
+        await executor.run([moved], {"train": desk.work})
+    assert await desk.writes("DELETE") == []
+    desk.ledger.transaction = transaction  # type: ignore[method-assign]
+    assert [each.state for each in await executor.run([moved], {"train": desk.work})] == [IntentState.CONFIRMED]
+    assert len(await desk.writes("DELETE")) == 1

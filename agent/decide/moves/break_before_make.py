@@ -5,6 +5,7 @@ Invariants:
 2. It is released only if its disk may be left and no limit would forbid the rent without it.
 """
 
+from collections.abc import Iterable
 from datetime import timedelta
 
 import msgspec
@@ -22,6 +23,8 @@ from agent.domain.work.workload import Workload
 LAST_MINUTES = timedelta(minutes=10)
 """A lease is kept until this long before its host leaves the market: a running lease is worth more than a possible
 one."""
+MOVED = "moved"
+"""The code of the reason why a lease is released before or after its slot runs elsewhere."""
 
 
 def instead(
@@ -40,7 +43,18 @@ def instead(
     sentence = (
         f"no room for two at once ({struck.reason.limit}): the old lease is released first, then {rent.reason.sentence}"
     )
-    return Release(previous, Reason("moved", sentence, struck.reason.options))
+    return Release(previous, Reason(MOVED, sentence, struck.reason.options))
+
+
+def makes_room(decision: Decision, leases: Iterable[Lease]) -> bool:
+    """Return whether a decision releases the only lease of its slot among `leases`, for a rent that is to follow.
+
+    It waits while the ledger cannot be written: the rent could not follow (rule 13), and the lease still works.
+    """
+    if not isinstance(decision, Release) or decision.reason.code != MOVED:
+        return False
+    old = decision.lease
+    return not any(each.is_open and each.slot == old.slot and each.lease_id != old.lease_id for each in leases)
 
 
 def _must_go(lease: Lease, work: Workload, fleet: Fleet) -> bool:
