@@ -157,6 +157,9 @@ class Transaction:
         known = self._news.lease(lease.lease_id)
         if known is None:
             raise LedgerError(Code.BAD_TRANSITION, f"no open lease {lease.lease_id}: it has ended or was never opened")
+        if lease.ended_at is not None and lease.ended_at < lease.opened_at:
+            # The machine's clock was set back in between.
+            lease = dataclasses.replace(lease, ended_at=lease.opened_at)
         if known == lease:
             return
         if lease.state is not known.state and lease.state not in leases_domain.ALLOWED[known.state]:

@@ -186,6 +186,14 @@ async def test_a_lease_changes_state_only_as_its_table_allows(ledger: Ledger) ->
     assert refused.value.code is Code.BAD_TRANSITION
 
 
+async def test_a_lease_ends_no_earlier_than_it_opened_though_the_clock_was_set_back(ledger: Ledger) -> None:
+    held = lease()
+    async with ledger.transaction() as tx:
+        tx.open_lease(held)
+        tx.update_lease(lease(state=LeaseState.ENDED, ended_at=held.opened_at - dt.timedelta(minutes=30)))
+    assert [each.ended_at for each in await (await ledger.reader()).leases()] == [held.opened_at]
+
+
 async def test_money_is_never_negative(ledger: Ledger) -> None:
     async with ledger.transaction() as tx:
         tx.add_spend(SpendEntry("l9", "train", "vast", Tenure.ON_DEMAND, NOW.date(), gpu=Usd(5)))
