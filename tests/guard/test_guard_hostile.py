@@ -9,7 +9,14 @@ import pytest
 
 from agent.guard import guard_settings
 from agent.guard.bucket_notes import BucketNotes, parsed
-from agent.guard.checkpoints import checkpoint_aside, checkpoint_files, checkpoint_restore, manifest, pointer
+from agent.guard.checkpoints import (
+    checkpoint_aside,
+    checkpoint_files,
+    checkpoint_list,
+    checkpoint_restore,
+    manifest,
+    pointer,
+)
 from agent.guard.checkpoints.checkpoint_files import PARTIAL, TooManyFiles
 from agent.guard.checkpoints.checkpoint_list import CheckpointList
 from agent.guard.checkpoints.checkpoint_restore import WrongContent
@@ -310,6 +317,18 @@ def test_a_note_that_is_too_large_to_be_ours_hides_no_checkpoint_and_is_replaced
     assert CheckpointList(notes, "L2").newest() == whole
     assert pointer.advance(notes, made(3, 3.0), [])
     assert (notes.read("latest.json") or ({}, ""))[0]["sequence"] == 3
+
+
+def test_more_objects_than_a_listing_has_hide_no_checkpoint_near_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoint_list, "MOST_LISTED", 24)
+    store = MemoryStore()
+    notes, listed = BucketNotes(store, "root"), CheckpointList(BucketNotes(store, "root"), "L1")
+    for number in range(1, 31):
+        notes.write(made(number, 1.0).name, made(number, 1.0).note())
+        store.put(f"root/ckpt/{made(number, 1.0).id}/0/a", b"a")
+    pointer.advance(notes, made(30, 1.0), [])
+    assert listed.pointed() == made(30, 1.0)
+    assert [listed.before(made(number, 1.0)) for number in (30, 13, 1)] == [made(29, 1.0), made(12, 1.0), None]
 
 
 def test_a_pointer_that_another_moves_meanwhile_is_read_again() -> None:

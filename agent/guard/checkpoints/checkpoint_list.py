@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Collection
+from typing import Collection, Iterator
 
 from agent.guard.bucket_notes import LATEST, BucketNotes
 from agent.guard.checkpoints import manifest, pointer
@@ -31,13 +31,18 @@ class CheckpointList:
         """Return the manifest that the pointer names where every file of it is there with its size, else None."""
         name = self._pointed_name()
         named = self.read(name) if name is not None else None
-        return named if named is not None and _is_whole(named, self._rows()) else None
+        return named if named is not None and _is_whole(named, self._rows(named.id)) else None
 
     def before(self, later: Manifest | None) -> Manifest | None:
         """Return the newest manifest that is older than one, or the newest of all."""
-        rows = self._rows()
-        names = sorted((name for name in rows if _is_manifest(name)), reverse=True)
-        for name in names:
+        for begun in _blocks(later.sequence) if later is not None else ("",):
+            found = self._before(later, self._rows(begun))
+            if found is not None:
+                return found
+        return None
+
+    def _before(self, later: Manifest | None, rows: dict[str, Listed]) -> Manifest | None:
+        for name in sorted((name for name in rows if _is_manifest(name)), reverse=True):
             found = self.read(f"{FOLDER}/{name}") if later is None or name < later.name[len(FOLDER) + 1 :] else None
             if found is not None and _is_whole(found, rows):
                 return found
@@ -104,9 +109,19 @@ class CheckpointList:
         found = id_of(folder)
         return found is not None and found[1] == checkpoint_id(found[0], self._lease)
 
-    def _rows(self) -> dict[str, Listed]:
+    def _rows(self, begun: str = "") -> dict[str, Listed]:
+        """Return the objects of checkpoints whose names begin so, at most `MOST_LISTED`, by their names."""
         prefix = self._notes.key(f"{FOLDER}/")
-        return {row.key[len(prefix) :]: row for row in self._notes.store.list(prefix, MOST_LISTED)}
+        return {row.key[len(prefix) :]: row for row in self._notes.store.list(f"{prefix}{begun}", MOST_LISTED)}
+
+
+def _blocks(sequence: int) -> Iterator[str]:
+    """Yield the beginnings of the names up to a sequence, the nearest first: a whole listing may be cut off before."""
+    digits = f"{sequence:08d}"
+    yield digits[:-1]
+    for length in range(len(digits) - 1, 0, -1):
+        for digit in range(int(digits[length - 1]) - 1, -1, -1):
+            yield f"{digits[: length - 1]}{digit}"
 
 
 def _is_manifest(name: str) -> bool:
