@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import asdict, dataclass
-from typing import Any, Mapping
+from typing import Any, Iterator, Mapping
 
-from agent.guard.checkpoints.checkpoint_files import MOST_FILES
+from agent.guard.checkpoints.checkpoint_files import MOST_FILES, OWN_FOLDER, PARTIAL
 
 VERSION = 1
 FOLDER = "ckpt"
@@ -102,9 +102,19 @@ def read(note: Mapping[str, Any], name: str) -> Manifest:
     )
     if manifest.name != name:
         raise WrongManifest(f"{name} says that it is {manifest.name}")
-    if len({file.path for file in manifest.files}) != len(files):
+    names = {file.path for file in manifest.files}
+    if len(names) != len(files):
         raise WrongManifest(f"{name} names a file twice")
+    if any(folder in names for path in names for folder in _folders(path)):
+        raise WrongManifest(f"{name} names a file that is a folder too")
     return manifest
+
+
+def _folders(path: str) -> Iterator[str]:
+    """Yield the folders of a file's name, the nearest first."""
+    while "/" in path:
+        path = path.rpartition("/")[0]
+        yield path
 
 
 def is_safe(path: str) -> bool:
@@ -116,6 +126,8 @@ def is_safe(path: str) -> bool:
         and all(part not in {"", ".", ".."} and len(part.encode()) <= _LONGEST_PART for part in parts)
         and all(letter.isprintable() for letter in path)
         and "\\" not in path
+        and OWN_FOLDER not in parts[:-1]
+        and not path.endswith(PARTIAL)
     )
 
 
