@@ -19,6 +19,8 @@ LAST_SECONDS = 660.0
 """A lease may be released this long before its host leaves the market: ten minutes, and the time of a cycle."""
 LIES_TO_BELIEVE = 2
 """This many equal answers are believed: nobody could detect a lie that the market repeats so often."""
+CALLED_SECONDS = 900.0
+"""So long ago two false answers may have been: the product waits ten minutes at most for more of the end of a batch."""
 OF_THE_STOPPED = frozenset({"host_full", "contract_end", "start_overdue"})
 """Codes of releases of instances that do not run; `start_overdue` is for one that never ran."""
 OF_THE_LOST = frozenset({"move_lost", "not_needed"})
@@ -69,6 +71,8 @@ class Releases:
         """The instances for which a release was sent, until the ledger shows that it goes on without one."""
         self._ran: dict[tuple[str, str], float] = {}
         self._lies: list[tuple[float, str]] = []
+        self._false_states: list[tuple[float, str, str]] = []
+        """The false words of state: when, on which market, and whether in a listing or in a look by id."""
         self._unwritten_at = -LATELY_SECONDS
         self._shown: set[tuple[str, str]] = set()
         """The instances that a whole cycle listed truly and whose terms it recorded."""
@@ -121,6 +125,8 @@ class Releases:
             self._listed.pop(strike.market, None)
         if strike.fault in TERMS:
             self._lies.append((now, strike.market))
+        if strike.fault == "state":
+            self._false_states.append((now, strike.market, strike.place))
         if strike.market == "ledger":
             self._unwritten_at = now
             self._listed.clear()
@@ -202,6 +208,13 @@ class Releases:
         """Return why a reason is untrue where no person asked for an end of the workload."""
         if code in {"ordered", "released_before"}:
             return f"recorded is {code!r}, and nobody ordered it"
-        if code == "done" and not (box.label and self._ends.is_done(box.label.slot)):
+        is_done = box.label is not None and self._ends.is_done(box.label.slot)
+        if code == "done" and not is_done and not self._is_called_ended(box):
             return "recorded is 'done', and nobody said so, nor has its work ended"
         return ""
+
+    def _is_called_ended(self, box: Box) -> bool:
+        """Return whether both a listing and a look by id have lately shown false states, as nobody could detect."""
+        since = max(self._now - CALLED_SECONDS, box.thing.created)
+        places = {place for at, market, place in self._false_states if market == box.market and at >= since}
+        return places >= {"listing", "look"}

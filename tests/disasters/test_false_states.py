@@ -1,0 +1,55 @@
+"""Point 3 for a batch that its market calls ended: a listing and a look that say so cannot be told from the truth."""
+
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+from unittest import mock
+
+import pytest
+import structlog
+
+from agent.decide.reconcile import reconcile
+from agent.domain.fleet import MarketView
+from agent.observe.poller import Poller
+from tests.disasters import __main__ as disasters
+from tests.disasters import play
+from tests.disasters.story import Story, Strike, Work
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    disasters.quietly()
+    yield
+    # A process that logs nothing would fail the next test that reads the log.
+    structlog.reset_defaults()
+
+
+WORKS = (Work("w0", "batch", "patient", 1, ("vast",)),)
+LISTED = Strike("vast", "listing", 20, "state", 12, 4.0)
+"""Twelve listings in a row show its instance as ended."""
+LOOKED = Strike("vast", "look", 4, "state", 1, 5.0)
+"""The look that asks about them says so too."""
+
+
+def story(*strikes: Strike) -> Story:
+    return Story(103186, ("vast",), WORKS, 29.0, 0.0, 3, strikes)
+
+
+def test_what_a_listing_and_a_look_call_ended_may_be_released_as_done() -> None:
+    assert play.play(story(LISTED, LOOKED)).broken is None
+
+
+def test_listings_alone_end_no_work() -> None:
+    assert play.play(story(LISTED)).broken is None
+
+
+def test_a_program_that_believes_listings_without_a_look_is_found() -> None:
+    look_closer = Poller.look_closer
+
+    async def blind(self: Poller, _: Iterable[str]) -> MarketView:
+        return await look_closer(self, ())
+
+    blinded = mock.patch.object(Poller, "look_closer", blind)
+    with blinded, mock.patch.object(reconcile, "ANSWER_WITHIN", timedelta()):
+        broken = play.play(story(LISTED)).broken
+    assert broken is not None
+    assert (broken.point, "recorded is 'done'" in str(broken)) == (3, True)
