@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterator
+from datetime import timedelta
 from unittest import mock
 
 import pytest
@@ -10,10 +11,11 @@ import structlog
 from agent.decide import slots
 from agent.domain.fleet import Fleet
 from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.decision import Reason
 from agent.domain.work.workload import Workload
 from tests.disasters import __main__ as disasters
 from tests.disasters import play
-from tests.disasters.story import Story, Strike, Work
+from tests.disasters.story import Deed, Guarded, Story, Strike, Work
 
 
 @pytest.fixture(autouse=True)
@@ -43,3 +45,42 @@ def test_a_new_lease_that_runs_is_not_lost() -> None:
         broken = play.play(MOVES).broken
     assert broken is not None
     assert (broken.point, "recorded is 'move_lost'" in broken.sentence) == (3, True)
+
+
+GUARD = Guarded(False, 0.0, 1, 900.0, 1.0, 90.0, 60.0, 0.0, "reject", 6.0, 30.0, is_warned=True)
+BATCH = Guarded(False, 7200.0, 0, 600.0, 30.0, 10.0, 20.0, 0.0, "reject", 3.0, 4.5)
+ENDS = Story(
+    101894,
+    ("vast",),
+    (Work("w1", "batch", "hedged", 1, guard=BATCH), Work("w2", "service", "hedged", 2, ("vast",), guard=GUARD)),
+    37.0,
+    4.0,
+    3,
+    (
+        *(Strike("ledger", "commit", number, "death_after") for number in (39, 66, 76, 194, 203)),
+        Strike("vast", "look", 4, "label", 1, 3.0),
+        Strike("vast", "look", 7, "host", 1, 7.0),
+    ),
+    (
+        Deed(48, "host_gone", 1, 0.12038558679659306),
+        Deed(49, "relabel", 26, 0.14486754248814748),
+        Deed(77, "near_end", 37, 0.07559242621212715),
+        Deed(90, "near_end", 34, 0.24460253921582165),
+    ),
+)
+"""The program dies once it has recorded the release of a lease whose host ends in minutes. The host puts that off."""
+
+
+def test_a_release_before_a_near_end_is_sent_although_the_host_puts_the_end_off() -> None:
+    assert play.play(ENDS).broken is None
+
+
+def test_a_release_to_move_without_another_lease_is_found() -> None:
+    def early(_: Fleet, lease: Lease, __: Workload | None) -> Reason | None:
+        is_old = lease.run_since is not None and lease.accrued_until - lease.run_since > timedelta(minutes=2)
+        return Reason("moved", "on the way") if is_old else None
+
+    with mock.patch.object(slots, "_moved_away", early):
+        broken = play.play(MOVES).broken
+    assert broken is not None
+    assert (broken.point, "recorded is 'moved'" in broken.sentence) == (3, True)

@@ -17,6 +17,8 @@ from tests.disasters.truth import Box, Truth
 LATELY_SECONDS = 3600.0
 LAST_SECONDS = 660.0
 """A lease may be released this long before its host leaves the market: ten minutes, and the time of a cycle."""
+SEEN_SECONDS = 120.0
+"""Between two looks of the judge at the truth, at most, while the weather is bad."""
 LIES_TO_BELIEVE = 2
 """This many equal answers are believed: nobody could detect a lie that the market repeats so often."""
 CALLED_SECONDS = 900.0
@@ -43,6 +45,8 @@ class Pending:
     """Whether an earlier one was sent."""
     was_decided: bool
     """Whether the ledger had it before the instance began to run."""
+    was_last: bool
+    """Whether the ledger had it while the end of its host was near."""
     was_listed: bool
     """Whether the last two true listings showed it running as it runs now, no lie came since, and it was to be kept."""
 
@@ -73,6 +77,8 @@ class Releases:
         self._lies: list[tuple[float, str]] = []
         self._false_states: list[tuple[float, str, str]] = []
         """The false words of state: when, on which market, and whether in a listing or in a look by id."""
+        self._near_ends: dict[tuple[str, str], tuple[float, float]] = {}
+        """Since when, and until when, the end of an instance's host was near; a host may put it off again."""
         self._unwritten_at = -LATELY_SECONDS
         self._shown: set[tuple[str, str]] = set()
         """The instances that a whole cycle listed truly and whose terms it recorded."""
@@ -107,8 +113,15 @@ class Releases:
         seen, listed = key in self._ran, self._was_listed(box) and key not in self._leaving
         began = box.thing.running_since
         was_decided = decided is not None and began is not None and decided < began
+        since, until = self._near_ends.get(key, (math.inf, -math.inf))
+        was_last = decided is not None and since <= decided <= until + SEEN_SECONDS
         known = {"was_seen": seen, "is_again": is_again, "was_decided": was_decided, "was_listed": listed}
+        known["was_last"] = was_last
         self._pending.append(Pending(box, runs_elsewhere, **known))
+
+    def _is_last(self, box: Box) -> bool:
+        end: float = getattr(box.thing, "end_time", math.inf)
+        return end - self._now < LAST_SECONDS
 
     def _was_listed(self, box: Box) -> bool:
         times, since = self._listed.get(box.market, []), box.thing.running_since
@@ -162,6 +175,9 @@ class Releases:
         self._now = now
         self._ends.see()
         self._ran |= {(box.market, box.instance_id): now for box in self._truth.live if box.is_running}
+        for box in filter(self._is_last, self._truth.live):
+            since, _ = self._near_ends.get((box.market, box.instance_id), (now, now))
+            self._near_ends[box.market, box.instance_id] = (since, now)
 
     def judge(self, cycle: int, reason_of: Callable[[Box], str | None]) -> Iterator[Broken]:
         """Yield every such release whose recorded reason is none or untrue."""
@@ -191,7 +207,7 @@ class Releases:
             return "" if is_dearer or lies >= LIES_TO_BELIEVE else f"recorded is {code!r}, and it is what was rented"
         if code in {"moved", "not_needed", "move_lost", "spare_not_worth"} and not runs_elsewhere:
             # Where a cap forbids two at once, what its host ends within minutes makes room for the next.
-            is_last = code == "moved" and getattr(box.thing, "end_time", math.inf) - self._now < LAST_SECONDS
+            is_last = code == "moved" and (self._is_last(box) or pending.was_last)
             # A person's order carries out an ending that was decided before the instance ran and could not be done
             # (rule 18).
             is_true = is_last or code == "spare_not_worth" or (is_ordered and pending.is_again)
