@@ -12,9 +12,18 @@ from tests.support import verdict
 AT_NIGHT = pytest.mark.nightly
 
 
+UNEVENTFUL = frozenset({"calm", "price_spike"})
+"""Climates in which nothing has happened after four hours: the others hold all that they would show."""
+
+
 @pytest.mark.long(15)
-@pytest.mark.parametrize("hours", [4.0, pytest.param(8.0, marks=AT_NIGHT)])
-@pytest.mark.parametrize("climate", CLIMATES)
+@pytest.mark.parametrize(
+    ("climate", "hours"),
+    [
+        *(pytest.param(each, 4.0, marks=AT_NIGHT if each in UNEVENTFUL else ()) for each in CLIMATES),
+        *(pytest.param(each, 8.0, marks=AT_NIGHT) for each in CLIMATES),
+    ],
+)
 def test_all_strategies_on_both_markets(climate: str, hours: float) -> None:
     """A slice of the soak: four workloads of both kinds and all strategies, with the judgements of the soak."""
     assert live(climate, hours, 11, "mixed").wrong == []
