@@ -6,8 +6,8 @@ Invariants:
 2. The state of the lease changes halfway between the two looks, so that the learned lengths of starts and stays have no
    such bias.
 3. A start under way that no later look or record shows counts as done right after the last look. This includes a lease
-   that was lost while the record could not be read. It includes the return of a silent host whose instance is gone or
-   stopped at the end of its contract: no record shows either.
+   that was lost while the record could not be read. It includes the return of a silent host whose instance is gone, or
+   stopped at the end of its contract or by its guard's switch: no record shows either.
 4. A stopped lease that its market may have given back counts as running since the last look, where an order of ours
    ends or pauses it and it was not listed for `UNSEEN`.
 5. Where a market bills what loads, an instance that was stopped before any listing showed it has billed since its rent.
@@ -27,6 +27,7 @@ from agent.domain.market.host import is_pool
 from agent.domain.market.instance import Instance, InstanceState
 from agent.domain.market.interruption import Cause, MarketEvent, MarketEventKind
 from agent.domain.record.lease import Bills, Lease, LeaseState
+from agent.domain.work import kept_terms, sign_of_life
 
 BILLED_AFTER = {
     MarketEventKind.OUTBID: Bills.DISK,
@@ -189,6 +190,14 @@ def _is_silent(lease: Lease) -> bool:
     return lease.bills is Bills.NOTHING and lease.state in {LeaseState.OFFLINE, LeaseState.MISSING} and not is_stopped
 
 
+def _may_have_switched(lease: Lease, between: tuple[datetime, datetime]) -> bool:
+    """Return whether nobody looked at a lease for as long as the dead man's switch of its guard waits.
+
+    The guard of a host that came back meanwhile has then stopped its instance by the instance's own key.
+    """
+    return between[1] - between[0] >= kept_terms.least_silence(lease) - sign_of_life.SPARE
+
+
 def turned(
     lease: Lease,
     view: MarketView,
@@ -213,7 +222,7 @@ def turned(
     is_over = not was_over and ends_at is not None and lease.accrued_until < ends_at <= until
     is_untold = not view.is_record_read or (view.credit is not None and view.credit.micros <= 0) or is_over
     # Nor one by the instance's own key, and the start of a lease that loads again is on record before it bills.
-    is_untold |= _is_loading_again(lease)
+    is_untold |= _is_loading_again(lease) or _may_have_switched(lease, between)
     may_have_run = _is_starting(lease) or (lease.bills is Bills.NOTHING and bills is Bills.DISK)
     if is_stopped and not turned_at and is_untold and may_have_run:
         turned_at = [(max(between[0], lease.accrued_until), Bills.GPU_AND_DISK)]

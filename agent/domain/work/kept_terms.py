@@ -6,6 +6,7 @@ from datetime import timedelta
 import msgspec
 
 from agent.domain.record.lease import Lease
+from agent.domain.work import sign_of_life
 from agent.domain.work.guard_terms import Bucket
 from agent.domain.work.workload import Workload, WorkloadKind
 
@@ -76,3 +77,16 @@ def read(lease: Lease) -> KeptTerms | None:
         return None if lease.guard_terms is None else msgspec.json.decode(lease.guard_terms, type=KeptTerms)
     except msgspec.MsgspecError:
         return None
+
+
+def least_silence(lease: Lease) -> timedelta:
+    """Return the shortest silence of the daemon after which the switch of a lease's guard fires.
+
+    The longest timedelta stands for a lease without a guard or without a switch.
+    """
+    terms = read(lease)
+    if lease.guard_run is None:
+        return timedelta.max
+    if terms is None or not terms.is_switch_recorded:
+        return sign_of_life.SHORTEST
+    return timedelta.max if terms.deadman is None else terms.deadman

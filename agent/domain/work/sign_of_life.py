@@ -7,6 +7,9 @@ VERSION = 1
 NAME = "alive.json"
 EVERY = timedelta(minutes=10)
 """How often a sign is written; the shortest switch is six times as long."""
+SPARE = timedelta(minutes=30)
+"""Tolerance between the last sign and the last metering. A running daemon writes a sign every ten minutes, meters every
+five, and gives an alert if it cannot write a sign."""
 SHORTEST = timedelta(hours=1)
 LONGEST = timedelta(days=30)
 

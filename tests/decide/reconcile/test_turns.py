@@ -15,6 +15,7 @@ from agent.domain.market.instance import InstanceState
 from agent.domain.market.interruption import Cause
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Bills, LeaseState
+from agent.domain.work.kept_terms import KeptTerms
 from tests.support import builders
 from tests.support.listings import NOW, POLL
 
@@ -87,6 +88,19 @@ def test_a_silent_host_that_came_back_unrecorded_ran_before_it_was_outbid() -> N
     view = builders.view(events=(builders.event("outbid", at=builders.ago(hours=1)),))
     change = turns.turned(held, view, Bills.DISK, (SEEN, NOW), NOW)
     assert gpu_hours(held, list(change.turns)) == 2
+
+
+@pytest.mark.parametrize(("deadman", "hours"), [(3600, 3), (6 * 3600, 0), (None, 0)])
+def test_what_a_switch_may_have_stopped_ran_since_its_silent_host_came_back(deadman: int | None, hours: float) -> None:
+    """Offline, then nobody looked for three hours, then stopped: no record shows its return or a stop by its guard."""
+    terms = msgspec.json.encode(
+        KeptTerms(is_batch=False, endpoint="", bucket="", prefix="", done_codes=(0,), deadman_seconds=deadman)
+    )
+    held = builders.lease(
+        state=LeaseState.OFFLINE, bills=Bills.NOTHING, accrued_until=SEEN, guard_run=1, guard_terms=terms.decode()
+    )
+    change = turns.turned(held, builders.view(), Bills.DISK, (SEEN, NOW), NOW, is_stopped=True)
+    assert gpu_hours(held, list(change.turns)) == hours
 
 
 @pytest.mark.parametrize(

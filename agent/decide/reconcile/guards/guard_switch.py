@@ -24,9 +24,6 @@ from agent.domain.market.interruption import Cause, Evidence
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work import kept_terms, sign_of_life
 
-SPARE = timedelta(minutes=30)
-"""Tolerance between the last sign and the last metering. A running daemon writes a sign every ten minutes, meters every
-five, and gives an alert if it cannot write a sign."""
 SWITCHED = "deadman"
 """The rule of the evidence, and the end reason of such a lease until it runs again."""
 
@@ -38,9 +35,9 @@ def of(fleet: Fleet, lease: Lease) -> tuple[Cause, Evidence] | None:
     if lease.guard_run is None or note is None or note.lease != lease.intent_id or note.written is None:
         return None
     last, silence = datetime.fromtimestamp(note.written, UTC), timedelta(seconds=note.silent_seconds)
-    is_long = silence >= _least(lease)
+    is_long = silence >= kept_terms.least_silence(lease)
     is_of_now = lease.began <= last + silence <= fleet.now
-    was_away = last >= lease.accrued_until - SPARE
+    was_away = last >= lease.accrued_until - sign_of_life.SPARE
     if not (is_long and is_of_now and was_away):
         return None
     hours = note.silent_seconds / 3600
@@ -93,17 +90,9 @@ def _may_have_fired(fleet: Fleet, lease: Lease) -> bool:
     work = fleet.workload(lease.slot.workload)
     if lease.guard_run is None or not lease.has_run or work is None or work.guard is None or work.guard.bucket is None:
         return False
-    return not lease.is_held and fleet.now - lease.accrued_until + SPARE >= _least(lease)
+    return not lease.is_held and fleet.now - lease.accrued_until + sign_of_life.SPARE >= kept_terms.least_silence(lease)
 
 
 def _row(fleet: Fleet, lease: Lease) -> Instance | None:
     view = fleet.markets.get(lease.market)
     return view.instance(lease.instance_id) if view is not None else None
-
-
-def _least(lease: Lease) -> timedelta:
-    """Return the shortest silence after which the switch of a lease fires."""
-    terms = kept_terms.read(lease)
-    if terms is None or not terms.is_switch_recorded:
-        return sign_of_life.SHORTEST
-    return timedelta.max if terms.deadman is None else terms.deadman
