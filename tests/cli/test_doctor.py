@@ -4,7 +4,6 @@
 
 import contextlib
 import json
-import socket
 import sqlite3
 import tarfile
 from collections.abc import AsyncIterator
@@ -21,7 +20,7 @@ from agent.config.settings import MarketSettings
 from agent.markets.runpod import scope as runpod
 from agent.markets.vast import scope as vast
 from agent.simulator.call_gate import DEFAULT_KEY
-from tests.support import programs
+from tests.support import ports, programs
 from tests.support.launch import COLD
 from tests.support.programs import LIVE, Ran, gpubid, until
 
@@ -39,13 +38,8 @@ def lines(ran: Ran) -> dict[str, dict[str, str]]:
     return {line["name"]: line for line in ran.json["lines"]}
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
-
-
 async def test_all_is_well_and_then_it_is_not(tmp_path: Path) -> None:
-    port = free_port()
+    port = ports.free()
     config = LIVE.replace("127.0.0.1:0", f"127.0.0.1:{port}")
     async with programs.running(tmp_path, config=config) as (market, daemon):
         await until(market.billing, "a rent")
@@ -143,7 +137,7 @@ def parts(bundle: Path) -> dict[str, str]:
 
 
 async def test_a_report_holds_what_was_seen_and_no_secret(tmp_path: Path) -> None:
-    port = free_port()
+    port = ports.free()
     config = LIVE.replace("127.0.0.1:0", f"127.0.0.1:{port}") + SECRETS
     bundle = tmp_path / "bundle.tar.gz"
     planted: dict[str, Any] = {"HF_TOKEN": f"{MARKED}-credential"}

@@ -3,14 +3,13 @@
 import contextlib
 import re
 import shlex
-import socket
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from agent.simulator.call_gate import DEFAULT_KEY
-from tests.support import programs
+from tests.support import ports, programs
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "deploy/handbook/pages"
@@ -117,17 +116,13 @@ class Reader:
         await daemon.until_logged("decision.made")
 
     def _make_quick(self) -> None:
-        """Ask the market every five seconds, and serve the page where nobody else does."""
+        """Ask the market every five seconds, and serve the page where nobody else does.
+
+        `gpubid doctor` asks by the port in the file.
+        """
         settings = self._place / "agent.toml"
-        text = settings.read_text().replace('"127.0.0.1:9477"', f'"127.0.0.1:{free_port()}"')
+        text = settings.read_text().replace('"127.0.0.1:9477"', f'"127.0.0.1:{ports.free()}"')
         settings.write_text(text.replace('poll = "15s"', 'poll = "5s"'))
-
-
-def free_port() -> int:
-    """Return a port that nobody serves: `gpubid doctor` asks by the one in the file."""
-    with socket.socket() as link:
-        link.bind(("127.0.0.1", 0))
-        return int(link.getsockname()[1])
 
 
 @contextlib.asynccontextmanager

@@ -8,7 +8,6 @@ import dataclasses
 import json
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -33,6 +32,7 @@ from agent.cycle import Pass
 from agent.pass_figures import Figures
 from agent.telemetry import families
 from agent.telemetry.metrics import Metrics
+from tests.support import ports
 from tests.support.once import made_once
 
 ROOT = Path(__file__).parents[2]
@@ -114,9 +114,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, 
     folder = made_once(tmp_path_factory, "prometheus", _record)
     end = float((folder / "end").read_text())
     (folder / "prometheus.yml").write_text("{}")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
+    address = f"127.0.0.1:{ports.free()}"
     words = [f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data"]
     words += ["--storage.tsdb.retention.time=10y", f"--web.listen-address={address}"]
     with (folder / "log").open("wb") as told:

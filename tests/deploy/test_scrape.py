@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import json
 import shutil
-import socket
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import aiohttp
 import pytest
 import yaml  # type: ignore[import-untyped]
 
+from tests.support import ports
 from tests.support.programs import until
 from tests.support.scene import work
 from tests.web.page import Served, served
@@ -67,9 +67,7 @@ async def _copied(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ch
 async def prometheus(folder: Path, config: str) -> AsyncIterator[Callable[[str], Any]]:
     """Run a real Prometheus; give what reads its API."""
     (folder / "prometheus.yml").write_text(config)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
+    address = f"127.0.0.1:{ports.free()}"
     words = [f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data"]
     with (folder / "log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(

@@ -3,11 +3,12 @@
 import contextlib
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+
+from tests.support import ports
 
 PASSWORD = "f0und-4nd-n3v3r-sh0wn"
 PACKAGED = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
@@ -30,9 +31,7 @@ def running() -> Iterator[str]:
 def _serving(place: Path) -> Iterator[str]:
     folder, word = place / "data", place / "password"
     word.write_text(PASSWORD)
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
+    port = ports.free()
     if os.geteuid() == 0:
         # The server refuses to run as root.
         for each in (place, word):
