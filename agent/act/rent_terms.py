@@ -12,6 +12,8 @@ from agent.domain.work.decision import Rent
 from agent.domain.work.workload import Workload
 from agent.markets import market_errors, port
 
+WORKLOAD, SLOT, SLOTS = "GPUBID_WORKLOAD", "GPUBID_SLOT", "GPUBID_SLOTS"
+"""The variables with the workload's name, the slot's number from 0 on, and the number of slots, as at the rent."""
 Credential = Callable[[str], str]
 """Returns a credential by its name; raises `market_errors.Rejected` if there is none."""
 
@@ -22,9 +24,13 @@ def none(name: str) -> str:
 
 
 def _advised(decision: Rent, work: Workload) -> tuple[tuple[str, str], ...]:
-    """Return the workload's environment and, unless the workload sets it itself, the interval of checkpoints."""
+    """Return the workload's environment, with those variables of ours that it does not set itself.
+
+    They are the slot's own number, and the interval of checkpoints.
+    """
     own = {name for name, _ in (*work.environment, *work.env_from)}
-    variables = checkpointing.environment(decision.advice)
+    place = (WORKLOAD, work.name), (SLOT, str(decision.slot.index)), (SLOTS, str(work.slots))
+    variables = *place, *checkpointing.environment(decision.advice)
     return (*work.environment, *((name, value) for name, value in variables if name not in own))
 
 

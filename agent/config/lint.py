@@ -24,6 +24,8 @@ MOST_DISK_GB = 8_000.0
 MB_SLACK = 1.025
 """Cards are sold in gigabytes of 1000 MB and report gigabytes of 1024 MB."""
 MB_PER_GB = 1000.0
+SLOT_NUMBER = "GPUBID_SLOT"
+"""The variable with the slot's number."""
 _PLACES = {
     spelling: name
     for name in sorted(countries.NAMES | subdivisions.NAMES)
@@ -96,6 +98,15 @@ def _workload(work: Workload, config: Config, known: Known) -> Iterator[Finding]
     yield from _disk(work, name)
     yield from _deadline(work, name, known.now)
     yield from _guard(work, name, config)
+    yield from _number(work, name)
+
+
+def _number(work: Workload, name: str) -> Iterator[Finding]:
+    """Find slots that all get the same number, because their workload sets it itself."""
+    for table, variables in (("env", work.environment), ("env_from", work.env_from)):
+        if work.slots > 1 and SLOT_NUMBER in {variable for variable, _ in variables}:
+            sentence = f"all {work.slots} slots get this value in place of their own number"
+            yield Finding(f"{name}.{table}.{SLOT_NUMBER}", sentence, "remove it, or give the variable another name")
 
 
 def _guard(work: Workload, name: str, config: Config) -> Iterator[Finding]:

@@ -31,11 +31,12 @@ PRIVATE = builders.workload(
     image_login=ImageLogin("registry.example", "robot", "registry_password"),
 )
 SAFE = {"hub_token": "s3cret", "registry_password": "pa55"}
+OF_THE_SLOT = (("GPUBID_WORKLOAD", "train"), ("GPUBID_SLOT", "0"), ("GPUBID_SLOTS", "1"))
 
 
 def test_secrets_are_put_in_by_name() -> None:
     made = rent_terms.of(RENT, PRIVATE, SAFE.__getitem__)
-    assert made.environment == (("EPOCHS", "90"), ("TOKEN", "s3cret"))
+    assert made.environment == (("EPOCHS", "90"), *OF_THE_SLOT, ("TOKEN", "s3cret"))
     assert made.login is not None
     assert (made.login.user, made.login.password) == ("robot", "pa55")
     assert PRIVATE.credentials == ("registry_password", "hub_token")
@@ -55,9 +56,20 @@ def test_a_secret_that_is_not_there_refuses_before_anything_is_sent() -> None:
 def test_a_container_is_told_how_often_to_make_a_checkpoint_unless_its_owner_says_so() -> None:
     advised = replace(RENT, advice=Advice(360, ((0, 200), (600, 240)), 0.2))
     told = dict(rent_terms.of(advised, builders.workload(), rent_terms.none).environment)
-    assert told == {"GPUBID_CHECKPOINT_SECONDS": "360", "GPUBID_CHECKPOINT_BY_AGE": "0:200 600:240"}
+    assert told == dict(OF_THE_SLOT) | {
+        "GPUBID_CHECKPOINT_SECONDS": "360",
+        "GPUBID_CHECKPOINT_BY_AGE": "0:200 600:240",
+    }
     own = builders.workload(environment=(("GPUBID_CHECKPOINT_SECONDS", "60"),))
     assert dict(rent_terms.of(advised, own, rent_terms.none).environment)["GPUBID_CHECKPOINT_SECONDS"] == "60"
+
+
+def test_a_container_gets_its_number_among_its_workloads_slots_unless_its_owner_sets_it() -> None:
+    rent = replace(RENT, slot=builders.slot("sweep", 17))
+    told = dict(rent_terms.of(rent, builders.workload("sweep", slots=100), rent_terms.none).environment)
+    assert told == {"GPUBID_WORKLOAD": "sweep", "GPUBID_SLOT": "17", "GPUBID_SLOTS": "100"}
+    own = builders.workload("sweep", slots=100, environment=(("GPUBID_SLOT", "first"),))
+    assert dict(rent_terms.of(rent, own, rent_terms.none).environment)["GPUBID_SLOT"] == "first"
 
 
 LAUNCH = GuardLaunch(
@@ -75,7 +87,7 @@ def test_a_workload_without_a_guard_starts_to_the_letter_as_it_says() -> None:
         image="ubuntu:22.04",
         command="python a.py 'b c'",
         onstart="",
-        environment=(("EPOCHS", "90"),),
+        environment=(("EPOCHS", "90"), *OF_THE_SLOT),
         ports=(8000,),
         runtype=Runtype.AUTO,
         ssh_keys=(),
@@ -111,7 +123,7 @@ def test_a_guard_starts_the_command_and_gets_the_buckets_key_in_variables_alone(
         "run": 3,
         "manifest_exists": True,
     }
-    assert told == {
+    assert told == dict(OF_THE_SLOT) | {
         "EPOCHS": "90",
         "GPUBID_GUARD_SHA256": "ab",
         "GPUBID_GUARD_URL": LAUNCH.url,
@@ -153,8 +165,9 @@ def test_a_guard_starts_a_script_and_asks_as_often_as_is_advised() -> None:
 def test_a_guard_without_a_bucket_gets_no_key() -> None:
     work = builders.guarded(guard=GuardTerms(("/w",), ask=Ask.NONE))
     made = rent_terms.of(RENT, work, rent_terms.none, replace(LAUNCH, folder="", url="", manifest_exists=False))
-    assert {name for name, _ in made.environment} == {"GPUBID_GUARD", "GPUBID_GUARD_SHA256"}
-    assert json.loads(made.environment[0][1])["bucket"] is None
+    told = dict(made.environment)
+    assert told.keys() == dict(OF_THE_SLOT).keys() | {"GPUBID_GUARD", "GPUBID_GUARD_SHA256"}
+    assert json.loads(told["GPUBID_GUARD"])["bucket"] is None
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,11 @@ def test_a_sound_file_draws_nothing(good: Config) -> None:
         ({"regions": ("texs, US",)}, "regions", 'did you mean "Texas"?'),
         ({"regions": ("TX",)}, "regions", '"TX" is the code of no country'),
         ({"disk_gb": 2.0, "image_gb": 9.5}, "disk_gb", "write at least 9.5"),
+        (
+            {"slots": 2, "environment": (("GPUBID_SLOT", "7"),)},
+            "env.GPUBID_SLOT",
+            "all 2 slots get this value in place of their own number",
+        ),
         ({"disk_gb": 50_000.0}, "disk_gb", "hosts have less"),
         ({"max_price": money.per_hour("99")}, "max_price", "is above max_price_per_instance_hour"),
         (
