@@ -272,7 +272,8 @@ def _taken(fleet: Fleet, place: Slot, pair: list[Lease], in_force: InForce) -> S
         return Proposal(place, IntentKind.PAUSE, reason, lease=lease)
     stuck = _kept_although_stuck(fleet, lease, in_force)
     # While a move goes on, the new lease takes over.
-    stuck = _restarted(fleet, lease, in_force) if stuck is None and arriving is None else stuck
+    if stuck is None:
+        stuck = _restarted(fleet, lease, in_force) if arriving is None else _continued(fleet, arriving, in_force)
     if stuck is not None:
         return stuck
     cooldown = cool_off(place, in_force)
@@ -298,6 +299,18 @@ def _restarted(fleet: Fleet, lease: Lease, in_force: InForce) -> Proposal | None
         reason = Reason(RESTART, "its service did not answer: it was stopped, and is started again")
         return Proposal(lease.slot, IntentKind.RESUME, reason, lease=lease)
     return None
+
+
+def _continued(fleet: Fleet, arriving: Lease, in_force: InForce) -> Proposal | None:
+    """Return the start of a move's new lease that we stopped, as by a kill that is lifted; None if none is due.
+
+    The slot waits for that lease, so that no strategy would start either of the two.
+    """
+    is_stopped = arriving.state is LeaseState.PAUSED and arriving.paused_by_us and fleet.is_seen(arriving)
+    if not is_stopped or _is_kept(arriving, in_force) or cooldowns.RESUME in _refused(fleet, arriving, in_force):
+        return None
+    reason = Reason("move_continued", "we stopped the new lease of this move: it is started again")
+    return Proposal(arriving.slot, IntentKind.RESUME, reason, lease=arriving)
 
 
 def _unsettled(fleet: Fleet, lease: Lease) -> str:

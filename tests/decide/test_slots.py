@@ -1,6 +1,5 @@
 """A slot's needs before any strategy is asked, and the releases that no strategy can prevent."""
 
-import dataclasses
 from datetime import timedelta
 from typing import Any
 
@@ -19,7 +18,6 @@ from agent.domain.record.hold import OperatorHold, Word
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.record.tally import Counted, Tally
-from agent.domain.work import kept_terms
 from agent.domain.work.decision import Reason, Rebid, Release, Resume
 from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from tests.support import builders
@@ -317,62 +315,6 @@ def test_a_disk_that_a_person_keeps_is_not_released_because_it_cannot_start(kept
         assert released(held, cooldowns=(full,)) == [("vast-1", code)]
         word = OperatorHold(*kept, NOW, "ops")
         assert released(held, cooldowns=(full,), holds=(word,)) == []
-
-
-OLD = builders.lease(1, state=LeaseState.PAUSED)
-NEW = builders.lease(2, opened_at=NOW)
-
-
-def test_the_old_lease_of_a_finished_move_goes() -> None:
-    assert released(OLD, NEW) == [("vast-1", "moved")]
-
-
-def test_the_old_lease_stays_until_the_new_one_runs() -> None:
-    starting = builders.lease(2, opened_at=NOW, state=LeaseState.STARTING, state_since=NOW)
-    assert released(OLD, starting) == []
-
-
-def test_the_old_lease_stays_while_the_market_of_the_new_one_does_not_answer() -> None:
-    new = dataclasses.replace(NEW, market="runpod")
-    silent, seen = ({"vast": builders.view(), "runpod": builders.view(is_fresh=known)} for known in (False, True))
-    assert released(OLD, new, markets=silent) == []
-    assert released(OLD, new, markets=seen) == [("vast-1", "moved")]
-
-
-def test_the_old_lease_stays_when_it_may_hold_the_only_checkpoint() -> None:
-    work = builders.workload(checkpoint=Checkpoint(place=CheckpointPlace.DISK))
-    assert released(OLD, NEW, workloads=(work,)) == []
-
-
-def test_a_move_that_lost_its_start_is_given_up() -> None:
-    lost = builders.lease(2, opened_at=NOW, state=LeaseState.PAUSED, has_run=False)
-    assert released(OLD, lost) == [("vast-2", "move_lost")]
-
-
-def test_a_move_whose_new_lease_ran_and_was_lost_is_given_up_after_a_while() -> None:
-    """Else the slot waits for ever, with two paused leases and nothing that runs."""
-    ran = builders.lease(2, opened_at=NOW, state=LeaseState.PAUSED, state_since=builders.ago(minutes=9))
-    assert released(OLD, ran) == []
-    ran = dataclasses.replace(ran, state_since=builders.ago(minutes=11))
-    assert released(OLD, ran) == [("vast-2", "move_lost")]
-    assert released(OLD, dataclasses.replace(ran, paused_by_us=True)) == []
-    work = builders.workload(checkpoint=Checkpoint(place=CheckpointPlace.DISK))
-    assert released(OLD, ran, workloads=(work,)) == []
-
-
-@pytest.mark.parametrize("is_verified", [False, True])
-def test_of_a_move_of_guarded_work_a_disk_goes_whose_checkpoint_is_in_the_bucket(*, is_verified: bool) -> None:
-    guarded = (builders.guarded(checkpoint=Checkpoint(place=CheckpointPlace.DISK)),)
-    terms, at = kept_terms.recorded(builders.lease(guard_run=1), *guarded).guard_terms, NOW if is_verified else None
-    told: dict[str, Any] = {"guard_run": 1, "guard_terms": terms, "checkpoint_verified_at": at}
-    old = dataclasses.replace(OLD, **told)
-    assert released(old, NEW, workloads=guarded) == ([("vast-1", "moved")] if is_verified else [])
-    lost = builders.lease(2, opened_at=NOW, state=LeaseState.PAUSED, state_since=builders.ago(minutes=11), **told)
-    assert released(old, lost, workloads=guarded) == ([("vast-2", "move_lost")] if is_verified else [])
-
-
-def test_two_leases_of_a_workload_nobody_knows_are_left_alone() -> None:
-    assert released(OLD, NEW, workloads=()) == []
 
 
 def test_a_start_is_overdue_after_several_times_its_pull() -> None:
