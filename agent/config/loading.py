@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pydantic
 
-from agent.config import budgets, document, problems, pydantic_problems
+from agent.config import budgets, document, problems, pydantic_problems, unknown_names
 from agent.config.files import layers, source, start_script
 from agent.config.settings import Config, Listen, MarketSettings, Operators
-from agent.config.workload_tables import guard_table, workload_parts
+from agent.config.workload_tables import array_keys, guard_table, workload_parts
 from agent.config.workload_tables.workload_table import WorkloadTable
 from agent.decide.limits.limits import Limits
 from agent.domain import money
@@ -61,12 +61,12 @@ def load(
     """
     place = Path(path)
     read = layers.read(place, parse_float=Decimal)
-    directory = _beside(place, _text_at(read.values, "strategies", "directory"))
+    directory = _beside(place, unknown_names.text_at(read.values, "strategies", "directory"))
     found = [
-        *_unfit_climate(read, climates, runs_processes),
-        *_unknown_strategies(read, {*strategies, *_stems(directory)}),
-        *_bad_queries(read, check_query),
-        *_unknown_markets(read),
+        *unknown_names.unfit_climates(read, climates, runs_processes),
+        *unknown_names.unknown_strategies(read, {*strategies, *_stems(directory)}),
+        *unknown_names.bad_queries(read, check_query),
+        *unknown_names.unknown_markets(read),
     ]
     try:
         parsed = document.Document.model_validate(read.values)
@@ -84,13 +84,6 @@ def load(
     return config
 
 
-def _text_at(values: object, *path: str) -> str | None:
-    """Return the text at `path` of unchecked values, or None if there is no text."""
-    for key in path:
-        values = values.get(key) if isinstance(values, dict) else None
-    return values if isinstance(values, str) else None
-
-
 def _beside(place: Path, relative: str | None) -> Path | None:
     return None if relative is None else place.parent / relative
 
@@ -100,78 +93,6 @@ def _stems(directory: Path | None) -> set[str]:
         return {file.stem for file in directory.glob("*.toml")} if directory is not None else set()
     except (OSError, ValueError):
         return set()
-
-
-def _unfit_climate(
-    read: source.Source, climates: Collection[str] | None, runs_processes: Callable[[str], bool]
-) -> Iterator[problems.Problem]:
-    """Find unknown climates, and climates that would run a workload's command on the operator's machine."""
-    for name in ("vast", "runpod"):
-        path = ("markets", name, "simulated")
-        climate = _text_at(read.values, *path)
-        if climate is None or climates is None:
-            continue
-        if climate not in climates:
-            sentence = f"there is no climate {problems.shown(climate)}; {problems.nearest(climate, climates)}"
-            yield read.problem(path, "unknown_climate", sentence)
-        elif runs_processes(climate):
-            sentence = (
-                f"the climate {problems.shown(climate)} runs the workload's command on this machine, which a daemon "
-                f"never does; name another, or use `gpubid rehearse --climate {climate}`"
-            )
-            yield read.problem(path, "climate_runs_processes", sentence)
-
-
-def _workload_texts(read: source.Source, key: str) -> Iterator[tuple[tuple[str, str, str], str]]:
-    workloads = read.values.get("workloads")
-    for name in workloads if isinstance(workloads, dict) else ():
-        text = _text_at(workloads, name, key)
-        if text is not None:
-            yield ("workloads", name, key), text
-
-
-def _unknown_strategies(read: source.Source, strategies: set[str]) -> Iterator[problems.Problem]:
-    for path, name in _workload_texts(read, "strategy"):
-        if name not in strategies:
-            sentence = f"there is no strategy {problems.shown(name)}; {problems.nearest(name, strategies)}"
-            yield read.problem(path, "unknown_strategy", sentence)
-    for path, named in _workload_lists(read, "shadow"):
-        for unknown in (each for each in named if isinstance(each, str) and each not in strategies):
-            sentence = f"there is no strategy {problems.shown(unknown)}; {problems.nearest(unknown, strategies)}"
-            yield read.problem(path, "unknown_strategy", sentence)
-        if len(set(map(str, named))) < len(named):
-            yield read.problem(path, "duplicate", "names a strategy twice; keep one")
-
-
-def _workload_lists(read: source.Source, key: str) -> Iterator[tuple[tuple[str, str, str], list[object]]]:
-    workloads = read.values.get("workloads")
-    for name, table in workloads.items() if isinstance(workloads, dict) else ():
-        named = table.get(key) if isinstance(table, dict) else None
-        if isinstance(named, list):
-            yield ("workloads", name, key), named
-
-
-def _bad_queries(read: source.Source, check_query: Callable[[str], object] | None) -> Iterator[problems.Problem]:
-    for path, query in _workload_texts(read, "query"):
-        try:
-            if check_query is not None and query:
-                check_query(query)
-        except ValueError as error:
-            yield read.problem(path, "bad_query", str(error))
-
-
-def _unknown_markets(read: source.Source) -> Iterator[problems.Problem]:
-    """Yield the markets that a workload names and no table configures."""
-    configured = read.values.get("markets")
-    workloads = read.values.get("workloads")
-    if not isinstance(configured, dict) or not isinstance(workloads, dict):
-        return
-    for name, table in workloads.items():
-        named = table.get("markets") if isinstance(table, dict) else None
-        for market in named if isinstance(named, list) else ():
-            if isinstance(market, str) and market not in configured:
-                sentence = f"there is no market {problems.shown(market)}; {problems.nearest(market, configured)}"
-                yield read.problem(("workloads", name, "markets"), "unknown_market", sentence)
 
 
 def _misplaced(read: source.Source, parsed: document.Document) -> Iterator[problems.Problem]:
@@ -333,6 +254,7 @@ def _workload(name: str, table: WorkloadTable) -> Workload:
         deadline=None if table.deadline is None else table.deadline.deadline(),
         guard=None if table.guard is None else table.guard.terms(is_batch=table.kind == "batch"),
         slots=table.slots,
+        array=array_keys.terms(table.kind, table.slots, table.at_once, table.order),
         disk_gb=table.disk_gb,
         image_gb=table.image_gb,
         command=table.command,

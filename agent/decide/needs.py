@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from agent.decide import slots
+from agent.decide.arrays import array_window
 from agent.decide.deadline import deadline_progress as tasks
 from agent.decide.limits import limits
 from agent.decide.limits.limits import Limits
@@ -112,8 +113,9 @@ def _is_dear(lease: Lease, work: Workload | None) -> bool:
 def _need(fleet: Fleet, work: Workload, in_force: InForce) -> Need | None:
     key: list[str] = []
     hosts: list[HostKey] = []
+    waiting = array_window.waiting(fleet, work, in_force.holds)
     for place in work.places:
-        if operator_holds.why_idle(fleet, place, in_force.holds) is not None:
+        if place in waiting or operator_holds.why_idle(fleet, place, in_force.holds) is not None:
             continue
         leases = fleet.leases_of(place)
         is_pressed = _is_pressed(fleet, work, leases)

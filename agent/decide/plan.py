@@ -17,6 +17,7 @@ from datetime import datetime
 import msgspec
 
 from agent.decide import slots
+from agent.decide.arrays import array_window
 from agent.decide.deadline import availability, availability_by_market, deadline_progress
 from agent.decide.limits import limits
 from agent.decide.moves import (
@@ -204,7 +205,11 @@ def _ground(fleet: Fleet) -> Ground:
 
 def _proposals(fleet: Fleet, work: Workload, chosen: Tuned, ground: Ground) -> Iterator[Proposal]:
     views: list[SlotView] = []
+    waiting = array_window.waiting(fleet, work, ground.in_force.holds)
     for place in work.places:
+        if place in waiting:
+            yield Proposal(place, None, waiting[place])
+            continue
         answer = slots.view_or_proposal(fleet, place, ground.in_force)
         if isinstance(answer, Proposal):
             yield answer

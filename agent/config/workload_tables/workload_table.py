@@ -26,7 +26,7 @@ from agent.config.value_kinds import (
     credential_name,
     refused,
 )
-from agent.config.workload_tables import guard_table, idle_table
+from agent.config.workload_tables import array_keys, guard_table, idle_table
 from agent.config.workload_tables.deadlines import DeadlineTable, refuse_misfit
 from agent.config.workload_tables.workload_parts import CheckpointTable, ImageLoginTable
 from agent.domain.market import gpu
@@ -105,6 +105,10 @@ class WorkloadTable(Table):
     """Gigabytes of the image as pulled."""
     slots: Annotated[Whole, Field(ge=0, le=1_000)] = 1
     """How many slots must run. 0 parks the workload."""
+    at_once: Annotated[Whole, Field(ge=1, le=1_000, examples=[8])] | Literal["purse"] | None = None
+    """The most slots of a batch that are live at once: 8 if there are more. "purse": as many as the budgets allow."""
+    order: Literal["index", "random"] | None = None
+    """The order in which the slots of a batch begin: the lowest number first, or shuffled."""
     gpu: Annotated[
         tuple[Annotated[Line, Field(min_length=1, max_length=64)], ...],
         Field(min_length=1, max_length=64, examples=[["RTX 4090"]]),
@@ -226,6 +230,8 @@ class WorkloadTable(Table):
         if self.ssh_keys and (self.command or self.runtype == "args"):
             raise refused("conflict", "ssh_keys need a shell; use onstart in place of command, or remove ssh_keys")
         has_bucket = self.guard is not None and self.guard.bucket is not None
+        named = {"at_once": self.at_once, "order": self.order}
+        array_keys.refuse_misfit(self.kind, {key: value for key, value in named.items() if value is not None})
         idle_table.refuse_misfit(self.idle, self.checkpoint.at, may_lose_disk=self.may_lose_disk)
         refuse_misfit(self.deadline, self.kind, self.slots, self.ports, has_bucket=has_bucket)
         has_command = bool(self.command or self.onstart or self.onstart_file)

@@ -12,7 +12,7 @@ Invariants:
    empty, else it stays held.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -158,18 +158,20 @@ def claimant(fleet: Fleet, place: Slot) -> str:
     An empty slot does not rent beside such an instance: after a lost ledger, or with a host that seemed gone, that
     would pay twice. An undecided one counts although its market has not been listed since the start.
     """
-    waiting = (held.instance_id for held in fleet.leases if waiting_verdict.is_due(held) and held.slot == place)
-    if (first := next(waiting, "")) != "":
-        return first
+    return next((instance_id for claimed, instance_id in claims(fleet) if claimed == place), "")
+
+
+def claims(fleet: Fleet) -> Iterator[tuple[Slot, str]]:
+    """Yield the slot and the id of each listed instance with our label that may still be adopted."""
+    yield from ((held.slot, held.instance_id) for held in fleet.leases if waiting_verdict.is_due(held))
     known = {lease.instance_id for lease in fleet.leases}
     for view in fleet.markets.values():
         for instance_id, label in view.labels.items():
-            if label.fleet_id != fleet.fleet_id or label.slot != place or instance_id in known:
+            if label.fleet_id != fleet.fleet_id or instance_id in known:
                 continue
             past = fleet.past_leases.get(instance_id)
             if past is None or past.end_reason in TAKEN_BACK:
-                return instance_id
-    return ""
+                yield label.slot, instance_id
 
 
 def _strayed(fleet: Fleet, row: Instance) -> InstanceFound:

@@ -30,11 +30,11 @@ class Spread:
 
     def __init__(self, view: View, shares: Shares) -> None:
         """Count the newest lease of each slot that is not being released."""
-        self._most_on_host = _most(shares.of_host, view.workload.slots)
-        self._most_on_owner = _most(shares.of_owner, view.workload.slots)
+        self._most_on_host = _most(shares.of_host, view.workload.most_live)
+        self._most_on_owner = _most(shares.of_owner, view.workload.most_live)
         # With only one market, its share would leave slots empty and spread nothing.
         is_split = len(view.markets) > 1
-        self._most_on_market = _most(shares.of_market, view.workload.slots) if is_split else view.workload.slots
+        self._most_on_market = _most(shares.of_market, view.workload.most_live) if is_split else view.workload.slots
         open_ones = [lease for lease in view.leases if lease.state is not LeaseState.RELEASING]
         self._places = {lease.slot: (lease.host, lease.owner) for lease in open_ones}
         # The number of hosts in a pool is unknown: only the shares of owner and market limit it.
@@ -76,7 +76,7 @@ def loss_rate(view: View, window: timedelta) -> float:
     """Return how often the market took a lease of the workload, per slot and hour of the window up to now."""
     since = view.now - window
     taken = sum(loss.at > since and loss.cause in OF_THE_MARKET for loss in view.losses)
-    return taken / max(view.workload.slots, 1) / max(window / timedelta(hours=1), 1e-9)
+    return taken / max(view.workload.most_live, 1) / max(window / timedelta(hours=1), 1e-9)
 
 
 def lost_hosts(view: View, rest: timedelta) -> frozenset[HostKey]:

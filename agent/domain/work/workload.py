@@ -9,6 +9,7 @@ import msgspec
 from agent.domain.market.gpu import GpuModel
 from agent.domain.money import UsdPerHour
 from agent.domain.slot import Slot
+from agent.domain.work.array_terms import ArrayTerms
 from agent.domain.work.deadline import Deadline
 from agent.domain.work.guard_terms import GuardTerms
 from agent.domain.work.idle_rule import IdleRule
@@ -205,6 +206,8 @@ class Workload:
     """GPU models with a price of their own instead of `max_price`."""
     guard: GuardTerms | None = None
     """The settings of its guard, which carries checkpoints to a bucket; None without one."""
+    array: ArrayTerms | None = None
+    """How many of its slots are live at once, and in which order they begin; None: all slots, at once."""
 
     @property
     def prices(self) -> MaxPrice:
@@ -237,6 +240,12 @@ class Workload:
         login = (self.image_login.credential,) if self.image_login is not None else ()
         bucket = self.guard.bucket if self.guard is not None else None
         return (*login, *(name for _, name in self.env_from), *((bucket.credential,) if bucket is not None else ()))
+
+    @property
+    def most_live(self) -> int:
+        """The most of its slots that are live at once."""
+        at_once = self.array.at_once if self.array is not None else None
+        return self.slots if at_once is None else min(self.slots, at_once)
 
     @property
     def places(self) -> tuple[Slot, ...]:

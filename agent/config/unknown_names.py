@@ -1,0 +1,87 @@
+"""Names in a configuration that nothing has: of strategies, climates and markets, and words of a query."""
+
+from collections.abc import Callable, Collection, Iterator
+
+from agent.config import problems
+from agent.config.files import source
+
+
+def text_at(values: object, *path: str) -> str | None:
+    """Return the text at `path` of unchecked values, or None if there is no text."""
+    for key in path:
+        values = values.get(key) if isinstance(values, dict) else None
+    return values if isinstance(values, str) else None
+
+
+def unfit_climates(
+    read: source.Source, climates: Collection[str] | None, runs_processes: Callable[[str], bool]
+) -> Iterator[problems.Problem]:
+    """Find unknown climates, and climates that would run a workload's command on the operator's machine."""
+    for name in ("vast", "runpod"):
+        path = ("markets", name, "simulated")
+        climate = text_at(read.values, *path)
+        if climate is None or climates is None:
+            continue
+        if climate not in climates:
+            sentence = f"there is no climate {problems.shown(climate)}; {problems.nearest(climate, climates)}"
+            yield read.problem(path, "unknown_climate", sentence)
+        elif runs_processes(climate):
+            sentence = (
+                f"the climate {problems.shown(climate)} runs the workload's command on this machine, which a daemon "
+                f"never does; name another, or use `gpubid rehearse --climate {climate}`"
+            )
+            yield read.problem(path, "climate_runs_processes", sentence)
+
+
+def _workload_texts(read: source.Source, key: str) -> Iterator[tuple[tuple[str, str, str], str]]:
+    workloads = read.values.get("workloads")
+    for name in workloads if isinstance(workloads, dict) else ():
+        text = text_at(workloads, name, key)
+        if text is not None:
+            yield ("workloads", name, key), text
+
+
+def unknown_strategies(read: source.Source, strategies: set[str]) -> Iterator[problems.Problem]:
+    """Yield the strategies that a workload names and nobody has, and those that it names twice."""
+    for path, name in _workload_texts(read, "strategy"):
+        if name not in strategies:
+            sentence = f"there is no strategy {problems.shown(name)}; {problems.nearest(name, strategies)}"
+            yield read.problem(path, "unknown_strategy", sentence)
+    for path, named in _workload_lists(read, "shadow"):
+        for unknown in (each for each in named if isinstance(each, str) and each not in strategies):
+            sentence = f"there is no strategy {problems.shown(unknown)}; {problems.nearest(unknown, strategies)}"
+            yield read.problem(path, "unknown_strategy", sentence)
+        if len(set(map(str, named))) < len(named):
+            yield read.problem(path, "duplicate", "names a strategy twice; keep one")
+
+
+def _workload_lists(read: source.Source, key: str) -> Iterator[tuple[tuple[str, str, str], list[object]]]:
+    workloads = read.values.get("workloads")
+    for name, table in workloads.items() if isinstance(workloads, dict) else ():
+        named = table.get(key) if isinstance(table, dict) else None
+        if isinstance(named, list):
+            yield ("workloads", name, key), named
+
+
+def bad_queries(read: source.Source, check_query: Callable[[str], object] | None) -> Iterator[problems.Problem]:
+    """Yield the queries that the market's search grammar does not know."""
+    for path, query in _workload_texts(read, "query"):
+        try:
+            if check_query is not None and query:
+                check_query(query)
+        except ValueError as error:
+            yield read.problem(path, "bad_query", str(error))
+
+
+def unknown_markets(read: source.Source) -> Iterator[problems.Problem]:
+    """Yield the markets that a workload names and no table configures."""
+    configured = read.values.get("markets")
+    workloads = read.values.get("workloads")
+    if not isinstance(configured, dict) or not isinstance(workloads, dict):
+        return
+    for name, table in workloads.items():
+        named = table.get("markets") if isinstance(table, dict) else None
+        for market in named if isinstance(named, list) else ():
+            if isinstance(market, str) and market not in configured:
+                sentence = f"there is no market {problems.shown(market)}; {problems.nearest(market, configured)}"
+                yield read.problem(("workloads", name, "markets"), "unknown_market", sentence)

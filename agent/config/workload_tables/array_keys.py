@@ -1,0 +1,25 @@
+"""The keys of an array in a workload's table, and the terms that they become."""
+
+from agent.config.value_kinds import refused
+from agent.domain.work.array_terms import DEFAULT_AT_ONCE, ArrayTerms, TaskOrder
+
+
+def refuse_misfit(kind: str, given: dict[str, object]) -> None:
+    """Refuse the keys of an array for a service; `given` are those that are set, by name."""
+    if given and kind != "batch":
+        key = next(iter(given))
+        raise refused(
+            "conflict", f'{key} is for a batch, whose slots end one by one; write kind = "batch", or remove it'
+        )
+
+
+def terms(kind: str, slots: int, at_once: int | str | None, order: str | None) -> ArrayTerms | None:
+    """Return the terms of an array; None for a service, and for a batch of few slots that begin together.
+
+    `at_once` is a number, "purse", or None if the file does not say.
+    """
+    is_array = slots > DEFAULT_AT_ONCE or at_once is not None or order is not None
+    if kind != "batch" or not is_array:
+        return None
+    most = None if isinstance(at_once, str) else at_once or DEFAULT_AT_ONCE
+    return ArrayTerms(most, TaskOrder(order or TaskOrder.INDEX.value))

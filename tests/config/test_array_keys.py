@@ -1,0 +1,52 @@
+"""The keys of an array: how many tasks run at once, and in which order they begin."""
+
+from pathlib import Path
+
+import pytest
+
+from agent import config
+from agent.config.problems import ConfigError
+from agent.domain.work.array_terms import ArrayTerms, TaskOrder
+from agent.domain.work.workload import Workload
+from tests.support.configs import STRATEGIES, added
+
+BATCH = 'kind = "batch"'
+
+
+def loaded(tmp_path: Path, *lines: str) -> Workload:
+    path = tmp_path / "agent.toml"
+    path.write_text(added(*lines))
+    return config.load(path, strategies=STRATEGIES).workloads[0]
+
+
+def refused(tmp_path: Path, *lines: str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        loaded(tmp_path, *lines)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("lines", "array"),
+    [
+        ((BATCH, "slots = 8"), None),
+        (("slots = 100",), None),
+        ((BATCH, "slots = 9"), ArrayTerms(8)),
+        ((BATCH, "slots = 100", "at_once = 20"), ArrayTerms(20)),
+        ((BATCH, "slots = 100", 'at_once = "purse"', 'order = "random"'), ArrayTerms(None, TaskOrder.RANDOM)),
+        ((BATCH, "slots = 3", "at_once = 1"), ArrayTerms(1)),
+        ((BATCH, "slots = 3", 'order = "random"'), ArrayTerms(8, TaskOrder.RANDOM)),
+    ],
+)
+def test_a_batch_with_many_slots_is_an_array(tmp_path: Path, lines: tuple[str, ...], array: ArrayTerms | None) -> None:
+    work = loaded(tmp_path, *lines)
+    assert work.array == array
+    assert work.most_live == min(work.slots, 8 if array is None and work.slots < 100 else work.most_live)
+
+
+def test_a_service_has_no_array(tmp_path: Path) -> None:
+    assert "at_once is for a batch, whose slots end one by one" in refused(tmp_path, "slots = 20", "at_once = 4")
+
+
+@pytest.mark.parametrize("line", ['at_once = "all"', "at_once = 0", "at_once = 1001", 'order = "cheapest"'])
+def test_a_value_that_an_array_does_not_have_is_refused_with_its_key(tmp_path: Path, line: str) -> None:
+    assert f"workloads.train.{line.split(maxsplit=1)[0]}" in refused(tmp_path, BATCH, line)

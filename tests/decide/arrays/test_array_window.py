@@ -1,0 +1,159 @@
+"""Which tasks of an array may begin: few until one works, the lowest number first, and never one that is done."""
+
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.decide import needs, plan
+from agent.decide.arrays import array_window
+from agent.decide.limits.limits import Limits
+from agent.domain.fleet import Fleet
+from agent.domain.record import hold
+from agent.domain.record.hold import OperatorHold, Word
+from agent.domain.record.intent import IntentState
+from agent.domain.record.lease import Bills, Lease, LeaseState
+from agent.domain.slot import Slot
+from agent.domain.work.array_terms import ArrayTerms, TaskOrder
+from agent.domain.work.decision import Hold, Rent, slot_of
+from agent.domain.work.workload import WorkloadKind
+from strategies.patient import Patient, PatientParams
+from tests.support import builders
+
+NOW = builders.NOW
+TUNED = {"patient": builders.tuned(Patient(), PatientParams())}
+SLOTS = 20
+
+
+def place(index: int) -> Slot:
+    return Slot("sweep", index)
+
+
+def lease(index: int, **changes: Any) -> Lease:
+    """Build the lease of a task; it has run for an hour."""
+    return builders.lease(index + 1, slot=place(index), **changes)
+
+
+def mark(word: Word, index: int) -> OperatorHold:
+    return OperatorHold(word, hold.of_slot(place(index)), NOW, "its end")
+
+
+def fleet(*leases: Lease, at_once: int | None = 4, order: TaskOrder = TaskOrder.INDEX, **changes: Any) -> Fleet:
+    """Build an array of 20 tasks before a market of 40 hosts."""
+    work = builders.workload("sweep", kind=WorkloadKind.BATCH, slots=SLOTS, array=ArrayTerms(at_once, order))
+    offers = tuple(builders.offer(number) for number in range(101, 141))
+    rows = tuple(builders.instance(int(each.instance_id), host_id=each.host_id) for each in leases)
+    markets = {"vast": builders.view(offers=offers, instances=rows)}
+    return builders.fleet(**{"workloads": (work,), "leases": leases, "markets": markets, **changes})
+
+
+def begun(of: Fleet) -> list[int]:
+    """Return the numbers of the tasks that the plan rents for."""
+    decisions = plan.plan(of, TUNED, Limits()).decisions
+    return [each.slot.index for each in decisions if isinstance(each, Rent)]
+
+
+def why(of: Fleet, index: int) -> tuple[str, str]:
+    decisions = plan.plan(of, TUNED, Limits()).decisions
+    reasons = {slot_of(each): each.reason for each in decisions if isinstance(each, Hold)}
+    return reasons[place(index)].code, reasons[place(index)].sentence
+
+
+def test_the_first_two_tasks_begin_alone() -> None:
+    assert begun(fleet()) == [0, 1]
+    sentence = "until a slot of sweep is done or has run for 10 minutes, at most 2 are live"
+    assert why(fleet(), 2) == ("array_waits", sentence)
+
+
+@pytest.mark.parametrize(("minutes", "more"), [(9, []), (10, [2, 3])])
+def test_a_task_that_has_run_for_ten_minutes_lets_the_others_begin(minutes: int, more: list[int]) -> None:
+    young = [lease(index, run_since=NOW - timedelta(minutes=minutes)) for index in (0, 1)]
+    assert begun(fleet(*young)) == more
+
+
+def test_a_task_that_is_done_lets_the_others_begin_and_never_begins_again() -> None:
+    after_one = fleet(holds=(mark(Word.DONE, 0),))
+    assert begun(after_one) == [1, 2, 3, 4]
+    assert why(after_one, 5) == ("array_waits", "it begins when fewer than 4 slots of sweep are live")
+
+
+def test_what_may_bill_counts_as_live() -> None:
+    paused = lease(3, state=LeaseState.PAUSED, run_since=None, bills=Bills.DISK)
+    missing = lease(4, state=LeaseState.MISSING)
+    doubt = builders.intent(50, slot=place(5), state=IntentState.IN_DOUBT, host_id="h150")
+    leaving = lease(6, state=LeaseState.RELEASING)
+    marks = (mark(Word.DONE, 0),)
+    assert begun(fleet(paused, missing, at_once=3, holds=marks)) == [1]
+    assert begun(fleet(missing, leaving, at_once=3, intents=(doubt,), holds=marks)) == []
+
+
+def test_an_instance_with_the_label_of_a_task_counts_as_live() -> None:
+    of = fleet(at_once=1, holds=(mark(Word.DONE, 0),))
+    view = msgspec.structs.replace(of.markets["vast"], labels={"77": builders.label(77, place=place(9))})
+    assert begun(msgspec.structs.replace(of, markets={"vast": view})) == []
+
+
+def test_a_held_task_is_held_alone_once_another_works() -> None:
+    poisoned = lease(1, state=LeaseState.PAUSED, paused_by_us=True, run_since=None, bills=Bills.DISK)
+    others = [lease(index) for index in (0, 2, 3)]
+    assert begun(fleet(poisoned, *others, holds=(mark(Word.HELD, 1),))) == [4]
+    # While it still bills its GPU it is live.
+    billing = lease(1, state=LeaseState.EXITED)
+    assert begun(fleet(billing, *others, holds=(mark(Word.HELD, 1),))) == []
+
+
+def test_two_held_tasks_stop_an_array_of_which_nothing_worked_yet() -> None:
+    assert begun(fleet(holds=(mark(Word.HELD, 0), mark(Word.HELD, 1)))) == []
+
+
+def test_a_slot_in_a_cooldown_keeps_its_place() -> None:
+    rests = builders.fleet().cooldowns
+    of = fleet(at_once=2, holds=(mark(Word.DONE, 0),), cooldowns=rests)
+    assert begun(of) == [1, 2]
+
+
+def test_no_limit_of_its_own_begins_all_once_one_works() -> None:
+    assert begun(fleet(at_once=None)) == [0, 1]
+    assert begun(fleet(at_once=None, holds=(mark(Word.DONE, 0),))) == list(range(1, SLOTS))
+
+
+def test_a_shuffled_array_begins_in_one_order_only() -> None:
+    of = fleet(order=TaskOrder.RANDOM, at_once=SLOTS, holds=(mark(Word.DONE, 0),))
+    order = [each.index for each in ArrayTerms(order=TaskOrder.RANDOM).ordered(of.workloads[0].places)]
+    assert sorted(order) == list(range(SLOTS)) != order
+    shuffled = fleet(order=TaskOrder.RANDOM, at_once=3, holds=(mark(Word.DONE, order[0]),))
+    assert sorted(begun(shuffled)) == sorted(order[1:4])
+
+
+def test_tasks_that_wait_need_no_search() -> None:
+    wanted = needs.needs(fleet(lease(0, run_since=NOW), lease(1, run_since=NOW)))
+    assert wanted == ()
+
+
+STATES = (LeaseState.STARTING, LeaseState.RUNNING, LeaseState.PAUSED, LeaseState.MISSING, LeaseState.RELEASING)
+
+
+@given(
+    states=st.dictionaries(st.integers(0, SLOTS - 1), st.sampled_from(STATES), max_size=8),
+    doubts=st.sets(st.integers(0, SLOTS - 1), max_size=4),
+    done=st.sets(st.integers(0, SLOTS - 1), max_size=12),
+    at_once=st.integers(1, 10),
+)
+def test_at_most_so_many_are_live_the_lowest_first_and_none_that_is_done(
+    states: dict[int, LeaseState], doubts: set[int], done: set[int], at_once: int
+) -> None:
+    leases = [lease(index, state=state) for index, state in states.items()]
+    intents = [builders.intent(60 + index, slot=place(index), host_id=f"h{200 + index}") for index in doubts]
+    marks = [mark(Word.DONE, index) for index in done]
+    of = fleet(*leases, at_once=at_once, intents=tuple(intents), holds=tuple(marks))
+    starts = begun(of)
+    live = states.keys() | doubts
+    assert not set(starts) & done
+    assert not starts or len(live | set(starts)) <= at_once
+    waits = {each.index for each in array_window.waiting(of, of.workloads[0], hold.in_force(of.holds, NOW))}
+    empty = sorted(set(range(SLOTS)) - live - done)
+    assert empty == [*(each for each in empty if each not in waits), *sorted(waits)]
+    assert not set(starts) & waits
