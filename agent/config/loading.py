@@ -67,6 +67,7 @@ def load(
         *unknown_names.unknown_strategies(read, {*strategies, *_stems(directory)}),
         *unknown_names.bad_queries(read, check_query),
         *unknown_names.unknown_markets(read),
+        *unknown_names.unfit_predecessors(read),
     ]
     try:
         parsed = document.Document.model_validate(read.values)
@@ -254,6 +255,7 @@ def _workload(name: str, table: WorkloadTable) -> Workload:
         deadline=None if table.deadline is None else table.deadline.deadline(),
         guard=None if table.guard is None else table.guard.terms(is_batch=table.kind == "batch"),
         slots=table.slots,
+        after=table.after,
         array=array_keys.terms(table.kind, table.slots, table.at_once, table.order),
         disk_gb=table.disk_gb,
         image_gb=table.image_gb,

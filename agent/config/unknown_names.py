@@ -1,6 +1,6 @@
-"""Names in a configuration that nothing has: of strategies, climates and markets, and words of a query."""
+"""Names in a configuration that nothing has, or that do not fit: of strategies, climates, markets and workloads."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from agent.config import problems
 from agent.config.files import source
@@ -85,3 +85,35 @@ def unknown_markets(read: source.Source) -> Iterator[problems.Problem]:
             if isinstance(market, str) and market not in configured:
                 sentence = f"there is no market {problems.shown(market)}; {problems.nearest(market, configured)}"
                 yield read.problem(("workloads", name, "markets"), "unknown_market", sentence)
+
+
+def unfit_predecessors(read: source.Source) -> Iterator[problems.Problem]:
+    """Yield the names in `after` that are no batch of this file, and the circles."""
+    workloads = read.values.get("workloads")
+    tables = workloads if isinstance(workloads, dict) else {}
+    after = {path[1]: [str(each) for each in named] for path, named in _workload_lists(read, "after")}
+    for name, named in after.items():
+        path = ("workloads", name, "after")
+        for other in named:
+            if other not in tables:
+                sentence = f"there is no workload {problems.shown(other)}; {problems.nearest(other, tables)}"
+                yield read.problem(path, "unknown_workload", sentence)
+            elif (text_at(tables, other, "kind") or "service") == "service":
+                sentence = f"{problems.shown(other)} is a service, which is never done; name a batch"
+                yield read.problem(path, "never_done", sentence)
+        if (circle := _circle(name, after)) is not None:
+            yield read.problem(path, "circle", f"waits for itself: {' after '.join(circle)}; remove one of these names")
+
+
+def _circle(name: str, after: Mapping[str, Sequence[str]]) -> list[str] | None:
+    """Return the shortest way from a workload back to itself by what it comes after, or None."""
+    ways, seen = [[name]], {name}
+    while ways:
+        way = ways.pop(0)
+        for other in after.get(way[-1], ()):
+            if other == name:
+                return [*way, name]
+            if other not in seen:
+                seen.add(other)
+                ways.append([*way, other])
+    return None

@@ -50,3 +50,31 @@ def test_a_service_has_no_array(tmp_path: Path) -> None:
 @pytest.mark.parametrize("line", ['at_once = "all"', "at_once = 0", "at_once = 1001", 'order = "cheapest"'])
 def test_a_value_that_an_array_does_not_have_is_refused_with_its_key(tmp_path: Path, line: str) -> None:
     assert f"workloads.train.{line.split(maxsplit=1)[0]}" in refused(tmp_path, BATCH, line)
+
+
+PREPARE = ("[workloads.prepare]", 'image = "a"', "max_price = 0.1", 'strategy = "patient"')
+
+
+def test_a_workload_may_come_after_a_batch(tmp_path: Path) -> None:
+    assert loaded(tmp_path, 'after = ["prepare"]', *PREPARE, 'kind = "batch"').after == ("prepare",)
+
+
+@pytest.mark.parametrize(
+    ("lines", "sentence"),
+    [
+        ((BATCH, 'after = ["prepar"]', *PREPARE, BATCH), 'there is no workload "prepar"; did you mean prepare?'),
+        ((BATCH, 'after = ["prepare"]', *PREPARE), '"prepare" is a service, which is never done; name a batch'),
+        ((BATCH, 'after = ["train"]'), "waits for itself: train after train; remove one of these names"),
+        (
+            (BATCH, 'after = ["prepare"]', *PREPARE, BATCH, 'after = ["train"]'),
+            "waits for itself: train after prepare after train; remove one of these names",
+        ),
+    ],
+)
+def test_a_workload_comes_after_batches_of_the_file_and_never_after_itself(
+    tmp_path: Path, lines: tuple[str, ...], sentence: str
+) -> None:
+    told = refused(tmp_path, *lines)
+    assert sentence in told
+    assert "agent.toml:" in told
+    assert "workloads.train.after" in told

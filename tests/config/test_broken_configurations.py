@@ -111,7 +111,7 @@ BROKEN: list[tuple[str, str | bytes, int, str, str, str]] = [
         "never_done",
         "write done_line, [workloads.train.guard] with bucket, or markets",
     ),
-    ("unknown key far from any", added("zzz = 1"), 15, ".zzz", "unknown_key", "write one of at_once, budget"),
+    ("unknown key far from any", added("zzz = 1"), 15, ".zzz", "unknown_key", "write one of after, at_once, budget"),
     ("quoted unknown key", added('"a.b" = 1'), 15, '."a.b"', "unknown_key", "write one of"),
     ("dotted unknown key", added("checkpoint.att = 'disk'"), 15, ".checkpoint.att", "unknown_key", "mean at?"),
     ("inline unknown key", added("checkpoint = { sizegb = 1 }"), 15, ".checkpoint.sizegb", "unknown_key", "size_gb"),

@@ -109,6 +109,10 @@ class WorkloadTable(Table):
     """The most slots of a batch that are live at once: 8 if there are more. "purse": as many as the budgets allow."""
     order: Literal["index", "random"] | None = None
     """The order in which the slots of a batch begin: the lowest number first, or shuffled."""
+    after: Annotated[
+        tuple[Annotated[Line, Field(pattern=WORKLOAD_NAME)], ...], Field(max_length=16, examples=[["prepare"]])
+    ] = ()
+    """Batches that must be done before its slots begin."""
     gpu: Annotated[
         tuple[Annotated[Line, Field(min_length=1, max_length=64)], ...],
         Field(min_length=1, max_length=64, examples=[["RTX 4090"]]),

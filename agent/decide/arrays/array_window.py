@@ -1,4 +1,4 @@
-"""The empty slots of an array that may not begin yet.
+"""The empty slots that may not begin yet: of an array, and of work that comes after other work.
 
 Invariants:
 1. An open lease, a rent in doubt and an instance with the slot's label count as live, whatever their state. Only a slot
@@ -9,7 +9,7 @@ Invariants:
    held slots count too.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 
 from agent.decide.reconcile import orphans
@@ -25,25 +25,48 @@ FIRST = 2
 """The most live slots of an array that has not proved itself."""
 PROVEN_AFTER = timedelta(minutes=10)
 """An array has proved itself once one of its slots has run for this long, or is done."""
-WAITS = "array_waits"
-"""The code of the reason why an empty slot of an array does not begin yet."""
+WAITS, WAITS_FOR_OTHERS = "array_waits", "waits_for_workload"
+"""The codes of the reasons why an empty slot does not begin yet."""
 _SHUT = (Word.DONE, Word.KILL, Word.HELD, Word.PAUSE, Word.LOCK, Word.DRAIN)
 """The words under which an empty slot does not begin anyway."""
 
 
 def waiting(fleet: Fleet, work: Workload, holds: Holds) -> Mapping[Slot, Reason]:
-    """Return the empty slots of an array that may not begin yet, each with the reason; nothing for other work."""
-    terms, shut = work.array, {target.name for word, target in holds if target.workload == work.name and word in _SHUT}
-    if terms is None or (Word.KILL, EVERYTHING) in holds or work.name in shut:
+    """Return the empty slots of a workload that may not begin yet, each with the reason."""
+    unfinished = next((name for name in work.after if not _is_finished(fleet.workload(name), holds)), None)
+    if work.array is None and unfinished is None:
+        return {}
+    shut = {target.name for word, target in holds if target.workload == work.name and word in _SHUT}
+    if (Word.KILL, EVERYTHING) in holds or work.name in shut:
+        return {}
+    taken = set(_taken(fleet, work))
+    empty = [place for place in work.places if place not in taken and str(place) not in shut]
+    if unfinished is not None:
+        return dict.fromkeys(empty, Reason(WAITS_FOR_OTHERS, f"it begins when every slot of {unfinished} is done"))
+    return _beyond(fleet, work, holds, taken, empty)
+
+
+def _beyond(
+    fleet: Fleet, work: Workload, holds: Holds, taken: set[Slot], empty: Sequence[Slot]
+) -> Mapping[Slot, Reason]:
+    """Return the empty slots of an array for which there is no room beside its live ones."""
+    terms = work.array
+    if terms is None:
         return {}
     is_proven = has_proved_itself(fleet, work, holds)
-    taken = set(_taken(fleet, work))
     held = {Slot(work.name, index) for index in _held(work, holds)}
     live = taken - _stopped(fleet, held) if is_proven else taken | held
-    empty = [place for place in work.places if place not in taken and str(place) not in shut]
     most = most_live(work, terms, is_proven=is_proven)
     reason = _reason(work, most, is_proven=is_proven)
     return dict.fromkeys(terms.ordered(empty)[max(most - len(live), 0) :], reason)
+
+
+def _is_finished(work: Workload | None, holds: Holds) -> bool:
+    """Return whether every slot of a workload is done; a parked one is not."""
+    if work is None or not work.slots:
+        return False
+    names = {target.name for word, target in holds if word is Word.DONE and target.workload == work.name}
+    return work.name in names or all(str(place) in names for place in work.places)
 
 
 def most_live(work: Workload, terms: ArrayTerms, *, is_proven: bool) -> int:

@@ -208,6 +208,8 @@ class Workload:
     """The settings of its guard, which carries checkpoints to a bucket; None without one."""
     array: ArrayTerms | None = None
     """How many of its slots are live at once, and in which order they begin; None: all slots, at once."""
+    after: tuple[str, ...] = ()
+    """The workloads that must be done before its slots begin."""
 
     @property
     def prices(self) -> MaxPrice:

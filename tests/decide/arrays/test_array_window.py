@@ -1,5 +1,6 @@
 """Which tasks of an array may begin: few until one works, the lowest number first, and never one that is done."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -131,6 +132,26 @@ def test_a_shuffled_array_begins_in_one_order_only() -> None:
 def test_tasks_that_wait_need_no_search() -> None:
     wanted = needs.needs(fleet(lease(0, run_since=NOW), lease(1, run_since=NOW)))
     assert wanted == ()
+
+
+def test_work_begins_only_after_the_work_before_it_is_done() -> None:
+    first = builders.workload("prepare", kind=WorkloadKind.BATCH, slots=2)
+    then = builders.workload("sweep", slots=2, after=("prepare",))
+    marks = [OperatorHold(Word.DONE, hold.of_slot(Slot("prepare", index)), NOW, "its end") for index in (0, 1)]
+
+    def rented(*holds: OperatorHold, before: int = 2) -> set[str]:
+        works = replace(first, slots=before), then
+        decisions = plan.plan(fleet(workloads=works, holds=holds), TUNED, Limits()).decisions
+        return {str(each.slot) for each in decisions if isinstance(each, Rent)}
+
+    assert rented() == {"prepare/0", "prepare/1"}
+    assert rented(marks[1]) == {"prepare/0"}
+    assert rented(*marks) == {"sweep/0", "sweep/1"}
+    assert rented(OperatorHold(Word.DONE, hold.of_workload("prepare"), NOW, "me")) == {"sweep/0", "sweep/1"}
+    assert rented(before=0) == set(), "a parked workload is never done"
+    half_done = fleet(workloads=(first, then), holds=(marks[0],))
+    assert why(half_done, 1) == ("waits_for_workload", "it begins when every slot of prepare is done")
+    assert {place for need in needs.needs(half_done) for place in need.key} == {"prepare/1"}
 
 
 STATES = (LeaseState.STARTING, LeaseState.RUNNING, LeaseState.PAUSED, LeaseState.MISSING, LeaseState.RELEASING)
