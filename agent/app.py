@@ -46,7 +46,7 @@ from agent.ledger.store import Ledger
 from agent.ledger.transaction import Transaction
 from agent.markets import instrumented, port, registered_markets
 from agent.markets.http_exchange import Exchange
-from agent.observe import snapshot
+from agent.observe import new_files, snapshot
 from agent.observe.checkpoint_audit import CheckpointAudit
 from agent.observe.guard_reader import GuardReader
 from agent.observe.guard_reader import targets as guard_targets
@@ -294,7 +294,7 @@ class App:
         """
         now = self.clock.now()
         known = self.ledger.recollection(now)
-        after = reload.After(config.workloads, frozenset(each.name for each in config.markets), config.limits)
+        after = new_files.after(config, known.ran_micros)
         if is_start:
             return reload.orphaning(after, known.leases)
         spend_of = snapshot.renamed(known.spend_of, config.workloads)

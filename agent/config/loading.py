@@ -279,6 +279,7 @@ def _workload(name: str, table: WorkloadTable) -> Workload:
         max_failed_starts=table.max_failed_starts,
         ports=table.ports,
         idle=table.idle.rule(),
+        max_running=tuple(each.limit() for each in table.max_running),
         ready=Readiness(
             ReadySign(table.ready),
             table.ready_within,

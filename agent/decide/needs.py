@@ -5,7 +5,6 @@ Search rows are limited, so mostly a slot without a running lease is the reason.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 
 from agent.decide import slots
 from agent.decide.arrays import array_window
@@ -16,6 +15,7 @@ from agent.decide.moves import recovery
 from agent.decide.operators import operator_holds, reload
 from agent.decide.pricing import cooldowns, protections
 from agent.decide.pricing.cooldowns import InForce
+from agent.decide.run_times import running_limits
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.host import HostKey
 from agent.domain.market.tenure import Tenure
@@ -117,9 +117,11 @@ def _need(fleet: Fleet, work: Workload, in_force: InForce) -> Need | None:
     for place in work.places:
         if place in waiting or operator_holds.why_idle(fleet, place, in_force.holds) is not None:
             continue
+        if running_limits.why_idle(fleet, place) is not None:
+            continue
         leases = fleet.leases_of(place)
         is_pressed = _is_pressed(fleet, work, leases)
-        may_move = len(leases) == 1 and (is_pressed or _is_left(leases[0], work, fleet.now))
+        may_move = len(leases) == 1 and (is_pressed or _is_left(leases[0], work, fleet))
         is_served = any(not _is_down(lease) for lease in leases) and not may_move
         if is_served or fleet.paying_intent(place) is not None:
             continue
@@ -140,9 +142,10 @@ def _is_pressed(fleet: Fleet, work: Workload, leases: Sequence[Lease]) -> bool:
     return task.left - needed < PRESSED_HOURS
 
 
-def _is_left(lease: Lease, work: Workload, now: datetime) -> bool:
+def _is_left(lease: Lease, work: Workload, fleet: Fleet) -> bool:
     """Return whether a lease will be moved while it runs."""
-    return reload.moves(lease, work) or (lease.state is LeaseState.RUNNING and recovery.ends_soon(lease, now))
+    is_moved = reload.moves(lease, work) or running_limits.moves(fleet, lease, work)
+    return is_moved or (lease.state is LeaseState.RUNNING and recovery.ends_soon(lease, fleet.now))
 
 
 def _is_down(lease: Lease) -> bool:

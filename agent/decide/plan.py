@@ -44,6 +44,7 @@ from agent.decide.pricing import (
 )
 from agent.decide.pricing.cooldowns import InForce
 from agent.decide.reconcile import ownership, workload_end
+from agent.decide.run_times import running_limits
 from agent.decide.strategy import Candidate, Pricing, Proposal, SlotView, Tuned, View
 from agent.domain import money
 from agent.domain.fleet import Fleet
@@ -214,7 +215,7 @@ def _proposals(fleet: Fleet, work: Workload, chosen: Tuned, ground: Ground) -> I
         if isinstance(answer, Proposal):
             yield answer
         else:
-            views.append(_dated(_renewed(answer, work), fleet))
+            views.append(_dated(_renewed(answer, work, fleet), fleet))
     if not views:
         return
     lease = tuple(lease for place in work.places for lease in fleet.leases_of(place))
@@ -260,11 +261,14 @@ def _explained(proposal: Proposal, found: funnel.Funnel | None) -> Proposal:
     return replace(proposal, reason=replace(proposal.reason, sentence=sentence))
 
 
-def _renewed(seen: SlotView, work: Workload) -> SlotView:
-    """Return a slot with a lease of an older spec as an empty one. The old lease is released when the new one runs."""
-    if seen.lease is None or seen.arriving is not None or not reload.moves(seen.lease, work):
+def _renewed(seen: SlotView, work: Workload, fleet: Fleet) -> SlotView:
+    """Return a slot as empty if its lease has an older spec or has run its time: it is released when a new one runs."""
+    lease = seen.lease
+    if lease is None or seen.arriving is not None:
         return seen
-    return SlotView(seen.slot, None, left=seen.lease.market)
+    if not reload.moves(lease, work) and not running_limits.moves(fleet, lease, work):
+        return seen
+    return SlotView(seen.slot, None, left=lease.market)
 
 
 def _dated(seen: SlotView, fleet: Fleet) -> SlotView:

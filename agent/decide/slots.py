@@ -11,6 +11,7 @@ from agent.decide.reconcile import doubt, orphans, readback, workload_end
 from agent.decide.reconcile.guards import checkpoint_proofs, guard_refusal, guard_switch
 from agent.decide.reconcile.probes import liveness, readiness
 from agent.decide.reconcile.workload_end import COOL_OFF
+from agent.decide.run_times import running_limits
 from agent.decide.strategy import Down, Proposal, SlotView
 from agent.domain.fleet import Fleet
 from agent.domain.market.instance import InstanceState
@@ -231,6 +232,9 @@ def view_or_proposal(fleet: Fleet, place: Slot, in_force: InForce) -> SlotView |
     word = operator_holds.why_idle(fleet, place, in_force.holds)
     if word is not None:
         return Proposal(place, None, word)
+    over = running_limits.why_idle(fleet, place)
+    if over is not None:
+        return Proposal(place, None, over)
     doubted = fleet.paying_intent(place)
     if doubted is not None:
         return _hold(place, "in_doubt", doubt.why_open(fleet, doubted))

@@ -176,6 +176,8 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
     """The market of that lease."""
     known_since: Mapping[str, datetime] = {}
     """Since when a workload, by name, has been in the configuration of this run."""
+    ran_micros: Mapping[str, int] = {}
+    """How long the ended leases of a workload, by name, ran since they first were ready, in microseconds."""
     progress: Mapping[str, Progress] = {}
     """The last progress of workloads with a deadline, by name."""
     speeds: tuple[Speed, ...] = ()

@@ -55,6 +55,8 @@ def recall(link: sa.Connection, now: dt.datetime) -> Memory:
         memory.decisions[Slot(row["workload"], row["slot"])] = decisions.decision_of(row).gist
     for row in rows(link, lease_rows.LAST_ENDED):
         memory.put_vacated(Slot(row["workload"], row["slot"]), row["ended_at"], row["market"])
+    for row in rows(link, lease_rows.RAN):
+        memory.put_ran(row["workload"], row["ran_micros"])
     runs = (guard_rows.run_of(row) for row in rows(link, guard_rows.RUNS))
     memory.guard_runs = sorted(runs, key=lambda run: (run.begun_at, run.run))
     told_by = (guard_rows.LAST_FIGURES, guard_rows.OPEN_FIGURES)

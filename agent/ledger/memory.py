@@ -74,6 +74,8 @@ class Recollection:
     """When the last lease of a slot that had run ended."""
     left: Mapping[Slot, str] = field(default_factory=dict)
     """The market of that lease."""
+    ran_micros: Mapping[str, int] = field(default_factory=dict)
+    """How long the ended leases of a workload, by name, ran since they first were ready, in microseconds."""
     progress: Mapping[str, Progress] = field(default_factory=dict)
     """The last progress of workloads with a deadline, by name."""
     speeds: tuple[Speed, ...] = ()
@@ -128,6 +130,7 @@ class Memory:
     losses: list[Loss] = field(default_factory=list)
     vacated: dict[Slot, dt.datetime] = field(default_factory=dict)
     left: dict[Slot, str] = field(default_factory=dict)
+    ran_micros: dict[str, int] = field(default_factory=dict)
     progress: dict[str, Progress] = field(default_factory=dict)
     speeds: dict[tuple[str, str], Speed] = field(default_factory=dict)
     starts: dict[str, Start] = field(default_factory=dict)
@@ -173,8 +176,13 @@ class Memory:
             self.leases[lease.lease_id] = lease
         else:
             self.leases.pop(lease.lease_id, None)
+            self.put_ran(lease.slot.workload, lease.ran_micros)
             if lease.has_run and lease.ended_at is not None:
                 self.put_vacated(lease.slot, lease.ended_at, lease.market)
+
+    def put_ran(self, workload: str, micros: int) -> None:
+        """Add the running time of an ended lease."""
+        self.ran_micros[workload] = self.ran_micros.get(workload, 0) + micros
 
     def put_vacated(self, place: Slot, at: dt.datetime, market: str) -> None:
         """Remember when and on which market the last lease of a slot ended."""
@@ -296,6 +304,7 @@ class Memory:
             losses=tuple(losses),
             vacated=dict(self.vacated),
             left=dict(self.left),
+            ran_micros=dict(self.ran_micros),
             progress=dict(self.progress),
             speeds=tuple(self.speeds[key] for key in sorted(self.speeds)),
             starts=tuple(starts.values()),

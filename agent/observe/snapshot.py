@@ -78,6 +78,7 @@ def fleet(
         losses=known.losses,
         vacated=known.vacated,
         left=known.left,
+        ran_micros=known.ran_micros,
         progress=known.progress,
         speeds=known.speeds,
         starts=known.starts,

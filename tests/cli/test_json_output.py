@@ -116,7 +116,7 @@ UNSEEN = {
 }
 """Documented keys that may be missing in the samples."""
 
-MORE = 'ports = [8000]\nshadow = ["ondemand"]\n[lab]\nrecord = true\n'
+MORE = 'ports = [8000]\nmax_running = "300d"\nshadow = ["ondemand"]\n[lab]\nrecord = true\n'
 """Keys after those of the last workload, and a table after it."""
 
 UNTIMELY = {"leases[].ports.<port>"}

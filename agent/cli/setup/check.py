@@ -142,12 +142,12 @@ def _against(config: "Config") -> "tuple[Finding, ...]":
 
 async def _found(config: "Config") -> "tuple[Finding, ...]":
     from agent.decide.operators import reload
-    from agent.observe import snapshot
+    from agent.observe import new_files, snapshot
     from agent.web.reading import caps
 
     running = await daemon_socket.get(config, "/running")
     present = await _holdings(config, from_daemon=running is not None)
-    after = reload.After(config.workloads, frozenset(market.name for market in config.markets), config.limits)
+    after = new_files.after(config, dict(present.ran_micros))
     spend_of = snapshot.renamed(dict(present.spend_of), config.workloads)
     standing = reload.present(present.leases, present.intents, present.total, present.now, spend_of)
     return reload.findings(after, present.leases, standing, caps.of(running["limits"]) if running else None)

@@ -122,6 +122,7 @@ def _sentences(shown: dict[str, Any]) -> "Iterator[str]":
     """Yield the notes below the table: first about the whole fleet, then slot by slot, then cooldowns."""
     yield from (f"{row['about']}: {row['sentence']}" for row in shown["notices"])
     yield from (f"{row['slot']}: {row['why']}" for row in shown["slots"] if row["why"])
+    yield from (f"{row['workload']}: {row['sentence']}" for row in shown["run_times"])
     yield from (f"in doubt: {row['kind']} {row['intent']} for {row['slot']}" for row in shown["in_doubt"])
     from agent.act.orders import operator_orders
 

@@ -26,7 +26,7 @@ from agent.config.value_kinds import (
     credential_name,
     refused,
 )
-from agent.config.workload_tables import array_keys, guard_table, idle_table
+from agent.config.workload_tables import array_keys, guard_table, idle_table, running_table
 from agent.config.workload_tables.deadlines import DeadlineTable, refuse_misfit
 from agent.config.workload_tables.workload_parts import CheckpointTable, ImageLoginTable
 from agent.domain.market import gpu
@@ -169,6 +169,8 @@ class WorkloadTable(Table):
     """How the workload keeps checkpoints."""
     idle: idle_table.IdleTable = idle_table.IdleTable()
     """What is done about idle GPUs."""
+    max_running: running_table.MaxRunning = ()
+    """The most time that the workload, or each lease of it, runs from when it first is ready: a time, or a table."""
     guard: guard_table.GuardTable | None = None
     """The guard, which keeps the work's checkpoints in a bucket."""
     dataset_gb: Annotated[Number, Field(ge=0, le=1_000_000)] = 0.0
@@ -237,6 +239,7 @@ class WorkloadTable(Table):
         named = {"at_once": self.at_once, "order": self.order}
         array_keys.refuse_misfit(self.kind, {key: value for key, value in named.items() if value is not None})
         idle_table.refuse_misfit(self.idle, self.checkpoint.at, may_lose_disk=self.may_lose_disk)
+        running_table.refuse_misfit(self.max_running, self.checkpoint.at, may_lose_disk=self.may_lose_disk)
         refuse_misfit(self.deadline, self.kind, self.slots, self.ports, has_bucket=has_bucket)
         has_command = bool(self.command or self.onstart or self.onstart_file)
         variables = self.env.keys() | self.env_from.keys()

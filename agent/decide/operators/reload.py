@@ -8,12 +8,12 @@ Invariants:
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from agent.decide.limits import committed_spend as standings
 from agent.decide.limits import limits
-from agent.decide.operators import guard_changes
+from agent.decide.operators import guard_changes, run_time_changes
 from agent.domain.fleet import Spend
 from agent.domain.record.budget import SUMS, Scope, Thresholds
 from agent.domain.record.guard_run import GuardRun
@@ -32,6 +32,8 @@ class After:
     workloads: tuple[Workload, ...]
     markets: frozenset[str]
     caps: limits.Limits
+    ran_micros: Mapping[str, int] = field(default_factory=dict)
+    """How long ended leases ran, by workload, as the ledger has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,7 @@ def findings(
         *_orphans(after, kept),
         *_unheard(after, kept, {work.name: work for work in present_works}),
         *_over_caps(after, kept, standing, before),
+        *_ended(after, kept, {work.name: work for work in present_works}),
         *(_changed(after, lease) for lease in kept if _is_changed(after, lease)),
     )
 
@@ -116,6 +119,14 @@ def _unheard(after: After, kept: list[Lease], before: Mapping[str, Workload]) ->
             sentence = f"{change.sentence}, but the guard of {lease.lease_id} keeps the settings of its rent"
             fix = f"`gpubid release {lease.slot}` first"
             yield Finding(f"workloads.{work.name}.{change.key}", change.code, f"{sentence}; {fix}")
+
+
+def _ended(after: After, kept: list[Lease], before: Mapping[str, Workload]) -> Iterator[Finding]:
+    """Yield the changes of running times that would end leases now."""
+    for work in after.workloads:
+        mine = [lease for lease in kept if lease.slot.workload in {work.name, work.was}]
+        for change in run_time_changes.of(work, before.get(work.name), mine, after.ran_micros):
+            yield Finding(f"workloads.{work.name}.{change.key}", change.code, change.sentence)
 
 
 def _over_caps(

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from agent.decide.accounting import kept_work, meter, phases
+from agent.decide.accounting import kept_work, meter, phases, running_time
 from agent.decide.facts import Alert, Fact, LeaseChanged
 from agent.decide.reconcile import agreed_rate, loading_time, ownership, turns
 from agent.decide.reconcile.guards import guard_switch
@@ -145,7 +145,8 @@ def _gone(
     stopped_at = meter.first_stop(ends, last_seen)
     work, kept_at = fleet.workload(lease.slot.workload), kept_work.kept_at(fleet, lease)
     ran = phases.Ran(lease.run_since, stopped_at, is_lost=not is_release)
-    split = phases.split(lease, missed_at, ends, phases.promise(work, kept_at), ran)
+    promised = phases.promise(work, kept_at)
+    split = phases.split(lease, missed_at, ends, promised, ran)
     charges = meter.accrue(lease, missed_at, ends)
     charges = (*charges, *agreed_rate.at_end(lease, charges, missed_at), *phases.charges(split))
     if lease.run_since is not None:
@@ -153,6 +154,7 @@ def _gone(
     after = replace(
         lease, state=LeaseState.ENDED, ended_at=now, bills=Bills.NOTHING, accrued_until=missed_at, run_since=None
     )
+    after = running_time.counted(lease, after, charges, promised.ready)
     if is_release:
         return LeaseChanged(lease, after, EventKind.LEASE_RELEASED, charges)
     why, evidence = guard_switch.of(fleet, lease) or cause.of_absence(lease, now)

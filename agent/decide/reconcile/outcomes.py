@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from agent.decide.accounting import meter, phases
+from agent.decide.accounting import meter, phases, running_time
 from agent.decide.reconcile import agreed_rate, turns, waiting_verdict
 from agent.decide.reconcile.probes import liveness
 from agent.domain.record.event_kind import EventKind
@@ -109,6 +109,7 @@ def _rebid(decision: Rebid, now: datetime, promised: phases.Promise) -> Outcome:
         bid_since=now,
         accrued_until=until,
     )
+    after = running_time.counted(lease, after, charges, promised.ready)
     return Outcome(after, (*charges, *agreed_rate.at_end(lease, charges, until)), EventKind.LEASE_REBID)
 
 
@@ -126,6 +127,7 @@ def _resumed(decision: Resume, now: datetime, promised: phases.Promise, *, is_ac
         accrued_until=until,
         agreed_until=agreed_rate.agreed_until(lease, charges, until),
     )
+    after = running_time.counted(lease, after, charges, promised.ready)
     return Outcome(after, charges, EventKind.LEASE_STARTING if is_accepted else EventKind.LEASE_QUEUED)
 
 
@@ -160,4 +162,5 @@ def _stopped(decision: Pause | Release, now: datetime, promised: phases.Promise,
         agreed_until=agreed_rate.agreed_until(lease, charges, until),
         end_reason=decision.reason.code if is_release and not given else given,
     )
+    after = running_time.counted(lease, after, charges, promised.ready)
     return Outcome(after, tuple(charges), EventKind.LEASE_RELEASED_BY_US if is_release else EventKind.LEASE_PAUSED)

@@ -41,6 +41,7 @@ from agent.decide.reconcile.guards import (
 from agent.decide.reconcile.losses import cause, loss_cooldown
 from agent.decide.reconcile.pass_memory import Memory, Suspicion
 from agent.decide.reconcile.probes import idleness, liveness, readiness
+from agent.decide.run_times import running_limits
 from agent.domain import money
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance, InstanceState
@@ -91,6 +92,7 @@ def reconcile(fleet: Fleet, memory: Memory) -> Reconciliation:
             result = replace(result, memory=_unanswered(fleet, name, result.memory))
     alerts = (
         *idleness.alerts(fleet),
+        *running_limits.alerts(fleet),
         *liveness.alerts(fleet),
         *guard_silence.alerts(fleet),
         *unfinished_uploads.alerts(fleet),

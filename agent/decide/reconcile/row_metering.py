@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 
-from agent.decide.accounting import kept_work, meter, phases
+from agent.decide.accounting import kept_work, meter, phases, running_time
 from agent.decide.reconcile import agreed_rate, loading_time, turns
 from agent.decide.reconcile.probes import liveness
 from agent.domain import money
@@ -84,7 +84,7 @@ def metered(
         stop_seen_at=None,
     )
     after = after if goes_on else liveness.renewed(after)
-    return after, tuple(charges)
+    return running_time.counted(lease, after, charges, promised.ready), tuple(charges)
 
 
 def traffic_of(lease: Lease, row: Instance) -> money.Usd:

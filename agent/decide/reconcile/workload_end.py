@@ -15,6 +15,7 @@ from agent.decide.pricing import cooldowns
 from agent.decide.reconcile import waiting_verdict
 from agent.decide.reconcile.guards import guard_end, guard_refusal, guard_switch
 from agent.decide.reconcile.probes import idleness, probing
+from agent.decide.run_times import running_limits
 from agent.domain.fleet import Fleet
 from agent.domain.market.host import HostKey
 from agent.domain.market.instance import Instance
@@ -61,6 +62,7 @@ def marks(fleet: Fleet, facts: Iterable[Fact]) -> tuple[Marked, ...]:
     changed = {change.after.lease_id: change.after for change in changes}
     marked += _of_batches(fleet, changed)
     marked += [hold(fleet, lease, holds.of_slot(lease.slot), why) for lease, why in idleness.held(fleet, changed)]
+    marked += _of_running_time(fleet)
     known: tuple[ExpiringRecord, ...] = (*fleet.holds, *fleet.tallies)
     standing = [rest for rest in known if not rest.is_over(fleet.now)]
     marked += _over_budget(fleet, [*standing, *(mark.rest for mark in marked)])
@@ -278,6 +280,14 @@ def done(fleet: Fleet, lease: Lease, why: str) -> Marked:
     """Return the mark of a slot whose work is done: its leases are released and it is not filled again."""
     rest = OperatorHold(Word.DONE, holds.of_slot(lease.slot), fleet.now, why)
     return Marked(rest, lease.slot.workload, lease, EventKind.WORKLOAD_DONE, f"{lease.slot} is done by {why}")
+
+
+def _of_running_time(fleet: Fleet) -> Iterator[Marked]:
+    """Yield the marks of workloads and slots whose `max_running` makes them done."""
+    for target, lease, why in running_limits.done(fleet):
+        rest = OperatorHold(Word.DONE, target, fleet.now, why)
+        sentence = f"{target.spoken} is done by {why}"
+        yield Marked(rest, target.workload, lease, EventKind.WORKLOAD_DONE, sentence)
 
 
 def _over_budget(fleet: Fleet, standing: Iterable[ExpiringRecord]) -> Iterator[Marked]:

@@ -63,6 +63,7 @@ class EventKind(StrEnum):
     ALERT_DEADLINE_AT_RISK = "alert.deadline_at_risk"
     ALERT_GUARD_SILENT = "alert.guard_silent"
     ALERT_IDLE = "alert.idle"
+    ALERT_MAX_RUNNING = "alert.max_running"
     ALERT_LABEL_LOST = "alert.label_lost"
     ALERT_MARKET_FAULT = "alert.market_fault"
     ALERT_NEVER_FINISHES = "alert.never_finishes"

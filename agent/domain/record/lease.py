@@ -194,6 +194,8 @@ class Lease:
     """How often it was restarted because its service was unhealthy."""
     restart_at: datetime | None = None
     """When its last such restart was decided. It is due until a stretch of running begins after it."""
+    ran_micros: int = 0
+    """How long it ran since it first was ready, in microseconds, up to `accrued_until`."""
 
     @property
     def agreed(self) -> UsdPerHour:

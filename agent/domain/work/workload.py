@@ -14,6 +14,7 @@ from agent.domain.work.deadline import Deadline
 from agent.domain.work.guard_terms import GuardTerms
 from agent.domain.work.idle_rule import IdleRule
 from agent.domain.work.ready_sign import Readiness
+from agent.domain.work.run_times.running_limit import RunningLimit
 
 
 class WorkloadKind(Enum):
@@ -194,6 +195,8 @@ class Workload:
     """Of two workloads, the one with the higher priority is paused last."""
     idle: IdleRule = field(default_factory=IdleRule)
     """What is done about idle GPUs."""
+    max_running: tuple[RunningLimit, ...] = ()
+    """The most time that it, or each of its leases, may run: at most one of each."""
     ready: Readiness = field(default_factory=Readiness)
     """The sign by which it shows that it is ready."""
     dataset_gb: float = 0.0

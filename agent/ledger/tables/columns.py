@@ -37,9 +37,10 @@ def enum(name: str, members: type[Enum], *, nullable: bool = False) -> list[Sche
     return [column, sa.CheckConstraint(f"{name} IN ({quoted(members)})", name=name)]
 
 
-def flag(name: str) -> list[SchemaItem]:
-    """Return a column for 0 or 1."""
-    return [sa.Column(name, Flag, nullable=False), sa.CheckConstraint(f"{name} IN (0, 1)", name=name)]
+def flag(*names: str) -> list[SchemaItem]:
+    """Return columns for 0 or 1."""
+    checks = [sa.CheckConstraint(f"{name} IN (0, 1)", name=name) for name in names]
+    return [*(sa.Column(name, Flag, nullable=False) for name in names), *checks]
 
 
 def not_negative(*names: str) -> list[SchemaItem]:

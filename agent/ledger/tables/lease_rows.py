@@ -30,6 +30,12 @@ LAST_ENDED = (
     .group_by(schema.leases.c.workload, schema.leases.c.slot)
 )
 
+RAN = (
+    sa.select(schema.leases.c.workload, sa.func.sum(schema.leases.c.ran_micros).label("ran_micros"))
+    .where(schema.leases.c.state == LeaseState.ENDED)
+    .group_by(schema.leases.c.workload)
+)
+
 
 def row(lease: Lease) -> dict[str, Any]:
     """Return the columns of a lease."""

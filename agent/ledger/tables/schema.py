@@ -30,7 +30,7 @@ from agent.ledger.tables.types import (
 
 FIRST = "0100"
 """The schema of the first release. Earlier ones were never released, and there is no upgrade from them."""
-REVISION = "0120"
+REVISION = "0121"
 """The newest migration. It is a constant so that opening an up-to-date ledger does not import Alembic."""
 
 METADATA = columns.METADATA
@@ -58,11 +58,9 @@ leases = columns.table(
     columns.text("intent_id"),
     columns.maybe_rates("ask", "host_floor"),
     columns.maybe_times("ends_at"),
-    columns.flag("has_run"),
-    columns.flag("has_failed"),
+    columns.flag("has_run", "has_failed"),
     columns.maybe_times("run_since"),
-    columns.flag("is_held"),
-    columns.flag("paused_by_us"),
+    columns.flag("is_held", "paused_by_us"),
     columns.enum("interrupted_by", Cause, nullable=True),
     columns.maybe_rates("rival_floor"),
     [sa.Column("recent_bids", RatesText, nullable=False)],
@@ -89,6 +87,7 @@ leases = columns.table(
     columns.maybe_times("maintenance_told_at", "maintenance_begins_at", "maintenance_ends_at"),
     columns.from_zero("failed_probes", "restarts"),
     columns.maybe_times("probe_failed_at", "unhealthy_since", "restart_at"),
+    columns.from_zero("ran_micros"),
     [sa.CheckConstraint("(state = 'ended') = (ended_at IS NOT NULL)", name="ended")],
 )
 sa.Index(
@@ -259,8 +258,7 @@ hosts = columns.table(
 capacity = columns.table(
     "capacity",
     [sa.Column("market", CleanText, primary_key=True), sa.Column("pool", CleanText, primary_key=True)],
-    columns.flag("is_there"),
-    columns.flag("is_begun"),
+    columns.flag("is_there", "is_begun"),
     columns.times("since", "seen_at"),
     columns.maybe_rates("price"),
     columns.text("version"),

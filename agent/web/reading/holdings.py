@@ -23,11 +23,14 @@ class Holdings:
     intents: tuple[Intent, ...]
     total: Spend
     spend_of: tuple[tuple[Scope, Spend], ...]
+    ran_micros: tuple[tuple[str, int], ...] = ()
+    """How long ended leases ran since they first were ready, by workload."""
 
 
 def of(known: Recollection, now: datetime) -> Holdings:
     """Return the ledger's holdings."""
-    return Holdings(now, known.leases, known.intents, known.total, tuple(known.spend_of.items()))
+    spend_of, ran_micros = tuple(known.spend_of.items()), tuple(known.ran_micros.items())
+    return Holdings(now, known.leases, known.intents, known.total, spend_of, ran_micros)
 
 
 def encoded(present: Holdings) -> bytes:

@@ -26,7 +26,7 @@ from agent.domain.work.workload import Workload
 from agent.ledger.memory import Recollection
 from agent.ledger.tables.decisions import RecordedDecision
 from agent.web.reading import caps as caps_json
-from agent.web.reading import lease_address, shadow_json, slot_grounds, slot_leases
+from agent.web.reading import lease_address, run_times_json, shadow_json, slot_grounds, slot_leases
 
 
 def fleet(
@@ -38,7 +38,7 @@ def fleet(
     caps: Limits | None = None,
 ) -> dict[str, Any]:
     """Return slots with their leases, spend, doubts, cooldowns, and notices about the whole fleet."""
-    owed = meter.outstanding(known.leases, now)
+    owed, workloads = meter.outstanding(known.leases, now), tuple(workloads)
     places = [place for work in workloads for place in work.places]
     filled = slot_leases.filled(places, known.leases).by_slot
     last = {decision.slot: (decision,) for decision in reversed(decided)}
@@ -57,6 +57,7 @@ def fleet(
             }
             for intent in known.intents
         ],
+        "run_times": run_times_json.rows(workloads, known, now),
         "spent_today_dollars": (known.total.today + owed).dollars,
         "spent_month_dollars": (known.total.month + owed).dollars,
         "dollars_per_hour": sum(held.billing_rate.dollars for held in known.leases),
@@ -143,6 +144,7 @@ def lease(lease: Lease) -> dict[str, Any]:
         "ready_since": lease.ready_since.isoformat() if lease.ready_since else None,
         "idle_since": lease.idle_since.isoformat() if lease.idle_since else None,
         "unhealthy_since": lease.unhealthy_since.isoformat() if lease.unhealthy_since else None,
+        "ran_seconds": lease.ran_micros // 1_000_000,
         "address": lease.ssh_address,
         "ssh": " ".join(lease_address.ssh(lease) or ()) or None,
         "ports": lease_address.ports(lease),

@@ -1,6 +1,7 @@
 """The effects of new files on running leases: refusals with their fix, leases that go on, leases that move."""
 
 import dataclasses
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from agent.domain.fleet import Spend
 from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.lease import LeaseState
 from agent.domain.work import kept_terms
+from agent.domain.work.run_times.running_limit import AtLimit, LimitOf, RunningLimit
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, OnChange, Workload, WorkloadKind
 from tests.support.builders import NOW, guarded, lease, per_hour, requirements, slot, usd, workload
 from tests.support.expiring import held as hold
@@ -259,3 +261,25 @@ def test_terms_that_nobody_recorded_at_the_rent_stay_unknown_and_the_file_of_the
     assert guard_codes(GUARDED, stepped, before=()) == []
     assert guard_codes(GUARDED, stepped, before=(GUARDED,)) == []
     assert guard_codes(edited, stepped, before=(GUARDED,)) == ["fewer_done_codes"]
+
+
+def test_a_limit_that_ended_running_leases_at_once_is_refused() -> None:
+    ran = lease(state=LeaseState.RUNNING, ran_micros=3 * 3_600_000_000)
+    work = made(max_running=(RunningLimit(timedelta(hours=12)),))
+    files = dataclasses.replace(after(work), ran_micros={"train": 9 * 3_600_000_000})
+    assert codes(files, ran) == ["would_end"]
+    (found,) = reload.findings(files, (ran,), reload.present((ran,), (), Spend(), NOW), None)
+    told = "12 h is no more than the 12 h that train has run: it would end 1 running lease; `gpubid pause train` or"
+    assert (found.key, found.sentence.startswith(told)) == ("workloads.train.max_running", True)
+    assert codes(dataclasses.replace(files, ran_micros={"train": 8 * 3_600_000_000}), ran) == []
+    assert codes(files, lease(state=LeaseState.PAUSED, paused_by_us=True)) == [], "what is paused goes on with nothing"
+    standing = reload.present((ran,), (), Spend(), NOW)
+    assert reload.findings(files, (ran,), standing, None, (work,)) == (), "it ends already under the present file"
+
+
+def test_a_limit_of_each_lease_counts_that_lease_alone() -> None:
+    ran = lease(state=LeaseState.RUNNING, ran_micros=3 * 3_600_000_000)
+    work = made(max_running=(RunningLimit(timedelta(hours=3), LimitOf.LEASE, AtLimit.MOVE),))
+    assert codes(after(work), ran) == ["would_end"]
+    longer = made(max_running=(RunningLimit(timedelta(hours=4), LimitOf.LEASE, AtLimit.MOVE),))
+    assert codes(dataclasses.replace(after(longer), ran_micros={"train": 9 * 3_600_000_000}), ran) == []

@@ -9,7 +9,7 @@ Invariants:
 from dataclasses import replace
 from datetime import datetime
 
-from agent.decide.accounting import phases
+from agent.decide.accounting import phases, running_time
 from agent.decide.facts import LeaseChanged
 from agent.decide.pricing import cooldowns
 from agent.decide.reconcile.probes import idleness, liveness
@@ -42,6 +42,7 @@ def seen(
     if after == now:
         return so_far
     late = tuple(phases.charges(phases.redeemed(after))) if after.ready_since != now.ready_since else ()
+    after = running_time.counted(now, after, late, work.ready) if work is not None else after
     late += liveness.ended(now, after, fleet)
     if so_far is None:
         return LeaseChanged(lease, after, kind, late, cooldown=rest)

@@ -1,0 +1,1 @@
+"""How long, and in which times, a workload may run."""
