@@ -13,7 +13,7 @@ from typing import Any
 import structlog
 
 from agent import schedule
-from agent.act import ending_refusals, endpoints, frame_recorder, rent_terms, simulated_market_reset
+from agent.act import ending_refusals, endpoints, frame_recorder, intents, rent_terms, simulated_market_reset
 from agent.act.billing_watch import BillingWatch
 from agent.act.executor import Executor
 from agent.act.guarding.advice_notes import AdviceNotes
@@ -22,6 +22,8 @@ from agent.act.guarding.guard_orders import GuardOrders
 from agent.act.guarding.run_search import RunSearch
 from agent.act.guarding.signs_of_life import SignsOfLife
 from agent.act.journal import Journal
+from agent.act.kept_logs import kept_log
+from agent.act.kept_logs.log_keeper import LogKeeper
 from agent.act.market_accounts import Accounts
 from agent.act.orders import changed_workloads, halting, operator_orders, order_preview, ordered_endings
 from agent.clock import Clock, SteadyClock
@@ -35,7 +37,7 @@ from agent.domain import money
 from agent.domain.market.account_refusal import Refusal
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.hold import Word
-from agent.domain.record.intent import Intent, IntentState
+from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Bills, Lease
 from agent.domain.slot import Slot
 from agent.domain.work.decision import Pause, Reason, Release
@@ -73,6 +75,8 @@ class Outside:
     """Simulated markets that began again: nothing that the ledger records there exists any more."""
     exchanges: Mapping[str, Exchange] = field(default_factory=dict)
     """Carries requests to a market, by the market's name; missing means the network."""
+    concealed: Callable[[str], str] = str
+    """Returns a text without the keys that this process has read."""
 
 
 class App:
@@ -116,14 +120,21 @@ class App:
         self._audit, self._runs = CheckpointAudit(*heard), RunSearch(ledger, *heard, is_dry=is_dry)
         self.signs = SignsOfLife(ledger, *heard, self._refusals, is_dry=is_dry)
         self._is_dry = is_dry
+        place = (kept_log.folder_of(config.ledger), 0 if is_dry else config.log_bytes)
+        self.logs = LogKeeper(place, self.markets, outside, asyncio.create_task, lambda: ledger.is_writable)
+        self._journal.before_ending = self.logs.before_ending
         self.billing_watch = BillingWatch(ledger, self.pollers, clock)
         self._executor = Executor(self._journal)
         room = config.recording_bytes
         self._recorder = frame_recorder.Recorder(frame_recorder.folder_of(config.ledger), room) if room else None
+        self._cycle = self._new_cycle(outside.clock)
+
+    def _new_cycle(self, clock: Clock) -> Cycle:
+        is_dry = self._is_dry
         guard_reader, orders = (None, None) if is_dry else (self._guard_reader, self._orders)
         audit = None if is_dry else self._audit
-        self._cycle = Cycle(
-            Parts(ledger, self.pollers, self._executor, outside.clock, guard_reader, orders, audit, self._of_buckets),
+        return Cycle(
+            Parts(self.ledger, self.pollers, self._executor, clock, guard_reader, orders, audit, self._of_buckets),
             self.stop_writing,
             is_dry=is_dry,
             witness=self._recorder.see if self._recorder is not None and not is_dry else lambda *_: None,
@@ -146,7 +157,7 @@ class App:
             clock.recall(recorded)
         app = cls(config, tuned, replace(outside, clock=clock), clock, ledger, is_dry=is_dry)
         try:
-            await app._settle_crash()
+            await intents.settle_crash(ledger, clock.now())
             await simulated_market_reset.end_leases(ledger, outside.anew, clock.now())
             await app.billing_watch.read_bills()
             await app._accounts.know(patience=schedule.OPEN_PATIENCE_SECONDS)
@@ -175,7 +186,7 @@ class App:
             rules, unwritten = self.rules, ""
             try:
                 await halting.settle(self.ledger, self.clock.now())
-                await self._settle_crash()
+                await intents.settle_crash(self.ledger, self.clock.now())
                 await self._record_changed_workloads(rules.workloads)
                 await self._runs.keep(rules.workloads, [poller.view for poller in self.pollers])
                 await self.signs.keep(rules.workloads)
@@ -198,6 +209,7 @@ class App:
             self.seen = done
             if not self._is_dry:
                 known = self.ledger.recollection(self.clock.now())
+                self.logs.look(known.leases, known.holds)
                 self._advice.look(done.fleet, guard_targets(known, rules.workloads, self.ledger.fleet_id))
             await self._note_endpoints(done)
             return done
@@ -343,24 +355,11 @@ class App:
         for poller in self.pollers:
             if poller.prober is not None:
                 await poller.prober.close()
-        for part in (self._guard_reader, self._audit, self._orders, self._advice, self.signs, self._runs):
+        for part in (self._guard_reader, self._audit, self._orders, self._advice, self.signs, self._runs, self.logs):
             await part.close()
         for market in self.markets.values():
             await market.close()
         await self.ledger.close()
-
-    async def _settle_crash(self) -> None:
-        """Settle open intents: `recorded` was never sent, so it is void; `sent` may have been done, so it is in doubt.
-
-        Between two cycles nothing is under way: a crash left such an intent, or a ledger that took no answer.
-        """
-        now = self.clock.now()
-        async with self.ledger.transaction() as tx:
-            for intent in self.ledger.recollection(now).intents:
-                if intent.state is IntentState.RECORDED:
-                    tx.advance_intent(intent.intent_id, IntentState.VOID, at=now, outcome="found at start, never sent")
-                elif intent.state is IntentState.SENT:
-                    tx.advance_intent(intent.intent_id, IntentState.IN_DOUBT, at=now, outcome="found at start")
 
     async def _record_changed_workloads(self, workloads: Sequence[Workload]) -> None:
         """Move leases, holds and runs to a renamed workload, begin due runs, and record the spec of a new lease."""

@@ -1,4 +1,4 @@
-"""A decision -> the intent that is recorded before its request leaves."""
+"""A decision -> the intent that is recorded before its request leaves; and the intents that a crash left."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -8,6 +8,7 @@ from agent.domain.record.intent import Intent, IntentState
 from agent.domain.work import kept_terms
 from agent.domain.work.decision import KIND, Decision, Hold, Rebid, Rent
 from agent.domain.work.workload import Workload
+from agent.ledger.store import Ledger
 
 
 def of(decision: Decision, work: Workload | None, intent_id: str, now: datetime, run: GuardRun | None) -> Intent:
@@ -51,3 +52,19 @@ def of(decision: Decision, work: Workload | None, intent_id: str, now: datetime,
         rate=rate,
         disk_gb=lease.disk_gb,
     )
+
+
+async def settle_crash(ledger: Ledger, now: datetime) -> None:
+    """Settle open intents: `recorded` was never sent, so it is void; `sent` may have been done, so it is in doubt.
+
+    Between two cycles nothing is under way: a crash left such an intent, or a ledger that took no answer.
+
+    Raises:
+        LedgerError: it cannot be written.
+    """
+    async with ledger.transaction() as tx:
+        for intent in ledger.recollection(now).intents:
+            if intent.state is IntentState.RECORDED:
+                tx.advance_intent(intent.intent_id, IntentState.VOID, at=now, outcome="found at start, never sent")
+            elif intent.state is IntentState.SENT:
+                tx.advance_intent(intent.intent_id, IntentState.IN_DOUBT, at=now, outcome="found at start")

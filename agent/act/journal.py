@@ -9,7 +9,7 @@ Invariants:
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -73,6 +73,8 @@ class Journal:
         self._denial = denial
         self.looks: Mapping[str, turns.Look] = {}
         """The last listing of each lease, by its id, from the last cycle."""
+        self.before_ending: Callable[[Lease], Awaitable[None]] | None = None
+        """Told of each lease that is about to be released or paused; it may take a turn of the event loop."""
         self._naming = asyncio.Lock()
         """Held from the check that a reply names no instance with an earlier lease, to the opening of the new lease."""
 
@@ -89,6 +91,8 @@ class Journal:
             return None
         if not isinstance(decision, Rent):
             decision = replace(decision, lease=self.present(decision.lease))
+        if isinstance(decision, Release | Pause) and self.before_ending is not None:
+            await self.before_ending(decision.lease)
         proven = await self._proven(decision)
         return await self._carry_out(proven or decision, work, UNPROVEN if proven is None else "")
 

@@ -118,6 +118,8 @@ class LedgerTable(Table):
 
     path: Annotated[Line, Field(min_length=1, max_length=4096, examples=["gpubid.sqlite"])] = "gpubid.sqlite"
     """Path of the ledger, relative to the state directory under systemd, else to the working directory."""
+    log_mb: Annotated[Whole, Field(ge=0, le=100_000)] = 64
+    """The most megabytes of kept logs of containers, compressed, beside the ledger. 0 keeps none."""
 
 
 class WebTable(Table):

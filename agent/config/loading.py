@@ -155,6 +155,7 @@ def _config(place: Path, read: source.Source, parsed: document.Document, environ
         runtime=runtime,
         notify=parsed.notify.settings(),
         recording_bytes=parsed.lab.record_mb * 1_000_000 if parsed.lab.record else 0,
+        log_bytes=parsed.ledger.log_mb * 1_000_000,
     )
 
 

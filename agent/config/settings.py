@@ -70,7 +70,8 @@ class Config:
     """The settings of a whole agent.toml. `digest` is of its bytes, `file` is its path.
 
     `runtime` is the service manager's directory for files that end with the daemon, or None without one.
-    `recording_bytes` is the most that recordings of plans may take, or 0 if no plan is recorded.
+    `recording_bytes` is the most that recordings of plans may take, or 0 if no plan is recorded. `log_bytes` is the
+    most that kept logs of containers may take.
     """
 
     file: Path
@@ -86,6 +87,7 @@ class Config:
     runtime: Path | None = None
     notify: Notify = field(default_factory=Notify)
     recording_bytes: int = 0
+    log_bytes: int = 0
 
     def market(self, name: str) -> MarketSettings | None:
         """Return the settings of a market, or None for an unknown name."""

@@ -6,7 +6,7 @@
 | POST /reload: read the files again, as SIGHUP does; the answer says whether they were applied | who may order |
 | GET /status: problems, running slots, spend against the caps | who connects |
 | GET /preview?verb&target&keep_disks: the leases that an order would concern, with their rates | who connects |
-| GET /logs?slot&lines: the last lines of a container | who connects |
+| GET /logs?slot&lines&lease&previous: the last lines of a container, or of a kept log | who connects |
 | GET /billing: the leases that still bill, and the attempts to end them | who connects |
 | GET /fleet, /running, /holdings, /plan, /learned | as the verbs | who connects |
 | GET /api/v1/fleet, /api/v1/events, /api/v1/openapi.json: the feed (agent/web/feed/) | who connects |
@@ -37,9 +37,9 @@ from agent.web.daemon_port import Orders, Process
 from agent.web.guards import access, bounded_body, request_guard
 from agent.web.guards.refusal_log import Refusals
 from agent.web.reading import (
-    container_logs,
     holdings,
     learned_json,
+    log_answers,
     shadow_json,
     spend_reports,
     status_json,
@@ -259,12 +259,12 @@ class OperatorSocket:
         return _nothing_yet() if seen is None else web.json_response(views.plan(seen))
 
     async def _logs(self, request: web.Request) -> web.Response:
-        lines = request.query.get("lines", "100")
-        if not lines.isdecimal() or len(lines) > 5:  # noqa: PLR2004 - digits
+        question = log_answers.asked(request.query)
+        if question is None:
             return web.json_response({"error": "bad_query"}, status=400)
         mine = self._orders
         leases = mine.ledger.recollection(mine.clock.now()).leases
-        said = await container_logs.read(request.query.get("slot", ""), int(lines), leases, mine.markets)
+        said = await log_answers.answer(question, leases, mine.markets, mine.config.ledger)
         return web.json_response(said, status=422 if "error" in said else 200)
 
     async def _explain(self, request: web.Request) -> web.Response:

@@ -175,6 +175,7 @@ async def _samples(place: Path) -> dict[str, list[Any]]:
         await sample("fleet", "fleet")
         await market.still()
         assert (await sample("release", "release", "train/0")).code == 0
+        assert (await sample("logs", "logs", "train/0", "--previous")).code == 0
         made["simulate"] = [market.first_line]
     return made
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent.decide.reconcile.probes import probing
+from agent.simulator.call_gate import DEFAULT_KEY
 from agent.web.reading import container_logs, lease_address
 from tests.support import builders, launch, programs
 from tests.support.programs import gpubid, until
@@ -13,7 +14,8 @@ from tests.support.programs import gpubid, until
 
 @pytest.mark.long(29)
 async def test_ssh_and_logs_of_a_running_slot(tmp_path: Path) -> None:
-    async with programs.running(tmp_path) as (market, daemon):
+    told = f'[workloads.train.env]\nSIM_READY_LINE = "the key is {DEFAULT_KEY}"\n'
+    async with programs.running(tmp_path, config=programs.LIVE + told) as (market, daemon):
         await until(market.billing, "a rent")
 
         async def address() -> str:
@@ -28,11 +30,26 @@ async def test_ssh_and_logs_of_a_running_slot(tmp_path: Path) -> None:
         through = await gpubid(tmp_path, "logs", "train", "--lines", "5")
         assert "started" in through.out
         await _follow(tmp_path, market)
+        assert (await gpubid(tmp_path, "logs", "train", "--previous")).code == 2, "only its present run has a log"
+        assert (await gpubid(tmp_path, "pause", "train/0")).code == 0
+
+        async def kept() -> programs.Ran | None:
+            ran = await gpubid(tmp_path, "logs", "train", "--previous", "--json")
+            return ran if ran.code == 0 and "step 3" in ran.out else None
+
+        before = (await until(kept, "a kept log")).json
+        assert DEFAULT_KEY not in str(before)
+        assert any("the key is [redacted]" in line for line in before["lines"])
         daemon.process.kill()
         await daemon.ended()
         alone = await gpubid(tmp_path, "logs", "train/0", "--json")
         assert alone.json["lease"] == lease["lease"]
         assert any("started" in line for line in alone.json["lines"])
+        stopped = await gpubid(tmp_path, "logs", "train/0", "--lease", lease["lease"], "--json")
+        assert stopped.json["lines"][: len(before["lines"])] == before["lines"]
+        assert DEFAULT_KEY not in (await gpubid(tmp_path, "logs", "train/0", "--previous", "-n", "1")).out
+        assert "logs too" in (await gpubid(tmp_path, "ledger", "backup", "copy.sqlite")).out
+        assert (await gpubid(tmp_path, "logs", "train/0", "--follow", "--previous")).code == 2
         assert (await gpubid(tmp_path, "logs", "nobody/0")).code == 1
         assert (await gpubid(tmp_path, "ssh", "nobody/0", "--print")).code == 2
 

@@ -83,6 +83,7 @@ class Scene:
     tuned: Mapping[str, Tuned] = dataclasses.field(default_factory=strategies)
     gate: Gate | None = None
     recording_bytes: int = 0
+    log_bytes: int = 0
     start: dt.datetime = START
     credential: rent_terms.Credential = rent_terms.none
     disks: Path | None = None

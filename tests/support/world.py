@@ -98,6 +98,7 @@ class Rehearsed:
             listen=Listen("127.0.0.1", 0),
             strategies=None,
             recording_bytes=scene.recording_bytes,
+            log_bytes=scene.log_bytes,
         )
         self._witness = Witness(self.config.ledger, self.market, self.clock.time)
         api = self.simulator.api
@@ -145,6 +146,7 @@ class Rehearsed:
             done = await self.app.cycle()
             self.plans.append(done.plan)
             await self.buckets.settle()
+            await self.app.logs.settle()
             self.market.advance_to(self.clock.time())
             if self.is_checked:
                 await self.check()

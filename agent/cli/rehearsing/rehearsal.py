@@ -144,7 +144,7 @@ def _staged(config: Config, scene: Scene, directory: Path) -> Config:
     workloads = tuple(replace(work, guard=None) for work in config.workloads)
     if scene.strategy is not None:
         workloads = tuple(replace(work, strategy=scene.strategy) for work in workloads)
-    return replace(config, markets=markets, workloads=workloads, ledger=directory / "rehearsal.sqlite")
+    return replace(config, markets=markets, workloads=workloads, ledger=directory / "rehearsal.sqlite", log_bytes=0)
 
 
 async def _run(app: App, clock: SteppedClock | PacedClock, simulator: Simulator, scene: Scene) -> Tally:

@@ -189,7 +189,8 @@ async def outside(config: Config, *, keeps: bool = True) -> AsyncIterator["Outsi
                     embedded[climate] = await stack.enter_async_context(_embedded(climate, config.ledger, keeps=keeps))
                 urls[settings.name] = embedded[climate].simulator.url(settings.name)
         anew = frozenset(each.name for each in config.markets if each.is_simulated and embedded[each.simulated].is_anew)
-        yield Outside(SystemClock(), _secret_while_running, urls, credential=_named_while_running, anew=anew)
+        named, hidden = _named_while_running, REDACTOR.concealed
+        yield Outside(SystemClock(), _secret_while_running, urls, credential=named, anew=anew, concealed=hidden)
 
 
 def outside_of_markets(config: Config) -> "contextlib.AbstractAsyncContextManager[Outside]":

@@ -14,6 +14,7 @@ from agent.telemetry.plain_text import plain
 
 if TYPE_CHECKING:
     from agent.config.settings import Config
+    from agent.web.reading.log_answers import LogQuestion
 
 SlotArgument = Annotated[
     str, typer.Argument(metavar="WORKLOAD[/SLOT]", help="The slot, or a lease's id.", autocompletion=completion.places)
@@ -54,16 +55,23 @@ def logs(
     *,
     lines: Annotated[int, typer.Option("--lines", "-n", min=1, max=5000, help="How many lines to print.")] = 100,
     is_followed: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing new output.")] = False,
+    lease: Annotated[str, typer.Option(metavar="ID", help="Of this lease of the slot, also one that has ended.")] = "",
+    is_previous: Annotated[
+        bool, typer.Option("--previous", "-p", help="The log kept before the present run: of a loss, a hold or an end.")
+    ] = False,
     as_json: session.JsonOption = False,
 ) -> None:
-    """Print the last output of a slot's container."""
+    """Print the last output of a slot's container, or what was kept of an earlier one."""
     from agent.ledger.ledger_errors import LedgerError
+    from agent.web.reading.log_answers import LogQuestion
 
+    if is_followed and is_previous:
+        exits.stop(exits.BAD_INPUT, ["--follow: a kept log has no new output; leave out --follow or --previous"])
     read = last_good.read(config)
     session.log_quietly()
     try:
         whom = read if isinstance(read, last_good.Broken) else read[0]
-        asyncio.run(_logs(whom, slot, lines, is_followed=is_followed, as_json=as_json))
+        asyncio.run(_logs(whom, LogQuestion(slot, lines, lease, is_previous), is_followed=is_followed, as_json=as_json))
     except LedgerError as error:
         exits.refused(error)
     except KeyboardInterrupt:
@@ -71,17 +79,19 @@ def logs(
 
 
 async def _logs(
-    config: "Config | last_good.Broken", slot: str, lines: int, *, is_followed: bool, as_json: bool
+    config: "Config | last_good.Broken", question: "LogQuestion", *, is_followed: bool, as_json: bool
 ) -> None:
     from agent.clock import SystemClock
     from agent.decide.reconcile.probes import probing
 
     before: list[str] = []
     while True:
-        said = await _read(config, slot, lines)
+        said = await _read(config, question)
         if as_json:
             session.print_json(said)
         else:
+            if not before:
+                _say_kept(said)
             for line in probing.news(before, said["lines"]):
                 session.say(line)
         # Without a flush, a pipe would show nothing until its buffer is full.
@@ -92,20 +102,26 @@ async def _logs(
         await SystemClock().sleep(FOLLOW_SECONDS)
 
 
-async def _read(config: "Config | last_good.Broken", slot: str, lines: int) -> dict[str, Any]:
-    """Return the log from the daemon, or from the market if no daemon runs."""
-    query = {"slot": slot, "lines": str(lines)}
+def _say_kept(said: dict[str, Any]) -> None:
+    """Say on standard error which kept log this is."""
+    if kept := said.get("kept"):
+        session.warn(f"the log of {said['lease']} ({said['slot']}) as of {kept['at'][:19]}Z: {kept['moment']}")
+
+
+async def _read(config: "Config | last_good.Broken", question: "LogQuestion") -> dict[str, Any]:
+    """Return the log from the daemon; if no daemon runs, from the market or from the files beside the ledger."""
+    query = question.query()
     if isinstance(config, last_good.Broken):
         return dict(config.answer_or_end(await daemon_socket.get(config.place, "/logs", query)))
     said: dict[str, Any] | None = await daemon_socket.get(config, "/logs", query)
-    return said if said is not None else await _directly(config, slot, lines)
+    return said if said is not None else await _directly(config, question)
 
 
-async def _directly(config: "Config", slot: str, lines: int) -> dict[str, Any]:
+async def _directly(config: "Config", question: "LogQuestion") -> dict[str, Any]:
     from agent.clock import SystemClock
     from agent.ledger.reader import open_reader
     from agent.markets import registered_markets
-    from agent.web.reading import container_logs as reading
+    from agent.web.reading import log_answers
 
     clock = SystemClock()
     reader = await open_reader(config.ledger)
@@ -113,6 +129,9 @@ async def _directly(config: "Config", slot: str, lines: int) -> dict[str, Any]:
         leases = (await reader.recollection(clock.now())).leases
     finally:
         await reader.close()
+    said = await log_answers.kept(question, leases, config.ledger)
+    if said is not None:
+        return _or_end(said)
     if any(settings.is_simulated for settings in config.markets):
         exits.stop(exits.FAILED, ["a simulated market runs inside the daemon, and no daemon runs: start `gpubid run`"])
     markets = {
@@ -122,10 +141,13 @@ async def _directly(config: "Config", slot: str, lines: int) -> dict[str, Any]:
         for settings in config.markets
     }
     try:
-        said = await reading.read(slot, lines, leases, markets)
+        return _or_end(await log_answers.answer(question, leases, markets, config.ledger))
     finally:
         for market in markets.values():
             await market.close()
+
+
+def _or_end(said: dict[str, Any]) -> dict[str, Any]:
     if "error" in said:
         exits.stop(exits.FAILED, [said["sentence"]])
     return said

@@ -141,6 +141,7 @@ def backup(
     ] = 0,
 ) -> None:
     """Write a complete, checked copy of the ledger."""
+    from agent.act.kept_logs import kept_log
     from agent.clock import SystemClock
     from agent.ledger.file import backup as copies
 
@@ -154,6 +155,9 @@ def backup(
         exits.stop(exits.BAD_INPUT, [f"{file} exists; name a new file"])
     ask.ledger(settings, lambda reader: reader.backup(file, at=at))
     session.say(f"{settings.ledger} is backed up to {file}")
+    logs = kept_log.folder_of(settings.ledger)
+    if not session.is_missing(logs):
+        session.say(f"it has no logs of containers: copy {logs} too if you want to keep them")
     for old in _drop_old(folder, keep) if folder is not None and keep else ():
         session.say(f"{old} is deleted: {keep} newer ones are kept")
 

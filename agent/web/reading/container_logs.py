@@ -1,4 +1,4 @@
-"""The output of a container, requested from its market for a person. None of it is stored."""
+"""The present output of a container, requested from its market for a person."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,6 +8,7 @@ from agent.markets import market_errors
 from agent.markets.port import Market
 
 MOST_LINES = 5_000
+NO_LEASE = "no open lease matches {!r}; `gpubid fleet` shows them, and `gpubid logs --previous` the log of an ended one"
 
 
 def lease_of(slot: str, leases: Sequence[Lease]) -> Lease | None:
@@ -23,7 +24,7 @@ async def read(slot: str, lines: int, leases: Sequence[Lease], markets: Mapping[
     lease = lease_of(slot, leases)
     market = markets.get(lease.market) if lease is not None else None
     if lease is None or market is None:
-        return {"error": "no_lease", "sentence": f"no open lease matches {slot!r}; `gpubid fleet` shows them"}
+        return {"error": "no_lease", "sentence": NO_LEASE.format(slot)}
     try:
         lines_read = await market.logs(lease.instance_id, min(max(lines, 1), MOST_LINES))
     except market_errors.MarketError as error:

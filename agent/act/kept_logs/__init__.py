@@ -1,0 +1,1 @@
+"""The last output of containers, kept beside the ledger."""
