@@ -37,6 +37,7 @@ OF_EVENTS: tuple[tuple[str, Severity], ...] = (
     (EventKind.INTENT_IN_DOUBT, Severity.WARNING),
     (EventKind.WORKLOAD_HELD, Severity.WARNING),
     (EventKind.WORKLOAD_FAILED_AT_ONCE, Severity.WARNING),
+    (EventKind.WORKLOAD_TASK_FAILED, Severity.WARNING),
     (EventKind.PROGRESS_WENT_BACK, Severity.WARNING),
     ("deadline.*", Severity.WARNING),
     ("budget.*", Severity.WARNING),

@@ -10,6 +10,7 @@ from agent.decide.pricing.cooldowns import InForce
 from agent.decide.reconcile import doubt, orphans, readback, workload_end
 from agent.decide.reconcile.guards import checkpoint_proofs, guard_refusal, guard_switch
 from agent.decide.reconcile.probes import liveness, readiness
+from agent.decide.reconcile.tasks import failed_tasks
 from agent.decide.reconcile.workload_end import COOL_OFF
 from agent.decide.run_times import running_limits
 from agent.decide.strategy import Down, Proposal, SlotView
@@ -53,7 +54,7 @@ def releases(fleet: Fleet) -> Iterator[Release]:
         if not lease.is_open or (lease.is_held and lease.state is not LeaseState.RELEASING):
             continue
         reason = _release_reason(fleet, lease) or _fast_exit(fleet, lease, in_force) or _stuck(fleet, lease, in_force)
-        reason = reason or _idle(fleet, lease, in_force)
+        reason = reason or _idle(fleet, lease, in_force) or failed_tasks.release_reason(fleet, lease, in_force)
         if reason is not None:
             yield Release(lease, reason)
 

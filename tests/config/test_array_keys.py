@@ -35,6 +35,7 @@ def refused(tmp_path: Path, *lines: str) -> str:
         ((BATCH, "slots = 100", 'at_once = "purse"', 'order = "random"'), ArrayTerms(None, TaskOrder.RANDOM)),
         ((BATCH, "slots = 3", "at_once = 1"), ArrayTerms(1)),
         ((BATCH, "slots = 3", 'order = "random"'), ArrayTerms(8, TaskOrder.RANDOM)),
+        ((BATCH, "slots = 3", "retries = 2", "may_lose_disk = true"), ArrayTerms(8, retries=2)),
     ],
 )
 def test_a_batch_with_many_slots_is_an_array(tmp_path: Path, lines: tuple[str, ...], array: ArrayTerms | None) -> None:
@@ -47,7 +48,14 @@ def test_a_service_has_no_array(tmp_path: Path) -> None:
     assert "at_once is for a batch, whose slots end one by one" in refused(tmp_path, "slots = 20", "at_once = 4")
 
 
-@pytest.mark.parametrize("line", ['at_once = "all"', "at_once = 0", "at_once = 1001", 'order = "cheapest"'])
+def test_no_task_is_tried_again_whose_disk_may_hold_the_only_copy(tmp_path: Path) -> None:
+    assert "the disk may hold the only copy of work" in refused(tmp_path, BATCH, "retries = 1")
+    assert loaded(tmp_path, BATCH, "retries = 1", "checkpoint.at = 'none'").array == ArrayTerms(8, retries=1)
+
+
+@pytest.mark.parametrize(
+    "line", ['at_once = "all"', "at_once = 0", "at_once = 1001", "retries = -1", 'order = "cheapest"']
+)
 def test_a_value_that_an_array_does_not_have_is_refused_with_its_key(tmp_path: Path, line: str) -> None:
     assert f"workloads.train.{line.split(maxsplit=1)[0]}" in refused(tmp_path, BATCH, line)
 

@@ -23,7 +23,7 @@ from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.hold import OperatorHold, Target, TargetKind, Word
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.record.reported_crossing import ReportedCrossing
-from agent.domain.record.tally import OF_THE_WORKLOAD, Counted
+from agent.domain.record.tally import OF_A_TASK, OF_THE_WORKLOAD, Counted
 from agent.domain.slot import Slot
 from agent.domain.work import sign_of_life
 from agent.domain.work.deadline import Progress, is_hours
@@ -34,7 +34,7 @@ from agent.domain.work.workload import Workload
 from agent.ledger.memory import Recollection
 from agent.ledger.transaction import Transaction
 
-MARKS = frozenset({Counted.RAN, Counted.STARTED, *OF_THE_WORKLOAD})
+MARKS = frozenset({Counted.RAN, Counted.STARTED, *OF_THE_WORKLOAD, *OF_A_TASK})
 """Scopes of marks that are only counted and hold nothing by themselves."""
 ENDING = frozenset({"pause", "release", "done", "kill"})
 """The verbs that end something; they interrupt a cycle that only reads."""
@@ -223,7 +223,8 @@ def _lifted(order: Order, grounds: Grounds, words: Collection[Word]) -> Meaning:
         raise OrderError("nothing_holds", f"nothing holds {order.target!r}; {_held_back(grounds)}")
     # The counts against the workload would hold it again in the next cycle.
     work = target.workload
-    counted = tuple(each for each in known.tallies if each.counted in OF_THE_WORKLOAD and each.of == work)
+    names = {target.name, *(str(lease.slot) for lease in leases)}
+    counted = tuple(each for each in known.tallies if each.is_against(work, names))
     halted = operator_holds.kill_of_everything(known.holds, grounds.now) is not None
     still = "; all spending is still stopped: `gpubid kill --lift` ends that" if halted else ""
     return Meaning(target, f"{order.verb} {target}{still}", lifts=(*holds, *rests, *counted))

@@ -2,6 +2,7 @@
 
 from agent.config.value_kinds import refused
 from agent.domain.work.array_terms import DEFAULT_AT_ONCE, ArrayTerms, TaskOrder
+from agent.domain.work.workload import CheckpointPlace
 
 
 def refuse_misfit(kind: str, given: dict[str, object]) -> None:
@@ -13,13 +14,22 @@ def refuse_misfit(kind: str, given: dict[str, object]) -> None:
         )
 
 
-def terms(kind: str, slots: int, at_once: int | str | None, order: str | None) -> ArrayTerms | None:
+def refuse_lost_disks(retries: int | None, place: str, *, may_lose_disk: bool) -> None:
+    """Refuse to try again on another host if the disk may hold the only copy of a checkpoint (rule 11)."""
+    if retries and CheckpointPlace(place) is CheckpointPlace.DISK and not may_lose_disk:
+        sentence = "the disk may hold the only copy of work, so no task is tried again on another host"
+        raise refused("conflict", f'{sentence}; write at = "remote" or "none" in checkpoint, or may_lose_disk = true')
+
+
+def terms(
+    kind: str, slots: int, at_once: int | str | None, order: str | None, retries: int | None
+) -> ArrayTerms | None:
     """Return the terms of an array; None for a service, and for a batch of few slots that begin together.
 
     `at_once` is a number, "purse", or None if the file does not say.
     """
-    is_array = slots > DEFAULT_AT_ONCE or at_once is not None or order is not None
+    is_array = slots > DEFAULT_AT_ONCE or at_once is not None or order is not None or retries is not None
     if kind != "batch" or not is_array:
         return None
     most = None if isinstance(at_once, str) else at_once or DEFAULT_AT_ONCE
-    return ArrayTerms(most, TaskOrder(order or TaskOrder.INDEX.value))
+    return ArrayTerms(most, TaskOrder(order or TaskOrder.INDEX.value), retries or 0)

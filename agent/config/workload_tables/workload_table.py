@@ -109,6 +109,8 @@ class WorkloadTable(Table):
     """The most slots of a batch that are live at once: 8 if there are more. "purse": as many as the budgets allow."""
     order: Literal["index", "random"] | None = None
     """The order in which the slots of a batch begin: the lowest number first, or shuffled."""
+    retries: Annotated[Whole, Field(ge=0, le=100, examples=[2])] | None = None
+    """How often a slot of a batch whose work failed is tried again on another host before it is held. Without it: 0."""
     after: Annotated[
         tuple[Annotated[Line, Field(pattern=WORKLOAD_NAME)], ...], Field(max_length=16, examples=[["prepare"]])
     ] = ()
@@ -236,8 +238,9 @@ class WorkloadTable(Table):
         if self.ssh_keys and (self.command or self.runtype == "args"):
             raise refused("conflict", "ssh_keys need a shell; use onstart in place of command, or remove ssh_keys")
         has_bucket = self.guard is not None and self.guard.bucket is not None
-        named = {"at_once": self.at_once, "order": self.order}
+        named = {"at_once": self.at_once, "order": self.order, "retries": self.retries}
         array_keys.refuse_misfit(self.kind, {key: value for key, value in named.items() if value is not None})
+        array_keys.refuse_lost_disks(self.retries, self.checkpoint.at, may_lose_disk=self.may_lose_disk)
         idle_table.refuse_misfit(self.idle, self.checkpoint.at, may_lose_disk=self.may_lose_disk)
         running_table.refuse_misfit(self.max_running, self.checkpoint.at, may_lose_disk=self.may_lose_disk)
         refuse_misfit(self.deadline, self.kind, self.slots, self.ports, has_bucket=has_bucket)

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 
 from agent.decide.reconcile import orphans
+from agent.decide.reconcile.tasks import array_proof
 from agent.domain.fleet import Fleet
 from agent.domain.record.hold import EVERYTHING, Holds, Word
-from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.slot import Slot
 from agent.domain.work.array_terms import ArrayTerms
 from agent.domain.work.decision import Reason
@@ -23,8 +23,6 @@ from agent.domain.work.workload import Workload
 
 FIRST = 2
 """The most live slots of an array that has not proved itself."""
-PROVEN_AFTER = timedelta(minutes=10)
-"""An array has proved itself once one of its slots has run for this long, or is done."""
 WAITS, WAITS_FOR_OTHERS = "array_waits", "waits_for_workload"
 """The codes of the reasons why an empty slot does not begin yet."""
 _SHUT = (Word.DONE, Word.KILL, Word.HELD, Word.PAUSE, Word.LOCK, Word.DRAIN)
@@ -53,7 +51,7 @@ def _beyond(
     terms = work.array
     if terms is None:
         return {}
-    is_proven = has_proved_itself(fleet, work, holds)
+    is_proven = array_proof.has_proved_itself(fleet, work, holds)
     held = {Slot(work.name, index) for index in _held(work, holds)}
     live = taken - _stopped(fleet, held) if is_proven else taken | held
     most = most_live(work, terms, is_proven=is_proven)
@@ -73,18 +71,6 @@ def most_live(work: Workload, terms: ArrayTerms, *, is_proven: bool) -> int:
     """Return the most slots of an array that may be live now, leaving aside budgets."""
     most = work.slots if terms.at_once is None else terms.at_once
     return most if is_proven else min(most, FIRST)
-
-
-def has_proved_itself(fleet: Fleet, work: Workload, holds: Holds) -> bool:
-    """Return whether a slot of an array is done, or has run for long enough."""
-    if any(word is Word.DONE and target.workload == work.name for word, target in holds):
-        return True
-    return any(_has_run_long(lease, fleet) for lease in fleet.leases if lease.slot.workload == work.name)
-
-
-def _has_run_long(lease: Lease, fleet: Fleet) -> bool:
-    is_running = lease.state is LeaseState.RUNNING and lease.run_since is not None
-    return is_running and lease.run_since is not None and fleet.now - lease.run_since >= PROVEN_AFTER
 
 
 def _taken(fleet: Fleet, work: Workload) -> Iterator[Slot]:
@@ -113,6 +99,6 @@ def _stopped(fleet: Fleet, held: set[Slot]) -> set[Slot]:
 def _reason(work: Workload, most: int, *, is_proven: bool) -> Reason:
     if is_proven:
         return Reason(WAITS, f"it begins when fewer than {most} slots of {work.name} are live")
-    minutes = PROVEN_AFTER // timedelta(minutes=1)
+    minutes = array_proof.PROVEN_AFTER // timedelta(minutes=1)
     sentence = f"until a slot of {work.name} is done or has run for {minutes} minutes, at most {most} are live"
     return Reason(WAITS, sentence)

@@ -15,6 +15,7 @@ from agent.decide.pricing import cooldowns
 from agent.decide.reconcile import waiting_verdict
 from agent.decide.reconcile.guards import guard_end, guard_refusal, guard_switch
 from agent.decide.reconcile.probes import idleness, probing
+from agent.decide.reconcile.tasks import failed_tasks
 from agent.decide.run_times import running_limits
 from agent.domain.fleet import Fleet
 from agent.domain.market.host import HostKey
@@ -45,7 +46,7 @@ COOL_OFF = timedelta(minutes=10)
 LOG_PATIENCE = timedelta(minutes=3)
 """How long the end of a container waits for its log to be read."""
 
-_ONCE = frozenset({Word.HELD, Word.DONE, FAST_EXIT})
+_ONCE = frozenset({Word.HELD, Word.DONE, Word.DRAIN, FAST_EXIT, Counted.FAILED_TASK})
 """Marks that are reported once while they last."""
 NO_EVIDENCE = frozenset({Cause.EXTERNAL_STOP, Cause.UNKNOWN, Cause.CONTAINER_EXIT})
 HOST_TROUBLE = frozenset({Cause.HOST_OFFLINE, Cause.OUTBID, Cause.DISPLACED, Cause.OUT_OF_CREDIT})
@@ -142,43 +143,57 @@ def _of_exit(fleet: Fleet, work: Workload, change: LeaseChanged) -> Iterator[Mar
 
 
 def _of_end(fleet: Fleet, work: Workload, lease: Lease, *, is_fast: bool) -> Iterator[Marked]:
-    row, slot = _row(fleet, lease), holds.of_slot(lease.slot)
     if is_fast:
-        yield _failed_at_once(fleet, work, lease, f"its container ended within {FAST} of its start")
-    elif work.kind is not WorkloadKind.BATCH:
+        why = f"its container ended within {FAST} of its start"
+        is_one_task = failed_tasks.is_one_of_many(fleet, work)
+        yield failed_tasks.at_once(fleet, lease, why) if is_one_task else _failed_at_once(fleet, work, lease, why)
+    elif work.kind is not WorkloadKind.BATCH or lease.has_failed:
+        # A release of a lease that has failed is due already.
         return
-    elif lease.has_failed:
-        # A release of this lease is due already.
-        return
-    elif unfinished := _unfinished(fleet, work, lease):
-        yield hold(fleet, lease, slot, unfinished)
-    elif _is_ended_by_log(work):
-        yield hold(fleet, lease, slot, "its container ended and its log does not say that it is done")
-    elif row is not None and row.has_trouble:
-        yield hold(fleet, lease, slot, f"its container ended with an error: {row.message}")
+    elif failure := _failure(fleet, work, lease):
+        yield from _failed(fleet, work, lease, failure)
     elif doubt := _doubt(fleet, work, lease):
-        yield hold(fleet, lease, slot, doubt)
+        yield hold(fleet, lease, holds.of_slot(lease.slot), doubt)
     else:
         yield done(fleet, lease, "the end of its container")
 
 
-def _unfinished(fleet: Fleet, work: Workload, lease: Lease) -> str:
-    """Return why an ended container is not done by its guard's report, or nothing if no guard reports."""
-    end = guard_end.of(fleet, lease, work)
+def _failure(fleet: Fleet, work: Workload, lease: Lease) -> str:
+    """Return why the work of an ended container has failed, or nothing."""
+    end, row = guard_end.of(fleet, lease, work), _row(fleet, lease)
+    if end.word is guard_end.Word.FAILED or _unfinished(end):
+        return end.sentence if end.word is guard_end.Word.FAILED else ""
+    if _is_ended_by_log(work):
+        return "its container ended and its log does not say that it is done"
+    if row is not None and row.has_trouble:
+        return f"its container ended with an error: {row.message}"
+    failure = _last_words(fleet, lease)
+    return f"its container ended, and its log says: {failure}" if failure else ""
+
+
+def _unfinished(end: guard_end.GuardWord) -> str:
+    """Return why nobody knows how an ended container's work ended, by its guard; nothing if no guard reports."""
     return {
-        guard_end.Word.FAILED: end.sentence,
         guard_end.Word.WORKS: "its container ended, and its guard reported no end: something killed both",
         guard_end.Word.UNKNOWN: "its container ended, and the bucket in which its guard says how cannot be read",
     }.get(end.word, "")
 
 
 def _doubt(fleet: Fleet, work: Workload, lease: Lease) -> str:
-    """Return why the log of an ended container does not prove that its work is done, or nothing."""
-    if failure := _last_words(fleet, lease):
-        return f"its container ended, and its log says: {failure}"
+    """Return why an ended container does not prove that its work is done, or nothing."""
+    if unfinished := _unfinished(guard_end.of(fleet, lease, work)):
+        return unfinished
     if guard_refusal.is_awaited(fleet, lease, work) and not _ran_bare(fleet, lease):
         return "its container ended, its guard never spoke, and its log does not say that it ran without one"
     return ""
+
+
+def _failed(fleet: Fleet, work: Workload, lease: Lease, why: str) -> Iterator[Marked]:
+    """Yield the marks of a batch whose work failed: its slot is held, unless its task is tried again."""
+    if work.array is not None:
+        yield failed_tasks.later(fleet, lease, why)
+    if not failed_tasks.is_tried_again(fleet, work, lease):
+        yield hold(fleet, lease, holds.of_slot(lease.slot), why)
 
 
 def _failed_at_once(fleet: Fleet, work: Workload, lease: Lease, why: str) -> Marked:
@@ -210,7 +225,7 @@ def _of_batches(fleet: Fleet, changed: Mapping[str, Lease]) -> Iterator[Marked]:
             if changed.get(lease.lease_id, lease).has_failed:
                 # The lease is given up for its host, which may be the cause of the failure.
                 continue
-            yield hold(fleet, lease, holds.of_slot(lease.slot), end.sentence)
+            yield from _failed(fleet, work, lease, end.sentence)
         elif fleet.is_seen(lease) and all(
             _is_over(fleet, each) for each in (lease, changed.get(lease.lease_id, lease))
         ):
@@ -299,14 +314,18 @@ def _over_budget(fleet: Fleet, standing: Iterable[ExpiringRecord]) -> Iterator[M
         target = holds.of_workload(work.name)
         if target in held:
             continue
+        is_one_task = failed_tasks.is_one_of_many(fleet, work)
+        yield from (hold(fleet, None, place, why) for place, why in failed_tasks.held(fleet, work, known))
         exits, starts = (_count(tallies, what, work) for what in (Counted.FAST_EXIT, Counted.FAILED_START))
         if refused := guard_refusal.why_held(work, known):
             yield hold(fleet, None, target, refused)
         elif exits >= work.max_fast_exits:
             why = f"it failed at once on {exits} hosts: correct the command or the image"
             yield hold(fleet, None, target, why)
-        elif starts >= work.max_failed_starts:
+        elif starts >= work.max_failed_starts * (work.most_live if is_one_task else 1):
             yield hold(fleet, None, target, f"{starts} starts failed within a day")
+        elif failed := failed_tasks.why_stopped(fleet, work, known):
+            yield failed_tasks.stopped(fleet, work, failed) if is_one_task else hold(fleet, None, target, failed)
 
 
 def _count(tallies: Iterable[tuple[Counted, str, str]], counted: Counted, work: Workload) -> int:

@@ -43,6 +43,7 @@ class EventKind(StrEnum):
     WORKLOAD_DONE = "workload.done"
     WORKLOAD_FAILED_AT_ONCE = "workload.failed_at_once"
     WORKLOAD_HELD = "workload.held"
+    WORKLOAD_TASK_FAILED = "workload.task_failed"
     WORKLOAD_RUN_BEGUN = "workload.run_begun"
     PROGRESS_WENT_BACK = "progress.went_back"
     PROTECTION_TRIPPED = "protection.tripped"

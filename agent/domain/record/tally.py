@@ -1,5 +1,6 @@
 """A tally: a count that the ledger keeps for a while. By itself it forbids nothing."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -18,6 +19,8 @@ class Counted(StrEnum):
     """A host on which a workload ended at once."""
     FAILED_START = "failed_start"
     """A lease of a workload that did not start."""
+    FAILED_TASK = "failed_task"
+    """A lease on which a task of an array failed. A fast exit of one that works otherwise counts for its slot too."""
     MOVED = "moved"
     """The one move that a slot of a service has had in this cool-off."""
     UNDERBID = "underbid"
@@ -28,9 +31,11 @@ class Counted(StrEnum):
 
 OF_THE_WORKLOAD = frozenset({Counted.FAST_EXIT, Counted.FAILED_START})
 """Tallies against a workload. They are forgotten when an operator resumes the workload."""
+OF_A_TASK = frozenset({Counted.FAST_EXIT, Counted.FAILED_TASK})
+"""Tallies against one task of an array, by its slot. They are forgotten when an operator resumes the slot."""
 
 
-AT_A_PLACE = frozenset({Counted.RAN, Counted.FAST_EXIT, Counted.FAILED_START, Counted.UNTAKEN})
+AT_A_PLACE = frozenset({Counted.RAN, Counted.FAST_EXIT, Counted.FAILED_START, Counted.FAILED_TASK, Counted.UNTAKEN})
 """Tallies that count separately for each host or lease on which they happened, or for each kind of order."""
 AT = "@"
 """The separator in a key between the subject, which contains none, and the place."""
@@ -57,6 +62,11 @@ class Tally(Expiring):
     def place(self) -> tuple[str, str]:
         """The scope and the key. A repetition at one place counts there."""
         return place_of(self.counted, self.of, self.where)
+
+    def is_against(self, workload: str, names: Collection[str]) -> bool:
+        """Return whether it counts against a workload, or against a task among these slots and workloads."""
+        is_of_task = self.counted in OF_A_TASK and (self.of in names or self.of.partition("/")[0] in names)
+        return is_of_task or (self.counted in OF_THE_WORKLOAD and self.of == workload)
 
 
 def place_of(counted: Counted, of: str, where: str = "") -> tuple[str, str]:

@@ -27,6 +27,8 @@ class ArrayTerms:
     at_once: int | None = DEFAULT_AT_ONCE
     """The most live slots; None: as many as the budgets allow."""
     order: TaskOrder = TaskOrder.INDEX
+    retries: int = 0
+    """How often a task whose work failed is tried again before it is held."""
 
     def ordered(self, places: Iterable[Slot]) -> tuple[Slot, ...]:
         """Return slots in the order in which their tasks begin."""

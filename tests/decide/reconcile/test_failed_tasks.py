@@ -1,0 +1,137 @@
+"""A task that fails is tried again and then held alone; a command that fails for every task stops the array."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from agent.decide import slots
+from agent.decide.reconcile import workload_end
+from agent.domain.fleet import Fleet
+from agent.domain.market.interruption import Cause
+from agent.domain.record import hold
+from agent.domain.record.expiring_record import ExpiringRecord
+from agent.domain.record.hold import OperatorHold, Word
+from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.record.tally import Counted, Tally
+from agent.domain.slot import Slot
+from agent.domain.work.array_terms import ArrayTerms
+from agent.domain.work.ready_sign import Sighting
+from agent.domain.work.workload import Checkpoint, CheckpointPlace, WorkloadKind
+from tests.support import builders
+from tests.support.builders import NOW, ago
+
+RUNS = builders.lease(9, slot=Slot("sweep", 9))
+"""Another task, which has run for an hour."""
+LOST = "its container ended, and its log says: out of memory"
+
+
+def fleet(*leases: Lease, retries: int = 0, known: tuple[ExpiringRecord, ...] = (), **changes: Any) -> Fleet:
+    work = builders.workload("sweep", kind=WorkloadKind.BATCH, slots=100, array=ArrayTerms(8, retries=retries))
+    said = {"1": Sighting("1", NOW, failure="out of memory")}
+    rows = tuple(builders.instance(int(each.instance_id), host_id=each.host_id) for each in leases)
+    return builders.fleet(
+        workloads=(replace(work, **changes),),
+        leases=leases,
+        markets={"vast": builders.view(sightings=said, instances=rows)},
+        holds=tuple(each for each in known if isinstance(each, OperatorHold)),
+        tallies=tuple(each for each in known if isinstance(each, Tally)),
+    )
+
+
+def ended(index: int = 3, **changes: Any) -> Lease:
+    """Build the lease of a task whose container ended two minutes ago with words of failure in its log."""
+    values = {"state": LeaseState.EXITED, "state_since": ago(minutes=2), "interrupted_by": Cause.CONTAINER_EXIT}
+    return builders.lease(1, slot=Slot("sweep", index), **{**values, **changes})
+
+
+def failed(index: int, lease: str, counted: Counted = Counted.FAILED_TASK, at: datetime = NOW) -> Tally:
+    return Tally(counted, f"sweep/{index}", at, NOW + timedelta(days=1), LOST, lease)
+
+
+def done(index: int, at: datetime) -> OperatorHold:
+    return OperatorHold(Word.DONE, hold.of_slot(Slot("sweep", index)), at, "its end")
+
+
+def marks(of: Fleet) -> dict[str, str]:
+    """Return the new marks with their grounds."""
+    return {":".join(mark.rest.place): mark.rest.ground for mark in workload_end.marks(of, ())}
+
+
+def released(of: Fleet) -> list[tuple[str, str]]:
+    return [(each.lease.lease_id, each.reason.code) for each in slots.releases(of)]
+
+
+def recorded(of: Fleet) -> Fleet:
+    """Return the fleet once the ledger has its marks."""
+    new = [mark.rest for mark in workload_end.marks(of, ())]
+    holds = (*of.holds, *(each for each in new if isinstance(each, OperatorHold)))
+    return msgspec.structs.replace(
+        of, holds=holds, tallies=(*of.tallies, *(each for each in new if isinstance(each, Tally)))
+    )
+
+
+def test_a_task_that_fails_is_held_alone() -> None:
+    found = fleet(ended(), RUNS)
+    assert marks(found) == {"failed_task:sweep/3@vast-1": LOST, "held:slot:sweep/3": LOST}
+    assert marks(recorded(found)) == {}
+    assert released(recorded(found)) == []
+
+
+def test_a_task_is_tried_again_on_another_host_before_it_is_held() -> None:
+    found = fleet(ended(), RUNS, retries=1)
+    assert marks(found) == {"failed_task:sweep/3@vast-1": LOST}
+    assert released(found) == []
+    assert released(recorded(found)) == [("vast-1", "task_failed")]
+    assert marks(recorded(found)) == {}
+    again = fleet(ended(), RUNS, retries=1, known=(failed(3, "vast-0"),))
+    assert set(marks(again)) == {"failed_task:sweep/3@vast-1", "held:slot:sweep/3"}
+
+
+def test_a_disk_that_may_hold_the_only_copy_is_kept() -> None:
+    on_disk = fleet(ended(), RUNS, retries=5, checkpoint=Checkpoint(place=CheckpointPlace.DISK))
+    assert "held:slot:sweep/3" in marks(on_disk)
+    assert released(recorded(on_disk)) == []
+
+
+def test_a_task_that_fails_at_once_on_three_hosts_is_held_alone_while_another_works() -> None:
+    quick = ended(end_reason=workload_end.FAST_EXIT)
+    assert set(marks(fleet(quick, RUNS))) == {"fast_exit:sweep/3@vast-1"}
+    twice = tuple(failed(3, lease, Counted.FAST_EXIT) for lease in ("vast-7", "vast-8"))
+    assert marks(fleet(quick, RUNS, known=twice))["held:slot:sweep/3"] == "it failed at once 3 times"
+
+
+def test_three_failures_hold_an_array_of_which_nothing_has_worked() -> None:
+    known = (failed(0, "vast-7"), failed(1, "vast-8"))
+    why = "3 of its tasks failed and none has worked: correct the command or the image"
+    assert marks(fleet(ended(), retries=5, known=known))["held:workload:sweep"] == why
+    assert "held:workload:sweep" not in marks(fleet(ended(), retries=5, known=known[:1]))
+    at_once = Tally(Counted.FAST_EXIT, "sweep", NOW, NOW + timedelta(days=1), "x", "vast/h7")
+    assert "held:workload:sweep" in marks(fleet(ended(), retries=5, known=(known[0], at_once)))
+
+
+@pytest.mark.parametrize(("minutes", "is_stopped"), [(90, True), (30, False)])
+def test_three_tasks_that_fail_in_a_row_stop_further_starts_and_no_running_task(minutes: int, is_stopped: bool) -> None:
+    hour_ago = ago(hours=1)
+    known = (failed(4, "vast-7", at=hour_ago), failed(5, "vast-8", at=hour_ago), done(6, ago(minutes=minutes)))
+    found = marks(fleet(ended(), RUNS, known=known))
+    assert (found.get("drain:workload:sweep") == "gpubid, because 3 of its tasks failed in a row") is is_stopped
+    assert "held:workload:sweep" not in found
+
+
+@pytest.mark.parametrize(("starts", "runs", "is_held"), [(95, RUNS, False), (96, RUNS, True), (12, None, True)])
+def test_failed_starts_are_many_where_many_tasks_start(starts: int, runs: Lease | None, is_held: bool) -> None:
+    until = NOW + timedelta(days=1)
+    known = tuple(Tally(Counted.FAILED_START, "sweep", NOW, until, "x", f"vast-{number}") for number in range(starts))
+    found = marks(fleet(*([runs] if runs else []), known=known))
+    assert ("held:workload:sweep" in found) is is_held
+
+
+def test_a_person_who_resumes_a_task_or_its_array_ends_its_count() -> None:
+    task = failed(3, "vast-1")
+    assert task.is_against("sweep", {"sweep/3"})
+    assert task.is_against("sweep", {"sweep"})
+    assert not task.is_against("sweep", {"sweep/33"})
+    assert not task.is_against("sweeps", {"sweeps"})
