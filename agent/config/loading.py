@@ -20,6 +20,7 @@ from agent.domain.market import gpu
 from agent.domain.record import budget
 from agent.domain.record.budget import Budget, Scope, Thresholds
 from agent.domain.work.ready_sign import Liveness, Readiness, ReadySign
+from agent.domain.work.stall import OnStall, StallRule
 from agent.domain.work.workload import (
     Checkpoint,
     CheckpointPlace,
@@ -281,14 +282,19 @@ def _workload(name: str, table: WorkloadTable) -> Workload:
         ports=table.ports,
         idle=table.idle.rule(),
         max_running=tuple(each.limit() for each in table.max_running),
-        ready=Readiness(
-            ReadySign(table.ready),
-            table.ready_within,
-            table.ready_line or "",
-            table.ready_port or 0,
-            table.ready_path,
-            Liveness(_every(table.live_every), table.live_within, table.live_failures),
-        ),
+        stalled=StallRule(_every(table.stalled_after), tuple(map(OnStall, table.stalled_then))),
+        ready=_ready(table),
+    )
+
+
+def _ready(table: WorkloadTable) -> Readiness:
+    return Readiness(
+        ReadySign(table.ready),
+        table.ready_within,
+        table.ready_line or "",
+        table.ready_port or 0,
+        table.ready_path,
+        Liveness(_every(table.live_every), table.live_within, table.live_failures),
     )
 
 
@@ -307,7 +313,7 @@ def _image_login(table: workload_parts.ImageLoginTable | None) -> ImageLogin | N
 
 
 def _every(span: timedelta | str) -> timedelta:
-    """Return the time between two probes; zero if there are none."""
+    """Return a time; zero if it is "off"."""
     return span if isinstance(span, timedelta) else timedelta()
 
 

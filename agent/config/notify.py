@@ -32,6 +32,7 @@ OF_EVENTS: tuple[tuple[str, Severity], ...] = (
     (EventKind.LEASE_MISMATCHED, Severity.WARNING),
     (EventKind.LEASE_NOT_READY, Severity.WARNING),
     (EventKind.LEASE_UNHEALTHY, Severity.WARNING),
+    (EventKind.LEASE_STALLED, Severity.WARNING),
     (EventKind.LEASE_REPRICED, Severity.WARNING),
     (EventKind.LEASE_MAINTENANCE, Severity.WARNING),
     (EventKind.INTENT_IN_DOUBT, Severity.WARNING),

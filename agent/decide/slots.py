@@ -9,7 +9,7 @@ from agent.decide.pricing import cooldowns, useful_hour
 from agent.decide.pricing.cooldowns import InForce
 from agent.decide.reconcile import doubt, orphans, readback, workload_end
 from agent.decide.reconcile.guards import checkpoint_proofs, guard_refusal, guard_switch
-from agent.decide.reconcile.probes import liveness, readiness
+from agent.decide.reconcile.probes import liveness, readiness, stalls
 from agent.decide.reconcile.tasks import failed_tasks
 from agent.decide.reconcile.workload_end import COOL_OFF
 from agent.decide.run_times import running_limits
@@ -84,6 +84,8 @@ def _failure_code(lease: Lease) -> str:
         guard_refusal.GUARD_REFUSED,
         liveness.UNHEALTHY_HOST,
         liveness.UNHEALTHY,
+        stalls.STALLED_HOST,
+        stalls.STALLED,
     )
     return next((code for code in codes if lease.end_reason.startswith(code)), workload_end.START_FAILED)
 
@@ -298,10 +300,12 @@ def _restarted(fleet: Fleet, lease: Lease, in_force: InForce) -> Proposal | None
         return None
     if liveness.is_stop_due(lease):
         said = lease.end_reason.partition(": ")[2]
-        reason = Reason(RESTART, f"its service does not answer ({said}): restart {lease.restarts} in place")
+        of_service = f"its service does not answer ({said}): restart {lease.restarts} in place"
+        is_service = lease.unhealthy_since is not None
+        reason = Reason(RESTART, of_service if is_service else f"{said} (restart {lease.restarts})")
         return Proposal(lease.slot, IntentKind.PAUSE, reason, lease=lease)
     if liveness.is_start_due(lease, fleet.now) and cooldowns.RESUME not in _refused(fleet, lease, in_force):
-        reason = Reason(RESTART, "its service did not answer: it was stopped, and is started again")
+        reason = Reason(RESTART, "it was stopped to be started anew, and is started again")
         return Proposal(lease.slot, IntentKind.RESUME, reason, lease=lease)
     return None
 

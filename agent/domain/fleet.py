@@ -36,6 +36,7 @@ from agent.domain.work.carried_checkpoint import CheckpointProof
 from agent.domain.work.deadline import Progress, Speed, Start
 from agent.domain.work.guard_report import GuardReport
 from agent.domain.work.ready_sign import Sighting
+from agent.domain.work.stall import Quiet
 from agent.domain.work.workload import Workload
 
 
@@ -204,6 +205,8 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
     """The time between two polls of the markets."""
     unprobed: frozenset[str] = frozenset()
     """The ids of leases that were held when this pass began: nobody probed them."""
+    quiet: Mapping[str, Quiet] = {}
+    """How long the work of leases has shown no progress, by lease id."""
 
     def workload(self, name: str) -> Workload | None:
         """Return the workload of that name, or None."""

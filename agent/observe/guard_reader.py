@@ -181,7 +181,8 @@ class GuardReader:
         beat = beat if beat is not None and beat.lease == target.lease else None
         before = self.reports.get(target.lease)
         changed, seen = _changed_at(before, beat, began), _seen_at(before, beat, began)
-        return GuardReport(began, beat, changed, _cleaned(end), unread, seen, switch, acceptance)
+        worked = _worked_at(before, beat, began)
+        return GuardReport(began, beat, changed, _cleaned(end), unread, seen, switch, worked, acceptance)
 
     def _client(self, place: Bucket) -> BucketClient:
         """Return the client of a bucket, made anew when its key has changed."""
@@ -264,6 +265,14 @@ def _changed_at(before: GuardReport | None, beat: GuardBeat | None, now: datetim
     if before is None or beat is None:
         return None
     return before.beat_changed_at if before.beat == beat else now
+
+
+def _worked_at(before: GuardReport | None, beat: GuardBeat | None, now: datetime) -> datetime | None:
+    """Return when a beat last showed progress of the work; None while none was seen."""
+    if before is None or beat is None:
+        return before.work_changed_at if before is not None else None
+    is_same = before.beat is not None and beat.is_same_work(before.beat)
+    return before.work_changed_at if is_same else now
 
 
 def _seen_at(before: GuardReport | None, beat: GuardBeat | None, now: datetime) -> datetime:

@@ -22,6 +22,7 @@ from agent.decide.reconcile.probes.probing import Target
 from agent.domain.work import deadline
 from agent.domain.work.ready_sign import ReadySign, Sighting
 from agent.markets import market_errors, port
+from agent.observe.progress_signs import ProgressSigns
 
 PATIENCE_SECONDS = 0.5
 DEADLINE_SECONDS = 5.0
@@ -53,6 +54,7 @@ class Prober:
         self._page_read: dict[str, float] = {}
         self._live_read: dict[str, float] = {}
         self._tails: dict[str, tuple[datetime, tuple[str, ...], tuple[str, ...]]] = {}
+        self._signs = ProgressSigns()
 
     async def look(self, targets: Iterable[Target]) -> Mapping[str, Sighting]:
         """Start the due probes, wait a moment, and return the last results for these targets."""
@@ -124,6 +126,7 @@ class Prober:
         if self._is_log_due(target):
             self._log_read[target.instance_id] = self._clock.monotonic()
             lines, said = await self._log(target)
+            self._signs.see_log(target.instance_id, began, lines if target.is_watched else ())
         is_done = bool(target.done_line) and any(target.done_line in line for line in lines)
         is_ready = False
         if target.ready.sign is ReadySign.LOG and lines:
@@ -138,11 +141,14 @@ class Prober:
         if self._is_page_due(target):
             self._page_read[target.instance_id] = self._clock.monotonic()
             hours = await self._page(target)
+            self._signs.see_page(target.instance_id, began, hours if target.is_watched else None)
         failure = failing.line(lines) if target.is_over else ""
         refusal = failing.refusal(lines) if target.is_silent else ""
         is_bare = target.is_silent and self._is_bare(target, lines)
         seen = Sighting(target.instance_id, began, is_ready, is_done, said, hours, failure, refusal, is_bare)
-        return dataclasses.replace(seen, was_asked=was_asked or target.ready.sign is ReadySign.LOG)
+        progress = self._signs.of(target.instance_id, has_page=target.has_page) if target.is_watched else None
+        was_asked = was_asked or target.ready.sign is ReadySign.LOG
+        return dataclasses.replace(seen, was_asked=was_asked, progress=progress)
 
     def _is_bare(self, target: Target, lines: tuple[str, ...]) -> bool:
         """Return whether a log was read and it, or the one before, says that no guard runs."""

@@ -143,6 +143,10 @@ class Families:
         self.slots_idle = Gauge(
             "gpubid_slots_idle", "Slots whose lease runs and whose GPUs do nothing.", ("workload",), registry=target
         )
+        self.slots_stalled = Gauge(
+            "gpubid_slots_stalled", "Slots whose lease runs and whose work shows no progress.", ("workload",),
+            registry=target,
+        )  # fmt: skip
         self.slots_held = Gauge(
             "gpubid_slots_held", "Slots that wait for a person, on their own or with their workload.", ("workload",),
             registry=target,
@@ -357,6 +361,7 @@ class Families:
             self.headroom,
             self.slots_ready,
             self.slots_idle,
+            self.slots_stalled,
             self.slots_held,
             self.slots_spare,
             self.deadline_at_risk,

@@ -132,6 +132,7 @@ class Metrics(families.Families):
         held_places = [place for place in work.places if {hold.of_slot(place), hold.of_workload(work.name)} & waiting]
         self.slots_ready.labels(work.name).set(len(ready))
         self.slots_idle.labels(work.name).set(len(idle))
+        self.slots_stalled.labels(work.name).set(len({lease.slot for lease in running if lease.stalled_since}))
         self.slots_held.labels(work.name).set(len(held_places))
 
     def see_intents(self, ended: Iterable[Intent]) -> None:

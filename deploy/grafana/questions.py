@@ -85,6 +85,7 @@ FLEET = (
                 (
                     (f"gpubid_slots_held{WORKLOAD}", "{{workload}} held"),
                     (f"gpubid_slots_idle{WORKLOAD}", "{{workload}} idle"),
+                    (f"gpubid_slots_stalled{WORKLOAD}", "{{workload}} stalled"),
                     ("gpubid_orphans", "orphans"),
                     ("gpubid_instances_unaccounted", "{{market}} unaccounted"),
                     ("gpubid_billing_after_kill", "billing after a kill"),

@@ -1,4 +1,4 @@
-"""The keys of idle GPUs and of services that are probed on: their reading, and what they may not say."""
+"""The keys of idle GPUs, stalled work and services that are probed on: their reading, and what they may not say."""
 
 import datetime as dt
 from pathlib import Path
@@ -9,6 +9,7 @@ from agent import config
 from agent.config.problems import ConfigError
 from agent.domain.work.idle_rule import IdleRule, OnIdle
 from agent.domain.work.ready_sign import Liveness
+from agent.domain.work.stall import OnStall, StallRule
 from agent.domain.work.workload import Workload
 from tests.support.configs import STRATEGIES, added
 
@@ -56,3 +57,26 @@ def test_a_service_is_probed_on_unless_told_otherwise(tmp_path: Path) -> None:
     assert loaded(tmp_path, *port).ready.is_watched
     assert not loaded(tmp_path, *port, 'live_every = "off"').ready.is_watched
     assert not loaded(tmp_path).ready.is_watched
+
+
+def test_nothing_is_stalled_without_the_key_and_all_measures_follow_with_it(tmp_path: Path) -> None:
+    assert not loaded(tmp_path).stalled.is_asked
+    after = dt.timedelta(minutes=45)
+    assert loaded(tmp_path, 'stalled_after = "45m"').stalled == StallRule(after, tuple(OnStall))
+    work = loaded(tmp_path, 'stalled_after = "45m"', 'stalled_then = ["restart", "hold"]')
+    assert work.stalled == StallRule(after, (OnStall.RESTART, OnStall.HOLD))
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ('stalled_after = "4m"', "stalled_after"),
+        ("stalled_then = []", "stalled_then"),
+        ('stalled_then = ["warn", "warn"]', "a measure is named twice; keep one"),
+        ('stalled_then = ["hold", "move"]', "nothing follows a hold, which waits for a person; remove move"),
+    ],
+)
+def test_a_bad_order_of_measures_is_refused(tmp_path: Path, line: str, told: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        loaded(tmp_path, line)
+    assert told in str(refused.value)

@@ -126,6 +126,8 @@ of_guard = st.fixed_dictionaries(
         "restarts": st.integers(0, 10**6),
         "restart_at": maybe(times),
         "ran_micros": st.integers(0, 10**15),
+        "stalled_since": maybe(times),
+        "stalled_at": maybe(times),
     }
 )
 """Fields of a lease that are seldom set."""

@@ -23,7 +23,7 @@ from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.hold import OperatorHold, Target, TargetKind, Word
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.record.reported_crossing import ReportedCrossing
-from agent.domain.record.tally import OF_A_TASK, OF_THE_WORKLOAD, Counted
+from agent.domain.record.tally import OF_A_SLOT, OF_THE_WORKLOAD, Counted
 from agent.domain.slot import Slot
 from agent.domain.work import sign_of_life
 from agent.domain.work.deadline import Progress, is_hours
@@ -34,7 +34,7 @@ from agent.domain.work.workload import Workload
 from agent.ledger.memory import Recollection
 from agent.ledger.transaction import Transaction
 
-MARKS = frozenset({Counted.RAN, Counted.STARTED, *OF_THE_WORKLOAD, *OF_A_TASK})
+MARKS = frozenset({Counted.RAN, Counted.STARTED, *OF_THE_WORKLOAD, *OF_A_SLOT})
 """Scopes of marks that are only counted and hold nothing by themselves."""
 ENDING = frozenset({"pause", "release", "done", "kill"})
 """The verbs that end something; they interrupt a cycle that only reads."""

@@ -44,6 +44,14 @@ def _models(value: tuple[str, ...]) -> tuple[str, ...]:
     return value
 
 
+def _measures(value: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(value)) < len(value):
+        raise refused("duplicate", "a measure is named twice; keep one")
+    if "hold" in value[:-1]:
+        raise refused("conflict", f"nothing follows a hold, which waits for a person; remove {value[-1]}")
+    return value
+
+
 def _prices(value: dict[str, Decimal]) -> dict[str, Decimal]:
     _models(tuple(value))
     return value
@@ -173,6 +181,14 @@ class WorkloadTable(Table):
     """What is done about idle GPUs."""
     max_running: running_table.MaxRunning = ()
     """The most time that the workload, or each lease of it, runs from when it first is ready: a time, or a table."""
+    stalled_after: Annotated[Span, Field(ge=timedelta(minutes=5), examples=["45m"])] | Literal["off"] = "off"
+    """The work is stalled after this long without progress: no new line of its log, report, step or checkpoint."""
+    stalled_then: Annotated[
+        tuple[Literal["warn", "restart", "move", "hold"], ...],
+        Field(min_length=1, max_length=4),
+        AfterValidator(_measures),
+    ] = ("warn", "restart", "move", "hold")
+    """What is done about stalled work, in this order, each after another `stalled_after` without progress."""
     guard: guard_table.GuardTable | None = None
     """The guard, which keeps the work's checkpoints in a bucket."""
     dataset_gb: Annotated[Number, Field(ge=0, le=1_000_000)] = 0.0

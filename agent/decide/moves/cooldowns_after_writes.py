@@ -7,7 +7,7 @@ from typing import TypeGuard
 from agent.decide.pricing import cooldowns
 from agent.decide.reconcile import workload_end
 from agent.decide.reconcile.guards.guard_refusal import GUARD_REFUSED
-from agent.decide.reconcile.probes import liveness
+from agent.decide.reconcile.probes import liveness, stalls
 from agent.domain.fleet import Fleet
 from agent.domain.record import cooldown
 from agent.domain.record.cooldown import Cooldown, CooldownKind
@@ -32,7 +32,7 @@ OFFER_COOLDOWNS = {
 }
 CANNOT_START = frozenset({"host_full", "no_capacity", TOO_LOW, "not_sold"})
 """Refusals of a start that an immediate second attempt would get again."""
-FAILED_STARTS = frozenset({"start_failed", "start_overdue", "not_ready", liveness.UNHEALTHY_HOST})
+FAILED_STARTS = frozenset({"start_failed", "start_overdue", "not_ready", liveness.UNHEALTHY_HOST, stalls.STALLED_HOST})
 """Codes of releases that count as a failed start of the host."""
 
 
@@ -129,7 +129,7 @@ def after_release(decision: Release, now: datetime) -> tuple[ExpiringRecord, ...
     elif code == "mismatch":
         why = "a rent that was not as ordered"
         found.append(cooldown.of_host(lease.host, now + cooldowns.START_FAILED, why))
-    elif code in {GUARD_REFUSED, liveness.UNHEALTHY}:
+    elif code in {GUARD_REFUSED, liveness.UNHEALTHY, stalls.STALLED}:
         found.append(cooldown.of_host(lease.host, now + cooldowns.HOST_LEFT, "another host is tried"))
     elif code == "moved":
         found.append(cooldown.of_host(lease.host, now + cooldowns.HOST_LEFT, "we left it a moment ago"))

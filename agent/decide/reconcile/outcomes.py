@@ -6,7 +6,7 @@ from datetime import datetime
 
 from agent.decide.accounting import meter, phases, running_time
 from agent.decide.reconcile import agreed_rate, turns, waiting_verdict
-from agent.decide.reconcile.probes import liveness
+from agent.decide.reconcile.probes import liveness, stalls
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Bills, Lease, LeaseState
@@ -147,7 +147,7 @@ def _stopped(decision: Pause | Release, now: datetime, promised: phases.Promise,
     # What waited for a verdict is ended by the order, not by that.
     given = waiting_verdict.own_reason(lease) if is_release else lease.end_reason
     after = replace(
-        liveness.renewed(lease),
+        stalls.renewed(liveness.renewed(lease)),
         state=LeaseState.RELEASING if is_leaving else LeaseState.PAUSED,
         # The time since the loss decides the worth of waiting, so our own pause does not restart it. Nor does a
         # repeated release: the first order shows for how long the market has not carried it out.

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from agent.domain.record.lease import LeaseState
+from agent.domain.work.stall import Quiet
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,8 @@ class Absence:
 class Memory:
     """Suspicions and absences by lease, doubts by intent, sightings of orphans, the last listing by market.
 
-    `label_looks` counts, by lease, the cycles in which a look by its id showed our label.
+    `label_looks` counts, by lease, the cycles in which a look by its id showed our label. `quiet` has, by lease, the
+    time in which its work showed no progress.
     """
 
     suspicions: Mapping[str, Suspicion] = field(default_factory=dict)
@@ -45,3 +47,4 @@ class Memory:
     label_looks: Mapping[str, int] = field(default_factory=dict)
     last_listed: Mapping[str, datetime] = field(default_factory=dict)
     last_seen: Mapping[str, datetime] = field(default_factory=dict)
+    quiet: Mapping[str, Quiet] = field(default_factory=dict)

@@ -40,7 +40,7 @@ from agent.decide.reconcile.guards import (
 )
 from agent.decide.reconcile.losses import cause, loss_cooldown
 from agent.decide.reconcile.pass_memory import Memory, Suspicion
-from agent.decide.reconcile.probes import idleness, liveness, readiness
+from agent.decide.reconcile.probes import idleness, liveness, readiness, stalls
 from agent.decide.run_times import running_limits
 from agent.domain import money
 from agent.domain.fleet import Fleet, MarketView
@@ -83,7 +83,9 @@ def reconcile(fleet: Fleet, memory: Memory) -> Reconciliation:
     owned = host_maintenance.announced(fleet, orphans.decided(fleet, ownership.settle(fleet, memory)))
     unprobed = frozenset(lease.lease_id for lease in fleet.leases if lease.is_held)
     fleet = msgspec.structs.replace(fleet, leases=owned.leases, unprobed=unprobed)
-    result = Reconciliation(owned.facts, replace(memory, label_looks=owned.looks), to_look=owned.to_look)
+    fleet = msgspec.structs.replace(fleet, quiet=stalls.counted(fleet, memory.quiet))
+    kept = replace(memory, label_looks=owned.looks, quiet=fleet.quiet)
+    result = Reconciliation(owned.facts, kept, to_look=owned.to_look)
     for name in sorted(fleet.markets):
         view = fleet.markets[name]
         if view.is_fresh and view.listed_at is not None:
@@ -94,6 +96,7 @@ def reconcile(fleet: Fleet, memory: Memory) -> Reconciliation:
         *idleness.alerts(fleet),
         *running_limits.alerts(fleet),
         *liveness.alerts(fleet),
+        *stalls.alerts(fleet),
         *guard_silence.alerts(fleet),
         *unfinished_uploads.alerts(fleet),
         *acceptance_verdict.alerts(fleet),

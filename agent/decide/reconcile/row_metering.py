@@ -5,7 +5,7 @@ from datetime import datetime
 
 from agent.decide.accounting import kept_work, meter, phases, running_time
 from agent.decide.reconcile import agreed_rate, loading_time, turns
-from agent.decide.reconcile.probes import liveness
+from agent.decide.reconcile.probes import liveness, stalls
 from agent.domain import money
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance, InstanceState
@@ -83,7 +83,7 @@ def metered(
         traffic_up_gb=max(lease.traffic_up_gb, row.traffic_up_gb),
         stop_seen_at=None,
     )
-    after = after if goes_on else liveness.renewed(after)
+    after = after if goes_on else stalls.renewed(liveness.renewed(after))
     return running_time.counted(lease, after, charges, promised.ready), tuple(charges)
 
 

@@ -14,7 +14,7 @@ from agent.decide.facts import Fact, LeaseChanged, Marked
 from agent.decide.pricing import cooldowns
 from agent.decide.reconcile import waiting_verdict
 from agent.decide.reconcile.guards import guard_end, guard_refusal, guard_switch
-from agent.decide.reconcile.probes import idleness, probing
+from agent.decide.reconcile.probes import idleness, probing, stalls
 from agent.decide.reconcile.tasks import failed_tasks
 from agent.decide.run_times import running_limits
 from agent.domain.fleet import Fleet
@@ -62,8 +62,10 @@ def marks(fleet: Fleet, facts: Iterable[Fact]) -> tuple[Marked, ...]:
     marked = [mark for change in changes for mark in _of_change(fleet, change)]
     changed = {change.after.lease_id: change.after for change in changes}
     marked += _of_batches(fleet, changed)
-    marked += [hold(fleet, lease, holds.of_slot(lease.slot), why) for lease, why in idleness.held(fleet, changed)]
     marked += _of_running_time(fleet)
+    on_hold = (*idleness.held(fleet, changed), *stalls.held(fleet, changes))
+    marked += [hold(fleet, lease, holds.of_slot(lease.slot), why) for lease, why in on_hold]
+    marked += [Marked(taken, lease.slot.workload, lease, None) for lease, taken in stalls.tallies(fleet, changes)]
     known: tuple[ExpiringRecord, ...] = (*fleet.holds, *fleet.tallies)
     standing = [rest for rest in known if not rest.is_over(fleet.now)]
     marked += _over_budget(fleet, [*standing, *(mark.rest for mark in marked)])

@@ -191,11 +191,15 @@ class Lease:
     unhealthy_since: datetime | None = None
     """Since when its service is unhealthy; None while it answers or was not ready yet."""
     restarts: int = 0
-    """How often it was restarted because its service was unhealthy."""
+    """How often it was restarted because its service was unhealthy or its work stalled."""
     restart_at: datetime | None = None
     """When its last such restart was decided. It is due until a stretch of running begins after it."""
     ran_micros: int = 0
     """How long it ran since it first was ready, in microseconds, up to `accrued_until`."""
+    stalled_since: datetime | None = None
+    """Since when its work shows no progress, later by the time in which that could not be seen; None: not stalled."""
+    stalled_at: datetime | None = None
+    """When it was last found without progress for `stalled_after`, and something was done about that."""
 
     @property
     def agreed(self) -> UsdPerHour:

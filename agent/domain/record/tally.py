@@ -27,12 +27,16 @@ class Counted(StrEnum):
     """Bids on an offer that were refused as too low: its quote may stay stale for hours."""
     UNTAKEN = "untaken"
     """Refused requests of one kind of order for a lease, since the first of them."""
+    STALLED = "stalled"
+    """Measures that were taken because the work of a slot stalled, also on earlier leases."""
 
 
 OF_THE_WORKLOAD = frozenset({Counted.FAST_EXIT, Counted.FAILED_START})
 """Tallies against a workload. They are forgotten when an operator resumes the workload."""
 OF_A_TASK = frozenset({Counted.FAST_EXIT, Counted.FAILED_TASK})
 """Tallies against one task of an array, by its slot. They are forgotten when an operator resumes the slot."""
+OF_A_SLOT = OF_A_TASK | {Counted.STALLED}
+"""Tallies against one slot of any workload. They are forgotten likewise."""
 
 
 AT_A_PLACE = frozenset({Counted.RAN, Counted.FAST_EXIT, Counted.FAILED_START, Counted.FAILED_TASK, Counted.UNTAKEN})
@@ -64,9 +68,9 @@ class Tally(Expiring):
         return place_of(self.counted, self.of, self.where)
 
     def is_against(self, workload: str, names: Collection[str]) -> bool:
-        """Return whether it counts against a workload, or against a task among these slots and workloads."""
-        is_of_task = self.counted in OF_A_TASK and (self.of in names or self.of.partition("/")[0] in names)
-        return is_of_task or (self.counted in OF_THE_WORKLOAD and self.of == workload)
+        """Return whether it counts against a workload, or against a slot among these slots and workloads."""
+        is_of_slot = self.counted in OF_A_SLOT and (self.of in names or self.of.partition("/")[0] in names)
+        return is_of_slot or (self.counted in OF_THE_WORKLOAD and self.of == workload)
 
 
 def place_of(counted: Counted, of: str, where: str = "") -> tuple[str, str]:

@@ -42,6 +42,10 @@ class GuardBeat(msgspec.Struct, frozen=True):
     answered: Name | None = None
     """The last order of the daemon that it has carried out."""
 
+    def is_same_work(self, other: "GuardBeat") -> bool:
+        """Return whether the work has made no progress from one beat to the other: the beats alone prove none."""
+        return (self.progress, self.manifest) == (other.progress, other.manifest)
+
 
 class GuardEnd(msgspec.Struct, frozen=True):
     """The end of the work: its exit code or the signal that killed it, and its last lines."""
@@ -88,5 +92,7 @@ class GuardReport:
     """Since when each reading found this same beat, or none, by the daemon's clock; a restart begins again."""
     switch: GuardSwitch | None = None
     """The note of this lease's dead man's switch, if it ever fired."""
+    work_changed_at: datetime | None = None
+    """When the daemon last saw the work's progress or its checkpoint change; None while it has seen no change."""
     acceptance: AcceptanceReport | None = None
     """The result of its check of the host at the last start, if it was ordered to check."""

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
 
+from agent.domain.work.stall import ProgressSeen
+
 
 class ReadySign(Enum):
     """The kind of the sign."""
@@ -58,7 +60,7 @@ class Sighting:
 
     `failure` is the line of its log that reports a failure. `refusal` is why its guard could not start. `is_bare`: its
     log, read at `at`, says that the work runs without the guard, or said so before. `was_asked`: the sign of readiness
-    could be looked for; else `is_ready` says nothing.
+    could be looked for; else `is_ready` says nothing. `progress`: what its signs of progress showed, if they are read.
     """
 
     instance_id: str
@@ -71,3 +73,4 @@ class Sighting:
     refusal: str = ""
     is_bare: bool = False
     was_asked: bool = True
+    progress: ProgressSeen | None = None

@@ -15,6 +15,7 @@ from agent.domain.work.guard_terms import GuardTerms
 from agent.domain.work.idle_rule import IdleRule
 from agent.domain.work.ready_sign import Readiness
 from agent.domain.work.run_times.running_limit import RunningLimit
+from agent.domain.work.stall import StallRule
 
 
 class WorkloadKind(Enum):
@@ -197,6 +198,8 @@ class Workload:
     """What is done about idle GPUs."""
     max_running: tuple[RunningLimit, ...] = ()
     """The most time that it, or each of its leases, may run: at most one of each."""
+    stalled: StallRule = field(default_factory=StallRule)
+    """What is done about work that shows no progress."""
     ready: Readiness = field(default_factory=Readiness)
     """The sign by which it shows that it is ready."""
     dataset_gb: float = 0.0
@@ -230,7 +233,7 @@ class Workload:
     @property
     def is_probed(self) -> bool:
         """Whether its instances must be probed: for readiness, its end or its progress."""
-        reports_progress = self.deadline is not None and self.deadline.is_asked
+        reports_progress = self.stalled.is_asked or (self.deadline is not None and self.deadline.is_asked)
         return self.ready.is_asked or self.kind is WorkloadKind.BATCH or reports_progress or self.guard is not None
 
     @property

@@ -10,6 +10,9 @@ SIM_IDLE_AFTER: seconds from its start until its GPUs do nothing more; without i
 SIM_EXIT_AFTER: seconds from each start until it ends without a word; without it, never.
 SIM_SILENT_AFTER: seconds from each start until its ports close while it runs on; without it, never.
 SIM_SILENT_ONCE_AFTER: seconds of running, over all of its stretches, until its ports close; its next start opens them.
+SIM_HANGS_AFTER: seconds from each start until its work hangs: its GPUs stay busy, and it prints nothing more; without
+it, never.
+SIM_HANGS_ONCE_AFTER: seconds of running, over all of its stretches, until its work hangs; its next start goes on.
 SIM_FLAPS_EVERY: its ports are open for this many seconds, then closed for as many, and so on; without it, open.
 """
 
@@ -52,7 +55,19 @@ def seconds_to_end(contract: Rented) -> float:
     if contract.process is not None:
         return math.inf
     program = of(contract)
-    return max(min(program.exit_after, program.done_after - contract.worked), 0.0)
+    to_done = program.done_after - contract.worked
+    return max(min(program.exit_after, to_done if to_done <= seconds_to_hang(contract) else math.inf), 0.0)
+
+
+def seconds_to_hang(contract: Rented, worked: float | None = None) -> float:
+    """Return how long after its start its work hangs; inf for never. `worked` is the running before that start."""
+    once = _seconds(contract.env, "SIM_HANGS_ONCE_AFTER", math.inf) - (contract.worked if worked is None else worked)
+    return min(_seconds(contract.env, "SIM_HANGS_AFTER", math.inf), once if once >= 0.0 else math.inf)
+
+
+def worked_before(contract: Rented, start: float, end: float) -> float:
+    """Return the seconds of running before the last stretch, which lasted from `start` to `end`."""
+    return contract.worked - (end - start) if contract.running_since is None else contract.worked
 
 
 def is_ready(contract: Rented, now: float) -> bool:
@@ -88,9 +103,9 @@ def lines(contract: Rented, start: float, end: float) -> list[tuple[float, str]]
     printed = []
     if end - start >= program.ready_after:
         printed.append((start + program.ready_after, program.ready_line))
-    before = contract.worked - (end - start) if contract.running_since is None else contract.worked
+    before = worked_before(contract, start, end)
     done_at = start + program.done_after - before
-    if done_at <= end + _ROUNDING:
+    if done_at <= end + _ROUNDING and program.done_after - before <= seconds_to_hang(contract, before):
         printed.append((done_at, program.done_line))
     return printed
 

@@ -53,7 +53,8 @@ def log_lines(contract: Rented, now: float, *, is_stamped: bool = False) -> list
     lines = [f"{_stamp(start)} started {contract.image}"]
     if contract.onstart:
         lines += [f"+ {line[:200]}" for line in contract.onstart.splitlines()[:5]]
-    minutes = int((end - start) // 60)
+    hangs_after = program.seconds_to_hang(contract, program.worked_before(contract, start, end))
+    minutes = int(min(end - start, hangs_after) // 60)
     first = max(1, minutes - 999)
     stamped = [(start + 60 * n, f"step {n}") for n in range(first, minutes + 1)]
     stamped = sorted(stamped + program.lines(contract, start, end), key=lambda line: line[0])

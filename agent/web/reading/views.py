@@ -103,7 +103,9 @@ def slot(
 
 
 def _ailment(lease: Lease | None) -> str:
-    """Return why a running slot is of no use: its service does not answer."""
+    """Return why a running slot is of no use: its service does not answer, or its work shows no progress."""
+    if lease is not None and lease.unhealthy_since is None and lease.stalled_since is not None:
+        return lease.end_reason.partition(": ")[2]
     if lease is None or lease.unhealthy_since is None:
         return ""
     said = f"{lease.end_reason.partition(': ')[2]}; restarts so far: {lease.restarts}"
@@ -145,6 +147,7 @@ def lease(lease: Lease) -> dict[str, Any]:
         "idle_since": lease.idle_since.isoformat() if lease.idle_since else None,
         "unhealthy_since": lease.unhealthy_since.isoformat() if lease.unhealthy_since else None,
         "ran_seconds": lease.ran_micros // 1_000_000,
+        "stalled_since": lease.stalled_since.isoformat() if lease.stalled_since else None,
         "address": lease.ssh_address,
         "ssh": " ".join(lease_address.ssh(lease) or ()) or None,
         "ports": lease_address.ports(lease),

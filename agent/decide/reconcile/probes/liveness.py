@@ -46,8 +46,8 @@ def is_watched(work: Workload | None, lease: Lease) -> bool:
 
 
 def is_stop_due(lease: Lease) -> bool:
-    """Return whether the first half of a restart is due: the stop of a lease whose service is unhealthy."""
-    since, decided = lease.unhealthy_since, lease.restart_at
+    """Return whether the first half of a restart is due: the stop of a lease that is unhealthy or stalled."""
+    since, decided = lease.unhealthy_since or lease.stalled_since, lease.restart_at
     return lease.state is LeaseState.RUNNING and since is not None and decided is not None and decided >= since
 
 

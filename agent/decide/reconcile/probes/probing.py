@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar
 
 from agent.decide.reconcile.guards import guard_refusal
 from agent.decide.reconcile.probes import liveness
@@ -12,6 +13,9 @@ from agent.domain.work.deadline import Deadline, ProgressSign
 from agent.domain.work.ready_sign import Readiness, ReadySign
 from agent.domain.work.workload import WorkloadKind
 
+T = TypeVar("T", str, int)
+"""A line of a log, or its hash."""
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -20,6 +24,7 @@ class Target:
     `place` is the address of its port as HOST:PORT, empty while unknown; `progress_place` is that of its progress page.
     `is_over`: the container of a batch ended, so its log is read once more, at once, for the reason. `is_silent`: a
     guard should report for it and never has. `is_live`: it was ready, and is probed whether it still answers.
+    `is_watched`: its log is read for signs of progress.
     """
 
     instance_id: str
@@ -32,13 +37,14 @@ class Target:
     progress_place: str = ""
     is_silent: bool = False
     is_live: bool = False
+    is_watched: bool = False
 
     @property
     def needs_log(self) -> bool:
         """Whether its log must be read, which costs the market more than the probe of a port."""
         reports_progress = self.deadline is not None and self.deadline.sign is ProgressSign.LOG
         asks = self.ready.sign is ReadySign.LOG or self.is_silent
-        return bool(self.done_line) or self.is_over or asks or reports_progress
+        return bool(self.done_line) or self.is_over or asks or reports_progress or self.is_watched
 
     @property
     def has_page(self) -> bool:
@@ -46,7 +52,7 @@ class Target:
         return self.deadline is not None and self.deadline.sign is ProgressSign.HTTP and not self.is_over
 
 
-def news(before: Sequence[str], now: Sequence[str]) -> Sequence[str]:
+def news(before: Sequence[T], now: Sequence[T]) -> Sequence[T]:
     """Return the lines after `before`: both are the end of the same log."""
     for known in range(min(len(before), len(now)), 0, -1):
         if before[-known:] == now[:known]:
@@ -85,13 +91,17 @@ def _target(fleet: Fleet, lease: Lease) -> Target | None:
     deadline = work.deadline if work.deadline is not None and work.deadline.is_asked else None
     is_silent = guard_refusal.is_awaited(fleet, lease, work)
     is_live = liveness.is_watched(work, lease)
-    if not is_awaited and not is_live and not done_line and not is_over and deadline is None and not is_silent:
+    is_watched = work.stalled.is_asked and lease.state is LeaseState.RUNNING
+    is_asked = is_awaited or is_live or bool(done_line) or is_over or is_silent or is_watched
+    if not is_asked and deadline is None:
         return None
     ready = work.ready if is_awaited or is_live else Readiness()
     since = lease.state_since if lease.state is LeaseState.EXITED else lease.began
     place = _place(fleet, lease, work.ready.port)
     page = _place(fleet, lease, deadline.port) if deadline is not None else ""
-    return Target(lease.instance_id, since, ready, place, done_line, is_over, deadline, page, is_silent, is_live)
+    return Target(
+        lease.instance_id, since, ready, place, done_line, is_over, deadline, page, is_silent, is_live, is_watched
+    )
 
 
 def _place(fleet: Fleet, lease: Lease, port: int) -> str:

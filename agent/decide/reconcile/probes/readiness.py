@@ -12,7 +12,7 @@ from datetime import datetime
 from agent.decide.accounting import phases, running_time
 from agent.decide.facts import LeaseChanged
 from agent.decide.pricing import cooldowns
-from agent.decide.reconcile.probes import idleness, liveness
+from agent.decide.reconcile.probes import idleness, liveness, stalls
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance
 from agent.domain.record import cooldown
@@ -68,6 +68,9 @@ def _judged(
         lease = after
     elif lease.unhealthy_since is not None:
         lease = liveness.unwatched(fleet, lease)
+    lease, kind = stalls.judged(fleet, work, lease)
+    if kind is not None:
+        return lease, kind
     return idleness.judged(fleet, work, lease, row, metered_until)
 
 
