@@ -28,10 +28,11 @@ def _advised(decision: Rent, work: Workload) -> tuple[tuple[str, str], ...]:
 
     They are the slot's own number, and the interval of checkpoints.
     """
-    own = {name for name, _ in (*work.environment, *work.env_from)}
+    given = *work.environment, *work.values_of(decision.slot.index)
+    own = {name for name, _ in (*given, *work.env_from)}
     place = (WORKLOAD, work.name), (SLOT, str(decision.slot.index)), (SLOTS, str(work.slots))
     variables = *place, *checkpointing.environment(decision.advice)
-    return (*work.environment, *((name, value) for name, value in variables if name not in own))
+    return (*given, *((name, value) for name, value in variables if name not in own))
 
 
 def of(decision: Rent, work: Workload, credential: Credential, launch: GuardLaunch | None = None) -> port.Terms:

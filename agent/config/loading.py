@@ -10,7 +10,7 @@ from pathlib import Path
 import pydantic
 
 from agent.config import budgets, document, problems, pydantic_problems, unknown_names
-from agent.config.files import layers, source, start_script
+from agent.config.files import layers, source, start_script, value_file
 from agent.config.settings import Config, Listen, MarketSettings, Operators
 from agent.config.workload_tables import array_keys, guard_table, workload_parts
 from agent.config.workload_tables.workload_table import WorkloadTable
@@ -76,10 +76,12 @@ def load(
         found += pydantic_problems.problems_of(error, read, document.Document)
         raise problems.ConfigError(found) from None
     scripts, unread = _scripts(place, read, parsed)
-    found += [*_misplaced(read, parsed), *unread]
+    values, unfit_values = _values(place, read, parsed)
+    found += [*_misplaced(read, parsed), *unread, *unfit_values]
     if found:
         raise problems.ConfigError(found)
-    config = _with_scripts(_config(place, read, parsed, os.environ if environment is None else environment), scripts)
+    config = _config(place, read, parsed, os.environ if environment is None else environment)
+    config = _with_values(_with_scripts(config, scripts), values)
     unfit = [read.problem(("workloads", name, key), "misfit", said) for name, key, said in guard_table.misfits(config)]
     if unfit:
         raise problems.ConfigError(unfit)
@@ -128,6 +130,30 @@ def _scripts(
         except ValueError as error:
             wrong.append(read.problem(("workloads", name, "onstart_file"), "bad_script", str(error)))
     return found, wrong
+
+
+def _values(
+    place: Path, read: source.Source, parsed: document.Document
+) -> tuple[dict[str, dict[str, tuple[str, ...]]], list[problems.Problem]]:
+    """Return the variables with a value of each slot, by workload, and a problem for each file that cannot be used."""
+    found: dict[str, dict[str, tuple[str, ...]]] = {}
+    wrong: list[problems.Problem] = []
+    for name, table in parsed.workloads.items():
+        for variable, file in value_file.named_files(table.env).items():
+            try:
+                found.setdefault(name, {})[variable] = value_file.read(place.parent / file, table.slots)
+            except ValueError as error:
+                wrong.append(read.problem(("workloads", name, "env", variable), "bad_values", str(error)))
+    return found, wrong
+
+
+def _with_values(config: Config, values: Mapping[str, Mapping[str, tuple[str, ...]]]) -> Config:
+    """Return the configuration with the values that were read from files. Its digest covers them."""
+    if not values:
+        return config
+    works = tuple(replace(work, values=tuple(values.get(work.name, {}).items())) for work in config.workloads)
+    texts = ("\n".join(lines) for by_variable in values.values() for lines in by_variable.values())
+    return replace(config, workloads=works, digest=layers.digest(config.digest, *texts))
 
 
 def _with_scripts(config: Config, scripts: Mapping[str, str]) -> Config:
@@ -263,7 +289,7 @@ def _workload(name: str, table: WorkloadTable) -> Workload:
         image_gb=table.image_gb,
         command=table.command,
         onstart=table.onstart,
-        environment=tuple(table.env.items()),
+        environment=tuple(value_file.texts(table.env).items()),
         checkpoint=_checkpoint(table.checkpoint),
         may_lose_disk=table.may_lose_disk,
         env_from=tuple(table.env_from.items()),

@@ -181,5 +181,5 @@ def _value(plain: object) -> object:
 def _bare(work: Workload) -> Workload:
     """Return a workload without private data on which no plan depends."""
     return replace(
-        work, command="", onstart="", environment=(), env_from=(), image_login=None, ssh_keys=(), template=""
+        work, command="", onstart="", environment=(), values=(), env_from=(), image_login=None, ssh_keys=(), template=""
     )

@@ -72,6 +72,12 @@ def test_a_container_gets_its_number_among_its_workloads_slots_unless_its_owner_
     assert dict(rent_terms.of(rent, own, rent_terms.none).environment)["GPUBID_SLOT"] == "first"
 
 
+def test_a_container_gets_the_value_of_its_slot() -> None:
+    work = builders.workload("sweep", slots=3, values=(("LR", ("0.1", "0.2", "0.3")), ("GPUBID_SLOT", ("a", "b", "c"))))
+    told = dict(rent_terms.of(replace(RENT, slot=builders.slot("sweep", 1)), work, rent_terms.none).environment)
+    assert (told["LR"], told["GPUBID_SLOT"]) == ("0.2", "b")
+
+
 LAUNCH = GuardLaunch(
     "00ab", 3, "f1/train/0/3", manifest_exists=True, url="https://s3/guard/ab.pyz?X-Sig=1", sha256="ab"
 )

@@ -186,7 +186,7 @@ def _runs(
     mine = [run for run in known if run.slot == held.slot]
     begun = next((run for run in mine if run.run == number), None)
     if begun is None:
-        spec = (claim.spec if claim is not None else held.spec_digest) or reload.spec_digest(each.work)
+        spec = (claim.spec if claim is not None else held.spec_digest) or reload.spec_digest(each.work, held.slot.index)
         begun_at = min(claim.begun_at, now) if claim is not None else now
         yield GuardRun(held.slot, number, name, spec, begun_at)
     elif claim is not None and claim.spec != begun.spec_digest and number == max(run.run for run in mine):

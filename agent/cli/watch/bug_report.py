@@ -117,7 +117,10 @@ def _know_secrets(config: "Config") -> None:
         except CredentialError:
             continue
     for work in config.workloads:
-        for _, value in work.environment:
+        for value in (
+            *(text for _, text in work.environment),
+            *(each for _, several in work.values for each in several),
+        ):
             session.REDACTOR.register(value)
 
 

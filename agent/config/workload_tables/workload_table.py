@@ -90,7 +90,7 @@ class WorkloadTable(Table):
         dict[Annotated[str, Field(pattern=VARIABLE_NAME)], Annotated[Script, Field(max_length=32_768)]],
         Field(max_length=256, examples=[{"EPOCHS": "90"}]),
     ] = {}  # noqa: RUF012 - pydantic copies it
-    """Environment of the container."""
+    """Environment of the container. "@lr.txt" gives each slot its line of that file, relative to agent.toml."""
     env_from: Annotated[
         dict[Annotated[str, Field(pattern=VARIABLE_NAME)], Annotated[Line, AfterValidator(credential_name)]],
         Field(max_length=64, examples=[{"HF_TOKEN": "hf_token"}]),

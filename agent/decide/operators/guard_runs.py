@@ -125,8 +125,8 @@ def _renamed(known: Collection[GuardRun], work: Workload) -> Iterator[GuardRun]:
 
 
 def _begun(present: Mapping[Slot, GuardRun], work: Workload, now: datetime) -> Iterator[GuardRun]:
-    digest = reload.spec_digest(work)
     for place in work.places:
+        digest = reload.spec_digest(work, place.index)
         before = present.get(place)
         if before is None:
             yield GuardRun(place, FIRST, work.name, digest, now)

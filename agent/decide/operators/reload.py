@@ -173,12 +173,13 @@ def _cheapest(after: After, kept: list[Lease]) -> str:
 
 def _is_changed(after: After, lease: Lease) -> bool:
     work = next((work for work in after.workloads if work.name == lease.slot.workload), None)
-    return work is not None and bool(lease.spec_digest) and lease.spec_digest != spec_digest(work)
+    return work is not None and bool(lease.spec_digest) and lease.spec_digest != spec_digest(work, lease.slot.index)
 
 
 def _changed(after: After, lease: Lease) -> Finding:
     work = next(work for work in after.workloads if work.name == lease.slot.workload)
-    sentence = f"image, GPU or disk differ from those that {lease.slot} runs on; {lease.lease_id} {_does(lease, work)}"
+    what = "values, image, GPU or disk" if work.values else "image, GPU or disk"
+    sentence = f"{what} differ from those that {lease.slot} runs on; {lease.lease_id} {_does(lease, work)}"
     if work.guard is not None and work.guard.is_carrying:
         sentence += "; the next lease begins a new run, without the checkpoints that the guard has kept so far"
     return Finding(f"workloads.{work.name}", "spec_changed", sentence, is_refusal=False)
@@ -196,10 +197,11 @@ def _does(lease: Lease, work: Workload) -> str:
     return f'goes on with the old until it ends; on_change = "move" or `gpubid release {lease.slot}`'
 
 
-def spec_digest(work: Workload) -> str:
-    """Return the digest of the spec that a running lease cannot change: image, GPU and disk."""
+def spec_digest(work: Workload, index: int = 0) -> str:
+    """Return the digest of the spec that a slot's running lease cannot change: image, GPU, disk and its own values."""
     wants = work.requirements
-    spec = (work.image, wants.gpus, sorted(wants.gpu_models), float(work.disk_gb))
+    spec: tuple[object, ...] = (work.image, wants.gpus, sorted(wants.gpu_models), float(work.disk_gb))
+    spec = (*spec, work.values_of(index)) if work.values else spec
     return hashlib.sha256(repr(spec).encode()).hexdigest()[:16]
 
 
@@ -207,12 +209,16 @@ def moves(lease: Lease, work: Workload) -> bool:
     """Return whether a running lease of an older spec is replaced by a new one."""
     if work.on_change is not OnChange.MOVE or lease.state is not LeaseState.RUNNING:
         return False
-    return bool(lease.spec_digest) and lease.spec_digest != spec_digest(work) and may_leave(lease, work)
+    return (
+        bool(lease.spec_digest) and lease.spec_digest != spec_digest(work, lease.slot.index) and may_leave(lease, work)
+    )
 
 
 def rented_for(lease: Lease, work: Workload | None) -> Lease:
     """Return the lease of a rent with the digest of the workload's spec at the rent."""
-    return lease if work is None or lease.spec_digest else replace(lease, spec_digest=spec_digest(work))
+    return (
+        lease if work is None or lease.spec_digest else replace(lease, spec_digest=spec_digest(work, lease.slot.index))
+    )
 
 
 def under_present_name(lease: Lease, workloads: Iterable[Workload], runs: Iterable[GuardRun] = ()) -> Lease:
@@ -231,7 +237,7 @@ def under_present_name(lease: Lease, workloads: Iterable[Workload], runs: Iterab
     if lease.slot.workload == name and lease.spec_digest:
         return lease
     digests = (run.spec_digest for run in runs if (run.slot, run.run) == (lease.slot, lease.guard_run))
-    digest = lease.spec_digest or next(digests, "") or spec_digest(work)
+    digest = lease.spec_digest or next(digests, "") or spec_digest(work, lease.slot.index)
     return replace(lease, slot=Slot(name, lease.slot.index), spec_digest=digest)
 
 

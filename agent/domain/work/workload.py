@@ -162,6 +162,8 @@ class Workload:
     """A shell script that runs when the instance starts."""
     environment: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """Variables and their values."""
+    values: tuple[tuple[str, tuple[str, ...]], ...] = field(default=(), repr=False)
+    """Variables with a value of each slot, by its number."""
     checkpoint: Checkpoint = Checkpoint()
     """The making and keeping of its checkpoints."""
     may_lose_disk: bool = False
@@ -248,6 +250,10 @@ class Workload:
         login = (self.image_login.credential,) if self.image_login is not None else ()
         bucket = self.guard.bucket if self.guard is not None else None
         return (*login, *(name for _, name in self.env_from), *((bucket.credential,) if bucket is not None else ()))
+
+    def values_of(self, index: int) -> tuple[tuple[str, str], ...]:
+        """Return the variables of one slot that have a value of its own."""
+        return tuple((name, values[index]) for name, values in self.values if index < len(values))
 
     @property
     def most_live(self) -> int:
