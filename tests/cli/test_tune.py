@@ -17,6 +17,7 @@ from tests.support.configs import GOOD
 from tests.support.once import made_once
 
 SMALL = ["--seeds", "1-4", "--hours", "3", "--trials", "2", "--keys", "headroom"]
+SMALLER = ["--seeds", "1-3", *SMALL[2:]]
 CONFIG = f"# mine\n{GOOD}gpu = ['RTX 4090'] # fast\n[ledger]\npath = 'kept/rehearsal.sqlite'\n"
 
 
@@ -32,7 +33,7 @@ def _search(place: Path) -> None:
         patch.chdir(place)
         tune("bold", *SMALL, code=None)
     judged(place, difference=-0.5)
-    for file in ("3-chart.json", "4-file.json", "5-shadow.json"):
+    for file in ("4-file.json", "5-shadow.json"):
         (place / "tuning" / "bold" / file).unlink(missing_ok=True)
     shutil.rmtree(place / "strategies", ignore_errors=True)
     (place / "agent.toml").write_text(CONFIG)
@@ -40,10 +41,44 @@ def _search(place: Path) -> None:
 
 @pytest.fixture
 def place(searched: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    shutil.copytree(searched, tmp_path, dirs_exist_ok=True)
+    return entered(searched, tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def shadowed(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder in which the found numbers have been in the shadow for an hour."""
+
+    def make(place: Path) -> None:
+        shutil.copytree(made_once(tmp_path_factory, "searched", _search), place, dirs_exist_ok=True)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(place)
+            tune("bold")
+            rehearse()
+            assert "next: gpubid tune bold --promote" in tune("bold", "--after", "1")
+
+    return entered(made_once(tmp_path_factory, "shadowed", make), tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def unconfigured(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder in which the loop began again without agent.toml, and what it said of that."""
+
+    def make(place: Path) -> None:
+        shutil.copytree(made_once(tmp_path_factory, "searched", _search), place, dirs_exist_ok=True)
+        (place / "agent.toml").unlink()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(place)
+            (place / "said").write_text(tune("bold", *SMALLER, "--again", "--force", code=2))
+
+    return entered(made_once(tmp_path_factory, "unconfigured", make), tmp_path, monkeypatch)
+
+
+def entered(made: Path, here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Copy a prepared folder to where the test works."""
+    shutil.copytree(made, here, dirs_exist_ok=True)
     monkeypatch.delenv("GPUBID_CONFIG", raising=False)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+    monkeypatch.chdir(here)
+    return here
 
 
 def tune(*words: str, code: int | None = 0) -> str:
@@ -54,8 +89,8 @@ def tune(*words: str, code: int | None = 0) -> str:
 
 
 def rehearse() -> None:
-    """Run the fleet for two hours, with its shadow."""
-    ran = CliRunner().invoke(main.app, ["rehearse", "--hours", "2", "--seed", "3", "--keep-ledger", "kept"])
+    """Run the fleet for more than an hour, with its shadow."""
+    ran = CliRunner().invoke(main.app, ["rehearse", "--hours", "1.25", "--seed", "3", "--keep-ledger", "kept"])
     assert ran.exit_code == 0, ran.output
 
 
@@ -74,6 +109,7 @@ def judged(place: Path, **held_out: Any) -> None:
 
 
 def test_the_whole_way(place: Path) -> None:
+    (place / "tuning" / "bold" / "3-chart.json").unlink()
     said = tune("bold")
     assert "1 data: done" in said
     assert "2 search: done" in said
@@ -112,10 +148,8 @@ def test_the_whole_way(place: Path) -> None:
     assert all(step["digest"] and step["seed"] == 0 and step["data"] for step in steps)
 
 
-def test_hours_that_other_numbers_were_in_the_shadow_promote_no_new_ones(place: Path) -> None:
-    tune("bold")
-    rehearse()
-    assert "next: gpubid tune bold --promote" in tune("bold", "--after", "1")
+def test_hours_that_other_numbers_were_in_the_shadow_promote_no_new_ones(shadowed: Path) -> None:
+    place = shadowed
     text = (place / "tuning" / "bold" / "bold.toml").read_text()
     (place / "tuning" / "bold" / "bold.toml").write_text(text.replace("least_gain = 0.05", "least_gain = 0.07"))
     for file in ("4-file.json", "5-shadow.json", "6-day.json"):
@@ -132,10 +166,8 @@ def test_hours_that_other_numbers_were_in_the_shadow_promote_no_new_ones(place: 
     assert "next: gpubid tune bold --promote" in tune("bold", "--after", "1")
 
 
-def test_a_day_record_of_other_numbers_promotes_no_new_ones(place: Path) -> None:
-    tune("bold")
-    rehearse()
-    assert "next: gpubid tune bold --promote" in tune("bold", "--after", "1")
+def test_a_day_record_of_other_numbers_promotes_no_new_ones(shadowed: Path) -> None:
+    place = shadowed
     text = (place / "tuning" / "bold" / "bold.toml").read_text()
     (place / "tuning" / "bold" / "bold.toml").write_text(text.replace("least_gain = 0.05", "least_gain = 0.07"))
     (place / "tuning" / "bold" / "4-file.json").unlink()
@@ -151,9 +183,8 @@ def test_a_day_record_of_other_numbers_promotes_no_new_ones(place: Path) -> None
     assert (place / "agent.toml").read_text() == before
 
 
-def test_a_promotion_of_other_numbers_is_no_promotion_of_these(place: Path) -> None:
-    tune("bold")
-    rehearse()
+def test_a_promotion_of_other_numbers_is_no_promotion_of_these(shadowed: Path) -> None:
+    place = shadowed
     assert "7 promoted: train runs on bold" in tune("bold", "--after", "1", "--promote", "--force")
     record = place / "tuning" / "bold" / "7-promoted.json"
     first = record.read_text()
@@ -261,9 +292,8 @@ def test_a_loop_whose_workload_is_gone_says_so(place: Path) -> None:
     assert "agent.toml has no workload train any more; begin again with --again" in tune("bold", code=2)
 
 
-def test_a_promotion_for_another_workload_than_the_shadow_names_the_command_to_write(place: Path) -> None:
-    (place / "agent.toml").unlink()
-    tune("bold", "--seeds", "1-3", *SMALL[2:], "--again", "--force", code=2)
+def test_a_promotion_for_another_workload_than_the_shadow_names_the_command_to_write(unconfigured: Path) -> None:
+    place = unconfigured
     (place / "agent.toml").write_text(CONFIG.replace("[ledger]", f"{OTHER}[ledger]"))
     tune("bold", "--workload", "train")
     before = (place / "agent.toml").read_text()
@@ -275,7 +305,7 @@ def test_a_promotion_for_another_workload_than_the_shadow_names_the_command_to_w
 def test_from_an_own_file_the_search_says_how_the_shipped_numbers_do(place: Path) -> None:
     (place / "strategies").mkdir()
     (place / "strategies" / "own.toml").write_text('strategy = "patient"\nheadroom = 2.0\n')
-    said = tune("own", "--seeds", "1-3", *SMALL[2:], code=None)
+    said = tune("own", *SMALLER, code=None)
     assert "with the shipped numbers" in said
     assert re.search(r"95 % (not known|\S+ to \S+)\)", said)
     candidate = (place / "tuning" / "own" / "own.toml").read_text()
@@ -310,8 +340,7 @@ def test_a_bad_name_is_refused(place: Path, name: str, says: str) -> None:
     assert sorted(place.rglob("*")) == before
 
 
-def test_without_a_configuration_the_file_is_written_and_init_is_named(place: Path) -> None:
-    (place / "agent.toml").unlink()
-    said = tune("bold", "--seeds", "1-3", *SMALL[2:], "--again", "--force", code=2)
+def test_without_a_configuration_the_file_is_written_and_init_is_named(unconfigured: Path) -> None:
+    said = (unconfigured / "said").read_text()
     assert "there is no agent.toml; write one with `gpubid init`, and run this again" in said
-    assert (place / "strategies" / "bold.toml").exists()
+    assert (unconfigured / "strategies" / "bold.toml").exists()
