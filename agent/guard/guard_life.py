@@ -13,7 +13,10 @@ from pathlib import Path
 from typing import Any, Mapping
 
 from agent.guard import guard_settings, guard_status, low_priority
+from agent.guard.acceptance import gpu_query
 from agent.guard.acceptance.acceptance_check import AcceptanceCheck
+from agent.guard.acceptance.gpu_query import GpuQuery
+from agent.guard.acceptance.gpu_use import GpuUse
 from agent.guard.acceptance.host_figures import HostFigures
 from agent.guard.bucket_notes import END, BucketNotes
 from agent.guard.checkpoints.checkpoint_carrier import CheckpointCarrier
@@ -72,6 +75,10 @@ class GuardLife:
         self._beat = GuardBeat(clock, output, self._status, notes, self._take_order, self._take_advice)
         host = HostFigures(command.environment, place, reaper, self._signals.stopping)
         self._check = AcceptanceCheck(settings, host, output, clock, notes, self._signals.stopping)
+        query = GpuQuery(command.environment, reaper, self._signals.stopping, gpu_query.USE)
+        self._gpu_use = GpuUse(
+            query, clock, self._signals.stopping, self._status.is_working, lambda use: self._status.set(gpu_use=use)
+        )
         self._carrier: CheckpointCarrier | None = None
         self._origin: GuardOrigin | None = None
         self._deadman: DeadmanWatch | None = None
@@ -174,6 +181,7 @@ class GuardLife:
             self._status.phase = guard_status.RUNNING
             self._beat.soon()
         self._disk.keep(started=True)
+        self._gpu_use.start()
         end = self._watched(work)
         work.end()
         return end

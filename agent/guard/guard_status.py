@@ -23,6 +23,7 @@ _FIELDS = (
     "restore_seconds",
     "restored",
     "answered",
+    "gpu_use",
     "notice",
 )
 
@@ -44,6 +45,10 @@ class GuardStatus:
         """Keep new values."""
         with self._lock:
             self._fields.update(fields)
+
+    def is_working(self) -> bool:
+        """Return whether the work runs."""
+        return self.phase in (RUNNING, UPLOADING)
 
     def set_progress(self, number: float | None) -> None:
         """Set the progress back to that of a restored checkpoint; without one it is unknown."""

@@ -26,7 +26,7 @@ def _share(text: str) -> float:
 
 
 class IdleTable(Table):
-    """What is done about GPUs that the market shows as idle."""
+    """What is done about GPUs that the market, or the guard inside, shows as idle."""
 
     below: Annotated[Line, AfterValidator(_percent), Field(examples=["5%"])] = "5%"
     """The GPUs count as idle below this use."""

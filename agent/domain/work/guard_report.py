@@ -10,6 +10,7 @@ from agent.domain.work.acceptance_report import AcceptanceReport
 
 Fraction = Annotated[float, msgspec.Meta(ge=-1e15, le=1e15)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+Percent = Annotated[float, msgspec.Meta(ge=0, le=100)]
 Name = Annotated[str, msgspec.Meta(max_length=256)]
 
 
@@ -41,6 +42,8 @@ class GuardBeat(msgspec.Struct, frozen=True):
     """While the work runs: the notice of the last stop of its instance; None if no guard ran on its disk before."""
     answered: Name | None = None
     """The last order of the daemon that it has carried out."""
+    gpu_use: Percent | None = None
+    """The use of its busiest GPU while the work runs, by the driver of its host; None: unknown."""
 
     def is_same_work(self, other: "GuardBeat") -> bool:
         """Return whether the work has made no progress from one beat to the other: the beats alone prove none."""

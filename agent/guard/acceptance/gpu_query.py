@@ -41,10 +41,12 @@ FIELDS: tuple[tuple[str, str], ...] = (
 """Our name of a figure, and the vendor's."""
 LINK = ("name", "pcie_generation", "pcie_width", "clock_events")
 """Figures that are only true while the GPU has something to do."""
+USE = {"gpu_use": "utilization.gpu"}
+"""The figure that is read again and again beside the work."""
 _OLDER = {"clocks_event_reasons.active": "clocks_throttle_reasons.active"}
 _UNKNOWN_FIELD = re.compile(r'Field "([a-z0-9_.]{1,64})" is not a valid field')
 _WHOLE = frozenset({"uncorrected_errors", "pcie_generation", "pcie_generation_most", "pcie_width", "pcie_width_most"})
-_NUMBERS = _WHOLE | {"memory_mb", "power_limit_watts", "power_default_watts", "temperature_c"}
+_NUMBERS = _WHOLE | {"memory_mb", "power_limit_watts", "power_default_watts", "temperature_c", *USE}
 _REASONS = re.compile(r"0x[0-9a-fA-F]{1,16}")
 
 
@@ -61,12 +63,18 @@ class GpuAnswer:
 class GpuQuery:
     """Asks `nvidia-smi`; remembers which fields this driver does not know."""
 
-    def __init__(self, environment: Mapping[str, str], reaper: Reaper, stopping: threading.Event) -> None:
-        """Run it with an environment, until the guard must stop."""
+    def __init__(
+        self,
+        environment: Mapping[str, str],
+        reaper: Reaper,
+        stopping: threading.Event,
+        fields: Mapping[str, str] | None = None,
+    ) -> None:
+        """Run it with an environment, until the guard must stop. It knows `fields`, or all of the check."""
         self._environment = environment
         self._reaper = reaper
         self._stopping = stopping
-        self._fields = dict(FIELDS)
+        self._fields = dict(FIELDS) if fields is None else dict(fields)
 
     def ask(self, until: float, names: Sequence[str] = tuple(dict(FIELDS))) -> GpuAnswer:
         """Return these figures, asked up to a time of `uptime` and for `SECONDS` at most."""

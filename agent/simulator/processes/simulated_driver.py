@@ -61,6 +61,7 @@ def _values(gpus: dict[str, Any]) -> dict[str, str]:
         "pcie.link.width.max": "16",
         "clocks_throttle_reasons.active": "0x0000000000000001",
         "temperature.gpu": "35",
+        "utilization.gpu": f"{gpus.get('use', NOT_THERE)}",
     }
 
 

@@ -1,10 +1,16 @@
-"""Idle GPUs: since when the market shows them so, the alert of that, and the slots that are held for it."""
+"""Idle GPUs: since when the market or their guard shows them so, the alert of that, and the slots held for it.
+
+Invariants:
+1. Each of the two is believed if it shows them idle: a host cannot go on billing by a false use in its guard's beats.
+2. A guard that is silent, or whose work has not begun, shows nothing. Time in the dark is no idleness.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from agent.decide.facts import Alert
+from agent.decide.reconcile.guards import beat_stretch
 from agent.domain.fleet import Fleet
 from agent.domain.market.instance import Instance
 from agent.domain.record.event_kind import EventKind
@@ -15,6 +21,8 @@ from agent.domain.work.workload import Workload
 
 DARK = timedelta(minutes=10)
 """After this long without a listing, longer than a lease that runs goes unmetered, its idleness is counted anew."""
+ONE_BEAT = timedelta(minutes=3)
+"""A beat that has not changed for this long is of a silent guard: it beats once a minute, and is read once a minute."""
 
 
 def is_idle(row: Instance, work: Workload | None) -> bool:
@@ -23,13 +31,30 @@ def is_idle(row: Instance, work: Workload | None) -> bool:
     return row.gpu_util is not None and row.gpu_util < below
 
 
+def _use(fleet: Fleet, lease: Lease, row: Instance) -> float | None:
+    """Return the lowest use that the market or the guard of a lease shows now; None if neither does."""
+    shown = (row.gpu_util, _guarded_use(fleet, lease))
+    return min((use for use in shown if use is not None), default=None)
+
+
+def _guarded_use(fleet: Fleet, lease: Lease) -> float | None:
+    report = fleet.guard_reports.get(lease.intent_id)
+    if report is None or report.beat is None or report.beat_changed_at is None or report.end is not None:
+        return None
+    is_speaking = fleet.now - max(report.beat_changed_at, lease.began) <= ONE_BEAT + fleet.poll
+    is_working = report.beat.phase in {"running", "uploading"} and beat_stretch.has_changed(report, lease)
+    return report.beat.gpu_use if is_speaking and is_working and lease.guard_run is not None else None
+
+
 def judged(
     fleet: Fleet, work: Workload | None, lease: Lease, row: Instance, metered_until: datetime
 ) -> tuple[Lease, EventKind | None]:
     """Return a running lease with the time since when its GPUs idle. What an unread listing had shown is unknown."""
-    if row.gpu_util is None:
-        return lease, None
-    if not is_idle(row, work):
+    use, below = _use(fleet, lease, row), (work.idle if work is not None else IdleRule()).below
+    if use is None:
+        # A guard that fell silent may have shown them idle before: nobody knows whether they still are.
+        return replace(lease, idle_since=None) if lease.guard_run is not None else lease, None
+    if use >= below:
         was_told = usefulness.is_idle(lease, work, fleet.now)
         return replace(lease, idle_since=None), EventKind.LEASE_BUSY if was_told else None
     is_dark = fleet.now - metered_until > DARK + fleet.poll
