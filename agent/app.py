@@ -26,6 +26,7 @@ from agent.act.kept_logs import kept_log
 from agent.act.kept_logs.log_keeper import LogKeeper
 from agent.act.market_accounts import Accounts
 from agent.act.orders import changed_workloads, halting, operator_orders, order_preview, ordered_endings
+from agent.act.shell_keys.key_registration import KeyRegistration
 from agent.clock import Clock, SteadyClock
 from agent.config import guard_archive
 from agent.config.settings import Config, MarketSettings
@@ -42,7 +43,6 @@ from agent.domain.record.lease import Bills, Lease
 from agent.domain.slot import Slot
 from agent.domain.work.decision import Pause, Reason, Release
 from agent.domain.work.order import Order
-from agent.domain.work.workload import Workload
 from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.store import Ledger
 from agent.ledger.transaction import Transaction
@@ -123,6 +123,7 @@ class App:
         place = (kept_log.folder_of(config.ledger), 0 if is_dry else config.log_bytes)
         self.logs = LogKeeper(place, self.markets, outside, asyncio.create_task, lambda: ledger.is_writable)
         self._journal.before_ending = self.logs.before_ending
+        self.keys = KeyRegistration(ledger, self.markets, outside.clock, asyncio.create_task, outside.new_id)
         self.billing_watch = BillingWatch(ledger, self.pollers, clock)
         self._executor = Executor(self._journal)
         room = config.recording_bytes
@@ -187,7 +188,7 @@ class App:
             try:
                 await halting.settle(self.ledger, self.clock.now())
                 await intents.settle_crash(self.ledger, self.clock.now())
-                await self._record_changed_workloads(rules.workloads)
+                await changed_workloads.record(self.ledger, rules.workloads, self.clock.now())
                 await self._runs.keep(rules.workloads, [poller.view for poller in self.pollers])
                 await self.signs.keep(rules.workloads)
             except LedgerError as error:
@@ -210,6 +211,7 @@ class App:
             if not self._is_dry:
                 known = self.ledger.recollection(self.clock.now())
                 self.logs.look(known.leases, known.holds)
+                await self.keys.keep(done.fleet, self._stopped_because)
                 self._advice.look(done.fleet, guard_targets(known, rules.workloads, self.ledger.fleet_id))
             await self._note_endpoints(done)
             return done
@@ -355,15 +357,12 @@ class App:
         for poller in self.pollers:
             if poller.prober is not None:
                 await poller.prober.close()
-        for part in (self._guard_reader, self._audit, self._orders, self._advice, self.signs, self._runs, self.logs):
+        guards = (self._guard_reader, self._audit, self._orders, self._advice, self.signs, self._runs)
+        for part in (*guards, self.logs, self.keys):
             await part.close()
         for market in self.markets.values():
             await market.close()
         await self.ledger.close()
-
-    async def _record_changed_workloads(self, workloads: Sequence[Workload]) -> None:
-        """Move leases, holds and runs to a renamed workload, begin due runs, and record the spec of a new lease."""
-        await changed_workloads.record(self.ledger, workloads, self.clock.now())
 
     def _account_check(self, market: str) -> Callable[[str], str]:
         return lambda account_id: self._stopped_because or self._accounts.why_not(market, account_id)

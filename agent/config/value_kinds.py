@@ -48,6 +48,17 @@ def refused(code: str, sentence: str) -> PydanticCustomError:
     return PydanticCustomError(code, "{sentence}", {"sentence": sentence})  # pyright: ignore[reportArgumentType]
 
 
+def no_private_key(value: object) -> object:
+    """Return a value that is no private key, for other checks."""
+    if isinstance(value, str) and "PRIVATE KEY" in value.upper():
+        raise refused(
+            "private_key",
+            "is a private key, which belongs on your machine alone; write the one line of its .pub file, and replace "
+            "the pair if anybody else may have read this file",
+        )
+    return value
+
+
 def _number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise refused("wrong_type", f"must be a number without quotes, not {problems.shown(value)}")

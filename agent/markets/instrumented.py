@@ -14,7 +14,7 @@ from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
 from agent.markets import market_errors
-from agent.markets.port import Account, Capability, Charge, Market, OfferQuery, Terms
+from agent.markets.port import Account, Capability, Charge, InstanceKeys, Market, OfferQuery, Terms
 
 Observer = Callable[[str, str, float], None]
 """Receives (operation, outcome, seconds); the outcome is "ok", an error's code, "cancelled" or "bug"."""
@@ -95,6 +95,10 @@ class Instrumented:
         """Return the last lines that the container printed."""
         async with self._observed("logs"):
             return await self._market.logs(instance_id, lines)
+
+    def instance_keys(self) -> InstanceKeys | None:
+        """Return the registration of ssh keys with instances."""
+        return self._market.instance_keys()
 
     def capabilities(self) -> frozenset[Capability]:
         """Return the present abilities of this market."""

@@ -101,6 +101,18 @@ class Charge:
     day: datetime
 
 
+class InstanceKeys(Protocol):
+    """The public ssh keys that a market registers with each instance."""
+
+    async def shown(self, instance_id: str) -> Sequence[str]:
+        """Return the keys of an instance. Raises: as `Market.instance`."""
+        ...
+
+    async def add(self, instance_id: str, key: str) -> None:
+        """Add a key to those of an instance. Raises: as `Market.rebid`."""
+        ...
+
+
 class Market(Protocol):
     """A vendor whose API rents GPUs."""
 
@@ -174,6 +186,10 @@ class Market(Protocol):
 
         Raises: as `account`, and NotFound.
         """
+        ...
+
+    def instance_keys(self) -> "InstanceKeys | None":
+        """Return the registration of ssh keys with instances; None if the market has none."""
         ...
 
     def capabilities(self) -> frozenset[Capability]:

@@ -139,6 +139,8 @@ BROKEN = [
     ('command = "x"\nruntype = "ssh"', "conflict", "onstart"),
     (f'command = "x"\nssh_keys = ["{KEY}"]', "conflict", "shell"),
     ('ssh_keys = ["x\'; rm -rf /"]', "bad_key", ".pub"),
+    ('ssh_keys = ["-----BEGIN OPENSSH PRIVATE KEY-----"]', "private_key", ".pub"),
+    ('ssh_keys = ["""\n-----BEGIN RSA PRIVATE KEY-----\nMIIE\n"""]', "private_key", "replace the pair"),
     ('was = "a b"', "bad_name", "name"),
 ]
 

@@ -93,6 +93,9 @@ class Recorded:
         del instance_id, lines
         return ()
 
+    def instance_keys(self) -> None:
+        """Return nothing: a recording has no shells."""
+
     def capabilities(self) -> frozenset[port.Capability]:
         """Return its capabilities."""
         return frozenset({port.Capability.INTERRUPTIBLE, port.Capability.REBID, port.Capability.EVENTS})

@@ -11,6 +11,7 @@ import pytest
 import structlog
 from prometheus_client import CollectorRegistry
 
+from agent.act.orders import changed_workloads
 from agent.config import guard_archive
 from agent.decide.operators import guard_runs, reload
 from agent.domain.record.lease import LeaseState
@@ -144,7 +145,7 @@ async def test_a_run_that_begins_between_leases_is_told_once_and_a_rename_is_non
             changed = replace(first, image="ubuntu:24.04")
             for work in (first, changed, changed, replace(changed, name="fit", was="train")):
                 world.clock.advance(1)
-                await world.app._record_changed_workloads((work,))
+                await changed_workloads.record(world.app.ledger, (work,), world.clock.now())
                 if work is first:
                     async with world.app.ledger.transaction() as tx:
                         tx.keep_progress(Progress("train", 9.0, world.clock.now(), world.clock.now()))

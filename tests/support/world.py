@@ -147,6 +147,7 @@ class Rehearsed:
             self.plans.append(done.plan)
             await self.buckets.settle()
             await self.app.logs.settle()
+            await self.app.keys.settle()
             self.market.advance_to(self.clock.time())
             if self.is_checked:
                 await self.check()

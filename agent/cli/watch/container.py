@@ -5,11 +5,12 @@ import functools
 import os
 import secrets
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.cli.shared import completion, daemon_socket, exits, last_good, session
+from agent.cli.shared import completion, daemon_socket, exits, last_good, login_keys, session
 from agent.telemetry.plain_text import plain
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ def ssh(
     if not rows:
         exits.stop(exits.BAD_INPUT, [f"no open lease matches {plain(slot)!r}; `gpubid fleet` shows them"])
     running = [row for row in rows if row["state"] == "running"]
-    line = (running or rows or [{}])[-1].get("ssh")
+    row = (running or rows)[-1]
+    line = row.get("ssh")
     if not line:
         state = rows[-1]["state"]
         exits.stop(exits.FAILED, [f"the address of {plain(slot)} is not known yet: it is {state}; try again later"])
@@ -46,7 +48,16 @@ def ssh(
     if is_printed:
         session.say(" ".join(words))
         return
+    if _has_own_keys(config, row["slot"]):
+        session.warn(login_keys.sentence(row["market"], row.get("keys_seen_at")))
     os.execvp(words[0], words)  # noqa: S606 - a fixed program, its host checked
+
+
+def _has_own_keys(file: Path, slot: str) -> bool:
+    """Return whether the workload of a slot names keys; False for a broken configuration."""
+    read = last_good.read(file)
+    works = () if isinstance(read, last_good.Broken) else read[0].workloads
+    return any(work.name == slot.rpartition("/")[0] and bool(work.ssh_keys) for work in works)
 
 
 def logs(

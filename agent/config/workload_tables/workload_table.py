@@ -4,7 +4,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from agent.config import problems
 from agent.config.budgets import BudgetTable
@@ -24,6 +24,7 @@ from agent.config.value_kinds import (
     Span,
     Whole,
     credential_name,
+    no_private_key,
     refused,
 )
 from agent.config.workload_tables import array_keys, guard_table, idle_table, running_table
@@ -103,10 +104,10 @@ class WorkloadTable(Table):
     runtype: Literal["auto", "args", "ssh", "ssh_direct", "jupyter"] = "auto"
     """How the container starts. "auto" runs the command if there is one, else a shell."""
     ssh_keys: Annotated[
-        tuple[Annotated[Line, Field(pattern=SSH_KEY, max_length=4_096)], ...],
+        tuple[Annotated[Line, BeforeValidator(no_private_key), Field(pattern=SSH_KEY, max_length=4_096)], ...],
         Field(max_length=16, examples=[["ssh-ed25519 AAAA... me"]]),
     ] = ()
-    """Public keys that may log in, besides the account's own."""
+    """Public keys that may log in, besides the account's own. Vast.ai also registers them with each instance."""
     disk_gb: Annotated[Number, Field(ge=1, le=100_000)] = 20.0
     """Gigabytes of disk."""
     image_gb: Annotated[Number, Field(ge=0, le=1_000)] = 5.0

@@ -18,6 +18,7 @@ class EventKind(StrEnum):
     LEASE_RESUMED = "lease.resumed"
     LEASE_QUEUED = "lease.queued"
     LEASE_REBID = "lease.rebid"
+    LEASE_KEY_REGISTERED = "lease.key_registered"
     LEASE_REPRICED = "lease.repriced"
     LEASE_PAUSED = "lease.paused"
     LEASE_START_LOST = "lease.start_lost"

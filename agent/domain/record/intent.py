@@ -18,6 +18,7 @@ class IntentKind(Enum):
     RESUME = "resume"
     PAUSE = "pause"
     RELEASE = "release"
+    REGISTER_KEY = "register_key"
 
     @property
     def is_paying(self) -> bool:

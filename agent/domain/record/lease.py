@@ -201,6 +201,14 @@ class Lease:
     stalled_at: datetime | None = None
     """When it was last found without progress for `stalled_after`, and something was done about that."""
 
+    keys_seen_at: datetime | None = None
+    """When the market first showed all public keys of its workload on it, in the run that then went on."""
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether the market has shown all public keys of its workload on it since its present run began."""
+        return self.keys_seen_at is not None and (self.run_since is None or self.keys_seen_at >= self.run_since)
+
     @property
     def agreed(self) -> UsdPerHour:
         """The agreed rate of its GPUs: our bid, or on demand the rate of the rent."""

@@ -154,6 +154,9 @@ class WorldMarket:
             return
 
     # --- the rest -----------------------------------------------------------------------------------------------------
+    def instance_keys(self) -> None:
+        """Return nothing: nobody logs in."""
+
     def capabilities(self) -> frozenset[port.Capability]:
         """Return the market's capabilities."""
         return CAPABILITIES

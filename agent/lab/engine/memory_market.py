@@ -226,6 +226,9 @@ class Exchange:
         hours = self.job.printed_hours(instance_id, self.now)
         return () if hours is None else (f"hours done: {hours:.9f}",)
 
+    def instance_keys(self) -> None:
+        """Return nothing: a trace has no shells."""
+
     def capabilities(self) -> frozenset[port.Capability]:
         """Return the abilities."""
         return CAPABILITIES

@@ -222,6 +222,9 @@ class RunPodMarket:
         """Return the last lines that the container printed."""
         return logs.lines(await self._client.logs(instance_id, lines), lines)
 
+    def instance_keys(self) -> None:
+        """Return nothing: the market registers keys with the account alone, and updates no running pod."""
+
     def capabilities(self) -> frozenset[Capability]:
         """Return the present abilities; the bid of a running pod can never be changed."""
         found = set() if self._bids.not_sold_because else {Capability.INTERRUPTIBLE}

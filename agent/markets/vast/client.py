@@ -36,6 +36,7 @@ LANES: Mapping[str, pace.Lane] = {
     "inbox": pace.Lane(0.0, penalty=5.0),
     "rises": pace.Lane(0.0, penalty=60.0, longest=pace.LONGEST_PENALTY),
     "logs": pace.Lane(2.0, penalty=10.0),
+    "keys": pace.Lane(2.0, penalty=10.0),
     "names": pace.Lane(0.0, penalty=60.0, longest=pace.LONGEST_PENALTY),
 }
 
@@ -116,6 +117,16 @@ class VastClient:
         """End an instance for good."""
         path = f"/api/v0/instances/{_part(instance_id)}/"
         return await self._write(Route.DESTROY, "destroy", "DELETE", path, {}, is_urgent=True)
+
+    async def instance_keys(self, instance_id: str) -> bytes:
+        """Return the ssh keys of an instance."""
+        path = f"/api/v0/instances/{_part(instance_id)}/ssh/"
+        return (await self._read("keys", "GET", path, is_of_instance=True)).body
+
+    async def add_key(self, instance_id: str, key: str) -> Answer:
+        """Attach an ssh key to an instance."""
+        path = f"/api/v0/instances/{_part(instance_id)}/ssh/"
+        return await self._write(Route.KEYS, "keys", "POST", path, {"ssh_key": key})
 
     async def request_logs(self, instance_id: str, lines: int) -> bytes:
         """Ask for the last lines of a container; the answer has the address of the future file."""

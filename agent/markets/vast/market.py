@@ -22,6 +22,7 @@ from agent.markets.vast import (
     bill,
     client,
     events,
+    instance_keys,
     names,
     optional_route,
     orders,
@@ -207,6 +208,10 @@ class VastMarket:
                     text.clean(line, MOST_LINE) for line in body.decode("utf-8", "replace").splitlines()[-lines:]
                 )
         return ()
+
+    def instance_keys(self) -> instance_keys.InstanceKeys:
+        """Return the registration of ssh keys with instances."""
+        return instance_keys.InstanceKeys(self._client)
 
     def capabilities(self) -> frozenset[Capability]:
         """Return the present abilities; without the inbox, causes are inferred."""

@@ -33,6 +33,7 @@ class Route(Enum):
     REBID = "change_bid"
     STATE = "state"
     DESTROY = "destroy"
+    KEYS = "keys"
 
 
 _REFUSED = frozenset({200, 400, 403, 404, 410})
@@ -65,6 +66,11 @@ _CODES: dict[Route, dict[str, frozenset[int]]] = {
         "no_such_instance": _MISSING,
         "not_found": _MISSING,
     },
+    Route.KEYS: {
+        "invalid_args": _REFUSED,
+        "no_ssh_key": frozenset({200, 400}),
+        "no_such_instance": _MISSING,
+    },
 }
 
 _OFFER_GONE = "no_such_ask"
@@ -73,6 +79,7 @@ _ADVICE = {
     "invalid_args": "vast does not take this request; report it with this sentence",
     "invalid_price": "the price is out of vast's range of $0.001 to $128 per hour",
     "no_ssh_key_for_vm": "add an SSH key to the account",
+    "no_ssh_key": "vast read no key in the request; report it with this sentence",
     "no_such_ask": "the offer is gone; another is chosen",
     "spend_rate_limit": "new accounts may spend little; verify the e-mail address or wait",
     "missing_billing": "add billing details to the account",

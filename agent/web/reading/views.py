@@ -151,6 +151,7 @@ def lease(lease: Lease) -> dict[str, Any]:
         "address": lease.ssh_address,
         "ssh": " ".join(lease_address.ssh(lease) or ()) or None,
         "ports": lease_address.ports(lease),
+        "keys_seen_at": lease.keys_seen_at.isoformat() if lease.keys_seen_at and lease.has_keys else None,
     }
 
 

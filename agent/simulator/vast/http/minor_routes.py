@@ -70,7 +70,7 @@ def remove_ssh_key(surface: Surface, call: Call) -> Reply:
 
 
 def on_instance(surface: Surface, call: Call) -> Reply:
-    """Answer success for an instance that is there: keys attached, templates changed, snapshots taken."""
+    """Answer success for an instance that is there: templates changed, snapshots taken."""
     try:
         surface.contract(call, call.id)
     except Refusal:

@@ -32,6 +32,7 @@ class Surface:
         self.seen_through = 0.0
         self.last_seen: float | None = None
         self.ssh_keys: dict[int, dict[str, Any]] = {}
+        self.attached_keys: dict[int, dict[int, str]] = {}
         self.webhooks: dict[int, dict[str, Any]] = {}
         self.deliveries = Deliveries(world, self.webhooks)
         self.files: dict[str, bytes] = {}

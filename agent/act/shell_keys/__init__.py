@@ -1,0 +1,1 @@
+"""The registration of public ssh keys with running instances."""

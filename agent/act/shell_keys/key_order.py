@@ -1,0 +1,97 @@
+"""Registers one public key with one instance: record -> send -> resolve. It pays for nothing.
+
+Invariants:
+1. *Recorded* and *sent* are durable before the request leaves. A ledger that cannot be written sends nothing.
+2. Only the market's positive word confirms. Anything else but a proof of refusal leaves doubt until the next listing;
+   whether the key is there shows only a reading of the instance's keys.
+3. It ends within `ORDER_SECONDS`: an order of a person waits that long for its turn at most.
+"""
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime
+
+import structlog
+
+from agent.act import crashpoint
+from agent.domain.record.event import Event
+from agent.domain.record.event_kind import EventKind
+from agent.domain.record.intent import Intent, IntentKind, IntentState
+from agent.domain.record.lease import Lease
+from agent.domain.work import public_key
+from agent.ledger.store import Ledger
+from agent.markets import market_errors, port
+
+log = structlog.get_logger("gpubid.keys")
+
+ORDER_SECONDS = 5.0
+REFUSED = (
+    market_errors.Rejected,
+    market_errors.NotFound,
+    market_errors.Throttled,
+    market_errors.Unauthorized,
+    market_errors.Unreachable,
+)
+"""The errors that prove that nothing was done."""
+
+
+def intent_of(lease: Lease, key: str, intent_id: str, now: datetime) -> Intent:
+    """Return the intent to register a key with a lease's instance."""
+    return Intent(
+        intent_id=intent_id,
+        kind=IntentKind.REGISTER_KEY,
+        state=IntentState.RECORDED,
+        market=lease.market,
+        slot=lease.slot,
+        recorded_at=now,
+        reason=f"register {public_key.fingerprint(key)} with the instance",
+        lease_id=lease.lease_id,
+        host_id=lease.host_id,
+        instance_id=lease.instance_id,
+    )
+
+
+async def carry_out(
+    ledger: Ledger, keys: port.InstanceKeys, key: str, intent: Intent, now: Callable[[], datetime]
+) -> bool:
+    """Send an intent; return whether the market confirmed it.
+
+    Raises:
+        LedgerError: it could not be recorded, and was not sent; or its answer could not.
+    """
+    async with ledger.transaction() as tx:
+        tx.record_intent(intent)
+    crashpoint.reached("recorded", intent.kind.value)
+    async with ledger.transaction() as tx:
+        tx.advance_intent(intent.intent_id, IntentState.SENT, at=now())
+    crashpoint.reached("sent", intent.kind.value)
+    state, outcome = IntentState.CONFIRMED, "done"
+    try:
+        async with asyncio.timeout(ORDER_SECONDS):
+            await keys.add(intent.instance_id, key)
+    except REFUSED as error:
+        state, outcome = IntentState.REJECTED, f"{error.code}: {error}"
+    except (market_errors.MarketError, TimeoutError) as error:
+        state, outcome = IntentState.IN_DOUBT, str(error)[:200] or f"no answer within {ORDER_SECONDS:g} s"
+    crashpoint.reached("replied", intent.kind.value)
+    async with ledger.transaction() as tx:
+        tx.advance_intent(intent.intent_id, state, at=now(), outcome=outcome)
+        if state is IntentState.CONFIRMED:
+            tx.append_event(_event(intent, now()))
+    if state is not IntentState.CONFIRMED:
+        log.warning("key.unregistered", lease=intent.lease_id, reason=outcome)
+    return state is IntentState.CONFIRMED
+
+
+def _event(intent: Intent, at: datetime) -> Event:
+    return Event(
+        at=at,
+        kind=EventKind.LEASE_KEY_REGISTERED,
+        workload=intent.slot.workload,
+        slot=intent.slot.index,
+        lease_id=intent.lease_id,
+        intent_id=intent.intent_id,
+        market=intent.market,
+        host_id=intent.host_id,
+        reason=intent.reason,
+    )

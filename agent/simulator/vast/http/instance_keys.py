@@ -1,0 +1,56 @@
+"""The ssh keys of an instance: those of the account when it was made, and those attached to it later."""
+
+import json
+import re
+
+from agent.simulator import api_calls
+from agent.simulator.api_calls import Call, Reply
+from agent.simulator.market_model import Refusal
+from agent.simulator.vast.http import refusals
+from agent.simulator.vast.http.surface import Surface
+
+_PUBLIC = re.compile(r"(ssh-|ecdsa-|sk-)\S+ \S+( .*)?")
+FIRST_ATTACHED = 900_000
+
+
+def show(surface: Surface, call: Call) -> Reply:
+    """Answer the keys, as a list written as JSON inside a text."""
+    try:
+        surface.contract(call, call.id)
+    except Refusal:
+        return refusals.no_such_instance()
+    rows = [{"id": number, "public_key": key} for number, key in of(surface, call.id).items()]
+    return api_calls.success(ssh_keys=json.dumps(rows))
+
+
+def attach(surface: Surface, call: Call) -> Reply:
+    """Answer a key that is attached to the instance."""
+    text = call.fields.get("ssh_key")
+    if call.is_body_broken or not isinstance(text, str) or not _PUBLIC.fullmatch(text.strip()):
+        return api_calls.refuse(400, "invalid_args", "Invalid ssh_key.")
+    try:
+        surface.contract(call, call.id)
+    except Refusal:
+        return refusals.no_such_instance()
+    keys = of(surface, call.id)
+    if text.strip() not in keys.values():
+        keys[max(keys, default=FIRST_ATTACHED) + 1] = text.strip()
+    return api_calls.success(msg="SSH key attached successfully")
+
+
+def detach(surface: Surface, call: Call) -> Reply:
+    """Answer a key that is removed from the instance."""
+    instance_id, number = call.numbers
+    try:
+        surface.contract(call, instance_id)
+    except Refusal:
+        return refusals.no_such_instance()
+    if of(surface, instance_id).pop(number, None) is None:
+        return api_calls.refuse(404, "no_such_ssh_key", "SSH key not found.")
+    return api_calls.success(msg="SSH key removed from instance.")
+
+
+def of(surface: Surface, instance_id: int) -> dict[int, str]:
+    """Return the keys of an instance by their numbers; a new one has those of the account."""
+    account = {number: row["key"] for number, row in surface.ssh_keys.items()}
+    return surface.attached_keys.setdefault(instance_id, account)
