@@ -31,6 +31,7 @@ from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
 from agent.domain.record.reported_crossing import ReportedCrossing
 from agent.domain.record.tally import Tally
+from agent.domain.record.task_account import TaskAccount
 from agent.domain.slot import Slot
 from agent.domain.work.carried_checkpoint import CheckpointProof
 from agent.domain.work.deadline import Progress, Speed, Start
@@ -177,6 +178,8 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
     """The market of that lease."""
     known_since: Mapping[str, datetime] = {}
     """Since when a workload, by name, has been in the configuration of this run."""
+    tasks: Mapping[Slot, TaskAccount] = {}
+    """What each slot has cost so far, and since when."""
     ran_micros: Mapping[str, int] = {}
     """How long the ended leases of a workload, by name, ran since they first were ready, in microseconds."""
     progress: Mapping[str, Progress] = {}

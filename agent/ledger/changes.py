@@ -10,6 +10,7 @@ from agent.domain.market.credit import Credit
 from agent.domain.market.host import HostRecord
 from agent.domain.market.interruption import Loss
 from agent.domain.market.market_notice import NoticeGiven
+from agent.domain.money import ZERO
 from agent.domain.record.expiring_record import ExpiringRecord
 from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.guard_run import GuardRun
@@ -100,6 +101,7 @@ class Changes:
     def remember(self) -> None:
         """Apply the changes to the memory."""
         memory = self.memory
+        self._remember_tasks()
         for lease in self.leases.values():
             memory.put_lease(lease)
         for intent in self.intents.values():
@@ -133,3 +135,12 @@ class Changes:
         memory.short_starts = self.short_starts or memory.short_starts
         memory.put_signs(self.signs)
         memory.forget_made()
+
+    def _remember_tasks(self) -> None:
+        """Add the cost of leases to their slots. Once an ended lease is forgotten, its slot is not known any more."""
+        for lease in self.leases.values():
+            self.memory.put_task(lease.slot, lease.opened_at, ZERO)
+        for entry in self.spend:
+            payer = self.leases.get(entry.lease_id) or self.memory.leases.get(entry.lease_id)
+            if payer is not None:
+                self.memory.put_task(payer.slot, payer.opened_at, entry.amount)

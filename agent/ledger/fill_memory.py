@@ -5,6 +5,8 @@ import datetime as dt
 import sqlalchemy as sa
 
 from agent.domain.market.interruption import Loss
+from agent.domain.money import ZERO
+from agent.domain.record.task_account import TaskAccount
 from agent.domain.slot import Slot
 from agent.domain.work.deadline import Start
 from agent.domain.work.sign_of_life import ShortStarts
@@ -38,8 +40,7 @@ def recall(link: sa.Connection, now: dt.datetime) -> Memory:
     A clock that is ahead at the start drops nothing: records that seem over may be in force again when it is corrected.
     """
     memory, now = Memory(), _no_later_than_recorded(link, now)
-    for row in rows(link, lease_rows.OPEN):
-        memory.put_lease(lease_rows.lease_of(row))
+    _recall_leases(link, memory)
     for row in rows(link, intent_rows.OPEN):
         memory.put_intent(intent_rows.intent_of(row))
     _recall_spend(link, memory, now)
@@ -53,10 +54,6 @@ def recall(link: sa.Connection, now: dt.datetime) -> Memory:
         memory.capacity[known.market, known.pool] = known
     for row in rows(link, decisions.last_per_slot()):
         memory.decisions[Slot(row["workload"], row["slot"])] = decisions.decision_of(row).gist
-    for row in rows(link, lease_rows.LAST_ENDED):
-        memory.put_vacated(Slot(row["workload"], row["slot"]), row["ended_at"], row["market"])
-    for row in rows(link, lease_rows.RAN):
-        memory.put_ran(row["workload"], row["ran_micros"])
     runs = (guard_rows.run_of(row) for row in rows(link, guard_rows.RUNS))
     memory.guard_runs = sorted(runs, key=lambda run: (run.begun_at, run.run))
     told_by = (guard_rows.LAST_FIGURES, guard_rows.OPEN_FIGURES)
@@ -78,6 +75,18 @@ def recall(link: sa.Connection, now: dt.datetime) -> Memory:
     starts = single.get(SHORT_STARTS, "0")
     memory.short_starts = ShortStarts(int(starts.rstrip(ALERTED)), is_alerted=starts.endswith(ALERTED))
     return memory
+
+
+def _recall_leases(link: sa.Connection, memory: Memory) -> None:
+    for row in rows(link, lease_rows.OPEN):
+        memory.put_lease(lease_rows.lease_of(row))
+    for row in rows(link, lease_rows.LAST_ENDED):
+        memory.put_vacated(Slot(row["workload"], row["slot"]), row["ended_at"], row["market"])
+    for row in rows(link, lease_rows.BY_SLOT):
+        place, spent = Slot(row["workload"], row["slot"]), row["spent"]
+        memory.tasks[place] = TaskAccount(row["began_at"], ZERO if spent is None else spent)
+    for row in rows(link, lease_rows.RAN):
+        memory.put_ran(row["workload"], row["ran_micros"])
 
 
 def _recall_progress(link: sa.Connection, now: dt.datetime, memory: Memory) -> None:

@@ -23,6 +23,7 @@ from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
 from agent.domain.record.reported_crossing import ReportedCrossing
 from agent.domain.record.tally import Tally
+from agent.domain.record.task_account import TaskAccount
 from agent.domain.slot import Slot
 from agent.domain.work.deadline import Progress, Speed, Start
 from agent.domain.work.sign_of_life import KeptSign, ShortStarts
@@ -76,6 +77,8 @@ class Recollection:
     """The market of that lease."""
     ran_micros: Mapping[str, int] = field(default_factory=dict)
     """How long the ended leases of a workload, by name, ran since they first were ready, in microseconds."""
+    tasks: Mapping[Slot, TaskAccount] = field(default_factory=dict)
+    """What each slot has cost so far, and since when."""
     progress: Mapping[str, Progress] = field(default_factory=dict)
     """The last progress of workloads with a deadline, by name."""
     speeds: tuple[Speed, ...] = ()
@@ -131,6 +134,7 @@ class Memory:
     vacated: dict[Slot, dt.datetime] = field(default_factory=dict)
     left: dict[Slot, str] = field(default_factory=dict)
     ran_micros: dict[str, int] = field(default_factory=dict)
+    tasks: dict[Slot, TaskAccount] = field(default_factory=dict)
     progress: dict[str, Progress] = field(default_factory=dict)
     speeds: dict[tuple[str, str], Speed] = field(default_factory=dict)
     starts: dict[str, Start] = field(default_factory=dict)
@@ -183,6 +187,11 @@ class Memory:
     def put_ran(self, workload: str, micros: int) -> None:
         """Add the running time of an ended lease."""
         self.ran_micros[workload] = self.ran_micros.get(workload, 0) + micros
+
+    def put_task(self, place: Slot, began_at: dt.datetime, spent: Usd) -> None:
+        """Add to what a slot has cost; `began_at` is when the lease was rented that cost it."""
+        known = self.tasks.get(place) or TaskAccount(began_at)
+        self.tasks[place] = TaskAccount(min(known.began_at, began_at), known.spent + spent)
 
     def put_vacated(self, place: Slot, at: dt.datetime, market: str) -> None:
         """Remember when and on which market the last lease of a slot ended."""
@@ -305,6 +314,7 @@ class Memory:
             vacated=dict(self.vacated),
             left=dict(self.left),
             ran_micros=dict(self.ran_micros),
+            tasks=dict(self.tasks),
             progress=dict(self.progress),
             speeds=tuple(self.speeds[key] for key in sorted(self.speeds)),
             starts=tuple(starts.values()),

@@ -95,7 +95,7 @@ def fleet(
     seen = availability.by_workload(known.capacity, known_fleet) | availability_by_market.by_workload(
         known.capacity, known_fleet
     )
-    return msgspec.structs.replace(known_fleet, capacity=seen)
+    return msgspec.structs.replace(known_fleet, capacity=seen, tasks=known.tasks)
 
 
 def enriched(fleet: Fleet) -> Fleet:

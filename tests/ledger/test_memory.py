@@ -24,6 +24,7 @@ from agent.domain.record.hold import EVERYTHING, OperatorHold, Word, of_market, 
 from agent.domain.record.host_check import HostCheck
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import LeaseState
+from agent.domain.record.task_account import TaskAccount
 from agent.domain.slot import Slot
 from agent.domain.work.deadline import Progress, Speed
 from agent.ledger.ledger_errors import LedgerError
@@ -222,6 +223,27 @@ async def test_a_slot_remembers_the_market_of_the_last_lease_that_ran_there(path
     ledger = await Ledger.open(path, clock=clock)
     assert ledger.recollection().left == {place: "runpod"}
     assert ledger.recollection().vacated == {place: NOW + dt.timedelta(hours=3)}
+    await ledger.close()
+
+
+async def test_a_slot_remembers_what_all_its_leases_cost(path: Path) -> None:
+    clock = SteppedClock(NOW)
+    ledger = await Ledger.open(path, clock=clock)
+    place, day = Slot("w", 7), NOW.date()
+    for number, hours in ((1, 0), (2, 5)):
+        held = lease(number, instance_id=f"i{number}", slot=place, opened_at=NOW + dt.timedelta(hours=hours))
+        ended = dataclasses.replace(held, state=LeaseState.ENDED, ended_at=NOW + dt.timedelta(hours=hours + 1))
+        async with ledger.transaction() as tx:
+            tx.open_lease(held)
+            tx.add_spend(SpendEntry(f"l{number}", "w", "vast", Tenure.ON_DEMAND, day, gpu=Usd(100), disk=Usd(number)))
+        async with ledger.transaction() as tx:
+            tx.update_lease(ended)
+            tx.add_spend(SpendEntry(f"l{number}", "w", "vast", Tenure.ON_DEMAND, day, traffic=Usd(10)))
+    account = TaskAccount(NOW, Usd(223))
+    assert ledger.recollection().tasks == {place: account}
+    await ledger.close()
+    ledger = await Ledger.open(path, clock=clock)
+    assert ledger.recollection().tasks == {place: account}
     await ledger.close()
 
 

@@ -108,11 +108,15 @@ def _print(shown: dict[str, Any]) -> None:
 
 
 def _in_order(shown: dict[str, Any]) -> "Iterator[dict[str, Any]]":
-    """Yield leases slot by slot as configured, an empty slot by itself, and last the leases without a slot."""
+    """Yield leases slot by slot as configured, and last the leases without a slot.
+
+    An empty slot is a row of its own, except in an array.
+    """
     places = {row["slot"]: row for row in shown["slots"]}
+    arrays = {row["workload"] for row in shown["arrays"]}
     for place, slot in places.items():
         mine = [row for row in shown["leases"] if row["slot"] == place]
-        if slot["lease"] is None:
+        if slot["lease"] is None and place.partition("/")[0] not in arrays:
             yield slot
         yield from mine
     yield from (row for row in shown["leases"] if row["slot"] not in places)
@@ -121,8 +125,9 @@ def _in_order(shown: dict[str, Any]) -> "Iterator[dict[str, Any]]":
 def _sentences(shown: dict[str, Any]) -> "Iterator[str]":
     """Yield the notes below the table: first about the whole fleet, then slot by slot, then cooldowns."""
     yield from (f"{row['about']}: {row['sentence']}" for row in shown["notices"])
-    yield from (f"{row['slot']}: {row['why']}" for row in shown["slots"] if row["why"])
-    yield from (f"{row['workload']}: {row['sentence']}" for row in shown["run_times"])
+    yield from _reasons(shown)
+    rows = (*shown["arrays"], *shown["run_times"])
+    yield from (f"{row['workload']}: {row['sentence']}" for row in rows)
     yield from (f"in doubt: {row['kind']} {row['intent']} for {row['slot']}" for row in shown["in_doubt"])
     from agent.act.orders import operator_orders
 
@@ -131,6 +136,20 @@ def _sentences(shown: dict[str, Any]) -> "Iterator[str]":
             continue
         kind = "hold" if row["what"].partition(":")[0] in HOLDS else "cooldown"
         yield f"{kind} {span(row['until'], shown['now'])}: {row['what']}, after {row['after']}"
+
+
+def _reasons(shown: dict[str, Any]) -> "Iterator[str]":
+    """Yield why slots do not run. Slots of one array with the same reason share a line, and the done ones have none."""
+    arrays = {row["workload"] for row in shown["arrays"]}
+    together: dict[tuple[str, str], list[str]] = {}
+    for row in shown["slots"]:
+        name = row["slot"].partition("/")[0]
+        is_done = row["why"].startswith((f"slot:{row['slot']} is done ", f"workload:{name} is done "))
+        if row["why"] and not (name in arrays and is_done):
+            together.setdefault((name if name in arrays else row["slot"], row["why"]), []).append(row["slot"])
+    for (_, why), places in together.items():
+        others = f" and {len(places) - 1} more" if len(places) > 1 else ""
+        yield f"{places[0]}{others}: {why}"
 
 
 def span(until: str, now: str) -> str:

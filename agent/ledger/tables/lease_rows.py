@@ -10,7 +10,7 @@ from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.slot import Slot
 from agent.ledger.tables import schema
-from agent.ledger.tables.types import Query
+from agent.ledger.tables.types import MicroUsd, Query
 
 _FIELDS = tuple(field.name for field in dataclasses.fields(Lease) if field.name != "slot")
 
@@ -34,6 +34,18 @@ RAN = (
     sa.select(schema.leases.c.workload, sa.func.sum(schema.leases.c.ran_micros).label("ran_micros"))
     .where(schema.leases.c.state == LeaseState.ENDED)
     .group_by(schema.leases.c.workload)
+)
+
+_AMOUNT = sa.func.sum(schema.spend.c.gpu + schema.spend.c.disk + schema.spend.c.traffic, type_=MicroUsd)
+BY_SLOT = (
+    sa.select(
+        schema.leases.c.workload,
+        schema.leases.c.slot,
+        sa.func.min(schema.leases.c.opened_at).label("began_at"),
+        _AMOUNT.label("spent"),
+    )
+    .select_from(schema.leases.outerjoin(schema.spend, schema.spend.c.lease_id == schema.leases.c.lease_id))
+    .group_by(schema.leases.c.workload, schema.leases.c.slot)
 )
 
 

@@ -36,7 +36,7 @@ from agent.ledger.tables.decisions import RecordedDecision
 from agent.markets.text import clean
 from agent.web.feed import price_trail, read_model, runway, workload_money
 from agent.web.feed.price_trail import Trail
-from agent.web.reading import slot_leases, status_json, views
+from agent.web.reading import array_json, slot_leases, status_json, views
 
 EVENTS = 30
 MOST_ALERTS = 100
@@ -112,6 +112,7 @@ async def document(of: Sources, reader: Reader) -> read_model.Fleet:
         wanted=len(places),
         running=sum(row.is_configured and row.state == LeaseState.RUNNING.value for row in rows),
         in_doubt=len(known.intents),
+        arrays=[read_model.Array(**row) for row in array_json.rows(of.rules.workloads, known, of.now)],
         slots=rows,
         events=[_happened(each) for each in await reader.events(limit=EVENTS)],
     )

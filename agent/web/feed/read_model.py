@@ -185,6 +185,26 @@ class Happened(msgspec.Struct, frozen=True):
     why: str
 
 
+class Array(msgspec.Struct, frozen=True):
+    """How far an array is: its slots, and the cost and the hours that it still needs, by its finished slots.
+
+    The figures to go are medians, with the ends of their 90 % intervals; null before five slots are done.
+    """
+
+    workload: str
+    slots: int
+    done: int
+    live: int
+    held: int
+    dollars_to_go: float | None
+    dollars_to_go_low: float | None
+    dollars_to_go_high: float | None
+    hours_to_go: float | None
+    hours_to_go_low: float | None
+    hours_to_go_high: float | None
+    sentence: str
+
+
 class Fleet(msgspec.Struct, frozen=True):
     """The fleet as of `as_of`.
 
@@ -209,6 +229,7 @@ class Fleet(msgspec.Struct, frozen=True):
     wanted: int
     running: int
     in_doubt: int
+    arrays: list[Array]
     slots: list[Slot]
     events: list[Happened]
 

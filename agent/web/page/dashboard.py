@@ -25,7 +25,7 @@ from agent.web.feed.fleet_document import Sources
 from agent.web.feed.price_trail import Trail
 from agent.web.page import measured_words
 from agent.web.page.chart import Course
-from agent.web.reading import shadow_json, slot_leases, views
+from agent.web.reading import array_json, shadow_json, slot_leases, views
 from agent.web.reading.slot_leases import Filled
 
 ROWS = 50
@@ -66,6 +66,7 @@ async def board(sight: Sources, reader: Reader, page: int) -> dict[str, Any]:
         "is_stale": first.is_stale,
         "last_cycle_at": first.last_cycle_at,
         "money": first.money,
+        "arrays": array_json.rows(sight.rules.workloads, known, now)[:ROWS],
         "running": having.running,
         "wanted": len(places),
         "markets": _markets(seen),

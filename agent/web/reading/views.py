@@ -25,8 +25,8 @@ from agent.domain.slot import Slot
 from agent.domain.work.workload import Workload
 from agent.ledger.memory import Recollection
 from agent.ledger.tables.decisions import RecordedDecision
+from agent.web.reading import array_json, lease_address, run_times_json, shadow_json, slot_grounds, slot_leases
 from agent.web.reading import caps as caps_json
-from agent.web.reading import lease_address, run_times_json, shadow_json, slot_grounds, slot_leases
 
 
 def fleet(
@@ -57,6 +57,7 @@ def fleet(
             }
             for intent in known.intents
         ],
+        "arrays": array_json.rows(workloads, known, now),
         "run_times": run_times_json.rows(workloads, known, now),
         "spent_today_dollars": (known.total.today + owed).dollars,
         "spent_month_dollars": (known.total.month + owed).dollars,

@@ -1,0 +1,133 @@
+"""What the finished tasks of an array cost and how long they took, and what the others will cost by that.
+
+Invariants:
+1. Nothing is said from fewer than `LEAST` finished tasks.
+2. An interval is one of the median from order statistics: it holds with at least `CONFIDENCE`, whatever the law of the
+   costs, if tasks are alike.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from agent.decide.accounting import meter
+from agent.domain.money import Usd
+from agent.domain.record.hold import Holds, Word, of_slot, of_workload
+from agent.domain.record.lease import Lease
+from agent.domain.record.task_account import TaskAccount
+from agent.domain.slot import Slot
+from agent.domain.work.workload import Workload
+
+LEAST = 5
+"""The least number of finished tasks from which the others are judged."""
+CONFIDENCE = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Middle:
+    """A median, with the ends of its interval."""
+
+    median: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayFigures:
+    """How far an array is. The cost and the hours that it still needs are None while they are not known."""
+
+    slots: int
+    done: int
+    live: int
+    held: int
+    dollars_to_go: Middle | None
+    hours_to_go: Middle | None
+
+
+def middle(values: Sequence[float]) -> Middle | None:
+    """Return the median of values with its interval; None if there are too few values."""
+    number, ordered = len(values), sorted(values)
+    if number < LEAST:
+        return None
+    rank = _rank(number)
+    half = number // 2
+    median = ordered[half] if number % 2 else (ordered[half - 1] + ordered[half]) / 2
+    return Middle(median, ordered[rank], ordered[number - 1 - rank])
+
+
+def _rank(number: int) -> int:
+    """Return the highest rank from both ends at which the interval still holds with the wanted confidence."""
+    outside, rank = 0.0, -1
+    while True:
+        outside += math.comb(number, rank + 1) / 2**number
+        if 2 * outside > 1 - CONFIDENCE:
+            return max(rank, 0)
+        rank += 1
+
+
+def costs(done: AbstractSet[Slot], accounts: Mapping[Slot, TaskAccount]) -> Middle | None:
+    """Return the cost of a finished task in micro-dollars."""
+    return middle([float(accounts[place].spent.micros) for place in done if place in accounts])
+
+
+def finished(work: Workload, holds: Holds) -> Mapping[Slot, datetime]:
+    """Return the slots of a workload that are done, with the instant of each."""
+    whole = holds.get((Word.DONE, of_workload(work.name)))
+    marks = ((place, holds.get((Word.DONE, of_slot(place))) or whole) for place in work.places)
+    return {place: mark.since for place, mark in marks if mark is not None}
+
+
+def spent_on(place: Slot, leases: Sequence[Lease], accounts: Mapping[Slot, TaskAccount], now: datetime) -> Usd:
+    """Return what a slot has cost up to now; `leases` are its open ones."""
+    metered = accounts[place].spent if place in accounts else Usd(0)
+    return metered + meter.outstanding(leases, now)
+
+
+def figures(
+    work: Workload,
+    leases: Sequence[Lease],
+    holds: Holds,
+    accounts: Mapping[Slot, TaskAccount],
+    now: datetime,
+) -> ArrayFigures:
+    """Return how far an array is. Slots that are held for a person count neither as live nor in what is to go."""
+    done_at = finished(work, holds)
+    held = {place for place in work.places if (Word.HELD, of_slot(place)) in holds and place not in done_at}
+    by_slot: dict[Slot, list[Lease]] = {}
+    for lease in leases:
+        if lease.is_open and lease.slot.workload == work.name and lease.slot not in done_at and lease.slot not in held:
+            by_slot.setdefault(lease.slot, []).append(lease)
+    waiting = work.slots - len(done_at) - len(held) - len(by_slot)
+    spent = [float(spent_on(place, mine, accounts, now).micros) for place, mine in by_slot.items()]
+    cost = costs(done_at.keys(), accounts)
+    ran = [now - min(lease.opened_at for lease in mine) for mine in by_slot.values()]
+    took = middle([_hours(at - accounts[place].began_at) for place, at in done_at.items() if place in accounts])
+    return ArrayFigures(
+        slots=work.slots,
+        done=len(done_at),
+        live=len(by_slot),
+        held=len(held),
+        dollars_to_go=None if cost is None else _each(cost, lambda one: _left(one, waiting, spent) / 1e6),
+        hours_to_go=None if took is None else _each(took, lambda one: _makespan(one, waiting, ran, work.most_live)),
+    )
+
+
+def _each(one: Middle, change: Callable[[float], float]) -> Middle:
+    return Middle(change(one.median), change(one.low), change(one.high))
+
+
+def _left(each: float, waiting: int, spent: Sequence[float]) -> float:
+    """Return the cost of the tasks that wait, and what the live ones lack of the cost of one."""
+    return waiting * each + sum(max(each - so_far, 0.0) for so_far in spent)
+
+
+def _makespan(each: float, waiting: int, ran: Sequence[timedelta], lanes: int) -> float:
+    """Return the hours until the last task is done, if each takes as long and `lanes` are live at once."""
+    left = [max(each - _hours(so_far), 0.0) for so_far in ran]
+    return max((waiting * each + sum(left)) / max(lanes, 1), each if waiting else 0.0, *left, 0.0)
+
+
+def _hours(span: timedelta) -> float:
+    return span / timedelta(hours=1)
