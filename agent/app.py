@@ -308,7 +308,7 @@ class App:
         """
         now = self.clock.now()
         known = self.ledger.recollection(now)
-        after = new_files.after(config, known.ran_micros)
+        after = new_files.after(config, known.ran_micros, now)
         if is_start:
             return reload.orphaning(after, known.leases)
         spend_of = snapshot.renamed(known.spend_of, config.workloads)

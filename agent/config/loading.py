@@ -20,6 +20,7 @@ from agent.domain.market import gpu
 from agent.domain.record import budget
 from agent.domain.record.budget import Budget, Scope, Thresholds
 from agent.domain.work.ready_sign import Liveness, Readiness, ReadySign
+from agent.domain.work.run_times.run_window import Outside
 from agent.domain.work.stall import OnStall, StallRule
 from agent.domain.work.workload import (
     Checkpoint,
@@ -307,6 +308,9 @@ def _workload(name: str, table: WorkloadTable) -> Workload:
         max_failed_starts=table.max_failed_starts,
         ports=table.ports,
         idle=table.idle.rule(),
+        windows=tuple(each.rule() for each in table.windows),
+        outside=Outside(table.outside or "pause"),
+        not_before=table.not_before,
         max_running=tuple(each.limit() for each in table.max_running),
         stalled=StallRule(_every(table.stalled_after), tuple(map(OnStall, table.stalled_then))),
         ready=_ready(table),

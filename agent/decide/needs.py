@@ -15,7 +15,7 @@ from agent.decide.moves import recovery
 from agent.decide.operators import operator_holds, reload
 from agent.decide.pricing import cooldowns, protections
 from agent.decide.pricing.cooldowns import InForce
-from agent.decide.run_times import running_limits
+from agent.decide.run_times import run_time_verdict, running_limits
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.host import HostKey
 from agent.domain.market.tenure import Tenure
@@ -117,7 +117,7 @@ def _need(fleet: Fleet, work: Workload, in_force: InForce) -> Need | None:
     for place in work.places:
         if place in waiting or operator_holds.why_idle(fleet, place, in_force.holds) is not None:
             continue
-        if running_limits.why_idle(fleet, place) is not None:
+        if run_time_verdict.why_idle(fleet, place) is not None:
             continue
         leases = fleet.leases_of(place)
         is_pressed = _is_pressed(fleet, work, leases)

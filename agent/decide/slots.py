@@ -12,7 +12,7 @@ from agent.decide.reconcile.guards import checkpoint_proofs, guard_refusal, guar
 from agent.decide.reconcile.probes import liveness, readiness, stalls
 from agent.decide.reconcile.tasks import failed_tasks
 from agent.decide.reconcile.workload_end import COOL_OFF
-from agent.decide.run_times import running_limits
+from agent.decide.run_times import run_time_verdict
 from agent.decide.strategy import Down, Proposal, SlotView
 from agent.domain.fleet import Fleet
 from agent.domain.market.instance import InstanceState
@@ -235,7 +235,7 @@ def view_or_proposal(fleet: Fleet, place: Slot, in_force: InForce) -> SlotView |
     word = operator_holds.why_idle(fleet, place, in_force.holds)
     if word is not None:
         return Proposal(place, None, word)
-    over = running_limits.why_idle(fleet, place)
+    over = run_time_verdict.why_idle(fleet, place)
     if over is not None:
         return Proposal(place, None, over)
     doubted = fleet.paying_intent(place)

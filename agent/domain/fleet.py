@@ -37,8 +37,12 @@ from agent.domain.work.carried_checkpoint import CheckpointProof
 from agent.domain.work.deadline import Progress, Speed, Start
 from agent.domain.work.guard_report import GuardReport
 from agent.domain.work.ready_sign import Sighting
+from agent.domain.work.run_times.run_window import WindowNow
 from agent.domain.work.stall import Quiet
 from agent.domain.work.workload import Workload
+
+MOST_SKEW_SECONDS = 60.0
+"""If our clock and a market's differ by more, spend and evidence would be dated wrongly (rule 14)."""
 
 
 class MarketView(msgspec.Struct, frozen=True, dict=True):
@@ -100,6 +104,11 @@ class MarketView(msgspec.Struct, frozen=True, dict=True):
     """Instances that a look by their id showed in this cycle."""
     unlisted_ids: frozenset[str] = frozenset()
     """Those of `looked_up` that the listing lacks."""
+
+    @property
+    def is_skewed(self) -> bool:
+        """Whether our clock and the market's are too far apart to believe either."""
+        return abs(self.clock_skew_seconds) > MOST_SKEW_SECONDS
 
     def instance(self, instance_id: str) -> Instance | None:
         """Return one row of the listing, or None if the listing lacks it."""
@@ -182,6 +191,8 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
     """What each slot has cost so far, and since when."""
     ran_micros: Mapping[str, int] = {}
     """How long the ended leases of a workload, by name, ran since they first were ready, in microseconds."""
+    windows: Mapping[str, WindowNow] = {}
+    """Where `now` is in the windows of each workload that has some, by name, as the edge computed it."""
     progress: Mapping[str, Progress] = {}
     """The last progress of workloads with a deadline, by name."""
     speeds: tuple[Speed, ...] = ()
@@ -218,6 +229,12 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
     def leases_of(self, slot: Slot) -> tuple[Lease, ...]:
         """Return the open leases of a slot, oldest first, without held ones."""
         return self._by_slot.get(slot, ())
+
+    @property
+    def is_clock_doubted(self) -> bool:
+        """Whether the time of day is not known: a market's clock differs, or none has been read since the start."""
+        views = self.markets.values()
+        return any(view.is_skewed for view in views) or not any(view.is_clock_read for view in views)
 
     def is_seen(self, lease: Lease) -> bool:
         """Return whether the market of a lease was listed in this cycle; if not, only its last state is known."""

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from agent.config.run_times import run_calendar
 from agent.decide.deadline import availability, availability_by_market, deadline_progress
 from agent.decide.reconcile import unread_rows
 from agent.domain.fleet import Fleet, MarketView, Spend
@@ -79,6 +80,7 @@ def fleet(
         vacated=known.vacated,
         left=known.left,
         ran_micros=known.ran_micros,
+        windows={work.name: run_calendar.now(work.windows, instant.now) for work in workloads if work.windows},
         progress=known.progress,
         speeds=known.speeds,
         starts=known.starts,
@@ -92,10 +94,9 @@ def fleet(
         host_checks=known.host_checks,
         poll=instant.poll,
     )
-    seen = availability.by_workload(known.capacity, known_fleet) | availability_by_market.by_workload(
-        known.capacity, known_fleet
-    )
-    return msgspec.structs.replace(known_fleet, capacity=seen, tasks=known.tasks)
+    by_pool = availability.by_workload(known.capacity, known_fleet)
+    by_market = availability_by_market.by_workload(known.capacity, known_fleet)
+    return msgspec.structs.replace(known_fleet, capacity=by_pool | by_market, tasks=known.tasks)
 
 
 def enriched(fleet: Fleet) -> Fleet:

@@ -209,3 +209,25 @@ def test_a_price_of_a_model_is_the_one_its_prices_are_compared_with(somewhere: P
         for model in json.loads(said)["models"]
     }
     assert told == {"A100": False, "H100 SXM": True}
+
+
+def test_windows_and_budgets_are_shown_together(somewhere: Path) -> None:
+    times = 'windows = [{ cron = "0 20 * * 1-5", for = "12h", zone = "Europe/Berlin" }]\nmax_running = "20h"\n'
+    (somewhere / "agent.toml").write_text(GOOD + times)
+    said = ("train", "--gpu", "RTX 4090", "--hours", "10", "--price", "0.40", "--floor", "0.20")
+    shown = json.loads(run(*said, "--json"))["times"]
+    assert (shown["windows_hours_a_week"], shown["max_running_hours"]) == (60.0, 20.0)
+    assert [row["of"] for row in shown["budgets"]] == ["all workloads"]
+    (end,) = [row for row in shown["ends"] if row["name"] == "vast, ondemand"]
+    assert (end["stopped_by"], end["ends_at"] is not None) == (None, True)
+    text = run(*said)
+    assert "windows: 60 of the next 168 h; outside of them it is paused\n" in text
+    assert "max_running: 20 h\n" in text
+    assert "budget of all workloads: per_hour $1.00, per_day $12.00, per_month $250.00\n" in text
+    assert "vast, ondemand (on demand): done on " in text
+
+
+def test_what_stops_a_job_before_its_end_is_said(somewhere: Path) -> None:
+    (somewhere / "agent.toml").write_text(GOOD + 'max_running = "5h"\n')
+    text = run("train", "--gpu", "RTX 4090", "--hours", "10", "--price", "0.40")
+    assert "vast, ondemand (on demand): stopped by max_running after 5.0 h\n" in text

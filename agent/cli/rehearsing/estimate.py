@@ -12,8 +12,9 @@ import typer
 from agent.cli.shared import ask, completion, exits, session
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from agent.cli.rehearsing.estimate_calendar import Times
     from agent.cli.rehearsing.estimate_inputs import Found
     from agent.config.job_table import JobTable
     from agent.decide.estimate.job import Reruns
@@ -77,11 +78,27 @@ def estimate(  # noqa: PLR0913 - one parameter per option
         "size_gb": checkpoint_gb,
         "at": checkpoint_at,
     }
-    table, models, measured = _found(workload, config, job, _given(said, checkpoint), baselines)
+    _show(*_found(workload, config, job, _given(said, checkpoint), baselines), as_json=as_json, as_csv=as_csv)
+
+
+def _show(
+    table: "JobTable",
+    models: list["Found"],
+    measured: "Mapping[str, Measured]",
+    times: "Times | None",
+    *,
+    as_json: bool,
+    as_csv: bool,
+) -> None:
+    from agent.cli.rehearsing import estimate_calendar
+
+    options = [(one.gpu, option) for one in models for option in one.options]
     if as_json:
-        session.print_json(_document(table, models, measured))
+        session.print_json(_document(table, models, measured) | {"times": estimate_calendar.document(times, options)})
+    elif as_csv:
+        _print_csv(table, models, measured)
     else:
-        (_print_csv if as_csv else _say)(table, models, measured)
+        _say(table, models, measured, estimate_calendar.sentences(times, options))
 
 
 def _given(said: dict[str, Any], checkpoint: dict[str, Any]) -> dict[str, Any]:
@@ -93,10 +110,10 @@ def _given(said: dict[str, Any], checkpoint: dict[str, Any]) -> dict[str, Any]:
 
 def _found(
     workload: str | None, config: Path, file: Path | None, given: dict[str, Any], baselines: Path | None
-) -> tuple["JobTable", list["Found"], "Mapping[str, Measured]"]:
+) -> tuple["JobTable", list["Found"], "Mapping[str, Measured]", "Times | None"]:
     from agent import tuning
     from agent.baselines import baseline_loading
-    from agent.cli.rehearsing import estimate_inputs
+    from agent.cli.rehearsing import estimate_calendar, estimate_inputs
     from agent.clock import SystemClock
     from agent.config import job_table as jobs
     from agent.config.problems import ConfigError
@@ -121,7 +138,8 @@ def _found(
         exits.stop(exits.BAD_INPUT, [str(problem) for problem in error.problems])
     except LedgerError as error:
         exits.refused(error)
-    return table, models, estimate_inputs.used(table, measured)
+    times = None if work is None or settings is None else estimate_calendar.Times(settings, work, now)
+    return table, models, estimate_inputs.used(table, measured), times
 
 
 def _factors(text: str | None) -> list[float] | None:
@@ -204,31 +222,35 @@ def _in_a_cell(values: list[Any]) -> str:
     return "; ".join(f"{one['age']:g}: {one['interval']:g}" if isinstance(one, dict) else one for one in values)
 
 
-def _say(table: "JobTable", models: list["Found"], measured: "Mapping[str, Measured]") -> None:
+def _say(table: "JobTable", models: list["Found"], measured: "Mapping[str, Measured]", times: "Iterable[str]") -> None:
     reruns = _reruns(table)
     if measured:
         session.say("checkpoints as guards measured them, in place of the file's figures:")
     for sentence in _measured_notes(measured):
         session.say(f"  {sentence}")
     for one in models:
-        session.say(f"{table.hours:g} h of work on {table.gpus}x {one.gpu}")
-        options = session.table(
-            "option", "as of", "$/h", "expected", "9 in 10 under", "with reruns", "hours", "interrupted", "saved every",
-            "late", "notes",
-        )  # fmt: skip
-        sources: dict[str, int] = {}
-        for option in one.options:
-            notes = [*option.cited, *option.unknown]
-            numbers = [sources.setdefault(note, len(sources) + 1) for note in notes]
-            session.add(options, *_cells(option, reruns), ",".join(map(str, numbers)))
-        session.show(options)
-        for note, number in sources.items():
-            session.say(f"  {number}. {note}")
-        for missing in one.missing:
-            session.say(f"not estimated: {missing.name}: {missing.sentence}")
-        _say_checkpoints(one.options)
-    for line in FORMULAS:
+        _say_model(table, one, reruns)
+    for line in (*times, *FORMULAS):
         session.say(line)
+
+
+def _say_model(table: "JobTable", one: "Found", reruns: "Reruns") -> None:
+    session.say(f"{table.hours:g} h of work on {table.gpus}x {one.gpu}")
+    options = session.table(
+        "option", "as of", "$/h", "expected", "9 in 10 under", "with reruns", "hours", "interrupted", "saved every",
+        "late", "notes",
+    )  # fmt: skip
+    sources: dict[str, int] = {}
+    for option in one.options:
+        notes = [*option.cited, *option.unknown]
+        numbers = [sources.setdefault(note, len(sources) + 1) for note in notes]
+        session.add(options, *_cells(option, reruns), ",".join(map(str, numbers)))
+    session.show(options)
+    for note, number in sources.items():
+        session.say(f"  {number}. {note}")
+    for missing in one.missing:
+        session.say(f"not estimated: {missing.name}: {missing.sentence}")
+    _say_checkpoints(one.options)
 
 
 def _measured_notes(measured: "Mapping[str, Measured]") -> list[str]:

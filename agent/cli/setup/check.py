@@ -147,7 +147,7 @@ async def _found(config: "Config") -> "tuple[Finding, ...]":
 
     running = await daemon_socket.get(config, "/running")
     present = await _holdings(config, from_daemon=running is not None)
-    after = new_files.after(config, dict(present.ran_micros))
+    after = new_files.after(config, dict(present.ran_micros), present.now)
     spend_of = snapshot.renamed(dict(present.spend_of), config.workloads)
     standing = reload.present(present.leases, present.intents, present.total, present.now, spend_of)
     return reload.findings(after, present.leases, standing, caps.of(running["limits"]) if running else None)

@@ -27,7 +27,7 @@ from agent.config.value_kinds import (
     no_private_key,
     refused,
 )
-from agent.config.workload_tables import array_keys, guard_table, idle_table, running_table
+from agent.config.workload_tables import array_keys, guard_table, idle_table, running_table, window_table
 from agent.config.workload_tables.deadlines import DeadlineTable, refuse_misfit
 from agent.config.workload_tables.workload_parts import CheckpointTable, ImageLoginTable
 from agent.domain.market import gpu
@@ -182,6 +182,12 @@ class WorkloadTable(Table):
     """What is done about idle GPUs."""
     max_running: running_table.MaxRunning = ()
     """The most time that the workload, or each lease of it, runs from when it first is ready: a time, or a table."""
+    windows: Annotated[tuple[window_table.WindowTable, ...], Field(max_length=32)] = ()
+    """The times in which the workload may run. Without them it always may."""
+    outside: Literal["pause", "release"] | None = None
+    """What happens to its leases outside of its windows: pause them, the default, or release them."""
+    not_before: window_table.NotBefore | None = None
+    """Nothing is rented for the workload before this time."""
     stalled_after: Annotated[Span, Field(ge=timedelta(minutes=5), examples=["45m"])] | Literal["off"] = "off"
     """The work is stalled after this long without progress: no new line of its log, report, step or checkpoint."""
     stalled_then: Annotated[
@@ -260,6 +266,10 @@ class WorkloadTable(Table):
         array_keys.refuse_lost_disks(self.retries, self.checkpoint.at, may_lose_disk=self.may_lose_disk)
         idle_table.refuse_misfit(self.idle, self.checkpoint.at, may_lose_disk=self.may_lose_disk)
         running_table.refuse_misfit(self.max_running, self.checkpoint.at, may_lose_disk=self.may_lose_disk)
+        has_deadline, place = self.deadline is not None, self.checkpoint.at
+        window_table.refuse_misfit(
+            self.windows, self.outside, place, has_deadline=has_deadline, may_lose_disk=self.may_lose_disk
+        )
         refuse_misfit(self.deadline, self.kind, self.slots, self.ports, has_bucket=has_bucket)
         has_command = bool(self.command or self.onstart or self.onstart_file)
         variables = self.env.keys() | self.env_from.keys()

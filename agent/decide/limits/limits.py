@@ -21,9 +21,6 @@ from agent.domain.work.workload import Workload
 
 __all__ = ["CommittedSpend", "Limits", "Strike", "committed_by_fleet", "over_budget", "strike"]
 
-MOST_SKEW_SECONDS = 60.0
-"""A wall clock further off the market's would date spend and evidence wrongly."""
-
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -163,7 +160,7 @@ def unpaid(view: MarketView) -> Strike | None:
 
 def is_skewed(view: MarketView) -> bool:
     """Return whether our clock and the market's are too far apart to believe either."""
-    return abs(view.clock_skew_seconds) > MOST_SKEW_SECONDS
+    return view.is_skewed
 
 
 def _of_view(view: MarketView | None, decision: Decision, faulty: Iterable[str]) -> Strike | None:

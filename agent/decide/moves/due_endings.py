@@ -11,7 +11,7 @@ from agent.decide import slots
 from agent.decide.limits import hard_caps, limits
 from agent.decide.operators import operator_holds
 from agent.decide.reconcile import ownership
-from agent.decide.run_times import running_limits
+from agent.decide.run_times import run_time_verdict
 from agent.domain.fleet import Fleet
 from agent.domain.record import hold
 from agent.domain.record.hold import Word
@@ -51,7 +51,7 @@ def last_orders(fleet: Fleet, standing: limits.CommittedSpend, caps: limits.Limi
 def _all(fleet: Fleet, standing: limits.CommittedSpend, caps: limits.Limits) -> Iterator[Pause | Release]:
     yield from slots.releases(fleet)
     yield from operator_holds.orders(fleet, hold.in_force(fleet.holds, fleet.now))
-    yield from running_limits.endings(fleet)
+    yield from run_time_verdict.endings(fleet)
     yield from hard_caps.endings(fleet, standing, caps)
 
 

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from agent.decide.limits.limits import MOST_SKEW_SECONDS
 from agent.domain.fleet import MarketView
 from agent.domain.record.lease import Lease, LeaseState
 
@@ -56,7 +55,7 @@ def _of_market(view: MarketView) -> Notice | None:
         return Notice(view.market, "unreadable", _unreadable(view))
     if view.no_spend_because:
         return Notice(view.market, "no_spend", f"nothing is paid for: {view.no_spend_because}")
-    if abs(view.clock_skew_seconds) > MOST_SKEW_SECONDS:
+    if view.is_skewed:
         return Notice(view.market, "clock_skew", _skewed(view))
     if view.credit is not None and view.credit.micros <= 0:
         return Notice(

@@ -22,6 +22,7 @@ from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.slot import Slot
 from agent.domain.work.only_copy import may_leave
+from agent.domain.work.run_times.run_window import WindowNow
 from agent.domain.work.workload import OnChange, Workload
 
 
@@ -34,6 +35,8 @@ class After:
     caps: limits.Limits
     ran_micros: Mapping[str, int] = field(default_factory=dict)
     """How long ended leases ran, by workload, as the ledger has it."""
+    windows: Mapping[str, WindowNow] = field(default_factory=dict)
+    """Where the present instant is in the windows of each workload that has some, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +128,8 @@ def _ended(after: After, kept: list[Lease], before: Mapping[str, Workload]) -> I
     """Yield the changes of running times that would end leases now."""
     for work in after.workloads:
         mine = [lease for lease in kept if lease.slot.workload in {work.name, work.was}]
-        for change in run_time_changes.of(work, before.get(work.name), mine, after.ran_micros):
+        window = after.windows.get(work.name)
+        for change in run_time_changes.of(work, before.get(work.name), mine, after.ran_micros, window):
             yield Finding(f"workloads.{work.name}.{change.key}", change.code, change.sentence)
 
 

@@ -1,12 +1,13 @@
-"""New files whose `max_running` would end running leases at once (rule 9)."""
+"""New files whose `max_running` or `windows` would end running leases at once (rule 9)."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
 
 from agent.decide.accounting import running_time
-from agent.decide.run_times import running_limits
+from agent.decide.run_times import run_windows, running_limits
 from agent.domain.record.lease import Lease
-from agent.domain.work.run_times.running_limit import LimitOf
+from agent.domain.work.run_times.run_window import WindowNow
+from agent.domain.work.run_times.running_limit import LimitOf, RunningLimit
 from agent.domain.work.workload import Workload
 
 
@@ -20,30 +21,53 @@ class RunTimeChange:
 
 
 def of(
-    work: Workload, before: Workload | None, leases: Iterable[Lease], ran_micros: Mapping[str, int]
+    work: Workload,
+    before: Workload | None,
+    leases: Iterable[Lease],
+    ran_micros: Mapping[str, int],
+    window: WindowNow | None,
 ) -> Iterator[RunTimeChange]:
     """Yield the changes of a workload that end `leases`, its open ones, some of which may run.
 
-    A limit that the present file, `before`, has as well is no change.
+    A limit or a window that the present file, `before`, has as well is no change. `window` is where the present instant
+    is in the new windows, if there are any.
     """
     mine = list(leases)
     running = [lease for lease in mine if not lease.is_down]
-    kept = () if before is None else before.max_running
+    if not running:
+        return
+    if before is None or before.windows != work.windows:
+        yield from _of_windows(work, running, window)
     for limit in work.max_running:
-        if limit in kept or not running:
-            continue
-        if limit.of is LimitOf.WORKLOAD:
-            whole = running_time.of_workload(work, mine, ran_micros, lambda lease: lease.accrued_until)
-            over = [(running[0], whole)] if whole >= limit.most else []
-        else:
-            each = ((lease, running_time.of_lease(lease, work, lease.accrued_until)) for lease in running)
-            over = [(lease, ran) for lease, ran in each if ran >= limit.most]
-        for lease, ran in over[:1]:
-            most, whose = running_limits.spoken(limit.most), work.name if limit.of is LimitOf.WORKLOAD else lease.slot
-            told = f"{most} is no more than the {running_limits.spoken(ran)} that {whose} has run: it would end"
-            sentence = f"{told} {_counted(running)}; `gpubid pause {whose}` or `gpubid release {whose}` first"
-            yield RunTimeChange("max_running", "would_end", sentence)
+        if before is None or limit not in before.max_running:
+            yield from _of_limit(work, limit, mine, ran_micros)
 
 
-def _counted(running: list[Lease]) -> str:
+def _of_windows(work: Workload, running: list[Lease], window: WindowNow | None) -> Iterator[RunTimeChange]:
+    if window is not None and not window.is_open:
+        told = f"are closed now: the workload {run_windows.waits(window)}, which would end {_counted(running)}"
+        fix = f"`gpubid pause {work.name}` or `gpubid release {work.name}` first"
+        yield RunTimeChange("windows", "would_end", f"{told}; {fix}")
+
+
+def _of_limit(
+    work: Workload, limit: RunningLimit, mine: list[Lease], ran_micros: Mapping[str, int]
+) -> Iterator[RunTimeChange]:
+    running = [lease for lease in mine if not lease.is_down]
+    if limit.of is LimitOf.WORKLOAD:
+        whole = running_time.of_workload(work, mine, ran_micros, lambda lease: lease.accrued_until)
+        over = [(work.name, whole)] if whole >= limit.most else []
+    else:
+        each = ((str(lease.slot), running_time.of_lease(lease, work, lease.accrued_until)) for lease in running)
+        over = [(name, ran) for name, ran in each if ran >= limit.most]
+    for name, ran in over[:1]:
+        spent, most = running_limits.spoken(ran), running_limits.spoken(limit.most)
+        ended = running if limit.of is LimitOf.WORKLOAD else over
+        told = f"{most} is no more than the {spent} that {name} has run: it would end {_counted(ended)}"
+        yield RunTimeChange(
+            "max_running", "would_end", f"{told}; `gpubid pause {name}` or `gpubid release {name}` first"
+        )
+
+
+def _counted(running: Sized) -> str:
     return f"{len(running)} running lease{'s' if len(running) > 1 else ''}"

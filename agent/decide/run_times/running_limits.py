@@ -168,8 +168,8 @@ def _over(fleet: Fleet, work: Workload, lease: Lease) -> Ran | None:
 
 
 def _may_end(fleet: Fleet, lease: Lease) -> bool:
-    is_leaving = lease.state in {LeaseState.RELEASING, LeaseState.MISSING}
-    return lease.is_open and not lease.is_held and not is_leaving and fleet.is_seen(lease)
+    waiting = {LeaseState.RELEASING, LeaseState.MISSING, LeaseState.EXITED}
+    return lease.is_open and not lease.is_held and lease.state not in waiting and fleet.is_seen(lease)
 
 
 def _is_ending(lease: Lease) -> bool:

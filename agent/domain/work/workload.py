@@ -1,7 +1,7 @@
 """A workload: the work that must run, its GPUs, and its cost of an interruption."""
 
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import Enum
 
 import msgspec
@@ -14,6 +14,7 @@ from agent.domain.work.deadline import Deadline
 from agent.domain.work.guard_terms import GuardTerms
 from agent.domain.work.idle_rule import IdleRule
 from agent.domain.work.ready_sign import Readiness
+from agent.domain.work.run_times.run_window import Outside, WindowRule
 from agent.domain.work.run_times.running_limit import RunningLimit
 from agent.domain.work.stall import StallRule
 
@@ -200,6 +201,12 @@ class Workload:
     """What is done about idle GPUs."""
     max_running: tuple[RunningLimit, ...] = ()
     """The most time that it, or each of its leases, may run: at most one of each."""
+    windows: tuple[WindowRule, ...] = ()
+    """The times in which it may run; empty: it always may."""
+    outside: Outside = Outside.PAUSE
+    """What happens to its leases outside of them."""
+    not_before: datetime | None = None
+    """Nothing is rented for it before this instant."""
     stalled: StallRule = field(default_factory=StallRule)
     """What is done about work that shows no progress."""
     ready: Readiness = field(default_factory=Readiness)

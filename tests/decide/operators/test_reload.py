@@ -13,6 +13,7 @@ from agent.domain.fleet import Spend
 from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.lease import LeaseState
 from agent.domain.work import kept_terms
+from agent.domain.work.run_times.run_window import WindowNow, WindowRule
 from agent.domain.work.run_times.running_limit import AtLimit, LimitOf, RunningLimit
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, OnChange, Workload, WorkloadKind
 from tests.support.builders import NOW, guarded, lease, per_hour, requirements, slot, usd, workload
@@ -275,6 +276,22 @@ def test_a_limit_that_ended_running_leases_at_once_is_refused() -> None:
     assert codes(files, lease(state=LeaseState.PAUSED, paused_by_us=True)) == [], "what is paused goes on with nothing"
     standing = reload.present((ran,), (), Spend(), NOW)
     assert reload.findings(files, (ran,), standing, None, (work,)) == (), "it ends already under the present file"
+
+
+def test_windows_that_are_closed_now_are_refused_while_leases_run() -> None:
+    night = WindowRule("0 20 * * 1-5", timedelta(hours=12), "Europe/Berlin")
+    work, ran = made(windows=(night,)), lease(state=LeaseState.RUNNING)
+    shut = WindowNow(is_open=False, until=NOW + timedelta(hours=5), spoken="Mon 20:00 Europe/Berlin")
+    files = dataclasses.replace(after(work), windows={"train": shut})
+    standing = reload.present((ran,), (), Spend(), NOW)
+    (found,) = reload.findings(files, (ran,), standing, None, (made(),))
+    told = "are closed now: the workload waits for its window until Mon 20:00 Europe/Berlin, which would end 1 running "
+    assert (found.key, found.code, found.sentence.startswith(told)) == ("workloads.train.windows", "would_end", True)
+    assert found.sentence.endswith("lease; `gpubid pause train` or `gpubid release train` first")
+    is_open = dataclasses.replace(files, windows={"train": WindowNow(is_open=True, until=NOW)})
+    assert codes(is_open, ran) == []
+    assert codes(files, lease(state=LeaseState.PAUSED, paused_by_us=True)) == []
+    assert reload.findings(files, (ran,), standing, None, (work,)) == (), "the present file has the same windows"
 
 
 def test_a_limit_of_each_lease_counts_that_lease_alone() -> None:
