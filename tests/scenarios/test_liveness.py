@@ -5,8 +5,12 @@ import datetime as dt
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.ready_sign import Liveness, Readiness, ReadySign
+from agent.domain.work.stall import OnStall, StallRule
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
 from agent.ledger.tables.spend_rows import SpendKey
 from agent.web import discovery
@@ -96,6 +100,53 @@ async def test_nothing_is_unhealthy_while_its_market_is_dark(tmp_path: Path) -> 
         assert world.lease().state is LeaseState.RUNNING
         world.simulator.weather.clear(dark)
         await world.until(lambda: world.lease().restarts == 1, 100)
+
+
+async def test_a_service_that_flaps_is_restarted_twice_and_then_left_to_come_back(tmp_path: Path) -> None:
+    asked = serving(("SIM_FLAPS_EVERY", "480"), place=CheckpointPlace.DISK)
+    async with rehearsed(tmp_path, workloads=(asked,)) as world:
+        await world.until_running()
+        await world.cycle(minutes=65)
+        stops = await world.intents(IntentKind.PAUSE)
+        assert len(stops) == 2, "it answers again before the third restart is due"
+        assert len(await world.events("lease.unhealthy")) > 3
+        assert len(world.contracts()) == 1
+
+
+@pytest.mark.nightly
+async def test_a_service_that_answers_slower_and_slower_is_restarted_before_its_memory_is_full(tmp_path: Path) -> None:
+    asked = serving(("SIM_LEAKS_FOR", "600"))
+    ready = dataclasses.replace(asked.ready, live=Liveness(EVERY, dt.timedelta(seconds=1), 2))
+    async with rehearsed(tmp_path, workloads=(dataclasses.replace(asked, ready=ready),)) as world:
+        held = await world.until_running()
+        await served(world)
+        await world.until(lambda: world.lease().restarts == 1, 20)
+        await served(world)
+        assert world.lease().lease_id == held.lease_id
+        [ill] = await world.events("lease.unhealthy")
+        assert ill.reason == "unhealthy: port 8000 does not answer (TimeoutError)"
+
+
+LIES = ("server_error_before", "reset", "empty_list", "partial_list", "stale_list", "malformed")
+
+
+@pytest.mark.parametrize("lie", LIES)
+async def test_no_verdict_on_a_healthy_service_or_on_work_that_goes_on_is_born_of_a_lie(
+    tmp_path: Path, lie: str
+) -> None:
+    rule = StallRule(dt.timedelta(minutes=5), (OnStall.MOVE,))
+    train = work("train", stalled=rule, checkpoint=Checkpoint(place=CheckpointPlace.NONE))
+    service = dataclasses.replace(serving(("SIM_READY_AFTER", "15")), name="serve", stalled=rule)
+    async with rehearsed(tmp_path, workloads=(train, service)) as world:
+        await world.until_running()
+        await served(world)
+        false = world.weather(lie, **({"keep": 0.0} if lie == "partial_list" else {}))
+        await world.cycle(minutes=9)
+        world.simulator.weather.clear(false)
+        await world.cycle(minutes=4)
+        assert not await world.events("lease.unhealthy", "lease.stalled", "workload.held")
+        assert all(lease.restarts == 0 for lease in world.leases())
+        assert len(world.contracts()) == 2
 
 
 async def test_a_workload_without_probes_is_never_unhealthy(tmp_path: Path) -> None:

@@ -84,12 +84,12 @@ async def test_a_restart_that_helps_ends_it(tmp_path: Path) -> None:
         assert await stalls(world) == ["it is restarted in place"]
 
 
-@pytest.mark.parametrize("fault", ["server_error_before"])
-async def test_nothing_stalls_in_the_dark_and_dark_time_does_not_count(tmp_path: Path, fault: str) -> None:
+@pytest.mark.parametrize("route", ["*", "PUT /instances/request_logs"], ids=["market", "log"])
+async def test_nothing_stalls_in_the_dark_and_dark_time_does_not_count(tmp_path: Path, route: str) -> None:
     async with rehearsed(tmp_path, workloads=(hanging(OnStall.WARN),)) as world:
         await world.until_running()
         await world.cycle(minutes=12)
-        dark = world.weather(fault)
+        dark = world.weather("server_error_before", route=route)
         await world.cycle(minutes=30)
         assert not await world.events("lease.stalled")
         world.simulator.weather.clear(dark)

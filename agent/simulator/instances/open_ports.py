@@ -2,7 +2,8 @@
 
 A container with real processes has ports of its own, which are open while a process listens.
 Ports are reserved when a contract first runs. They open and close at each call to the market, so they also follow a
-clock that only moves by hand. Every request gets the same answer of three bytes.
+clock that only moves by hand. Every request gets the same answer of three bytes,
+some programs take their time for it.
 """
 
 import asyncio
@@ -24,6 +25,8 @@ class Doors:
         """Have none."""
         self._reserved: dict[tuple[int, int], socket.socket] = {}
         self._open: set[tuple[int, int]] = set()
+        self._delays: dict[tuple[int, int], float] = {}
+        self._guests: set[socket.socket] = set()
 
     def ports(self, contract: Rented) -> dict[int, int]:
         """Return {port of the container: port on loopback} of a running contract."""
@@ -34,20 +37,25 @@ class Doors:
     def attend(self, contracts: Iterable[Rented], now: float) -> None:
         """Open the ports of contracts that are ready, and close all others."""
         ready = {
-            (contract.contract_id, number)
+            (contract.contract_id, number): program.answers_after(contract, now)
             for contract in contracts
             if contract.process is None and contract.ports and program.is_ready(contract, now)
             for number in contract.ports
         }
-        for key in self._open - ready:
+        self._delays = ready
+        for key in self._open - ready.keys():
             self._shut(key)
-        for key in ready - self._open:
+        for key in ready.keys() - self._open:
             self._unlock(key)
 
     def close(self) -> None:
         """Close all."""
         for key in list(self._reserved):
             self._shut(key)
+        for guest in self._guests:
+            asyncio.get_running_loop().remove_reader(guest)
+            guest.close()
+        self._guests.clear()
 
     def _door(self, key: tuple[int, int]) -> socket.socket:
         if key not in self._reserved:
@@ -59,7 +67,7 @@ class Doors:
     def _unlock(self, key: tuple[int, int]) -> None:
         door = self._door(key)
         door.listen(_MOST_WAITING)
-        asyncio.get_running_loop().add_reader(door, _welcome, door)
+        asyncio.get_running_loop().add_reader(door, self._welcome, key, door)
         self._open.add(key)
 
     def _shut(self, key: tuple[int, int]) -> None:
@@ -69,22 +77,29 @@ class Doors:
             asyncio.get_running_loop().remove_reader(door)
         door.close()
 
+    def _welcome(self, key: tuple[int, int], door: socket.socket) -> None:
+        try:
+            guest, _ = door.accept()
+        except OSError:
+            return
+        guest.setblocking(False)
+        self._guests.add(guest)
+        asyncio.get_running_loop().add_reader(guest, self._heard, key, guest)
 
-def _welcome(door: socket.socket) -> None:
-    try:
-        guest, _ = door.accept()
-    except OSError:
-        return
-    guest.setblocking(False)
-    asyncio.get_running_loop().add_reader(guest, _serve, guest)
+    def _heard(self, key: tuple[int, int], guest: socket.socket) -> None:
+        loop, delay = asyncio.get_running_loop(), self._delays.get(key, 0.0)
+        loop.remove_reader(guest)
+        if delay > 0.0:
+            loop.call_later(delay, self._answer, guest)
+        else:
+            self._answer(guest)
 
-
-def _serve(guest: socket.socket) -> None:
-    asyncio.get_running_loop().remove_reader(guest)
-    try:
-        if guest.recv(4096):
-            guest.send(_ANSWER)
-    except OSError:
-        pass
-    finally:
-        guest.close()
+    def _answer(self, guest: socket.socket) -> None:
+        self._guests.discard(guest)
+        try:
+            if guest.recv(4096):
+                guest.send(_ANSWER)
+        except OSError:
+            pass
+        finally:
+            guest.close()

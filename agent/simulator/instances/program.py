@@ -13,6 +13,8 @@ SIM_SILENT_ONCE_AFTER: seconds of running, over all of its stretches, until its 
 SIM_HANGS_AFTER: seconds from each start until its work hangs: its GPUs stay busy, and it prints nothing more; without
 it, never.
 SIM_HANGS_ONCE_AFTER: seconds of running, over all of its stretches, until its work hangs; its next start goes on.
+SIM_LEAKS_FOR: seconds from each start until its memory is nearly full. Its answers take longer and longer, then two
+seconds, and twice as long in each further minute. After twice that time it ends without a word. Without it, never.
 SIM_FLAPS_EVERY: its ports are open for this many seconds, then closed for as many, and so on; without it, open.
 """
 
@@ -24,6 +26,8 @@ from agent.simulator.instances.rented import Rented
 from agent.simulator.market_model import Container
 
 READY_AFTER = 15.0
+FULL_ANSWER_SECONDS = 2.0
+"""How long the answer of a service takes whose memory is nearly full."""
 _ROUNDING = 0.001
 
 
@@ -44,7 +48,7 @@ def of(contract: Rented) -> Program:
     return Program(
         _seconds(env, "SIM_READY_AFTER", READY_AFTER),
         _seconds(env, "SIM_DONE_AFTER", math.inf),
-        _seconds(env, "SIM_EXIT_AFTER", math.inf),
+        min(_seconds(env, "SIM_EXIT_AFTER", math.inf), 2 * _seconds(env, "SIM_LEAKS_FOR", math.inf)),
         env.get("SIM_READY_LINE", "ready")[:200],
         env.get("SIM_DONE_LINE", "done")[:200],
     )
@@ -85,6 +89,12 @@ def _is_live(contract: Rented, now: float) -> bool:
         return False
     turn = _seconds(contract.env, "SIM_FLAPS_EVERY", math.inf)
     return turn in {0.0, math.inf} or int(ran // turn) % 2 == 0
+
+
+def answers_after(contract: Rented, now: float) -> float:
+    """Return how many real seconds its service takes to answer."""
+    full_in = _seconds(contract.env, "SIM_LEAKS_FOR", math.inf) - (now - (contract.running_since or now))
+    return FULL_ANSWER_SECONDS * 2.0 ** max(min(-full_in / 60, 5.0), -20.0) if full_in < math.inf else 0.0
 
 
 def gpu_use(contract: Rented, now: float) -> float:
