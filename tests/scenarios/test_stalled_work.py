@@ -9,6 +9,7 @@ import pytest
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.stall import OnStall, StallRule
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
+from agent.ledger.tables.spend_rows import SpendKey
 from agent.web.reading import views
 from tests.support.world import Rehearsed, rehearsed, work
 
@@ -82,6 +83,9 @@ async def test_a_restart_that_helps_ends_it(tmp_path: Path) -> None:
         assert world.lease().lease_id == held.lease_id
         assert world.lease().state is LeaseState.RUNNING
         assert await stalls(world) == ["it is restarted in place"]
+        reader = await world.app.ledger.reader()
+        [line] = await reader.spend_by(SpendKey.LEASE)
+        assert 540 - 60 <= line.useful_seconds <= 660, "the ten minutes of the first stretch, without its hang"
 
 
 @pytest.mark.parametrize("route", ["*", "PUT /instances/request_logs"], ids=["market", "log"])

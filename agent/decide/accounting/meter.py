@@ -112,8 +112,10 @@ def useful_seconds(running_seconds: float, checkpoint: Checkpoint, *, is_lost: b
 def stretch_seconds(lease: Lease, until: datetime, checkpoint: Checkpoint, ready: Readiness, *, is_lost: bool) -> float:
     """Return the useful seconds of the present stretch if it ends at `until`.
 
-    If the workload shows when it is ready, useful time begins then, and the restore comes before it.
+    If the workload shows when it is ready, useful time begins then, and the restore comes before it. Stalled work is
+    useful until its last progress.
     """
+    until = until if lease.stalled_since is None else min(until, lease.stalled_since)
     if not ready.is_asked:
         ran = (until - lease.run_since).total_seconds() if lease.run_since else 0.0
         return useful_seconds(max(ran, 0.0), checkpoint, is_lost=is_lost)

@@ -79,6 +79,7 @@ class _Walk:
         self._ran = ran
         self._found = parts
         self._runs = lease.run_since is not None
+        self._stalled_since = lease.stalled_since
         is_asked = promised.ready.is_asked
         begun = lease.run_since + promised.checkpoint.restore if lease.run_since is not None else None
         self._useful_from = lease.ready_since if is_asked else begun
@@ -107,15 +108,22 @@ class _Walk:
         """End a stretch of running, and move its lost part from useful to lost."""
         begin, self._useful_from = self._useful_from, None
         did_run, self._runs = self._runs, False
-        if not did_run or not self._ran.is_lost or begin is None or at <= begin:
+        stalled, self._stalled_since = self._stalled_since, None
+        if not did_run or begin is None or at <= begin:
             return
+        worked = at if stalled is None else min(max(stalled, begin), at)
+        kept = self._kept_until(begin, worked) if self._ran.is_lost else worked
+        for start, end in meter.days(kept, at):
+            self._found.append(Phases(self._held.lease_id, start.date(), spoiled=_micros(start, end)))
+
+    def _kept_until(self, begin: datetime, at: datetime) -> datetime:
+        """Return until when the work of a lost stretch that was useful from `begin` to `at` is kept."""
         checkpoint, kept_at = self._promised.checkpoint, self._promised.kept_at
         if kept_at is not None:
-            begin = min(max(begin, kept_at), at)
-        elif checkpoint.place is not CheckpointPlace.NONE and checkpoint.interval > timedelta():
-            begin += (at - begin) // checkpoint.interval * checkpoint.interval
-        for start, end in meter.days(begin, at):
-            self._found.append(Phases(self._held.lease_id, start.date(), spoiled=_micros(start, end)))
+            return min(max(begin, kept_at), at)
+        if checkpoint.place is not CheckpointPlace.NONE and checkpoint.interval > timedelta():
+            return begin + (at - begin) // checkpoint.interval * checkpoint.interval
+        return begin
 
     def _load(self, start: datetime, end: datetime) -> None:
         self._found.append(Phases(self._held.lease_id, start.date(), loading=_micros(start, end)))

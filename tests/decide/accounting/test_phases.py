@@ -55,6 +55,19 @@ def test_an_interruption_takes_what_no_checkpoint_kept() -> None:
     assert total(kept) == {"restoring": 2, "useful": 38, "paid": 40}
 
 
+@pytest.mark.parametrize(("is_lost", "useful"), [(False, 20), (True, 15)])
+def test_time_without_progress_is_lost_once_its_stretch_ends(is_lost: bool, useful: int) -> None:
+    stalled, turn = running(stalled_since=at(22)), ((at(40), Bills.DISK),)
+    found = phases.split(stalled, at(45), turn, PROMISE, Ran(None, at(40), is_lost=is_lost))
+    assert total(found) == {"restoring": 2, "useful": useful, "lost": 38 - useful, "paid": 40}
+    goes_on = phases.split(stalled, at(40), (), PROMISE, Ran(NOW))
+    assert total(goes_on) == {"restoring": 2, "useful": 38, "paid": 40}, "it may show progress yet"
+    seconds = meter.stretch_seconds(stalled, at(40), PROMISE.checkpoint, PROMISE.ready, is_lost=is_lost)
+    assert seconds == useful * 60
+    before = running(stalled_since=at(1))
+    assert meter.stretch_seconds(before, at(40), PROMISE.checkpoint, PROMISE.ready, is_lost=is_lost) == 0
+
+
 def test_without_checkpoints_all_of_the_stretch_is_lost() -> None:
     promise = Promise(replace(PROMISE.checkpoint, place=CheckpointPlace.NONE))
     found = phases.split(running(), at(40), (), promise, Ran(NOW, at(40), is_lost=True))
