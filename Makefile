@@ -17,7 +17,7 @@ TAPLO_FORMAT := --option column_width=120 --option array_auto_collapse=false
 PURE_TESTS := $(wildcard tests/domain tests/decide tests/strategies tests/docs)
 WORKERS ?= 2
 # command:package
-TOOLS := promtool:prometheus chromium:chromium busybox:busybox-static
+TOOLS := promtool:prometheus chromium:chromium busybox:busybox-static haproxy:haproxy
 MUTANT_SECONDS ?= 1200
 # The packages that decide and pay, and the tests that cover them. Tracing makes Python 3.11 three times as slow, so it
 # runs at night, without the long rehearsals.

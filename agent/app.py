@@ -43,6 +43,7 @@ from agent.domain.record.lease import Bills, Lease
 from agent.domain.slot import Slot
 from agent.domain.work.decision import Pause, Reason, Release
 from agent.domain.work.order import Order
+from agent.front.front_writer import FrontWriter
 from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.store import Ledger
 from agent.ledger.transaction import Transaction
@@ -118,6 +119,7 @@ class App:
         heard = (outside.clock, asyncio.create_task, outside.credential)
         self._guard_reader, self._orders, self._advice = GuardReader(*heard), GuardOrders(*heard), AdviceNotes(*heard)
         self._audit, self._runs = CheckpointAudit(*heard), RunSearch(ledger, *heard, is_dry=is_dry)
+        self.fronts = FrontWriter(*heard[:2], {each.name for each in config.markets if each.is_on_this_machine})
         self.signs = SignsOfLife(ledger, *heard, self._refusals, is_dry=is_dry)
         self._is_dry = is_dry
         place = (kept_log.folder_of(config.ledger), 0 if is_dry else config.log_bytes)
@@ -128,14 +130,14 @@ class App:
         self._executor = Executor(self._journal)
         room = config.recording_bytes
         self._recorder = frame_recorder.Recorder(frame_recorder.folder_of(config.ledger), room) if room else None
-        self._cycle = self._new_cycle(outside.clock)
+        self._cycle = self._new_cycle(outside.clock, is_dry=is_dry)
 
-    def _new_cycle(self, clock: Clock) -> Cycle:
-        is_dry = self._is_dry
+    def _new_cycle(self, clock: Clock, *, is_dry: bool) -> Cycle:
         guard_reader, orders = (None, None) if is_dry else (self._guard_reader, self._orders)
-        audit = None if is_dry else self._audit
+        audit, fronts = (None, None) if is_dry else (self._audit, self.fronts)
+        told = guard_reader, orders, audit, fronts, self._of_buckets_and_fronts
         return Cycle(
-            Parts(self.ledger, self.pollers, self._executor, clock, guard_reader, orders, audit, self._of_buckets),
+            Parts(self.ledger, self.pollers, self._executor, clock, *told),
             self.stop_writing,
             is_dry=is_dry,
             witness=self._recorder.see if self._recorder is not None and not is_dry else lambda *_: None,
@@ -204,15 +206,15 @@ class App:
                 self.billing_watch.look()
                 if not self._is_dry:
                     self.signs.look(rules.workloads)
-                    leases = self.ledger.recollection(self.clock.now()).leases
-                    heard = (self.clock.monotonic(), self._guard_reader.spoken)
-                    self._guards.look(leases, rules.workloads, self.beside, *heard)
+                    leases, spoken = self.ledger.recollection(self.clock.now()).leases, self._guard_reader.spoken
+                    self._guards.look(leases, rules.workloads, self.beside, self.clock.monotonic(), spoken)
             self.seen = done
             if not self._is_dry:
                 known = self.ledger.recollection(self.clock.now())
                 self.logs.look(known.leases, known.holds)
                 await self.keys.keep(done.fleet, self._stopped_because)
                 self._advice.look(done.fleet, guard_targets(known, rules.workloads, self.ledger.fleet_id))
+                self.fronts.see(self.config.fronts, known.leases, rules.workloads, done.plan.drained)
             await self._note_endpoints(done)
             return done
 
@@ -329,7 +331,7 @@ class App:
         """Return the notices about the whole fleet as of the last cycle, such as why nothing is paid for."""
         views = self.seen.fleet.markets if self.seen is not None else {}
         unpaid = notices.notices(views, self._stopped_because, is_writable=self.ledger.is_writable)
-        return (*unpaid, *self.billing_watch.notices())
+        return (*unpaid, *self.billing_watch.notices(), *self.fronts.notices())
 
     def doubts(self) -> list[Intent]:
         """Return the paying writes that no listing has settled: each may turn out to bill."""
@@ -357,8 +359,8 @@ class App:
         for poller in self.pollers:
             if poller.prober is not None:
                 await poller.prober.close()
-        guards = (self._guard_reader, self._audit, self._orders, self._advice, self.signs, self._runs)
-        for part in (*guards, self.logs, self.keys):
+        beside_pass = (self._guard_reader, self._audit, self._orders, self._advice, self.signs, self._runs)
+        for part in (*beside_pass, self.logs, self.keys, self.fronts):
             await part.close()
         for market in self.markets.values():
             await market.close()
@@ -370,8 +372,8 @@ class App:
     def _refusals(self) -> Mapping[str, Refusal]:
         return ending_refusals.longer(refusals(self.pollers), self._journal.ending_refusals.known())
 
-    def _of_buckets(self) -> tuple[Alert, ...]:
-        return (*self.signs.alerts(), *self._journal.guarded.alerts())
+    def _of_buckets_and_fronts(self) -> tuple[Alert, ...]:
+        return (*self.signs.alerts(), *self._journal.guarded.alerts(), *self.fronts.alerts())
 
     def _denial(self, intent: Intent) -> str:
         if not intent.kind.is_paying:

@@ -27,6 +27,7 @@ from agent.domain.market.gpu import GpuModel
 from agent.domain.record.intent import Intent, IntentState
 from agent.domain.work.decision import Decision, Pause, Release
 from agent.domain.work.workload import Workload
+from agent.front.front_writer import FrontReports, FrontWriter
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.ledger.memory import Recollection
 from agent.ledger.store import Ledger
@@ -38,16 +39,15 @@ from agent.observe.poller import Poller
 
 Witness = Callable[[Fleet, Mapping[str, Tuned], limits.Limits, frozenset[str], plan.Plan], None]
 """Callback that receives every plan with its inputs. It must not change them."""
-
 SECOND_LOOK_SECONDS = 1.0
 """Time between the listing that misses a lease and the next one: the market allows one a second."""
-
 SLOW_SECONDS = 60.0
 """A cycle that has read for this long sends the due endings before it reads on (rule 20)."""
 
 NO_REPORTS: Reports = {}
 NO_ORDERS: Mapping[str, datetime] = {}
 NO_PROOFS: Proofs = {}
+NO_FRONT_REPORTS: FrontReports = {}
 UNREAD = (frozenset[str](), frozenset[str]()), snapshot.Past()
 """The history of no instance."""
 
@@ -96,8 +96,9 @@ class Parts:
     guard_reader: GuardReader | None = None
     orders: GuardOrders | None = None
     audit: CheckpointAudit | None = None
+    fronts: FrontWriter | None = None
     unsigned: Callable[[], Sequence[Alert]] = tuple
-    """Alerts of buckets: signs of life that could not be written, and runs that could not be listed."""
+    """Alerts of buckets and proxies, such as a sign of life that could not be written."""
 
 
 class Cycle:
@@ -123,6 +124,7 @@ class Cycle:
         self._guard_reader = parts.guard_reader
         self._orders = parts.orders
         self._audit = parts.audit
+        self._fronts = parts.fronts
         self._unsigned = parts.unsigned
         self._stop_writing = stop_writing
         self._is_dry = is_dry
@@ -343,28 +345,25 @@ class Cycle:
         instant = now, _ = self._clock.now(), self._clock.monotonic()
         known = self._ledger.recollection(now)
         views = (poller.view for poller in self._pollers)
-        parts = (rules.workloads, known, self._typical, self._reports, self._orders_written, self._proofs, *views)
+        parts = (rules.workloads, known, self._typical, *self._told, *views)
         if self._built is None or self._built[0] != instant or not all(map(operator.is_, self._built[1], parts)):
             self._built = instant, parts, await self._build_fleet(rules, known, *instant)
         return self._built[2]
 
     @property
-    def _reports(self) -> Reports:
-        return self._guard_reader.reports if self._guard_reader is not None else NO_REPORTS
-
-    @property
-    def _orders_written(self) -> Mapping[str, datetime]:
-        return self._orders.written if self._orders is not None else NO_ORDERS
-
-    @property
-    def _proofs(self) -> Proofs:
-        return self._audit.proofs if self._audit is not None else NO_PROOFS
+    def _told(self) -> tuple[Reports, Mapping[str, datetime], Proofs, FrontReports]:
+        """Return what guards, buckets and proxies last reported."""
+        return (
+            self._guard_reader.reports if self._guard_reader is not None else NO_REPORTS,
+            self._orders.written if self._orders is not None else NO_ORDERS,
+            self._audit.proofs if self._audit is not None else NO_PROOFS,
+            self._fronts.reports if self._fronts is not None else NO_FRONT_REPORTS,
+        )
 
     async def _build_fleet(self, rules: Rules, known: Recollection, now: datetime, monotonic: float) -> Fleet:
         views = [poller.view for poller in self._pollers]
-        self._known_since = {work.name: self._known_since.get(work.name, now) for work in rules.workloads}
-        guards, began = (self._reports, self._orders_written, self._proofs), self._started_at
-        instant = snapshot.Instant(now, monotonic, began, rules.poll, self._known_since, self._typical, *guards)
+        since = self._known_since = {work.name: self._known_since.get(work.name, now) for work in rules.workloads}
+        instant = snapshot.Instant(now, monotonic, self._started_at, rules.poll, since, self._typical, *self._told)
         instances, intents = snapshot.unexplained_ids(views, self._ledger.fleet_id, known)
         past = await self._past(frozenset(instances), frozenset(intents))
         return snapshot.fleet(self._ledger.fleet_id, instant, rules.workloads, views, known, past)

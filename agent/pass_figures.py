@@ -66,6 +66,10 @@ class Figures:
     def see_ledger(self, app: App) -> None:
         """Write the ledger's file, unaccounted instances and signs of life, also after a failed pass."""
         self._metrics.named.see_unsigned(app.signs.silences())
+        self._metrics.named.forget_fronts()
+        for each in app.fronts.statuses.values():
+            counts = {"wanted": each.wanted, "up": each.up, "draining": each.draining}
+            self._metrics.named.see_front((each.name, each.workload), counts, is_troubled=bool(each.trouble))
         seen = app.billing_watch.seen
         self._metrics.see_unaccounted({name: (seen.count(name), seen.listings(name)) for name in app.markets})
         self._metrics.see_kill(len(seen.remaining), seen.killed_at)

@@ -1,12 +1,18 @@
 """The tables of agent.toml that limit spend: [limits], and a budget for each market and workload."""
 
+from collections.abc import Mapping
 from datetime import timedelta
+from decimal import Decimal
 from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
 from agent.config.toml_table import Table
 from agent.config.value_kinds import Dollars, Price, Span, Whole, refused
+from agent.decide.limits.limits import Limits
+from agent.domain import money
+from agent.domain.record import budget
+from agent.domain.record.budget import Budget, Scope, Thresholds
 
 WINDOWS = ("per_hour", "per_day", "per_month", "total")
 
@@ -94,3 +100,56 @@ class LimitsTable(Table):
         for window in WINDOWS[1:]:
             _warned_first(self, f"max_{window}", f"warn_{window}")
         return self
+
+
+def limits(
+    table: LimitsTable, of_markets: Mapping[str, MarketBudgetTable], of_workloads: Mapping[str, BudgetTable]
+) -> Limits:
+    """Return all limits on spending, from the fleet's table and those of markets and workloads."""
+    return Limits(
+        per_instance_hour=money.per_hour(table.max_price_per_instance_hour),
+        per_hour=money.per_hour(table.max_fleet_per_hour),
+        per_day=money.usd(table.max_per_day),
+        per_month=money.usd(table.max_per_month),
+        instances=table.max_instances,
+        total=_usd(table.max_total),
+        soft=_soft(table),
+        budgets=_budgets(of_markets, of_workloads),
+        reserve=table.reserve,
+        min_credit=_usd(table.min_credit),
+        min_credit_of={
+            name: money.usd(one.min_credit) for name, one in of_markets.items() if one.min_credit is not None
+        },
+    )
+
+
+def _budgets(
+    of_markets: Mapping[str, MarketBudgetTable], of_workloads: Mapping[str, BudgetTable]
+) -> dict[Scope, Budget]:
+    """Return the budgets of markets and workloads, without the empty ones."""
+    tables: list[tuple[Scope, BudgetTable]] = [
+        *((budget.of_market(name), table) for name, table in of_markets.items()),
+        *((budget.of_workload(name), table) for name, table in of_workloads.items()),
+    ]
+    found = {scope: Budget(_hard(table), _soft(table)) for scope, table in tables}
+    return {scope: one for scope, one in found.items() if one != Budget()}
+
+
+def _hard(table: BudgetTable) -> Thresholds:
+    return Thresholds(
+        _rate(table.max_per_hour), _usd(table.max_per_day), _usd(table.max_per_month), _usd(table.max_total)
+    )
+
+
+def _soft(table: BudgetTable | LimitsTable) -> Thresholds:
+    return Thresholds(
+        _rate(table.warn_per_hour), _usd(table.warn_per_day), _usd(table.warn_per_month), _usd(table.warn_total)
+    )
+
+
+def _usd(dollars: Decimal | None) -> money.Usd | None:
+    return None if dollars is None else money.usd(dollars)
+
+
+def _rate(dollars: Decimal | None) -> money.UsdPerHour | None:
+    return None if dollars is None else money.per_hour(dollars)

@@ -20,6 +20,7 @@ from agent.config.value_kinds import (
     refused,
     web_address,
 )
+from agent.config.workload_tables.front_table import FRONT_NAME, FrontTable
 from agent.config.workload_tables.workload_table import WorkloadTable
 
 VAST_URL = "https://console.vast.ai"
@@ -182,4 +183,6 @@ class Document(Table):
     operators: OperatorsTable = OperatorsTable()
     notify: NotifyTable = NotifyTable()
     lab: LabTable = LabTable()
+    front: dict[Annotated[str, Field(pattern=FRONT_NAME)], FrontTable] = Field(default={}, max_length=64)
+    """Proxies in front of services, by their names."""
     workloads: dict[Annotated[str, Field(pattern=WORKLOAD_NAME)], WorkloadTable] = Field(min_length=1)

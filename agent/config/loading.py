@@ -12,13 +12,10 @@ import pydantic
 from agent.config import budgets, document, problems, pydantic_problems, unknown_names
 from agent.config.files import layers, source, start_script, value_file
 from agent.config.settings import Config, Listen, MarketSettings, Operators
-from agent.config.workload_tables import array_keys, guard_table, workload_parts
+from agent.config.workload_tables import array_keys, front_table, guard_table, workload_parts
 from agent.config.workload_tables.workload_table import WorkloadTable
-from agent.decide.limits.limits import Limits
 from agent.domain import money
 from agent.domain.market import gpu
-from agent.domain.record import budget
-from agent.domain.record.budget import Budget, Scope, Thresholds
 from agent.domain.work.ready_sign import Liveness, Readiness, ReadySign
 from agent.domain.work.run_times.run_window import Outside
 from agent.domain.work.stall import OnStall, StallRule
@@ -101,7 +98,7 @@ def _stems(directory: Path | None) -> set[str]:
 
 
 def _misplaced(read: source.Source, parsed: document.Document) -> Iterator[problems.Problem]:
-    """Find batches on RunPod whose end nobody could see, and bucket folders that two workloads share."""
+    """Find batches on RunPod whose end nobody could see, shared bucket folders, and fronts that fit no service."""
     configured = parsed.markets.named
     for name, table in parsed.workloads.items():
         path = ("workloads", name)
@@ -115,6 +112,8 @@ def _misplaced(read: source.Source, parsed: document.Document) -> Iterator[probl
             yield read.problem((*path, "kind"), "never_done", sentence)
     for name, sentence in guard_table.shared({name: table.guard for name, table in parsed.workloads.items()}):
         yield read.problem(("workloads", name, "guard", "bucket"), "shared_bucket", sentence)
+    for name, key, code, sentence in front_table.misfits(parsed.front, parsed.workloads):
+        yield read.problem(("front", name, key), code, sentence)
 
 
 def _scripts(
@@ -167,12 +166,21 @@ def _with_scripts(config: Config, scripts: Mapping[str, str]) -> Config:
 
 def _config(place: Path, read: source.Source, parsed: document.Document, environment: Mapping[str, str]) -> Config:
     state, runtime = directories(place, environment)
+    fronts = tuple(table.front(name, place) for name, table in parsed.front.items())
+    drains = {front.workload: front.drain for front in sorted(fronts, key=lambda front: front.drain)}
     return Config(
         file=place,
         digest=read.digest,
         markets=tuple(_market(place, name, table) for name, table in parsed.markets.named.items()),
-        limits=_limits(parsed),
-        workloads=tuple(_workload(name, table) for name, table in parsed.workloads.items()),
+        limits=budgets.limits(
+            parsed.limits,
+            {name: market.budget for name, market in parsed.markets.named.items()},
+            {name: table.budget for name, table in parsed.workloads.items()},
+        ),
+        workloads=tuple(
+            replace(_workload(name, table), drain=drains.get(name, timedelta()))
+            for name, table in parsed.workloads.items()
+        ),
         poll=parsed.agent.poll,
         ledger=(state or Path()) / parsed.ledger.path,
         listen=_listen(parsed.web),
@@ -184,6 +192,7 @@ def _config(place: Path, read: source.Source, parsed: document.Document, environ
         notify=parsed.notify.settings(),
         recording_bytes=parsed.lab.record_mb * 1_000_000 if parsed.lab.record else 0,
         log_bytes=parsed.ledger.log_mb * 1_000_000,
+        fronts=fronts,
     )
 
 
@@ -215,57 +224,6 @@ def _market(place: Path, name: str, table: document.MarketTable) -> MarketSettin
         credential_file=_beside(place, table.credential_file),
         spend=table.spend,
     )
-
-
-def _limits(parsed: document.Document) -> Limits:
-    table = parsed.limits
-    return Limits(
-        per_instance_hour=money.per_hour(table.max_price_per_instance_hour),
-        per_hour=money.per_hour(table.max_fleet_per_hour),
-        per_day=money.usd(table.max_per_day),
-        per_month=money.usd(table.max_per_month),
-        instances=table.max_instances,
-        total=_usd(table.max_total),
-        soft=_soft(table),
-        budgets=_budgets(parsed),
-        reserve=table.reserve,
-        min_credit=_usd(table.min_credit),
-        min_credit_of={
-            name: money.usd(market.budget.min_credit)
-            for name, market in parsed.markets.named.items()
-            if market.budget.min_credit is not None
-        },
-    )
-
-
-def _budgets(parsed: document.Document) -> dict[Scope, Budget]:
-    """Return the budgets of markets and workloads, without the empty ones."""
-    tables: list[tuple[Scope, budgets.BudgetTable]] = [
-        *((budget.of_market(name), market.budget) for name, market in parsed.markets.named.items()),
-        *((budget.of_workload(name), table.budget) for name, table in parsed.workloads.items()),
-    ]
-    limits = {scope: Budget(_hard(table), _soft(table)) for scope, table in tables}
-    return {scope: one for scope, one in limits.items() if one != Budget()}
-
-
-def _hard(table: budgets.BudgetTable) -> Thresholds:
-    return Thresholds(
-        _rate(table.max_per_hour), _usd(table.max_per_day), _usd(table.max_per_month), _usd(table.max_total)
-    )
-
-
-def _soft(table: budgets.BudgetTable | budgets.LimitsTable) -> Thresholds:
-    return Thresholds(
-        _rate(table.warn_per_hour), _usd(table.warn_per_day), _usd(table.warn_per_month), _usd(table.warn_total)
-    )
-
-
-def _usd(dollars: Decimal | None) -> money.Usd | None:
-    return None if dollars is None else money.usd(dollars)
-
-
-def _rate(dollars: Decimal | None) -> money.UsdPerHour | None:
-    return None if dollars is None else money.per_hour(dollars)
 
 
 def _workload(name: str, table: WorkloadTable) -> Workload:

@@ -6,6 +6,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from agent.config.front import Front
 from agent.config.notify import Notify
 from agent.decide.limits.limits import Limits
 from agent.domain.work.workload import Workload
@@ -88,6 +89,7 @@ class Config:
     notify: Notify = field(default_factory=Notify)
     recording_bytes: int = 0
     log_bytes: int = 0
+    fronts: tuple[Front, ...] = ()
 
     def market(self, name: str) -> MarketSettings | None:
         """Return the settings of a market, or None for an unknown name."""

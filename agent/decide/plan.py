@@ -29,6 +29,7 @@ from agent.decide.moves import (
     last_checkpoint,
     maintenance_checkpoint,
 )
+from agent.decide.moves.waiting_endings import WaitingEndings
 from agent.decide.operators import operator_holds, reload
 from agent.decide.pricing import (
     cooldowns,
@@ -67,7 +68,8 @@ class Plan:
 
     `asked` are the endings that wait for a last checkpoint; a hold replaces each among the decisions. `given_up` are
     leases that were asked for one before and whose ending is no longer due. `before_maintenance` are the orders for
-    checkpoints before announced maintenance: the intent that rented each lease, and the order's id.
+    checkpoints before announced maintenance: the intent that rented each lease, and the order's id. `drained` are the
+    leases that their proxies drain, also those whose ending is sent now.
     """
 
     now: datetime
@@ -77,6 +79,7 @@ class Plan:
     asked: tuple[last_checkpoint.Asked, ...] = ()
     given_up: tuple[Lease, ...] = ()
     before_maintenance: tuple[tuple[str, str], ...] = ()
+    drained: tuple[Lease, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,23 +128,22 @@ def plan(
     now_standing = limits.committed_by_fleet(fleet)
     first = due_endings.orders(fleet, now_standing, caps)
     leaving = {slot_of(decision) for decision in first}
-    decisions, asked = last_checkpoint.settled(first, fleet, due_endings.at_once(fleet, now_standing, caps))
+    waits = WaitingEndings(fleet)
+    decisions = waits.settle(first, due_endings.at_once(fleet, now_standing, caps))
     for work in fleet.workloads:
         for proposal in _proposals(fleet, work, tuned[work.strategy], ground):
             if proposal.slot in leaving:
                 continue
             settled = _settled(proposal, work, bounds, now_standing)
-            settled = claimed_hosts.instead(settled, proposal, ground.claimed, ground.used_hosts)
-            decision, waits = last_checkpoint.instead(settled, fleet)
-            asked += [waits] if waits is not None else []
+            decision = waits.instead(claimed_hosts.instead(settled, proposal, ground.claimed, ground.used_hosts))
             now_standing = _after(now_standing, decision, work)
             if isinstance(decision, Rent):
                 ground.used_hosts.add(decision.offer.host)
             decisions.append(decision)
     chosen = {work.name: tuned[work.strategy] for work in fleet.workloads}
-    given_up = last_checkpoint.given_up(fleet, decisions, asked)
     carried = tuple(maintenance_checkpoint.orders(fleet))
-    return Plan(fleet.now, tuple(decisions), now_standing, chosen, tuple(asked), given_up, carried)
+    waiting = tuple(waits.asked), waits.given_up(decisions), carried, waits.leases
+    return Plan(fleet.now, tuple(decisions), now_standing, chosen, *waiting)
 
 
 def _settled(proposal: Proposal, work: Workload, bounds: Bounds, now_standing: limits.CommittedSpend) -> Decision:

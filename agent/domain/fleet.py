@@ -12,6 +12,7 @@ from functools import cached_property
 
 import msgspec
 
+from agent.domain.front_report import FrontReport
 from agent.domain.market.capacity import Capacity
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.host import HostKey, HostRecord
@@ -207,6 +208,8 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
     """The last reports of guards, by the id of the intent that rented their lease."""
     orders_written: Mapping[str, datetime] = {}
     """When each order to a guard was written to its bucket, by the order's id; unknown before this run's start."""
+    front_reports: Mapping[str, FrontReport] = {}
+    """What proxies in front of services last said of the servers of leases, by lease id."""
     checkpoint_proofs: Mapping[str, CheckpointProof] = {}
     """The last comparisons of paused leases' checkpoints with their buckets, by the id of the rent's intent."""
     guard_figures: Mapping[str, GuardFigures] = {}

@@ -10,6 +10,8 @@ from agent.config.run_times import run_calendar
 from agent.decide.deadline import availability, availability_by_market, deadline_progress
 from agent.decide.reconcile import unread_rows
 from agent.domain.fleet import Fleet, MarketView, Spend
+from agent.domain.front_report import FrontReport
+from agent.domain.market.capacity import Capacity
 from agent.domain.market.gpu import GpuModel
 from agent.domain.record import budget
 from agent.domain.record.budget import Scope
@@ -45,6 +47,7 @@ class Instant:
     guard_reports: Mapping[str, GuardReport] = field(default_factory=dict)
     orders_written: Mapping[str, datetime] = field(default_factory=dict)
     checkpoint_proofs: Mapping[str, CheckpointProof] = field(default_factory=dict)
+    front_reports: Mapping[str, FrontReport] = field(default_factory=dict)
 
 
 def fleet(
@@ -89,14 +92,18 @@ def fleet(
         guard_reports=instant.guard_reports,
         orders_written=instant.orders_written,
         checkpoint_proofs=instant.checkpoint_proofs,
+        front_reports=instant.front_reports,
         guard_figures=known.guard_figures,
         guard_notices=known.guard_notices,
         host_checks=known.host_checks,
         poll=instant.poll,
     )
+    return msgspec.structs.replace(known_fleet, capacity=_capacity(known, known_fleet), tasks=known.tasks)
+
+
+def _capacity(known: Recollection, known_fleet: Fleet) -> Mapping[str, Capacity]:
     by_pool = availability.by_workload(known.capacity, known_fleet)
-    by_market = availability_by_market.by_workload(known.capacity, known_fleet)
-    return msgspec.structs.replace(known_fleet, capacity=by_pool | by_market, tasks=known.tasks)
+    return by_pool | availability_by_market.by_workload(known.capacity, known_fleet)
 
 
 def enriched(fleet: Fleet) -> Fleet:

@@ -70,6 +70,27 @@ class NamedFigures:
             ("workload",), registry=target,
         )  # fmt: skip
 
+        self.fronts = Gauge(
+            "gpubid_front_servers",
+            "Leases behind a proxy in front of a service: wanted, up by its own health check, and draining.",
+            ("front", "workload", "state"), registry=target,
+        )  # fmt: skip
+        self.troubled = Gauge(
+            "gpubid_front_troubled", "1 if a proxy does not answer, or if leases get no request through it.",
+            ("front", "workload"), registry=target,
+        )  # fmt: skip
+
+    def see_front(self, place: tuple[str, str], counts: Mapping[str, int], *, is_troubled: bool) -> None:
+        """Write one front, by its name and its workload, with its leases by state."""
+        for state, count in counts.items():
+            self.fronts.labels(*place, state).set(count)
+        self.troubled.labels(*place).set(is_troubled)
+
+    def forget_fronts(self) -> None:
+        """Drop all fronts, before those that the configuration still has are written."""
+        self.fronts.clear()
+        self.troubled.clear()
+
     def see_unsigned(self, silences: Mapping[str, float]) -> None:
         """Write the longest silence towards the guards of each workload with dead man's switches."""
         self.unsigned.clear()

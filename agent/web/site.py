@@ -5,7 +5,7 @@ from collections.abc import Callable
 from prometheus_client import CollectorRegistry
 
 from agent.telemetry.health import Health
-from agent.web import discovery
+from agent.web import discovery, front_lists
 from agent.web.daemon_port import Orders
 from agent.web.feed import feed_routes
 from agent.web.feed.live_feed import LiveFeed
@@ -31,7 +31,7 @@ def site(
     refusals = Refusals(monotonic)
     feed = feed or LiveFeed(app)
     pages = Pages(app, Visitors(token, monotonic, refusals), wake, feed)
-    routes = [*pages.routes(), discovery.route(app), *feed_routes.routes(feed)]
+    routes = [*pages.routes(), discovery.route(app), front_lists.route(app), *feed_routes.routes(feed)]
     if webhook_secret is not None:
         routes.append(Deliveries(webhook_secret, app.clock, wake, refusals).route())
     return Server(listen.host, listen.port, registry, health, routes, names=listen.names, refusals=refusals)

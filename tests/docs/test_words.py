@@ -50,7 +50,11 @@ class Excuse(NamedTuple):
     why: str
 
 
+_HAPROXY = "HAProxy's word for its list of servers, and a key of a front's table"
 EXCUSES = (
+    Excuse("agent/front/", "backends?", _HAPROXY),
+    Excuse("deploy/handbook/pages/serving.md", "backends?", _HAPROXY),
+    Excuse("deploy/handbook/pages/keys.md", "backends?", _HAPROXY),
     Excuse("agent/markets/runpod/", "pods?", "RunPod's console and documents call an instance a pod"),
     Excuse("agent/markets/runpod/", "balances?", "RunPod's own refusal, recognised by its words"),
     Excuse("deploy/handbook/pages/markets.md", "pods?", "the page compares the vendors by their own objects"),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.act import rent_terms
+from agent.config.front import Front
 from agent.decide.limits.limits import Limits
 from agent.decide.strategy import Tuned
 from agent.domain import money
@@ -87,3 +88,4 @@ class Scene:
     start: dt.datetime = START
     credential: rent_terms.Credential = rent_terms.none
     disks: Path | None = None
+    fronts: tuple[Front, ...] = ()

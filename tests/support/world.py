@@ -99,6 +99,7 @@ class Rehearsed:
             strategies=None,
             recording_bytes=scene.recording_bytes,
             log_bytes=scene.log_bytes,
+            fronts=scene.fronts,
         )
         self._witness = Witness(self.config.ledger, self.market, self.clock.time)
         api = self.simulator.api

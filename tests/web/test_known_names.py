@@ -10,7 +10,18 @@ from agent.web import webhook_deliveries
 from agent.web.guards.known_names import is_ours
 from tests.web.page import SECRET, TOKEN, Served, served
 
-ROUTES = ("/metrics", "/services", "/readyz", "/healthz", "/", "/events", "/login", "/static/page.css", "/nothing")
+ROUTES = (
+    "/metrics",
+    "/services",
+    "/front/a.caddy.json",
+    "/readyz",
+    "/healthz",
+    "/",
+    "/events",
+    "/login",
+    "/static/page.css",
+    "/nothing",
+)
 FOREIGN = (
     "gpubid.example",
     "gpubid.example:9477",

@@ -225,6 +225,8 @@ class Workload:
     """How many of its slots are live at once, and in which order they begin; None: all slots, at once."""
     after: tuple[str, ...] = ()
     """The workloads that must be done before its slots begin."""
+    drain: timedelta = timedelta()
+    """How long an ending of ours waits until its proxy has no request left at the lease; zero: it does not."""
 
     @property
     def prices(self) -> MaxPrice:

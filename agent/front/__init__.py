@@ -1,0 +1,1 @@
+"""Proxies in front of services: their servers follow the leases. gpubid passes no request on itself."""
