@@ -69,7 +69,8 @@ class Daemon:
         self._is_ready = False
         self._figures = pass_figures.Figures(parts.metrics)
         notify = app.config.notify
-        self._courier = Courier(app.ledger, app.clock, notify, self._channels(notify), parts.metrics.see_notification)
+        ways, see = self._channels(notify), parts.metrics.see_notification
+        self._courier = Courier(app.ledger, app.clock, notify, ways, see, self._is_time_known)
         self._patience: asyncio.Timeout | None = None
         token, secret = parts.token, parts.webhook_secret
         self._feed = LiveFeed(app, self)
@@ -174,6 +175,10 @@ class Daemon:
         log.info(LoggedKind.CONFIG_RELOADED, digest=config.digest[:16])
         noted = [Notice(each.key, each.code, each.sentence) for each in findings]
         return [*noted, *(Notice(short.about, short.event, short.sentence) for short in shortfalls)]
+
+    def _is_time_known(self) -> bool:
+        seen = self._app.seen
+        return seen is None or not seen.fleet.is_clock_doubted
 
     def _channels(self, notify: Notify) -> dict[str, channels.Channel]:
         return channels.channels(notify, self._parts.credential, self._app.clock)

@@ -6,6 +6,7 @@ from enum import IntEnum
 from fnmatch import fnmatchcase
 
 from agent.domain.record.event_kind import EventKind
+from agent.domain.work.run_times.run_window import WindowRule
 
 CHANNELS = ("webhook", "apprise", "hook")
 
@@ -57,6 +58,22 @@ OF_EVENTS: tuple[tuple[str, Severity], ...] = (
 """The first pattern that matches an event's kind gives its severity. A kind that matches none has INFO."""
 
 
+OF_MONEY = (
+    "budget.*", "credit.*", "bill.*", "limit.*", "orphan.*",
+    "alert.credit_*", "alert.rate_*", "alert.price_rise", "alert.order_refused", "alert.not_as_rented",
+    "alert.unlabelled_instance", "alert.wrong_instance", "alert.label_lost",
+    "alert.idle", "alert.stalled", "alert.unhealthy",
+    EventKind.LEASE_REPRICED, EventKind.LEASE_MISMATCHED, EventKind.LEASE_LABEL_LOST, EventKind.LEASE_DISOWNED,
+    EventKind.INTENT_IN_DOUBT,
+)  # fmt: skip
+"""Events by which more may be paid than is known, or for something that nobody uses. They wait for no quiet hours."""
+
+
+def is_of_money(kind: str) -> bool:
+    """Return whether an event of this kind is about money."""
+    return any(fnmatchcase(kind, pattern) for pattern in OF_MONEY)
+
+
 def severity_of(kind: str) -> Severity:
     """Return the severity of an event of this kind."""
     return next((level for pattern, level in OF_EVENTS if fnmatchcase(kind, pattern)), Severity.INFO)
@@ -102,6 +119,14 @@ class Hook:
 
 
 @dataclass(frozen=True, slots=True)
+class Quiet:
+    """Times in which messages of this severity and lower wait."""
+
+    hours: WindowRule
+    up_to: Severity = Severity.NOTICE
+
+
+@dataclass(frozen=True, slots=True)
 class Notify:
     """The settings of [notify]. `digest_at` is a time of the UTC day; with None there is no digest."""
 
@@ -111,6 +136,7 @@ class Notify:
     webhook: Webhook | None = None
     apprise: tuple[str, ...] = ()
     hook: Hook | None = None
+    quiet: tuple[Quiet, ...] = ()
 
     @property
     def channels(self) -> tuple[str, ...]:

@@ -9,9 +9,11 @@ import jinja2
 from jinja2.sandbox import SandboxedEnvironment
 from pydantic import AfterValidator, Field, model_validator
 
-from agent.config.notify import Hook, Notify, Rule, Severity, Webhook
+from agent.config.notify import Hook, Notify, Quiet, Rule, Severity, Webhook
+from agent.config.run_times import run_calendar
 from agent.config.toml_table import Table
 from agent.config.value_kinds import Line, Script, Span, credential_name, refused, web_address
+from agent.config.workload_tables import window_table
 
 _PATTERN = r"^[A-Za-z0-9._*?-]{1,64}$"
 _TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
@@ -92,6 +94,27 @@ class HookTable(Table):
         return self
 
 
+class QuietTable(window_table.WindowTable):
+    """Hours in which some messages wait. What waited is sent after them, in one message for each channel."""
+
+    up_to: Literal["info", "notice", "warning"] = "notice"
+    """The highest severity that waits. Critical events and events about money never do, nor does the hook."""
+
+    def quiet(self) -> Quiet:
+        """Return it as the program uses it."""
+        return Quiet(self.rule(), Severity[self.up_to.upper()])
+
+
+def _ends(value: tuple[QuietTable, ...]) -> tuple[QuietTable, ...]:
+    at = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
+    hours = run_calendar.now(tuple(each.rule() for each in value), at)
+    if hours.is_open and hours.until is None:
+        raise refused(
+            "never_ends", "the quiet hours never end, so nothing that waits would be sent; write shorter ones"
+        )
+    return value
+
+
 class NotifyTable(Table):
     """Notifications of events, besides the metrics."""
 
@@ -101,6 +124,8 @@ class NotifyTable(Table):
     """The first event of an incident is sent at once. Later events within this time are sent in one summary."""
     digest_at: Annotated[Line, AfterValidator(_time), Field(examples=["08:00"])] | None = None
     """UTC time at which a summary of the day before is sent."""
+    quiet: Annotated[tuple[QuietTable, ...], Field(max_length=8), AfterValidator(_ends)] = ()
+    """Quiet hours, in which messages of low severity wait."""
     webhook: WebhookTable | None = None
     """A generic webhook of your own."""
     apprise: Annotated[
@@ -120,6 +145,7 @@ class NotifyTable(Table):
             digest_at=dt.time.fromisoformat(self.digest_at) if self.digest_at is not None else None,
             webhook=_webhook(self.webhook),
             apprise=self.apprise,
+            quiet=tuple(each.quiet() for each in self.quiet),
             hook=Hook(self.hook.command, self.hook.deadline) if self.hook is not None else None,
         )
 

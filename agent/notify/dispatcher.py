@@ -19,7 +19,7 @@ from agent.config.notify import Notify
 from agent.ledger.file import sidecar
 from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.store import Ledger
-from agent.notify import digest
+from agent.notify import digest, quiet_hours
 from agent.notify.channels import Channel, UndeliveredError
 from agent.notify.incidents import Incidents, Message
 from agent.systemd import CredentialError
@@ -39,6 +39,8 @@ class _Parcel:
     since: dt.datetime
     next_at: dt.datetime
     tries: int = 0
+    is_quiet: bool = False
+    """Whether it waits for the end of quiet hours."""
 
 
 class Courier:
@@ -51,13 +53,18 @@ class Courier:
         notify: Notify,
         channels: Mapping[str, Channel],
         seen: Callable[[str, bool], None] = lambda _channel, _is_good: None,
+        is_time_known: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Read `ledger`, deliver through `channels`; `seen(channel, was it delivered)` is called after each attempt."""
+        """Read `ledger`, deliver through `channels`; `seen(channel, was it delivered)` is called after each attempt.
+
+        There are no quiet hours while `is_time_known()` is false.
+        """
         self._ledger = ledger
         self._clock = clock
         self._notify = notify
         self._channels = channels
         self._seen = seen
+        self._is_time_known = is_time_known
         self._incidents = Incidents(notify)
         self._waiting: deque[_Parcel] = deque()
         self._digest_day: dt.date | None = None
@@ -70,6 +77,10 @@ class Courier:
         self._notify = self._incidents.notify = notify
         self._channels = channels
         self._waiting = deque(each for each in self._waiting if each.message.channel in channels)
+        # What waits for the end of the old quiet hours is judged by the new ones.
+        quiet = [each for each in self._waiting if each.is_quiet]
+        self._waiting = deque(each for each in self._waiting if not each.is_quiet)
+        self._put([each.message for each in quiet], self._clock.now())
 
     @property
     def is_begun(self) -> bool:
@@ -97,6 +108,7 @@ class Courier:
             await self._collect()
         except LedgerError as error:
             log.warning("notify.unread", code=error.code.value, reason=error.sentence)
+        self._end_quiet(self._clock.now())
         await asyncio.gather(*(self._deliver_due(name) for name in self._channels))
         if self._read_to is not None:
             try:
@@ -143,10 +155,26 @@ class Courier:
                    for name in self._channels if name != "hook"], now)  # fmt: skip
 
     def _put(self, messages: Sequence[Message], now: dt.datetime) -> None:
-        self._waiting.extend(_Parcel(message, now, now) for message in messages)
+        self._waiting.extend(self._parcel(message, now) for message in messages)
         while len(self._waiting) > MOST_WAITING:
             lost = self._waiting.popleft()
             log.error("notify.lost", channel=lost.message.channel, title=lost.message.title, reason="too many wait")
+
+    def _parcel(self, message: Message, now: dt.datetime) -> _Parcel:
+        until = quiet_hours.until(message, self._notify, now) if self._is_time_known() else None
+        return _Parcel(message, now, now) if until is None else _Parcel(message, until, until, is_quiet=True)
+
+    def _end_quiet(self, now: dt.datetime) -> None:
+        """Put what waited for the end of quiet hours into one message for each channel."""
+        quiet = [each for each in self._waiting if each.is_quiet]
+        over = [each for each in quiet if each.next_at <= now or not self._is_time_known()]
+        if not over:
+            return
+        for each in over:
+            self._waiting.remove(each)
+        for channel in dict.fromkeys(each.message.channel for each in over):
+            mine = [each.message for each in over if each.message.channel == channel]
+            self._waiting.append(_Parcel(quiet_hours.combined(mine), now, now))
 
     async def _deliver_due(self, channel: str) -> None:
         for parcel in [each for each in self._waiting if each.message.channel == channel]:

@@ -17,9 +17,10 @@ import pytest
 from aiohttp import web
 
 from agent.clock import SteppedClock
-from agent.config.notify import Hook, Notify, Rule, Severity, Webhook
+from agent.config.notify import Hook, Notify, Quiet, Rule, Severity, Webhook
 from agent.domain.market.interruption import Cause
 from agent.domain.record.event import Event
+from agent.domain.work.run_times.run_window import WindowRule
 from agent.ledger.store import Ledger
 from agent.notify import channels
 from agent.notify.dispatcher import Courier
@@ -292,3 +293,93 @@ async def test_other_rules_and_channels_are_taken_on_reload(
     await happen(ledger, clock)
     await mine.round()
     assert len(receiver.got) == 1
+
+
+NIGHT = Quiet(WindowRule("0 22 * * *", dt.timedelta(hours=9)), Severity.WARNING)
+
+
+async def test_what_waits_in_quiet_hours_is_sent_after_them_in_one_message(
+    ledger: Ledger, clock: SteppedClock, receiver: Receiver
+) -> None:
+    mine = courier(ledger, clock, Notify(webhook=Webhook(url=receiver.url), quiet=(NIGHT,)))
+    clock.advance(11 * 3600)
+    await mine.round()
+    await happen(ledger, clock)
+    await happen(ledger, clock, slot=1)
+    await mine.round()
+    await happen(ledger, clock, kind="alert.market_fault", cause=None)
+    await happen(ledger, clock, kind="budget.reached", cause=None, slot=None)
+    await mine.round()
+    urgent = ["gpubid: alert.market_fault train/0", "gpubid: budget.reached"]
+    assert receiver.titles == urgent, "critical events and money never wait"
+    clock.advance(8 * 3600 - 1)
+    await mine.round()
+    assert receiver.titles == urgent
+    clock.advance(1)
+    await mine.round()
+    assert receiver.titles == [*urgent, "gpubid: 2 messages of the quiet hours"]
+    said = json.loads(receiver.got[-1][1])["text"].splitlines()
+    assert said == [
+        "2026-11-20 23:00:00 UTC lease.interrupted train/0",
+        "2026-11-20 23:00:00 UTC lease.interrupted train/1",
+    ]
+    await happen(ledger, clock, slot=2)
+    await mine.round()
+    assert receiver.titles[-1] == "gpubid: lease.interrupted train/2 (outbid)", "after them it is as before"
+
+
+async def test_a_restart_in_quiet_hours_loses_nothing(ledger: Ledger, clock: SteppedClock, receiver: Receiver) -> None:
+    notify = Notify(webhook=Webhook(url=receiver.url), quiet=(NIGHT,))
+    clock.advance(11 * 3600)
+    first = courier(ledger, clock, notify)
+    await first.round()
+    await happen(ledger, clock)
+    await first.round()
+    second = courier(ledger, clock, notify)
+    await second.round()
+    assert receiver.titles == []
+    clock.advance(8 * 3600)
+    await second.round()
+    assert receiver.titles == ["gpubid: lease.interrupted train/0 (outbid)"]
+
+
+async def test_a_hook_never_waits_and_what_is_more_severe_than_they_say_neither(
+    ledger: Ledger, clock: SteppedClock, receiver: Receiver
+) -> None:
+    quiet = dataclasses.replace(NIGHT, up_to=Severity.NOTICE)
+    mine = courier(ledger, clock, Notify(webhook=Webhook(url=receiver.url), quiet=(quiet,)))
+    clock.advance(11 * 3600)
+    await mine.round()
+    await happen(ledger, clock)
+    await mine.round()
+    assert receiver.titles == ["gpubid: lease.interrupted train/0 (outbid)"]
+
+
+async def test_there_are_no_quiet_hours_while_the_time_is_not_known(
+    ledger: Ledger, clock: SteppedClock, receiver: Receiver
+) -> None:
+    notify, is_known = Notify(webhook=Webhook(url=receiver.url), quiet=(NIGHT,)), [True]
+    ways = channels.channels(notify, lambda _: SECRET, clock)
+    mine = Courier(ledger, clock, notify, ways, is_time_known=lambda: is_known[0])
+    clock.advance(11 * 3600)
+    await mine.round()
+    await happen(ledger, clock)
+    await mine.round()
+    assert receiver.titles == []
+    is_known[0] = False
+    await mine.round()
+    assert receiver.titles == ["gpubid: lease.interrupted train/0 (outbid)"]
+
+
+async def test_other_quiet_hours_are_taken_on_reload(ledger: Ledger, clock: SteppedClock, receiver: Receiver) -> None:
+    notify = Notify(webhook=Webhook(url=receiver.url), quiet=(NIGHT,))
+    mine = courier(ledger, clock, notify)
+    clock.advance(11 * 3600)
+    await mine.round()
+    await happen(ledger, clock)
+    await mine.round()
+    assert receiver.titles == []
+    awake = dataclasses.replace(notify, quiet=())
+    mine.use(awake, channels.channels(awake, lambda _: SECRET, clock))
+    await mine.round()
+    assert receiver.titles == ["gpubid: lease.interrupted train/0 (outbid)"]

@@ -1,0 +1,46 @@
+"""Quiet hours: which messages wait, until when, and what is sent after them. Pure: time is handed in.
+
+Invariants:
+1. A critical message and one about money never wait, nor does anything for a hook: it acts, and no person reads it.
+2. What waited is sent when the hours end, all of a channel in one message. Nothing is left out silently.
+3. Hours that never end are no quiet hours.
+"""
+
+import datetime as dt
+from collections.abc import Sequence
+
+from agent.config.notify import Notify, Severity, is_of_money
+from agent.config.run_times import run_calendar
+from agent.notify.incidents import MOST_LINES, Message
+
+NEVER_WAITS = "hook"
+
+
+def until(message: Message, notify: Notify, now: dt.datetime) -> dt.datetime | None:
+    """Return when a message may be sent, or None if it may be sent now."""
+    rules = tuple(each.hours for each in notify.quiet if message.severity <= each.up_to)
+    is_urgent = message.severity is Severity.CRITICAL or any(is_of_money(event.kind) for event in message.events)
+    if not rules or is_urgent or message.channel == NEVER_WAITS:
+        return None
+    hours = run_calendar.now(rules, now)
+    return hours.until if hours.is_open else None
+
+
+def combined(messages: Sequence[Message]) -> Message:
+    """Return one message in place of those of one channel that waited, the oldest first."""
+    if len(messages) == 1:
+        return messages[0]
+    first, last = messages[0], messages[-1]
+    lines = [line for message in messages for line in message.text.splitlines()]
+    cut = len(lines) - MOST_LINES
+    events = [event for message in messages for event in message.events]
+    return Message(
+        key=f"{first.key}+{len(messages)}",
+        channel=first.channel,
+        severity=max(message.severity for message in messages),
+        title=f"gpubid: {len(messages)} messages of the quiet hours",
+        text="\n".join([*([f"(and {cut} lines before these)"] if cut > 0 else []), *lines[-MOST_LINES:]]),
+        at=last.at,
+        # The first one is where a restart begins to read again.
+        events=(*events[:1], *events[1:][-MOST_LINES:]),
+    )
