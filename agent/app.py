@@ -99,7 +99,7 @@ class App:
         self.markets = {settings.name: connect(settings, outside) for settings in config.markets}
         self._accounts = Accounts(ledger, self.markets, clock)
         self.rules = Rules(config.workloads, tuned, config.limits, config.poll)
-        self.config = config
+        self.config, self.credential = config, outside.credential
         self.seen: Pass | None = None
         self._stopped_because = ""
         self._turn = asyncio.Lock()

@@ -29,6 +29,7 @@ from agent.guard.guard_origin import CRASH_SECONDS, CannotBegin, GuardOrigin
 from agent.guard.guard_output import GuardOutput
 from agent.guard.guard_settings import GuardSettings
 from agent.guard.guard_status import GuardStatus
+from agent.guard.logs.log_carrier import LogCarrier
 from agent.guard.object_store import LARGEST_MANIFEST_BYTES, StoreFailed, TooLarge
 from agent.guard.reaper import Reaper
 from agent.guard.signal_line import STOPS, SignalLine
@@ -79,6 +80,9 @@ class GuardLife:
         self._gpu_use = GpuUse(
             query, clock, self._signals.stopping, self._status.is_working, lambda use: self._status.set(gpu_use=use)
         )
+        self._logs: LogCarrier | None = None
+        if notes is not None and place is not None and settings.carries_logs:
+            self._logs = LogCarrier(settings.lease, place, notes, clock, output)
         self._carrier: CheckpointCarrier | None = None
         self._origin: GuardOrigin | None = None
         self._deadman: DeadmanWatch | None = None
@@ -122,6 +126,8 @@ class GuardLife:
         else:
             self._status.phase = guard_status.RUNNING
         self._beat.start()
+        if self._logs is not None:
+            self._logs.start()
         self._check.run()
         if self._origin is not None:
             self._origin.find(self._signals.stopping)
@@ -226,6 +232,8 @@ class GuardLife:
         self._status.phase = guard_status.ENDING
         self._status.set(notice={"sigterm_seen": True, "seconds": 0.0})
         self._stop_until = now + self._settings.final_within
+        if self._logs is not None:
+            self._logs.soon()
         if self._carrier is not None:
             self._carrier.end_soon()
 
@@ -249,6 +257,7 @@ class GuardLife:
         report = self._report_of(note, patience)
         report.send()
         self._beat.beat()
+        self._carry_last_output()
         if self._notes is not None and not end.was_stopped:
             self._stay(report, until)
         return end.exit_code
@@ -267,8 +276,14 @@ class GuardLife:
             self._status.phase = guard_status.DONE
         self._beat.start()
         self._beat.soon()
+        self._carry_last_output()
         self._stay(report, math.inf)
         return 0
+
+    def _carry_last_output(self) -> None:
+        """Carry the rest of the log, after all that the daemon decides by."""
+        if self._logs is not None:
+            self._logs.finish()
 
     def _stay(self, report: EndReport, until: float) -> None:
         """Stay until a time or a signal, and send the end until the bucket has it."""

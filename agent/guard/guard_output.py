@@ -7,7 +7,7 @@ import contextlib
 import os
 import select
 import threading
-from typing import Mapping
+from typing import Callable, Mapping
 
 MOST_LINES, LONGEST_LINE = 50, 500
 _PIECE = 64 * 1024
@@ -54,6 +54,11 @@ class GuardOutput:
         self._lock = threading.Lock()
         self._is_line_open = False
         self._tail = LastLines()
+        self._copy: Callable[[bytes], None] | None = None
+
+    def copy_to(self, take: Callable[[bytes], None]) -> None:
+        """Give every piece of the work's output to a function as well; it must return at once."""
+        self._copy = take
 
     def say(self, line: str) -> None:
         """Print a line of the guard's own."""
@@ -82,6 +87,8 @@ class GuardOutput:
                     continue
                 with self._lock:
                     self._tail.take(piece)
+                if self._copy is not None:
+                    self._copy(piece)
                 self._write(streams[source], piece)
 
     def _write(self, target: int, piece: bytes) -> None:

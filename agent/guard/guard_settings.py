@@ -92,6 +92,7 @@ class GuardSettings:
     manifest_exists: bool
     deadman: DeadmanSettings | None
     acceptance: AcceptanceSettings | None
+    carries_logs: bool
 
     def interval_at(self, age_seconds: float) -> float:
         """Return the seconds between two checkpoints at an age of the lease."""
@@ -123,6 +124,7 @@ def read(environment: Mapping[str, str]) -> GuardSettings:
         manifest_exists=settings.get("manifest_exists") is True,
         deadman=_deadman(settings.get("deadman"), environment),
         acceptance=_acceptance(settings.get("acceptance")),
+        carries_logs=settings.get("logs") is True,
     )
 
 

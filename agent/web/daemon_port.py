@@ -1,6 +1,6 @@
 """The web's view of the daemon: the App carries out orders, and the process around it has deadlines and files."""
 
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Protocol
 
 from agent.clock import SteadyClock
@@ -21,6 +21,8 @@ class Orders(Protocol):
     clock: SteadyClock
     rules: Rules
     config: Config
+    credential: Callable[[str], str]
+    """Returns a credential by its name."""
     seen: Pass | None
 
     @property

@@ -263,8 +263,10 @@ class OperatorSocket:
         if question is None:
             return web.json_response({"error": "bad_query"}, status=400)
         mine = self._orders
-        leases = mine.ledger.recollection(mine.clock.now()).leases
-        said = await log_answers.answer(question, leases, mine.markets, mine.config.ledger)
+        now, reader = mine.clock.now(), await mine.ledger.reader()
+        place = (mine.ledger.fleet_id, mine.config.ledger, mine.credential, now)
+        grounds = log_answers.Grounds(mine.ledger.recollection(now), reader, mine.rules.workloads, *place)
+        said = await log_answers.answer(question, grounds, mine.markets)
         return web.json_response(said, status=422 if "error" in said else 200)
 
     async def _explain(self, request: web.Request) -> web.Response:

@@ -128,6 +128,7 @@ def test_a_guard_starts_the_command_and_gets_the_buckets_key_in_variables_alone(
         "lease": "00ab",
         "run": 3,
         "manifest_exists": True,
+        "logs": True,
     }
     assert told == dict(OF_THE_SLOT) | {
         "EPOCHS": "90",

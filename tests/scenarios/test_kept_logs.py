@@ -1,16 +1,20 @@
 """The last output of a container outlives it: kept at a loss, a hold and an end, and nothing waits for it."""
 
+import gzip
 from pathlib import Path
 from typing import Any
 
 from agent.act.kept_logs import kept_log, log_keeper
 from agent.act.kept_logs.kept_log import KeptLog
 from agent.decide.limits.limits import Limits
+from agent.domain.work.guard_terms import GuardTerms
 from agent.domain.work.order import Order
 from agent.domain.work.workload import WorkloadKind
 from agent.web.reading import log_answers
 from agent.web.reading.log_answers import LogQuestion
-from tests.support.world import Rehearsed, rehearsed, work
+from tests.support import played_bucket
+from tests.support.s3_server import SECRET
+from tests.support.world import FLEET, Rehearsed, rehearsed, work
 
 ROOM = 10**6
 
@@ -20,8 +24,11 @@ def kept(world: Rehearsed) -> list[KeptLog]:
 
 
 async def answer(world: Rehearsed, slot: str, **changes: Any) -> dict[str, Any]:
-    asked = LogQuestion(slot, 100, **changes)
-    return await log_answers.answer(asked, world.leases(), world.app.markets, world.config.ledger)
+    now, app = world.clock.now(), world.app
+    place = (app.ledger.fleet_id, world.config.ledger, app.credential, now)
+    known, reader = app.ledger.recollection(now), await app.ledger.reader()
+    grounds = log_answers.Grounds(known, reader, app.rules.workloads, *place)
+    return await log_answers.answer(LogQuestion(slot, 100, **changes), grounds, app.markets)
 
 
 async def test_log_of_an_outbid_run_is_kept_and_shown_while_the_next_one_runs(tmp_path: Path) -> None:
@@ -97,3 +104,47 @@ async def test_without_room_nothing_is_asked(tmp_path: Path) -> None:
         await world.cycle(minutes=2)
         assert world.calls("PUT", "/instances/request_logs") == []
         assert not kept_log.folder_of(world.config.ledger).exists()
+
+
+async def test_whole_log_of_guarded_work_is_read_from_its_bucket(tmp_path: Path) -> None:
+    with played_bucket.played() as server:
+        works = (work(command="python train.py", guard=GuardTerms(("/w",), bucket=server.place())),)
+        async with rehearsed(tmp_path, log_bytes=ROOM, workloads=works, credential=lambda _: SECRET) as world:
+            lease = await world.until_running()
+            folder = f"train/{FLEET}/train/0/1/logs/{lease.intent_id}"
+            server.put(f"{folder}/1785000000-000001.gz", gzip.compress(b"one\ntwo \x1b[2J\n"))
+            server.put(f"{folder}/1785000000-000002.gz", gzip.compress(b"thr"))
+            server.put(f"{folder}/1785000000-000003.gz", gzip.compress(b"ee\n"))
+            server.put(f"{folder}/1785000000-000004.gz", b"no gzip")
+            server.put(f"{folder}/1785000900-000001.gz", gzip.compress(b"of the present start\n"))
+            assert (await answer(world, "train/0", is_previous=True))["error"] == "no_log", "it has one run only"
+            await world.app.say(Order("pause", "train/0"), "a person")
+            await world.cycle(minutes=1)
+            said = await answer(world, "train/0", lease=lease.lease_id)
+            assert said["lines"] == ["one", "two [2J", "three", "of the present start"]
+            assert said["kept"]["moment"] == "bucket"
+            await world.app.say(Order("resume", "train/0"), "a person")
+            await world.until_running()
+            server.put(f"{folder}/1785009999-000001.gz", gzip.compress(b"of the second run\n"))
+            said = await answer(world, "train/0", is_previous=True)
+            assert said["lines"][-1] == "of the present start"
+    # The bucket is away now: what is beside the ledger is shown.
+    assert kept_log.headers(kept_log.folder_of(world.config.ledger))
+
+
+async def test_bucket_that_is_away_hides_no_kept_log(tmp_path: Path) -> None:
+    with played_bucket.played() as server:
+        works = (work(command="python train.py", guard=GuardTerms(("/w",), bucket=server.place())),)
+
+        def secret(name: str) -> str:
+            return SECRET if world.is_checked else name
+
+        async with rehearsed(tmp_path, log_bytes=ROOM, workloads=works, credential=secret) as world:
+            lease = await world.until_running()
+            await world.cycle(minutes=2)
+            await world.app.say(Order("pause", "train/0"), "a person")
+            await world.cycle(minutes=1)
+            world.is_checked = False
+            said = await answer(world, "train/0", lease=lease.lease_id)
+            assert any("started" in line for line in said["lines"])
+            assert said["kept"]["moment"] != "bucket"

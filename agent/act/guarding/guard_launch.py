@@ -99,6 +99,7 @@ def _settings(launch: GuardLaunch, work: Workload, interval_seconds: int) -> dic
         "lease": launch.lease,
         "run": launch.run,
         "manifest_exists": launch.manifest_exists,
+        "logs": terms.logs,
     }
 
 

@@ -14,7 +14,10 @@ from agent.cli.shared import completion, daemon_socket, exits, last_good, login_
 from agent.telemetry.plain_text import plain
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from agent.config.settings import Config
+    from agent.domain.record.lease import Lease
     from agent.web.reading.log_answers import LogQuestion
 
 SlotArgument = Annotated[
@@ -131,20 +134,29 @@ async def _read(config: "Config | last_good.Broken", question: "LogQuestion") ->
 async def _directly(config: "Config", question: "LogQuestion") -> dict[str, Any]:
     from agent.clock import SystemClock
     from agent.ledger.reader import open_reader
-    from agent.markets import registered_markets
     from agent.web.reading import log_answers
 
     clock = SystemClock()
     reader = await open_reader(config.ledger)
     try:
-        leases = (await reader.recollection(clock.now())).leases
+        now, meta = clock.now(), await reader.meta()
+        place = (meta.get("fleet_id", ""), config.ledger, session.named, now)
+        grounds = log_answers.Grounds(await reader.recollection(now), reader, config.workloads, *place)
+        said = await log_answers.past(question, grounds)
     finally:
         await reader.close()
-    said = await log_answers.kept(question, leases, config.ledger)
-    if said is not None:
-        return _or_end(said)
+    return _or_end(said if said is not None else await _present(config, question, grounds.known.leases))
+
+
+async def _present(config: "Config", question: "LogQuestion", leases: "Sequence[Lease]") -> dict[str, Any]:
+    """Return the present output, from the market."""
+    from agent.clock import SystemClock
+    from agent.markets import registered_markets
+    from agent.web.reading import container_logs
+
     if any(settings.is_simulated for settings in config.markets):
         exits.stop(exits.FAILED, ["a simulated market runs inside the daemon, and no daemon runs: start `gpubid run`"])
+    clock = SystemClock()
     markets = {
         settings.name: registered_markets.MARKETS[settings.name](
             settings.url, functools.partial(session.secret, settings), clock, lambda: secrets.randbelow(1000) / 1000
@@ -152,7 +164,7 @@ async def _directly(config: "Config", question: "LogQuestion") -> dict[str, Any]
         for settings in config.markets
     }
     try:
-        return _or_end(await log_answers.answer(question, leases, markets, config.ledger))
+        return await container_logs.read(question.lease or question.slot, question.lines, leases, markets)
     finally:
         for market in markets.values():
             await market.close()

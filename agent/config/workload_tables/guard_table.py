@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, mod
 
 from agent.config.settings import Config
 from agent.config.toml_table import Table
-from agent.config.value_kinds import ONE_WORD, Line, Number, Span, Whole, credential_name, refused, web_address
+from agent.config.value_kinds import ONE_WORD, Flag, Line, Number, Span, Whole, credential_name, refused, web_address
 from agent.domain.work import guard_prelude, sign_of_life
 from agent.domain.work.guard_terms import Accept, Ask, Bucket, GuardTerms
 
@@ -101,6 +101,8 @@ class GuardTable(Table):
     destroy: bool = False
     """Whether the dead man's switch releases the instance, if its last checkpoint is whole in the bucket."""
 
+    logs: Flag = True
+    """Whether the whole output of the work goes to the bucket too, in pieces; `gpubid logs --previous` reads it."""
     accept: Literal["off", "tell", "reject"] = "off"
     """What to do if a host is worse than its offer: "tell" reports it, "reject" tries another host."""
 
@@ -146,6 +148,7 @@ class GuardTable(Table):
             bucket=self._place(),
             rclone=self.rclone or "",
             keep=self.keep,
+            logs=self.logs,
             final_within=self.final_within,
             deadman=self.deadman,
             destroy=self.destroy,

@@ -85,6 +85,8 @@ class GuardTerms:
     """The least share of the median speed of its model that a host must reach; None: any speed is accepted."""
     accept_script: str = ""
     """The operator's own check of a host, as a shell command; empty: none."""
+    logs: bool = True
+    """Whether the work's whole output goes to the bucket too."""
     rclone: str = ""
     """The remote and the folder of rclone's for checkpoints, as `remote:folder`. The daemon never reads it."""
 

@@ -1,16 +1,20 @@
 """Which log a person means: the present one, from the market, or one that was kept beside the ledger."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from agent.act.kept_logs import kept_log
 from agent.act.kept_logs.kept_log import KeptLog
 from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.workload import Workload
+from agent.ledger.memory import Recollection
+from agent.ledger.reader import Reader
 from agent.markets.port import Market
-from agent.web.reading import container_logs
+from agent.web.reading import bucket_logs, container_logs
 
 LIVE = frozenset({LeaseState.STARTING, LeaseState.RUNNING})
 
@@ -38,14 +42,51 @@ def asked(query: Mapping[str, str]) -> LogQuestion | None:
     return LogQuestion(query.get("slot", ""), int(lines), query.get("lease", ""), query.get("previous", "") == "1")
 
 
-async def answer(
-    question: LogQuestion, leases: Sequence[Lease], markets: Mapping[str, Market], ledger: Path
-) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Grounds:
+    """The data for an answer. `secret` gives the key of a bucket by the name of its credential."""
+
+    known: Recollection
+    reader: Reader
+    workloads: Sequence[Workload]
+    fleet_id: str
+    ledger: Path
+    secret: Callable[[str], str]
+    now: datetime
+
+
+async def answer(question: LogQuestion, grounds: Grounds, markets: Mapping[str, Market]) -> dict[str, Any]:
     """Return the lines of a log as JSON, or an `error` with the reason why there are none."""
-    said = await kept(question, leases, ledger)
+    said = await past(question, grounds)
     if said is not None:
         return said
-    return await container_logs.read(question.lease or question.slot, question.lines, leases, markets)
+    whom = question.lease or question.slot
+    return await container_logs.read(whom, question.lines, grounds.known.leases, markets)
+
+
+async def past(question: LogQuestion, grounds: Grounds) -> dict[str, Any] | None:
+    """Return a log of the past as JSON, or an `error`; None if the market is to be asked.
+
+    The bucket of a guard has the whole output, the files beside the ledger the last lines.
+    """
+    said = await kept(question, grounds.known.leases, grounds.ledger)
+    if said is None or said.get("error") in {"no_lease", "unreadable"}:
+        return said
+    lease = str(said.get("lease") or question.lease)
+    where = (grounds.reader, grounds.known, grounds.workloads, grounds.fleet_id)
+    wanted = (
+        await bucket_logs.of_lease(*where, lease)
+        if lease
+        else await bucket_logs.before_the_present(*where, question.slot)
+    )
+    if wanted is None:
+        return said
+    lines, problem = await bucket_logs.read(wanted, question.lines, grounds.secret, is_previous=question.is_previous)
+    if lines:
+        return bucket_logs.shown(wanted, lines, grounds.now.isoformat())
+    if "error" in said and problem:
+        return {**said, "sentence": f"{said['sentence']}; its bucket cannot tell: {problem}"}
+    return said
 
 
 async def kept(question: LogQuestion, leases: Sequence[Lease], ledger: Path) -> dict[str, Any] | None:

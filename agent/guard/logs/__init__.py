@@ -1,0 +1,1 @@
+"""The work's whole output on its way into the bucket."""
