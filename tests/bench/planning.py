@@ -18,9 +18,12 @@ from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market import gpu
 from agent.domain.market.label import Label
 from agent.domain.market.offer import Offer
+from agent.domain.record import hold
+from agent.domain.record.hold import OperatorHold, Word
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.slot import Slot
-from agent.domain.work.workload import Checkpoint, CheckpointPlace, Requirements, Workload
+from agent.domain.work.array_terms import ArrayTerms
+from agent.domain.work.workload import Checkpoint, CheckpointPlace, Requirements, Workload, WorkloadKind
 from agent.markets.vast import parse
 from agent.simulator import climate
 from agent.simulator.vast.http import offer_rows
@@ -137,6 +140,15 @@ def half_fleet(offers: list[Offer]) -> Fleet:
     return msgspec.structs.replace(fleet, leases=leases, markets={"vast": view})
 
 
+def array_fleet(offers: list[Offer]) -> Fleet:
+    """Give a fleet of one array of 1,000 slots, of which some are done and 7 of 8 run, so that one begins."""
+    name, fleet = "sweep", full_fleet(offers, LeaseState.RUNNING)
+    work = replace(fleet.workloads[1], name=name, slots=1000, kind=WorkloadKind.BATCH, array=ArrayTerms(8))
+    live = tuple(replace(lease, slot=Slot(name, 400 + index)) for index, lease in enumerate(fleet.leases[:7]))
+    marks = (OperatorHold(Word.DONE, hold.of_slot(place), NOW, "its end") for place in work.places[:400])
+    return msgspec.structs.replace(fleet, workloads=(work,), leases=live, holds=tuple(marks))
+
+
 def wanting(fleet: Fleet, **changes: Any) -> Fleet:
     """Give the fleet with every workload's requirements changed alike."""
     works = (replace(work, requirements=replace(work.requirements, **changes)) for work in fleet.workloads)
@@ -157,6 +169,7 @@ def measure() -> bool:
         "every slot is empty": empty_fleet(),
         "every other slot is empty": half_fleet(offers),
         "all empty, all want the same": anything,
+        "an array of 1,000: 400 done, 8 live": array_fleet(offers),
         "all empty, any model, nothing fits": wanting(anything, min_reliability=0.99999999),
     }
     verdicts = [_case(name, raw, fleet, tuned) for name, fleet in cases.items()]
