@@ -86,6 +86,7 @@ class Scene:
     recording_bytes: int = 0
     log_bytes: int = 0
     start: dt.datetime = START
+    poll: dt.timedelta = dt.timedelta(seconds=15)
     credential: rent_terms.Credential = rent_terms.none
     disks: Path | None = None
     fronts: tuple[Front, ...] = ()

@@ -15,7 +15,6 @@ market, and a world that the money-safety rules do not allow ends the test:
 import asyncio
 import contextlib
 import dataclasses
-import datetime as dt
 import random
 import re
 import sqlite3
@@ -93,7 +92,7 @@ class Rehearsed:
             markets=(market_settings(may_spend=scene.may_spend),),
             limits=scene.limits,
             workloads=scene.workloads,
-            poll=dt.timedelta(seconds=15),
+            poll=scene.poll,
             ledger=directory / "ledger.sqlite",
             listen=Listen("127.0.0.1", 0),
             strategies=None,

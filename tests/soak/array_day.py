@@ -1,0 +1,143 @@
+"""An array of tasks of unequal length on a simulated market, in memory: what it cost, how long it took, and a bound.
+
+A task that is interrupted begins anew on its next host: nothing is kept but what is done. The bound knows all prices:
+it does the same hours of work on the cheapest capacity of each look, as many tasks at once as the array, without
+starts, transfers and interruptions, and never pays more than the lowest price of a look.
+"""
+
+import asyncio
+import datetime as dt
+import random
+import statistics
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.cli.shared import session
+from agent.domain.record.lease import LeaseState
+from agent.domain.work.array_terms import ArrayTerms
+from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload, WorkloadKind
+from agent.lab.bids.bid_market import WorldMarket
+from agent.lab.engine import engine
+from agent.markets import port
+from agent.simulator import climate
+from tests.support import intervals
+from tests.support.world import Rehearsed, Scene, rehearsed, work
+
+POLL = dt.timedelta(minutes=1)
+LOOK_SECONDS = 600.0
+MINUTES = (20.0, 90.0)
+MOST_HOURS = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """What became of an array. `finished` has how many containers of each slot did its whole work."""
+
+    done: int
+    finished: tuple[int, ...]
+    dollars: float
+    hours: float
+    bound_dollars: float
+    bound_hours: float
+    most_live: int
+
+
+def array(tasks: int, at_once: int, seed: int, minutes: tuple[float, float] = MINUTES) -> Workload:
+    """Return an array whose tasks work for a time of their own, drawn from the seed."""
+    dice = random.Random(f"{seed}/tasks")
+    seconds = tuple(f"{60 * dice.uniform(*minutes):.0f}" for _ in range(tasks))
+    return work(
+        "sweep",
+        kind=WorkloadKind.BATCH,
+        slots=tasks,
+        array=ArrayTerms(at_once),
+        done_line="done",
+        values=(("SIM_DONE_AFTER", seconds),),
+        checkpoint=Checkpoint(place=CheckpointPlace.NONE),
+    )
+
+
+async def play(place: Path, weather: str, seed: int, made: Workload, hosts: int = 300, *, is_checked: bool) -> Day:
+    """Let an array run to its end. Raises AssertionError if it does not end."""
+    scene = Scene(climate.named(weather), seed=seed, hosts=hosts, workloads=(made,), poll=POLL)
+    async with rehearsed(place, scene) as world:
+        world.is_checked = is_checked
+        looks: list[float] = []
+        began, most, looked = world.clock.now(), 0, -LOOK_SECONDS
+        while (done := _done(world)) < made.slots or world.leases():
+            ran = (world.clock.now() - began).total_seconds()
+            assert ran < MOST_HOURS * 3600, f"{done} of {made.slots} are done after {MOST_HOURS:.0f} h: {world.told()}"
+            if ran - looked >= LOOK_SECONDS:
+                looked = ran
+                looks.append(_cheapest(world, made))
+            await world.cycle()
+            most = max(most, len({lease.slot for lease in world.leases() if lease.state is not LeaseState.RELEASING}))
+        hours = (world.clock.now() - began) / dt.timedelta(hours=1)
+        work_hours = [float(each) / 3600 for each in made.values[0][1]]
+        bound_hours = max(*work_hours, sum(work_hours) / made.most_live)
+        bound = _bound(looks, sum(work_hours), made.most_live)
+        return Day(done, _finished(world, made), await world.spend(), hours, bound, bound_hours, most)
+
+
+def _done(world: Rehearsed) -> int:
+    holds = world.app.ledger.recollection(world.clock.now()).holds
+    return sum(each.word.value == "done" for each in holds)
+
+
+def _finished(world: Rehearsed, made: Workload) -> tuple[int, ...]:
+    """Return how many containers of each slot worked to their end."""
+    found = [0] * made.slots
+    for contract in world.contracts():
+        index = int(contract.env["GPUBID_SLOT"])
+        found[index] += contract.worked >= float(made.values[0][1][index]) - 1.0
+    return tuple(found)
+
+
+def _cheapest(world: Rehearsed, made: Workload) -> float:
+    """Return the lowest price of an hour that anybody could pay now, in dollars, without the disk."""
+    query = port.OfferQuery(made.requirements, made.disk_gb, gpu_models=made.requirements.gpu_models, max_rows=10_000)
+    offers = engine.at_once(WorldMarket(world.market).offers(query))
+    prices = (price.dollars for each in offers for price in (each.floor, each.ask) if price is not None)
+    return min(prices, default=float("inf"))
+
+
+def _bound(looks: Sequence[float], hours: float, lanes: int) -> float:
+    left, dollars, span = hours, 0.0, lanes * LOOK_SECONDS / 3600
+    for price in sorted(looks):
+        dollars += price * min(span, left)
+        left -= min(span, left)
+    return dollars
+
+
+def interval(values: Sequence[float]) -> str:
+    """Return the mean of values with its 95 % interval over resamples of the seeds."""
+    low, high = intervals.of_statistic(values, statistics.mean)
+    return f"{statistics.mean(values):.2f} ({low:.2f} to {high:.2f})"
+
+
+def main(seeds: int, tasks: int) -> None:
+    """Print a table: each climate, and the same array eight at once, one after another, and all at once."""
+    print(
+        f"{tasks} tasks of {MINUTES[0]:.0f} to {MINUTES[1]:.0f} minutes, seeds 1 to {seeds}; means with 95 % intervals"
+    )
+    for weather in ("bidding_war", "blackout"):
+        for at_once in (8, 1, tasks):
+            days = [_one(weather, seed, tasks, at_once) for seed in range(1, seeds + 1)]
+            wrong = sum(set(day.finished) != {1} for day in days)
+            told = f"cost ${interval([day.dollars for day in days])}, {interval([day.hours for day in days])} h"
+            bound = f"${interval([day.bound_dollars for day in days])}, {interval([day.bound_hours for day in days])} h"
+            print(f"{weather}, {at_once} at once: {told}; bound {bound}; not once each: {wrong}", flush=True)
+
+
+def _one(weather: str, seed: int, tasks: int, at_once: int) -> Day:
+    session.log_quietly()
+    with tempfile.TemporaryDirectory(prefix="gpubid-array-", dir="/dev/shm") as place:
+        made = array(tasks, at_once, seed)
+        return asyncio.run(play(Path(place), weather, seed, made, is_checked=False))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 20, int(sys.argv[2]) if len(sys.argv) > 2 else 200)
