@@ -38,7 +38,7 @@ from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.intent import IntentState
 from agent.domain.record.lease import Lease, LeaseState
-from agent.domain.record.tally import Counted, Tally
+from agent.domain.record.tally import Counted, Tally, place_of
 from agent.domain.slot import Slot
 from agent.domain.work.decision import Decision, slot_of
 from agent.ledger.store import Ledger
@@ -253,6 +253,8 @@ def _changed(tx: Transaction, fleet: Fleet, fact: LeaseChanged) -> None:
         lost = sum(charge.phases.spoiled for charge in fact.charges if charge.phases is not None)
         is_measured = kept_work.kept_at(fleet, fact.before) is not None
         tx.add_loss(after.lease_id, after.state_since, fact.cause, lost, is_measured=is_measured)
+    if fact.kind is EventKind.LEASE_PROGRESSED:
+        tx.lift_expiring(place_of(Counted.STALLED, str(after.slot)))
     if after.state is LeaseState.RUNNING:
         for start in fleet.tallies:
             if (start.counted, start.of) == (Counted.STARTED, after.lease_id):
@@ -268,8 +270,7 @@ def _teach(tx: Transaction, fleet: Fleet, fact: LeaseChanged) -> None:
     if not is_loss and not is_start:
         return
     if is_start:
-        until = fleet.now + cooldowns.RAN_COUNTS
-        start = f"a start on host {after.host_id}"
+        until, start = fleet.now + cooldowns.RAN_COUNTS, f"a start on host {after.host_id}"
         tx.add_expiring(Tally(Counted.RAN, str(after.slot), fleet.now, until, start, after.lease_id))
     work = fleet.workload(after.slot.workload)
     image_gb = work.image_gb if work is not None and is_start and after.opened_at == fact.before.state_since else 0.0

@@ -75,6 +75,18 @@ async def test_work_that_goes_on_is_never_stalled(tmp_path: Path) -> None:
         assert world.lease().stalled_at is None
 
 
+async def test_work_that_goes_on_by_itself_is_warned_of_first_again(tmp_path: Path) -> None:
+    async with rehearsed(tmp_path, workloads=(hanging(OnStall.WARN, OnStall.HOLD),)) as world:
+        await world.until_running()
+        await world.until(lambda: world.lease().stalled_since is not None, 30)
+        world.contract().env = {}
+        await world.until(lambda: world.lease().stalled_since is None, 5)
+        assert len(await world.events("lease.progressed")) == 1
+        world.contract().env = dict([HANGS])
+        await world.until(lambda: world.lease().stalled_since is not None, 30)
+        assert await stalls(world) == 2 * ["only this warning is given"]
+
+
 async def test_a_restart_that_helps_ends_it(tmp_path: Path) -> None:
     asked = hanging(OnStall.RESTART, OnStall.HOLD, told=("SIM_HANGS_ONCE_AFTER", "600"))
     async with rehearsed(tmp_path, workloads=(asked,)) as world:

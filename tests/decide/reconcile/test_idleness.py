@@ -7,7 +7,7 @@ import pytest
 from agent.decide.reconcile.probes import idleness
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease
-from agent.domain.work.guard_report import GuardBeat, GuardEnd, GuardReport
+from agent.domain.work.guard_report import GuardBeat, GuardReport
 from tests.support import builders
 from tests.support.builders import NOW, ago
 
@@ -55,7 +55,7 @@ def test_each_of_the_two_is_believed_if_it_shows_them_idle(
         report(0.0, beat_changed_at=None),
         report(0.0, beat_changed_at=ago(minutes=9)),
         report(0.0, beat_changed_at=ago(hours=5)),
-        report(0.0, end=GuardEnd(1, RUNS.intent_id, 0)),
+        report(0.0, "failed"),
     ],
     ids=["restores", "ends", "first reading", "silent", "of the stretch before", "ended"],
 )

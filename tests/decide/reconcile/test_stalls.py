@@ -84,8 +84,8 @@ def test_something_new_ends_it() -> None:
 
 
 def test_a_long_time_between_two_readings_does_not_count() -> None:
-    assert counted(world(seen=reading()), quiet(10.0, 3.2)) == quiet(13.2, 0.0)
-    assert counted(world(seen=reading()), quiet(10.0, 3.3)) == quiet(10.0, 0.0)
+    assert counted(world(seen=reading()), quiet(10.0, 5.2)) == quiet(15.2, 0.0)
+    assert counted(world(seen=reading()), quiet(10.0, 5.3)) == quiet(10.0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,9 @@ def test_a_bucket_that_is_away_makes_nothing_stalled() -> None:
 def test_a_restore_and_an_end_are_no_stall() -> None:
     assert guarded(report("restoring"), reading(), quiet()) == Quiet(BEGUN, NOW, NOW)
     assert guarded(report("restoring", beat_changed_at=None), reading(), quiet()) == quiet(11.0, 0.0)
-    assert guarded(report(end=GuardEnd(1, RUNS.intent_id, 0)), reading(), quiet()) == quiet()
+    assert guarded(report("failed"), reading(), quiet()) == quiet()
+    known = report(end=GuardEnd(1, RUNS.intent_id, 3))
+    assert guarded(known, reading(), quiet()) == quiet(11.0, 0.0), "an end before this start"
 
 
 # --- the measures -----------------------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ def _use(fleet: Fleet, lease: Lease, row: Instance) -> float | None:
 
 def _guarded_use(fleet: Fleet, lease: Lease) -> float | None:
     report = fleet.guard_reports.get(lease.intent_id)
-    if report is None or report.beat is None or report.beat_changed_at is None or report.end is not None:
+    if report is None or report.beat is None or report.beat_changed_at is None:
         return None
     is_speaking = fleet.now - max(report.beat_changed_at, lease.began) <= ONE_BEAT + fleet.poll
     is_working = report.beat.phase in {"running", "uploading"} and beat_stretch.has_changed(report, lease)

@@ -31,8 +31,11 @@ STALLED = "stalled"
 """The code of work without progress, when its host is not blamed for it."""
 STALLED_HOST = "stalled_host"
 """The same when others of its workload make progress, so that its host is blamed."""
-ONE_READING = timedelta(minutes=3)
-"""The longest time between two readings that counts: logs and buckets are read once a minute."""
+ONE_READING = timedelta(minutes=5)
+"""The longest time between two readings that counts: logs and buckets are read once a minute, in a large fleet less
+often."""
+OVER = frozenset({"ending", "done", "failed"})
+"""Phases of a guard whose work has ended."""
 FORGIVEN_AFTER = timedelta(hours=6)
 """After this long, and three times `stalled_after`, the measures begin with the first again. Assumed."""
 
@@ -82,10 +85,12 @@ def _seen(fleet: Fleet, lease: Lease, work: Workload) -> ProgressSeen | None:
     if seen is None or lease.guard_run is None or work.guard is None or work.guard.bucket is None:
         return seen
     report = fleet.guard_reports.get(lease.intent_id)
-    return None if report is None or report.end is not None else _with_guard(seen, report, lease)
+    return None if report is None else _with_guard(seen, report, lease)
 
 
-def _with_guard(seen: ProgressSeen, report: GuardReport, lease: Lease) -> ProgressSeen:
+def _with_guard(seen: ProgressSeen, report: GuardReport, lease: Lease) -> ProgressSeen | None:
+    if report.beat is not None and report.beat.phase in OVER and beat_stretch.is_present(report, lease):
+        return None
     news = (seen.news_at, report.work_changed_at, _restoring_at(report, lease))
     known = [at for at in news if at is not None]
     return replace(seen, read_at=min(seen.read_at, report.read_at), news_at=max(known) if known else None)
