@@ -231,19 +231,19 @@ LOOK = "import sys, urllib.request; print('the work sees', urllib.request.urlope
 @pytest.mark.skipif(not s3_servers.HERE["moto"], reason="moto is not here")
 def test_the_bucket_has_the_note_before_the_work_begins_and_the_tool_never_the_key(tmp_path: Path) -> None:
     host = Host(tmp_path, f"env >environment; echo '{SOUND}'")
-    with s3_servers.running("moto", tmp_path / "store") as store:
-        place = BucketPlace(store.url, "us-east-1", s3_servers.BUCKET, ROOT, s3_servers.KEY_ID, s3_servers.SECRET, "")
-        notes = BucketNotes(S3Objects(place, GuardClock()), ROOT)
-        told = {"seconds": 60, "script": None}
-        folder = Bucket(store.url, "us-east-1", s3_servers.BUCKET, ROOT, "key")
-        key = f"{s3_servers.KEY_ID}:{s3_servers.SECRET}"
-        address = BucketClient(folder, key).presigned("acceptance-L1.json")
-        command = (sys.executable, "-c", LOOK, address)
-        with host.instance.started(*command, env=host.path, acceptance=told, store=store) as guard:
-            note = checked(guard)
-            guard.phase("done")
-            guard.said("the work sees 200\n")
-            assert dict((notes.read("acceptance-L1.json") or ({}, ""))[0]) == note
+    store = s3_servers.shared("moto", tmp_path.parent)
+    place = BucketPlace(store.url, "us-east-1", store.bucket, ROOT, s3_servers.KEY_ID, s3_servers.SECRET, "")
+    notes = BucketNotes(S3Objects(place, GuardClock()), ROOT)
+    told = {"seconds": 60, "script": None}
+    folder = Bucket(store.url, "us-east-1", store.bucket, ROOT, "key")
+    key = f"{s3_servers.KEY_ID}:{s3_servers.SECRET}"
+    address = BucketClient(folder, key).presigned("acceptance-L1.json")
+    command = (sys.executable, "-c", LOOK, address)
+    with host.instance.started(*command, env=host.path, acceptance=told, store=store) as guard:
+        note = checked(guard)
+        guard.phase("done")
+        guard.said("the work sees 200\n")
+        assert dict((notes.read("acceptance-L1.json") or ({}, ""))[0]) == note
     assert note["gpus"][0]["name"] == "NVIDIA GeForce RTX 4090"
     assert "BUCKET" not in (host.instance.place / "environment").read_text()
 

@@ -34,16 +34,13 @@ QUICK: dict[str, Any] = {"complete": "state.json", "interval_seconds": 5, "final
 
 
 @pytest.fixture(params=SERVERS)
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    with s3_servers.running(request.param, tmp_path / "store") as it:
-        yield it
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    return s3_servers.shared(request.param, tmp_path.parent)
 
 
 @pytest.fixture
 def notes(store: Store) -> Iterator[BucketNotes]:
-    objects = S3Objects(
-        BucketPlace(store.url, "us-east-1", s3_servers.BUCKET, ROOT, "S3RVER", "S3RVER", ""), GuardClock()
-    )
+    objects = S3Objects(BucketPlace(store.url, "us-east-1", store.bucket, ROOT, "S3RVER", "S3RVER", ""), GuardClock())
     yield BucketNotes(objects, ROOT)
     objects.close()
 

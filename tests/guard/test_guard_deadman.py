@@ -26,6 +26,7 @@ from tests.support.programs import until
 from tests.support.s3_servers import Store
 
 SERVER = next(name for name in ("s3rver", "moto") if s3_servers.HERE[name])
+ENDING = "a server of its own that ends"
 HOUR, MONTH = 3_600, 30 * 86_400
 STOPPED = ("exited", "stopped", "stopped", "stopped")
 FAST, CALM = 1_000, 60
@@ -57,19 +58,22 @@ class Mailbox(BucketNotes):
 
 @pytest.fixture
 def servers() -> Iterator[contextlib.ExitStack]:
+    """What a test closes that ends its server."""
     with contextlib.ExitStack() as stack:
         yield stack
 
 
 @pytest.fixture
-def store(servers: contextlib.ExitStack, tmp_path: Path) -> Store:
+def store(request: pytest.FixtureRequest, servers: contextlib.ExitStack, tmp_path: Path) -> Store:
     (tmp_path / guard_archive.NAME).write_bytes(guard_archive.packed())
-    return servers.enter_context(s3_servers.running(SERVER, tmp_path / "store"))
+    if getattr(request, "param", None) == ENDING:
+        return servers.enter_context(s3_servers.running(SERVER, tmp_path / "store"))
+    return s3_servers.shared(SERVER, tmp_path.parent)
 
 
 @pytest.fixture
 def mailbox(store: Store) -> Iterator[Mailbox]:
-    place = BucketPlace(store.url, "us-east-1", s3_servers.BUCKET, ROOT, s3_servers.KEY_ID, s3_servers.SECRET, "")
+    place = BucketPlace(store.url, "us-east-1", store.bucket, ROOT, s3_servers.KEY_ID, s3_servers.SECRET, "")
     objects = S3Objects(place, GuardClock())
     yield Mailbox(objects, ROOT)
     objects.close()
@@ -265,6 +269,7 @@ async def test_a_note_that_was_written_is_taken_back_when_the_daemon_is_back(
         assert (await states(scene, made))[0] == "running"
 
 
+@pytest.mark.parametrize("store", [ENDING], indirect=True)
 async def test_a_bucket_that_is_away_is_no_silence(
     tmp_path: Path, servers: contextlib.ExitStack, store: Store, mailbox: Mailbox
 ) -> None:

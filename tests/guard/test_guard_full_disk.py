@@ -69,9 +69,8 @@ def small(tmp_path: Path) -> Iterator[Callable[[str, int], Path]]:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with s3_servers.running("moto", tmp_path / "store") as it:
-        yield it
+def store(tmp_path: Path) -> Store:
+    return s3_servers.shared("moto", tmp_path.parent)
 
 
 def fill(disk: Path) -> Path:
@@ -153,7 +152,7 @@ def test_a_disk_that_fills_in_a_restore_keeps_what_it_had(
     store: Store, small: Callable[[str, int], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = s3_servers.KEY_ID
-    place = BucketPlace(store.url, "us-east-1", s3_servers.BUCKET, "", key, s3_servers.SECRET, "")
+    place = BucketPlace(store.url, "us-east-1", store.bucket, "", key, s3_servers.SECRET, "")
     notes, source = BucketNotes(S3Objects(place, GuardClock()), "root"), tmp_path / "source"
     source.mkdir()
     for name in ("a", "b"):

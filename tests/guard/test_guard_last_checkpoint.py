@@ -33,15 +33,14 @@ pytestmark = pytest.mark.skipif(not s3_servers.HERE["moto"], reason="moto is not
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with s3_servers.running("moto", tmp_path / "store") as it:
-        yield it
+def store(tmp_path: Path) -> Store:
+    return s3_servers.shared("moto", tmp_path.parent)
 
 
 @pytest.fixture
 def notes(store: Store) -> Iterator[BucketNotes]:
     objects = S3Objects(
-        BucketPlace(store.url, "us-east-1", s3_servers.BUCKET, ROOT, s3_servers.KEY_ID, s3_servers.SECRET, ""),
+        BucketPlace(store.url, "us-east-1", store.bucket, ROOT, s3_servers.KEY_ID, s3_servers.SECRET, ""),
         GuardClock(),
     )
     yield BucketNotes(objects, ROOT)

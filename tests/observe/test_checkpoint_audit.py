@@ -96,16 +96,15 @@ def whole(**changes: Any) -> dict[str, object]:
 
 @pytest.fixture(params=[name for name, is_here in s3_servers.HERE.items() if is_here])
 async def carrying(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[tuple[Bucket, BucketNotes, bool]]:
-    with s3_servers.running(request.param, tmp_path / "store") as store:
-        name, key = s3_servers.BUCKET, s3_servers.KEY_ID
-        place = BucketPlace(store.url, "us-east-1", name, "", key, s3_servers.SECRET, "")
-        objects = S3Objects(place, GuardClock())
-        yield (
-            Bucket(store.url, "us-east-1", name, "train", "b"),
-            BucketNotes(objects, f"train/{FOLDER}"),
-            store.name == "s3rver",
-        )
-        objects.close()
+    store = s3_servers.shared(request.param, tmp_path.parent)
+    place = BucketPlace(store.url, "us-east-1", store.bucket, "", s3_servers.KEY_ID, s3_servers.SECRET, "")
+    objects = S3Objects(place, GuardClock())
+    yield (
+        Bucket(store.url, "us-east-1", store.bucket, "train", "b"),
+        BucketNotes(objects, f"train/{FOLDER}"),
+        store.name == "s3rver",
+    )
+    objects.close()
 
 
 async def test_what_a_guard_carried_is_proven(carrying: tuple[Bucket, BucketNotes, bool], tmp_path: Path) -> None:
