@@ -243,7 +243,7 @@ def _workload(name: str, table: WorkloadTable) -> Workload:
         guard=None if table.guard is None else table.guard.terms(is_batch=table.kind == "batch"),
         slots=table.slots,
         after=table.after,
-        array=array_keys.terms(table.kind, table.slots, table.at_once, table.order, table.retries),
+        array=array_keys.terms(table.kind, table.slots, table.at_once, table.order, table.retries, table.task_hours),
         disk_gb=table.disk_gb,
         image_gb=table.image_gb,
         command=table.command,

@@ -36,6 +36,7 @@ def refused(tmp_path: Path, *lines: str) -> str:
         ((BATCH, "slots = 3", "at_once = 1"), ArrayTerms(1)),
         ((BATCH, "slots = 3", 'order = "random"'), ArrayTerms(8, TaskOrder.RANDOM)),
         ((BATCH, "slots = 3", "retries = 2", "may_lose_disk = true"), ArrayTerms(8, retries=2)),
+        ((BATCH, "slots = 3", "task_hours = 1.5"), ArrayTerms(8, task_hours=1.5)),
     ],
 )
 def test_a_batch_with_many_slots_is_an_array(tmp_path: Path, lines: tuple[str, ...], array: ArrayTerms | None) -> None:
@@ -54,7 +55,7 @@ def test_no_task_is_tried_again_whose_disk_may_hold_the_only_copy(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    "line", ['at_once = "all"', "at_once = 0", "at_once = 1001", "retries = -1", 'order = "cheapest"']
+    "line", ['at_once = "all"', "at_once = 0", "at_once = 1001", "retries = -1", "task_hours = 0", 'order = "cheapest"']
 )
 def test_a_value_that_an_array_does_not_have_is_refused_with_its_key(tmp_path: Path, line: str) -> None:
     assert f"workloads.train.{line.split(maxsplit=1)[0]}" in refused(tmp_path, BATCH, line)

@@ -22,14 +22,19 @@ def refuse_lost_disks(retries: int | None, place: str, *, may_lose_disk: bool) -
 
 
 def terms(
-    kind: str, slots: int, at_once: int | str | None, order: str | None, retries: int | None
+    kind: str,
+    slots: int,
+    at_once: int | str | None,
+    order: str | None,
+    retries: int | None,
+    task_hours: float | None,
 ) -> ArrayTerms | None:
     """Return the terms of an array; None for a service, and for a batch of few slots that begin together.
 
     `at_once` is a number, "purse", or None if the file does not say.
     """
-    is_array = slots > DEFAULT_AT_ONCE or at_once is not None or order is not None or retries is not None
+    is_array = slots > DEFAULT_AT_ONCE or any(key is not None for key in (at_once, order, retries, task_hours))
     if kind != "batch" or not is_array:
         return None
     most = None if isinstance(at_once, str) else at_once or DEFAULT_AT_ONCE
-    return ArrayTerms(most, TaskOrder(order or TaskOrder.INDEX.value), retries or 0)
+    return ArrayTerms(most, TaskOrder(order or TaskOrder.INDEX.value), retries or 0, task_hours)

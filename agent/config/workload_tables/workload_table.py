@@ -120,6 +120,8 @@ class WorkloadTable(Table):
     """The order in which the slots of a batch begin: the lowest number first, or shuffled."""
     retries: Annotated[Whole, Field(ge=0, le=100, examples=[2])] | None = None
     """How often a slot of a batch whose work failed is tried again on another host before it is held. Without it: 0."""
+    task_hours: Annotated[Number, Field(gt=0, le=10_000, examples=[1.5])] | None = None
+    """Hours of one slot's work, at most. A budget of an array counts with it until five slots are done."""
     after: Annotated[
         tuple[Annotated[Line, Field(pattern=WORKLOAD_NAME)], ...], Field(max_length=16, examples=[["prepare"]])
     ] = ()
@@ -261,7 +263,7 @@ class WorkloadTable(Table):
         if self.ssh_keys and (self.command or self.runtype == "args"):
             raise refused("conflict", "ssh_keys need a shell; use onstart in place of command, or remove ssh_keys")
         has_bucket = self.guard is not None and self.guard.bucket is not None
-        named = {"at_once": self.at_once, "order": self.order, "retries": self.retries}
+        named = {"at_once": self.at_once, "order": self.order, "retries": self.retries, "task_hours": self.task_hours}
         array_keys.refuse_misfit(self.kind, {key: value for key, value in named.items() if value is not None})
         array_keys.refuse_lost_disks(self.retries, self.checkpoint.at, may_lose_disk=self.may_lose_disk)
         idle_table.refuse_misfit(self.idle, self.checkpoint.at, may_lose_disk=self.may_lose_disk)

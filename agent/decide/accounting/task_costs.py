@@ -7,14 +7,14 @@ Invariants:
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from agent.decide.accounting import meter
 from agent.domain.money import Usd
-from agent.domain.record.hold import Holds, Word, of_slot, of_workload
+from agent.domain.record.hold import OperatorHold, Word
 from agent.domain.record.lease import Lease
 from agent.domain.record.task_account import TaskAccount
 from agent.domain.slot import Slot
@@ -72,11 +72,18 @@ def costs(done: AbstractSet[Slot], accounts: Mapping[Slot, TaskAccount]) -> Midd
     return middle([float(accounts[place].spent.micros) for place in done if place in accounts])
 
 
-def finished(work: Workload, holds: Holds) -> Mapping[Slot, datetime]:
-    """Return the slots of a workload that are done, with the instant of each."""
-    whole = holds.get((Word.DONE, of_workload(work.name)))
-    marks = ((place, holds.get((Word.DONE, of_slot(place))) or whole) for place in work.places)
-    return {place: mark.since for place, mark in marks if mark is not None}
+def marked(work: Workload, word: Word, holds: Iterable[OperatorHold], now: datetime) -> Mapping[Slot, datetime]:
+    """Return the slots of a workload under a hold of that word, with the instant from which each is in force."""
+    found: dict[Slot, datetime] = {}
+    for each in holds:
+        target = each.target
+        if each.word is not word or target.workload != work.name or each.is_over(now):
+            continue
+        if target.index is None:
+            found = dict.fromkeys(work.places, each.since) | found
+        elif target.index < work.slots:
+            found[Slot(work.name, target.index)] = each.since
+    return found
 
 
 def spent_on(place: Slot, leases: Sequence[Lease], accounts: Mapping[Slot, TaskAccount], now: datetime) -> Usd:
@@ -88,13 +95,13 @@ def spent_on(place: Slot, leases: Sequence[Lease], accounts: Mapping[Slot, TaskA
 def figures(
     work: Workload,
     leases: Sequence[Lease],
-    holds: Holds,
+    holds: Sequence[OperatorHold],
     accounts: Mapping[Slot, TaskAccount],
     now: datetime,
 ) -> ArrayFigures:
     """Return how far an array is. Slots that are held for a person count neither as live nor in what is to go."""
-    done_at = finished(work, holds)
-    held = {place for place in work.places if (Word.HELD, of_slot(place)) in holds and place not in done_at}
+    done_at = marked(work, Word.DONE, holds, now)
+    held = marked(work, Word.HELD, holds, now).keys() - done_at.keys()
     by_slot: dict[Slot, list[Lease]] = {}
     for lease in leases:
         if lease.is_open and lease.slot.workload == work.name and lease.slot not in done_at and lease.slot not in held:

@@ -12,12 +12,13 @@ Invariants:
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 
+from agent.decide.limits import task_reserve
 from agent.decide.reconcile import orphans
 from agent.decide.reconcile.tasks import array_proof
 from agent.domain.fleet import Fleet
 from agent.domain.record.hold import EVERYTHING, Holds, Word
 from agent.domain.slot import Slot
-from agent.domain.work.array_terms import ArrayTerms
+from agent.domain.work.array_terms import DEFAULT_AT_ONCE, ArrayTerms
 from agent.domain.work.decision import Reason
 from agent.domain.work.workload import Workload
 
@@ -54,7 +55,7 @@ def _beyond(
     is_proven = array_proof.has_proved_itself(fleet, work, holds)
     held = {Slot(work.name, index) for index in _held(work, holds)}
     live = taken - _stopped(fleet, held) if is_proven else taken | held
-    most = most_live(work, terms, is_proven=is_proven)
+    most = most_live(fleet, work, terms, is_proven=is_proven)
     reason = _reason(work, most, is_proven=is_proven)
     return dict.fromkeys(terms.ordered(empty)[max(most - len(live), 0) :], reason)
 
@@ -67,9 +68,13 @@ def _is_finished(work: Workload | None, holds: Holds) -> bool:
     return work.name in names or all(str(place) in names for place in work.places)
 
 
-def most_live(work: Workload, terms: ArrayTerms, *, is_proven: bool) -> int:
-    """Return the most slots of an array that may be live now, leaving aside budgets."""
-    most = work.slots if terms.at_once is None else terms.at_once
+def most_live(fleet: Fleet, work: Workload, terms: ArrayTerms, *, is_proven: bool) -> int:
+    """Return the most slots of an array that may be live now, leaving aside budgets.
+
+    A budget alone bounds them only once the cost of a task is known.
+    """
+    is_cost_known = terms.at_once is not None or task_reserve.cost_of_a_task(fleet, work) is not None
+    most = terms.at_once or (work.slots if is_cost_known else DEFAULT_AT_ONCE)
     return most if is_proven else min(most, FIRST)
 
 

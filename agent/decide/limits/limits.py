@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from agent.decide.limits import committed_spend as standings
+from agent.decide.limits import task_reserve
 from agent.decide.limits.committed_spend import CommittedSpend, committed_by_fleet
 from agent.domain import money
 from agent.domain.fleet import Fleet, MarketView
@@ -117,7 +118,7 @@ def strike(
     veto = next((each for each in spent if each is not None), None) or _of_price(decision, fleet, limits)
     rates = (_of_rate(after, limits, scope) for scope in scopes)
     veto = veto or next((each for each in rates if each is not None), None)
-    return veto or _of_count(now_standing, after, limits) or _of_reserve(fleet, view, after, limits, scopes)
+    return veto or _of_count(now_standing, after, limits) or _of_reserve(decision, fleet, after, limits, scopes)
 
 
 def forbids_all(
@@ -214,16 +215,25 @@ def _of_count(before: CommittedSpend, after: CommittedSpend, limits: Limits) -> 
 
 
 def _of_reserve(
-    fleet: Fleet, view: MarketView | None, after: CommittedSpend, limits: Limits, scopes: Iterable[Scope]
+    decision: Decision, fleet: Fleet, after: CommittedSpend, limits: Limits, scopes: Iterable[Scope]
 ) -> Strike | None:
-    """Return a strike if a budget could not pay for all commitments until the reserve's horizon, else None."""
+    """Return a strike if a budget could not pay for all commitments, else None.
+
+    They count until the reserve's horizon; in an array's own budget, until its live tasks and the new one are done.
+    """
     for scope in scopes:
         part, hard = after.of(scope), limits.hard(scope)
+        of_tasks = task_reserve.set_aside(decision, fleet, after, scope) if hard != Thresholds() else None
         for window in SUMS:
-            cap, held = hard.amount(window), ahead(part, window, fleet, limits)
-            if cap is not None and limits.reserve and part.spent(window) + held > cap:
-                sentence = f"{_whose(scope, window)} {part.spent(window)} and {held} set aside for commitments"
+            cap = hard.amount(window)
+            if cap is None or (of_tasks is None and not limits.reserve):
+                continue
+            held = ahead(part, window, fleet, limits) if of_tasks is None else of_tasks
+            what = "commitments" if of_tasks is None else "tasks that are live or begin"
+            if part.spent(window) + held > cap:
+                sentence = f"{_whose(scope, window)} {part.spent(window)} and {held} set aside for {what}"
                 return Strike(scope.prefix + window.value, f"{sentence} would pass the cap of {cap}")
+    view = fleet.markets.get(_market_of(decision))
     return None if view is None else _of_credit(view, after, limits)
 
 

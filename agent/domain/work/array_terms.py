@@ -29,6 +29,8 @@ class ArrayTerms:
     order: TaskOrder = TaskOrder.INDEX
     retries: int = 0
     """How often a task whose work failed is tried again before it is held."""
+    task_hours: float | None = None
+    """The hours of one task by the file's own estimate, which counts until enough tasks are done."""
 
     def ordered(self, places: Iterable[Slot]) -> tuple[Slot, ...]:
         """Return slots in the order in which their tasks begin."""

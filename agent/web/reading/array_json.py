@@ -6,16 +6,14 @@ from typing import Any
 
 from agent.decide.accounting import task_costs
 from agent.decide.accounting.task_costs import ArrayFigures, Middle
-from agent.domain.record import hold
 from agent.domain.work.workload import Workload
 from agent.ledger.memory import Recollection
 
 
 def rows(workloads: Iterable[Workload], known: Recollection, now: datetime) -> list[dict[str, Any]]:
     """Return a row for each array."""
-    holds = hold.in_force(known.holds, now)
     arrays = (work for work in workloads if work.array is not None)
-    return [_row(work, task_costs.figures(work, known.leases, holds, known.tasks, now)) for work in arrays]
+    return [_row(work, task_costs.figures(work, known.leases, known.holds, known.tasks, now)) for work in arrays]
 
 
 def _row(work: Workload, found: ArrayFigures) -> dict[str, Any]:

@@ -32,7 +32,7 @@ def figures(done: int, live: tuple[Lease, ...] = (), held: tuple[int, ...] = ())
     accounts |= {lease.slot: TaskAccount(lease.opened_at, usd("0.05")) for lease in live}
     marks = [OperatorHold(Word.DONE, hold.of_slot(place(index)), ago(hours=4), "x") for index in range(done)]
     marks += [OperatorHold(Word.HELD, hold.of_slot(place(index)), ago(hours=4), "x") for index in held]
-    return task_costs.figures(WORK, live, hold.in_force(marks, NOW), accounts, NOW)
+    return task_costs.figures(WORK, live, marks, accounts, NOW)
 
 
 def lease(index: int, **changes: object) -> Lease:
@@ -61,7 +61,7 @@ def test_five_finished_tasks_say_what_the_others_cost() -> None:
 def test_a_slot_that_cost_nothing_of_ours_says_nothing() -> None:
     """A person may call a slot done that never ran."""
     mark = OperatorHold(Word.DONE, hold.of_workload("sweep"), NOW, "me")
-    found = task_costs.figures(WORK, (), hold.in_force([mark], NOW), {}, NOW)
+    found = task_costs.figures(WORK, (), [mark], {}, NOW)
     assert (found.done, found.dollars_to_go) == (20, None)
 
 

@@ -17,6 +17,7 @@ from agent.domain.record import hold
 from agent.domain.record.hold import OperatorHold, Word
 from agent.domain.record.intent import IntentState
 from agent.domain.record.lease import Bills, Lease, LeaseState
+from agent.domain.record.task_account import TaskAccount
 from agent.domain.slot import Slot
 from agent.domain.work.array_terms import ArrayTerms, TaskOrder
 from agent.domain.work.decision import Hold, Rent, slot_of
@@ -116,9 +117,12 @@ def test_a_slot_in_a_cooldown_keeps_its_place() -> None:
     assert begun(of) == [1, 2]
 
 
-def test_no_limit_of_its_own_begins_all_once_one_works() -> None:
+def test_a_purse_alone_bounds_an_array_once_the_cost_of_a_task_is_known() -> None:
     assert begun(fleet(at_once=None)) == [0, 1]
-    assert begun(fleet(at_once=None, holds=(mark(Word.DONE, 0),))) == list(range(1, SLOTS))
+    few, enough = tuple(mark(Word.DONE, index) for index in range(4)), tuple(mark(Word.DONE, each) for each in range(5))
+    accounts = {place(index): TaskAccount(NOW, builders.usd(1)) for index in range(5)}
+    assert begun(fleet(at_once=None, holds=few, tasks=accounts)) == list(range(4, 12))
+    assert begun(fleet(at_once=None, holds=enough, tasks=accounts)) == list(range(5, SLOTS))
 
 
 def test_a_shuffled_array_begins_in_one_order_only() -> None:
