@@ -6,14 +6,32 @@ from collections.abc import Mapping, Sequence
 from agent.app import App
 from agent.cycle import Pass
 from agent.decide.accounting import meter, useful_time
+from agent.decide.arrays import array_window
 from agent.decide.facts import LeaseChanged
 from agent.decide.limits import budget_alerts, credit_watch
 from agent.decide.pricing import measured_checkpoints, requirement_check
+from agent.decide.run_times import run_windows, running_limits
 from agent.domain.fleet import Fleet
 from agent.domain.record.event_kind import EventKind
+from agent.domain.record.lease import LeaseState
 from agent.domain.record.paid_time import Phases
+from agent.domain.work.decision import Hold
+from agent.domain.work.workload import Workload
 from agent.telemetry import recovery_figures
 from agent.telemetry.metrics import Metrics
+from agent.telemetry.run_time_figures import RunTimes
+
+WAITING = frozenset(
+    {
+        run_windows.CODE,
+        run_windows.NOT_BEFORE,
+        run_windows.DOUBTED,
+        running_limits.CODE,
+        array_window.WAITS,
+        array_window.WAITS_FOR_OTHERS,
+    }
+)
+"""The codes of holds by which a slot waits as the configuration says."""
 
 
 class Figures:
@@ -33,6 +51,7 @@ class Figures:
         metrics.see_faults(faults, app.markets)
         metrics.see_decisions(done.news)
         metrics.see_spares(done.fleet, done.plan.decisions)
+        metrics.run_times.see(_run_times(done))
         metrics.see_intents(done.done)
         changes = [fact for fact in done.facts if isinstance(fact, LeaseChanged)]
         for beside in done.beside:
@@ -110,6 +129,26 @@ class Figures:
         for work in fleet.workloads:
             for name, view in fleet.markets.items():
                 self._metrics.see_prices(name, work.name, *requirement_check.cheapest(view.offers, work, fleet.now))
+
+
+def _run_times(done: Pass) -> Mapping[str, RunTimes]:
+    """Return the windows and running times of each workload, and how many of its slots wait by its own keys."""
+    fleet = done.fleet
+    running = {lease.slot for lease in fleet.leases if lease.state is LeaseState.RUNNING}
+    holds = (each for each in done.plan.decisions if isinstance(each, Hold) and each.reason.code in WAITING)
+    waiting = Counter(hold.slot.workload for hold in holds if hold.slot not in running)
+    return {work.name: _times(fleet, work, waiting[work.name]) for work in fleet.workloads}
+
+
+def _times(fleet: Fleet, work: Workload, waiting: int) -> RunTimes:
+    window, ran = fleet.windows.get(work.name), running_limits.of_workload(fleet, work)
+    return RunTimes(
+        waiting,
+        None if window is None else window.is_open,
+        None if window is None else window.until,
+        None if ran is None else ran.time,
+        None if ran is None else ran.limit.most,
+    )
 
 
 def _silent_guards(done: Pass) -> Mapping[str, int]:

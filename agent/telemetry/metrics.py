@@ -18,7 +18,7 @@ from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work import decision as decisions
 from agent.domain.work import usefulness
 from agent.domain.work.workload import Workload
-from agent.telemetry import families, named_figures, recovery_figures
+from agent.telemetry import families, named_figures, recovery_figures, run_time_figures
 
 _CODE = re.compile(r"[a-z][a-z0-9_]{0,47}")
 _MOST_CODES = 64
@@ -55,6 +55,7 @@ class Metrics(families.Families):
         self._limit = Codes(families.LIMITS)
         self._asks: dict[tuple[str, str], float] = {}
         self.named = named_figures.NamedFigures(target)
+        self.run_times = run_time_figures.RunTimeFigures(target)
 
     def observer(self, market: str) -> Callable[[str, str, float], None]:
         """Return the observer of every call to `market`: operation, outcome, seconds."""

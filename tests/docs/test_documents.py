@@ -49,7 +49,7 @@ def anchors(text: str) -> set[str]:
 def metrics() -> Iterator[tuple[str, str, str]]:
     """Yield name, labels and meaning of every metric, in the program's order."""
     made = Metrics(CollectorRegistry(), (), ())
-    for value in (*vars(made).values(), *vars(made.named).values()):
+    for value in (*vars(made).values(), *vars(made.named).values(), *vars(made.run_times).values()):
         if isinstance(value, Counter | Gauge | Histogram):
             name = value._name + ("_total" if isinstance(value, Counter) else "")
             yield name, ", ".join(value._labelnames) or "-", value._documentation

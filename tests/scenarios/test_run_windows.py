@@ -1,13 +1,18 @@
 """Work that runs only in its windows: it waits, runs, and is paused or released, by a clock that is not doubted."""
 
+import dataclasses
 import datetime as dt
 from pathlib import Path
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.run_times.run_window import Outside, WindowRule
+from agent.domain.work.run_times.running_limit import RunningLimit
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
+from agent.pass_figures import Figures
+from agent.telemetry.metrics import Metrics
 from tests.support.world import START, Rehearsed, rehearsed, work
 
 NIGHT = WindowRule("0 3 * * *", dt.timedelta(hours=1), "Europe/Berlin")
@@ -57,6 +62,24 @@ async def test_it_is_released_after_it_but_never_the_only_copy_of_work(tmp_path:
         assert len(world.contracts()) == 1
         assert bool(world.live()) is (place is CheckpointPlace.DISK)
         assert not any(contract.holds_gpu for contract in world.live())
+
+
+async def test_a_slot_that_waits_for_its_window_is_counted_as_waiting(tmp_path: Path) -> None:
+    limit = RunningLimit(dt.timedelta(hours=12))
+    async with rehearsed(tmp_path, workloads=(dataclasses.replace(nightly(), max_running=(limit,)),)) as world:
+        registry = CollectorRegistry()
+        figures = Figures(Metrics(registry, ["vast"], ["train"]))
+
+        def value(name: str) -> float | None:
+            return registry.get_sample_value(f"gpubid_{name}", {"workload": "train"})
+
+        figures.see(world.app, await world.cycle())
+        assert (value("slots_waiting"), value("window_open")) == (1, 0)
+        assert value("window_changes_timestamp_seconds") == START.replace(hour=1).timestamp()
+        await cycled_until(world, 1, 40)
+        figures.see(world.app, await world.cycle())
+        assert (value("slots_waiting"), value("window_open"), value("max_running_seconds")) == (0, 1, 12 * 3600)
+        assert 0 < (value("running_seconds") or 0) <= 40 * 60
 
 
 async def test_nothing_begins_before_its_first_start(tmp_path: Path) -> None:
