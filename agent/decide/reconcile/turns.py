@@ -160,13 +160,13 @@ def _is_starting(lease: Lease) -> bool:
 def may_have_run(
     lease: Lease, view: MarketView, row: Instance, between: tuple[datetime, datetime], poll: timedelta
 ) -> bool:
-    """Return whether a start that is stopped or ended at the next look may have run between these looks, unseen.
+    """Return whether a start that is stopped, ended or silent at the next look may have run unseen before it.
 
     The market's record shows each start, if it was read; no record shows the start of a lease that bills while it
     loads. A container that ended had begun.
     """
     unseen, is_untold = between[1] - between[0], row.bills_while_loading or not view.is_record_read
-    is_stopped = row.state is InstanceState.PAUSED and is_untold and unseen > UNSEEN
+    is_stopped = row.state in {InstanceState.PAUSED, InstanceState.OFFLINE} and is_untold and unseen > UNSEEN
     is_ended = row.state is InstanceState.EXITED and unseen > long_unseen(poll)
     return (is_stopped or is_ended) and (lease.state is LeaseState.STARTING or _is_missed_start(lease))
 

@@ -4,8 +4,9 @@ Invariants:
 1. Only the market's record makes such a change, and only in pairs that lead back to the state before. Changes that the
    listing itself shows need the usual two looks.
 2. Each change is dated, metered and judged at the instant of its event, as if a listing had been taken then.
-3. A first start that is on record, before a listing that shows the lease stopped or ended, is a change too, since no
-   record shows a stop by the instance's own key: what ran unseen may have the only checkpoint on its disk (rule 11).
+3. A first start that is on record, before a listing that shows the lease stopped, ended or on a silent host, is a
+   change too, since no record shows a stop by the instance's own key, nor the silence of every host: what ran unseen
+   may have the only checkpoint on its disk (rule 11).
 """
 
 from collections.abc import Callable, Iterable
@@ -23,6 +24,7 @@ from agent.domain.record.lease import Bills, Lease, LeaseState
 Change = Callable[[Fleet, MarketView, Lease, Instance, LeaseState, tuple[datetime, datetime]], LeaseChanged | None]
 """A function that makes the change of a lease to another state; the span is between the two looks around the change."""
 _FOLLOWED = frozenset({LeaseState.RUNNING, LeaseState.STARTING, LeaseState.PAUSED, LeaseState.MISSING})
+_OVER = frozenset({InstanceState.PAUSED, InstanceState.EXITED, InstanceState.OFFLINE})
 _SHOWN = {
     Bills.GPU_AND_DISK: (InstanceState.RUNNING, LeaseState.RUNNING),
     Bills.DISK: (InstanceState.PAUSED, LeaseState.PAUSED),
@@ -60,9 +62,11 @@ def changes(
 def pairs(lease: Lease, row: Instance, view: MarketView, now: datetime, poll: timedelta) -> list[MarketEvent]:
     """Return the events that stopped a lease and started it again, or the other way round: an even number.
 
-    One more is the first start of a lease that is stopped or ended now.
+    One more is the first start of a lease that is stopped or ended now, or whose host is silent.
     """
-    if lease.state not in _FOLLOWED or lease.paused_by_us:
+    # The return of a silent host is on no record; only a lease that never ran is known to start after it.
+    is_followed = lease.state in _FOLLOWED or (lease.state is LeaseState.OFFLINE and not lease.has_run)
+    if not is_followed or lease.paused_by_us:
         return []
     runs = lease.is_in_run
     found: list[MarketEvent] = []
@@ -74,7 +78,7 @@ def pairs(lease: Lease, row: Instance, view: MarketView, now: datetime, poll: ti
         if starts is not runs:
             found.append(event)
             runs = starts
-    is_over = row.state in {InstanceState.PAUSED, InstanceState.EXITED} and not lease.has_run
+    is_over = row.state in _OVER and not lease.has_run
     # A container that ended at once has done nothing: its start has failed.
     least = long_unseen(poll) if row.state is InstanceState.EXITED else timedelta()
     if found and runs and is_over and found[-1].at <= (view.listed_at or now) - least:

@@ -1,0 +1,49 @@
+"""A first start that nobody saw, before its host fell silent: its disk may have the only checkpoint (rule 11)."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from agent.decide.facts import LeaseChanged
+from agent.decide.reconcile.reconcile import Reconciliation
+from agent.domain.market.instance import InstanceState
+from agent.domain.market.interruption import MarketEvent
+from agent.domain.record.lease import Bills, Lease, LeaseState
+from tests.support import builders
+from tests.support.listings import NOW, POLL, STARTS, kinds, seen
+
+SILENT = builders.instance(state=InstanceState.OFFLINE)
+NEVER_RAN = replace(STARTS, accrued_until=NOW, has_run=False)
+STARTED = builders.event("started", at=NOW + timedelta(minutes=1))
+"""The inbox of the market shows starts, and neither stops nor silent hosts."""
+
+
+def found(lease: Lease, told: tuple[MarketEvent, ...], at: int, *, is_record_read: bool = True) -> Reconciliation:
+    """Return the result of both looks at a silent host, `at` polls after the last one."""
+    memory = seen(lease, SILENT, at=at, events=told, is_record_read=is_record_read).memory
+    memory = replace(memory, last_seen={})
+    return seen(lease, SILENT, at=at, memory=memory, events=told, is_record_read=is_record_read)
+
+
+def last(result: Reconciliation) -> Lease:
+    return [fact.after for fact in result.facts if isinstance(fact, LeaseChanged)][-1]
+
+
+@pytest.mark.parametrize(
+    ("told", "is_record_read", "polls", "has_run"),
+    [((STARTED,), True, 8, True), ((), True, 240, False), ((), False, 240, True), ((), False, 4, False)],
+    ids=["a start on record", "none on record", "no record", "no record for a minute"],
+)
+def test_what_started_unseen_before_its_host_fell_silent_has_run(
+    told: tuple[MarketEvent, ...], polls: int, *, is_record_read: bool, has_run: bool
+) -> None:
+    result = found(NEVER_RAN, told, polls, is_record_read=is_record_read)
+    assert (last(result).state, last(result).has_run) == (LeaseState.OFFLINE, has_run)
+    assert kinds([result]) == (["lease.running", "lease.interrupted"] if told else ["lease.start_lost"])
+
+
+def test_what_a_silent_host_started_after_its_return_has_run_when_it_is_silent_again() -> None:
+    offline = replace(NEVER_RAN, state=LeaseState.OFFLINE, bills=Bills.NOTHING, loading_since=NOW - 8 * POLL)
+    assert last(found(offline, (STARTED,), 240)).has_run
+    assert not last(found(offline, (), 240, is_record_read=False)).has_run
