@@ -57,7 +57,7 @@ def story(seed: int) -> Story:
     drawn = Story(
         seed,
         markets,
-        tuple(_works(dice, markets)),
+        tuple(_arrays(seed, _works(dice, markets))),
         poll=float(dice.randint(15, 60)),
         demand=dice.choice((0.0, 0.0, 1.0, 4.0)),
         instances=dice.choice((0, 0, 0, 3)),
@@ -78,6 +78,14 @@ def _works(dice: random.Random, markets: tuple[str, ...]) -> Iterator[Work]:
         ends = dice.choice((0.0, 0.0, 1800.0)) if kind == "batch" and number else 0.0
         slots = 1 if strategy == "deadline" else dice.choices((1, 2, 3), (5, 2, 1))[0]
         yield Work(f"w{number}", kind, strategy, slots, own, is_read=dice.random() < 0.3, ends_after=ends)
+
+
+def _arrays(seed: int, works: Iterator[Work]) -> Iterator[Work]:
+    """Let some batches of several slots be arrays, by dice of their own."""
+    dice = random.Random(f"disaster/{seed}/arrays")
+    for work in works:
+        is_array = work.kind == "batch" and work.slots > 1 and dice.random() < 0.5
+        yield replace(work, at_once=dice.choice((1, 2))) if is_array else work
 
 
 def _strikes(dice: random.Random, markets: tuple[str, ...]) -> Iterator[Strike]:

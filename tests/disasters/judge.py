@@ -12,6 +12,7 @@ from tests.disasters.draw import ENDLESS, NO_NUMBER
 from tests.disasters.guards.guard_world import GuardWorld
 from tests.disasters.orders import Order
 from tests.disasters.points import nameless
+from tests.disasters.points.array_rents import ArrayRents
 from tests.disasters.points.faults import Faults
 from tests.disasters.points.finished import Finished
 from tests.disasters.points.known import Known
@@ -52,6 +53,7 @@ class Judge:
         self.only_copies = OnlyCopies(truth, story.works, guards)
         self.waits = Waits(guards)
         self.finished = Finished(guards, self._readings)
+        self.array_rents = ArrayRents(self._readings)
         self.prices = Prices(truth)
         self.money = Money(truth, story.poll, self._readings)
         self.stopping = Stopping(self.known.may_look)
@@ -89,6 +91,7 @@ class Judge:
             self.releases.leaves(order, self._decided(order, config.ledger))
             self.only_copies.leaves(order)
             self.finished.leaves(order, config, self._truth.now)
+            self.array_rents.leaves(order, config)
             self.money.hear_own(order, config.ledger)
         if is_second and order.kind == "release":
             # What another daemon ends has vanished from the listings of ours.
@@ -139,6 +142,7 @@ class Judge:
     def _broken(self, sight: Sight, config: Config, can_run: Callable[[Workload], bool]) -> Iterator[Broken]:
         return itertools.chain(
             self.writes.judge(sight.cycle),
+            self.array_rents.judge(sight.cycle),
             self.known.judge(sight),
             () if sight.is_shared else self._released(sight, config.ledger),
             self.money.judge(sight, config.ledger),

@@ -17,6 +17,7 @@ from agent.decide.limits.limits import Limits
 from agent.decide.strategy import Tuned
 from agent.domain import money
 from agent.domain.market import gpu
+from agent.domain.work.array_terms import ArrayTerms
 from agent.domain.work.deadline import Deadline, ProgressSign
 from agent.domain.work.guard_terms import Accept, Bucket, GuardTerms
 from agent.domain.work.ready_sign import Readiness, ReadySign
@@ -145,6 +146,7 @@ def workload(work: Work) -> Workload:
         environment=(("SIM_DONE_AFTER", f"{work.ends_after:g}"),) if work.ends_after else (),
         checkpoint=Checkpoint(place=CheckpointPlace.REMOTE, size_gb=2),
         kind=WorkloadKind(work.kind),
+        array=ArrayTerms(work.at_once) if work.at_once else None,
         done_line="done" if work.ends_after else "",
         ready=Readiness(ReadySign.LOG, line="ready") if work.is_read else Readiness(),
         deadline=Deadline(6.0, START + dt.timedelta(hours=30)) if work.strategy == "deadline" else None,

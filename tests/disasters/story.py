@@ -76,6 +76,8 @@ class Work:
     ends_after: float = 0.0
     """Seconds of running after which a batch is done; 0 for never."""
     guard: Guarded | None = None
+    at_once: int = 0
+    """The most slots of an array that may be live; 0 if it is none."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -19,6 +19,8 @@ BY_CHOICE = frozenset({SPARE, WAITS, "wait_paused"})
 """Codes with which a strategy leaves a slot empty because that is cheaper."""
 
 
+OF_AN_ARRAY = frozenset({"array_waits"})
+"""Codes with which a slot of an array waits for another one."""
 BY_DISK = frozenset({"contract_end", "host_full", "ends_soon"})
 """Codes with which a slot waits for a person, because its disk may have the only copy of its work (rule 11)."""
 
@@ -64,6 +66,9 @@ class Slots:
                 # Work with a deadline waits for cheap capacity as long as its slack lasts.
                 chooses = holds.get(place) in BY_CHOICE or (work.deadline is not None and place in holds)
                 chooses |= holds.get(place) in BY_DISK and place in tied
+                # Another slot of the array is live, or has its own reason not to run.
+                waits = [holds.get(each) in OF_AN_ARRAY for each in work.places]
+                chooses |= holds.get(place) in OF_AN_ARRAY and not all(waits)
                 usable = {name for name in sight.fresh if work.may_use(name)}
                 # Slots that are spread over markets leave a closed one's share empty, as their numbers ask for.
                 chooses |= closed >= usable or (bool(closed & usable) and len(work.places) > 1)
