@@ -27,7 +27,7 @@ async def test_a_workload_is_told_and_then_paused_and_stays_so(tmp_path: Path) -
         assert not await world.events("alert.max_running")
         await world.cycle(minutes=4)
         [told] = await world.events("alert.max_running")
-        assert told.reason == "train: 40 min of 1 h run; after 20 min more it is paused (max_running)"
+        assert told.reason == "train: 40 min of 1 h run; in about 20 min it is paused (max_running)"
         await world.cycle(minutes=17)
         assert world.lease().state is LeaseState.RUNNING
         await world.cycle(minutes=3)
@@ -44,7 +44,10 @@ async def test_a_workload_is_told_and_then_paused_and_stays_so(tmp_path: Path) -
 async def test_a_workload_is_released_and_never_refilled(tmp_path: Path, then: AtLimit) -> None:
     async with rehearsed(tmp_path, workloads=(limited(then, slots=2),)) as world:
         await world.until_running()
-        await world.cycle(minutes=32)
+        await world.cycle(minutes=12)
+        [told] = await world.events("alert.max_running")
+        assert " in about 20 min it is " in told.reason, "by the clock, with two leases"
+        await world.cycle(minutes=20)
         assert not world.live(), "two slots, half an hour each"
         await world.cycle(minutes=60)
         assert len(world.contracts()) == 2

@@ -130,14 +130,14 @@ def alerts(fleet: Fleet) -> Iterator[Alert]:
             continue
         whole = of_workload(fleet, work)
         mine = [lease for lease in fleet.leases if lease.slot.workload == work.name and not lease.is_held]
-        is_live = any(lease.is_live for lease in mine)
-        if whole is not None and is_live and _is_near(whole):
-            yield Alert(EventKind.ALERT_MAX_RUNNING, work.name, f"{work.name}: {_told(whole)}")
+        running = sum(lease.is_live for lease in mine)
+        if whole is not None and running and _is_near(whole, running):
+            yield Alert(EventKind.ALERT_MAX_RUNNING, work.name, f"{work.name}: {_told(whole, running)}")
         for lease in mine:
             own = of_lease(fleet, work, lease)
-            if own is not None and lease.is_live and _is_near(own):
+            if own is not None and lease.is_live and _is_near(own, 1):
                 key = f"{work.name} {lease.lease_id}"
-                yield Alert(EventKind.ALERT_MAX_RUNNING, key, f"{lease.slot} on {lease.lease_id}: {_told(own)}")
+                yield Alert(EventKind.ALERT_MAX_RUNNING, key, f"{lease.slot} on {lease.lease_id}: {_told(own, 1)}")
 
 
 def spoken(span: timedelta) -> str:
@@ -177,8 +177,9 @@ def _is_ending(lease: Lease) -> bool:
     return lease.is_down or lease.state is LeaseState.RELEASING
 
 
-def _is_near(ran: Ran) -> bool:
-    return timedelta() < ran.left <= ran.limit.tell_before
+def _is_near(ran: Ran, running: int) -> bool:
+    """Return whether a limit is reached soon by the clock, while so many leases run."""
+    return timedelta() < ran.left <= ran.limit.tell_before * running
 
 
 _THEN = {
@@ -189,8 +190,8 @@ _THEN = {
 }
 
 
-def _told(ran: Ran) -> str:
-    return f"{ran.sentence}; after {spoken(_up(ran.left))} more {_THEN[ran.limit.then]} (max_running)"
+def _told(ran: Ran, running: int) -> str:
+    return f"{ran.sentence}; in about {spoken(_up(ran.left / running))} {_THEN[ran.limit.then]} (max_running)"
 
 
 def _ground(ran: Ran) -> str:

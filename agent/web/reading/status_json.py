@@ -23,8 +23,8 @@ from agent.web.reading import slot_leases, views
 
 MOST_MISSING = 20
 """The most missing leases that are named one by one."""
-LASTING = frozenset({"not_sold", "credit_unknown"})
-"""Alerts of features that a market does not offer. They last as long as the market is used, and nothing is broken."""
+LASTING = frozenset({"not_sold", "credit_unknown", "max_running"})
+"""Alerts while nothing is broken: of features that a market does not offer, and of an end that the file names."""
 
 
 @dataclass(frozen=True, slots=True)
