@@ -11,10 +11,12 @@ from agent.web.reading import container_logs, lease_address
 from tests.support import builders, launch, programs
 from tests.support.programs import gpubid, until
 
+PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHkxb0JtZUhlcmVJc05vS2V5QXRBbGxZZXQx me@box"
 
-@pytest.mark.long(29)
+
+@pytest.mark.long(34)
 async def test_ssh_and_logs_of_a_running_slot(tmp_path: Path) -> None:
-    told = f'[workloads.train.env]\nSIM_READY_LINE = "the key is {DEFAULT_KEY}"\n'
+    told = f'ssh_keys = ["{PUBLIC_KEY}"]\n[workloads.train.env]\nSIM_READY_LINE = "the key is {DEFAULT_KEY}"\n'
     async with programs.running(tmp_path, config=programs.LIVE + told) as (market, daemon):
         await until(market.billing, "a rent")
 
@@ -30,6 +32,11 @@ async def test_ssh_and_logs_of_a_running_slot(tmp_path: Path) -> None:
         through = await gpubid(tmp_path, "logs", "train", "--lines", "5")
         assert "started" in through.out
         await _follow(tmp_path, market)
+
+        async def keys_seen() -> str:
+            return str((await gpubid(tmp_path, "fleet", "--json")).json["leases"][0]["keys_seen_at"] or "")
+
+        await until(keys_seen, "the key on the instance")
         assert (await gpubid(tmp_path, "logs", "train", "--previous")).code == 2, "only its present run has a log"
         assert (await gpubid(tmp_path, "pause", "train/0")).code == 0
 

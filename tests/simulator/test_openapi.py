@@ -29,6 +29,9 @@ SERVED = (
     "PUT /api/v0/instances/reboot/{id}",
     "PUT /api/v0/instances/recycle/{id}",
     "PUT /api/v0/instances/request_logs/{id}",
+    "GET /api/v0/instances/{id}/ssh",
+    "POST /api/v0/instances/{id}/ssh",
+    "DELETE /api/v0/instances/{id}/ssh/{ssh_key_id}",
     "GET /api/v1/instances",
     "GET /api/v0/charges",
     "GET /api/v1/invoices",
@@ -39,6 +42,7 @@ SERVED = (
 )
 DEPARTURES = {
     "GET /api/v0/instances/{id}": "the answer for a gone instance is null, as on the real market; the file has none",
+    "DELETE /api/v0/instances/{id}/ssh/{ssh_key_id}": "as for bid_price: the file knows no code for such an id",
     "PUT /api/v0/instances/bid_price/{id}": "an unroutable id is answered with not_found; the file knows one code",
 }
 
