@@ -1,5 +1,8 @@
 """The line about an array in `gpubid fleet`, and its keys."""
 
+import json
+from pathlib import Path
+
 from agent.cli.watch import fleet
 from agent.decide.accounting.task_costs import ArrayFigures, Middle
 from agent.domain.record import hold
@@ -7,9 +10,12 @@ from agent.domain.record.hold import OperatorHold, Word
 from agent.domain.work.array_terms import ArrayTerms
 from agent.domain.work.workload import WorkloadKind
 from agent.ledger.memory import Memory
+from agent.web.feed import openapi
 from agent.web.reading import array_json, views
 from tests.support import builders, contract
 from tests.support.builders import NOW
+from tests.support.world import work
+from tests.web.page import served
 
 WORK = builders.workload("sweep", kind=WorkloadKind.BATCH, slots=100, array=ArrayTerms(8))
 
@@ -41,3 +47,13 @@ def test_slots_that_are_empty_for_one_reason_share_a_line_and_finished_ones_have
     assert list(fleet._in_order(shown)) == []
     reasons = list(fleet._reasons(shown))
     assert reasons == ["sweep/1 and 98 more: no cycle has decided about it yet"]
+
+
+async def test_the_page_and_the_feed_show_an_array(tmp_path: Path) -> None:
+    pair = work("sweep", kind=WorkloadKind.BATCH, slots=2, array=ArrayTerms(2))
+    async with served(tmp_path, workloads=(pair,)) as page:
+        _, shown = await page.get("/")
+        _, fed = await page.get(openapi.FLEET_PATH)
+    sentence = "0/2 done, 2 live, 0 held; to go: not known before 5 are done"
+    assert f"<strong>sweep</strong>: {sentence}" in shown
+    assert [each["sentence"] for each in json.loads(fed)["arrays"]] == [sentence]
