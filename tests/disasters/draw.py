@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tests.disasters.guards import guard_draw
+from tests.disasters.health import health_draw
 from tests.disasters.story import CALM_FROM, Deed, Story, Strike, Work
 
 # How many exchanges of a place are worth naming in one seed, and the share of them that is struck at full intensity.
@@ -64,7 +65,7 @@ def story(seed: int) -> Story:
         strikes=tuple(sorted(strikes, key=lambda each: (each.market, each.place, each.number))),
         deeds=tuple(sorted((*_deeds(dice), *_purposes(seed)), key=lambda each: each.cycle)),
     )
-    return guard_draw.guarded(drawn)
+    return health_draw.watched(guard_draw.guarded(drawn))
 
 
 def _works(dice: random.Random, markets: tuple[str, ...]) -> Iterator[Work]:

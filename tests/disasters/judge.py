@@ -10,6 +10,8 @@ from agent.domain.record.lease import LeaseState
 from agent.domain.work.workload import Workload
 from tests.disasters.draw import ENDLESS, NO_NUMBER
 from tests.disasters.guards.guard_world import GuardWorld
+from tests.disasters.health.scripted_ports import ScriptedPorts
+from tests.disasters.health.verdicts import Verdicts
 from tests.disasters.orders import Order
 from tests.disasters.points import nameless
 from tests.disasters.points.array_rents import ArrayRents
@@ -38,7 +40,9 @@ MOST_CLOSED_SECONDS = 25 * 3600.0
 class Judge:
     """Asks the six points after every cycle."""
 
-    def __init__(self, story: Story, truth: Truth, guards: GuardWorld | None = None) -> None:
+    def __init__(
+        self, story: Story, truth: Truth, guards: GuardWorld | None = None, ports: ScriptedPorts | None = None
+    ) -> None:
         self._truth = truth
         self._ordered: set[str] = set()
         self._capped_at: float | None = None
@@ -51,6 +55,7 @@ class Judge:
             truth, story.works, lambda work: work in self._ordered, lambda: self._is_counted_capped, guards
         )
         self.only_copies = OnlyCopies(truth, story.works, guards)
+        self.verdicts = Verdicts(story.works, ports, self._readings)
         self.waits = Waits(guards)
         self.finished = Finished(guards, self._readings)
         self.array_rents = ArrayRents(self._readings)
@@ -149,6 +154,7 @@ class Judge:
             self.stopping.judge(sight, must_stop=self._must_stop()),
             self.prices.judge(sight, self.known.may_look),
             () if sight.is_shared else self._guarded(sight),
+            () if sight.is_shared else self.verdicts.judge(sight, config.ledger),
             self.faults.judge(sight),
             self.slots.judge(
                 sight,

@@ -49,7 +49,7 @@ class Player:
         self.story = story
         self.stage = stage.Stage(story, folder)
         self.truth = Truth(self.stage.simulator, story.markets)
-        self.judge = Judge(story, self.truth, self.stage.guards)
+        self.judge = Judge(story, self.truth, self.stage.guards, self.stage.ports)
         self.config = self.stage.config
         self.ordered: set[str] = set()
         self.rivals: list[tuple[Any, int, float]] = []
@@ -385,11 +385,14 @@ def play(story: Story, folder: Path | None = None) -> Verdict:
 
 
 async def _played(player: Player) -> Verdict:
-    """Play it, with its bucket where it has one."""
-    guards, made = player.stage.guards, player.stage
-    if guards is None:
-        return await player.play()
-    # The task that would report a task that died with its process is dead as well.
-    asyncio.get_running_loop().set_exception_handler(lambda *_: None)
-    with Gate(guards.bucket, made.clock, made.weather, player, made.simulator.advance_to).opened():
+    """Play it, with its ports and its bucket where it has them."""
+    made, guards = player.stage, player.stage.guards
+    with contextlib.ExitStack() as opened:
+        if made.ports is not None:
+            opened.enter_context(made.ports.opened(lambda: player.acting))
+        if guards is not None:
+            # The task that would report a task that died with its process is dead as well.
+            asyncio.get_running_loop().set_exception_handler(lambda *_: None)
+            gate = Gate(guards.bucket, made.clock, made.weather, player, made.simulator.advance_to)
+            opened.enter_context(gate.opened())
         return await player.play()

@@ -20,7 +20,8 @@ from agent.domain.market import gpu
 from agent.domain.work.array_terms import ArrayTerms
 from agent.domain.work.deadline import Deadline, ProgressSign
 from agent.domain.work.guard_terms import Accept, Bucket, GuardTerms
-from agent.domain.work.ready_sign import Readiness, ReadySign
+from agent.domain.work.ready_sign import Liveness, Readiness, ReadySign
+from agent.domain.work.stall import StallRule
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Requirements, Workload, WorkloadKind
 from agent.ledger.store import Ledger
 from agent.simulator.climate import Climate, Demand, Runpod
@@ -28,7 +29,8 @@ from agent.simulator.market_server import Simulator
 from agent.simulator.vast.world import World
 from tests.disasters.exchange import Process, StruckExchange, Weather, Witness
 from tests.disasters.guards.guard_world import GuardWorld
-from tests.disasters.story import Guarded, Story, Work
+from tests.disasters.health.scripted_ports import ScriptedPorts
+from tests.disasters.story import Guarded, Health, Story, Work
 from tests.support import loop
 from tests.support.in_process import InProcess
 from tests.support.scene import FLEET, KEY, START
@@ -38,6 +40,7 @@ HOSTS = 60
 CREDIT = 2000.0
 URLS = {"vast": "https://vast.invalid", "runpod": "https://runpod.invalid"}
 BUCKET_KEY = "KEY:SECRET"
+PORT = 8000
 
 
 class MachineClock:
@@ -78,6 +81,7 @@ class Stage:
         world = World(climate, seed=story.seed, start=self.clock.time(), hosts=HOSTS, credit=CREDIT)
         self.simulator = Simulator(world, self.clock, seed=story.seed)
         self.guards = GuardWorld(story, self.simulator) if story.is_guarded else None
+        self.ports = ScriptedPorts(self.simulator, self.clock) if story.is_watched else None
         self.weather = Weather(story.strikes)
         self.ids = random.Random(f"{story.seed}/ids")
         self.fate = random.Random(f"{story.seed}/fate")
@@ -151,7 +155,22 @@ def workload(work: Work) -> Workload:
         ready=Readiness(ReadySign.LOG, line="ready") if work.is_read else Readiness(),
         deadline=Deadline(6.0, START + dt.timedelta(hours=30)) if work.strategy == "deadline" else None,
     )
+    if work.health is not None:
+        made = watched(made, work.health)
     return made if work.guard is None else guarded(made, work.guard)
+
+
+def watched(work: Workload, health: Health) -> Workload:
+    """Return a workload that is watched for its health."""
+    told = (("SIM_SILENT_ONCE_AFTER", health.silent_after), ("SIM_HANGS_ONCE_AFTER", health.hangs_after))
+    live = Liveness(dt.timedelta(seconds=30))
+    return dataclasses.replace(
+        work,
+        environment=(("SIM_READY_AFTER", "15"), *((name, f"{at:g}") for name, at in told if at), *work.environment),
+        stalled=StallRule(dt.timedelta(seconds=health.stalled_after)),
+        ready=Readiness(ReadySign.PORT, port=PORT, live=live) if health.serves else work.ready,
+        ports=(PORT,) if health.serves else (),
+    )
 
 
 def guarded(work: Workload, guard: Guarded) -> Workload:

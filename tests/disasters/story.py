@@ -63,6 +63,19 @@ class Guarded:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Health:
+    """How a workload is watched, and what befalls its containers. Times are in seconds; 0 for never."""
+
+    serves: bool = False
+    """Whether it is a service on a port, which is probed on."""
+    silent_after: float = 0.0
+    """The running, over all stretches, after which its port closes until its next start."""
+    stalled_after: float = 0.0
+    hangs_after: float = 0.0
+    """The running, over all stretches, after which its work hangs until its next start."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Work:
     """One workload, in few words."""
 
@@ -78,6 +91,7 @@ class Work:
     guard: Guarded | None = None
     at_once: int = 0
     """The most slots of an array that may be live; 0 if it is none."""
+    health: Health | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -99,3 +113,8 @@ class Story:
     def is_guarded(self) -> bool:
         """Whether any work of it has a guard."""
         return any(work.guard is not None for work in self.works)
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether any work of it is watched for its health."""
+        return any(work.health is not None for work in self.works)

@@ -1,0 +1,1 @@
+"""Services with probes, and work that may hang, in the disasters."""
