@@ -163,12 +163,24 @@ def may_have_run(
     """Return whether a start that is stopped, ended or silent at the next look may have run unseen before it.
 
     The market's record shows each start, if it was read; no record shows the start of a lease that bills while it
-    loads. A container that ended had begun.
+    loads. A container that ended had begun. What is on record counts also where an order of ours stopped it unseen.
     """
     unseen, is_untold = between[1] - between[0], row.bills_while_loading or not view.is_record_read
-    is_stopped = row.state in {InstanceState.PAUSED, InstanceState.OFFLINE} and is_untold and unseen > UNSEEN
+    is_stopped = row.state in {InstanceState.PAUSED, InstanceState.OFFLINE}
     is_ended = row.state is InstanceState.EXITED and unseen > long_unseen(poll)
-    return (is_stopped or is_ended) and (lease.state is LeaseState.STARTING or _is_missed_start(lease))
+    if is_stopped and _is_first_start_told(lease, view, between[1]):
+        return True
+    may_be_unseen = is_ended or (is_stopped and is_untold and unseen > UNSEEN)
+    return may_be_unseen and (lease.state is LeaseState.STARTING or _is_missed_start(lease))
+
+
+def _is_first_start_told(lease: Lease, view: MarketView, until: datetime) -> bool:
+    return any(
+        event.kind is MarketEventKind.STARTED
+        and event.instance_id == lease.instance_id
+        and lease.accrued_until < event.at <= until
+        for event in view.events
+    )
 
 
 def long_unseen(poll: timedelta) -> timedelta:

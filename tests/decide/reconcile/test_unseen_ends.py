@@ -1,4 +1,4 @@
-"""A first start that nobody saw, before its host fell silent: its disk may have the only checkpoint (rule 11)."""
+"""A first start that nobody saw, before its host fell silent or we paused it: its disk may have the only checkpoint."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from agent.decide.facts import LeaseChanged
+from agent.decide.reconcile.pass_memory import Memory
 from agent.decide.reconcile.reconcile import Reconciliation
 from agent.domain.market.instance import InstanceState
 from agent.domain.market.interruption import MarketEvent
@@ -41,6 +42,14 @@ def test_what_started_unseen_before_its_host_fell_silent_has_run(
     result = found(NEVER_RAN, told, polls, is_record_read=is_record_read)
     assert (last(result).state, last(result).has_run) == (LeaseState.OFFLINE, has_run)
     assert kinds([result]) == (["lease.running", "lease.interrupted"] if told else ["lease.start_lost"])
+
+
+@pytest.mark.parametrize(("told", "has_run"), [((STARTED,), True), ((), False)])
+def test_what_started_unseen_before_our_own_pause_has_run(told: tuple[MarketEvent, ...], *, has_run: bool) -> None:
+    """A kill paused it while its market answered no listing."""
+    row, paused = builders.instance(state=InstanceState.PAUSED), replace(NEVER_RAN, paused_by_us=True)
+    after = last(seen(paused, row, at=240, memory=Memory(last_seen={paused.lease_id: NOW}), events=told))
+    assert (after.state, after.has_run) == (LeaseState.PAUSED, has_run)
 
 
 def test_what_a_silent_host_started_after_its_return_has_run_when_it_is_silent_again() -> None:
