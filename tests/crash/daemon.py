@@ -52,7 +52,7 @@ async def run(told: dict[str, Any]) -> int:
         digest="",
         markets=(MarketSettings("vast", "", "still", "", None, spend=False),),
         limits=Limits(),
-        workloads=(work(slots=told["slots"], image_gb=told["image_gb"]),),
+        workloads=(work(slots=told["slots"], image_gb=told["image_gb"], ssh_keys=tuple(told["ssh_keys"])),),
         poll=dt.timedelta(seconds=15),
         ledger=Path(told["ledger"]),
         listen=Listen("127.0.0.1", 0),

@@ -108,3 +108,21 @@ async def test_killed_at_one_step_after_another(tmp_path: Path) -> None:
         assert states == [IntentState.VOID, IntentState.VOID, IntentState.VOID, IntentState.CONFIRMED]
         assert len(world.contracts()) == 1
         assert sum(order.kind is IntentKind.RENT for order in world.orders) == 1
+
+
+async def test_killed_while_a_key_is_registered(tmp_path: Path) -> None:
+    """It pays for nothing and may be sent again: in the end the key is there, and no intent stays open."""
+    key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHkxb0JtZUhlcmVJc05vS2V5QXRBbGxZZXQx me@box"
+    async with rehearsed(tmp_path, workloads=(work(ssh_keys=(key,)),), is_wired=True) as world:
+        await world.until_running()
+        await world.close()
+        for turn, step in enumerate(["sent", "replied"]):
+            await die(world, f"{step}:{IntentKind.REGISTER_KEY.value}", ids=f"child {turn}")
+            world.simulator.api._surface.attached_keys.clear()
+        await world.open()
+        await world.cycle(minutes=3)
+        keys = world.simulator.api._surface.attached_keys[world.contract().contract_id]
+        assert list(keys.values()) == [key]
+        assert world.lease().has_keys
+        states = [intent.state for intent in await world.intents(IntentKind.REGISTER_KEY)]
+        assert states == [IntentState.VOID, IntentState.VOID, IntentState.CONFIRMED]

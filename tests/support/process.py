@@ -26,6 +26,7 @@ async def start(world: Rehearsed, *, place: str = "", ids: str = "child", cycles
         "ledger": str(world.config.ledger),
         "slots": world.scene.workloads[0].slots,
         "image_gb": world.scene.workloads[0].image_gb,
+        "ssh_keys": world.scene.workloads[0].ssh_keys,
         "vast_url": world.simulator.vast_url,
         "control_url": world.simulator.control_url,
         "now": world.clock.time(),

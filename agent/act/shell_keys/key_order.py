@@ -78,6 +78,7 @@ async def carry_out(
         tx.advance_intent(intent.intent_id, state, at=now(), outcome=outcome)
         if state is IntentState.CONFIRMED:
             tx.append_event(_event(intent, now()))
+    crashpoint.reached("resolved", intent.kind.value)
     if state is not IntentState.CONFIRMED:
         log.warning("key.unregistered", lease=intent.lease_id, reason=outcome)
     return state is IntentState.CONFIRMED

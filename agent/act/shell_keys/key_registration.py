@@ -3,13 +3,15 @@
 Invariants:
 1. No cycle waits for a reading. At most `MOST_AT_ONCE` run; each instance is read once its run begins, after each
    registration, and every `EVERY`.
-2. A pass registers at most `MOST_ORDERS` keys, and after `tries` that did not help waits ever longer.
+2. A pass registers at most `MOST_ORDERS` keys, together within `ORDER_SECONDS`, and after tries that did not help waits
+   ever longer.
 3. Nothing is written to an instance that is not proven to be ours (rule 18), for another account (rule 5), where the
    market may not spend, beside a second daemon, or under a kill.
 4. The ledger has since when the market shows all keys in the present run; an unchanged world writes nothing.
 """
 
 import asyncio
+import math
 from collections.abc import Callable, Container, Coroutine, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -93,7 +95,8 @@ class KeyRegistration:
                 await self._register(wanted, fleet.markets)
         except LedgerError as error:
             log.error("key.unwritten", code=error.code.value, reason=error.sentence)
-        for lease_id, (lease, keys) in wanted.items():
+        # The one that was read longest ago goes first: an instance that cannot be read keeps no other waiting.
+        for lease_id, (lease, keys) in sorted(wanted.items(), key=lambda pair: self._read_at(pair[0])):
             if lease_id not in self._running and len(self._running) < MOST_AT_ONCE and self._is_due(lease):
                 self._running[lease_id] = self._spawn(self._look(lease, keys))
 
@@ -112,6 +115,10 @@ class KeyRegistration:
         self._running = {key: task for key, task in self._running.items() if not task.done()}
         self._read = {key: each for key, each in self._read.items() if key in wanted}
         self._tries = {key: each for key, each in self._tries.items() if key in wanted}
+
+    def _read_at(self, lease_id: str) -> float:
+        read = self._read.get(lease_id)
+        return -math.inf if read is None else read.monotonic
 
     def _is_due(self, lease: Lease) -> bool:
         read = self._read.get(lease.lease_id)
@@ -161,11 +168,16 @@ class KeyRegistration:
                 tries.count += 1
                 tries.again_at = now + min(AGAIN_SECONDS * 2 ** (tries.count - 1), EVERY.total_seconds())
                 orders.append((lease, read.missing[0]))
-        for lease, key in orders:
-            intent = key_order.intent_of(lease, key, self._new_id(), self._clock.now())
-            await key_order.carry_out(self._ledger, self._keys[lease.market], key, intent, self._clock.now)
-            # It counts only once the market shows it.
-            self._read.pop(lease.lease_id, None)
+        ended = await asyncio.gather(*(self._order(lease, key) for lease, key in orders), return_exceptions=True)
+        for failure in ended:
+            if isinstance(failure, BaseException):
+                raise failure
+
+    async def _order(self, lease: Lease, key: str) -> None:
+        intent = key_order.intent_of(lease, key, self._new_id(), self._clock.now())
+        # A registration counts only once the market shows it.
+        self._read.pop(lease.lease_id, None)
+        await key_order.carry_out(self._ledger, self._keys[lease.market], key, intent, self._clock.now)
 
 
 def _wanted(
