@@ -5,15 +5,14 @@ This is the composition root: it alone knows the concrete markets and how the pa
 
 import asyncio
 import contextlib
-import secrets
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import structlog
 
 from agent import schedule
-from agent.act import ending_refusals, endpoints, frame_recorder, intents, rent_terms, simulated_market_reset
+from agent.act import ending_refusals, endpoints, frame_recorder, intents, simulated_market_reset
 from agent.act.billing_watch import BillingWatch
 from agent.act.executor import Executor
 from agent.act.guarding.advice_notes import AdviceNotes
@@ -48,36 +47,17 @@ from agent.ledger.ledger_errors import LedgerError
 from agent.ledger.store import Ledger
 from agent.ledger.transaction import Transaction
 from agent.markets import instrumented, port, registered_markets
-from agent.markets.http_exchange import Exchange
 from agent.observe import new_files, snapshot
 from agent.observe.checkpoint_audit import CheckpointAudit
+from agent.observe.demand.demand_reader import DemandReader
 from agent.observe.guard_reader import GuardReader
 from agent.observe.guard_reader import targets as guard_targets
 from agent.observe.interruptible_reading import ReadingInterrupted
 from agent.observe.poller import Poller, refusals
 from agent.observe.prober import Prober
+from agent.outside import Outside
 
 log = structlog.get_logger("gpubid.app")
-
-
-@dataclass(frozen=True, slots=True)
-class Outside:
-    """The program's outside world; a test hands in its own."""
-
-    clock: Clock
-    secret: Callable[[MarketSettings], str]
-    urls: Mapping[str, str]
-    new_id: Callable[[], str] = lambda: secrets.token_hex(8)
-    jitter: Callable[[], float] = lambda: secrets.randbelow(1000) / 1000
-    fleet_id: str = ""
-    credential: rent_terms.Credential = rent_terms.none
-    observer: Callable[[str], Callable[[str, str, float], None]] | None = None
-    anew: frozenset[str] = frozenset()
-    """Simulated markets that began again: nothing that the ledger records there exists any more."""
-    exchanges: Mapping[str, Exchange] = field(default_factory=dict)
-    """Carries requests to a market, by the market's name; missing means the network."""
-    concealed: Callable[[str], str] = str
-    """Returns a text without the keys that this process has read."""
 
 
 class App:
@@ -119,6 +99,7 @@ class App:
         heard = (outside.clock, asyncio.create_task, outside.credential)
         self._guard_reader, self._orders, self._advice = GuardReader(*heard), GuardOrders(*heard), AdviceNotes(*heard)
         self._audit, self._runs = CheckpointAudit(*heard), RunSearch(ledger, *heard, is_dry=is_dry)
+        self.demand = DemandReader(*heard[:2])
         self.fronts = FrontWriter(*heard[:2], {each.name for each in config.markets if each.is_on_this_machine})
         self.signs = SignsOfLife(ledger, *heard, self._refusals, is_dry=is_dry)
         self._is_dry = is_dry
@@ -135,7 +116,7 @@ class App:
     def _new_cycle(self, clock: Clock, *, is_dry: bool) -> Cycle:
         guard_reader, orders = (None, None) if is_dry else (self._guard_reader, self._orders)
         audit, fronts = (None, None) if is_dry else (self._audit, self.fronts)
-        told = guard_reader, orders, audit, fronts, self._of_buckets_and_fronts
+        told = guard_reader, orders, audit, fronts, None if is_dry else self.demand, self._of_what_is_beside
         return Cycle(
             Parts(self.ledger, self.pollers, self._executor, clock, *told),
             self.stop_writing,
@@ -214,6 +195,7 @@ class App:
                 self.logs.look(known.leases, known.holds)
                 await self.keys.keep(done.fleet, self._stopped_because)
                 self._advice.look(done.fleet, guard_targets(known, rules.workloads, self.ledger.fleet_id))
+                self.demand.look(rules.workloads)
                 self.fronts.see(self.config.fronts, known.leases, rules.workloads, done.plan.drained)
             await self._note_endpoints(done)
             return done
@@ -331,7 +313,7 @@ class App:
         """Return the notices about the whole fleet as of the last cycle, such as why nothing is paid for."""
         views = self.seen.fleet.markets if self.seen is not None else {}
         unpaid = notices.notices(views, self._stopped_because, is_writable=self.ledger.is_writable)
-        return (*unpaid, *self.billing_watch.notices(), *self.fronts.notices())
+        return (*unpaid, *self.billing_watch.notices(), *self.fronts.notices(), *self.demand.notices())
 
     def doubts(self) -> list[Intent]:
         """Return the paying writes that no listing has settled: each may turn out to bill."""
@@ -360,7 +342,7 @@ class App:
             if poller.prober is not None:
                 await poller.prober.close()
         beside_pass = (self._guard_reader, self._audit, self._orders, self._advice, self.signs, self._runs)
-        for part in (*beside_pass, self.logs, self.keys, self.fronts):
+        for part in (*beside_pass, self.logs, self.keys, self.fronts, self.demand):
             await part.close()
         for market in self.markets.values():
             await market.close()
@@ -372,8 +354,9 @@ class App:
     def _refusals(self) -> Mapping[str, Refusal]:
         return ending_refusals.longer(refusals(self.pollers), self._journal.ending_refusals.known())
 
-    def _of_buckets_and_fronts(self) -> tuple[Alert, ...]:
-        return (*self.signs.alerts(), *self._journal.guarded.alerts(), *self.fronts.alerts())
+    def _of_what_is_beside(self) -> tuple[Alert, ...]:
+        of_buckets = (*self.signs.alerts(), *self._journal.guarded.alerts())
+        return (*of_buckets, *self.fronts.alerts(), *self.demand.alerts())
 
     def _denial(self, intent: Intent) -> str:
         if not intent.kind.is_paying:

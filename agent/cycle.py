@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Any
 
 from agent.act import cooldowns_after_failures, record, second_daemon, shadow_ledgers
 from agent.act.executor import Executor
@@ -33,6 +34,7 @@ from agent.ledger.memory import Recollection
 from agent.ledger.store import Ledger
 from agent.observe import checkpoint_audit, guard_reader, missed_records, snapshot
 from agent.observe.checkpoint_audit import CheckpointAudit, Proofs
+from agent.observe.demand.demand_reader import DemandReader, DemandReports
 from agent.observe.guard_reader import GuardReader, Reports
 from agent.observe.interruptible_reading import InterruptibleReading
 from agent.observe.poller import Poller
@@ -44,10 +46,7 @@ SECOND_LOOK_SECONDS = 1.0
 SLOW_SECONDS = 60.0
 """A cycle that has read for this long sends the due endings before it reads on (rule 20)."""
 
-NO_REPORTS: Reports = {}
-NO_ORDERS: Mapping[str, datetime] = {}
-NO_PROOFS: Proofs = {}
-NO_FRONT_REPORTS: FrontReports = {}
+NOTHING_TOLD: Mapping[str, Any] = {}
 UNREAD = (frozenset[str](), frozenset[str]()), snapshot.Past()
 """The history of no instance."""
 
@@ -97,6 +96,7 @@ class Parts:
     orders: GuardOrders | None = None
     audit: CheckpointAudit | None = None
     fronts: FrontWriter | None = None
+    demand: DemandReader | None = None
     unsigned: Callable[[], Sequence[Alert]] = tuple
     """Alerts of buckets and proxies, such as a sign of life that could not be written."""
 
@@ -124,7 +124,7 @@ class Cycle:
         self._guard_reader = parts.guard_reader
         self._orders = parts.orders
         self._audit = parts.audit
-        self._fronts = parts.fronts
+        self._fronts, self._demand = parts.fronts, parts.demand
         self._unsigned = parts.unsigned
         self._stop_writing = stop_writing
         self._is_dry = is_dry
@@ -351,13 +351,14 @@ class Cycle:
         return self._built[2]
 
     @property
-    def _told(self) -> tuple[Reports, Mapping[str, datetime], Proofs, FrontReports]:
+    def _told(self) -> tuple[Reports, Mapping[str, datetime], Proofs, FrontReports, DemandReports]:
         """Return what guards, buckets and proxies last reported."""
         return (
-            self._guard_reader.reports if self._guard_reader is not None else NO_REPORTS,
-            self._orders.written if self._orders is not None else NO_ORDERS,
-            self._audit.proofs if self._audit is not None else NO_PROOFS,
-            self._fronts.reports if self._fronts is not None else NO_FRONT_REPORTS,
+            self._guard_reader.reports if self._guard_reader is not None else NOTHING_TOLD,
+            self._orders.written if self._orders is not None else NOTHING_TOLD,
+            self._audit.proofs if self._audit is not None else NOTHING_TOLD,
+            self._fronts.reports if self._fronts is not None else NOTHING_TOLD,
+            self._demand.reports if self._demand is not None else NOTHING_TOLD,
         )
 
     async def _build_fleet(self, rules: Rules, known: Recollection, now: datetime, monotonic: float) -> Fleet:

@@ -32,6 +32,7 @@ VERBS = {
         orders.progress,
         orders.retry,
         orders.absent,
+        orders.demand,
         kill.kill,
     ),
     MONEY: (spend.spend, spend.savings, estimate.estimate),

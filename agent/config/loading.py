@@ -141,7 +141,7 @@ def _values(
     for name, table in parsed.workloads.items():
         for variable, file in value_file.named_files(table.env).items():
             try:
-                found.setdefault(name, {})[variable] = value_file.read(place.parent / file, table.slots)
+                found.setdefault(name, {})[variable] = value_file.read(place.parent / file, table.slots.most)
             except ValueError as error:
                 wrong.append(read.problem(("workloads", name, "env", variable), "bad_values", str(error)))
     return found, wrong
@@ -241,9 +241,12 @@ def _workload(name: str, table: WorkloadTable) -> Workload:
         dataset_gb=table.dataset_gb,
         deadline=None if table.deadline is None else table.deadline.deadline(),
         guard=None if table.guard is None else table.guard.terms(is_batch=table.kind == "batch"),
-        slots=table.slots,
+        slots=table.slots.most,
+        demand=None if table.demand is None else table.demand.demand(table.slots.least, table.shrink_after),
         after=table.after,
-        array=array_keys.terms(table.kind, table.slots, table.at_once, table.order, table.retries, table.task_hours),
+        array=array_keys.terms(
+            table.kind, table.slots.most, table.at_once, table.order, table.retries, table.task_hours
+        ),
         disk_gb=table.disk_gb,
         image_gb=table.image_gb,
         command=table.command,

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent.decide import slots
-from agent.decide.arrays import array_window
 from agent.decide.deadline import deadline_progress as tasks
+from agent.decide.demand import waiting_slots
 from agent.decide.limits import limits
 from agent.decide.limits.limits import Limits
 from agent.decide.moves import recovery
@@ -113,7 +113,7 @@ def _is_dear(lease: Lease, work: Workload | None) -> bool:
 def _need(fleet: Fleet, work: Workload, in_force: InForce) -> Need | None:
     key: list[str] = []
     hosts: list[HostKey] = []
-    waiting = array_window.waiting(fleet, work, in_force.holds)
+    waiting = waiting_slots.of(fleet, work, in_force.holds)
     for place in work.places:
         if place in waiting or operator_holds.why_idle(fleet, place, in_force.holds) is not None:
             continue

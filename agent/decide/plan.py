@@ -17,8 +17,8 @@ from datetime import datetime
 import msgspec
 
 from agent.decide import slots
-from agent.decide.arrays import array_window
 from agent.decide.deadline import availability, availability_by_market, deadline_progress
+from agent.decide.demand import demand_window, waiting_slots
 from agent.decide.limits import limits
 from agent.decide.moves import (
     break_before_make,
@@ -208,21 +208,21 @@ def _ground(fleet: Fleet) -> Ground:
 
 def _proposals(fleet: Fleet, work: Workload, chosen: Tuned, ground: Ground) -> Iterator[Proposal]:
     views: list[SlotView] = []
-    waiting = array_window.waiting(fleet, work, ground.in_force.holds)
+    waiting, leaving = waiting_slots.of(fleet, work, ground.in_force.holds), demand_window.leaving(fleet, work)
     for place in work.places:
         if place in waiting:
             yield Proposal(place, None, waiting[place])
             continue
         answer = slots.view_or_proposal(fleet, place, ground.in_force)
-        if isinstance(answer, Proposal):
-            yield answer
+        if isinstance(answer, Proposal) or place in leaving:
+            yield answer if isinstance(answer, Proposal) else leaving[place]
         else:
             views.append(_dated(_renewed(answer, work, fleet), fleet))
     if not views:
         return
     lease = tuple(lease for place in work.places for lease in fleet.leases_of(place))
     view = View(
-        workload=work,
+        workload=demand_window.seen_by_strategy(fleet, work),
         slots=tuple(views),
         now=fleet.now,
         has_offers=bool(ground.books.of(work).offers),

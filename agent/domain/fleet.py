@@ -34,6 +34,7 @@ from agent.domain.record.reported_crossing import ReportedCrossing
 from agent.domain.record.tally import Tally
 from agent.domain.record.task_account import TaskAccount
 from agent.domain.slot import Slot
+from agent.domain.slot_demand import DemandReport, HandDemand
 from agent.domain.work.carried_checkpoint import CheckpointProof
 from agent.domain.work.deadline import Progress, Speed, Start
 from agent.domain.work.guard_report import GuardReport
@@ -208,6 +209,10 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
     """The last reports of guards, by the id of the intent that rented their lease."""
     orders_written: Mapping[str, datetime] = {}
     """When each order to a guard was written to its bucket, by the order's id; unknown before this run's start."""
+    demand_reports: Mapping[str, DemandReport] = {}
+    """What was last read of the demands of workloads, by name."""
+    hand_demands: Mapping[str, HandDemand] = {}
+    """The demands that a person gave by hand, by workload."""
     front_reports: Mapping[str, FrontReport] = {}
     """What proxies in front of services last said of the servers of leases, by lease id."""
     checkpoint_proofs: Mapping[str, CheckpointProof] = {}

@@ -18,6 +18,7 @@ from agent.domain.record.host_check import HostCheck
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
 from agent.domain.slot import Slot
+from agent.domain.slot_demand import HandDemand
 from agent.domain.work.deadline import Progress, Speed, Start
 from agent.domain.work.sign_of_life import Absence, KeptSign, ShortStarts
 from agent.ledger.memory import Memory
@@ -51,6 +52,7 @@ class Changes:
     host_checks: list[HostCheck] = field(default_factory=list)
     settles_loss: bool = False
     absence: Absence | None = None
+    hand_demands: dict[str, HandDemand] = field(default_factory=dict)
     short_starts: ShortStarts | None = None
     signs: dict[tuple[str, str, str, str], KeptSign | None] = field(default_factory=dict)
 
@@ -132,6 +134,7 @@ class Changes:
         memory.was_lost = memory.was_lost and not self.settles_loss
         if self.absence is not None:
             memory.absent_until = self.absence.until
+        memory.hand_demands = {**memory.hand_demands, **self.hand_demands} if self.hand_demands else memory.hand_demands
         memory.short_starts = self.short_starts or memory.short_starts
         memory.put_signs(self.signs)
         memory.forget_made()

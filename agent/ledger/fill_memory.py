@@ -8,6 +8,7 @@ from agent.domain.market.interruption import Loss
 from agent.domain.money import ZERO
 from agent.domain.record.task_account import TaskAccount
 from agent.domain.slot import Slot
+from agent.domain.slot_demand import HandDemand
 from agent.domain.work.deadline import Start
 from agent.domain.work.sign_of_life import ShortStarts
 from agent.ledger.file.connection import rows
@@ -27,7 +28,16 @@ from agent.ledger.tables import (
     spend_rows,
 )
 from agent.ledger.tables.event_rows import INTERRUPTED
-from agent.ledger.transaction import ABSENT_UNTIL, ACCOUNT, ALERTED, COUNTED_AGAIN, LOST_RUNS, SHORT_STARTS, WAS_LOST
+from agent.ledger.transaction import (
+    ABSENT_UNTIL,
+    ACCOUNT,
+    ALERTED,
+    COUNTED_AGAIN,
+    HAND_DEMAND,
+    LOST_RUNS,
+    SHORT_STARTS,
+    WAS_LOST,
+)
 
 MOST_LOSSES = 10_000
 
@@ -70,11 +80,17 @@ def recall(link: sa.Connection, now: dt.datetime) -> Memory:
     memory.accounts = _under(ACCOUNT, single)
     memory.credits = {market: credits_.of(text) for market, text in _under(credits_.KEY, single).items()}
     memory.absent_until = dt.datetime.fromisoformat(single[ABSENT_UNTIL]) if ABSENT_UNTIL in single else None
+    memory.hand_demands = {name: _hand_demand(name, text) for name, text in _under(HAND_DEMAND, single).items()}
     memory.was_lost, memory.counted_again = WAS_LOST in single, set(_under(COUNTED_AGAIN, single))
     memory.has_lost_runs = LOST_RUNS in single
     starts = single.get(SHORT_STARTS, "0")
     memory.short_starts = ShortStarts(int(starts.rstrip(ALERTED)), is_alerted=starts.endswith(ALERTED))
     return memory
+
+
+def _hand_demand(workload: str, text: str) -> HandDemand:
+    slots, _, until = text.partition(" ")
+    return HandDemand(workload, int(slots), dt.datetime.fromisoformat(until))
 
 
 def _recall_leases(link: sa.Connection, memory: Memory) -> None:

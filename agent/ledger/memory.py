@@ -25,6 +25,7 @@ from agent.domain.record.reported_crossing import ReportedCrossing
 from agent.domain.record.tally import Tally
 from agent.domain.record.task_account import TaskAccount
 from agent.domain.slot import Slot
+from agent.domain.slot_demand import HandDemand
 from agent.domain.work.deadline import Progress, Speed, Start
 from agent.domain.work.sign_of_life import KeptSign, ShortStarts
 from agent.ledger.tables.guard_rows import MOST_CHECKS, MOST_GUARD_FIGURES, MOST_NOTICES
@@ -101,6 +102,8 @@ class Recollection:
     """The checks of hosts by their guards, by lease id, of recent leases."""
     absent_until: dt.datetime | None = None
     """The end of the absence that a person announced for the daemon; None: none is announced."""
+    hand_demands: Mapping[str, HandDemand] = field(default_factory=dict)
+    """The demands that a person gave by hand, by workload, also those that are over."""
     signs: tuple[KeptSign, ...] = ()
     """The last sign of life of each folder that containers read."""
 
@@ -147,6 +150,7 @@ class Memory:
     has_lost_runs: bool = False
     short_starts: ShortStarts = field(default_factory=ShortStarts)
     absent_until: dt.datetime | None = None
+    hand_demands: Mapping[str, HandDemand] = field(default_factory=dict)
     signs: dict[tuple[str, str, str, str], KeptSign] = field(default_factory=dict)
     counted_again: set[str] = field(default_factory=set)
     _made: Recollection | None = None
@@ -326,6 +330,7 @@ class Memory:
             guard_notices=self.guard_notices,
             host_checks=self.host_checks,
             absent_until=self.absent_until,
+            hand_demands=self.hand_demands,
             signs=tuple(self.signs[key] for key in sorted(self.signs)),
         )
 

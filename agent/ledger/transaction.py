@@ -30,6 +30,7 @@ from agent.domain.record.intent import Intent, IntentState
 from agent.domain.record.lease import Lease
 from agent.domain.record.paid_time import Phases
 from agent.domain.record.shadow_account import ShadowAccount, ShadowDecision
+from agent.domain.slot_demand import HandDemand
 from agent.domain.work.deadline import Progress, Speed
 from agent.domain.work.sign_of_life import Absence, KeptSign, ShortStarts
 from agent.ledger.changes import Changes
@@ -72,6 +73,8 @@ LOST_RUNS = "lost_runs"
 """The key of a mark that stays: earlier tables of this fleet were lost, and buckets may have runs that these do not
 know."""
 ABSENT_UNTIL = "absent_until"
+HAND_DEMAND = "hand_demand:"
+"""Before a workload's name: the slots that a person wants, and until when."""
 SHORT_STARTS, ALERTED = "short_starts", "!"
 
 
@@ -338,6 +341,12 @@ class Transaction:
             self._write(_META_FORGOTTEN, {"this_key": ABSENT_UNTIL})
         else:
             self._write(_META_STORED, {"key": ABSENT_UNTIL, "value": absence.until.isoformat()})
+
+    def keep_hand_demand(self, demand: HandDemand) -> None:
+        """Store a person's demand of a workload; one that is over already ends the one before."""
+        self._news.hand_demands[demand.workload] = demand
+        value = f"{demand.slots} {demand.until.isoformat()}"
+        self._write(_META_STORED, {"key": HAND_DEMAND + demand.workload, "value": value})
 
     def keep_short_starts(self, starts: ShortStarts) -> None:
         """Store the count of starts that ended before their second pass."""

@@ -11,12 +11,12 @@ from agent.decide.deadline import availability, availability_by_market, deadline
 from agent.decide.reconcile import unread_rows
 from agent.domain.fleet import Fleet, MarketView, Spend
 from agent.domain.front_report import FrontReport
-from agent.domain.market.capacity import Capacity
 from agent.domain.market.gpu import GpuModel
 from agent.domain.record import budget
 from agent.domain.record.budget import Scope
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
+from agent.domain.slot_demand import DemandReport
 from agent.domain.work.carried_checkpoint import CheckpointProof
 from agent.domain.work.guard_report import GuardReport
 from agent.domain.work.workload import Workload
@@ -48,6 +48,7 @@ class Instant:
     orders_written: Mapping[str, datetime] = field(default_factory=dict)
     checkpoint_proofs: Mapping[str, CheckpointProof] = field(default_factory=dict)
     front_reports: Mapping[str, FrontReport] = field(default_factory=dict)
+    demand_reports: Mapping[str, DemandReport] = field(default_factory=dict)
 
 
 def fleet(
@@ -93,17 +94,19 @@ def fleet(
         orders_written=instant.orders_written,
         checkpoint_proofs=instant.checkpoint_proofs,
         front_reports=instant.front_reports,
+        demand_reports=instant.demand_reports,
         guard_figures=known.guard_figures,
         guard_notices=known.guard_notices,
         host_checks=known.host_checks,
         poll=instant.poll,
     )
-    return msgspec.structs.replace(known_fleet, capacity=_capacity(known, known_fleet), tasks=known.tasks)
+    return _with_history(known_fleet, known)
 
 
-def _capacity(known: Recollection, known_fleet: Fleet) -> Mapping[str, Capacity]:
+def _with_history(known_fleet: Fleet, known: Recollection) -> Fleet:
     by_pool = availability.by_workload(known.capacity, known_fleet)
-    return by_pool | availability_by_market.by_workload(known.capacity, known_fleet)
+    seen = by_pool | availability_by_market.by_workload(known.capacity, known_fleet)
+    return msgspec.structs.replace(known_fleet, capacity=seen, tasks=known.tasks, hand_demands=known.hand_demands)
 
 
 def enriched(fleet: Fleet) -> Fleet:

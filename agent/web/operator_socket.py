@@ -2,7 +2,7 @@
 
 | call | what | who |
 |---|---|---|
-| POST /say: {"verb", "target", "seconds", "into", "hours", "keep_disks", "leases"}, an `Order` | who may order |
+| POST /say: {"verb", "target", "seconds", "hours", "slots", and so on}, an `Order` | who may order |
 | POST /reload: read the files again, as SIGHUP does; the answer says whether they were applied | who may order |
 | GET /status: problems, running slots, spend against the caps | who connects |
 | GET /preview?verb&target&keep_disks: the leases that an order would concern, with their rates | who connects |
@@ -27,6 +27,7 @@ import msgspec
 from aiohttp import web
 
 from agent.act.orders import operator_orders, order_preview
+from agent.act.orders.order_error import OrderError
 from agent.config.settings import Operators
 from agent.domain.market import gpu as gpus
 from agent.domain.record import expiry
@@ -67,6 +68,7 @@ class _Said(msgspec.Struct):
     seconds: float | None = None
     into: str | None = None
     hours: float | None = None
+    slots: int | None = None
     keep_disks: bool = False
     leases: list[str] | None = None
 
@@ -80,7 +82,7 @@ class _Said(msgspec.Struct):
             raise ValueError("seconds")
         span = timedelta(seconds=self.seconds) if self.seconds is not None else None
         leases = tuple(self.leases) if self.leases is not None else None
-        return Order(self.verb, self.target, span, self.into or "", self.hours, self.keep_disks, leases)
+        return Order(self.verb, self.target, span, self.into or "", self.hours, self.slots, self.keep_disks, leases)
 
 
 class OperatorSocket:
@@ -164,7 +166,7 @@ class OperatorSocket:
             return web.json_response({"error": "bad_order"}, status=400)
         try:
             return web.json_response(await give(self._orders, order, str(who), self._wake))
-        except operator_orders.OrderError as error:
+        except OrderError as error:
             return web.json_response({"error": error.code, "sentence": error.sentence}, status=422)
         except LedgerError as error:
             return web.json_response({"error": error.code.value, "sentence": error.sentence}, status=503)
@@ -197,7 +199,7 @@ class OperatorSocket:
         grounds = operator_orders.Grounds(mine.rules.workloads, tuple(mine.markets), mine.ledger.recollection(now), now)
         try:
             return web.json_response(order_preview.shown(order, grounds))
-        except operator_orders.OrderError as error:
+        except OrderError as error:
             return web.json_response({"error": error.code, "sentence": error.sentence}, status=422)
 
     async def _billing(self, _: web.Request) -> web.Response:

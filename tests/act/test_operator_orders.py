@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from agent.act.orders import operator_orders
-from agent.act.orders.operator_orders import Grounds, Meaning, OrderError
+from agent.act.orders.operator_orders import Grounds, Meaning
+from agent.act.orders.order_error import OrderError
 from agent.decide.operators import guard_runs
 from agent.decide.reconcile import workload_end
 from agent.domain.record import hold

@@ -14,11 +14,11 @@ import pytest
 from aiohttp import web
 
 from agent import clock as clocks
-from agent.app import Outside
 from agent.cli.setup import doctor_checks
 from agent.config.settings import MarketSettings
 from agent.markets.runpod import scope as runpod
 from agent.markets.vast import scope as vast
+from agent.outside import Outside
 from agent.simulator.call_gate import DEFAULT_KEY
 from tests.support import ports, programs
 from tests.support.launch import COLD

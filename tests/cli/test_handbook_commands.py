@@ -32,6 +32,8 @@ EXCUSES = {
     "gpubid rehearse --climate real_processes": "minutes: tests/simulator/processes/test_rehearsal.py runs less",
     "gpubid simulate --climate real_processes": "serves until stopped: tests/simulator/test_simulate.py stops it",
     "gpubid guard build": "tests/guard/test_guard_source.py builds it and runs the file",
+    "gpubid logs train/0 --": "a lease that has ended: tests/cli/test_reach.py reads its log",
+    "gpubid demand": "tests/scenarios/test_demand.py gives both orders",
     "gpubid lab bench": "recorded traces, or hours of processor time: tests/lab runs each problem",
 }
 """How a command begins that is not typed here, and why."""

@@ -14,9 +14,10 @@ from typing import Any
 
 import aiohttp
 
-from agent.app import App, Outside
+from agent.app import App
 from agent.config.settings import Config, Listen, MarketSettings
 from agent.decide.limits.limits import Limits
+from agent.outside import Outside
 from tests.support.scene import FLEET, KEY, strategies, work
 
 SURVIVED = 3

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.act.orders.operator_orders import OrderError
+from agent.act.orders.order_error import OrderError
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.decision import Hold

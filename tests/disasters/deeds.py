@@ -5,7 +5,7 @@ import datetime as dt
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
-from agent.act.orders.operator_orders import OrderError
+from agent.act.orders.order_error import OrderError
 from agent.config.settings import Config
 from agent.decide.operators import operator_holds
 from agent.domain import money

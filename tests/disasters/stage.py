@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from agent import tuning
-from agent.app import App, Outside
+from agent.app import App
 from agent.clock import SteppedClock
 from agent.config.settings import Config, Listen, MarketSettings
 from agent.decide.limits.limits import Limits
@@ -24,6 +24,7 @@ from agent.domain.work.ready_sign import Liveness, Readiness, ReadySign
 from agent.domain.work.stall import StallRule
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Requirements, Workload, WorkloadKind
 from agent.ledger.store import Ledger
+from agent.outside import Outside
 from agent.simulator.climate import Climate, Demand, Runpod
 from agent.simulator.market_server import Simulator
 from agent.simulator.vast.world import World

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent.act.orders import operator_orders
+from agent.act.orders.order_error import OrderError
 from agent.clock import SteppedClock
 from agent.domain.market.capacity import Capacity, Counts
 from agent.domain.money import UsdPerHour
@@ -79,6 +80,6 @@ async def test_a_reset_forgets_what_it_names_and_an_event_tells(
 async def test_what_cannot_be_forgotten_is_said(tmp_path: Path, target: str) -> None:
     ledger = await filled(tmp_path / "ledger.sqlite")
     grounds = operator_orders.Grounds((), ("vast",), ledger.recollection(), NOW)
-    with pytest.raises(operator_orders.OrderError):
+    with pytest.raises(OrderError):
         operator_orders.read(Order("reset", target), "user me", grounds)
     await ledger.close()

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from agent.app import App, Outside
+from agent.app import App
 from agent.clock import SteppedClock
 from agent.config.settings import Config, Listen, MarketSettings
 from agent.domain.work.workload import WorkloadKind
 from agent.markets.http_exchange import Exchange, HttpExchange, Lost, Request
+from agent.outside import Outside
 from agent.simulator import faults
 from agent.simulator.climate import named
 from agent.simulator.market_server import Simulator

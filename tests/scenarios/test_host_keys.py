@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.act.orders.operator_orders import OrderError
+from agent.act.orders.order_error import OrderError
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.order import Order
 from tests.support import builders

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from agent.app import App, Outside
+from agent.app import App
 from agent.cli.rehearsing.rehearsal import START
 from agent.cli.shared import session
 from agent.clock import SteppedClock
+from agent.outside import Outside
 from agent.simulator import climate
 from agent.simulator.market_server import Simulator
 from agent.simulator.runpod.model import Pod

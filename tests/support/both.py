@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
-from agent.app import App, Outside
+from agent.app import App
 from agent.clock import SteppedClock
 from agent.config.settings import Config, Listen, MarketSettings
 from agent.cycle import Pass
@@ -22,6 +22,7 @@ from agent.domain.record.event import Event
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.workload import Workload
 from agent.ledger.tables.spend_rows import SpendKey
+from agent.outside import Outside
 from agent.simulator import faults
 from agent.simulator.climate import Climate, Runpod
 from agent.simulator.market_model import Charge, Contract

@@ -23,7 +23,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from agent.app import App, Outside
+from agent.app import App
 from agent.clock import SteppedClock
 from agent.config.settings import Config, Listen, MarketSettings
 from agent.cycle import Pass
@@ -33,6 +33,7 @@ from agent.domain.record.event import Event
 from agent.domain.record.intent import Intent, IntentKind
 from agent.domain.record.lease import Lease, LeaseState
 from agent.ledger.tables.spend_rows import SpendKey
+from agent.outside import Outside
 from agent.simulator import faults
 from agent.simulator.market_model import Contract, RentTerms
 from agent.simulator.market_server import Simulator

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from agent.act import record
-from agent.act.orders import begun_runs, operator_targets
+from agent.act.orders import begun_runs, hand_demands, operator_targets
+from agent.act.orders.order_error import OrderError
 from agent.decide.facts import ProgressReported
 from agent.decide.operators import guard_runs, operator_holds
 from agent.decide.reconcile import waiting_verdict
@@ -25,6 +26,7 @@ from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.record.reported_crossing import ReportedCrossing
 from agent.domain.record.tally import OF_A_SLOT, OF_THE_WORKLOAD, Counted
 from agent.domain.slot import Slot
+from agent.domain.slot_demand import HandDemand
 from agent.domain.work import sign_of_life
 from agent.domain.work.deadline import Progress, is_hours
 from agent.domain.work.decision import Pause, Reason, Release
@@ -45,16 +47,6 @@ _LIFTED_BY_RESUME = frozenset({Word.PAUSE, Word.DRAIN, Word.DONE, Word.KILL, Wor
 def holds_back(rest: ExpiringRecord) -> bool:
     """Return whether a record holds something back, and is more than a mark or a reported threshold."""
     return not isinstance(rest, ReportedCrossing) and rest.place[0] not in MARKS
-
-
-class OrderError(Exception):
-    """An order that cannot be understood or matches nothing: nothing was changed."""
-
-    def __init__(self, code: str, sentence: str) -> None:
-        """Take a code for programs and a sentence that says what to do."""
-        super().__init__(sentence)
-        self.code = code
-        self.sentence = sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +77,7 @@ class Meaning:
     runs: tuple[GuardRun, ...] = ()
     redone: tuple[Progress, ...] = ()
     absence: Absence | None = None
+    demand: HandDemand | None = None
     pools: tuple[tuple[str, str], ...] = ()
     hosts: tuple[tuple[str, str], ...] = ()
 
@@ -102,6 +95,8 @@ class Meaning:
         begun_runs.write(tx, self.runs, self.runs, self.redone)
         if self.absence is not None:
             tx.keep_absence(self.absence)
+        if self.demand is not None:
+            tx.keep_hand_demand(self.demand)
         tx.forget_learned(self.pools, self.hosts)
         tx.append_event(
             Event(
@@ -385,6 +380,11 @@ def _absent(order: Order, grounds: Grounds) -> Meaning:
     return Meaning(None, f"the daemon may be away until {until:%Y-%m-%d %H:%M} UTC", absence=Absence(until))
 
 
+def _demanded(order: Order, grounds: Grounds) -> Meaning:
+    sentence, demand = hand_demands.of(order, grounds.workloads, grounds.now)
+    return Meaning(None, sentence, demand=demand)
+
+
 _OWN: Mapping[str, Callable[[Order, Grounds], Meaning]] = {
     "resume": _resumed,
     "unlock": _unlocked,
@@ -392,5 +392,6 @@ _OWN: Mapping[str, Callable[[Order, Grounds], Meaning]] = {
     "reset": _reset,
     "retry": _retried,
     "absent": _absent,
+    "demand": _demanded,
 }
 """Verbs whose targets are of other kinds."""

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent.act.orders import operator_orders
-from agent.act.orders.operator_orders import Grounds, Meaning, OrderError
+from agent.act.orders.operator_orders import Grounds, Meaning
+from agent.act.orders.order_error import OrderError
 from agent.decide.operators import operator_holds
 from agent.domain import money
 from agent.domain.record import hold

@@ -17,9 +17,9 @@ from agent.ledger.ledger_errors import Code, LedgerError
 
 if TYPE_CHECKING:
     from agent.act.orders.ending_by_label import EndingByLabel, Round
-    from agent.app import Outside
     from agent.config.settings import Config, MarketSettings
     from agent.markets.port import Market
+    from agent.outside import Outside
 
 UNUSABLE = frozenset(
     {
@@ -170,8 +170,8 @@ def _outside(
 
 @contextlib.asynccontextmanager
 async def _bare(settings: "tuple[MarketSettings, ...]") -> "AsyncIterator[Outside]":
-    from agent.app import Outside
     from agent.clock import SystemClock
+    from agent.outside import Outside
 
     for each in settings:
         session.secret(each)

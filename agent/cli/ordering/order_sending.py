@@ -58,7 +58,7 @@ def give(orders: Sequence[Order], file: Path, *, as_json: bool, yes: bool = True
 def _try(orders: Sequence[Order], file: Path, given: Given) -> None:
     """Give orders until one concerns other leases than were shown. End if one is refused for another reason."""
     from agent.act.orders import order_preview
-    from agent.act.orders.operator_orders import OrderError
+    from agent.act.orders.order_error import OrderError
     from agent.ledger.ledger_errors import LedgerError
     from agent.systemd import CredentialError
 

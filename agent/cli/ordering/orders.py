@@ -1,4 +1,4 @@
-"""Orders of a person: drain, pause, resume, release, adopt, lock, unlock, done, progress, retry, absent."""
+"""Orders of a person: drain, pause, resume, release, adopt, lock, unlock, done, progress, retry, absent, demand."""
 
 from datetime import timedelta
 from typing import Annotated
@@ -162,6 +162,20 @@ def absent(
         exits.stop(exits.BAD_INPUT, ["write either --until TIME, for example --until 12h, or --end"])
     span = instants.ahead("--until", until) if until else None
     order_sending.give([Order("absent", str(EVERYTHING), span)], config, as_json=as_json)
+
+
+def demand(
+    workload: Annotated[str, typer.Argument(help="A workload with a demand.", autocompletion=completion.places)],
+    slots: Annotated[int | None, typer.Argument(min=0, help="How many slots it is to have.")] = None,
+    config: session.ConfigOption = session.DEFAULT_CONFIG,
+    lasts: Annotated[str, typer.Option("--for", metavar="SPAN", help="For how long: 90m, 2h, 1d.")] = "",
+    is_over: Annotated[bool, typer.Option("--end", help="Let what is read count again.")] = False,
+    as_json: session.JsonOption = False,
+) -> None:
+    """Set the wanted number of slots by hand for a time, in place of what the demand answers."""
+    if is_over is (slots is not None) or bool(lasts) is not (slots is not None):
+        exits.stop(exits.BAD_INPUT, ["write NAME N --for SPAN, for example workers 5 --for 1h, or NAME --end"])
+    order_sending.give([Order("demand", workload, _span(lasts), slots=slots)], config, as_json=as_json)
 
 
 def _span(text: str) -> timedelta | None:

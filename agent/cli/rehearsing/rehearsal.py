@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from agent.app import App, Outside
+from agent.app import App
 from agent.clock import PacedClock, SteppedClock, SystemClock
 from agent.config.settings import Config, MarketSettings
 from agent.cycle import Pass
@@ -30,6 +30,7 @@ from agent.domain.work.workload import Workload
 from agent.ledger.tables.spend_rows import SpendKey, SpendLine
 from agent.markets import labels
 from agent.markets.runpod import names
+from agent.outside import Outside
 from agent.simulator import climate
 from agent.simulator.market_model import Slice
 from agent.simulator.market_server import Simulator

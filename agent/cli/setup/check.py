@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from agent.cli.setup.doctor_checks import Line
     from agent.config.settings import Config
     from agent.decide.operators.reload import Finding
+    from agent.domain.work.workload import Workload
     from agent.web.reading.holdings import Holdings
 
 
@@ -60,7 +61,7 @@ def check(
         session.say(f"  market {market.name}: {_market(market.simulated, spend=market.may_spend)}")
     for work in settings.workloads:
         strategy = tuned[work.strategy]
-        session.say(f"  workload {work.name}: {work.slots} slot(s) on {work.strategy} ({strategy.digest[:12]})")
+        session.say(f"  workload {work.name}: {_slots(work)} slot(s) on {work.strategy} ({strategy.digest[:12]})")
     for sentence in (*(f"warning: {warning}" for warning in summary["warnings"]), *_judged(claimed, findings)):
         session.say(f"  {sentence}")
     if against_running and not findings:
@@ -173,3 +174,7 @@ def _market(climate: str, *, spend: bool) -> str:
     if climate:
         return f"simulated ({climate}), costs nothing"
     return "live, may spend" if spend else "live, reads only (spend = false)"
+
+
+def _slots(work: "Workload") -> str:
+    return str(work.slots) if work.demand is None else f"{work.demand.least} to {work.slots}"

@@ -76,8 +76,8 @@ def _look_past(place: "Place") -> list[doctor_checks.Line]:
 
 
 async def _look(config: "Config") -> list[doctor_checks.Line]:
-    from agent.app import Outside
     from agent.clock import SystemClock
+    from agent.outside import Outside
 
     outside = Outside(SystemClock(), session.secret, {})
     bound = await _accounts(config)

@@ -17,11 +17,11 @@ from agent import __version__
 from agent.cli.shared import session
 
 if TYPE_CHECKING:
-    from agent.app import Outside
     from agent.config.market_place import Place
     from agent.config.notify import Notify
     from agent.config.settings import Config, MarketSettings
     from agent.markets.port import Account, Market
+    from agent.outside import Outside
 
 ANSWER_SECONDS = 5.0
 MUCH_ROOM, LITTLE_ROOM = 2**30, 2**24

@@ -218,9 +218,10 @@ def _parsed(text: str) -> "Config":
 
 
 def _account(settings: "Config", key: str) -> "Account":
-    from agent.app import Outside, connect
+    from agent.app import connect
     from agent.clock import SystemClock
     from agent.markets import market_errors
+    from agent.outside import Outside
 
     async def asked() -> "Account":
         market = connect(settings.markets[0], Outside(SystemClock(), lambda _: key, {}))

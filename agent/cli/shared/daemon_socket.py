@@ -77,6 +77,7 @@ def body(given: Order) -> dict[str, Any]:
         "seconds": given.span.total_seconds() if given.span is not None else None,
         "into": given.into,
         "hours": given.hours,
+        "slots": given.slots,
         "keep_disks": given.keep_disks,
         "leases": given.leases,
     }

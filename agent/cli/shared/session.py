@@ -22,7 +22,7 @@ from agent.telemetry.plain_text import plain
 if TYPE_CHECKING:
     from rich.table import Column, Table
 
-    from agent.app import Outside
+    from agent.outside import Outside
     from agent.simulator.saved_market import Saved
 
 ConfigOption = Annotated[
@@ -174,8 +174,8 @@ async def outside(config: Config, *, keeps: bool = True) -> AsyncIterator["Outsi
     Raises:
         CredentialError: a market has no key that can be used.
     """
-    from agent.app import Outside
     from agent.clock import SystemClock
+    from agent.outside import Outside
     from agent.simulator.saved_market import Saved
 
     _look_up_keys(config)

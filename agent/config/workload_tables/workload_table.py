@@ -27,7 +27,7 @@ from agent.config.value_kinds import (
     no_private_key,
     refused,
 )
-from agent.config.workload_tables import array_keys, guard_table, idle_table, running_table, window_table
+from agent.config.workload_tables import array_keys, demand_table, guard_table, idle_table, running_table, window_table
 from agent.config.workload_tables.deadlines import DeadlineTable, refuse_misfit
 from agent.config.workload_tables.workload_parts import CheckpointTable, ImageLoginTable
 from agent.domain.market import gpu
@@ -112,8 +112,12 @@ class WorkloadTable(Table):
     """Gigabytes of disk."""
     image_gb: Annotated[Number, Field(ge=0, le=1_000)] = 5.0
     """Gigabytes of the image as pulled."""
-    slots: Annotated[Whole, Field(ge=0, le=1_000)] = 1
-    """How many slots must run. 0 parks the workload."""
+    slots: demand_table.Slots = demand_table.SlotRange(least=1, most=1)
+    """How many slots must run, or { least, most } between which a demand chooses. 0 parks the workload."""
+    demand: demand_table.DemandTable | None = None
+    """Where the wanted number of slots is read, for a service that works off a queue of yours."""
+    shrink_after: Annotated[Span, Field(le=timedelta(days=1), examples=["10m"])] = timedelta(minutes=10)
+    """Fewer slots are wanted once every answer of this long wanted fewer."""
     at_once: Annotated[Whole, Field(ge=1, le=1_000, examples=[8])] | Literal["purse"] | None = None
     """The most slots of a batch that are live at once: 8 if there are more. "purse": as many as the budgets allow."""
     order: Literal["index", "random"] | None = None
@@ -272,7 +276,14 @@ class WorkloadTable(Table):
         window_table.refuse_misfit(
             self.windows, self.outside, place, has_deadline=has_deadline, may_lose_disk=self.may_lose_disk
         )
-        refuse_misfit(self.deadline, self.kind, self.slots, self.ports, has_bucket=has_bucket)
+        demand_table.refuse_misfit(
+            self.slots,
+            self.kind,
+            has_demand=self.demand is not None,
+            is_shrink_set="shrink_after" in self.model_fields_set,
+            has_deadline=has_deadline,
+        )
+        refuse_misfit(self.deadline, self.kind, self.slots.most, self.ports, has_bucket=has_bucket)
         has_command = bool(self.command or self.onstart or self.onstart_file)
         variables = self.env.keys() | self.env_from.keys()
         guard_table.refuse_misfit(self.guard, self.kind, has_command=has_command, variables=variables)

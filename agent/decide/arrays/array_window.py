@@ -12,8 +12,8 @@ Invariants:
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 
+from agent.decide.arrays import live_slots
 from agent.decide.limits import task_reserve
-from agent.decide.reconcile import orphans
 from agent.decide.reconcile.tasks import array_proof
 from agent.domain.fleet import Fleet
 from agent.domain.record.hold import EVERYTHING, Holds, Word
@@ -38,7 +38,7 @@ def waiting(fleet: Fleet, work: Workload, holds: Holds) -> Mapping[Slot, Reason]
     shut = {target.name for word, target in holds if target.workload == work.name and word in _SHUT}
     if (Word.KILL, EVERYTHING) in holds or work.name in shut:
         return {}
-    taken = set(_taken(fleet, work))
+    taken = set(live_slots.of(fleet, work))
     empty = [place for place in work.places if place not in taken and str(place) not in shut]
     if unfinished is not None:
         return dict.fromkeys(empty, Reason(WAITS_FOR_OTHERS, f"it begins when every slot of {unfinished} is done"))
@@ -76,17 +76,6 @@ def most_live(fleet: Fleet, work: Workload, terms: ArrayTerms, *, is_proven: boo
     is_cost_known = terms.at_once is not None or task_reserve.cost_of_a_task(fleet, work) is not None
     most = terms.at_once or (work.slots if is_cost_known else DEFAULT_AT_ONCE)
     return most if is_proven else min(most, FIRST)
-
-
-def _taken(fleet: Fleet, work: Workload) -> Iterator[Slot]:
-    """Yield the slots that something bills for, or may."""
-    yield from (lease.slot for lease in fleet.leases if lease.is_open and lease.slot.workload == work.name)
-    yield from (
-        intent.slot
-        for intent in fleet.intents
-        if intent.is_open and intent.kind.is_paying and intent.slot.workload == work.name
-    )
-    yield from (place for place, _ in orphans.claims(fleet) if place.workload == work.name)
 
 
 def _held(work: Workload, holds: Holds) -> Iterator[int]:

@@ -65,6 +65,7 @@ class EventKind(StrEnum):
     ALERT_CREDIT_SHORT = "alert.credit_short"
     ALERT_CREDIT_UNKNOWN = "alert.credit_unknown"
     ALERT_DEADLINE_AT_RISK = "alert.deadline_at_risk"
+    ALERT_DEMAND_UNKNOWN = "alert.demand_unknown"
     ALERT_FRONT = "alert.front"
     ALERT_GUARD_SILENT = "alert.guard_silent"
     ALERT_IDLE = "alert.idle"

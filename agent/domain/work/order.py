@@ -19,6 +19,7 @@ VERBS = (
     "reset",
     "retry",
     "absent",
+    "demand",
 )
 
 
@@ -36,6 +37,8 @@ class Order:
     """The slot to adopt into; empty: the slot of the label."""
     hours: float | None = None
     """The hours of work that are done, for `progress`."""
+    slots: int | None = None
+    """How many slots a person wants, for `demand`; None: what is read counts again."""
     keep_disks: bool = False
     """Whether a kill of everything pauses instead of releasing."""
     leases: tuple[str, ...] | None = None

@@ -1,6 +1,6 @@
 """A workload: the work that must run, its GPUs, and its cost of an interruption."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import Enum
 
@@ -9,6 +9,7 @@ import msgspec
 from agent.domain.market.gpu import GpuModel
 from agent.domain.money import UsdPerHour
 from agent.domain.slot import Slot
+from agent.domain.slot_demand import Demand
 from agent.domain.work.array_terms import ArrayTerms
 from agent.domain.work.deadline import Deadline
 from agent.domain.work.guard_terms import GuardTerms
@@ -225,6 +226,8 @@ class Workload:
     """How many of its slots are live at once, and in which order they begin; None: all slots, at once."""
     after: tuple[str, ...] = ()
     """The workloads that must be done before its slots begin."""
+    demand: Demand | None = None
+    """How many of its slots are wanted now; None: all."""
     drain: timedelta = timedelta()
     """How long an ending of ours waits until its proxy has no request left at the lease; zero: it does not."""
 
@@ -269,6 +272,10 @@ class Workload:
         """The most of its slots that are live at once."""
         at_once = self.array.at_once if self.array is not None else None
         return self.slots if at_once is None else min(self.slots, at_once)
+
+    def with_slots(self, slots: int) -> "Workload":
+        """Return the same workload with another number of slots."""
+        return replace(self, slots=slots)
 
     @property
     def places(self) -> tuple[Slot, ...]:

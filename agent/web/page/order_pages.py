@@ -13,7 +13,8 @@ from typing import Any
 from aiohttp import web
 
 from agent.act.orders import operator_orders, order_preview
-from agent.act.orders.operator_orders import Grounds, OrderError
+from agent.act.orders.operator_orders import Grounds
+from agent.act.orders.order_error import OrderError
 from agent.domain.record.hold import Word
 from agent.domain.work.order import Order
 from agent.ledger.ledger_errors import LedgerError

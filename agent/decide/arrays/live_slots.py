@@ -1,0 +1,19 @@
+"""The slots of a workload for which something bills, or may."""
+
+from collections.abc import Iterator
+
+from agent.decide.reconcile import orphans
+from agent.domain.fleet import Fleet
+from agent.domain.slot import Slot
+from agent.domain.work.workload import Workload
+
+
+def of(fleet: Fleet, work: Workload) -> Iterator[Slot]:
+    """Yield the slots of open leases, of rents in doubt and of unexplained instances; a slot may come twice."""
+    yield from (lease.slot for lease in fleet.leases if lease.is_open and lease.slot.workload == work.name)
+    yield from (
+        intent.slot
+        for intent in fleet.intents
+        if intent.is_open and intent.kind.is_paying and intent.slot.workload == work.name
+    )
+    yield from (place for place, _ in orphans.claims(fleet) if place.workload == work.name)

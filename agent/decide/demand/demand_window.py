@@ -1,0 +1,70 @@
+"""The slots of a workload with demand: the empty ones that do not begin, and the live ones that go.
+
+Invariants:
+1. At most the wanted number of slots begin, the lowest number first. Open leases, rents in doubt and instances with the
+   slot's label count as live.
+2. A live slot goes only while more are live than wanted, and every one of its answers says so (see `wanted_slots`).
+   First goes one whose GPUs are idle, then one that is not useful yet, then the dearest.
+3. A disk that may hold the only copy of work is paused and not released (rule 11).
+"""
+
+from collections.abc import Mapping
+
+from agent.decide.arrays import live_slots
+from agent.decide.demand import wanted_slots
+from agent.decide.strategy import Proposal
+from agent.domain.fleet import Fleet
+from agent.domain.record.hold import Holds, Word
+from agent.domain.record.intent import IntentKind
+from agent.domain.record.lease import Lease
+from agent.domain.slot import Slot
+from agent.domain.work import only_copy, usefulness
+from agent.domain.work.decision import Reason
+from agent.domain.work.workload import Workload
+
+CODE = "not_wanted"
+
+
+def waiting(fleet: Fleet, work: Workload, holds: Holds) -> Mapping[Slot, Reason]:
+    """Return the empty slots of a workload that its demand does not want now, each with the reason."""
+    taken = set(live_slots.of(fleet, work))
+    wanted = wanted_slots.wanted(fleet, work, len(taken))
+    if wanted is None:
+        return {}
+    shut = {target.name for word, target in holds if target.workload == work.name and word is not Word.LOCK}
+    empty = [place for place in work.places if place not in taken and str(place) not in shut]
+    return dict.fromkeys(empty[max(wanted.slots - len(taken), 0) :], Reason(CODE, wanted.sentence))
+
+
+def leaving(fleet: Fleet, work: Workload) -> Mapping[Slot, Proposal]:
+    """Return the endings of live slots that a demand does not want any more, by slot."""
+    taken = set(live_slots.of(fleet, work))
+    wanted = wanted_slots.wanted(fleet, work, len(taken))
+    if wanted is None or not wanted.may_shrink or len(taken) <= wanted.slots:
+        return {}
+    leases = {place: pair[-1] for place in taken if (pair := fleet.leases_of(place))}
+    going = sorted(leases.values(), key=lambda lease: _rank(fleet, work, lease))[: len(taken) - wanted.slots]
+    reason = Reason(CODE, wanted.sentence)
+    return {lease.slot: _ending(fleet, work, lease, reason) for lease in going}
+
+
+def seen_by_strategy(fleet: Fleet, work: Workload) -> Workload:
+    """Return a workload with as many slots as its demand wants, for strategies that weigh all slots together."""
+    wanted = wanted_slots.wanted(fleet, work, len(set(live_slots.of(fleet, work))))
+    return work if wanted is None else work.with_slots(max(wanted.slots, 1))
+
+
+def _rank(fleet: Fleet, work: Workload, lease: Lease) -> tuple[bool, bool, int, int]:
+    """Return the order in which slots go: the smallest first."""
+    is_busy = not usefulness.is_idle(lease, work, fleet.now)
+    return is_busy, usefulness.is_useful(lease, work), -lease.committed_rate.micros, -lease.slot.index
+
+
+def _ending(fleet: Fleet, work: Workload, lease: Lease, reason: Reason) -> Proposal:
+    if not fleet.is_seen(lease) or fleet.paying_intent(lease.slot) is not None:
+        return Proposal(lease.slot, None, reason)
+    if only_copy.may_leave(lease, work):
+        return Proposal(lease.slot, IntentKind.RELEASE, reason, lease=lease)
+    if lease.is_down:
+        return Proposal(lease.slot, None, reason)
+    return Proposal(lease.slot, IntentKind.PAUSE, reason, lease=lease)

@@ -1,0 +1,56 @@
+"""The number of slots that a demand wants now.
+
+Invariants:
+1. It grows at once. It shrinks only if every answer of `shrink_after` wanted fewer, with no gap between them. Silence
+   is unknown and shrinks nothing, also after a restart.
+2. Before the first answer `least` slots are wanted, and every live slot stays.
+3. Whatever is answered, at least `least` and at most all slots of the workload are wanted.
+"""
+
+import math
+from dataclasses import dataclass
+
+from agent.domain.fleet import Fleet
+from agent.domain.slot_demand import Demand, DemandReport
+from agent.domain.work.workload import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The wanted number of slots, and whether live slots beyond it may go."""
+
+    slots: int
+    may_shrink: bool
+    sentence: str
+
+
+def wanted(fleet: Fleet, work: Workload, live: int) -> Wanted | None:
+    """Return the wanted slots of a workload with `live` live ones; None for a workload without demand."""
+    terms = work.demand
+    if terms is None:
+        return None
+    hand = fleet.hand_demands.get(work.name)
+    if hand is not None and fleet.now < hand.until:
+        slots = min(hand.slots, work.slots)
+        said = f"wanted {slots} by `gpubid demand` until {hand.until:%Y-%m-%d %H:%M} UTC"
+        return Wanted(slots, may_shrink=True, sentence=said)
+    report = fleet.demand_reports.get(work.name)
+    if report is None or report.read_at is None:
+        said = f"its demand has not been answered yet: {terms.least} wanted, and what is live stays"
+        return Wanted(max(terms.least, live), may_shrink=False, sentence=said)
+    slots = _slots(terms, report.most_tasks, work.slots)
+    may_shrink = report.since is not None and report.read_at - report.since >= terms.shrink_after
+    slots = slots if may_shrink else max(slots, live)
+    return Wanted(slots, may_shrink, _said(terms, report, slots))
+
+
+def _slots(terms: Demand, tasks: int, most: int) -> int:
+    return min(max(math.ceil(tasks / terms.per_slot), terms.least), most)
+
+
+def _said(terms: Demand, report: DemandReport, slots: int) -> str:
+    each = f", {terms.per_slot} a slot" if terms.per_slot > 1 else ""
+    said = f"wanted {slots}: {report.tasks} task(s) waiting or running{each}"
+    if report.most_tasks > report.tasks:
+        said += f", and up to {report.most_tasks} within {terms.shrink_after.total_seconds() / 60:g} min"
+    return f"{said}; no answer since: {report.trouble}" if report.trouble else said

@@ -1,0 +1,1 @@
+"""Reads how many tasks wait in queues of the operator's own."""

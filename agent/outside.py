@@ -1,0 +1,30 @@
+"""The outside world of the program: clock, keys and addresses. A test hands in its own."""
+
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from agent.act import rent_terms
+from agent.clock import Clock
+from agent.config.settings import MarketSettings
+from agent.markets.http_exchange import Exchange
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """The program's outside world; a test hands in its own."""
+
+    clock: Clock
+    secret: Callable[[MarketSettings], str]
+    urls: Mapping[str, str]
+    new_id: Callable[[], str] = lambda: secrets.token_hex(8)
+    jitter: Callable[[], float] = lambda: secrets.randbelow(1000) / 1000
+    fleet_id: str = ""
+    credential: rent_terms.Credential = rent_terms.none
+    observer: Callable[[str], Callable[[str, str, float], None]] | None = None
+    anew: frozenset[str] = frozenset()
+    """Simulated markets that began again: nothing that the ledger records there exists any more."""
+    exchanges: Mapping[str, Exchange] = field(default_factory=dict)
+    """Carries requests to a market, by the market's name; missing means the network."""
+    concealed: Callable[[str], str] = str
+    """Returns a text without the keys that this process has read."""
