@@ -12,7 +12,7 @@ from agent.web.reading import spend_reports
 from tests.web.page import Served, served
 
 
-async def interrupt(page: Served, monkeypatch: pytest.MonkeyPatch, *, times: int) -> list[int]:
+async def interrupt(page: Served, monkeypatch: pytest.MonkeyPatch, *, times: int, minutes: float = 60) -> list[int]:
     """Let a metering be committed before each of the next answers about sums; return the list of their numbers.
 
     The daemon's memory has been read by then, so that the sums are of a later version.
@@ -22,7 +22,7 @@ async def interrupt(page: Served, monkeypatch: pytest.MonkeyPatch, *, times: int
     async def sums(self: Reader, *days: object) -> object:
         if len(done) < times:
             done.append(len(done))
-            await page.world.cycle(minutes=60)
+            await page.world.cycle(minutes=minutes)
         return await asked(self, *days)  # type: ignore[arg-type]
 
     page.world.clock.advance(170.0)
@@ -61,7 +61,7 @@ async def test_a_ledger_that_is_always_written_to_is_shown_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with served(tmp_path) as page:
-        done = await interrupt(page, monkeypatch, times=100)
+        done = await interrupt(page, monkeypatch, times=100, minutes=5)
         fleet = (await page.feed.newest()).fleet
     assert fleet.wanted == 1
     assert len(done) == live_feed.MOST_TRIES
