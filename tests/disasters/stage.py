@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from functools import lru_cache
+from multiprocessing import util
 from pathlib import Path
 
 from agent import tuning
@@ -204,6 +205,8 @@ def template() -> Path:
         await ledger.close()
 
     loop.run(made)
+    # Unlike atexit's, it is called at the end of a pool's worker too.
+    util.Finalize(None, shutil.rmtree, args=(folder, True), exitpriority=0)
     return folder
 
 

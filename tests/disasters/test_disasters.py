@@ -2,7 +2,7 @@
 
 import dataclasses
 import datetime as dt
-import subprocess
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -26,6 +26,7 @@ from tests.disasters import __main__ as disasters
 from tests.disasters import draw, play, regressions, shrink, tell
 from tests.disasters.sight import Broken
 from tests.disasters.story import Deed, Story, Strike, Work
+from tests.support import launch
 
 SEEDS, PART = 200, 50
 ROOT = Path(__file__).parents[2]
@@ -384,12 +385,11 @@ def test_a_defect_of_the_engine_is_told_with_its_seed_and_ends_no_other(
 
 @pytest.mark.long(55)
 @pytest.mark.parametrize("first", range(1, SEEDS, PART))
-def test_two_hundred_seeds_hold(first: int) -> None:
+async def test_two_hundred_seeds_hold(first: int) -> None:
     """Each part is a program of its own, so that workers share them."""
     words = ["--seeds", str(PART), "--first", str(first), "--processes", "1", "--shrink", "2"]
-    played = subprocess.run(
-        [sys.executable, "-m", "tests.disasters", *words], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert played.returncode == 0, played.stdout + played.stderr
-    assert f"{PART} seeds" in played.stdout
-    assert "0 failed" in played.stdout
+    played = await launch.start("tests.disasters", *words, folder=ROOT, environment=dict(os.environ))
+    out, err = ((each.decode()) for each in await played.communicate())
+    assert played.returncode == 0, out + err
+    assert f"{PART} seeds" in out
+    assert "0 failed" in out
