@@ -25,6 +25,8 @@ from tests.support import launch
 PATIENCE_SECONDS = 120.0
 """The longest wait. On an idle machine waits end within a few seconds."""
 PAUSE_SECONDS = 0.05
+LONG_PAUSE_SECONDS = 0.15
+"""The pause of whoever has waited for a second and a half: each question costs the asked program processor time too."""
 BEHIND_SECONDS = 50
 """Seconds by which a market's clock starts behind ours. It may move by twice as much before it is too far off."""
 WRITES = {"PUT", "DELETE"}
@@ -60,15 +62,16 @@ checkpoint = {{ at = "remote" }}
 
 
 async def until(ask: Callable[[], Any], what: str) -> Any:
-    """Return the first true answer, asked for a bounded time."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    """Return the first true answer, asked for a bounded time, and less often the longer it takes."""
+    began = time.monotonic()
     while True:
         answer = ask()
         value = await answer if inspect.isawaitable(answer) else answer
         if value:
             return value
-        assert time.monotonic() < deadline, f"never seen: {what}"
-        await asyncio.sleep(PAUSE_SECONDS)
+        waited = time.monotonic() - began
+        assert waited < PATIENCE_SECONDS, f"never seen: {what}"
+        await asyncio.sleep(min(max(PAUSE_SECONDS, waited / 10), LONG_PAUSE_SECONDS))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
