@@ -51,7 +51,7 @@ class ProgressSigns:
 
     def see_log(self, instance_id: str, now: datetime, lines: Sequence[str]) -> None:
         """Take one reading of a log."""
-        if not lines:
+        if not any(line.strip() for line in lines):
             return
         own, figures, known = _own(lines), _figures(lines), self._of(instance_id, now)
         news = probing.news(known.lines, own)

@@ -219,6 +219,8 @@ async def test_resume_lifts_what_holds_and_what_was_counted(desk: Desk) -> None:
         rest("slot", "train/0"),
         rest(workload_end.FAST_EXIT, "train@h1"),
         rest(workload_end.FAST_EXIT, "other@h1"),
+        rest("stalled", "train/0"),
+        rest("stalled", "other/0"),
     ]
     meant = await read(desk, Order("resume", "train"), *rests)
     assert set(lifted(meant)) == {
@@ -226,6 +228,7 @@ async def test_resume_lifts_what_holds_and_what_was_counted(desk: Desk) -> None:
         (Word.DRAIN, "slot:train/1"),
         ("slot", "train/0"),
         (workload_end.FAST_EXIT, "train@h1"),
+        ("stalled", "train/0"),
     }
 
 

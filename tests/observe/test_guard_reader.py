@@ -70,6 +70,27 @@ async def test_a_beat_and_an_end_are_read_once_a_minute(server: S3Server) -> Non
     assert over.end == GuardEnd(version=1, lease="00aa", code=0, done=True, last_lines=["bye"])
 
 
+async def test_a_step_or_a_checkpoint_is_progress_and_a_beat_alone_is_none(server: S3Server) -> None:
+    listener = Listener(server.place())
+    known = None
+    for sequence, told, is_new in (
+        (1, {}, False),
+        (2, {}, False),
+        (3, {"progress": 0.6}, True),
+        (4, {"progress": 0.6, "gpu_use": 97.0}, False),
+        (5, {"progress": 0.6, "manifest": "m1"}, True),
+    ):
+        await put(server, "beat-00aa.json", {**BEAT, "sequence": sequence, **told})
+        report = await listener.heard()
+        assert report is not None
+        known = report.read_at if is_new else known
+        assert report.work_changed_at == known, sequence
+    await put(server, "beat-00aa.json", b"{")
+    silent = await listener.heard()
+    assert silent is not None
+    assert (silent.beat, silent.work_changed_at) == (None, known)
+
+
 async def test_nobody_knows_how_old_the_first_beat_is_that_was_read(server: S3Server) -> None:
     await put(server, "beat-00aa.json", BEAT)
     listener = Listener(server.place())

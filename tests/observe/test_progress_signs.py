@@ -42,7 +42,7 @@ def test_a_new_line_is_progress_and_the_same_lines_are_none() -> None:
 
 def test_a_log_without_a_line_is_unknown() -> None:
     assert read([]) is None
-    assert read(["a"], [], []) == ProgressSeen(NOW, NOW)
+    assert read(["a"], [], [""]) == ProgressSeen(NOW, NOW)
     assert news_at(["a"], [], ["a"]) is None
 
 

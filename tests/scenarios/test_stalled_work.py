@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from agent.domain.record.lease import LeaseState
+from agent.domain.work.order import Order
 from agent.domain.work.stall import OnStall, StallRule
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
 from agent.ledger.tables.spend_rows import SpendKey
@@ -64,6 +65,9 @@ async def test_a_hang_is_warned_of_then_restarted_then_moved_then_held(tmp_path:
         await world.cycle(minutes=30)
         assert len(world.contracts()) == rented, "rented again while it waits for a person"
         assert not any(contract.holds_gpu for contract in world.live())
+        await world.app.say(Order("resume", "train/0"), "a person")
+        await world.until(lambda: any(lease.stalled_since for lease in world.leases()), 40)
+        assert (await stalls(world))[-1] == "only this warning is given", "the first measure again"
 
 
 async def test_work_that_goes_on_is_never_stalled(tmp_path: Path) -> None:
