@@ -131,7 +131,7 @@ class Families:
             "gpubid_leases", "Open leases by tenure and state.", ("market", "tenure", "state"), registry=target
         )
         self.slots_wanted = Gauge(
-            "gpubid_slots_wanted", "Slots the configuration asks for.", ("workload",), registry=target
+            "gpubid_slots_wanted", "Configured slots that are not done.", ("workload",), registry=target
         )
         self.slots_running = Gauge(
             "gpubid_slots_running", "Slots with a running lease.", ("workload",), registry=target

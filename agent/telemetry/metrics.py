@@ -15,6 +15,7 @@ from agent.domain.record import hold
 from agent.domain.record.hold import Word
 from agent.domain.record.intent import Intent, IntentState
 from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.slot import Slot
 from agent.domain.work import decision as decisions
 from agent.domain.work import usefulness
 from agent.domain.work.workload import Workload
@@ -117,7 +118,7 @@ class Metrics(families.Families):
             running = [
                 lease for lease in leases if lease.slot.workload == work.name and lease.state is LeaseState.RUNNING
             ]
-            self.slots_wanted.labels(work.name).set(work.slots)
+            self.slots_wanted.labels(work.name).set(work.slots - len(_under(Word.DONE, fleet, work)))
             self.slots_running.labels(work.name).set(len({lease.slot for lease in running}))
             self.headroom.labels(work.name).set(_headroom(running))
             self._see_usefulness(fleet, work, running)
@@ -129,12 +130,10 @@ class Metrics(families.Families):
     def _see_usefulness(self, fleet: Fleet, work: Workload, running: list[Lease]) -> None:
         ready = {lease.slot for lease in running if usefulness.is_useful(lease, work)}
         idle = {lease.slot for lease in running if usefulness.is_idle(lease, work, fleet.now)}
-        waiting = {each.target for each in fleet.holds if each.word is Word.HELD and not each.is_over(fleet.now)}
-        held_places = [place for place in work.places if {hold.of_slot(place), hold.of_workload(work.name)} & waiting]
         self.slots_ready.labels(work.name).set(len(ready))
         self.slots_idle.labels(work.name).set(len(idle))
         self.slots_stalled.labels(work.name).set(len({lease.slot for lease in running if lease.stalled_since}))
-        self.slots_held.labels(work.name).set(len(held_places))
+        self.slots_held.labels(work.name).set(len(_under(Word.HELD, fleet, work)))
 
     def see_intents(self, ended: Iterable[Intent]) -> None:
         """Count intents that ended."""
@@ -267,6 +266,12 @@ class Metrics(families.Families):
         self.reload_success.set(is_good)
         if is_good:
             self.reload_timestamp.set(at.timestamp())
+
+
+def _under(word: Word, fleet: Fleet, work: Workload) -> list[Slot]:
+    """Return the slots of a workload under a hold of that word, on their own or with their workload."""
+    targets = {each.target for each in fleet.holds if each.word is word and not each.is_over(fleet.now)}
+    return [place for place in work.places if {hold.of_slot(place), hold.of_workload(work.name)} & targets]
 
 
 def _headroom(running: Iterable[Lease]) -> float:

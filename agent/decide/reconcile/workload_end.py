@@ -15,7 +15,7 @@ from agent.decide.pricing import cooldowns
 from agent.decide.reconcile import waiting_verdict
 from agent.decide.reconcile.guards import guard_end, guard_refusal, guard_switch
 from agent.decide.reconcile.probes import idleness, probing, stalls
-from agent.decide.reconcile.tasks import failed_tasks
+from agent.decide.reconcile.tasks import array_proof, failed_tasks
 from agent.decide.run_times import running_limits
 from agent.domain.fleet import Fleet
 from agent.domain.market.host import HostKey
@@ -61,7 +61,7 @@ def marks(fleet: Fleet, facts: Iterable[Fact]) -> tuple[Marked, ...]:
     changes = [fact for fact in facts if isinstance(fact, LeaseChanged)]
     marked = [mark for change in changes for mark in _of_change(fleet, change)]
     changed = {change.after.lease_id: change.after for change in changes}
-    marked += _of_batches(fleet, changed)
+    marked += [*_of_batches(fleet, changed), *array_proof.marks(fleet)]
     marked += _of_running_time(fleet)
     on_hold = (*idleness.held(fleet, changed), *stalls.held(fleet, changes))
     marked += [hold(fleet, lease, holds.of_slot(lease.slot), why) for lease, why in on_hold]

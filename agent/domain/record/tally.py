@@ -12,7 +12,10 @@ class Counted(StrEnum):
     """The kinds of tallies."""
 
     RAN = "ran"
-    """A lease on which a slot began to run. They bound the moves of a slot in a day."""
+    """A lease on which a slot began to run. They bound the moves of a slot in a day.
+
+    One that counts for an array by its name is a lease that ran long enough to show that its command works.
+    """
     STARTED = "started"
     """A confirmed start of a lease that does not run yet."""
     FAST_EXIT = "fast_exit"

@@ -56,8 +56,9 @@ def done(index: int, at: datetime) -> OperatorHold:
 
 
 def marks(of: Fleet) -> dict[str, str]:
-    """Return the new marks with their grounds."""
-    return {":".join(mark.rest.place): mark.rest.ground for mark in workload_end.marks(of, ())}
+    """Return the new marks with their grounds, without the proof of the array."""
+    found = {":".join(mark.rest.place): mark.rest.ground for mark in workload_end.marks(of, ())}
+    return {place: ground for place, ground in found.items() if place != "ran:sweep"}
 
 
 def released(of: Fleet) -> list[tuple[str, str]]:
@@ -127,6 +128,17 @@ def test_failed_starts_are_many_where_many_tasks_start(starts: int, runs: Lease 
     known = tuple(Tally(Counted.FAILED_START, "sweep", NOW, until, "x", f"vast-{number}") for number in range(starts))
     found = marks(fleet(*([runs] if runs else []), known=known))
     assert ("held:workload:sweep" in found) is is_held
+
+
+def test_the_proof_of_an_array_is_kept_after_the_lease_that_gave_it_is_lost() -> None:
+    """Tasks that were held alone must not hold the array once its other leases are lost for a while."""
+    (proof,) = workload_end.marks(fleet(RUNS), ())
+    assert proof.rest.place == ("ran", "sweep")
+    poisoned = (failed(4, "vast-7"), failed(5, "vast-8"))
+    kept = (*poisoned, proof.rest)
+    assert "held:workload:sweep" not in marks(fleet(ended(), known=kept))
+    assert list(workload_end.marks(fleet(RUNS, known=(proof.rest,)), ())) == []
+    assert list(workload_end.marks(fleet(replace(RUNS, run_since=ago(minutes=9))), ())) == []
 
 
 def test_a_person_who_resumes_a_task_or_its_array_ends_its_count() -> None:
