@@ -97,6 +97,25 @@ async def test_storm_of_losses_asks_for_few_logs_at_a_time(tmp_path: Path) -> No
         assert len(world.calls("PUT", "/instances/request_logs", since)) <= log_keeper.MOST_AT_ONCE
 
 
+async def test_log_of_a_long_run_is_read_from_time_to_time(tmp_path: Path) -> None:
+    """Its host may take the last output along when it goes."""
+    async with rehearsed(tmp_path, log_bytes=ROOM) as world:
+        await world.until_running()
+        for _ in range(4):
+            world.clock.advance(15 * 60)
+            await world.cycle()
+        assert [header.moment for header in kept(world)] == ["running"]
+        assert len(world.calls("PUT", "/instances/request_logs")) == 2
+        world.weather("server_error_before", route="PUT /instances/request_logs/{id}")
+        since = world.clock.time()
+        for _ in range(8):
+            world.clock.advance(15 * 60)
+            await world.cycle()
+        # Each reading may be tried three times on the way.
+        assert 3 <= len(world.calls("PUT", "/instances/request_logs", since)) <= 4 * 3
+        assert not kept(world)[0].problem, "what was kept stays"
+
+
 async def test_without_room_nothing_is_asked(tmp_path: Path) -> None:
     async with rehearsed(tmp_path) as world:
         await world.until_running()

@@ -179,6 +179,7 @@ def restore(
     replace: Annotated[bool, typer.Option("--replace", help="Rename an existing ledger; it is kept.")] = False,
 ) -> None:
     """Put a backup in the ledger's place while no daemon runs. The next start asks the market for newer facts."""
+    from agent.act.kept_logs import kept_log
     from agent.clock import SystemClock
     from agent.ledger.file import restore as restoring
     from agent.ledger.ledger_errors import LedgerError
@@ -194,6 +195,9 @@ def restore(
     session.say(f"{settings.ledger} is restored from {backup_file}")
     if aside is not None:
         session.say(f"the previous ledger is now {aside}")
+    logs = kept_log.folder_of(settings.ledger)
+    if not session.is_missing(logs):
+        session.say(f"the kept logs in {logs} stay as they are: a backup has none")
     session.say("the next start continues with the running leases, and counts what the market charged since the backup")
 
 
