@@ -4,6 +4,7 @@ A changed spec moves it only with `on_change`.
 """
 
 import dataclasses
+import datetime as dt
 from collections.abc import Callable
 from typing import Any
 
@@ -16,11 +17,14 @@ from agent.decide.limits.limits import Limits
 from agent.decide.operators import reload
 from agent.domain import money
 from agent.domain.record.lease import LeaseState
+from agent.domain.work.run_times.run_window import Outside, WindowRule
+from agent.domain.work.run_times.running_limit import LimitOf, RunningLimit
 from agent.domain.work.workload import OnChange, Workload
 from tests.support import full_disk
 from tests.support.losses import seeds
 from tests.support.world import Rehearsed, play, strategies, work
 
+HOUR = dt.timedelta(hours=1)
 edits = st.fixed_dictionaries(
     {},
     optional={
@@ -31,6 +35,11 @@ edits = st.fixed_dictionaries(
         "disk_gb": st.sampled_from([40, 60]),
         "max_price": st.sampled_from([money.per_hour("0.6"), money.per_hour("0.9")]),
         "is_removed": st.booleans(),
+        "windows": st.sampled_from(
+            [(WindowRule(cron, HOUR),) for cron in ("0 12 * * *", "30 0 * * *", "*/30 * * * *")]
+        ),
+        "outside": st.sampled_from(Outside),
+        "max_running": st.sampled_from([(RunningLimit(most, of),) for most in (HOUR / 6, HOUR * 12) for of in LimitOf]),
     },
 )
 caps = st.fixed_dictionaries(

@@ -4,18 +4,21 @@ Or when its guard's bucket was found to have that checkpoint, whole.
 """
 
 import dataclasses
+import datetime as dt
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.decide.limits.limits import Limits
 from agent.domain import money
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.guard_terms import GuardTerms
+from agent.domain.work.run_times.run_window import Outside, WindowRule
+from agent.domain.work.run_times.running_limit import AtLimit, LimitOf, RunningLimit
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
 from agent.simulator.market_model import Contract
 from tests.support import levers, played_bucket
@@ -60,6 +63,30 @@ def test_what_ran_on_a_disk_is_never_released_by_us(seed: int, slots: int, story
 
     disk = work(slots=slots, checkpoint=Checkpoint(place=CheckpointPlace.DISK))
     play(told, seed=seed, workloads=(disk,))
+
+
+@pytest.mark.nightly
+@settings(max_examples=8)
+@given(seed=seeds, story=st.lists(st.sampled_from(["outbid", "exit", "restart", "wait"]), min_size=1, max_size=2))
+def test_no_window_and_no_running_time_releases_what_ran_on_a_disk(seed: int, story: list[str]) -> None:
+    """A file that would is refused when it is read; here nobody reads it."""
+    ends = RunningLimit(dt.timedelta(minutes=50), LimitOf.LEASE, AtLimit.RELEASE)
+    hours = WindowRule("*/40 * * * *", dt.timedelta(minutes=10))
+
+    async def told(world: Rehearsed) -> None:
+        for fate in story:
+            await world.cycle(minutes=40)
+            for contract in [each for each in world.live() if each.holds_gpu]:
+                strike(world, contract, fate)
+            if fate == "restart":
+                await world.restart(after_seconds=300)
+        await world.cycle(minutes=70)
+        ended = [contract for contract in world.contracts() if contract.ended is not None]
+        assert not [contract for contract in ended if contract.first_started is not None], "the only copy is gone"
+
+    disk = Checkpoint(place=CheckpointPlace.DISK)
+    play(told, seed=seed, workloads=(work(checkpoint=disk, windows=(hours,), outside=Outside.RELEASE),
+                                     work("other", checkpoint=disk, max_running=(ends,))))  # fmt: skip
 
 
 FAULTS = {

@@ -4,7 +4,7 @@ import dataclasses
 import datetime as dt
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.clock import SteppedClock
@@ -12,6 +12,7 @@ from agent.decide.limits.limits import Limits
 from agent.domain import money
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.order import Order
+from agent.domain.work.run_times.run_window import Outside, WindowRule
 from tests.support.losses import seeds
 from tests.support.world import Rehearsed, play, work
 
@@ -81,6 +82,28 @@ def test_a_jump_bills_nothing_releases_nothing_and_pays_nothing(
         assert abs(counted - true) <= max(0.02, 0.01 * true), f"counted {counted}, charged {true}"
 
     play(story, seed=seed)
+
+
+@pytest.mark.nightly
+@settings(max_examples=8)
+@given(seed=seeds, seconds=jumps, is_restarted=st.booleans(), outside=st.sampled_from(Outside))
+def test_a_jump_ends_and_begins_no_window(seed: int, seconds: float, is_restarted: bool, outside: Outside) -> None:
+    """By the true time the window of the one is open until 01:00, and that of the other opens at 23:00."""
+    now, late = (WindowRule(cron, dt.timedelta(hours=1)) for cron in ("0 0 * * *", "0 23 * * *"))
+
+    async def story(world: Rehearsed) -> None:
+        await world.until(lambda: bool(world.leases()) and world.lease().state is LeaseState.RUNNING)
+        await jump(world, seconds, is_restarted=is_restarted)
+        orders = len(world.orders)
+        await world.cycle(minutes=30)
+        assert len(world.orders) == orders, "a window began or ended by a doubted clock"
+        assert [str(lease.slot) for lease in world.leases()] == ["train/0"]
+        await jump(world, 0)
+        await world.cycle(minutes=60)
+        assert not any(contract.holds_gpu for contract in world.live()), "its window is over by now"
+
+    works = (work(windows=(now,), outside=outside), work("late", windows=(late,)))
+    play(story, seed=seed, workloads=works)
 
 
 @given(seed=seeds, month=st.booleans(), hour=st.sampled_from([20, 23]))
