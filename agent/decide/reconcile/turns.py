@@ -168,10 +168,11 @@ def may_have_run(
     unseen, is_untold = between[1] - between[0], row.bills_while_loading or not view.is_record_read
     is_stopped = row.state in {InstanceState.PAUSED, InstanceState.OFFLINE}
     is_ended = row.state is InstanceState.EXITED and unseen > long_unseen(poll)
+    is_back = lease.state is LeaseState.OFFLINE and row.state is not InstanceState.OFFLINE
     if is_stopped and _is_first_start_told(lease, view, between[1]):
         return True
     may_be_unseen = is_ended or (is_stopped and is_untold and unseen > UNSEEN)
-    return may_be_unseen and (lease.state is LeaseState.STARTING or _is_missed_start(lease))
+    return may_be_unseen and (lease.state is LeaseState.STARTING or _is_missed_start(lease) or is_back)
 
 
 def _is_first_start_told(lease: Lease, view: MarketView, until: datetime) -> bool:

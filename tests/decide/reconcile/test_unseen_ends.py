@@ -56,3 +56,15 @@ def test_what_a_silent_host_started_after_its_return_has_run_when_it_is_silent_a
     offline = replace(NEVER_RAN, state=LeaseState.OFFLINE, bills=Bills.NOTHING, loading_since=NOW - 8 * POLL)
     assert last(found(offline, (STARTED,), 240)).has_run
     assert not last(found(offline, (), 240, is_record_read=False)).has_run
+
+
+@pytest.mark.parametrize("state", [InstanceState.PAUSED, InstanceState.EXITED])
+@pytest.mark.parametrize(("polls", "has_run"), [(240, True), (4, False)], ids=["a dark hour", "a minute"])
+def test_what_a_silent_host_may_have_started_in_a_dark_hour_without_a_record_has_run(
+    state: InstanceState, polls: int, *, has_run: bool
+) -> None:
+    """Its GPUs count for that hour, too."""
+    offline = replace(NEVER_RAN, state=LeaseState.OFFLINE, bills=Bills.NOTHING, loading_since=NOW - 8 * POLL)
+    memory = Memory(last_seen={offline.lease_id: NOW})
+    row = builders.instance(state=state)
+    assert last(seen(offline, row, at=polls, memory=memory, is_record_read=False)).has_run is has_run
