@@ -54,7 +54,9 @@ def test_a_remote_that_is_not_configured_is_unreachable() -> None:
         RcloneStore("nowhere:", GuardClock(), Reaper()).put("a", b"")
 
 
+@pytest.mark.nightly
 def test_work_goes_on_elsewhere_by_rclone(notes: BucketNotes, tmp_path: Path) -> None:
+    """In CI work goes on elsewhere over S3 (test_guard_checkpoints.py), and objects come back by rclone (above)."""
     one, two = Instance(tmp_path / "one"), Instance(tmp_path / "two")
     fields = {**SETTINGS, "rclone": f":local:{notes.root}"}
     with one.started(*trainer.command(one.work), **fields) as guard:
