@@ -35,7 +35,8 @@ def why(world: Rehearsed) -> str:
 
 
 async def test_it_waits_for_its_window_runs_in_it_and_is_paused_after_it(tmp_path: Path) -> None:
-    async with rehearsed(tmp_path, workloads=(nightly(),)) as world:
+    twice = dataclasses.replace(nightly(), windows=(WindowRule("0 3,6 * * *", dt.timedelta(hours=1), "Europe/Berlin"),))
+    async with rehearsed(tmp_path, workloads=(twice,)) as world:
         await cycled_until(world, 0, 59)
         assert (world.contracts(), world.leases()) == ([], [])
         assert why(world) == "waits for its window until Mon 03:00 Europe/Berlin"
@@ -46,12 +47,12 @@ async def test_it_waits_for_its_window_runs_in_it_and_is_paused_after_it(tmp_pat
         assert world.lease().state is LeaseState.RUNNING
         await cycled_until(world, 2, 1)
         assert world.lease().state is LeaseState.PAUSED
-        await cycled_until(world, 23, 0)
+        await cycled_until(world, 3, 30)
         assert not world.contract().holds_gpu
-        assert why(world) == "waits for its window until Tue 03:00 Europe/Berlin"
+        assert why(world) == "waits for its window until Mon 06:00 Europe/Berlin"
         [paused] = await world.events("lease.paused")
         assert "its window is over" in paused.reason
-        await world.cycle(minutes=135)
+        await world.cycle(minutes=45)
         assert (world.lease().state, len(world.contracts())) == (LeaseState.RUNNING, 1), "on the same disk"
 
 
