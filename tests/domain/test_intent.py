@@ -8,7 +8,7 @@ from tests.support import builders
 
 @pytest.mark.parametrize("kind", list(IntentKind))
 def test_only_rent_rebid_and_resume_pay(kind: IntentKind) -> None:
-    assert kind.is_paying is (kind not in {IntentKind.PAUSE, IntentKind.RELEASE})
+    assert kind.is_paying is (kind not in {IntentKind.PAUSE, IntentKind.RELEASE, IntentKind.REGISTER_KEY})
 
 
 @pytest.mark.parametrize("state", list(IntentState))
