@@ -93,6 +93,8 @@ async def _is_empty(market: programs.Market) -> bool:
         (("absent", "--until", "soon"), "is not a duration"),
         (("absent",), "write either --until TIME, for example --until 12h, or --end"),
         (("absent", "--until", "2h", "--end"), "write either --until TIME"),
+        (("demand", "train", "3"), "write NAME N --for SPAN, for example workers 5 --for 1h, or NAME --end"),
+        (("demand", "train", "3", "--for", "1h"), "train is no workload with a demand; no workload has one"),
     ],
 )
 async def test_an_order_that_fits_nothing_ends_with_2(tmp_path: Path, verb: tuple[str, ...], says: str) -> None:
