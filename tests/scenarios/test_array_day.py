@@ -25,7 +25,11 @@ async def test_every_task_is_done_exactly_once(
 ) -> None:
     made = array_day.array(tasks, at_once, seed, minutes)
     day = await array_day.play(tmp_path, weather, seed, made, hosts, is_checked=tasks < 10)
-    assert day.finished == (1,) * tasks
+    assert day.marked == (1,) * tasks
+    assert day.rented_again == 0
+    assert min(day.finished) >= 1
+    # A host that falls silent may work on after its slot has moved.
+    assert sum(day.finished) <= tasks * 1.05
     assert day.most_live <= at_once
     assert day.hours >= day.bound_hours
     assert day.dollars >= day.bound_dollars

@@ -11,6 +11,7 @@ import random
 import statistics
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,10 +35,16 @@ MOST_HOURS = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """What became of an array. `finished` has how many containers of each slot did its whole work."""
+    """What became of an array.
 
-    done: int
+    `marked` has how often each slot was marked as done. `finished` has how many containers of each slot did its whole
+    work: two if it moved from a host that had fallen silent and worked on. `rented_again` counts rents of slots that
+    were marked before.
+    """
+
+    marked: tuple[int, ...]
     finished: tuple[int, ...]
+    rented_again: int
     dollars: float
     hours: float
     bound_dollars: float
@@ -79,7 +86,12 @@ async def play(place: Path, weather: str, seed: int, made: Workload, hosts: int 
         work_hours = [float(each) / 3600 for each in made.values[0][1]]
         bound_hours = max(*work_hours, sum(work_hours) / made.most_live)
         bound = _bound(looks, sum(work_hours), made.most_live)
-        return Day(done, _finished(world, made), await world.spend(), hours, bound, bound_hours, most)
+        events = await world.events("workload.done", "lease.opened")
+        done_at = {each.slot: each.at for each in events if each.kind == "workload.done"}
+        marks = Counter(each.slot for each in events if each.kind == "workload.done")
+        marked = tuple(marks[index] for index in range(made.slots))
+        again = sum(each.kind == "lease.opened" and each.at > done_at[each.slot] for each in events)
+        return Day(marked, _finished(world, made), again, await world.spend(), hours, bound, bound_hours, most)
 
 
 def _done(world: Rehearsed) -> int:
@@ -126,10 +138,11 @@ def main(seeds: int, tasks: int) -> None:
     for weather in ("bidding_war", "blackout"):
         for at_once in (8, 1, tasks):
             days = [_one(weather, seed, tasks, at_once) for seed in range(1, seeds + 1)]
-            wrong = sum(set(day.finished) != {1} for day in days)
+            wrong = sum(set(day.marked) != {1} or 0 in day.finished or day.rented_again > 0 for day in days)
+            twice = sum(sum(day.finished) - len(day.finished) for day in days)
             told = f"cost ${interval([day.dollars for day in days])}, {interval([day.hours for day in days])} h"
             bound = f"${interval([day.bound_dollars for day in days])}, {interval([day.bound_hours for day in days])} h"
-            print(f"{weather}, {at_once} at once: {told}; bound {bound}; not once each: {wrong}", flush=True)
+            print(f"{weather}, {at_once} at once: {told}; bound {bound}; wrong {wrong}, twice {twice}", flush=True)
 
 
 def _one(weather: str, seed: int, tasks: int, at_once: int) -> Day:
