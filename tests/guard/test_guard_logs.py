@@ -75,6 +75,14 @@ def test_next_guard_carries_what_a_killed_one_left_before_its_own(tmp_path: Path
     assert text(store) == b"before the kill\nafter it\n"
 
 
+def test_restart_within_a_second_writes_over_nothing(tmp_path: Path) -> None:
+    for word in (b"one", b"two", b"three"):
+        spool = LogSpool(tmp_path / "logs", START)
+        spool.take(word)
+        spool.close_piece()
+    assert [piece.read_bytes() for piece in spool.closed()] == [b"one", b"two", b"three"]
+
+
 def test_endless_output_ends_in_the_bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_carrier, "MOST_CARRIED", 10_000)
     store = MemoryStore()

@@ -14,6 +14,7 @@ from typing import BinaryIO
 
 LARGEST_PIECE, MOST_WAITING = 1024 * 1024, 32 * 1024 * 1024
 """Bytes of one piece, and of all that wait: past that, output is dropped until a piece is in the bucket."""
+_LAST_START = 9_999_999_999
 _NAME = re.compile(r"[0-9]{10}-[0-9]{6}")
 
 
@@ -24,13 +25,16 @@ class LogSpool:
         """Keep pieces in a folder, where those of an earlier guard may wait."""
         self._place = place
         self._lock = threading.Lock()
-        self._start = f"{min(max(int(started_at), 0), 9_999_999_999):010d}"
         self._number = 0
         self._file: BinaryIO | None = None
         self._size = self._dropped = 0
         with contextlib.suppress(OSError):
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._waiting = sum(size for _, size in self._left())
+        left = self._left()
+        # A restart within a second, or on a host whose clock was set back, must not write over what is left.
+        before = max((int(file.name[:10]) for file, _ in left), default=-1)
+        self._start = f"{min(max(int(started_at), before + 1, 0), _LAST_START):010d}"
+        self._waiting = sum(size for _, size in left)
 
     def take(self, output: bytes) -> bool:
         """Keep output, or drop it; return whether a piece is full. This never fails and never waits for the bucket."""
