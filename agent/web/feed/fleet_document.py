@@ -36,7 +36,7 @@ from agent.ledger.tables.decisions import RecordedDecision
 from agent.markets.text import clean
 from agent.web.feed import price_trail, read_model, runway, workload_money
 from agent.web.feed.price_trail import Trail
-from agent.web.reading import array_json, slot_leases, status_json, views
+from agent.web.reading import array_json, run_times_json, slot_leases, status_json, views
 
 EVENTS = 30
 MOST_ALERTS = 100
@@ -83,7 +83,9 @@ async def summary(of: Sources, reader: Reader) -> Summary:
     last = of.seen.fleet.now if of.seen is not None else None
     return Summary(
         alerts=[_alert(each) for each in troubles[:MOST_ALERTS]],
-        notes=[_alert(each) for each in notes[:MOST_ALERTS]],
+        notes=[
+            _alert(each) for each in (*notes, *run_times_json.notices(of.rules.workloads, known, now))[:MOST_ALERTS]
+        ],
         money=_money(of, standing, metered),
         last_cycle_at=last,
         is_stale=is_stale(last, of.config.poll.total_seconds(), now),

@@ -1,11 +1,12 @@
 """When each workload may run, how long it has run, and how long it may, as JSON and as sentences."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
 from agent.config.run_times import run_calendar
 from agent.decide.accounting import running_time
+from agent.decide.operators.notices import Notice
 from agent.decide.run_times import run_windows, running_limits
 from agent.domain.work.run_times.run_window import WindowNow
 from agent.domain.work.run_times.running_limit import LimitOf
@@ -16,6 +17,13 @@ from agent.ledger.memory import Recollection
 def rows(workloads: Iterable[Workload], known: Recollection, now: datetime) -> list[dict[str, Any]]:
     """Return a row for each workload with windows, a first start or a limit of its running time."""
     return [_row(work, known, now) for work in workloads if work.max_running or work.windows or work.not_before]
+
+
+def notices(workloads: Iterable[Workload], known: Recollection, now: datetime) -> Iterator[Notice]:
+    """Yield the same as sentences for the page."""
+    for row in rows(workloads, known, now):
+        if row["sentence"]:
+            yield Notice(row["workload"], "run_times", row["sentence"])
 
 
 def _row(work: Workload, known: Recollection, now: datetime) -> dict[str, Any]:
