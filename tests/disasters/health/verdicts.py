@@ -28,25 +28,28 @@ class Verdicts:
         self._ports = ports
         self._readings = readings
         self._last = 0
+        self._seen_cycle = -1
         self.judged = 0
 
     def judge(self, sight: Sight, ledger: Path) -> Iterator[Broken]:
         """Yield every new verdict that was born in the dark, or is not true."""
         if self._ports is None:
             return
+        # A process that died after it recorded a verdict took with it how fresh its listing was.
+        is_known, self._seen_cycle = sight.cycle == self._seen_cycle + 1, sight.cycle
         for event, kind, reason, market, instance_id, workload in self._readings.rows(ledger, NEWS, str(self._last)):
             self._last = int(event)
             self.judged += 1
             box = sight.truth.boxes.get((market, instance_id))
-            why = self._untrue(sight, kind, box, self._works[workload])
+            is_dark = is_known and not sight.fresh.get(market)
+            truth = self._untrue(sight, kind, box, self._works[workload])
+            why = "its market did not answer" if is_dark else truth
             if why:
                 yield Broken(3, sight.cycle, f"{market} {instance_id}: {kind} ({reason}), and {why}")
 
     def _untrue(self, sight: Sight, kind: str, box: Box | None, work: Work) -> str:
         if box is None or work.health is None:
             return "there is no such instance, or nobody watches it"
-        if not sight.fresh.get(box.market):
-            return "its market did not answer"
         if kind == "lease.unhealthy":
             times = self._ports.refused.get(box.instance_id, []) if self._ports is not None else []
             return "" if len(times) >= REFUSALS else f"it refused {len(times)} connections"
