@@ -82,12 +82,12 @@ def _fix(model: type[pydantic.BaseModel], path: lines.Path) -> str:
     table, field = _field(model, path)
     if field is None:
         return ""
+    example = next(_examples(field), None)
     inner = next(_models(field.annotation), None)
-    if inner is not None:
+    if inner is not None and example is None:
         return _table(inner, path, is_named=field.annotation is not inner)
     names = [part for part in path if isinstance(part, str)]
     name = next((part for part in reversed(names) if part in _named(table)), "")
-    example = next(_examples(field), None)
     if example is not None:
         return f"write for example {name} = {problems.literal(example)}"
     default = field.get_default(call_default_factory=True, validated_data={})

@@ -93,7 +93,7 @@ async def test_every_verb_names_each_mistake_in_a_broken_file_and_ends_with_2(tm
     assert ran.out == ""
     way_on = [KILL_WITHOUT_IT] if verb == "kill" else []
     assert ran.err.splitlines() == [
-        "gpubid: agent.toml:15: workloads.train.slots: must be at least 0, not -1; write for example slots = 1",
+        "gpubid: agent.toml:15: workloads.train.slots: must be at least 0, not -1; write for example slots = 3",
         "gpubid: agent.toml:16: workloads.train.max_prise: is not a key here; did you mean max_price?",
         *way_on,
     ]
