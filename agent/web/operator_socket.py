@@ -175,7 +175,9 @@ class OperatorSocket:
         mine, now = self._orders, self._orders.clock.now()
         decided = await (await mine.ledger.reader()).decisions()
         known, notices = mine.ledger.recollection(now), mine.notices()
-        return web.json_response(views.fleet(mine.rules.workloads, known, decided, now, notices, mine.rules.caps))
+        seen = mine.seen.fleet if mine.seen is not None else None
+        works, caps = mine.rules.workloads, mine.rules.caps
+        return web.json_response(views.fleet(works, known, decided, now, notices, caps, seen))
 
     async def _reload(self, request: web.Request) -> web.Response:
         who = access.peer(request)

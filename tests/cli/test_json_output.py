@@ -108,7 +108,7 @@ UNSEEN = {
     # A key that only a start reads has one: tests/daemon/test_status.py.
     "reload": {"notes[].about", "notes[].code", "notes[].sentence"},
     # A service is no array; tests/web/test_array_json.py has one.
-    "fleet": {key.path for key in SECTIONS["fleet"] if key.path.startswith("arrays[]")},
+    "fleet": {key.path for key in SECTIONS["fleet"] if key.path.startswith(("arrays[]", "demands[]"))},
     # The plan has weighed options; whether a slot's last decision has any depends on when the daemon was stopped.
     "explain": {
         "last[].options[].name",

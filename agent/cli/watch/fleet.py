@@ -113,7 +113,7 @@ def _in_order(shown: dict[str, Any]) -> "Iterator[dict[str, Any]]":
     An empty slot is a row of its own, except in an array.
     """
     places = {row["slot"]: row for row in shown["slots"]}
-    arrays = {row["workload"] for row in shown["arrays"]}
+    arrays = _of_many(shown)
     for place, slot in places.items():
         mine = [row for row in shown["leases"] if row["slot"] == place]
         if slot["lease"] is None and place.partition("/")[0] not in arrays:
@@ -122,11 +122,16 @@ def _in_order(shown: dict[str, Any]) -> "Iterator[dict[str, Any]]":
     yield from (row for row in shown["leases"] if row["slot"] not in places)
 
 
+def _of_many(shown: dict[str, Any]) -> set[str]:
+    """Return the workloads whose empty slots share a line: arrays, and those with a demand."""
+    return {row["workload"] for row in (*shown["arrays"], *shown["demands"])}
+
+
 def _sentences(shown: dict[str, Any]) -> "Iterator[str]":
     """Yield the notes below the table: first about the whole fleet, then slot by slot, then cooldowns."""
     yield from (f"{row['about']}: {row['sentence']}" for row in shown["notices"])
     yield from _reasons(shown)
-    rows = (*shown["arrays"], *shown["run_times"])
+    rows = (*shown["arrays"], *shown["demands"], *shown["run_times"])
     yield from (f"{row['workload']}: {row['sentence']}" for row in rows)
     yield from (f"in doubt: {row['kind']} {row['intent']} for {row['slot']}" for row in shown["in_doubt"])
     from agent.act.orders import operator_orders
@@ -140,7 +145,7 @@ def _sentences(shown: dict[str, Any]) -> "Iterator[str]":
 
 def _reasons(shown: dict[str, Any]) -> "Iterator[str]":
     """Yield why slots do not run. Slots of one array with the same reason share a line, and the done ones have none."""
-    arrays = {row["workload"] for row in shown["arrays"]}
+    arrays = _of_many(shown)
     together: dict[tuple[str, str], list[str]] = {}
     for row in shown["slots"]:
         name = row["slot"].partition("/")[0]

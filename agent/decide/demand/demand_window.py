@@ -33,7 +33,9 @@ def waiting(fleet: Fleet, work: Workload, holds: Holds) -> Mapping[Slot, Reason]
         return {}
     shut = {target.name for word, target in holds if target.workload == work.name and word is not Word.LOCK}
     empty = [place for place in work.places if place not in taken and str(place) not in shut]
-    return dict.fromkeys(empty[max(wanted.slots - len(taken), 0) :], Reason(CODE, wanted.sentence))
+    # `gpubid fleet` has the numbers: the record of a decision is not written again while only they change.
+    reason = Reason(CODE, f"the demand of {work.name} does not want it now")
+    return dict.fromkeys(empty[max(wanted.slots - len(taken), 0) :], reason)
 
 
 def leaving(fleet: Fleet, work: Workload) -> Mapping[Slot, Proposal]:

@@ -14,6 +14,7 @@ from agent.decide.limits import credit_watch
 from agent.decide.limits.limits import Limits
 from agent.decide.operators import operator_holds
 from agent.decide.operators.notices import Notice, held_back
+from agent.domain.fleet import Fleet
 from agent.domain.market.price import PriceSample
 from agent.domain.record import hold
 from agent.domain.record.event import Event
@@ -25,7 +26,15 @@ from agent.domain.slot import Slot
 from agent.domain.work.workload import Workload
 from agent.ledger.memory import Recollection
 from agent.ledger.tables.decisions import RecordedDecision
-from agent.web.reading import array_json, lease_address, run_times_json, shadow_json, slot_grounds, slot_leases
+from agent.web.reading import (
+    array_json,
+    demand_json,
+    lease_address,
+    run_times_json,
+    shadow_json,
+    slot_grounds,
+    slot_leases,
+)
 from agent.web.reading import caps as caps_json
 
 
@@ -36,6 +45,7 @@ def fleet(
     now: datetime,
     notices: Iterable[Notice] = (),
     caps: Limits | None = None,
+    seen: Fleet | None = None,
 ) -> dict[str, Any]:
     """Return slots with their leases, spend, doubts, cooldowns, and notices about the whole fleet."""
     owed, workloads = meter.outstanding(known.leases, now), tuple(workloads)
@@ -58,6 +68,7 @@ def fleet(
             for intent in known.intents
         ],
         "arrays": array_json.rows(workloads, known, now),
+        "demands": demand_json.rows(seen),
         "run_times": run_times_json.rows(workloads, known, now),
         "spent_today_dollars": (known.total.today + owed).dollars,
         "spent_month_dollars": (known.total.month + owed).dollars,

@@ -69,7 +69,10 @@ def test_the_lowest_empty_slots_begin() -> None:
     seen = fleet(report(12), live=1)
     waits = demand_window.waiting(seen, seen.workloads[0], {})
     assert sorted(place.index for place in waits) == [3, 4, 5]
-    assert {reason.sentence for reason in waits.values()} == {"wanted 3: 12 task(s) waiting or running, 4 a slot"}
+    assert {reason.sentence for reason in waits.values()} == {"the demand of train does not want it now"}
+    found = wanted_slots.wanted(seen, seen.workloads[0], 1)
+    assert found is not None
+    assert found.sentence == "wanted 3: 12 task(s) waiting or running, 4 a slot"
 
 
 def test_of_live_slots_the_idle_goes_first_then_the_dearest() -> None:
