@@ -9,7 +9,7 @@ from agent.domain.record.hold import OperatorHold, Word
 from agent.domain.work.array_terms import ArrayTerms
 from agent.domain.work.order import Order
 from agent.domain.work.workload import Workload, WorkloadKind
-from agent.web.reading import array_json
+from agent.web.reading.workload_rows import array_json
 from tests.support.world import Rehearsed, rehearsed, work
 
 TRACEBACK = "torch.OutOfMemoryError: CUDA out of memory"

@@ -11,7 +11,8 @@ from agent.domain.work.array_terms import ArrayTerms
 from agent.domain.work.workload import WorkloadKind
 from agent.ledger.memory import Memory
 from agent.web.feed import openapi
-from agent.web.reading import array_json, views
+from agent.web.reading import views
+from agent.web.reading.workload_rows import array_json
 from tests.support import builders, contract
 from tests.support.builders import NOW
 from tests.support.world import work

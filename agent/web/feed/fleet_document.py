@@ -36,7 +36,8 @@ from agent.ledger.tables.decisions import RecordedDecision
 from agent.markets.text import clean
 from agent.web.feed import price_trail, read_model, runway, workload_money
 from agent.web.feed.price_trail import Trail
-from agent.web.reading import array_json, run_times_json, slot_leases, status_json, views
+from agent.web.reading import slot_leases, status_json, views
+from agent.web.reading.workload_rows import array_json, run_times_json
 
 EVENTS = 30
 MOST_ALERTS = 100

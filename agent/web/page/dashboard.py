@@ -25,8 +25,9 @@ from agent.web.feed.fleet_document import Sources
 from agent.web.feed.price_trail import Trail
 from agent.web.page import measured_words
 from agent.web.page.chart import Course
-from agent.web.reading import array_json, shadow_json, slot_leases, views
+from agent.web.reading import shadow_json, slot_leases, views
 from agent.web.reading.slot_leases import Filled
+from agent.web.reading.workload_rows import array_json
 
 ROWS = 50
 """Slots and cooldowns on one screen."""

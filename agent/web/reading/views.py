@@ -26,16 +26,9 @@ from agent.domain.slot import Slot
 from agent.domain.work.workload import Workload
 from agent.ledger.memory import Recollection
 from agent.ledger.tables.decisions import RecordedDecision
-from agent.web.reading import (
-    array_json,
-    demand_json,
-    lease_address,
-    run_times_json,
-    shadow_json,
-    slot_grounds,
-    slot_leases,
-)
 from agent.web.reading import caps as caps_json
+from agent.web.reading import lease_address, shadow_json, slot_grounds, slot_leases
+from agent.web.reading.workload_rows import array_json, demand_json, run_times_json
 
 
 def fleet(
