@@ -98,22 +98,37 @@ def _sample(body: bytes) -> object:
 
 
 async def _printed(command: tuple[str, ...]) -> str:
-    """Return what a program prints. It is ended with all that it has begun."""
-    program = await asyncio.create_subprocess_exec(
+    """Return what a program prints. It is ended with all that it has begun.
+
+    The pipe is our own, so that it can be dropped: something that left the program's group may hold it open for ever.
+    """
+    ours, theirs = os.pipe()
+    reader = asyncio.StreamReader()
+    with open(ours, "rb", buffering=0) as pipe:  # noqa: PTH123, ASYNC230 - a pipe has no path
+        try:
+            program = await _began(command, theirs)
+        finally:
+            os.close(theirs)
+        told, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
+        try:
+            printed = await _bounded(reader)
+            code = await program.wait()
+        finally:
+            told.close()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(program.pid, signal.SIGKILL)
+            await program.wait()
+    if code != 0:
+        raise DemandUnknownError(f"it ended with {code}")
+    return printed.decode("utf-8", "replace")
+
+
+async def _began(command: tuple[str, ...], output: int) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
         *command,
         stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
+        stdout=output,
         stderr=asyncio.subprocess.DEVNULL,
         env={name: os.environ[name] for name in _KEPT if name in os.environ},
         start_new_session=True,
     )
-    try:
-        printed = await _bounded(program.stdout) if program.stdout is not None else b""
-        code = await program.wait()
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(program.pid, signal.SIGKILL)
-        await program.wait()
-    if code != 0:
-        raise DemandUnknownError(f"it ended with {code}")
-    return printed.decode("utf-8", "replace")

@@ -99,6 +99,12 @@ async def test_a_program_that_fails_is_unknown(command: tuple[str, ...], told: s
         await demand_sources.tasks(asked(*command))
 
 
+async def test_a_program_that_left_its_group_holds_up_nothing() -> None:
+    """It keeps the pipe open; the answer is that there is none in time."""
+    with pytest.raises(DemandUnknownError):
+        await demand_sources.tasks(asked("sh", "-c", "setsid sleep 3 & yes"))
+
+
 async def test_a_program_that_hangs_is_ended_with_all_it_began(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demand_sources, "DEADLINE_SECONDS", 1.0)
     file = tmp_path / "child"
