@@ -17,4 +17,4 @@ def test_an_example_is_a_sound_configuration(path: Path) -> None:
 
 
 def test_there_are_examples() -> None:
-    assert {path.parent.name for path in EXAMPLES} >= {"optuna", "wandb"}
+    assert {path.parent.name for path in EXAMPLES} >= {"celery", "optuna", "wandb"}
