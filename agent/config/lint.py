@@ -66,9 +66,11 @@ def findings(config: Config, known: Known) -> tuple[Finding, ...]:
 
 def _caps(config: Config) -> Iterator[Finding]:
     caps = config.limits
-    slots = sum(work.slots for work in config.workloads)
+    slots = sum(work.most_live for work in config.workloads)
     if caps.instances is not None and slots > caps.instances:
-        sentence = f"the workloads have {slots} slots, and max_instances is {caps.instances}: the others never run"
+        sentence = (
+            f"the workloads may have {slots} slots at once, and max_instances is {caps.instances}: the others never run"
+        )
         yield Finding("limits.max_instances", sentence, f"write max_instances = {slots}, or fewer slots")
     if caps.per_hour is None or caps.per_instance_hour is None or caps.per_hour >= caps.per_instance_hour:
         return

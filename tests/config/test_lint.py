@@ -11,6 +11,7 @@ from agent.config import lint, loading
 from agent.config.settings import Config
 from agent.domain import money
 from agent.domain.market import card_memory, gpu
+from agent.domain.work.array_terms import ArrayTerms
 from agent.domain.work.deadline import Deadline
 from agent.simulator.runpod import places as runpod_places
 from agent.simulator.vast import places as vast_places
@@ -132,6 +133,14 @@ def test_more_slots_than_instances_and_a_fleet_under_one_instance_are_found(good
     assert any("the others never run" in each for each in told(replace(good, limits=replace(good.limits, instances=0))))
     small = replace(good.limits, per_hour=money.per_hour("0.01"))
     assert any(each.startswith("limits.max_fleet_per_hour: ") for each in told(replace(good, limits=small)))
+
+
+def test_an_array_needs_no_more_instances_than_are_live_at_once(good: Config) -> None:
+    caps = replace(good.limits, instances=8)
+    whole = changed(replace(good, limits=caps), slots=100)
+    assert any("may have 100 slots at once, and max_instances is 8" in each for each in told(whole))
+    array = changed(replace(good, limits=caps), slots=100, array=ArrayTerms(8))
+    assert not any(each.startswith("limits.max_instances: ") for each in told(array))
 
 
 @pytest.mark.parametrize(("is_simulated", "is_found"), [(False, True), (True, False)])
