@@ -3,7 +3,8 @@
 Invariants:
 1. An ending waits at most the workload's `drain` and the poll in which that time ends, from when the proxy was asked.
 2. An ending by a person or a hard cap does not wait, nor one of a lease that failed or that no proxy is known to carry.
-3. An ending that is given up leaves nothing behind: the proxy gives the lease new requests again.
+3. An ending that is given up leaves nothing behind: the proxy gives the lease new requests again. While the market of
+   the lease is dark, nothing is given up.
 4. A restart of the daemon begins the wait anew, since the proxy alone keeps what it was asked.
 """
 

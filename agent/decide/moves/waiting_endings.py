@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from agent.decide.moves import front_drain, last_checkpoint
 from agent.domain.fleet import Fleet
-from agent.domain.record.lease import Lease
+from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.decision import Decision, Pause, Release
 
 
@@ -21,8 +21,17 @@ class WaitingEndings:
 
     @property
     def leases(self) -> tuple[Lease, ...]:
-        """The leases that are drained."""
-        return tuple(each.lease for each in self.drained)
+        """The leases that are drained: those of `drained`, and what was drained already in a market that is dark now.
+
+        Whether such an ending is still due is not known. A wait that began anew after each dark pass would never end.
+        """
+        waiting = {each.lease.lease_id: each.lease for each in self.drained}
+        for lease in self.fleet.leases:
+            report = self.fleet.front_reports.get(lease.lease_id)
+            is_asked = report is not None and report.asked_at is not None
+            if is_asked and lease.state is LeaseState.RUNNING and not self.fleet.is_seen(lease):
+                waiting.setdefault(lease.lease_id, lease)
+        return tuple(waiting.values())
 
     def settle(self, endings: Sequence[Pause | Release], at_once: Collection[str]) -> list[Decision]:
         """Return the decisions about endings: each as it is, or a hold until its wait is over.
