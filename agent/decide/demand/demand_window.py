@@ -10,7 +10,6 @@ Invariants:
 
 from collections.abc import Mapping
 
-from agent.decide.arrays import live_slots
 from agent.decide.demand import wanted_slots
 from agent.decide.strategy import Proposal
 from agent.domain.fleet import Fleet
@@ -27,32 +26,30 @@ CODE = "not_wanted"
 
 def waiting(fleet: Fleet, work: Workload, holds: Holds) -> Mapping[Slot, Reason]:
     """Return the empty slots of a workload that its demand does not want now, each with the reason."""
-    taken = set(live_slots.of(fleet, work))
-    wanted = wanted_slots.wanted(fleet, work, len(taken))
+    wanted = wanted_slots.wanted(fleet, work)
     if wanted is None:
         return {}
     shut = {target.name for word, target in holds if target.workload == work.name and word is not Word.LOCK}
-    empty = [place for place in work.places if place not in taken and str(place) not in shut]
+    empty = [place for place in work.places if place not in wanted.live and str(place) not in shut]
     # `gpubid fleet` has the numbers: the record of a decision is not written again while only they change.
     reason = Reason(CODE, f"the demand of {work.name} does not want it now")
-    return dict.fromkeys(empty[max(wanted.slots - len(taken), 0) :], reason)
+    return dict.fromkeys(empty[max(wanted.slots - len(wanted.live), 0) :], reason)
 
 
 def leaving(fleet: Fleet, work: Workload) -> Mapping[Slot, Proposal]:
     """Return the endings of live slots that a demand does not want any more, by slot."""
-    taken = set(live_slots.of(fleet, work))
-    wanted = wanted_slots.wanted(fleet, work, len(taken))
-    if wanted is None or not wanted.may_shrink or len(taken) <= wanted.slots:
+    wanted = wanted_slots.wanted(fleet, work)
+    if wanted is None or not wanted.may_shrink or len(wanted.live) <= wanted.slots:
         return {}
-    leases = {place: pair[-1] for place in taken if (pair := fleet.leases_of(place))}
-    going = sorted(leases.values(), key=lambda lease: _rank(fleet, work, lease))[: len(taken) - wanted.slots]
+    leases = {place: pair[-1] for place in wanted.live if (pair := fleet.leases_of(place))}
+    going = sorted(leases.values(), key=lambda lease: _rank(fleet, work, lease))[: len(wanted.live) - wanted.slots]
     reason = Reason(CODE, wanted.sentence)
     return {lease.slot: _ending(fleet, work, lease, reason) for lease in going}
 
 
 def seen_by_strategy(fleet: Fleet, work: Workload) -> Workload:
     """Return a workload with as many slots as its demand wants, for strategies that weigh all slots together."""
-    wanted = wanted_slots.wanted(fleet, work, len(set(live_slots.of(fleet, work))))
+    wanted = wanted_slots.wanted(fleet, work)
     return work if wanted is None else work.with_slots(max(wanted.slots, 1))
 
 

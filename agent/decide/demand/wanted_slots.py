@@ -1,8 +1,8 @@
 """The number of slots that a demand wants now.
 
 Invariants:
-1. It grows at once. It shrinks only if every answer of `shrink_after` wanted fewer, with no gap between them. Silence
-   is unknown and shrinks nothing, also after a restart.
+1. It grows at once. It shrinks only if every answer of `shrink_after` wanted fewer, with no gap between them, and the
+   last question was answered too. Silence is unknown and shrinks nothing, also after a restart.
 2. Before the first answer `least` slots are wanted, and every live slot stays.
 3. Whatever is answered, at least `least` and at most all slots of the workload are wanted.
 """
@@ -10,7 +10,9 @@ Invariants:
 import math
 from dataclasses import dataclass
 
+from agent.decide.arrays import live_slots
 from agent.domain.fleet import Fleet
+from agent.domain.slot import Slot
 from agent.domain.slot_demand import Demand, DemandReport
 from agent.domain.work.workload import Workload
 
@@ -22,26 +24,30 @@ class Wanted:
     slots: int
     may_shrink: bool
     sentence: str
+    live: frozenset[Slot]
+    """The slots for which something bills now, or may."""
 
 
-def wanted(fleet: Fleet, work: Workload, live: int) -> Wanted | None:
-    """Return the wanted slots of a workload with `live` live ones; None for a workload without demand."""
+def wanted(fleet: Fleet, work: Workload) -> Wanted | None:
+    """Return the wanted slots of a workload; None for a workload without demand."""
     terms = work.demand
     if terms is None:
         return None
+    live = frozenset(live_slots.of(fleet, work))
     hand = fleet.hand_demands.get(work.name)
     if hand is not None and fleet.now < hand.until:
         slots = min(hand.slots, work.slots)
         said = f"wanted {slots} by `gpubid demand` until {hand.until:%Y-%m-%d %H:%M} UTC"
-        return Wanted(slots, may_shrink=True, sentence=said)
+        return Wanted(slots, may_shrink=True, sentence=said, live=live)
     report = fleet.demand_reports.get(work.name)
     if report is None or report.read_at is None:
         said = f"its demand has not been answered yet: {terms.least} wanted, and what is live stays"
-        return Wanted(max(terms.least, live), may_shrink=False, sentence=said)
+        return Wanted(max(terms.least, len(live)), may_shrink=False, sentence=said, live=live)
     slots = _slots(terms, report.most_tasks, work.slots)
-    may_shrink = report.since is not None and report.read_at - report.since >= terms.shrink_after
-    slots = slots if may_shrink else max(slots, live)
-    return Wanted(slots, may_shrink, _said(terms, report, slots))
+    is_steady = report.since is not None and report.read_at - report.since >= terms.shrink_after
+    may_shrink = is_steady and not report.trouble
+    slots = slots if may_shrink else max(slots, len(live))
+    return Wanted(slots, may_shrink, _said(terms, report, slots), live)
 
 
 def _slots(terms: Demand, tasks: int, most: int) -> int:

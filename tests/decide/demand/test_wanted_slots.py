@@ -35,8 +35,9 @@ def fleet(told: DemandReport | None, live: int = 0, hand: HandDemand | None = No
 
 def wanted(told: DemandReport | None, live: int = 0, hand: HandDemand | None = None) -> tuple[int, bool]:
     seen = fleet(told, live, hand)
-    found = wanted_slots.wanted(seen, seen.workloads[0], live)
+    found = wanted_slots.wanted(seen, seen.workloads[0])
     assert found is not None
+    assert len(found.live) == live
     return found.slots, found.may_shrink
 
 
@@ -59,6 +60,11 @@ def test_it_shrinks_only_after_steady_answers() -> None:
     assert wanted(report(24, since=begun), live=2) == (6, False), "it grows at once"
 
 
+def test_an_old_answer_shrinks_nothing_while_there_is_no_new_one() -> None:
+    """As after a demand by hand that grew while whoever has the queue was away."""
+    assert wanted(report(0, trouble="it answers 503"), live=5) == (5, False)
+
+
 def test_a_hand_outranks_what_is_read_until_it_is_over() -> None:
     hand = HandDemand("train", 3, NOW + dt.timedelta(minutes=1))
     assert wanted(report(24), live=5, hand=hand) == (3, True)
@@ -70,7 +76,7 @@ def test_the_lowest_empty_slots_begin() -> None:
     waits = demand_window.waiting(seen, seen.workloads[0], {})
     assert sorted(place.index for place in waits) == [3, 4, 5]
     assert {reason.sentence for reason in waits.values()} == {"the demand of train does not want it now"}
-    found = wanted_slots.wanted(seen, seen.workloads[0], 1)
+    found = wanted_slots.wanted(seen, seen.workloads[0])
     assert found is not None
     assert found.sentence == "wanted 3: 12 task(s) waiting or running, 4 a slot"
 

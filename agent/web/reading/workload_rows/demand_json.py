@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from agent.decide.arrays import live_slots
 from agent.decide.demand import wanted_slots
 from agent.domain.fleet import Fleet
 from agent.domain.work.workload import Workload
@@ -15,7 +14,7 @@ def rows(fleet: Fleet | None) -> list[dict[str, Any]]:
 
 
 def _row(fleet: Fleet, work: Workload) -> dict[str, Any]:
-    wanted = wanted_slots.wanted(fleet, work, len(set(live_slots.of(fleet, work))))
+    wanted = wanted_slots.wanted(fleet, work)
     report = fleet.demand_reports.get(work.name)
     is_answered = report is not None and report.read_at is not None
     return {
