@@ -143,6 +143,19 @@ def web_address(value: str) -> str:
     return value.rstrip("/")
 
 
+def page_address(value: str) -> str:
+    """Return the http address of a page that is asked without a key, or refuse it."""
+    try:
+        parts = urlsplit(value)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        parts, host = urlsplit(""), None
+    if parts.scheme not in {"http", "https"} or not host or parts.username or parts.fragment:
+        sentence = 'must be an address without a user; write for example "http://127.0.0.1:8080/backlog"'
+        raise refused("bad_url", sentence)
+    return value
+
+
 def _is_loopback(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_loopback

@@ -7,7 +7,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from agent.config import problems
 from agent.config.toml_table import Table
-from agent.config.value_kinds import Line, Span, Whole, refused, web_address
+from agent.config.value_kinds import Line, Span, Whole, page_address, refused
 from agent.domain.slot_demand import Demand, DemandFrom
 
 MOST_SLOTS = 1_000
@@ -69,14 +69,14 @@ def refuse_misfit(slots: SlotRange, kind: str, *, has_demand: bool, is_shrink_se
 class DemandTable(Table):
     """How many slots are wanted now, by whoever has the queue: asked again and again."""
 
-    http: Annotated[Line, Field(max_length=512), AfterValidator(web_address)] | None = None
+    http: Annotated[Line, Field(max_length=512), AfterValidator(page_address)] | None = None
     """A page that answers the number of tasks, waiting and running, or JSON with `tasks`."""
     command: (
         Annotated[tuple[Annotated[Line, Field(min_length=1, max_length=4096)], ...], Field(min_length=1, max_length=64)]
         | None
     ) = None
     """A program and its arguments, run without a shell, that prints the number. It gets none of gpubid's keys."""
-    prometheus: Annotated[Line, Field(max_length=512), AfterValidator(web_address)] | None = None
+    prometheus: Annotated[Line, Field(max_length=512), AfterValidator(page_address)] | None = None
     """Address of Prometheus, with `query`."""
     query: Annotated[Line, Field(min_length=1, max_length=4096, examples=["sum(queue_tasks)"])] | None = None
     """A query of Prometheus that gives one sample."""
