@@ -116,7 +116,7 @@ class App:
     def _new_cycle(self, clock: Clock, *, is_dry: bool) -> Cycle:
         guard_reader, orders = (None, None) if is_dry else (self._guard_reader, self._orders)
         audit, fronts = (None, None) if is_dry else (self._audit, self.fronts)
-        told = guard_reader, orders, audit, fronts, None if is_dry else self.demand, self._of_what_is_beside
+        told = guard_reader, orders, audit, fronts, None if is_dry else self.demand, self._alerts_beside
         return Cycle(
             Parts(self.ledger, self.pollers, self._executor, clock, *told),
             self.stop_writing,
@@ -354,7 +354,7 @@ class App:
     def _refusals(self) -> Mapping[str, Refusal]:
         return ending_refusals.longer(refusals(self.pollers), self._journal.ending_refusals.known())
 
-    def _of_what_is_beside(self) -> tuple[Alert, ...]:
+    def _alerts_beside(self) -> tuple[Alert, ...]:
         of_buckets = (*self.signs.alerts(), *self._journal.guarded.alerts())
         return (*of_buckets, *self.fronts.alerts(), *self.demand.alerts())
 

@@ -97,7 +97,7 @@ class Parts:
     audit: CheckpointAudit | None = None
     fronts: FrontWriter | None = None
     demand: DemandReader | None = None
-    unsigned: Callable[[], Sequence[Alert]] = tuple
+    alerts_beside: Callable[[], Sequence[Alert]] = tuple
     """Alerts of buckets and proxies, such as a sign of life that could not be written."""
 
 
@@ -125,7 +125,7 @@ class Cycle:
         self._orders = parts.orders
         self._audit = parts.audit
         self._fronts, self._demand = parts.fronts, parts.demand
-        self._unsigned = parts.unsigned
+        self._alerts_beside = parts.alerts_beside
         self._stop_writing = stop_writing
         self._is_dry = is_dry
         self._witness = witness
@@ -220,7 +220,7 @@ class Cycle:
     def _facts(self, fleet: Fleet, reconciled: reconcile.Reconciliation, rules: Rules) -> tuple[Fact, ...]:
         """Return everything to record: facts, new alerts, progress, and the guards' measurements."""
         risks = tuple(alert for name in sorted(self._risks) for alert in self._risks[name])
-        news = self._news((*reconciled.facts, *risks, *self._unsigned(), *self._of_money(fleet, rules)))
+        news = self._news((*reconciled.facts, *risks, *self._alerts_beside(), *self._of_money(fleet, rules)))
         return (
             *news,
             *progress_facts.new_progress(fleet),

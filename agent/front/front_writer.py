@@ -15,6 +15,7 @@ from typing import Any
 
 import structlog
 
+from agent import beside_tasks
 from agent.clock import Clock
 from agent.config.front import Front
 from agent.decide.facts import Alert
@@ -86,14 +87,11 @@ class FrontWriter:
 
     async def settle(self) -> None:
         """Wait for the requests under way."""
-        await asyncio.gather(*self._running.values(), return_exceptions=True)
+        await beside_tasks.settle(self._running)
 
     async def close(self) -> None:
         """End every request."""
-        for task in self._running.values():
-            task.cancel()
-        await asyncio.gather(*self._running.values(), return_exceptions=True)
-        self._running.clear()
+        await beside_tasks.end(self._running)
 
     async def _write(self, front: Front, wanted: Sequence[ServedLease]) -> None:
         try:

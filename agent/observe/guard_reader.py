@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import msgspec
 import structlog
 
+from agent import beside_tasks
 from agent.buckets.bucket_client import BucketClient
 from agent.buckets.bucket_errors import BucketAway, BucketTooLarge
 from agent.clock import Clock
@@ -139,10 +140,7 @@ class GuardReader:
 
     async def close(self) -> None:
         """End every reading."""
-        for task in self._running.values():
-            task.cancel()
-        await asyncio.gather(*self._running.values(), return_exceptions=True)
-        self._running.clear()
+        await beside_tasks.end(self._running)
 
     def _is_due(self, target: GuardTarget) -> bool:
         if target.lease in self._running:

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from agent import beside_tasks
 from agent.clock import Clock
 from agent.decide.pricing import failing
 from agent.decide.reconcile.probes import probing
@@ -73,10 +74,7 @@ class Prober:
 
     async def close(self) -> None:
         """End every probe."""
-        for task in self._running.values():
-            task.cancel()
-        await asyncio.gather(*self._running.values(), return_exceptions=True)
-        self._running.clear()
+        await beside_tasks.end(self._running)
 
     def _is_due(self, target: Target) -> bool:
         if target.instance_id in self._running:

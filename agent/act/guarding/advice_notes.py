@@ -14,6 +14,7 @@ from typing import Any
 
 import structlog
 
+from agent import beside_tasks
 from agent.buckets.bucket_client import BucketClient
 from agent.buckets.bucket_errors import BucketError
 from agent.clock import Clock
@@ -63,10 +64,7 @@ class AdviceNotes:
 
     async def close(self) -> None:
         """End every write."""
-        for task in self._running.values():
-            task.cancel()
-        await asyncio.gather(*self._running.values(), return_exceptions=True)
-        self._running.clear()
+        await beside_tasks.end(self._running)
 
     async def _write(self, target: GuardTarget, given: Advice) -> None:
         note = {"version": VERSION, "lease": target.lease, "by_age": [list(step) for step in given.by_age]}

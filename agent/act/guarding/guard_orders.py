@@ -18,6 +18,7 @@ from typing import Any
 
 import structlog
 
+from agent import beside_tasks
 from agent.buckets.bucket_client import BucketClient
 from agent.buckets.bucket_errors import BucketError, BucketTooLarge
 from agent.clock import Clock
@@ -115,10 +116,7 @@ class GuardOrders:
 
     async def close(self) -> None:
         """End every request."""
-        for task in self._running.values():
-            task.cancel()
-        await asyncio.gather(*self._running.values(), return_exceptions=True)
-        self._running.clear()
+        await beside_tasks.end(self._running)
 
     def _keep(self, folder: Folder, order: GuardOrder | None) -> None:
         standing = self._standing.get(folder)

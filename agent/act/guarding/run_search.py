@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 import structlog
 
+from agent import beside_tasks
 from agent.act.guarding import dead_man_switches, kept_runs
 from agent.buckets.bucket_client import BucketClient
 from agent.buckets.bucket_errors import BucketTooLarge
@@ -123,10 +124,7 @@ class RunSearch:
 
     async def close(self) -> None:
         """End every search."""
-        for task in self._running.values():
-            task.cancel()
-        await asyncio.gather(*self._running.values(), return_exceptions=True)
-        self._running.clear()
+        await beside_tasks.end(self._running)
 
     async def _conclude(self, each: Sought, found: Found, runs: Iterable[GuardRun]) -> None:
         """Record a run that was found, or say once why none was."""

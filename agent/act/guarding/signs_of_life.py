@@ -24,6 +24,7 @@ from typing import Any
 
 import structlog
 
+from agent import beside_tasks
 from agent.act.guarding import dead_man_switches
 from agent.act.guarding.dead_man_switches import Switch, Unfound
 from agent.buckets.bucket_client import BucketClient
@@ -305,10 +306,7 @@ class SignsOfLife:
 
     async def close(self) -> None:
         """End every write."""
-        for task in self._running.values():
-            task.cancel()
-        await asyncio.gather(*self._running.values(), return_exceptions=True)
-        self._running.clear()
+        await beside_tasks.end(self._running)
 
     @staticmethod
     def _knows(written: _Written, absent_until: datetime | None) -> bool:

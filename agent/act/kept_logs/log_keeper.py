@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 import structlog
 
+from agent import beside_tasks
 from agent.act.kept_logs import kept_log, log_moments
 from agent.act.kept_logs.kept_log import KeptLog
 from agent.act.kept_logs.log_moments import Moment
@@ -122,16 +123,13 @@ class LogKeeper:
 
     async def settle(self) -> None:
         """Wait for the logs that are being read."""
-        await asyncio.gather(*self._running.values(), return_exceptions=True)
+        await beside_tasks.settle(self._running)
 
     async def close(self) -> None:
         """End every reading, after a moment for those that only have to be written."""
         if self._running:
             await asyncio.wait(self._running.values(), timeout=CLOSE_SECONDS)
-        for task in self._running.values():
-            task.cancel()
-        await self.settle()
-        self._running.clear()
+        await beside_tasks.end(self._running)
 
     def _is_due(self, lease: Lease, moment: Moment) -> bool:
         kept = (self._kept or {}).get((lease.lease_id, lease.runs))

@@ -19,6 +19,7 @@ from typing import Any
 
 import structlog
 
+from agent import beside_tasks
 from agent.act.shell_keys import key_order
 from agent.clock import Clock
 from agent.decide.operators import operator_holds
@@ -102,14 +103,11 @@ class KeyRegistration:
 
     async def settle(self) -> None:
         """Wait for the readings that are under way."""
-        await asyncio.gather(*self._running.values(), return_exceptions=True)
+        await beside_tasks.settle(self._running)
 
     async def close(self) -> None:
         """End every reading."""
-        for task in self._running.values():
-            task.cancel()
-        await self.settle()
-        self._running.clear()
+        await beside_tasks.end(self._running)
 
     def _forget(self, wanted: Mapping[str, object]) -> None:
         self._running = {key: task for key, task in self._running.items() if not task.done()}
