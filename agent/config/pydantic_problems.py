@@ -1,6 +1,8 @@
 """The mistakes that pydantic found, as problems with a line and a fix."""
 
+import re
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from typing import get_args, get_origin
 
 import pydantic
@@ -41,6 +43,9 @@ _MEASURE: Mapping[str, tuple[str, str, str]] = {
 }
 
 
+_PARTS = re.compile(r"(\w+)=(-?\d+)")
+
+
 def problems_of(
     error: pydantic.ValidationError, read: source.Source, model: type[pydantic.BaseModel]
 ) -> list[problems.Problem]:
@@ -67,7 +72,9 @@ def _finding(details: ErrorDetails, path: lines.Path) -> tuple[str, str]:
         return "wrong_type", _WRONG_TYPE[kind] + suffix
     if kind in _MEASURE:
         code, name, sentence = _MEASURE[kind]
-        return code, sentence.format(context[name]) + (suffix if code == "out_of_range" else "")
+        parts = "characters" if isinstance(details["input"], str) else "entries"
+        sentence = sentence.format(_bound(context[name])).replace("entries", parts)
+        return code, sentence + (suffix if code == "out_of_range" else "")
     if kind == "literal_error":
         return "unknown_value", f"must be {context['expected']}{suffix}".replace("'", '"')
     if kind == "string_pattern_mismatch":
@@ -75,6 +82,14 @@ def _finding(details: ErrorDetails, path: lines.Path) -> tuple[str, str]:
     if kind == "value_error":
         return "bad_value", str(context.get("error", details["msg"]))
     return kind, details["msg"]
+
+
+def _bound(value: object) -> str:
+    """Return a bound as the file writes it. Pydantic gives that of a duration as Python writes it."""
+    text = str(value)
+    if not text.startswith("datetime.timedelta("):
+        return text
+    return problems.literal(timedelta(**{key: int(number) for key, number in _PARTS.findall(text)}))
 
 
 def _fix(model: type[pydantic.BaseModel], path: lines.Path) -> str:

@@ -151,8 +151,7 @@ def page_address(value: str) -> str:
     except ValueError:
         parts, host = urlsplit(""), None
     if parts.scheme not in {"http", "https"} or not host or parts.username or parts.fragment:
-        sentence = 'must be an address without a user; write for example "http://127.0.0.1:8080/backlog"'
-        raise refused("bad_url", sentence)
+        raise refused("bad_url", "must be an address of http or https, without a user and without #")
     return value
 
 

@@ -32,15 +32,29 @@ def test_a_number_of_slots_has_no_demand(tmp_path: Path) -> None:
     assert (loaded(tmp_path, "slots = 3").slots, loaded(tmp_path, "slots = 3").demand) == (3, None)
 
 
+def test_an_address_with_a_password_is_refused_and_not_repeated(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as refused:
+        loaded(tmp_path, RANGE, 'demand = { http = "http://me:word@a/b" }')
+    assert "must be an address of http or https, without a user" in str(refused.value)
+    assert "word" not in str(refused.value)
+
+
 @pytest.mark.parametrize(
     ("lines", "told"),
     [
         ((RANGE,), "a range of slots is for a demand"),
         ((PAGE,), "a demand chooses within a range; write slots = { least = 0, most = 1 }"),
         (("slots = { least = 3, most = 2 }", PAGE), "least is above most; write for example most = 3"),
-        ((RANGE, 'demand = { http = "ftp://a/b" }'), "must be an address without a user"),
-        ((RANGE, 'demand = { http = "http://me:word@a/b" }'), "must be an address without a user"),
-        ((RANGE, 'demand = { http = "http://[" }'), "must be an address without a user"),
+        (
+            (RANGE, 'demand = { http = "ftp://a/b" }'),
+            "demand.http: must be an address of http or https, without a user",
+        ),
+        ((RANGE, 'demand = { http = "http://[" }'), 'write for example http = "http://127.0.0.1:8080/backlog"'),
+        ((RANGE, 'demand = { prometheus = "ftp://a" }'), 'write for example prometheus = "http://127.0.0.1:9090"'),
+        ((RANGE, "demand = { http = 3 }"), 'not 3; write for example http = "http://127.0.0.1:8080/backlog"'),
+        ((RANGE, 'demand = { command = "llen" }'), 'write for example command = ["redis-cli", "LLEN", "celery"]'),
+        ((RANGE, 'demand = { prometheus = "http://a", query = "" }'), "must have at least 1 characters"),
+        ((RANGE, 'demand = { http = "http://a", every = "1s" }'), 'every: must be at least "5s", not "1s"'),
         ((RANGE, "demand = { per_slot = 2 }"), "a demand is read from one place"),
         ((RANGE, 'demand = { prometheus = "http://a:9090" }'), "prometheus and query go together"),
         ((RANGE, PAGE, 'kind = "batch"', 'done_line = "x"'), 'a demand is for kind = "service"'),

@@ -11,6 +11,7 @@ from agent.config.value_kinds import Line, Span, Whole, page_address, refused
 from agent.domain.slot_demand import Demand, DemandFrom
 
 MOST_SLOTS = 1_000
+PAGE = "http://127.0.0.1:8080/backlog"
 
 
 class SlotRange(Table):
@@ -69,14 +70,19 @@ def refuse_misfit(slots: SlotRange, kind: str, *, has_demand: bool, is_shrink_se
 class DemandTable(Table):
     """How many slots are wanted now, by whoever has the queue: asked again and again."""
 
-    http: Annotated[Line, Field(max_length=512), AfterValidator(page_address)] | None = None
+    http: Annotated[Line, Field(max_length=512, examples=[PAGE]), AfterValidator(page_address)] | None = None
     """A page that answers the number of tasks, waiting and running, or JSON with `tasks`."""
     command: (
-        Annotated[tuple[Annotated[Line, Field(min_length=1, max_length=4096)], ...], Field(min_length=1, max_length=64)]
+        Annotated[
+            tuple[Annotated[Line, Field(min_length=1, max_length=4096)], ...],
+            Field(min_length=1, max_length=64, examples=[["redis-cli", "LLEN", "celery"]]),
+        ]
         | None
     ) = None
     """A program and its arguments, run without a shell, that prints the number. It gets none of gpubid's keys."""
-    prometheus: Annotated[Line, Field(max_length=512), AfterValidator(page_address)] | None = None
+    prometheus: (
+        Annotated[Line, Field(max_length=512, examples=["http://127.0.0.1:9090"]), AfterValidator(page_address)] | None
+    ) = None
     """Address of Prometheus, with `query`."""
     query: Annotated[Line, Field(min_length=1, max_length=4096, examples=["sum(queue_tasks)"])] | None = None
     """A query of Prometheus that gives one sample."""
@@ -92,7 +98,7 @@ class DemandTable(Table):
         named = [key for key in ("http", "command", "prometheus") if getattr(self, key) is not None]
         if len(named) != 1:
             sentence = "a demand is read from one place; write http, command, or prometheus with query"
-            raise refused("no_source", f'{sentence}, for example http = "http://127.0.0.1:8080/backlog"')
+            raise refused("no_source", f'{sentence}, for example http = "{PAGE}"')
         if (self.query is None) == (self.prometheus is not None):
             raise refused("missing_key", "prometheus and query go together")
         return self
