@@ -164,9 +164,9 @@ class Rehearsed:
             assert self.clock.monotonic() < limit, f"not reached within {minutes} minutes: {self.told()}"
             await self.cycle()
 
-    async def until_running(self, minutes: float = 180.0) -> Lease:
-        """Run cycles until every slot has a running lease. Return the first."""
-        places = sum(item.slots for item in self.scene.workloads)
+    async def until_running(self, minutes: float = 180.0, slots: int | None = None) -> Lease:
+        """Run cycles until every slot, or so many, have a running lease. Return the first."""
+        places = sum(item.slots for item in self.scene.workloads) if slots is None else slots
 
         def is_reached() -> bool:
             return sum(lease.state is LeaseState.RUNNING for lease in self.leases()) >= places

@@ -54,14 +54,15 @@ async def served(
     *,
     listen: str = "127.0.0.1",
     names: tuple[str, ...] = (),
+    running: int | None = None,
     **changes: Any,
 ) -> AsyncIterator[Served]:
-    """Serve the page of a world in which one lease runs, and its operators' socket."""
+    """Serve the page of a world in which every slot, or so many, run, and its operators' socket."""
     async with (
         rehearsed(directory, **changes) as world,
         aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as client,
     ):
-        await world.until_running()
+        await world.until_running(slots=running)
         world.app.config = dataclasses.replace(world.app.config, listen=Listen(listen, 0, names=names))
         feed = LiveFeed(world.app)
         server = site(

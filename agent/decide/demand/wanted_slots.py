@@ -59,4 +59,5 @@ def _said(terms: Demand, report: DemandReport, slots: int) -> str:
     said = f"wanted {slots}: {report.tasks} task(s) waiting or running{each}"
     if report.most_tasks > report.tasks:
         said += f", and up to {report.most_tasks} within {terms.shrink_after.total_seconds() / 60:g} min"
-    return f"{said}; no answer since: {report.trouble}" if report.trouble else said
+    since = f" {report.trouble_since:%H:%M} UTC" if report.trouble_since is not None else ""
+    return f"{said}; no answer since{since}: {report.trouble}" if report.trouble else said

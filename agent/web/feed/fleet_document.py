@@ -37,7 +37,7 @@ from agent.markets.text import clean
 from agent.web.feed import price_trail, read_model, runway, workload_money
 from agent.web.feed.price_trail import Trail
 from agent.web.reading import slot_leases, status_json, views
-from agent.web.reading.workload_rows import array_json, run_times_json
+from agent.web.reading.workload_rows import array_json, demand_json, run_times_json
 
 EVENTS = 30
 MOST_ALERTS = 100
@@ -116,9 +116,15 @@ async def document(of: Sources, reader: Reader) -> read_model.Fleet:
         running=sum(row.is_configured and row.state == LeaseState.RUNNING.value for row in rows),
         in_doubt=len(known.intents),
         arrays=[read_model.Array(**row) for row in array_json.rows(of.rules.workloads, known, of.now)],
+        demands=demands(of.seen),
         slots=rows,
         events=[_happened(each) for each in await reader.events(limit=EVENTS)],
     )
+
+
+def demands(seen: Pass | None) -> list[read_model.Demand]:
+    """Return what each demand wants, by the last pass."""
+    return msgspec.convert(demand_json.rows(seen.fleet if seen is not None else None), list[read_model.Demand])
 
 
 def is_stale(last_cycle_at: datetime | None, poll_seconds: float, now: datetime) -> bool:

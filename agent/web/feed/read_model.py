@@ -205,6 +205,26 @@ class Array(msgspec.Struct, frozen=True):
     sentence: str
 
 
+class Demand(msgspec.Struct, frozen=True):
+    """How many slots a demand wants, by the last cycle: `least` to `most`, `live` of them live now.
+
+    `tasks` are those of the last answer, which was read at `answered_at`; both are null before the first one.
+    `silent_since` is the first question since then without an answer, or null. `by_hand_until` is null unless a person
+    has set `wanted`.
+    """
+
+    workload: str
+    least: int
+    most: int
+    wanted: int
+    live: int
+    tasks: int | None
+    answered_at: Instant | None
+    silent_since: Instant | None
+    by_hand_until: Instant | None
+    sentence: str
+
+
 class Fleet(msgspec.Struct, frozen=True):
     """The fleet as of `as_of`.
 
@@ -230,6 +250,7 @@ class Fleet(msgspec.Struct, frozen=True):
     running: int
     in_doubt: int
     arrays: list[Array]
+    demands: list[Demand]
     slots: list[Slot]
     events: list[Happened]
 

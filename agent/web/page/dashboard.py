@@ -3,30 +3,25 @@
 Only the rows of one screen are computed: a fleet of a thousand leases costs no more than its first screen.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
 from agent.act.orders import operator_orders
 from agent.cycle import Pass
 from agent.decide import explain
-from agent.domain.market.tenure import Tenure
-from agent.domain.record import hold
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.expiring_record import ExpiringRecord
 from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
-from agent.domain.slot import Slot
+from agent.ledger.memory import Recollection
 from agent.ledger.reader import Reader
-from agent.web.feed import fleet_document, price_trail, slot_history
+from agent.web.feed import fleet_document, price_trail
 from agent.web.feed.fleet_document import Sources
-from agent.web.feed.price_trail import Trail
-from agent.web.page import measured_words
-from agent.web.page.chart import Course
+from agent.web.page import measured_words, shared_lines, slot_rows
 from agent.web.reading import shadow_json, slot_leases, views
-from agent.web.reading.slot_leases import Filled
 from agent.web.reading.workload_rows import array_json
 
 ROWS = 50
@@ -54,7 +49,8 @@ async def board(sight: Sources, reader: Reader, page: int) -> dict[str, Any]:
     known, seen, now = sight.known, sight.seen, sight.now
     places = [place for work in sight.rules.workloads for place in work.places]
     having = slot_leases.filled(places, known.leases)
-    rows: list[Slot | Lease] = [*places, *having.loose]
+    rows = await slot_rows.rows(sight, having, reader)
+    many = {work.name for work in sight.rules.workloads if slot_rows.is_of_many(work)}
     pages = max(-(-len(rows) // ROWS), 1)
     page = min(max(page, 1), pages)
     first = await fleet_document.summary(sight, reader)
@@ -68,39 +64,17 @@ async def board(sight: Sources, reader: Reader, page: int) -> dict[str, Any]:
         "last_cycle_at": first.last_cycle_at,
         "money": first.money,
         "arrays": array_json.rows(sight.rules.workloads, known, now)[:ROWS],
+        "demands": fleet_document.demands(seen)[:ROWS],
         "running": having.running,
         "wanted": len(places),
         "markets": _markets(seen),
         "since": now - price_trail.SPAN,
-        "slots": await _slots(rows[(page - 1) * ROWS : page * ROWS], having, sight, reader),
+        "slots": await slot_rows.shown(rows[(page - 1) * ROWS : page * ROWS], having, sight, reader),
         "timeline": [event(each) for each in await reader.events(kinds=TIMELINE, limit=EVENTS)],
-        **_plan(seen),
+        **_plan(seen, many),
         "shadows": (await shadow_json.shown(reader, known.leases, now))["shadows"][:ROWS],
-        "cooldowns": [
-            _rest(rest) for rest in known.expiring if operator_orders.holds_back(rest) and not rest.is_over(now)
-        ][:ROWS],
+        "cooldowns": [_rest(rests) for rests in shared_lines.of_holds(_holding_back(known, now), many)[:ROWS]],
     }
-
-
-async def _slots(rows: Sequence[Slot | Lease], having: Filled, sight: Sources, reader: Reader) -> list[dict[str, Any]]:
-    """Return the rows of one screen: slots with their leases, then leases without a slot."""
-    places = [row for row in rows if isinstance(row, Slot)]
-    loose = [row for row in rows if isinstance(row, Lease)]
-    leases = [lease for place in places for lease in having.by_slot.get(place, ())]
-    courses = await _courses([*leases, *loose], reader, sight.now)
-    since = sight.now - price_trail.SPAN
-    past = await slot_history.histories(places, sight.known.leases, reader, since, sight.now)
-    decided = await reader.decisions(places)
-    holds = hold.in_force(sight.known.holds, sight.now)
-    found = []
-    for place in places:
-        mine = having.by_slot.get(place, ())
-        row = views.slot(place, holds, decided, mine) | {"is_loose": False}
-        found.append(row | {"past": past[place], "leases": [_lease(each, courses, sight) for each in mine]})
-    for each in loose:
-        row = {"slot": str(each.slot), "state": each.state.value, "why": "", "is_loose": True}
-        found.append(row | {"leases": [_lease(each, courses, sight)]})
-    return found
 
 
 async def story(lease: Lease, reader: Reader, now: datetime, figures: GuardFigures | None = None) -> dict[str, Any]:
@@ -115,7 +89,7 @@ async def story(lease: Lease, reader: Reader, now: datetime, figures: GuardFigur
         "opened_at": lease.opened_at,
         "ended_at": lease.ended_at,
         "end_reason": lease.end_reason,
-        "course": _course(trails[lease.lease_id], lease.opened_at, until, now),
+        "course": slot_rows.course(trails[lease.lease_id], lease.opened_at, until, now),
         "events": [event(each) for each in happened],
         "orders": [_order(each) for each in await reader.intents(STORY_EVENTS, leases=[lease.lease_id])],
         "is_cut": len(happened) == STORY_EVENTS,
@@ -166,30 +140,27 @@ def _markets(seen: Pass | None) -> list[dict[str, Any]]:
     ]
 
 
-def _plan(seen: Pass | None) -> dict[str, Any]:
-    decisions = () if seen is None else seen.plan.decisions
+def _plan(seen: Pass | None, many: Collection[str]) -> dict[str, Any]:
+    lines = shared_lines.of_plan(() if seen is None else seen.plan.decisions, many)
     return {
-        "decisions": [explain.as_json(decision) for decision in decisions[:DECISIONS]],
-        "more_decisions": max(len(decisions) - DECISIONS, 0),
+        "decisions": [
+            said | {"slot": shared_lines.named(said["slot"], len(line))}
+            for line in lines[:DECISIONS]
+            for said in [explain.as_json(line[0])]
+        ],
+        "more_decisions": sum(len(line) for line in lines[DECISIONS:]),
     }
 
 
-def _lease(lease: Lease, courses: Mapping[str, Course], sight: Sources) -> dict[str, Any]:
-    measured = measured_words.words(sight.known.guard_figures.get(lease.lease_id), sight.now)
-    return views.lease(lease) | {"course": courses.get(lease.lease_id), "measured": measured}
+def _holding_back(known: Recollection, now: datetime) -> Iterator[ExpiringRecord]:
+    return (rest for rest in known.expiring if operator_orders.holds_back(rest) and not rest.is_over(now))
 
 
-def _rest(rest: ExpiringRecord) -> dict[str, Any]:
-    return {"what": str(rest), "until": rest.shown_until, "after": rest.ground}
-
-
-async def _courses(leases: Sequence[Lease], reader: Reader, now: datetime) -> Mapping[str, Course]:
-    """Return the prices of each lease with a bid over the last day."""
-    bidding = [lease for lease in leases if lease.tenure is Tenure.INTERRUPTIBLE]
-    start = now - price_trail.SPAN
-    trails = await price_trail.trails(bidding, reader, start)
-    return {lease.lease_id: _course(trails[lease.lease_id], max(start, lease.opened_at), now, now) for lease in bidding}
-
-
-def _course(trail: Trail, start: datetime, end: datetime, now: datetime) -> Course:
-    return Course(trail.prices, trail.losses, start, end, now.year)
+def _rest(rests: Sequence[ExpiringRecord]) -> dict[str, Any]:
+    first, count = rests[0], len(rests)
+    return {
+        "what": shared_lines.named(first, count),
+        "target": str(first) if count == 1 else "",
+        "until": first.until,
+        "after": first.ground,
+    }
