@@ -1,8 +1,9 @@
 """The schema of a file, and its upgrade to the present one before anything else opens it.
 
-1. An older ledger is copied before it is changed. The copy is named after its schema, and the newest few are kept.
-2. All steps are one transaction: a crash leaves the old schema, whole.
-3. A newer schema is refused, because an older program does not know the meaning of its columns. A schema from before
+1. A new ledger gets the present tables at once. A test compares them with those that all migrations lead to.
+2. An older ledger is copied before it is changed. The copy is named after its schema, and the newest few are kept.
+3. All steps are one transaction: a crash leaves the old schema, whole.
+4. A newer schema is refused, because an older program does not know the meaning of its columns. A schema from before
    the first release is refused too. Neither is reported as damage.
 """
 
@@ -11,9 +12,11 @@ import glob
 import importlib.resources
 import os
 import sqlite3
-from contextlib import closing, suppress
+from collections.abc import Generator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+import sqlalchemy as sa
 from sqlalchemy import exc
 
 from agent.ledger.file import backup, connection, sidecar
@@ -24,6 +27,13 @@ COPIES_KEPT = 2
 """Each copy is as large as the ledger was. They only serve to go back: from the last upgrade, and from the one
 before."""
 _COPY = ".schema-{}.sqlite"
+_VERSION = sa.Table(
+    "alembic_version",
+    sa.MetaData(),
+    sa.Column("version_num", sa.String(32), nullable=False),
+    sa.PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
+)
+"""Alembic's own table. It is written down here because Alembic takes a third of a second to import."""
 
 
 def stored_revision(path: Path) -> str | None:
@@ -91,6 +101,7 @@ def prepare(path: Path) -> None:
     revision = stored_revision(path)
     if revision is None:
         _touch(path)
+        _create(path)
     else:
         refuse_foreign(path, revision)
         check_sound(path)
@@ -99,7 +110,7 @@ def prepare(path: Path) -> None:
         kept = sidecar.sibling(path, _COPY.format(revision))
         kept.unlink(missing_ok=True)
         backup.copy(path, kept)
-    upgrade_to(path)
+        upgrade_to(path)
     _drop_old_copies(path)
 
 
@@ -114,14 +125,27 @@ def upgrade_to(path: Path, revision: str = "head") -> None:
     from alembic.config import Config  # noqa: PLC0415
 
     steps = importlib.resources.files("migrations")
+    with importlib.resources.as_file(steps) as folder, _at_once(path) as link:
+        config = Config()
+        config.set_main_option("script_location", str(folder).replace("%", "%%"))
+        config.attributes["connection"] = link
+        command.upgrade(config, revision)
+
+
+def _create(path: Path) -> None:
+    with _at_once(path) as link:
+        schema.METADATA.create_all(link, checkfirst=False)
+        _VERSION.create(link)
+        link.execute(_VERSION.insert().values(version_num=schema.REVISION))
+
+
+@contextmanager
+def _at_once(path: Path) -> Generator[sa.Connection]:
     # A rebuilt table is dropped for a moment. With enforced keys the rows that refer to it would be deleted.
     engine = connection.engine(path, "rw", enforces_keys=False)
     try:
-        with importlib.resources.as_file(steps) as folder, engine.begin() as link:
-            config = Config()
-            config.set_main_option("script_location", str(folder).replace("%", "%%"))
-            config.attributes["connection"] = link
-            command.upgrade(config, revision)
+        with engine.begin() as link:
+            yield link
     except (exc.SQLAlchemyError, sqlite3.Error) as error:
         raise connection.in_our_words(error, path) from error
     finally:
