@@ -106,7 +106,7 @@ class App:
         place = (kept_log.folder_of(config.ledger), 0 if is_dry else config.log_bytes)
         self.logs = LogKeeper(place, self.markets, outside, asyncio.create_task, lambda: ledger.is_writable)
         self._journal.before_ending = self.logs.before_ending
-        self.keys = KeyRegistration(ledger, self.markets, outside.clock, asyncio.create_task, outside.new_id)
+        self.keys = KeyRegistration(ledger, self.markets, *heard[:2], outside.new_id, lambda: self._stopped_because)
         self.billing_watch = BillingWatch(ledger, self.pollers, clock)
         self._executor = Executor(self._journal)
         room = config.recording_bytes
@@ -170,7 +170,7 @@ class App:
             rules, unwritten = self.rules, ""
             try:
                 await halting.settle(self.ledger, self.clock.now())
-                await intents.settle_crash(self.ledger, self.clock.now())
+                await intents.settle_crash(self.ledger, self.clock.now(), self.keys.underway)
                 await changed_workloads.record(self.ledger, rules.workloads, self.clock.now())
                 await self._runs.keep(rules.workloads, [poller.view for poller in self.pollers])
                 await self.signs.keep(rules.workloads)
@@ -193,7 +193,7 @@ class App:
             if not self._is_dry:
                 known = self.ledger.recollection(self.clock.now())
                 self.logs.look(known.leases, known.holds)
-                await self.keys.keep(done.fleet, self._stopped_because)
+                await self.keys.keep(done.fleet)
                 self._advice.look(done.fleet, guard_targets(known, rules.workloads, self.ledger.fleet_id))
                 self.demand.look(rules.workloads)
                 self.fronts.see(self.config.fronts, known.leases, rules.workloads, done.plan.drained)
@@ -356,7 +356,7 @@ class App:
 
     def _alerts_beside(self) -> tuple[Alert, ...]:
         of_buckets = (*self.signs.alerts(), *self._journal.guarded.alerts())
-        return (*of_buckets, *self.fronts.alerts(), *self.demand.alerts())
+        return (*of_buckets, *self.fronts.alerts(), *self.demand.alerts(), *self.keys.alerts())
 
     def _denial(self, intent: Intent) -> str:
         if not intent.kind.is_paying:

@@ -1,7 +1,7 @@
 """The metrics of a pass: the only module that reads a pass for Prometheus."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from agent.app import App
 from agent.cycle import Pass
@@ -45,7 +45,7 @@ class Figures:
 
     def see(self, app: App, done: Pass) -> None:
         """Write the metrics of one pass of `app`."""
-        metrics = self._metrics
+        metrics, works = self._metrics, done.fleet.workloads
         metrics.see_fleet(done.fleet, meter.outstanding(done.fleet.leases, done.fleet.now))
         faults = {alert.key for alert in done.alerts if alert.kind is EventKind.ALERT_MARKET_FAULT}
         metrics.see_faults(faults, app.markets)
@@ -67,7 +67,10 @@ class Figures:
         metrics.named.see_measured(
             {work: {name: one.figure for name, one in figures.items()} for work, figures in measured.items()}
         )
-        metrics.named.see_silent(_silent_guards(done))
+        metrics.named.see_silent(
+            _alerted(done, EventKind.ALERT_GUARD_SILENT, [work for work in works if work.guard is not None]),
+            _alerted(done, EventKind.ALERT_KEYS_MISSING, [work for work in works if work.ssh_keys]),
+        )
         self.see_ledger(app)
         for drift in app.billing_watch.drifts:
             metrics.see_drift(drift.market, drift.share)
@@ -151,11 +154,11 @@ def _times(fleet: Fleet, work: Workload, waiting: int) -> RunTimes:
     )
 
 
-def _silent_guards(done: Pass) -> Mapping[str, int]:
-    """Return how many guards are silent, by workload; a workload without guards has no figure."""
-    silent = {alert.key for alert in done.alerts if alert.kind is EventKind.ALERT_GUARD_SILENT}
-    count = Counter(lease.slot.workload for lease in done.fleet.leases if lease.lease_id in silent)
-    return {work.name: count[work.name] for work in done.fleet.workloads if work.guard is not None}
+def _alerted(done: Pass, kind: EventKind, works: Iterable[Workload]) -> Mapping[str, int]:
+    """Return how many leases have an alert of this kind, by each of these workloads."""
+    alerted = {alert.key for alert in done.alerts if alert.kind is kind}
+    count = Counter(lease.slot.workload for lease in done.fleet.leases if lease.lease_id in alerted)
+    return {work.name: count[work.name] for work in works}
 
 
 def _seconds(paid: Phases) -> Mapping[str, float]:

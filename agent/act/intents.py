@@ -1,5 +1,6 @@
 """A decision -> the intent that is recorded before its request leaves; and the intents that a crash left."""
 
+from collections.abc import Container
 from dataclasses import replace
 from datetime import datetime
 
@@ -54,16 +55,19 @@ def of(decision: Decision, work: Workload | None, intent_id: str, now: datetime,
     )
 
 
-async def settle_crash(ledger: Ledger, now: datetime) -> None:
+async def settle_crash(ledger: Ledger, now: datetime, underway: Container[str] = ()) -> None:
     """Settle open intents: `recorded` was never sent, so it is void; `sent` may have been done, so it is in doubt.
 
-    Between two cycles nothing is under way: a crash left such an intent, or a ledger that took no answer.
+    Between two cycles only the intents of `underway` are under way, beside the cycles. A crash left any other such
+    intent, or a ledger that took no answer.
 
     Raises:
         LedgerError: it cannot be written.
     """
     async with ledger.transaction() as tx:
         for intent in ledger.recollection(now).intents:
+            if intent.intent_id in underway:
+                continue
             if intent.state is IntentState.RECORDED:
                 tx.advance_intent(intent.intent_id, IntentState.VOID, at=now, outcome="found at start, never sent")
             elif intent.state is IntentState.SENT:

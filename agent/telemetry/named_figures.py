@@ -64,12 +64,20 @@ class NamedFigures:
             ("workload",), registry=target,
         )  # fmt: skip
 
+        self.keyless = Gauge(
+            "gpubid_leases_without_keys",
+            "Running leases whose ssh keys the market has not shown for 15 minutes.",
+            ("workload",), registry=target,
+        )  # fmt: skip
+
         self.unsigned = Gauge(
             "gpubid_sign_of_life_silence_share",
             "Time since a bucket last confirmed a sign of life, as a share of deadman; at 1 a guard ends its lease.",
             ("workload",), registry=target,
         )  # fmt: skip
+        self._register_fronts(target)
 
+    def _register_fronts(self, target: CollectorRegistry) -> None:
         self.fronts = Gauge(
             "gpubid_front_servers",
             "Leases behind a proxy in front of a service: wanted, up by its own health check, and draining.",
@@ -97,11 +105,12 @@ class NamedFigures:
         for workload, share in silences.items():
             self.unsigned.labels(workload).set(share)
 
-    def see_silent(self, counts: Mapping[str, int]) -> None:
-        """Write the number of silent guards of each workload that has guards."""
-        self.silent.clear()
-        for workload, count in counts.items():
-            self.silent.labels(workload).set(count)
+    def see_silent(self, guards: Mapping[str, int], keys: Mapping[str, int]) -> None:
+        """Write how many guards are silent, and how many leases lack their ssh keys, by workload that has such."""
+        for family, counts in ((self.silent, guards), (self.keyless, keys)):
+            family.clear()
+            for workload, count in counts.items():
+                family.labels(workload).set(count)
 
     def see_measured(self, by_workload: Mapping[str, Mapping[str, float]]) -> None:
         """Write the guards' measurements by workload; a missing figure has no series."""

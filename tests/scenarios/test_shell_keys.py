@@ -1,14 +1,22 @@
 """Public keys are registered with each running instance by the market's API, read back, and registered again."""
 
+import asyncio
 from pathlib import Path
+
+import pytest
+from prometheus_client import CollectorRegistry
 
 from agent.cli.setup import doctor_keys
 from agent.cli.setup.doctor_checks import Verdict
 from agent.cli.shared import login_keys
+from agent.domain.record import hold
+from agent.domain.record.hold import OperatorHold, Word
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import LeaseState
 from agent.domain.work import public_key
 from agent.domain.work.order import Order
+from agent.pass_figures import Figures
+from agent.telemetry.metrics import Metrics
 from tests.support.world import Rehearsed, rehearsed, work
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHkxb0JtZUhlcmVJc05vS2V5QXRBbGxZZXQx me@box"
@@ -84,6 +92,81 @@ async def test_key_that_the_market_does_not_take_is_tried_ever_less(tmp_path: Pa
         world.still()
         await world.cycle(minutes=35)
         assert world.lease().has_keys
+
+
+async def test_nothing_waits_for_a_registration_and_a_kill_meanwhile_stops_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A market that does not answer holds no turn: a cycle and an order of a person go on, and no doubt arises."""
+    async with rehearsed(tmp_path, workloads=(WORK,)) as world:
+        world.is_checked = False
+        await world.until_running()
+        answers, asked, add = asyncio.Event(), asyncio.Event(), world.app.keys._keys["vast"].add
+
+        async def slow(instance_id: str, key: str) -> None:
+            asked.set()
+            await answers.wait()
+            await add(instance_id, key)
+
+        monkeypatch.setattr(world.app.keys._keys["vast"], "add", slow)
+        await world.app.cycle()
+        await asyncio.wait_for(asked.wait(), 1)
+        await world.app.say(Order("pause", "train/0"), "a person")
+        await world.app.cycle()
+        assert await registered(world) == [IntentState.SENT], "it is under way, and no leftover of a crash"
+        await world.app.say(Order("kill", "fleet:all"), "a person")
+        answers.set()
+        await world.app.keys.settle()
+        assert await registered(world) == [IntentState.REJECTED], "by then the instance is released"
+        await world.cycle(minutes=3)
+        assert len(await registered(world)) == 1, "nothing more is sent under a kill"
+
+
+async def test_a_key_is_denied_if_the_kill_comes_before_it_is_sent(tmp_path: Path) -> None:
+    async with rehearsed(tmp_path, workloads=(WORK,)) as world:
+        await world.until_running()
+        lease = world.lease()
+        since = world.clock.time()
+        ordered = asyncio.create_task(world.app.keys._order(lease, OTHER))
+        async with world.app.ledger.transaction() as tx:
+            tx.add_expiring(OperatorHold(Word.KILL, hold.EVERYTHING, world.clock.now(), "a person"))
+        await ordered
+        assert IntentState.DENIED in await registered(world)
+        assert world.calls("POST", "/instances", since) == []
+
+
+async def test_keys_that_stay_missing_raise_an_alert_until_they_are_there(tmp_path: Path) -> None:
+    async with rehearsed(tmp_path, workloads=(WORK,)) as world:
+        registry = CollectorRegistry()
+        figures = Figures(Metrics(registry, ["vast"], ["train"]))
+
+        async def count() -> float | None:
+            figures.see(world.app, await world.cycle())
+            return registry.get_sample_value("gpubid_leases_without_keys", {"workload": "train"})
+
+        world.weather("server_error_before", route="POST /instances/{id}/ssh")
+        await world.until_running()
+        await world.cycle(minutes=12)
+        assert await count() == 0.0
+        assert await world.events("alert.keys_missing") == []
+        await world.cycle(minutes=8)
+        (alert,) = await world.events("alert.keys_missing")
+        assert alert.reason.startswith("train/0 runs at $")
+        assert "but vast has not shown its ssh keys for 15 min; `gpubid doctor` names such instances" in alert.reason
+        assert await count() == 1.0
+        world.still()
+        await world.cycle(minutes=35)
+        assert world.lease().has_keys
+        assert await count() == 0.0
+
+
+async def test_a_market_in_the_dark_shows_no_keys_and_raises_no_alert(tmp_path: Path) -> None:
+    async with rehearsed(tmp_path, workloads=(WORK,)) as world:
+        world.weather("server_error_before", route="POST /instances/{id}/ssh")
+        await world.until_running()
+        world.weather("server_error_before")
+        await world.cycle(minutes=40)
+        assert await world.events("alert.keys_missing") == []
 
 
 async def test_workload_without_keys_asks_for_none(tmp_path: Path) -> None:

@@ -4,11 +4,13 @@ Invariants:
 1. *Recorded* and *sent* are durable before the request leaves. A ledger that cannot be written sends nothing.
 2. Only the market's positive word confirms. Anything else but a proof of refusal leaves doubt until the next listing;
    whether the key is there shows only a reading of the instance's keys.
-3. It ends within `ORDER_SECONDS`: an order of a person waits that long for its turn at most.
+3. It goes beside the cycles: no turn waits for it. Just before it is sent it asks again whether it may be.
+4. A request is ended after `ORDER_SECONDS`.
 """
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 
 import structlog
@@ -51,37 +53,51 @@ def intent_of(lease: Lease, key: str, intent_id: str, now: datetime) -> Intent:
     )
 
 
-async def carry_out(
-    ledger: Ledger, keys: port.InstanceKeys, key: str, intent: Intent, now: Callable[[], datetime]
-) -> bool:
-    """Send an intent; return whether the market confirmed it.
+@dataclass(frozen=True, slots=True)
+class KeyOrder:
+    """Sends registrations to one market, and records them."""
 
-    Raises:
-        LedgerError: it could not be recorded, and was not sent; or its answer could not.
-    """
-    async with ledger.transaction() as tx:
-        tx.record_intent(intent)
-    crashpoint.reached("recorded", intent.kind.value)
-    async with ledger.transaction() as tx:
-        tx.advance_intent(intent.intent_id, IntentState.SENT, at=now())
-    crashpoint.reached("sent", intent.kind.value)
-    state, outcome = IntentState.CONFIRMED, "done"
-    try:
-        async with asyncio.timeout(ORDER_SECONDS):
-            await keys.add(intent.instance_id, key)
-    except REFUSED as error:
-        state, outcome = IntentState.REJECTED, f"{error.code}: {error}"
-    except (market_errors.MarketError, TimeoutError) as error:
-        state, outcome = IntentState.IN_DOUBT, str(error)[:200] or f"no answer within {ORDER_SECONDS:g} s"
-    crashpoint.reached("replied", intent.kind.value)
-    async with ledger.transaction() as tx:
-        tx.advance_intent(intent.intent_id, state, at=now(), outcome=outcome)
-        if state is IntentState.CONFIRMED:
-            tx.append_event(_event(intent, now()))
-    crashpoint.reached("resolved", intent.kind.value)
-    if state is not IntentState.CONFIRMED:
-        log.warning("key.unregistered", lease=intent.lease_id, reason=outcome)
-    return state is IntentState.CONFIRMED
+    ledger: Ledger
+    keys: port.InstanceKeys
+    now: Callable[[], datetime]
+
+    async def carry_out(self, key: str, intent: Intent, why_not: Callable[[], str]) -> bool:
+        """Send an intent unless `why_not` has a reason by then; return whether the market confirmed it.
+
+        Raises:
+            LedgerError: it could not be recorded, and was not sent; or its answer could not.
+        """
+        async with self.ledger.transaction() as tx:
+            tx.record_intent(intent)
+        crashpoint.reached("recorded", intent.kind.value)
+        async with self.ledger.transaction() as tx:
+            denied = why_not()
+            state = IntentState.DENIED if denied else IntentState.SENT
+            tx.advance_intent(intent.intent_id, state, at=self.now(), outcome=denied)
+        if denied:
+            return False
+        crashpoint.reached("sent", intent.kind.value)
+        state, outcome = await self._reply(intent.instance_id, key)
+        crashpoint.reached("replied", intent.kind.value)
+        async with self.ledger.transaction() as tx:
+            tx.advance_intent(intent.intent_id, state, at=self.now(), outcome=outcome)
+            if state is IntentState.CONFIRMED:
+                tx.append_event(_event(intent, self.now()))
+        crashpoint.reached("resolved", intent.kind.value)
+        if state is not IntentState.CONFIRMED:
+            log.warning("key.unregistered", lease=intent.lease_id, reason=outcome)
+        return state is IntentState.CONFIRMED
+
+    async def _reply(self, instance_id: str, key: str) -> tuple[IntentState, str]:
+        """Send the request; return the state that its answer proves, and why."""
+        try:
+            async with asyncio.timeout(ORDER_SECONDS):
+                await self.keys.add(instance_id, key)
+        except REFUSED as error:
+            return IntentState.REJECTED, f"{error.code}: {error}"
+        except (market_errors.MarketError, TimeoutError) as error:
+            return IntentState.IN_DOUBT, str(error)[:200] or f"no answer within {ORDER_SECONDS:g} s"
+        return IntentState.CONFIRMED, "done"
 
 
 def _event(intent: Intent, at: datetime) -> Event:

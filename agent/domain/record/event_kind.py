@@ -69,6 +69,7 @@ class EventKind(StrEnum):
     ALERT_FRONT = "alert.front"
     ALERT_GUARD_SILENT = "alert.guard_silent"
     ALERT_IDLE = "alert.idle"
+    ALERT_KEYS_MISSING = "alert.keys_missing"
     ALERT_MAX_RUNNING = "alert.max_running"
     ALERT_LABEL_LOST = "alert.label_lost"
     ALERT_MARKET_FAULT = "alert.market_fault"
