@@ -55,6 +55,7 @@ from agent.observe.guard_reader import targets as guard_targets
 from agent.observe.interruptible_reading import ReadingInterrupted
 from agent.observe.poller import Poller, refusals
 from agent.observe.prober import Prober
+from agent.observe.task_estimates import TaskEstimates
 from agent.outside import Outside
 
 log = structlog.get_logger("gpubid.app")
@@ -100,6 +101,7 @@ class App:
         self._guard_reader, self._orders, self._advice = GuardReader(*heard), GuardOrders(*heard), AdviceNotes(*heard)
         self._audit, self._runs = CheckpointAudit(*heard), RunSearch(ledger, *heard, is_dry=is_dry)
         self.demand = DemandReader(*heard[:2])
+        self.estimates = TaskEstimates(*heard[:2], ledger.path, self.markets)
         self.fronts = FrontWriter(*heard[:2], {each.name for each in config.markets if each.is_on_this_machine})
         self.signs = SignsOfLife(ledger, *heard, self._refusals, is_dry=is_dry)
         self._is_dry = is_dry
@@ -116,7 +118,8 @@ class App:
     def _new_cycle(self, clock: Clock, *, is_dry: bool) -> Cycle:
         guard_reader, orders = (None, None) if is_dry else (self._guard_reader, self._orders)
         audit, fronts = (None, None) if is_dry else (self._audit, self.fronts)
-        told = guard_reader, orders, audit, fronts, None if is_dry else self.demand, self._alerts_beside
+        demand, estimates = (None, None) if is_dry else (self.demand, self.estimates)
+        told = guard_reader, orders, audit, fronts, demand, estimates, self._alerts_beside
         return Cycle(
             Parts(self.ledger, self.pollers, self._executor, clock, *told),
             self.stop_writing,
@@ -196,6 +199,7 @@ class App:
                 await self.keys.keep(done.fleet)
                 self._advice.look(done.fleet, guard_targets(known, rules.workloads, self.ledger.fleet_id))
                 self.demand.look(rules.workloads)
+                self.estimates.look(rules.workloads, known, rules.tuned)
                 self.fronts.see(self.config.fronts, known.leases, rules.workloads, done.plan.drained)
             await self._note_endpoints(done)
             return done
@@ -342,7 +346,7 @@ class App:
             if poller.prober is not None:
                 await poller.prober.close()
         beside_pass = (self._guard_reader, self._audit, self._orders, self._advice, self.signs, self._runs)
-        for part in (*beside_pass, self.logs, self.keys, self.fronts, self.demand):
+        for part in (*beside_pass, self.logs, self.keys, self.fronts, self.demand, self.estimates):
             await part.close()
         for market in self.markets.values():
             await market.close()

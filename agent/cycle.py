@@ -38,6 +38,7 @@ from agent.observe.demand.demand_reader import DemandReader, DemandReports
 from agent.observe.guard_reader import GuardReader, Reports
 from agent.observe.interruptible_reading import InterruptibleReading
 from agent.observe.poller import Poller
+from agent.observe.task_estimates import TaskEstimates, TaskFigures
 
 Witness = Callable[[Fleet, Mapping[str, Tuned], limits.Limits, frozenset[str], plan.Plan], None]
 """Callback that receives every plan with its inputs. It must not change them."""
@@ -97,6 +98,7 @@ class Parts:
     audit: CheckpointAudit | None = None
     fronts: FrontWriter | None = None
     demand: DemandReader | None = None
+    estimates: TaskEstimates | None = None
     alerts_beside: Callable[[], Sequence[Alert]] = tuple
     """Alerts of buckets and proxies, such as a sign of life that could not be written."""
 
@@ -117,18 +119,15 @@ class Cycle:
         From then on only endings by a person or a hard cap are sent. Any other might hit a lease that the other daemon
         keeps alive. A dry cycle writes to no market. `witness` receives every plan.
         """
-        self._ledger = parts.ledger
-        self._pollers = parts.pollers
-        self._executor = parts.executor
-        self._clock = parts.clock
+        self._ledger, self._pollers = parts.ledger, parts.pollers
+        self._executor, self._clock = parts.executor, parts.clock
         self._guard_reader = parts.guard_reader
         self._orders = parts.orders
         self._audit = parts.audit
-        self._fronts, self._demand = parts.fronts, parts.demand
+        self._fronts, self._demand, self._estimates = parts.fronts, parts.demand, parts.estimates
         self._alerts_beside = parts.alerts_beside
         self._stop_writing = stop_writing
-        self._is_dry = is_dry
-        self._witness = witness
+        self._is_dry, self._witness = is_dry, witness
         self._shadows = shadow_ledgers.Shadows(parts.ledger)
         self._memory = Memory()
         self._said: set[tuple[str, str]] = set()
@@ -351,14 +350,15 @@ class Cycle:
         return self._built[2]
 
     @property
-    def _told(self) -> tuple[Reports, Mapping[str, datetime], Proofs, FrontReports, DemandReports]:
-        """Return what guards, buckets and proxies last reported."""
+    def _told(self) -> tuple[Reports, Mapping[str, datetime], Proofs, FrontReports, DemandReports, TaskFigures]:
+        """Return what guards, buckets, proxies, demands and estimates last reported."""
         return (
             self._guard_reader.reports if self._guard_reader is not None else NOTHING_TOLD,
             self._orders.written if self._orders is not None else NOTHING_TOLD,
             self._audit.proofs if self._audit is not None else NOTHING_TOLD,
             self._fronts.reports if self._fronts is not None else NOTHING_TOLD,
             self._demand.reports if self._demand is not None else NOTHING_TOLD,
+            self._estimates.figures if self._estimates is not None else NOTHING_TOLD,
         )
 
     async def _build_fleet(self, rules: Rules, known: Recollection, now: datetime, monotonic: float) -> Fleet:

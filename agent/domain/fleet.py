@@ -211,6 +211,8 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
     """When each order to a guard was written to its bucket, by the order's id; unknown before this run's start."""
     demand_reports: Mapping[str, DemandReport] = {}
     """What was last read of the demands of workloads, by name."""
+    task_estimates: Mapping[str, Usd] = {}
+    """What a task of an array costs at most by `gpubid estimate`, by workload; only while too few are done."""
     hand_demands: Mapping[str, HandDemand] = {}
     """The demands that a person gave by hand, by workload."""
     front_reports: Mapping[str, FrontReport] = {}

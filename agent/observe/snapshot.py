@@ -12,6 +12,7 @@ from agent.decide.reconcile import unread_rows
 from agent.domain.fleet import Fleet, MarketView, Spend
 from agent.domain.front_report import FrontReport
 from agent.domain.market.gpu import GpuModel
+from agent.domain.money import Usd
 from agent.domain.record import budget
 from agent.domain.record.budget import Scope
 from agent.domain.record.intent import Intent
@@ -49,6 +50,7 @@ class Instant:
     checkpoint_proofs: Mapping[str, CheckpointProof] = field(default_factory=dict)
     front_reports: Mapping[str, FrontReport] = field(default_factory=dict)
     demand_reports: Mapping[str, DemandReport] = field(default_factory=dict)
+    task_estimates: Mapping[str, Usd] = field(default_factory=dict)
 
 
 def fleet(
@@ -100,13 +102,14 @@ def fleet(
         host_checks=known.host_checks,
         poll=instant.poll,
     )
-    return _with_history(known_fleet, known)
+    return _with_history(known_fleet, known, instant.task_estimates)
 
 
-def _with_history(known_fleet: Fleet, known: Recollection) -> Fleet:
+def _with_history(known_fleet: Fleet, known: Recollection, estimates: Mapping[str, Usd]) -> Fleet:
     by_pool = availability.by_workload(known.capacity, known_fleet)
     seen = by_pool | availability_by_market.by_workload(known.capacity, known_fleet)
-    return msgspec.structs.replace(known_fleet, capacity=seen, tasks=known.tasks, hand_demands=known.hand_demands)
+    of_slots = {"tasks": known.tasks, "task_estimates": estimates, "hand_demands": known.hand_demands}
+    return msgspec.structs.replace(known_fleet, capacity=seen, **of_slots)
 
 
 def enriched(fleet: Fleet) -> Fleet:

@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from agent.baselines.catalogue import Catalogue
-from agent.cli.rehearsing import estimate_inputs
 from agent.cli.rehearsing.rehearsal import START, Rehearsal, Scene, rehearse
 from agent.cli.shared import session
 from agent.config import job_table as jobs
 from agent.decide.estimate import option
+from agent.observe import estimate_inputs
 
 CONFIG = Path(__file__).parents[2] / "agent.toml"
 CLIMATES = ("calm", "recorded", "bidding_war", "price_spike")

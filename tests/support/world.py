@@ -149,6 +149,7 @@ class Rehearsed:
             await self.buckets.settle()
             await self.app.logs.settle()
             await self.app.keys.settle()
+            await self.app.estimates.settle()
             self.market.advance_to(self.clock.time())
             if self.is_checked:
                 await self.check()

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from agent.cli.rehearsing.estimate_calendar import Times
-    from agent.cli.rehearsing.estimate_inputs import Found
     from agent.config.job_table import JobTable
     from agent.decide.estimate.job import Reruns
     from agent.decide.estimate.option import Estimate
     from agent.decide.pricing.measured_checkpoints import Measured
+    from agent.observe.estimate_inputs import Found
 
 FORMULAS = (
     "running hours: Daly, Future Generation Computer Systems 22(3), 2006, eq. 13, over a Gamma posterior of the rate",
@@ -113,11 +113,12 @@ def _found(
 ) -> tuple["JobTable", list["Found"], "Mapping[str, Measured]", "Times | None"]:
     from agent import tuning
     from agent.baselines import baseline_loading
-    from agent.cli.rehearsing import estimate_calendar, estimate_inputs
+    from agent.cli.rehearsing import estimate_calendar
     from agent.clock import SystemClock
     from agent.config import job_table as jobs
     from agent.config.problems import ConfigError
     from agent.ledger.ledger_errors import LedgerError
+    from agent.observe import estimate_inputs
 
     # Without a configuration, an estimate uses shipped strategies, given prices and baselines.
     is_configured = workload is not None or config != session.DEFAULT_CONFIG or config.exists()
@@ -165,8 +166,8 @@ def _money(name: str, text: str | None) -> Any:  # noqa: ANN401 - what pydantic 
 
 
 def _reruns(table: "JobTable") -> "Reruns":
-    from agent.cli.rehearsing import estimate_inputs
     from agent.domain.market import gpu
+    from agent.observe import estimate_inputs
 
     return estimate_inputs.job_of(table, gpu.model("")).reruns
 

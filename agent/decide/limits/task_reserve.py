@@ -22,9 +22,10 @@ from agent.domain.work.workload import Workload
 
 
 def cost_of_a_task(fleet: Fleet, work: Workload) -> Usd | None:
-    """Return what a task of an array costs: the median of the finished ones, or the file's own estimate.
+    """Return what a task of an array costs: the median of the finished ones.
 
-    None if neither is known.
+    Before enough are done it is the upper figure of `gpubid estimate`, and without prices in the ledger `task_hours` at
+    the highest price. None if none is known.
     """
     if work.array is None:
         return None
@@ -32,6 +33,8 @@ def cost_of_a_task(fleet: Fleet, work: Workload) -> Usd | None:
     known = task_costs.costs(done.keys(), fleet.tasks)
     if known is not None:
         return Usd(round(known.median))
+    if work.name in fleet.task_estimates:
+        return fleet.task_estimates[work.name]
     hours = work.array.task_hours
     return None if hours is None else work.prices.highest.over(hours * 3600)
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -92,6 +93,16 @@ def test_no_live_task_is_stopped_by_it() -> None:
 def test_the_files_estimate_counts_before_five_are_done_at_the_highest_price() -> None:
     assert struck(fleet(8.5, done=4, task_hours=1.5), rent(9)) == [""]
     assert struck(fleet(8.51, done=4, task_hours=1.5), rent(9)) == ["workload_total"]
+
+
+def test_the_upper_figure_of_estimate_counts_before_five_are_done() -> None:
+    def estimated(spent: float, done: int) -> Fleet:
+        of = fleet(spent, done=done, task_hours=1.5)
+        return msgspec.structs.replace(of, task_estimates={"sweep": usd("0.7")})
+
+    assert struck(estimated(9.3, done=4), rent(9)) == [""]
+    assert struck(estimated(9.31, done=4), rent(9)) == ["workload_total"]
+    assert struck(estimated(9.01, done=5), rent(9)) == ["workload_total"], "the median is a dollar"
 
 
 @pytest.mark.parametrize(("reserve", "limit"), [(timedelta(hours=1), "workload_total"), (timedelta(), "")])

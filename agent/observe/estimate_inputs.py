@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent.baselines.catalogue import Catalogue
 from agent.config import job_table as jobs
@@ -19,9 +19,7 @@ from agent.domain.market import gpu
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.host import HostRecord
 from agent.domain.work.workload import CheckpointPlace, Workload
-
-if TYPE_CHECKING:
-    from agent.ledger.reader import Reader
+from agent.ledger.reader import Reader, open_reader
 
 ROWS = 100_000
 """The most price rows to read for one model and market."""
@@ -49,8 +47,6 @@ async def measured(ledger: Path, work: Workload, now: datetime) -> Mapping[str, 
     Raises:
         LedgerError: there is a ledger, and it cannot be read.
     """
-    from agent.ledger.reader import open_reader
-
     if work.guard is None or not await asyncio.to_thread(ledger.exists):
         return {}
     reader = await open_reader(ledger)
@@ -126,8 +122,6 @@ async def find(
     Raises:
         LedgerError: there is a ledger, and it cannot be read.
     """
-    from agent.ledger.reader import open_reader
-
     reader = await open_reader(ledger) if ledger is not None and await asyncio.to_thread(ledger.exists) else None
     try:
         return [await _of_model(table, gpu.model(name), markets, reader, tuned, baselines, now) for name in table.gpu]
@@ -140,7 +134,7 @@ async def _of_model(
     table: jobs.JobTable,
     model: GpuModel,
     markets: Sequence[str],
-    reader: "Reader | None",
+    reader: Reader | None,
     tuned: Mapping[str, Tuned],
     baselines: Catalogue,
     now: datetime,
@@ -185,7 +179,7 @@ def _bidder(tuned: Tuned) -> weigh.Bidder:
 
 
 async def _place(
-    table: jobs.JobTable, model: GpuModel, market: str, reader: "Reader | None", now: datetime
+    table: jobs.JobTable, model: GpuModel, market: str, reader: Reader | None, now: datetime
 ) -> weigh.Place:
     samples = await reader.prices(market, model, limit=ROWS) if reader is not None else []
     hours = await reader.price_hours(market, model, limit=ROWS) if reader is not None else []
