@@ -25,6 +25,7 @@ from agent.act.kept_logs import kept_log
 from agent.act.kept_logs.log_keeper import LogKeeper
 from agent.act.market_accounts import Accounts
 from agent.act.orders import changed_workloads, halting, operator_orders, order_preview, ordered_endings
+from agent.act.run_times.window_log import WindowLog
 from agent.act.shell_keys.key_registration import KeyRegistration
 from agent.clock import Clock, SteadyClock
 from agent.config import guard_archive
@@ -109,7 +110,7 @@ class App:
         self.logs = LogKeeper(place, self.markets, outside, asyncio.create_task, lambda: ledger.is_writable)
         self._journal.before_ending = self.logs.before_ending
         self.keys = KeyRegistration(ledger, self.markets, *heard[:2], outside.new_id, lambda: self._stopped_because)
-        self.billing_watch = BillingWatch(ledger, self.pollers, clock)
+        self.billing_watch, self._windows = BillingWatch(ledger, self.pollers, clock), WindowLog(ledger)
         self._executor = Executor(self._journal)
         room = config.recording_bytes
         self._recorder = frame_recorder.Recorder(frame_recorder.folder_of(config.ledger), room) if room else None
@@ -196,6 +197,7 @@ class App:
             if not self._is_dry:
                 known = self.ledger.recollection(self.clock.now())
                 self.logs.look(known.leases, known.holds)
+                await self._windows.keep(done.fleet)
                 await self.keys.keep(done.fleet)
                 self._advice.look(done.fleet, guard_targets(known, rules.workloads, self.ledger.fleet_id))
                 self.demand.look(rules.workloads)

@@ -49,6 +49,7 @@ OF_EVENTS: tuple[tuple[str, Severity], ...] = (
     ("limit.*", Severity.WARNING),
     ("alert.*", Severity.WARNING),
     ("workload.*", Severity.NOTICE),
+    ("window.*", Severity.NOTICE),
     ("operator.*", Severity.NOTICE),
     (EventKind.ENDPOINTS_CHANGED, Severity.NOTICE),
     (EventKind.LEASE_RUNNING, Severity.NOTICE),

@@ -34,6 +34,12 @@ def why(world: Rehearsed) -> str:
     return decision.reason.sentence
 
 
+async def changes(world: Rehearsed) -> list[tuple[str, str]]:
+    """Return the events of windows, the first one first."""
+    found = [event for kind in ("window.opened", "window.closed") for event in await world.events(kind)]
+    return [(event.kind, event.reason) for event in sorted(found, key=lambda event: event.at)]
+
+
 async def test_it_waits_for_its_window_runs_in_it_and_is_paused_after_it(tmp_path: Path) -> None:
     twice = dataclasses.replace(nightly(), windows=(WindowRule("0 3,6 * * *", dt.timedelta(hours=1), "Europe/Berlin"),))
     async with rehearsed(tmp_path, workloads=(twice,)) as world:
@@ -50,6 +56,9 @@ async def test_it_waits_for_its_window_runs_in_it_and_is_paused_after_it(tmp_pat
         await cycled_until(world, 3, 30)
         assert not world.contract().holds_gpu
         assert why(world) == "waits for its window until Mon 06:00 Europe/Berlin"
+        opened, closed = await changes(world)
+        assert opened == ("window.opened", "its window is open until Mon 04:00 Europe/Berlin")
+        assert closed == ("window.closed", "its window is over; waits for its window until Mon 06:00 Europe/Berlin")
         [paused] = await world.events("lease.paused")
         assert "its window is over" in paused.reason
         await world.cycle(minutes=45)
@@ -99,8 +108,10 @@ async def test_nothing_begins_or_ends_while_the_clock_is_doubted(tmp_path: Path)
         wrong = world.weather("clock_skew", skew=3600)
         await cycled_until(world, 2, 30)
         assert world.lease().state is LeaseState.RUNNING, "it goes on"
+        assert [kind for kind, _ in await changes(world)] == ["window.opened"]
         world.simulator.weather.clear(wrong)
         await world.cycle(minutes=10)
+        assert [kind for kind, _ in await changes(world)] == ["window.opened", "window.closed"]
         assert world.lease().state is LeaseState.PAUSED
 
 
@@ -117,8 +128,15 @@ async def test_a_dark_market_ends_nothing_and_then_the_window_is_over(tmp_path: 
 
 async def test_a_restart_between_two_windows_begins_nothing(tmp_path: Path) -> None:
     async with rehearsed(tmp_path, workloads=(nightly(Outside.RELEASE),)) as world:
-        await cycled_until(world, 2, 10)
+        await cycled_until(world, 1, 30)
+        await world.restart(60)
+        await world.cycle(minutes=2)
+        assert [kind for kind, _ in await changes(world)] == ["window.opened"], "a restart repeats nothing"
         await world.restart(3600)
         await world.cycle(minutes=30)
+        assert [kind for kind, _ in await changes(world)] == ["window.opened", "window.closed"], "found at the start"
+        await world.restart(3600)
+        await world.cycle(minutes=30)
+        assert len(await changes(world)) == 2
         assert len(world.contracts()) == 1
         assert not world.live()

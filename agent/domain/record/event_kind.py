@@ -48,6 +48,8 @@ class EventKind(StrEnum):
     WORKLOAD_HELD = "workload.held"
     WORKLOAD_TASK_FAILED = "workload.task_failed"
     WORKLOAD_RUN_BEGUN = "workload.run_begun"
+    WINDOW_CLOSED = "window.closed"
+    WINDOW_OPENED = "window.opened"
     PROGRESS_WENT_BACK = "progress.went_back"
     PROTECTION_TRIPPED = "protection.tripped"
     ENDPOINTS_CHANGED = "endpoints.changed"

@@ -1,0 +1,1 @@
+"""What a cycle records about the times in which workloads may run."""
