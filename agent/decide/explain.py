@@ -69,7 +69,8 @@ def explain(fleet: Fleet, planned: Plan, work: Workload) -> Explanation:
     book = requirement_check.OffersByMarkets({name: view.offers for name, view in fleet.markets.items()}).of(work)
     rented = {decision.offer.host for decision in planned.decisions if isinstance(decision, Rent)}
     leased_hosts = {lease.host for lease in fleet.leases if lease.is_open} - rented
-    taken = requirement_check.Unavailable(leased_hosts, cooldowns.in_force(fleet).cooling)
+    in_force = cooldowns.in_force(fleet)
+    taken = requirement_check.Unavailable(leased_hosts, in_force.cooling, in_force.refused_bids)
     hazard = host_record.market_hazard(fleet.hosts.values(), fleet.now)
     hosts = host_record.pooled(fleet.hosts, fleet.now)
     measured = measured_checkpoints.of(fleet, work)
@@ -150,10 +151,20 @@ def _refused(
                 f"floor {candidate.floor} and ask {candidate.ask} are above {work.price_of(candidate.gpu)} with disk"
             )
             why = requirement_check.Refusal("price", sentence)
-        why = why or rejected.get((candidate.host, candidate.gpu))
+        why = why or rejected.get((candidate.host, candidate.gpu)) or _refused_bid(candidate, ways(candidate), taken)
         if why is not None:
             refused.append(Refused(candidate, why))
     return tuple(refused)
+
+
+def _refused_bid(
+    candidate: Offer, ways: Iterable[useful_hour.Way], taken: requirement_check.Unavailable
+) -> requirement_check.Refusal | None:
+    """Return a refusal if every way to hold an offer is a bid that the market has just refused as too low."""
+    if not all(taken.refuses(candidate, way) for way in ways):
+        return None
+    bid = taken.refused_bids[candidate.key]
+    return requirement_check.Refusal("bid_refused", f"a bid of {bid} was refused lately: only a higher one is tried")
 
 
 def sentence(decision: Decision) -> str:

@@ -307,7 +307,7 @@ def _search(fleet: Fleet, work: Workload, pricing: Pricing, ground: Ground) -> I
     book = ground.books.of(work)
     asked = ranking.question(work, pricing)
     if asked not in ground.searches:
-        taken = requirement_check.Unavailable(ground.used_hosts, ground.in_force.cooling)
+        taken = requirement_check.Unavailable(ground.used_hosts, ground.in_force.cooling, ground.in_force.refused_bids)
         judged = ranking.Judged(ground.hosts, ground.speeds)
         ranked = ranking.ranking(book, work, pricing, judged, taken, fleet.now, ground.market_hazard)
         ground.searches[asked] = ranking.Replay(ranked)

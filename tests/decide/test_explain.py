@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 
 from agent.decide import explain, plan
 from agent.decide.limits.limits import Limits
+from agent.decide.moves import cooldowns_after_writes
 from agent.decide.pricing import requirement_check
 from agent.domain.fleet import Fleet
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
+from agent.domain.record.tally import Tally
 from agent.domain.work.decision import (
     Decision,
     Hold,
@@ -152,3 +154,21 @@ def test_an_explanation_is_plain_json() -> None:
     assert told["candidates"][0]["score_dlperf_hours_per_dollar"] > 0
     assert {term["name"] for term in told["candidates"][0]["terms"]} >= {"gpu", "disk", "score"}
     assert len(told["refused"]) == 1
+
+
+def test_a_refused_bid_is_told_and_not_repeated() -> None:
+    offer = builders.offer(1, floor=builders.per_hour("0.2"), ask=None)
+    (first,) = explained(builders.fleet(markets=market(offer))).decisions
+    assert isinstance(first, Rent)
+    assert first.bid == builders.per_hour("0.2")
+    made = cooldowns_after_writes.after_refusal(first, "bid_too_low", (), builders.ago(minutes=30))
+    tallies = tuple(rest for rest in made if isinstance(rest, Tally))
+    told = explained(builders.fleet(markets=market(offer), tallies=tallies))
+    (again,) = told.decisions
+    assert isinstance(again, Rent)
+    assert again.bid is not None
+    assert again.bid > first.bid
+    assert not told.candidates
+    (refused,) = told.refused
+    assert refused.why.code == "bid_refused"
+    assert "a bid of $0.2000/h was refused" in refused.why.sentence

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from agent.domain.money import per_hour
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import LeaseState
 from agent.simulator.market_model import EndCause
@@ -61,3 +62,18 @@ async def test_leftover_whose_reply_was_lost_is_managed_too(tmp_path: Path) -> N
         assert world.live() == [world.contract()], "one instance bills: the leftover, raised, or another in its place"
         assert (leftover.ended is None) is (held.instance_id == str(leftover.contract_id))
         assert len(await world.intents(IntentKind.RENT)) == len(world.contracts())
+
+
+async def test_a_bid_that_was_too_low_is_not_repeated(tmp_path: Path) -> None:
+    """Only one host is left. A rival holds it at $0.0904, which a search shows with three decimals: $0.090."""
+    (tmp_path / "scout").mkdir()
+    machine_id = await _take_the_best(tmp_path / "scout")
+    async with rehearsed(tmp_path) as world:
+        for other in {row.machine_id for row in world.market.listed()} - {machine_id}:
+            world.market.set_host_gone(other)
+        world.rival(machine_id, bid=0.0904, gpus=1)
+        world.clock.advance(1200)
+        held = await world.until_running(minutes=30)
+        refused, rented = await world.intents(IntentKind.RENT)
+        assert (refused.outcome, refused.price) == ("bid_too_low", per_hour("0.09"))
+        assert held.gpu_rate == rented.price == per_hour("0.0945")

@@ -48,7 +48,7 @@ def after_refusal(decision: Decision, reason: str, known: Iterable[Tally], now: 
     requests of orders on a lease are counted.
     """
     if isinstance(decision, Rent):
-        return tuple(_of_offer(decision.offer.key, reason, known, now))
+        return tuple(_of_offer(decision, reason, known, now))
     found: list[ExpiringRecord] = []
     if reason in CANNOT_START and _is_start(decision):
         why = f"{cooldowns.REFUSED_START}{reason}"
@@ -105,14 +105,16 @@ def _is_start(decision: Decision) -> TypeGuard[Resume | Rebid]:
     return isinstance(decision, Resume)
 
 
-def _of_offer(offer: str, reason: str, known: Iterable[Tally], now: datetime) -> Iterable[ExpiringRecord]:
+def _of_offer(decision: Rent, reason: str, known: Iterable[Tally], now: datetime) -> Iterable[ExpiringRecord]:
+    offer = decision.offer.key
     rest, why = OFFER_COOLDOWNS.get(reason, (REFUSED_OFFER_COOLDOWN, f"the refusal {reason}"))
     if reason == TOO_LOW:
-        counted = (each.count for each in known if (each.counted, each.of) == (Counted.UNDERBID, offer))
-        count = next(counted, 0) + 1
-        until = now + cooldowns.REFUSALS_KEPT
-        yield Tally(Counted.UNDERBID, offer, now, until, f"{count} refused bids", count=count)
-        rest = cooldowns.after_refusals(count)
+        before = [each for each in known if (each.counted, each.of) == (Counted.UNDERBID, offer)]
+        where = "" if decision.bid is None else str(decision.bid.micros)
+        count = sum(each.count for each in before if each.where == where) + 1
+        until, ground = now + cooldowns.REFUSALS_KEPT, f"{count} bids of {decision.bid} were too low"
+        yield Tally(Counted.UNDERBID, offer, now, until, ground, where, count)
+        rest = cooldowns.after_refusals(sum(each.count for each in before) + 1)
     yield Cooldown(CooldownKind.OFFER, offer, now + rest, why)
 
 

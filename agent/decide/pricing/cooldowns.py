@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from agent.domain.fleet import Fleet
+from agent.domain.money import FREE, UsdPerHour
 from agent.domain.record import hold
 from agent.domain.record.cooldown import Cooldown, CooldownKind, Cooling
 from agent.domain.record.hold import OFF_THE_MARKET, Holds, TargetKind
@@ -15,7 +16,7 @@ OFFER_TAKEN = timedelta(minutes=3)
 UNDERBID = timedelta(minutes=2)
 """After a bid was too low: the quoted floor is stale, and a new quote is needed."""
 REFUSALS_KEPT = timedelta(hours=1)
-"""How long bids on one offer that were refused as too low are counted together."""
+"""How long bids on one offer that were refused as too low are counted together, and none of them is tried again."""
 UNDERBID_GROWS = 2
 """Each further refusal makes the offer's cooldown this many times longer, up to `UNDERBID_MOST`."""
 UNDERBID_MOST = timedelta(minutes=10)
@@ -112,6 +113,15 @@ class InForce:
     def tallies_of(self, counted: Counted, of: str) -> tuple[Tally, ...]:
         """Return the tallies of one kind for `of`, one for each place."""
         return tuple(tally for (what, whom, _), tally in self.tallies.items() if (what, whom) == (counted, of))
+
+    @property
+    def refused_bids(self) -> Mapping[str, UsdPerHour]:
+        """The highest bid on each offer, by its key, that was refused as too low."""
+        refused: dict[str, UsdPerHour] = {}
+        for what, offer, bid in self.tallies:
+            if what is Counted.UNDERBID and bid:
+                refused[offer] = max(UsdPerHour(int(bid)), refused.get(offer, FREE))
+        return refused
 
 
 def in_force(fleet: Fleet) -> InForce:

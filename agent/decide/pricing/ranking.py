@@ -43,7 +43,7 @@ def ranking(
             yield heapq.heappop(found)[3]
         if not fits(candidate) or not requirement_check.is_free(candidate, taken):
             continue
-        ways = [way for way in pricing(candidate) if not protections.is_barred(candidate, way.tenure, taken.cooling)]
+        ways = [way for way in pricing(candidate) if not _is_barred(candidate, way, taken)]
         speed = min(judged.speeds.get((candidate.host, candidate.gpu), 1.0), 1.0) if judged.speeds else 1.0
         record = host_record.of_offer(judged.hosts, candidate)
         reckon = useful_hour.stay_cost(candidate, work, record, market_loss_rate, speed)
@@ -87,6 +87,10 @@ class Replay:
                 self._found.append(following)
             yield self._found[place]
             place += 1
+
+
+def _is_barred(candidate: offer.Offer, way: useful_hour.Way, taken: requirement_check.Unavailable) -> bool:
+    return taken.refuses(candidate, way) or protections.is_barred(candidate, way.tenure, taken.cooling)
 
 
 def _best_way(

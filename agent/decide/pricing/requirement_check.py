@@ -9,7 +9,7 @@ Invariants:
 import math
 import statistics
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 
@@ -17,7 +17,7 @@ import msgspec
 
 from agent.decide.pricing import useful_hour
 from agent.domain import money
-from agent.domain.market import host, offer
+from agent.domain.market import host, offer, tenure
 from agent.domain.record.cooldown import CooldownKind, Cooling
 from agent.domain.work import workload
 
@@ -41,10 +41,19 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """Hosts and offers that may not be rented now: hosts with a lease of ours, and everything in cooldown."""
+    """Hosts and offers that may not be rented now: hosts with a lease of ours, and everything in cooldown.
+
+    `refused_bids` has the highest bid on each offer, by its key, that was just refused as too low.
+    """
 
     hosts: Collection[host.HostKey] = frozenset()
     cooling: Cooling | None = None
+    refused_bids: Mapping[str, money.UsdPerHour] = field(default_factory=dict)
+
+    def refuses(self, candidate: offer.Offer, way: useful_hour.Way) -> bool:
+        """Return whether a way is a bid that is no higher than a refused one: the quoted floor is stale or rounded."""
+        refused = self.refused_bids.get(candidate.key) if way.tenure is tenure.Tenure.INTERRUPTIBLE else None
+        return refused is not None and way.rate <= refused
 
 
 def refusal(candidate: offer.Offer, work: workload.Workload, now: datetime, taken: Unavailable) -> Refusal | None:

@@ -42,8 +42,17 @@ OF_A_SLOT = OF_A_TASK | {Counted.STALLED}
 """Tallies against one slot of any workload. They are forgotten likewise."""
 
 
-AT_A_PLACE = frozenset({Counted.RAN, Counted.FAST_EXIT, Counted.FAILED_START, Counted.FAILED_TASK, Counted.UNTAKEN})
-"""Tallies that count separately for each host or lease on which they happened, or for each kind of order."""
+AT_A_PLACE = frozenset(
+    {
+        Counted.RAN,
+        Counted.FAST_EXIT,
+        Counted.FAILED_START,
+        Counted.FAILED_TASK,
+        Counted.UNTAKEN,
+        Counted.UNDERBID,
+    }
+)
+"""Tallies that count separately for each host or lease on which they happened, each kind of order or each bid."""
 AT = "@"
 """The separator in a key between the subject, which contains none, and the place."""
 
@@ -61,7 +70,8 @@ class Tally(Expiring):
     ground: str
     """The event that was counted."""
     where: str = ""
-    """The lease or host on which it happened, or the kind of order, for a tally that counts separately for each."""
+    """The lease or host on which it happened, the kind of order, or the bid in micro-dollars an hour, for a tally that
+    counts separately for each."""
     count: int = 1
     """The number of times that it happened."""
 
