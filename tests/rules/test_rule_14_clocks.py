@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from agent.clock import SteppedClock
 from agent.decide.limits.limits import Limits
 from agent.domain import money
-from agent.domain.record.lease import LeaseState
+from agent.domain.record.lease import Bills, LeaseState
 from agent.domain.work.order import Order
 from agent.domain.work.run_times.run_window import Outside, WindowRule
 from tests.support.losses import seeds
-from tests.support.world import Rehearsed, play, work
+from tests.support.world import START, Rehearsed, play, work
 
 jumps = st.sampled_from([-86_400, -3_600, -90, 90, 3_600, 86_400])
 
@@ -88,19 +88,24 @@ def test_a_jump_bills_nothing_releases_nothing_and_pays_nothing(
 @settings(max_examples=8)
 @given(seed=seeds, seconds=jumps, is_restarted=st.booleans(), outside=st.sampled_from(Outside))
 def test_a_jump_ends_and_begins_no_window(seed: int, seconds: float, is_restarted: bool, outside: Outside) -> None:
-    """By the true time the window of the one is open until 01:00, and that of the other opens at 23:00."""
-    now, late = (WindowRule(cron, dt.timedelta(hours=1)) for cron in ("0 0 * * *", "0 23 * * *"))
+    """By the true time one window closes at 01:00, and the other opens then: the doubt spans both."""
+    now, late = (WindowRule(cron, dt.timedelta(hours=1)) for cron in ("0 0 * * *", "0 1 * * *"))
+    one = dt.timedelta(hours=1)
 
     async def story(world: Rehearsed) -> None:
         await world.until(lambda: bool(world.leases()) and world.lease().state is LeaseState.RUNNING)
+        await world.cycle(minutes=(START + one - world.clock.now()).total_seconds() / 60 - 10)
         await jump(world, seconds, is_restarted=is_restarted)
         orders = len(world.orders)
-        await world.cycle(minutes=30)
+        await world.cycle(minutes=20)
+        assert world.clock.now() > START + one, "the windows did not change: the story tells nothing"
         assert len(world.orders) == orders, "a window began or ended by a doubted clock"
         assert [str(lease.slot) for lease in world.leases()] == ["train/0"]
+        assert world.lease().state is LeaseState.RUNNING
         await jump(world, 0)
-        await world.cycle(minutes=60)
-        assert not any(contract.holds_gpu for contract in world.live()), "its window is over by now"
+        await world.cycle(minutes=25)
+        holding = [lease for lease in world.leases() if lease.bills is Bills.GPU_AND_DISK]
+        assert [str(lease.slot) for lease in holding] == ["late/0"], "by now the one is over and the other has begun"
 
     works = (work(windows=(now,), outside=outside), work("late", windows=(late,)))
     play(story, seed=seed, workloads=works)
