@@ -94,3 +94,14 @@ async def test_whatever_reading_stumbles_over(tmp_path: Path, monkeypatch: pytes
         assert one.is_refused()
         monkeypatch.undo()
         assert one.is_taken()
+
+
+async def test_quiet_hours_count_only_while_the_clock_is_not_doubted(tmp_path: Path) -> None:
+    async with rehearsed(tmp_path) as world:
+        one = Reloading(world, tmp_path)
+        await world.cycle()
+        assert one.daemon._is_time_known()
+        world.weather("clock_skew", skew=3600)
+        await world.cycle(minutes=5)
+        assert not one.daemon._is_time_known()
+        assert not one.daemon._courier._is_time_known()

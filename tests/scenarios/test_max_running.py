@@ -103,10 +103,11 @@ async def test_time_before_the_first_sign_of_readiness_does_not_count(tmp_path: 
 
 
 async def test_a_dark_market_ends_nothing(tmp_path: Path) -> None:
+    """It cannot be listed; it would take a pause."""
     async with rehearsed(tmp_path, workloads=(limited(AtLimit.PAUSE),)) as world:
         await world.until_running()
         await world.cycle(minutes=50)
-        dark = world.weather("server_error_before")
+        dark = world.weather("server_error_before", route="GET /instances")
         await world.cycle(minutes=30)
         assert world.lease().state is LeaseState.RUNNING
         world.simulator.weather.clear(dark)

@@ -116,9 +116,10 @@ async def test_nothing_begins_or_ends_while_the_clock_is_doubted(tmp_path: Path)
 
 
 async def test_a_dark_market_ends_nothing_and_then_the_window_is_over(tmp_path: Path) -> None:
+    """It cannot be listed; it would take a pause."""
     async with rehearsed(tmp_path, workloads=(nightly(),)) as world:
         await cycled_until(world, 1, 50)
-        dark = world.weather("server_error_before")
+        dark = world.weather("server_error_before", route="GET /instances")
         await cycled_until(world, 2, 20)
         assert world.lease().state is LeaseState.RUNNING
         world.simulator.weather.clear(dark)
