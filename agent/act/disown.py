@@ -1,10 +1,10 @@
 """Records that a lease never was ours: it ends, nothing is sent, and its rent is in doubt again."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from datetime import datetime
 
 import structlog
+from msgspec.structs import replace
 
 from agent.decide.facts import Fact, LeaseDisowned
 from agent.decide.reconcile import ownership

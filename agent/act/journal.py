@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+import msgspec
 import structlog
 
 from agent.act import crashpoint, intents, proof, rent_terms
@@ -391,6 +392,6 @@ def _leaving(lease: Lease, now: datetime, code: str) -> Lease:
     if lease.bills is Bills.NOTHING:
         until = max(now, lease.accrued_until)
         since = agreed_rate.agreed_until(lease, (), until)
-        lease = replace(lease, bills=Bills.DISK, accrued_until=until, agreed_until=since)
+        lease = msgspec.structs.replace(lease, bills=Bills.DISK, accrued_until=until, agreed_until=since)
     why = waiting_verdict.own_reason(lease) or code
-    return replace(lease, state=LeaseState.RELEASING, state_since=now, end_reason=why)
+    return msgspec.structs.replace(lease, state=LeaseState.RELEASING, state_since=now, end_reason=why)

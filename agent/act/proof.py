@@ -1,10 +1,10 @@
 """Proof by two looks that an instance is ours, for a person's order that cannot wait for the next cycle (rule 18)."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime
 
 import structlog
+from msgspec.structs import replace
 
 from agent.decide.reconcile import ownership
 from agent.domain.record.lease import Lease

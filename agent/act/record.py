@@ -1,10 +1,10 @@
 """Records the facts of one cycle in one transaction, each with its cause, evidence and money."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from datetime import datetime
 
 import structlog
+from msgspec.structs import replace
 
 from agent.act import decision_log, disown
 from agent.act.guarding import guard_facts

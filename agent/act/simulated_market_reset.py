@@ -1,10 +1,10 @@
 """Ends the ledger's leases on a simulated market that began again: no listing will ever show them."""
 
 from collections.abc import Collection
-from dataclasses import replace
 from datetime import datetime
 
 import structlog
+from msgspec.structs import replace
 
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind

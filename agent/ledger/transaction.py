@@ -10,6 +10,7 @@ import datetime as dt
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
 import sqlalchemy as sa
 
 from agent.domain.market.capacity import Capacity
@@ -162,7 +163,7 @@ class Transaction:
             raise LedgerError(Code.BAD_TRANSITION, f"no open lease {lease.lease_id}: it has ended or was never opened")
         if lease.ended_at is not None and lease.ended_at < lease.opened_at:
             # The machine's clock was set back in between.
-            lease = dataclasses.replace(lease, ended_at=lease.opened_at)
+            lease = msgspec.structs.replace(lease, ended_at=lease.opened_at)
         if known == lease:
             return
         if lease.state is not known.state and lease.state not in leases_domain.ALLOWED[known.state]:

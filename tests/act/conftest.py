@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from agent.act.executor import Executor
@@ -85,7 +86,7 @@ class Desk:
     async def prove_all(self) -> list[Lease]:
         """Write down that our label was seen twice on every open lease; return them."""
         now = self.clock.now()
-        proven = [dataclasses.replace(held, proven_at=now) for held in self.ledger.recollection(now).leases]
+        proven = [msgspec.structs.replace(held, proven_at=now) for held in self.ledger.recollection(now).leases]
         async with self.ledger.transaction() as tx:
             for held in proven:
                 tx.update_lease(held)

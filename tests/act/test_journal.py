@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from agent.decide.operators import reload
@@ -246,7 +247,9 @@ async def test_a_host_released_for_no_fault_of_its_own_does_not_rest(desk: Desk)
 
 async def test_what_ran_is_charged_when_it_is_stopped(desk: Desk) -> None:
     held = await desk.rented()
-    runs = replace(held, state=LeaseState.RUNNING, bills=Bills.GPU_AND_DISK, run_since=desk.clock.now(), has_run=True)
+    runs = msgspec.structs.replace(
+        held, state=LeaseState.RUNNING, bills=Bills.GPU_AND_DISK, run_since=desk.clock.now(), has_run=True
+    )
     async with desk.ledger.transaction() as tx:
         tx.update_lease(runs)
     await desk.advance(1800)
@@ -329,7 +332,7 @@ def test_no_lease_is_written_by_a_hold() -> None:
 
 async def test_a_queued_resume_stays_paused(desk: Desk) -> None:
     held = await desk.rented()
-    paused = replace(held, state=LeaseState.PAUSED)
+    paused = msgspec.structs.replace(held, state=LeaseState.PAUSED)
     made = outcomes.written(Resume(paused, WHY), desk.clock.now(), desk.work.checkpoint, is_accepted=False)
     assert (made.lease.state, made.lease.state_since, made.kind) == (
         LeaseState.PAUSED,
@@ -354,10 +357,12 @@ async def test_what_was_metered_since_a_decision_is_not_charged_again(
     desk: Desk, kind: type[Pause] | type[Release]
 ) -> None:
     held = await desk.rented()
-    running = replace(held, state=LeaseState.RUNNING, bills=Bills.GPU_AND_DISK, run_since=held.accrued_until)
+    running = msgspec.structs.replace(
+        held, state=LeaseState.RUNNING, bills=Bills.GPU_AND_DISK, run_since=held.accrued_until
+    )
     await desk.advance(1800)
     async with desk.ledger.transaction() as tx:
-        tx.update_lease(replace(running, accrued_until=desk.clock.now()))
+        tx.update_lease(msgspec.structs.replace(running, accrued_until=desk.clock.now()))
     await desk.send(kind(running, WHY))
     spent = await (await desk.ledger.reader()).spend_by(SpendKey.LEASE)
     assert sum(line.amount.dollars for line in spent) < 0.001
@@ -367,8 +372,8 @@ async def test_time_in_which_a_silent_host_billed_nothing_owes_no_rise(desk: Des
     """The rate of a lease is doubted, its host falls silent, and its release is due ten minutes later."""
     held = await desk.rented()
     agreed_until = held.accrued_until - timedelta(seconds=30)
-    doubted = replace(held, doubted_rate=builders.per_hour("0.40"), agreed_until=agreed_until)
-    silent = replace(doubted, state=LeaseState.OFFLINE, bills=Bills.NOTHING)
+    doubted = msgspec.structs.replace(held, doubted_rate=builders.per_hour("0.40"), agreed_until=agreed_until)
+    silent = msgspec.structs.replace(doubted, state=LeaseState.OFFLINE, bills=Bills.NOTHING)
     async with desk.ledger.transaction() as tx:
         tx.update_lease(silent)
     await desk.advance(600)

@@ -1,11 +1,11 @@
 """A person's order, read against what there is."""
 
-import dataclasses
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
 from agent.act.orders import operator_orders
 from agent.act.orders.operator_orders import Grounds, Meaning
@@ -96,7 +96,7 @@ async def test_a_target_is_meant_by_any_of_its_names(desk: Desk, target: str, ke
     assert [(type(order), order.lease.lease_id) for order in meant.decisions] == [(Release, "vast-1")]
 
 
-ELSEWHERE = dataclasses.replace(STRANDED, market="runpod", host_id="h1", owner_id="o1")
+ELSEWHERE = msgspec.structs.replace(STRANDED, market="runpod", host_id="h1", owner_id="o1")
 """Holds what another market calls by the same ids."""
 
 

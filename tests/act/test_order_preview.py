@@ -4,6 +4,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from agent.act.orders import order_preview
@@ -53,7 +54,7 @@ async def test_a_kill_of_everything_releases_what_bills(tmp_path: Path) -> None:
     assert all(row["after_dollars_per_hour"] == 0 for row in shown["leases"])
 
 
-GOING = dataclasses.replace(RUNS, state=LeaseState.RELEASING)
+GOING = msgspec.structs.replace(RUNS, state=LeaseState.RELEASING)
 
 
 @pytest.mark.parametrize("order", [Order("drain", "train"), Order("pause", "train"), Order("kill", "fleet:all")])

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
+import msgspec
 import pytest
 
 from agent.act import record, second_daemon
@@ -55,7 +56,7 @@ async def test_nothing_writes_nothing(desk: Desk) -> None:
 
 async def test_what_a_disowned_lease_counts_is_written_and_not_counted_again(desk: Desk) -> None:
     held = await opened(desk, builders.lease(state=LeaseState.STARTING, proven_at=None))
-    later = replace(held, accrued_until=builders.NOW + timedelta(minutes=5))
+    later = msgspec.structs.replace(held, accrued_until=builders.NOW + timedelta(minutes=5))
     await write(desk, LeaseDisowned(later, "nowhere", (Charge(held.lease_id, DAY, builders.usd("0.02")),)))
     (ended,) = await (await desk.ledger.reader()).leases()
     assert (ended.state, ended.accrued_until) == (LeaseState.ENDED, later.accrued_until)
@@ -65,7 +66,7 @@ async def test_what_a_disowned_lease_counts_is_written_and_not_counted_again(des
 
 async def test_a_loss_is_written_with_cause_evidence_and_money(desk: Desk) -> None:
     before = await opened(desk)
-    after = replace(
+    after = msgspec.structs.replace(
         before, state=LeaseState.PAUSED, bills=Bills.DISK, interrupted_by=Cause.OUTBID, state_since=builders.NOW
     )
     charge = Charge(before.lease_id, DAY, builders.usd(2), builders.usd("0.1"), builders.usd("0.02"), 3600.0, 1800.0)
@@ -91,7 +92,9 @@ async def test_a_loss_is_written_with_cause_evidence_and_money(desk: Desk) -> No
 @pytest.mark.parametrize("cause", [Cause.OUTBID, Cause.DISPLACED, Cause.HOST_OFFLINE])
 async def test_the_ledger_and_the_book_of_a_lab_learn_the_same_of_a_loss(desk: Desk, cause: Cause) -> None:
     before = await opened(desk)
-    after = replace(before, state=LeaseState.PAUSED, bills=Bills.DISK, interrupted_by=cause, state_since=builders.NOW)
+    after = msgspec.structs.replace(
+        before, state=LeaseState.PAUSED, bills=Bills.DISK, interrupted_by=cause, state_since=builders.NOW
+    )
     evidence = Evidence("inbox", "the market's inbox says outbid", builders.per_hour("0.305"))
     fact = LeaseChanged(before, after, EventKind.LEASE_INTERRUPTED, (), cause, evidence)
     await write(desk, fact)
@@ -107,7 +110,9 @@ async def test_the_ledger_and_the_book_of_a_lab_learn_the_same_of_a_loss(desk: D
 @pytest.mark.parametrize("tenure", list(Tenure))
 async def test_the_ledger_and_the_book_of_a_lab_weigh_the_same_hours_of_bids_alone(desk: Desk, tenure: Tenure) -> None:
     held = await opened(desk, builders.lease(tenure=tenure, accrued_until=builders.ago(minutes=30)))
-    fact = LeaseChanged(held, replace(held, accrued_until=builders.NOW), None, meter.accrue(held, builders.NOW))
+    fact = LeaseChanged(
+        held, msgspec.structs.replace(held, accrued_until=builders.NOW), None, meter.accrue(held, builders.NOW)
+    )
     await write(desk, fact)
     (kept,) = desk.ledger.recollection(desk.clock.now()).hosts_on("vast").values()
     lab = PaperLedger()
@@ -127,7 +132,7 @@ async def test_metering_writes_money_and_no_event(desk: Desk) -> None:
 
 async def test_a_first_start_counts_for_its_host(desk: Desk) -> None:
     before = await opened(desk, builders.lease(state=LeaseState.STARTING))
-    after = replace(before, state=LeaseState.RUNNING, has_run=True)
+    after = msgspec.structs.replace(before, state=LeaseState.RUNNING, has_run=True)
     await write(desk, LeaseChanged(before, after, EventKind.LEASE_RUNNING))
     host = desk.ledger.recollection(desk.clock.now()).hosts_on("vast")["h1"]
     assert (host.starts_ok, host.interruptions) == (1, 0)
@@ -139,7 +144,7 @@ async def test_the_mark_of_a_start_ends_when_it_runs(desk: Desk) -> None:
     async with desk.ledger.transaction() as tx:
         tx.add_expiring(mark)
     assert desk.expiring()
-    fact = LeaseChanged(before, replace(before, state=LeaseState.RUNNING), EventKind.LEASE_RESUMED)
+    fact = LeaseChanged(before, msgspec.structs.replace(before, state=LeaseState.RUNNING), EventKind.LEASE_RESUMED)
     await record.record(desk.ledger, builders.fleet(tallies=(mark,)), [fact])
     assert not desk.expiring()
 
@@ -148,7 +153,9 @@ async def test_a_start_that_is_dated_before_its_rent_was_answered_took_no_time(d
     """The look before a start may be older than the answer; a negative time broke the whole cycle's transaction."""
     began = builders.NOW
     before = await opened(desk, builders.lease(state=LeaseState.STARTING, opened_at=began, state_since=began))
-    after = replace(before, state=LeaseState.RUNNING, has_run=True, state_since=began - timedelta(seconds=20))
+    after = msgspec.structs.replace(
+        before, state=LeaseState.RUNNING, has_run=True, state_since=began - timedelta(seconds=20)
+    )
     await write(desk, LeaseChanged(before, after, EventKind.LEASE_RUNNING))
     host = desk.ledger.recollection(desk.clock.now()).hosts_on("vast")["h1"]
     assert (host.starts_ok, host.loading_seconds) == (1, 0)
@@ -222,7 +229,7 @@ async def test_facts_whose_commit_failed_are_written_again_only_if_it_did_not_ta
     async with desk.ledger.transaction() as tx:
         tx.open_lease(before)
     spent = Charge(before.lease_id, builders.NOW.date(), gpu=builders.usd("0.10"))
-    after = replace(before, accrued_until=builders.NOW + timedelta(minutes=5))
+    after = msgspec.structs.replace(before, accrued_until=builders.NOW + timedelta(minutes=5))
     facts = (LeaseChanged(before, after, None, (spent,)),)
 
     def seen() -> Fleet:

@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from agent.act.guarding import dead_man_switches, signs_of_life
@@ -224,7 +225,7 @@ async def test_the_sign_of_a_folder_that_no_container_reads_any_more_is_forgotte
         known = signs._ledger.recollection()
         assert [(sign.folder, sign.written_at) for sign in known.signs] == [(f"{FLEET}/train/0/1", NOW)]
         async with signs._ledger.transaction() as tx:
-            tx.update_lease(replace(known.leases[0], state=LeaseState.ENDED, ended_at=NOW))
+            tx.update_lease(msgspec.structs.replace(known.leases[0], state=LeaseState.ENDED, ended_at=NOW))
         await signs.keep([lives.work])
         assert signs._ledger.recollection().signs == ()
 

@@ -1,8 +1,7 @@
 """Ending a lease: a release that fails becomes a pause and stays due, and refused attempts keep a pace."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from agent.act.executor import Executor
 from agent.decide.moves import break_before_make

@@ -5,7 +5,6 @@ template from rows that are in memory already, the feed with encoding its docume
 same run, taken by turns, in CPU seconds of this process: server, client and the ledger's thread.
 """
 
-import dataclasses
 import datetime as dt
 import sqlite3
 import tempfile
@@ -61,7 +60,9 @@ async def _fill(world: Rehearsed) -> None:
     async with world.app.ledger.transaction() as tx:
         for number in range(1, LEASES + 1):
             lease = builders.lease(number, slot=Slot("train", number - 1), state=LeaseState.RUNNING)
-            tx.open_lease(dataclasses.replace(lease, opened_at=now, state_since=now, accrued_until=now, run_since=now))
+            tx.open_lease(
+                msgspec.structs.replace(lease, opened_at=now, state_since=now, accrued_until=now, run_since=now)
+            )
     with closing(sqlite3.connect(world.config.ledger, timeout=60)) as raw, raw:
         names = [row[1] for row in raw.execute("PRAGMA table_info(events)") if row[1] != "event_id"]
         columns = ", ".join(names)

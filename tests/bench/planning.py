@@ -144,7 +144,9 @@ def array_fleet(offers: list[Offer]) -> Fleet:
     """Give a fleet of one array of 1,000 slots, of which some are done and 7 of 8 run, so that one begins."""
     name, fleet = "sweep", full_fleet(offers, LeaseState.RUNNING)
     work = replace(fleet.workloads[1], name=name, slots=1000, kind=WorkloadKind.BATCH, array=ArrayTerms(8))
-    live = tuple(replace(lease, slot=Slot(name, 400 + index)) for index, lease in enumerate(fleet.leases[:7]))
+    live = tuple(
+        msgspec.structs.replace(lease, slot=Slot(name, 400 + index)) for index, lease in enumerate(fleet.leases[:7])
+    )
     marks = (OperatorHold(Word.DONE, hold.of_slot(place), NOW, "its end") for place in work.places[:400])
     return msgspec.structs.replace(fleet, workloads=(work,), leases=live, holds=tuple(marks))
 

@@ -1,7 +1,6 @@
 """No verb that prints a table cuts a figure at 60 columns: every id, time and sum of money is there whole."""
 
 import asyncio
-import dataclasses
 import io
 from collections.abc import Callable
 from datetime import timedelta
@@ -9,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 from rich.console import Console
 from typer.testing import CliRunner
@@ -53,8 +53,8 @@ def config(tmp_path: Path) -> Path:
 async def _filled(path: Path) -> None:
     ledger = await Ledger.open(path, clock=SteppedClock(values.NOW))
     held = values.lease(1, lease_id=LEASE, slot=Slot(NAME, 0), host_id=HOST, owner_id=HOST, ask=UsdPerHour(987_654_321))
-    held = dataclasses.replace(held, opened_at=values.NOW - timedelta(hours=4), gpu_rate=UsdPerHour(1_234_567_890))
-    empty = dataclasses.replace(
+    held = msgspec.structs.replace(held, opened_at=values.NOW - timedelta(hours=4), gpu_rate=UsdPerHour(1_234_567_890))
+    empty = msgspec.structs.replace(
         held, lease_id=f"{LEASE}9", instance_id="i2", intent_id="n2", state=LeaseState.PAUSED, is_held=True
     )
     async with ledger.transaction() as tx:

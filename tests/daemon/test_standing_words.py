@@ -4,6 +4,7 @@ import dataclasses
 import datetime as dt
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from agent.act.orders.order_error import OrderError
@@ -112,7 +113,7 @@ async def test_a_held_orphan_is_adopted_into_its_empty_slot(tmp_path: Path) -> N
     async with rehearsed(tmp_path) as world:
         held = await world.until_running()
         async with world.app.ledger.transaction() as tx:
-            tx.update_lease(dataclasses.replace(held, is_held=True))
+            tx.update_lease(msgspec.structs.replace(held, is_held=True))
         with pytest.raises(OrderError, match="held are"):
             await say(world, "adopt", "host:none")
         await say(world, "adopt", held.instance_id)

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -131,7 +132,7 @@ def test_each_window_bears_its_own_sum(scope: Scope, window: str, spent: str) ->
 
 def test_the_horizon_ends_with_the_day_and_the_month() -> None:
     late = datetime(2026, 11, 30, 23, 59, tzinfo=UTC)
-    leases = tuple(replace(lease, accrued_until=late) for lease in fleet().leases)
+    leases = tuple(msgspec.structs.replace(lease, accrued_until=late) for lease in fleet().leases)
     seen = fleet(now=late, leases=leases)
     minute = (limits.committed_by_fleet(seen).rate + rent().rate).over(60)
     hours = timedelta(hours=5)

@@ -1,10 +1,10 @@
 """Pools of hosts, several markets, and GPUs that are charged from the rent on."""
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from agent.decide import plan
 from agent.decide.facts import LeaseChanged

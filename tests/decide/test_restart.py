@@ -1,8 +1,9 @@
 """The two halves of the restart of an unhealthy service, before any strategy is asked."""
 
-import dataclasses
 from datetime import timedelta
 from typing import Any
+
+import msgspec
 
 from agent.decide import slots
 from agent.decide.strategy import Proposal, SlotView
@@ -30,9 +31,9 @@ def test_an_unhealthy_service_is_stopped_and_started_in_place_but_not_in_the_dar
     assert isinstance(look(leases=(ill,), markets={"vast": MarketView("vast")}), SlotView)
     arriving = builders.lease(lease_id="other", instance_id="77", state=LeaseState.STARTING)
     assert isinstance(look(leases=(ill, arriving), markets=listed), SlotView)
-    stopped = dataclasses.replace(ill, state=LeaseState.PAUSED, paused_by_us=True, unhealthy_since=None)
+    stopped = msgspec.structs.replace(ill, state=LeaseState.PAUSED, paused_by_us=True, unhealthy_since=None)
     start = look(leases=(stopped,), markets=listed)
     assert isinstance(start, Proposal)
     assert (start.kind, start.reason.code) == (IntentKind.RESUME, "restart")
-    late = dataclasses.replace(stopped, restart_at=NOW - timedelta(minutes=16))
+    late = msgspec.structs.replace(stopped, restart_at=NOW - timedelta(minutes=16))
     assert isinstance(look(leases=(late,), markets=listed), SlotView), "an old restart is the strategy's business"

@@ -1,8 +1,8 @@
 """The two leases of a move: which one goes, which one is started again, and what a slot waits for."""
 
-import dataclasses
 from typing import Any
 
+import msgspec
 import pytest
 
 from agent.decide.strategy import Proposal, SlotView
@@ -28,7 +28,7 @@ def test_the_old_lease_stays_until_the_new_one_runs() -> None:
 
 
 def test_the_old_lease_stays_while_the_market_of_the_new_one_does_not_answer() -> None:
-    new = dataclasses.replace(NEW, market="runpod")
+    new = msgspec.structs.replace(NEW, market="runpod")
     silent, seen = ({"vast": builders.view(), "runpod": builders.view(is_fresh=known)} for known in (False, True))
     assert released(OLD, new, markets=silent) == []
     assert released(OLD, new, markets=seen) == [("vast-1", "moved")]
@@ -48,21 +48,21 @@ def test_a_move_whose_new_lease_ran_and_was_lost_is_given_up_after_a_while() -> 
     """Else the slot waits for ever, with two paused leases and nothing that runs."""
     ran = builders.lease(2, opened_at=NOW, state=LeaseState.PAUSED, state_since=builders.ago(minutes=9))
     assert released(OLD, ran) == []
-    ran = dataclasses.replace(ran, state_since=builders.ago(minutes=11))
+    ran = msgspec.structs.replace(ran, state_since=builders.ago(minutes=11))
     assert released(OLD, ran) == [("vast-2", "move_lost")]
-    assert released(OLD, dataclasses.replace(ran, paused_by_us=True)) == []
+    assert released(OLD, msgspec.structs.replace(ran, paused_by_us=True)) == []
     work = builders.workload(checkpoint=Checkpoint(place=CheckpointPlace.DISK))
     assert released(OLD, ran, workloads=(work,)) == []
 
 
 def test_a_move_goes_on_once_what_stopped_both_its_leases_is_lifted() -> None:
     """Else the slot waits for ever for a lease that nobody starts."""
-    old, new = (dataclasses.replace(lease, state=LeaseState.PAUSED, paused_by_us=True) for lease in (OLD, NEW))
+    old, new = (msgspec.structs.replace(lease, state=LeaseState.PAUSED, paused_by_us=True) for lease in (OLD, NEW))
     answer = look(leases=(old, new))
     assert isinstance(answer, Proposal)
     assert (answer.kind, answer.lease, answer.reason.code) == (IntentKind.RESUME, new, "move_continued")
     dark = look(leases=(old, new), markets={"vast": builders.view(is_fresh=False)})
-    outbid = look(leases=(old, dataclasses.replace(new, paused_by_us=False)))
+    outbid = look(leases=(old, msgspec.structs.replace(new, paused_by_us=False)))
     assert isinstance(dark, SlotView), "it may run by now"
     assert isinstance(outbid, SlotView), "its market stopped it"
 
@@ -72,7 +72,7 @@ def test_of_a_move_of_guarded_work_a_disk_goes_whose_checkpoint_is_in_the_bucket
     guarded = (builders.guarded(checkpoint=Checkpoint(place=CheckpointPlace.DISK)),)
     terms, at = kept_terms.recorded(builders.lease(guard_run=1), *guarded).guard_terms, NOW if is_verified else None
     told: dict[str, Any] = {"guard_run": 1, "guard_terms": terms, "checkpoint_verified_at": at}
-    old = dataclasses.replace(OLD, **told)
+    old = msgspec.structs.replace(OLD, **told)
     assert released(old, NEW, workloads=guarded) == ([("vast-1", "moved")] if is_verified else [])
     lost = builders.lease(2, opened_at=NOW, state=LeaseState.PAUSED, state_since=builders.ago(minutes=11), **told)
     assert released(old, lost, workloads=guarded) == ([("vast-2", "move_lost")] if is_verified else [])

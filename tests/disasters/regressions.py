@@ -10,6 +10,8 @@ from datetime import datetime, timedelta
 from typing import Any
 from unittest import mock
 
+import msgspec
+
 from agent.decide.facts import InstanceFound
 from agent.decide.reconcile import absence, agreed_rate, orphans, ownership
 from agent.decide.reconcile.pass_memory import Memory
@@ -24,7 +26,9 @@ def _named_is_ours() -> Iterator[Any]:
 
     def settle(fleet: Fleet, _: Memory) -> ownership.Ownership:
         leases = tuple(
-            held if held.proven_at is not None or not held.is_open else dataclasses.replace(held, proven_at=fleet.now)
+            held
+            if held.proven_at is not None or not held.is_open
+            else msgspec.structs.replace(held, proven_at=fleet.now)
             for held in fleet.leases
         )
         return ownership.Ownership(leases, (), {}, frozenset(), frozenset())

@@ -175,7 +175,7 @@ def test_what_costs_more_is_excused_only_where_no_whole_cycle_wrote_its_terms_do
         return play.play(dataclasses.replace(QUIET, works=works, strikes=(fault,), deeds=deeds)).broken
 
     def forgetful(fleet: Fleet, held: Lease) -> bool:
-        return is_fresh_rent(fleet, dataclasses.replace(held, read_back_at=None))
+        return is_fresh_rent(fleet, msgspec.structs.replace(held, read_back_at=None))
 
     once = Strike("ledger", "commit", 12, "full")
     assert broken(dataclasses.replace(once, number=10, times=12)) is None

@@ -1,10 +1,10 @@
 """One recorded situation under the whole plan() and under the bench's rule: both judge every place and choose alike."""
 
-import dataclasses
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -109,12 +109,12 @@ class Planned:
 
     def _metered(self, lease: Lease, until: Any) -> Lease:
         self.book.meter(lease, meter.accrue(lease, until), until)
-        return dataclasses.replace(lease, accrued_until=until)
+        return msgspec.structs.replace(lease, accrued_until=until)
 
     def _ended(self, pool: str, lease: Lease, at: Any, *, is_lost: bool) -> None:
         gone = self._metered(self._leases.pop(pool), at)
         if is_lost:
-            after = dataclasses.replace(gone, state=LeaseState.PAUSED, run_since=None, state_since=self.now)
+            after = msgspec.structs.replace(gone, state=LeaseState.PAUSED, run_since=None, state_since=self.now)
             self.book.learn(LeaseChanged(lease, after, EventKind.LEASE_INTERRUPTED, (), Cause.OUTBID), self.now, {})
             self.losses += 1
 
@@ -124,7 +124,9 @@ class Planned:
             for name in ("runpod", "vast")
         }
         held = sorted(self._leases.values(), key=lambda each: each.opened_at)
-        leases = tuple(dataclasses.replace(each, slot=builders.slot("train", index)) for index, each in enumerate(held))
+        leases = tuple(
+            msgspec.structs.replace(each, slot=builders.slot("train", index)) for index, each in enumerate(held)
+        )
         return builders.fleet(now=self.now, workloads=(SERVICE,), markets=markets, leases=leases, hosts=self.book.hosts)
 
     def _tried(self) -> list[str]:

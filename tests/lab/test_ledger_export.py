@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from typer.testing import CliRunner
 
@@ -127,7 +128,9 @@ def test_a_span_holds_nothing_from_before_it_but_the_prices_that_still_held() ->
         },
         slices={("vast", f"{number}", 1): builders.offer(number) for number in (1, 2, 3)},
         leases=[
-            replace(builders.lease(number), opened_at=at(opened), ended_at=None if ended is None else at(ended))
+            msgspec.structs.replace(
+                builders.lease(number), opened_at=at(opened), ended_at=None if ended is None else at(ended)
+            )
             for number, opened, ended in ((1, 0, 3), (2, 1, 5), (3, 5, 9), (4, 8, None))
         ],
         events={"vast-2": [Event(at(hours), EventKind.LEASE_RUNNING, lease_id="vast-2") for hours in (1, 5)]},

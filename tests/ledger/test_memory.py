@@ -1,12 +1,12 @@
 """The memory agrees with the file, costs nothing while nothing changes, and turns the day at midnight UTC."""
 
 import asyncio
-import dataclasses
 import datetime as dt
 import tempfile
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -214,7 +214,7 @@ async def test_a_slot_remembers_the_market_of_the_last_lease_that_ran_there(path
     place = Slot("w", 0)
     for number, market, hours in ((1, "vast", 1), (2, "runpod", 3), (3, "vast", 2)):
         held = lease(number, market=market, instance_id=f"i{number}", slot=place, has_run=True)
-        ended = dataclasses.replace(held, state=LeaseState.ENDED, ended_at=NOW + dt.timedelta(hours=hours))
+        ended = msgspec.structs.replace(held, state=LeaseState.ENDED, ended_at=NOW + dt.timedelta(hours=hours))
         async with ledger.transaction() as tx:
             tx.open_lease(held)
             tx.update_lease(ended)
@@ -232,7 +232,7 @@ async def test_a_slot_remembers_what_all_its_leases_cost(path: Path) -> None:
     place, day = Slot("w", 7), NOW.date()
     for number, hours in ((1, 0), (2, 5)):
         held = lease(number, instance_id=f"i{number}", slot=place, opened_at=NOW + dt.timedelta(hours=hours))
-        ended = dataclasses.replace(held, state=LeaseState.ENDED, ended_at=NOW + dt.timedelta(hours=hours + 1))
+        ended = msgspec.structs.replace(held, state=LeaseState.ENDED, ended_at=NOW + dt.timedelta(hours=hours + 1))
         async with ledger.transaction() as tx:
             tx.open_lease(held)
             tx.add_spend(SpendEntry(f"l{number}", "w", "vast", Tenure.ON_DEMAND, day, gpu=Usd(100), disk=Usd(number)))
@@ -267,7 +267,7 @@ async def test_figures_of_open_leases_are_never_forgotten_for_those_of_ended_one
     ledger = await Ledger.open(path, clock=clock)
     assert set(ledger.recollection().guard_figures) == kept
     async with ledger.transaction() as tx:
-        tx.update_lease(dataclasses.replace(held[0], state=LeaseState.ENDED, ended_at=NOW))
+        tx.update_lease(msgspec.structs.replace(held[0], state=LeaseState.ENDED, ended_at=NOW))
         tx.keep_guard_figures(told(1))
     assert set(ledger.recollection().guard_figures) == kept - {"lease-0"}
     await ledger.close()

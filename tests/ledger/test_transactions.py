@@ -1,11 +1,11 @@
 """One commit or none, and the rules a transaction holds."""
 
 import asyncio
-import dataclasses
 import datetime as dt
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 import sqlalchemy as sa
 
@@ -182,7 +182,7 @@ async def test_a_lease_changes_state_only_as_its_table_allows(ledger: Ledger) ->
     assert await (await ledger.reader()).leases() == [ended]
     with pytest.raises(LedgerError) as refused:
         async with ledger.transaction() as tx:
-            tx.update_lease(dataclasses.replace(ended, end_reason="again"))
+            tx.update_lease(msgspec.structs.replace(ended, end_reason="again"))
     assert refused.value.code is Code.BAD_TRANSITION
 
 
@@ -332,7 +332,7 @@ async def test_saying_what_is_so_already_costs_no_sql(ledger: Ledger) -> None:
     statements = heard(ledger)
     before = ledger.recollection()
     async with ledger.transaction() as tx:
-        tx.update_lease(dataclasses.replace(held))
+        tx.update_lease(msgspec.structs.replace(held))
         tx.bind_account("vast", "7")
         tx.add_spend(SpendEntry("l1", "train", "vast", Tenure.ON_DEMAND, NOW.date()))
     assert ledger.recollection() is before

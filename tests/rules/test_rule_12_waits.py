@@ -34,7 +34,7 @@ def moved(work: Workload, at: dt.datetime, asked_at: dt.datetime | None, request
     return builders.fleet(
         now=at,
         workloads=(work,),
-        leases=(replace(OLD, checkpoint_asked_at=asked_at), NEW),
+        leases=(msgspec.structs.replace(OLD, checkpoint_asked_at=asked_at), NEW),
         guard_reports={OLD.intent_id: GuardReport(at, BEAT, beat_seen_at=at)},
         front_reports={OLD.lease_id: report},
     )

@@ -3,6 +3,7 @@
 import dataclasses
 import datetime as dt
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -203,7 +204,7 @@ def test_a_record_that_is_ahead_of_the_market_too_proves_no_clock_wrong() -> Non
         held = await world.until_running()
         world.is_checked = False  # one lease is metered up to the day after tomorrow
         async with world.app.ledger.transaction() as tx:
-            tx.update_lease(dataclasses.replace(held, accrued_until=world.clock.now() + dt.timedelta(days=2)))
+            tx.update_lease(msgspec.structs.replace(held, accrued_until=world.clock.now() + dt.timedelta(days=2)))
         world.weather("field_lie", field="date", how="plus", value=3600, seconds=120)
         await world.restart()
         done = await world.cycle()

@@ -282,7 +282,7 @@ def test_a_fall_is_followed_however_often_the_price_moves_and_never_counts_too_l
         fleet = builders.fleet(leases=(held,), markets={"vast": view}, now=now)
         seen = msgspec.structs.replace(view, looked_up=agreed_rate.unconfirmed(fleet, view, (held,)))
         rated = agreed_rate.settle(fleet, seen, held, row, now)
-        held = replace(rated.lease, gpu_rate=rated.row.gpu_rate)
+        held = msgspec.structs.replace(rated.lease, gpu_rate=rated.row.gpu_rate)
         # A rise over a believed fall is doubted for three listings, and owed from the first.
         is_owed = held.doubted_rate is not None and held.doubted_rate > held.agreed
         assert held.gpu_rate >= rate or is_owed

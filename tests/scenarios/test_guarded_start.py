@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import structlog
 from prometheus_client import CollectorRegistry
@@ -166,7 +167,7 @@ async def test_a_file_that_changes_right_after_a_rent_is_not_taken_for_what_was_
             held = world.lease()
             assert (held.guard_run, held.spec_digest) == (1, reload.spec_digest(first))
             assert held.guard_terms == kept_terms.text(first)
-            assert reload.moves(replace(held, state=LeaseState.RUNNING), changed)
+            assert reload.moves(msgspec.structs.replace(held, state=LeaseState.RUNNING), changed)
             await world.until(lambda: {each.guard_run for each in world.leases()} == {2}, 120)
             assert world.contract().image == "ubuntu:24.04"
             assert world.lease().spec_digest == reload.spec_digest(changed)

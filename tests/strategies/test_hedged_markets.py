@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -77,7 +78,7 @@ def test_a_host_that_leaves_the_market_is_left_while_it_runs() -> None:
     held = builders.lease(1, gpu_rate=builders.per_hour("0.20"), state_since=builders.ago(minutes=50))
     offers = [offer(22, "0.80", "0.22"), offer(20, "0.90", "0.45", market="runpod")]
     assert isinstance(decided(seen(offers, [held])), Hold)
-    made = decided(seen(offers, [replace(held, ends_at=NOW + timedelta(minutes=40))]))
+    made = decided(seen(offers, [msgspec.structs.replace(held, ends_at=NOW + timedelta(minutes=40))]))
     assert isinstance(made, Rent)
     assert (made.reason.code, made.offer.host_id) == ("end_date", "h22")
 

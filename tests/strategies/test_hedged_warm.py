@@ -1,6 +1,5 @@
 """hedged with keep_warm: spare slots held while they pay, on demand at once when nothing else is there, and back."""
 
-import dataclasses
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
@@ -86,7 +85,7 @@ def test_a_spare_slot_that_pays_no_more_is_released_while_enough_others_run() ->
 
 def test_a_spare_slot_stays_while_the_others_only_start() -> None:
     held = leases(4)
-    starting = [dataclasses.replace(each, state=LeaseState.STARTING, run_since=None) for each in held[:2]]
+    starting = [msgspec.structs.replace(each, state=LeaseState.STARTING, run_since=None) for each in held[:2]]
     made = decided(seen(offers(1), [*starting, *held[2:]], hosts=rough(0.001)))
     assert not any(isinstance(each, Release) for each in made)
 
@@ -94,11 +93,11 @@ def test_a_spare_slot_stays_while_the_others_only_start() -> None:
 def test_a_spare_slot_that_serves_stays_while_others_that_run_are_not_ready() -> None:
     ready = Readiness(ReadySign.PORT, port=8000)
     held = leases(4)
-    loading = [dataclasses.replace(each, run_since=AGO(minutes=3)) for each in held[:2]]
-    serving = [dataclasses.replace(each, ready_since=AGO(hours=8)) for each in held[2:]]
+    loading = [msgspec.structs.replace(each, run_since=AGO(minutes=3)) for each in held[:2]]
+    serving = [msgspec.structs.replace(each, ready_since=AGO(hours=8)) for each in held[2:]]
     made = decided(seen(offers(1), [*loading, *serving], hosts=rough(0.001), ready=ready))
     assert not any(isinstance(each, Release) for each in made)
-    done = [dataclasses.replace(each, ready_since=AGO(minutes=1)) for each in loading]
+    done = [msgspec.structs.replace(each, ready_since=AGO(minutes=1)) for each in loading]
     made = decided(seen(offers(1), [*done, *serving], hosts=rough(0.001), ready=ready))
     assert len([each for each in made if isinstance(each, Release)]) == 1
 
@@ -123,7 +122,7 @@ def test_a_spare_slot_stays_while_the_market_of_the_others_does_not_answer() -> 
 def test_what_ended_by_itself_or_by_hand_cools_off_where_it_stands(cause: Cause, running: int) -> None:
     """A container that only crashes would be put on a new host minute after minute, each paid for an image."""
     held = leases(running + 1)
-    gone = dataclasses.replace(
+    gone = msgspec.structs.replace(
         held[running], state=LeaseState.PAUSED, interrupted_by=cause, paused_by_us=True, state_since=AGO(minutes=1)
     )
     made = decided(seen(offers(6), [*held[:running], gone], hosts=rough(0.001)))
@@ -145,7 +144,7 @@ def test_on_demand_that_is_dearer_than_the_lack_is_not_rented() -> None:
 
 def test_a_lost_slot_is_replaced_where_the_market_has_room() -> None:
     held = leases(3)
-    gone = dataclasses.replace(
+    gone = msgspec.structs.replace(
         held[0], state=LeaseState.PAUSED, interrupted_by=Cause.OUTBID, state_since=AGO(minutes=1), paused_by_us=True
     )
     made = decided(seen(offers(3), [gone, *held[1:]], hosts=rough(0.001)))
@@ -155,7 +154,9 @@ def test_a_lost_slot_is_replaced_where_the_market_has_room() -> None:
 
 def test_a_lost_spare_slot_is_given_up_and_not_put_on_demand() -> None:
     held = leases(4)
-    gone = dataclasses.replace(held[3], state=LeaseState.PAUSED, interrupted_by=Cause.OUTBID, state_since=AGO(hours=1))
+    gone = msgspec.structs.replace(
+        held[3], state=LeaseState.PAUSED, interrupted_by=Cause.OUTBID, state_since=AGO(hours=1)
+    )
     (made,) = [
         each for each in decided(seen(offers(1), [*held[:3], gone], hosts=rough(0.001))) if not isinstance(each, Hold)
     ]
@@ -166,7 +167,7 @@ def test_a_lost_spare_slot_is_given_up_and_not_put_on_demand() -> None:
 def test_a_lost_slot_waits_where_on_demand_is_dearer_than_the_lack() -> None:
     held = leases(3)
     gone = [
-        dataclasses.replace(each, state=LeaseState.PAUSED, interrupted_by=Cause.OUTBID, state_since=AGO(hours=1))
+        msgspec.structs.replace(each, state=LeaseState.PAUSED, interrupted_by=Cause.OUTBID, state_since=AGO(hours=1))
         for each in held
     ]
     made = decided(seen(offers(6, floor=None), gone, slots=3), spare_slots=0, short_worth=0.5)
@@ -209,7 +210,7 @@ def test_nothing_that_runs_is_given_up_before_enough_others_run(
     states: list[str], count: int, losses: float, worth: float, spare: int
 ) -> None:
     each = [(lease, state) for lease, state in zip(leases(4), states, strict=True) if state != "empty"]
-    held = [dataclasses.replace(lease, **STATES[state]) for lease, state in each]
+    held = [msgspec.structs.replace(lease, **STATES[state]) for lease, state in each]
     made = decided(seen(offers(count), held, hosts=rough(losses)), short_worth=worth, spare_slots=spare)
     gone = {one.lease.lease_id for one in made if isinstance(one, Release)}
     running = [lease for lease in held if lease.state is LeaseState.RUNNING]

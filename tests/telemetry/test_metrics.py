@@ -156,7 +156,7 @@ def test_each_slot_has_its_bid_and_floor_while_it_has_one(
 def test_a_slot_that_moves_has_bid_and_floor_of_its_new_lease_alone(
     registry: CollectorRegistry, figures: metrics.Metrics, market: str, order: int
 ) -> None:
-    new = dataclasses.replace(
+    new = msgspec.structs.replace(
         LEASE,
         lease_id="l2",
         market=market,
@@ -204,7 +204,7 @@ def test_what_is_gone_is_shown_as_gone(registry: CollectorRegistry, figures: met
     down = MarketView(market="vast", is_fresh=False, listed_at=NOW)
     figures.see_fleet(
         fleet(
-            leases=(dataclasses.replace(LEASE, state=LeaseState.ENDED, bills=Bills.NOTHING),),
+            leases=(msgspec.structs.replace(LEASE, state=LeaseState.ENDED, bills=Bills.NOTHING),),
             intents=(),
             markets={"vast": down},
         )
@@ -221,13 +221,13 @@ def test_what_is_gone_is_shown_as_gone(registry: CollectorRegistry, figures: met
 def test_two_leases_of_a_moving_slot_are_one_running_slot(
     registry: CollectorRegistry, figures: metrics.Metrics
 ) -> None:
-    figures.see_fleet(fleet(leases=(LEASE, dataclasses.replace(LEASE, lease_id="l2"))))
+    figures.see_fleet(fleet(leases=(LEASE, msgspec.structs.replace(LEASE, lease_id="l2"))))
     assert value(registry, "slots_running", workload="train") == 1
     assert value(registry, "leases", market="vast", tenure="interruptible", state="running") == 2
 
 
 def test_what_waits_for_a_person_is_counted(registry: CollectorRegistry, figures: metrics.Metrics) -> None:
-    figures.see_fleet(fleet(leases=(LEASE, dataclasses.replace(LEASE, lease_id="l2", is_held=True))))
+    figures.see_fleet(fleet(leases=(LEASE, msgspec.structs.replace(LEASE, lease_id="l2", is_held=True))))
     assert value(registry, "orphans") == 1
 
 
@@ -311,7 +311,7 @@ def test_samples_are_bounded_by_the_configuration_alone(
         mine.see_decisions([decision.Hold(SLOT, decision.Reason(f"code_{number}", "why", limit=f"limit_{number}"))])
         mine.observer("m0")("rent", f"outcome_{number}", 0.1)
     places = [Slot(f"w{number}", index) for number in range(workloads) for index in range(slots)]
-    leases = tuple(dataclasses.replace(LEASE, slot=place, market=f"m{place.index % markets}") for place in places)
+    leases = tuple(msgspec.structs.replace(LEASE, slot=place, market=f"m{place.index % markets}") for place in places)
     view = fleet().markets["vast"]
     late = NOW + timedelta(hours=1)
     mine.see_fleet(

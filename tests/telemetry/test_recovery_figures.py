@@ -3,6 +3,7 @@
 import dataclasses
 from datetime import timedelta
 
+import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.openmetrics import exposition
@@ -18,11 +19,11 @@ from tests.support import builders
 from tests.telemetry.test_metrics import LEASE, NOW, SLOT, WORK, fleet
 
 SOON = timedelta(seconds=10)
-LOST = dataclasses.replace(LEASE, state=LeaseState.PAUSED, bills=Bills.DISK, run_since=None, state_since=NOW)
+LOST = msgspec.structs.replace(LEASE, state=LeaseState.PAUSED, bills=Bills.DISK, run_since=None, state_since=NOW)
 RAISED = Rebid(LOST, money.per_hour("0.40"), Reason("raise_bid", "why"))
 SENT = Intent("i9", IntentKind.REBID, IntentState.CONFIRMED, "vast", SLOT, NOW + 2 * SOON, "raise_bid")
 SENT = dataclasses.replace(SENT, sent_at=NOW + 2 * SOON, lease_id="l1")
-BACK = dataclasses.replace(LEASE, state=LeaseState.RUNNING, run_since=NOW + 5 * SOON)
+BACK = msgspec.structs.replace(LEASE, state=LeaseState.RUNNING, run_since=NOW + 5 * SOON)
 
 
 def test_a_loss_is_followed_until_its_slot_is_useful_again() -> None:
@@ -48,7 +49,7 @@ def test_a_slot_the_market_gives_back_was_neither_decided_nor_sent() -> None:
 
 
 def test_a_lease_that_still_shows_its_old_run_is_not_back() -> None:
-    stale = dataclasses.replace(LEASE, run_since=NOW - SOON)
+    stale = msgspec.structs.replace(LEASE, run_since=NOW - SOON)
     seen = recovery_figures.Recoveries()
     assert [each.phase for each in seen.see(fleet(leases=(stale,)), [LOST], [], [])] == ["detected"]
 

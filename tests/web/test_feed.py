@@ -11,6 +11,7 @@ from typing import Any
 
 import aiohttp
 import jsonschema
+import msgspec
 import pytest
 
 from agent.cli.shared.daemon_socket import Refused
@@ -276,7 +277,7 @@ async def test_time_that_goes_on_is_no_change_and_a_price_is_one(tmp_path: Path)
         await until_saved(page)
         async with page.world.app.ledger.transaction() as tx:
             yesterday = now - dt.timedelta(hours=25)
-            tx.update_lease(dataclasses.replace(lease, opened_at=yesterday, bid_since=yesterday))
+            tx.update_lease(msgspec.structs.replace(lease, opened_at=yesterday, bid_since=yesterday))
         page.feed.changed()
         made = [await page.feed.newest()]
         page.world.clock.advance(30)

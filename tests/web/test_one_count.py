@@ -1,11 +1,11 @@
 """How many slots run is one figure: in the feed, in `gpubid status`, in `gpubid fleet` and on the page."""
 
-import dataclasses
 import json
 import re
 from pathlib import Path
 
 import aiohttp
+import msgspec
 
 from agent.domain.record.lease import LeaseState
 from tests.support import builders
@@ -33,7 +33,7 @@ async def open_beside(page: Served) -> None:
     now = page.world.clock.now()
     starting = builders.lease(77, slot=page.world.lease().slot, state=LeaseState.STARTING)
     async with page.world.app.ledger.transaction() as tx:
-        tx.open_lease(dataclasses.replace(starting, opened_at=now, state_since=now, accrued_until=now))
+        tx.open_lease(msgspec.structs.replace(starting, opened_at=now, state_since=now, accrued_until=now))
     page.feed.changed()
 
 
@@ -51,7 +51,7 @@ async def test_a_held_lease_fills_no_slot_and_its_cost_is_shown(tmp_path: Path) 
     async with served(tmp_path) as page:
         mine = page.world.lease()
         async with page.world.app.ledger.transaction() as tx:
-            tx.update_lease(dataclasses.replace(mine, is_held=True))
+            tx.update_lease(msgspec.structs.replace(mine, is_held=True))
         page.feed.changed()
         assert await counts(page) == [(0, 1)] * 4
         _, text = await page.get("/")

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import dataclasses
 import datetime as dt
 import json
 from collections.abc import AsyncIterator
@@ -14,7 +13,7 @@ import yarl
 
 from agent.act import endpoints
 from agent.clock import SteppedClock
-from agent.domain.record.lease import LeaseState
+from agent.domain.record.lease import Lease, LeaseState
 from agent.systemd import CredentialError
 from agent.telemetry import families
 from agent.telemetry.health import Health
@@ -157,4 +156,4 @@ async def test_a_service_that_moves_says_where_it_is_reached(tmp_path: Path) -> 
         told = await world.events(endpoints.CHANGED)
     assert told[-1].reason.startswith("8000/tcp=")
     assert told[-1].workload == lease.slot.workload
-    assert dataclasses.is_dataclass(lease)
+    assert isinstance(lease, Lease)

@@ -7,6 +7,7 @@ import re
 from datetime import timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from agent.decide.limits import committed_spend
@@ -119,7 +120,7 @@ async def test_a_lease_that_the_market_does_not_list_is_an_alert_until_it_is_fou
     async with served(tmp_path) as page:
         page.world.is_checked = False
         lease, now = page.world.lease(), page.world.clock.now()
-        missing = dataclasses.replace(lease, state=LeaseState.MISSING, state_since=now - timedelta(minutes=3))
+        missing = msgspec.structs.replace(lease, state=LeaseState.MISSING, state_since=now - timedelta(minutes=3))
         async with page.world.app.ledger.transaction() as tx:
             tx.update_lease(missing)
         page.feed.changed()
@@ -333,7 +334,7 @@ async def test_the_chart_of_an_ended_lease_ends_with_it(tmp_path: Path) -> None:
     async with served(tmp_path) as page:
         lease, ended_at = page.world.lease(), page.world.clock.now() + timedelta(minutes=1)
         ends = [
-            dataclasses.replace(lease, state=state, ended_at=ended_at if state is LeaseState.ENDED else None)
+            msgspec.structs.replace(lease, state=state, ended_at=ended_at if state is LeaseState.ENDED else None)
             for state in (LeaseState.RELEASING, LeaseState.ENDED)
         ]
         lost = Event(at=ended_at, kind=EventKind.LEASE_INTERRUPTED, lease_id=lease.lease_id, workload="train", slot=0)

@@ -1,9 +1,9 @@
 """Kill and release from the page: what ends is listed with dollars an hour, and only the typed name ends it."""
 
-import dataclasses
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from agent.domain.record.lease import LeaseState
@@ -150,9 +150,9 @@ async def test_a_slot_that_moved_to_another_lease_meanwhile_is_not_released(tmp_
         await log_in(page)
         shown = page.world.lease()
         _, asked = await page.get("/confirm?verb=release&target=train/0")
-        moved = dataclasses.replace(shown, lease_id="vast-moved", instance_id="moved")
+        moved = msgspec.structs.replace(shown, lease_id="vast-moved", instance_id="moved")
         async with page.world.app.ledger.transaction() as tx:
-            tx.update_lease(dataclasses.replace(shown, state=LeaseState.RELEASING))
+            tx.update_lease(msgspec.structs.replace(shown, state=LeaseState.RELEASING))
             tx.open_lease(moved)
         written = len(page.world.orders)
         status, text = await page.post("/order", **hidden(asked), typed="train/0")

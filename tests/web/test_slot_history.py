@@ -1,11 +1,11 @@
 """What slots did, from the ledger's events: gapless, the further of two leases, and the work that was lost."""
 
-import dataclasses
 import itertools
 import re
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -138,8 +138,8 @@ async def test_what_a_lease_did_before_the_day_is_found_in_the_ledger(tmp_path: 
         page.world.is_checked = False
         now, place = page.world.clock.now(), Slot("train", 5)
         opened = now - timedelta(days=3)
-        old = dataclasses.replace(lease(50, opened, state=LeaseState.PAUSED), slot=place, accrued_until=now)
-        other = dataclasses.replace(lease(51, opened, state=LeaseState.RUNNING), slot=Slot("train", 4))
+        old = msgspec.structs.replace(lease(50, opened, state=LeaseState.PAUSED), slot=place, accrued_until=now)
+        other = msgspec.structs.replace(lease(51, opened, state=LeaseState.RUNNING), slot=Slot("train", 4))
         told = [
             (EventKind.LEASE_RUNNING, 60, old),
             (EventKind.LEASE_INTERRUPTED, 50, old),

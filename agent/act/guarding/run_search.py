@@ -12,12 +12,13 @@ Invariants:
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import msgspec
 import structlog
+from msgspec.structs import replace
 
 from agent import beside_tasks
 from agent.act.guarding import dead_man_switches, kept_runs

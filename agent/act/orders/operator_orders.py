@@ -9,6 +9,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+import msgspec
+
 from agent.act import record
 from agent.act.orders import begun_runs, hand_demands, operator_targets
 from agent.act.orders.order_error import OrderError
@@ -247,7 +249,7 @@ def _names(rest: ExpiringRecord) -> set[str]:
 def _adopted(order: Order, leases: tuple[Lease, ...], grounds: Grounds) -> Meaning:
     strayed = [lease for lease in leases if lease.is_estranged and not lease.is_held]
     if len(strayed) == 1:
-        lease = replace(strayed[0], vouched_at=grounds.now, estranged_since=None)
+        lease = msgspec.structs.replace(strayed[0], vouched_at=grounds.now, estranged_since=None)
         return Meaning(hold.of_slot(lease.slot), f"adopt {lease.lease_id} whatever its label says", adopted=lease)
     held_leases = [lease for lease in leases if lease.is_held]
     if len(held_leases) != 1:
@@ -263,7 +265,7 @@ def _adopted(order: Order, leases: tuple[Lease, ...], grounds: Grounds) -> Meani
     # In another slot its guard still writes to the folder of the slot in its label.
     run = held_leases[0].guard_run if into == held_leases[0].slot else None
     why = waiting_verdict.own_reason(held_leases[0])
-    adopted = replace(
+    adopted = msgspec.structs.replace(
         held_leases[0],
         is_held=False,
         slot=into,

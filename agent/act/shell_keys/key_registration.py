@@ -13,11 +13,12 @@ Invariants:
 import asyncio
 import math
 from collections.abc import Callable, Container, Coroutine, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
+from msgspec.structs import replace
 
 from agent import beside_tasks
 from agent.act.shell_keys import key_order

@@ -7,8 +7,9 @@ Invariants:
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
+
+from msgspec.structs import replace
 
 from agent.decide.accounting.meter import Charge
 from agent.domain.record.lease import Bills, Lease, LeaseState

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+import msgspec
+
 from agent.decide.limits import committed_spend as standings
 from agent.decide.limits import limits
 from agent.decide.operators import guard_changes, run_time_changes
@@ -221,7 +223,9 @@ def moves(lease: Lease, work: Workload) -> bool:
 def rented_for(lease: Lease, work: Workload | None) -> Lease:
     """Return the lease of a rent with the digest of the workload's spec at the rent."""
     return (
-        lease if work is None or lease.spec_digest else replace(lease, spec_digest=spec_digest(work, lease.slot.index))
+        lease
+        if work is None or lease.spec_digest
+        else msgspec.structs.replace(lease, spec_digest=spec_digest(work, lease.slot.index))
     )
 
 
@@ -242,7 +246,7 @@ def under_present_name(lease: Lease, workloads: Iterable[Workload], runs: Iterab
         return lease
     digests = (run.spec_digest for run in runs if (run.slot, run.run) == (lease.slot, lease.guard_run))
     digest = lease.spec_digest or next(digests, "") or spec_digest(work, lease.slot.index)
-    return replace(lease, slot=Slot(name, lease.slot.index), spec_digest=digest)
+    return msgspec.structs.replace(lease, slot=Slot(name, lease.slot.index), spec_digest=digest)
 
 
 def renamed_holds(holds: Iterable[OperatorHold], workloads: Iterable[Workload]) -> Mapping[OperatorHold, OperatorHold]:

@@ -1,11 +1,12 @@
 """The ledger of a paper position or a lab run, in memory."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from agent.decide.accounting.meter import Charge
 from agent.decide.facts import Fact, LeaseChanged, Marked, ProgressReported

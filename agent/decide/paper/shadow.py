@@ -280,7 +280,9 @@ def _carried_out(shadow: Shadow, decision: Decision, work: Workload, fleet: Flee
     written = outcomes.written(decision, now, work.checkpoint, work.ready, is_accepted=is_accepted)
     shadow.tally.add(written.charges)
     ended = (
-        replace(written.lease, state=LeaseState.ENDED, ended_at=now) if isinstance(decision, Release) else written.lease
+        msgspec.structs.replace(written.lease, state=LeaseState.ENDED, ended_at=now)
+        if isinstance(decision, Release)
+        else written.lease
     )
     shadow.book.put(ended)
     if isinstance(decision, Release):
@@ -329,7 +331,7 @@ def _rented(shadow: Shadow, decision: Rent, work: Workload, fleet: Fleet) -> boo
 def _copied(lease: Lease, instance_id: str, now: datetime) -> Lease:
     """Return a real lease as a paper lease, counted from now on and without our label."""
     state = lease.state if lease.state in {LeaseState.RUNNING, LeaseState.STARTING} else LeaseState.PAUSED
-    return replace(
+    return msgspec.structs.replace(
         lease,
         lease_id=f"{lease.market}-{instance_id}",
         instance_id=instance_id,

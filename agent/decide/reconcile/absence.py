@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+import msgspec
+
 from agent.decide.accounting import kept_work, meter, phases, running_time
 from agent.decide.facts import Alert, Fact, LeaseChanged
 from agent.decide.reconcile import agreed_rate, loading_time, ownership, turns
@@ -94,7 +96,7 @@ def _absence_facts(
 ) -> list[Fact]:
     listed_at = view.listed_at or fleet.now
     if _is_released(lease):
-        ended = replace(lease, state=LeaseState.ENDED, ended_at=listed_at)
+        ended = msgspec.structs.replace(lease, state=LeaseState.ENDED, ended_at=listed_at)
         return [
             LeaseChanged(lease, ended, EventKind.LEASE_RELEASED, agreed_rate.at_end(lease, (), lease.accrued_until))
         ]
@@ -117,7 +119,9 @@ def _absence_facts(
         return []
     between = (last_seen, missed_at)
     loading_since = loading_time.since(lease, LeaseState.MISSING, listed_at, between, fleet.poll)
-    missing = replace(lease, state=LeaseState.MISSING, state_since=listed_at, loading_since=loading_since)
+    missing = msgspec.structs.replace(
+        lease, state=LeaseState.MISSING, state_since=listed_at, loading_since=loading_since
+    )
     return [LeaseChanged(lease, missing, EventKind.LEASE_MISSING)]
 
 
@@ -127,7 +131,9 @@ def _never_seen(fleet: Fleet, view: MarketView, lease: Lease, between: tuple[dat
     It may have been ours, so it counts as if listed.
     """
     gone = _gone(fleet, view, lease, between, fleet.now)
-    return ownership.disowned(replace(lease, accrued_until=gone.after.accrued_until), LISTED_NOWHERE, gone.charges)
+    return ownership.disowned(
+        msgspec.structs.replace(lease, accrued_until=gone.after.accrued_until), LISTED_NOWHERE, gone.charges
+    )
 
 
 def _gone(
@@ -151,13 +157,13 @@ def _gone(
     charges = (*charges, *agreed_rate.at_end(lease, charges, missed_at), *phases.charges(split))
     if lease.run_since is not None:
         charges = (*charges, meter.stretch_end(lease, stopped_at, work, is_lost=not is_release, kept_at=kept_at))
-    after = replace(
+    after = msgspec.structs.replace(
         lease, state=LeaseState.ENDED, ended_at=now, bills=Bills.NOTHING, accrued_until=missed_at, run_since=None
     )
     after = running_time.counted(lease, after, charges, promised.ready)
     if is_release:
         return LeaseChanged(lease, after, EventKind.LEASE_RELEASED, charges)
     why, evidence = guard_switch.of(fleet, lease) or cause.of_absence(lease, now)
-    after = replace(after, state_since=now, interrupted_by=why, end_reason=why.value)
+    after = msgspec.structs.replace(after, state_since=now, interrupted_by=why, end_reason=why.value)
     kind = EventKind.LEASE_INTERRUPTED if lease.run_since is not None else EventKind.LEASE_GONE
     return LeaseChanged(lease, after, kind, charges, why, evidence, loss_cooldown.of(lease, why, now, has_failed=False))

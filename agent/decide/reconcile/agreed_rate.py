@@ -17,10 +17,11 @@ Invariants:
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import msgspec
+from msgspec.structs import replace
 
 from agent.decide.accounting import meter
 from agent.decide.facts import Alert

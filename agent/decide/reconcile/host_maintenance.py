@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+import msgspec
+
 from agent.decide.facts import LeaseChanged
 from agent.decide.reconcile.ownership import Ownership
 from agent.domain.fleet import Fleet
@@ -35,7 +37,7 @@ def announced(fleet: Fleet, owned: Ownership) -> Ownership:
         event = _news(fleet, lease) if lease.is_open else None
         if event is None:
             continue
-        after = replace(
+        after = msgspec.structs.replace(
             lease,
             maintenance_told_at=fleet.now,
             maintenance_begins_at=event.begins_at,

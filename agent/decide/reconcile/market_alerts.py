@@ -1,8 +1,9 @@
 """Alerts about a market or a host: a price that rises, a tenure not sold, orders not carried out."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import timedelta
+
+from msgspec.structs import replace
 
 from agent.decide.facts import Alert
 from agent.decide.pricing import bidding, cooldowns

@@ -16,6 +16,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+import msgspec
+
 from agent.decide.facts import Fact, InstanceFound, IntentSettled, LeaseChanged, LeaseDisowned
 from agent.decide.reconcile import absence, agreed_rate, ownership, readback, waiting_verdict
 from agent.decide.reconcile.pass_memory import Memory
@@ -98,7 +100,9 @@ def decided(fleet: Fleet, owned: ownership.Ownership) -> ownership.Ownership:
             continue
         work = fleet.workload(held.slot.workload)
         is_wanted = work is not None and held.slot in work.places and held.slot not in filled
-        leases[number] = replace(held, is_held=not is_wanted, end_reason=waiting_verdict.own_reason(held))
+        leases[number] = msgspec.structs.replace(
+            held, is_held=not is_wanted, end_reason=waiting_verdict.own_reason(held)
+        )
         what = f"slot {held.slot} is empty: adopted" if is_wanted else f"{_why_held(work, held.slot)}: it stays held"
         evidence = Evidence("adopt" if is_wanted else "hold", f"instance {held.instance_id} waited, and {what}")
         facts.append(LeaseChanged(held, leases[number], EventKind.ORPHAN_SEEN, evidence=evidence))
@@ -177,12 +181,14 @@ def claims(fleet: Fleet) -> Iterator[tuple[Slot, str]]:
 def _strayed(fleet: Fleet, row: Instance) -> InstanceFound:
     """Return the verdict on an instance that we believed ended and that is listed again under another label."""
     past = fleet.past_leases[row.instance_id]
-    lease = replace(lease_of(fleet, row, past.slot, None), proven_at=past.proven_at, estranged_since=fleet.now)
+    lease = msgspec.structs.replace(
+        lease_of(fleet, row, past.slot, None), proven_at=past.proven_at, estranged_since=fleet.now
+    )
     sentence = (
         f"instance {row.instance_id}, whose lease {past.lease_id} ended, is listed again without our label: counted "
         f"and not touched; `gpubid release {lease.lease_id}` ends it"
     )
-    return InstanceFound(row, "hold", replace(lease, is_held=True), sentence)
+    return InstanceFound(row, "hold", msgspec.structs.replace(lease, is_held=True), sentence)
 
 
 def _judge(fleet: Fleet, row: Instance, label: Label, *, is_filled: bool) -> InstanceFound:
@@ -190,23 +196,25 @@ def _judge(fleet: Fleet, row: Instance, label: Label, *, is_filled: bool) -> Ins
     name = f"instance {row.instance_id} on host {row.host_id}"
     past, slot = fleet.past_leases.get(row.instance_id), label.slot
     intent = fleet.past_intents.get(label.intent_id)
-    lease = replace(lease_of(fleet, row, slot, intent), proven_at=fleet.now)
+    lease = msgspec.structs.replace(lease_of(fleet, row, slot, intent), proven_at=fleet.now)
     if past is not None and past.end_reason not in TAKEN_BACK:
         sentence = f"{name} was released by us and is listed again: released again until the market confirms it"
-        again = replace(lease, state=LeaseState.RELEASING, state_since=fleet.now, end_reason=past.end_reason)
+        again = msgspec.structs.replace(
+            lease, state=LeaseState.RELEASING, state_since=fleet.now, end_reason=past.end_reason
+        )
         return InstanceFound(row, "release", again, sentence)
     if past is None and intent is None and row.created_at is not None and row.created_at > fleet.started_at:
         sentence = (
             f"{name} carries our fleet id and an intent that this ledger never wrote: another daemon runs on this fleet"
         )
         # It bills our account, so it is counted. The other daemon or a person must end it.
-        return InstanceFound(row, "second_daemon", replace(lease, is_held=True), sentence)
+        return InstanceFound(row, "second_daemon", msgspec.structs.replace(lease, is_held=True), sentence)
     work = fleet.workload(slot.workload)
     if work is not None and slot in work.places and not is_filled:
         return InstanceFound(row, "adopt", lease, f"{name} carries our label and slot {slot} is empty: adopted")
     why = _why_held(work, slot)
     sentence = f"{name} carries our label but {why}: held and counted; run `gpubid release` or `gpubid adopt`"
-    return InstanceFound(row, "hold", replace(lease, is_held=True), sentence)
+    return InstanceFound(row, "hold", msgspec.structs.replace(lease, is_held=True), sentence)
 
 
 def _why_held(work: Workload | None, slot: Slot) -> str:
@@ -268,7 +276,7 @@ def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> 
 
 def _continued(lease: Lease, past: Lease) -> Lease:
     """Return the new lease with the history of the instance's ended lease, since it may hold hours of work."""
-    return replace(
+    return msgspec.structs.replace(
         lease,
         has_run=past.has_run,
         runs=past.runs + lease.runs,
@@ -282,7 +290,7 @@ def _read_back(fleet: Fleet, lease: Lease, row: Instance) -> Lease:
     """Return the lease as read back if the listing shows it as ordered: a later difference is a change."""
     view = fleet.markets.get(row.market)
     is_shown = readback.is_readable(row) and not readback.difference(readback.of_lease(lease), row)
-    return replace(lease, read_back_at=view.listed_at) if view is not None and is_shown else lease
+    return msgspec.structs.replace(lease, read_back_at=view.listed_at) if view is not None and is_shown else lease
 
 
 def _is_likely(row: Instance, agreed: UsdPerHour, *, is_sure: bool) -> bool:
@@ -308,7 +316,7 @@ def _difference(fleet: Fleet, row: Instance, intent: Intent | None) -> tuple[str
 def _as_asked(lease: Lease, intent: Intent) -> Lease:
     asked = readback.of_intent(intent)
     host_id, disk_gb = asked.host_id or lease.host_id, asked.disk_gb or lease.disk_gb
-    return replace(lease, tenure=asked.tenure or lease.tenure, host_id=host_id, disk_gb=disk_gb)
+    return msgspec.structs.replace(lease, tenure=asked.tenure or lease.tenure, host_id=host_id, disk_gb=disk_gb)
 
 
 def _agreed(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None, past: Lease | None) -> UsdPerHour:

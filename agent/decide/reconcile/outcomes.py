@@ -1,8 +1,10 @@
 """Leases after a confirmed write. Each function is pure and dates the change at `now`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec.structs import replace
 
 from agent.decide.accounting import meter, phases, running_time
 from agent.decide.reconcile import agreed_rate, turns, waiting_verdict

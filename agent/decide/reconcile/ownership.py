@@ -9,7 +9,9 @@ Invariants (rule 18):
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from agent.decide.accounting import meter
 from agent.decide.facts import Alert, Fact, IntentSettled, LeaseChanged, LeaseDisowned

@@ -197,7 +197,7 @@ def _present(
         fact = _with_rise(_of(lease, fact), rated.rise)
     if suspicion is None and _is_fresh_rent(fleet, lease):
         fact = fact or LeaseChanged(lease, lease, None)
-        fact = replace(fact, after=replace(fact.after, read_back_at=listed_at))
+        fact = replace(fact, after=msgspec.structs.replace(fact.after, read_back_at=listed_at))
     return fact, suspicion
 
 
@@ -274,10 +274,12 @@ def _mismatched(
     """
     is_absurd = row.tenure is lease.tenure and agreed_rate.is_absurd(lease.agreed, row)
     row = msgspec.structs.replace(row, gpu_rate=lease.gpu_rate) if is_absurd else row
-    truly = replace(lease, tenure=row.tenure, gpu_rate=row.gpu_rate, disk_rate=row.disk_rate, disk_gb=row.disk_gb)
-    truly = replace(truly, agreed_rate=lease.agreed if is_absurd else row.gpu_rate)
+    truly = msgspec.structs.replace(
+        lease, tenure=row.tenure, gpu_rate=row.gpu_rate, disk_rate=row.disk_rate, disk_gb=row.disk_gb
+    )
+    truly = msgspec.structs.replace(truly, agreed_rate=lease.agreed if is_absurd else row.gpu_rate)
     after, charges = row_metering.metered(fleet, view, truly, row, target, (lease.accrued_until, listed_at))
-    after = replace(after, has_failed=True, end_reason=readback.PREFIX + differs)
+    after = msgspec.structs.replace(after, has_failed=True, end_reason=readback.PREFIX + differs)
     return LeaseChanged(lease, after, EventKind.LEASE_MISMATCHED, charges)
 
 
@@ -296,7 +298,7 @@ def _lost(
     has_failed = row.state is InstanceState.FAILED and not lease.has_run
     failure = workload_end.failure(row) if has_failed else ""
     after, charges = row_metering.metered(fleet, view, lease, row, target, between)
-    after = replace(
+    after = msgspec.structs.replace(
         after,
         interrupted_by=why,
         rival_floor=evidence.floor if why is Cause.OUTBID else lease.rival_floor,
@@ -315,7 +317,7 @@ def _lost(
     rest = loss_cooldown.of(lease, why, fleet.now, has_failed=has_failed and not workload_end.is_blameless(failure))
     change = LeaseChanged(lease, after, kind, charges, why, evidence, rest)
     return (
-        replace(change, after=replace(after, end_reason=workload_end.FAST_EXIT))
+        replace(change, after=msgspec.structs.replace(after, end_reason=workload_end.FAST_EXIT))
         if workload_end.is_fast(change)
         else change
     )
@@ -332,13 +334,15 @@ def _updated(
     if lease.state is target and bills is lease.bills and is_same_price and is_same_end and not is_due:
         return None
     after, charges = row_metering.metered(fleet, view, lease, row, target, between)
-    after = replace(after, has_run=lease.has_run or turns.may_have_run(lease, view, row, between, fleet.poll))
+    after = msgspec.structs.replace(
+        after, has_run=lease.has_run or turns.may_have_run(lease, view, row, between, fleet.poll)
+    )
     if target is LeaseState.RUNNING and lease.state is not LeaseState.RUNNING:
-        after = replace(after, interrupted_by=None, paused_by_us=False, has_run=True)
-        after = replace(after, end_reason="" if lease.end_reason in PASSING else lease.end_reason)
+        after = msgspec.structs.replace(after, interrupted_by=None, paused_by_us=False, has_run=True)
+        after = msgspec.structs.replace(after, end_reason="" if lease.end_reason in PASSING else lease.end_reason)
     if after.run_since not in {None, lease.run_since}:
         # A lease that was only missing from listings is still in the same stretch, with the same checkpoints.
-        after = replace(after, runs=lease.runs + 1)
+        after = msgspec.structs.replace(after, runs=lease.runs + 1)
     return LeaseChanged(lease, after, kind, charges)
 
 

@@ -1,7 +1,8 @@
 """The cost of a row of a listing: the lease as the row shows it, metered up to the listing."""
 
-from dataclasses import replace
 from datetime import datetime
+
+from msgspec.structs import replace
 
 from agent.decide.accounting import kept_work, meter, phases, running_time
 from agent.decide.reconcile import agreed_rate, loading_time, turns

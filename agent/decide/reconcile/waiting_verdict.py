@@ -6,6 +6,8 @@ meanwhile is written behind it, so that the verdict is found again in every cycl
 
 from dataclasses import replace
 
+import msgspec
+
 from agent.decide.facts import LeaseChanged
 from agent.domain.record.lease import Lease, LeaseState
 
@@ -28,12 +30,12 @@ def own_reason(lease: Lease) -> str:
 
 def marked(lease: Lease) -> Lease:
     """Return a lease that waits for its verdict; a failed one keeps its reason, which decides after its adoption."""
-    return replace(lease, end_reason=MARK + _THEN + lease.end_reason if lease.end_reason else MARK)
+    return msgspec.structs.replace(lease, end_reason=MARK + _THEN + lease.end_reason if lease.end_reason else MARK)
 
 
 def unmarked(lease: Lease) -> Lease:
     """Return the lease as it is judged by its row."""
-    return replace(lease, end_reason=own_reason(lease)) if is_due(lease) else lease
+    return msgspec.structs.replace(lease, end_reason=own_reason(lease)) if is_due(lease) else lease
 
 
 def kept(fact: LeaseChanged, lease: Lease) -> LeaseChanged:

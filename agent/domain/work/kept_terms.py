@@ -1,9 +1,9 @@
 """The terms of a guard that its container keeps from its rent. The ledger has them as text with the lease."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import msgspec
+from msgspec.structs import replace
 
 from agent.domain.record.lease import Lease
 from agent.domain.work import sign_of_life

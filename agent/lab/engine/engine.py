@@ -6,11 +6,12 @@ Invariants:
 """
 
 from collections.abc import Coroutine, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from agent.decide import needs, plan
 from agent.decide.deadline import availability, availability_by_market, deadline_progress, progress_facts

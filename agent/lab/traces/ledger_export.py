@@ -18,6 +18,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
+
 from agent import __version__
 from agent.domain.market.offer import Offer
 from agent.domain.record.event import Event
@@ -86,7 +88,10 @@ def of_span(known: History, since: datetime | None, until: datetime | None) -> H
         known,
         prices=prices,
         slices={key: offer for key, offer in known.slices.items() if key in shown or key in prices},
-        leases=[replace(each, ended_at=None) if (each.ended_at or first) >= last else each for each in leases],
+        leases=[
+            msgspec.structs.replace(each, ended_at=None) if (each.ended_at or first) >= last else each
+            for each in leases
+        ],
         events={lease: [event for event in events if event.at >= first] for lease, events in known.events.items()},
     )
 

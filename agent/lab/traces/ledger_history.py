@@ -8,11 +8,12 @@ Invariants:
 import bisect
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby
 
 import msgspec
+from msgspec.structs import replace
 
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.offer import Offer

@@ -1,6 +1,5 @@
 """The conversion of leases between the domain and their table."""
 
-import dataclasses
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -12,7 +11,7 @@ from agent.domain.slot import Slot
 from agent.ledger.tables import schema
 from agent.ledger.tables.types import MicroUsd, Query
 
-_FIELDS = tuple(field.name for field in dataclasses.fields(Lease) if field.name != "slot")
+_FIELDS = tuple(name for name in Lease.__struct_fields__ if name != "slot")
 
 OPENED = sa.insert(schema.leases)
 UPDATED = sa.update(schema.leases).where(schema.leases.c.lease_id == sa.bindparam("this_lease"))

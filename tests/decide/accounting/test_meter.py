@@ -1,10 +1,10 @@
 """Metering adds up, whatever the pieces, and stays within UTC days."""
 
-import dataclasses
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -93,7 +93,7 @@ def test_hours_weighed_by_age_add_up_whatever_the_pieces(cuts: list[datetime], a
     held = builders.lease(run_since=began, accrued_until=START)
     weighed = 0.0
     for since, until in pairwise([START, *sorted(cuts)]):
-        part = dataclasses.replace(held, accrued_until=since)
+        part = msgspec.structs.replace(held, accrued_until=since)
         weighed += sum(charge.weighed_hours for charge in meter.accrue(part, until))
     hours = age / 3600
     assert weighed == pytest.approx(loss_rate.weighed(hours, hours + (max(cuts) - START) / timedelta(hours=1)))

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -140,7 +141,9 @@ def test_the_parts_are_the_whole_to_the_microsecond(
         assert all(min(part.loading, part.restoring, part.useful, part.spoiled) >= 0 for part in parts)
         assert sum(part.paid for part in parts) == pytest.approx(counted * 1e6, abs=2)
         paid += sum(part.paid for part in parts)
-        held = replace(held, accrued_until=max(until, held.accrued_until), bills=last, run_since=ran.since)
+        held = msgspec.structs.replace(
+            held, accrued_until=max(until, held.accrued_until), bills=last, run_since=ran.since
+        )
     whole = running(bills=first, run_since=NOW if runs else None)
     exact = sum(
         (stop - start) // timedelta(microseconds=1)

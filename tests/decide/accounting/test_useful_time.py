@@ -1,8 +1,8 @@
 """Useful time is counted as checkpoints keep it, and the sum agrees with the ledger's charges in the end."""
 
-import dataclasses
 from datetime import timedelta
 
+import msgspec
 import pytest
 
 from agent.decide.accounting import useful_time
@@ -16,8 +16,8 @@ MINUTE = timedelta(minutes=1)
 PROMISE = Checkpoint(interval=10 * MINUTE, restore=5 * MINUTE, place=CheckpointPlace.REMOTE)
 WORK = builders.workload(checkpoint=PROMISE)
 RUNS = builders.lease(state=LeaseState.RUNNING, run_since=NOW)
-LOST = dataclasses.replace(RUNS, state=LeaseState.PAUSED, run_since=None)
-AGAIN = dataclasses.replace(RUNS, run_since=NOW + 60 * MINUTE)
+LOST = msgspec.structs.replace(RUNS, state=LeaseState.PAUSED, run_since=None)
+AGAIN = msgspec.structs.replace(RUNS, run_since=NOW + 60 * MINUTE)
 
 
 def fleet(minutes: float, *leases: Lease) -> Fleet:

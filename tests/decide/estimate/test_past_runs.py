@@ -1,7 +1,8 @@
 """Recorded prices become the prices a job would meet."""
 
-import dataclasses
 from datetime import UTC, datetime, timedelta
+
+import msgspec
 
 from agent.decide.estimate import past_runs
 from agent.domain import money
@@ -64,5 +65,5 @@ def test_our_own_bid_that_a_search_shows_as_the_floor_is_no_price() -> None:
     samples = [seen(0, "a", None, 0.1), seen(0, "b", None, 0.2), seen(2, "a", None, 0.11), seen(9, "a", None, 0.15)]
     held = lease(host_id="a", opened_at=NOON + timedelta(hours=1, minutes=5), ended_at=NOON + timedelta(hours=6))
     assert dollars(past_runs.floors(samples, [held], 1)) == [0.1, 0.1] + [0.2] * 7 + [0.15]
-    still = dataclasses.replace(held, ended_at=None)
+    still = msgspec.structs.replace(held, ended_at=None)
     assert dollars(past_runs.floors(samples, [still], 1)) == [0.1, 0.1, 0.2]

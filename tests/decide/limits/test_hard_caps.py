@@ -1,9 +1,9 @@
 """The endings of a hard cap: as few as bring it back under, the least important first, each with its reason."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from agent.decide.limits import hard_caps, limits
 from agent.decide.limits.limits import Limits

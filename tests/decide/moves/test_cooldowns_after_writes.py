@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from agent.decide import plan, slots
@@ -206,7 +207,7 @@ def test_a_refusal_from_before_the_lease_ran_again_steers_nothing(state: LeaseSt
     assert moved.reason.code in {"move", "cancel_start"}
     cause = Cause.HOST_OFFLINE if state is LeaseState.OFFLINE else Cause.OUT_OF_CREDIT
     since = builders.ago(minutes=1)
-    again = dataclasses.replace(before, state=state, state_since=since, interrupted_by=cause, has_run=True)
+    again = msgspec.structs.replace(before, state=state, state_since=since, interrupted_by=cause, has_run=True)
     decided = planned(again, *tallies, work=work, markets=markets)
     if state is LeaseState.PAUSED:
         assert isinstance(decided, Resume), "nobody has refused this start"

@@ -50,7 +50,7 @@ def waits(ending: Pause | Release, made: Fleet) -> bool:
 
 
 def asked(ago: timedelta = timedelta(), held: Lease = RUNS) -> Lease:
-    return replace(held, checkpoint_asked_at=NOW - ago)
+    return msgspec.structs.replace(held, checkpoint_asked_at=NOW - ago)
 
 
 @pytest.mark.parametrize("kind", [Pause, Release])
@@ -144,22 +144,22 @@ def test_what_a_person_or_a_hard_cap_ends_does_not_wait(code: str) -> None:
     ids=str,
 )
 def test_only_a_running_lease_with_a_guard_is_asked(changes: dict[str, Any]) -> None:
-    held = replace(RUNS, **changes)
+    held = msgspec.structs.replace(RUNS, **changes)
     assert not waits(Release(held, MOVED), fleet(held))
     assert not waits(Release(RUNS, MOVED), fleet(RUNS, work=builders.workload()))
 
 
 def test_a_stretch_of_running_is_asked_once_and_the_next_one_anew() -> None:
-    began = replace(RUNS, run_since=NOW - timedelta(hours=5))
+    began = msgspec.structs.replace(RUNS, run_since=NOW - timedelta(hours=5))
     for ago in (last_checkpoint.ASK_AGAIN, timedelta(hours=4)):
         again = asked(ago, began)
         assert not waits(Pause(again, MOVED), since_start(fleet(again), timedelta(hours=5)))
-    resumed = replace(again, run_since=NOW - timedelta(minutes=1))
+    resumed = msgspec.structs.replace(again, run_since=NOW - timedelta(minutes=1))
     assert waits(Release(resumed, MOVED), fleet(resumed))
 
 
 def test_a_program_that_was_away_for_an_hour_since_the_question_asks_anew() -> None:
-    began = replace(RUNS, run_since=NOW - timedelta(hours=5))
+    began = msgspec.structs.replace(RUNS, run_since=NOW - timedelta(hours=5))
     for ago, is_anew in ((last_checkpoint.ASK_AGAIN - timedelta(seconds=1), False), (last_checkpoint.ASK_AGAIN, True)):
         held = asked(ago, began)
         assert waits(Release(held, MOVED), since_start(fleet(held), timedelta(minutes=1))) is is_anew
@@ -170,7 +170,7 @@ def since_start(made: Fleet, ago: timedelta) -> Fleet:
 
 
 def test_an_ending_that_is_given_up_is_told_so_unless_its_market_was_not_read() -> None:
-    held = asked(timedelta(minutes=5), replace(RUNS, run_since=NOW - timedelta(hours=5)))
+    held = asked(timedelta(minutes=5), msgspec.structs.replace(RUNS, run_since=NOW - timedelta(hours=5)))
     made = msgspec.structs.replace(fleet(held), markets={"vast": builders.view(instances=(builders.instance(),))})
     assert plan.plan(made, strategies(), builders.NO_LIMITS).given_up == (held,)
     stale = msgspec.structs.replace(made, markets={"vast": builders.view(is_fresh=False)})
@@ -217,7 +217,7 @@ def test_a_plan_has_the_hold_and_what_it_waits_for_and_frees_no_room_meanwhile()
 def moved() -> Fleet:
     """Return a slot whose new lease is ready: the old one, whose guard speaks, is released for that."""
     new = builders.lease(2, guard_run=1, opened_at=NOW - timedelta(minutes=9))
-    old = replace(RUNS, opened_at=NOW - timedelta(hours=2))
+    old = msgspec.structs.replace(RUNS, opened_at=NOW - timedelta(hours=2))
     view = builders.view(instances=(builders.instance(), builders.instance(2)))
     return msgspec.structs.replace(fleet(old, new), markets={"vast": view})
 

@@ -1,11 +1,11 @@
 """A checkpoint before announced maintenance: once for each announcement, in time, and nothing waits for it."""
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from agent.act.guarding import guard_orders
 from agent.decide import plan

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -184,8 +185,8 @@ def test_a_disk_that_may_be_lost_is_priced_with_its_work() -> None:
 
 def carried(held: Lease, **changes: Any) -> Lease:
     """Return a lease whose checkpoint the bucket was found to have since it was paused."""
-    rented = kept_terms.recorded(replace(held, guard_run=1), builders.guarded())
-    return replace(rented, checkpoint_verified_at=NOW, **changes)
+    rented = kept_terms.recorded(msgspec.structs.replace(held, guard_run=1), builders.guarded())
+    return msgspec.structs.replace(rented, checkpoint_verified_at=NOW, **changes)
 
 
 def test_a_disk_whose_checkpoint_is_in_the_bucket_is_priced_with_the_work_since() -> None:

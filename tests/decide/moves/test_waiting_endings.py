@@ -36,5 +36,5 @@ def test_an_ending_that_is_given_up_gives_the_requests_back() -> None:
 
 def test_nothing_else_is_drained_in_the_dark() -> None:
     assert WaitingEndings(fleet(is_listed=False, report=replace(ASKED, asked_at=None))).leases == ()
-    stopped = replace(LEASE, state=LeaseState.PAUSED)
+    stopped = msgspec.structs.replace(LEASE, state=LeaseState.PAUSED)
     assert WaitingEndings(msgspec.structs.replace(fleet(is_listed=False), leases=(stopped,))).leases == ()

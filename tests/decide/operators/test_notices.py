@@ -1,9 +1,8 @@
 """A notice about the whole fleet appears once, with its fix."""
 
-from dataclasses import replace
-
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from agent.decide.operators import notices
 from agent.domain.fleet import MarketView

@@ -4,6 +4,7 @@ import dataclasses
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from agent.decide.limits import limits
@@ -113,8 +114,8 @@ def test_a_changed_spec_moves_a_lease_only_when_the_workload_says_so(change: dic
     keeps, leaves = made(**change), made(on_change=OnChange.MOVE, **change)
     assert not reload.moves(OLD, keeps)
     assert reload.moves(OLD, leaves)
-    assert not reload.moves(dataclasses.replace(OLD, state=LeaseState.PAUSED), leaves)
-    assert not reload.moves(dataclasses.replace(OLD, spec_digest=""), leaves)
+    assert not reload.moves(msgspec.structs.replace(OLD, state=LeaseState.PAUSED), leaves)
+    assert not reload.moves(msgspec.structs.replace(OLD, spec_digest=""), leaves)
     standing = reload.present((OLD,), (), Spend(), NOW)
     (kept,) = reload.findings(after(keeps), (OLD,), standing, None)
     (left,) = reload.findings(after(leaves), (OLD,), standing, None)
@@ -125,7 +126,7 @@ def test_a_changed_spec_moves_a_lease_only_when_the_workload_says_so(change: dic
 
 def test_a_changed_spec_that_does_not_move_a_lease_says_what_would() -> None:
     new: dict[str, Any] = {"image": "ubuntu:24.04", "on_change": OnChange.MOVE}
-    paused = dataclasses.replace(OLD, state=LeaseState.PAUSED)
+    paused = msgspec.structs.replace(OLD, state=LeaseState.PAUSED)
     on_disk = made(checkpoint=Checkpoint(place=CheckpointPlace.DISK), **new)
     for held, work, says in (
         (OLD, on_disk, "its disk may hold the only checkpoint"),
@@ -233,7 +234,7 @@ def test_a_restart_sees_the_same_by_the_terms_that_the_lease_was_rented_with(wor
     assert guard_codes(work, held, before=()) == [code]
     assert guard_codes(work, held, before=(work,)) == [code], "the files before may be edited ones too"
     assert guard_codes(GUARDED, held, before=(work,)) == []
-    unread = dataclasses.replace(held, guard_terms='{"of": "a later release"}')
+    unread = msgspec.structs.replace(held, guard_terms='{"of": "a later release"}')
     assert guard_codes(work, unread, before=()) == (["guard_gone"] if code == "guard_gone" else [])
 
 

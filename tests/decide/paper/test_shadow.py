@@ -127,17 +127,19 @@ def test_it_begins_as_the_live_position_stands_and_counts_from_then_on() -> None
 def test_on_a_host_of_ours_the_floor_is_our_own_bid_and_the_loss_is_ours() -> None:
     held = builders.lease(1)
     made = shadow.begun(WORK, PATIENT, seen(0, leases=[held]))
-    made.book.leases = {key: replace(lease, gpu_rate=per_hour("0.30")) for key, lease in made.book.leases.items()}
+    made.book.leases = {
+        key: msgspec.structs.replace(lease, gpu_rate=per_hour("0.30")) for key, lease in made.book.leases.items()
+    }
     made.paper.held = {key: replace(each, rate=per_hour("0.30")) for key, each in made.paper.held.items()}
     lived([seen(1, [offer("0.35")], [held])], PATIENT, made)
     assert only(made).state is LeaseState.RUNNING, "the floor told there is what we bid"
-    lost = replace(
+    lost = msgspec.structs.replace(
         held, state=LeaseState.PAUSED, bills=Bills.DISK, run_since=None, interrupted_by=Cause.OUTBID,
         rival_floor=per_hour("0.25"),
     )  # fmt: skip
     lived([seen(2, leases=[lost])], PATIENT, made)
     assert only(made).state is LeaseState.RUNNING, "the rival bid less than the paper lease"
-    lived([seen(3, leases=[replace(lost, rival_floor=per_hour("0.31"))])], PATIENT, made)
+    lived([seen(3, leases=[msgspec.structs.replace(lost, rival_floor=per_hour("0.31"))])], PATIENT, made)
     assert made.tally.interruptions == 1
 
 

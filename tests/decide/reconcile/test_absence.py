@@ -74,7 +74,7 @@ def test_a_stretch_that_stopped_before_its_instance_was_gone_is_useful_no_longer
     """Stopped, started and stopped again unseen: the pause between counted as useful, and verify found it."""
     work = builders.workload(checkpoint=replace(CHECKPOINT, restore=timedelta()))
     since = RUNS.accrued_until
-    held = replace(RUNS, run_since=since + timedelta(seconds=2) - CHECKPOINT.interval)
+    held = msgspec.structs.replace(RUNS, run_since=since + timedelta(seconds=2) - CHECKPOINT.interval)
     told = tuple(
         builders.event(kind, at=since + timedelta(seconds=number))
         for number, kind in enumerate(("outbid", "resumed", "outbid"), 1)
@@ -87,7 +87,7 @@ def test_a_stretch_that_stopped_before_its_instance_was_gone_is_useful_no_longer
 
 def test_what_was_missing_before_a_restart_counts_up_to_when_it_was_found_so() -> None:
     """The listing that lacked it first is forgotten; each restart counted the whole time between again."""
-    gone = replace(RUNS, state=LeaseState.MISSING, state_since=RUNS.accrued_until)
+    gone = msgspec.structs.replace(RUNS, state=LeaseState.MISSING, state_since=RUNS.accrued_until)
     results = missed((gone,), 12, memory=Memory(), **DENIED)
     fact = changed(next(result for result in results if "lease.interrupted" in kinds([result])))
     assert fact.after.accrued_until == RUNS.accrued_until
@@ -196,7 +196,9 @@ def test_leases_that_vanish_one_after_another_are_no_fault() -> None:
 
 
 def test_what_was_released_never_makes_a_fault() -> None:
-    leaving = tuple(replace(lease, state=LeaseState.RELEASING, bills=Bills.NOTHING) for lease in crowd(4))
+    leaving = tuple(
+        msgspec.structs.replace(lease, state=LeaseState.RELEASING, bills=Bills.NOTHING) for lease in crowd(4)
+    )
     result = all_seen(leaving)
     assert result.faulty == frozenset()
     assert kinds([result]) == ["lease.released"] * 4
@@ -236,7 +238,10 @@ def test_any_history_of_listings_keeps_the_rules(
 
 def test_a_restart_does_not_begin_the_patience_with_a_fault_anew() -> None:
     """The ledger knows since when they are missing; two listings two minutes apart are still asked for."""
-    missing = tuple(replace(lease, state=LeaseState.MISSING, state_since=builders.ago(hours=3)) for lease in crowd(2))
+    missing = tuple(
+        msgspec.structs.replace(lease, state=LeaseState.MISSING, state_since=builders.ago(hours=3))
+        for lease in crowd(2)
+    )
     results = missed(missing, int(absence.GONE_AFTER / 15) + 3, **ALL_DENIED)
     assert kinds(results).count("lease.interrupted") == 2
     assert kinds(results[:5]) == []

@@ -107,10 +107,10 @@ def test_a_host_that_is_not_what_was_rented_is_a_failed_start(report: Acceptance
 
 def test_the_memory_of_the_offer_counts_before_that_of_the_file() -> None:
     half = AcceptanceReport(version=1, lease="", gpus=(GpuReport(name="NVIDIA A100-SXM4-40GB", memory_mb=40_960.0),))
-    rented = replace(HELD, gpu=GpuModel("A100 SXM4"))
+    rented = msgspec.structs.replace(HELD, gpu=GpuModel("A100 SXM4"))
     asked = work(requirements=Requirements(min_vram_mb=40_000))
     assert changes(fleet(half, rented, asked)) == []
-    (change,) = changes(fleet(half, replace(rented, vram_mb=81_920), asked))
+    (change,) = changes(fleet(half, msgspec.structs.replace(rented, vram_mb=81_920), asked))
     assert change.after.end_reason == "not_as_rented: a GPU has 40960 MB of memory instead of 81920"
     (change,) = changes(fleet(half, rented, work(requirements=Requirements(min_vram_mb=80_000))))
     assert change.after.end_reason == "not_as_rented: a GPU has 40960 MB of memory instead of 80000"
@@ -141,10 +141,10 @@ def test_what_nobody_knows_is_never_held_against_a_host(report: AcceptanceReport
 
 
 def test_a_container_that_ended_after_hours_is_not_given_up_for_its_host() -> None:
-    ended = replace(HELD, state=LeaseState.EXITED, run_since=None)
+    ended = msgspec.structs.replace(HELD, state=LeaseState.EXITED, run_since=None)
     soon, late = (
-        replace(ended, opened_at=NOW - timedelta(minutes=9)),
-        replace(ended, opened_at=NOW - timedelta(hours=5)),
+        msgspec.structs.replace(ended, opened_at=NOW - timedelta(minutes=9)),
+        msgspec.structs.replace(ended, opened_at=NOW - timedelta(hours=5)),
     )
     assert [change.after.has_failed for change in changes(fleet(LYING, soon))] == [True]
     assert changes(fleet(LYING, late)) == []
@@ -153,8 +153,8 @@ def test_a_container_that_ended_after_hours_is_not_given_up_for_its_host() -> No
 @pytest.mark.parametrize(
     "held",
     [
-        replace(HELD, run_since=NOW - acceptance_verdict.LATEST - timedelta(seconds=1)),
-        replace(HELD, runs=2),
+        msgspec.structs.replace(HELD, run_since=NOW - acceptance_verdict.LATEST - timedelta(seconds=1)),
+        msgspec.structs.replace(HELD, runs=2),
     ],
     ids=["late", "second stretch"],
 )
@@ -168,7 +168,7 @@ def test_a_lease_that_holds_work_is_kept_and_told(held: Lease) -> None:
 
 def test_a_lease_that_was_thought_gone_after_hours_is_not_new_when_it_is_taken_back() -> None:
     thought_gone = NOW - timedelta(minutes=4)
-    past = replace(
+    past = msgspec.structs.replace(
         HELD,
         runs=1,
         opened_at=NOW - timedelta(hours=10),
@@ -181,7 +181,7 @@ def test_a_lease_that_was_thought_gone_after_hours_is_not_new_when_it_is_taken_b
     row = builders.instance(created_at=past.opened_at)
     back = orphans.lease_of(seen, row, past.slot, builders.intent(guard_run=1))
     assert (back.has_run, back.intent_id) == (True, HELD.intent_id)
-    running = replace(back, state=LeaseState.RUNNING)
+    running = msgspec.structs.replace(back, state=LeaseState.RUNNING)
     assert changes(fleet(LYING, running)) == []
     assert len(told(fleet(LYING, running))) == 1
 
@@ -250,7 +250,7 @@ def test_a_slow_host_is_rejected_once_hosts_of_three_other_owners_are_known(
     assert wanted.guard is not None
     wanted = replace(wanted, guard=replace(wanted.guard, accept_floor=floor))
     report = AcceptanceReport(version=1, lease=HELD.intent_id, matmul_tflops=speed)
-    held = replace(HELD, owner_id=OWNER)
+    held = msgspec.structs.replace(HELD, owner_id=OWNER)
     made = msgspec.structs.replace(fleet(report, held, wanted), host_checks=known)
     found = changes(made)
     assert bool(found) is is_rejected

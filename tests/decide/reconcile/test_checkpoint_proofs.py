@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from agent.decide.facts import LeaseChanged
@@ -55,7 +56,7 @@ def after(seen: Fleet) -> Lease:
 
 
 def verified(ago: timedelta = timedelta(minutes=1)) -> Lease:
-    return replace(HELD, checkpoint_taken_at=TAKEN, checkpoint_verified_at=NOW - ago)
+    return msgspec.structs.replace(HELD, checkpoint_taken_at=TAKEN, checkpoint_verified_at=NOW - ago)
 
 
 def test_a_comparison_of_this_pause_frees_the_disk_and_dates_its_checkpoint() -> None:
@@ -103,7 +104,7 @@ def test_a_pointer_that_moved_on_frees_it_too() -> None:
 
 @pytest.mark.parametrize("state", [LeaseState.RUNNING, LeaseState.OFFLINE, LeaseState.MISSING, LeaseState.EXITED])
 def test_only_a_paused_disk_counts_as_carried(state: LeaseState) -> None:
-    seen = fleet(replace(verified(), state=state))
+    seen = fleet(msgspec.structs.replace(verified(), state=state))
     assert not only_copy.is_carried(seen.leases[0], WORK)
     assert after(seen).checkpoint_verified_at is None
 
@@ -116,7 +117,7 @@ def test_a_verification_of_an_earlier_pause_says_nothing() -> None:
 
 def test_it_outlasts_a_restart_and_a_bucket_that_is_away_for_an_hour() -> None:
     for ago, is_kept in ((COUNTS_FOR, True), (COUNTS_FOR + timedelta(seconds=1), False)):
-        long_paused = replace(verified(ago), state_since=builders.ago(hours=5))
+        long_paused = msgspec.structs.replace(verified(ago), state_since=builders.ago(hours=5))
         assert (after(fleet(long_paused, proof=None)) == long_paused) is is_kept
         old = replace(PROOF, read_at=NOW - ago)
         assert (after(fleet(long_paused, proof=old)) == long_paused) is is_kept
@@ -127,7 +128,7 @@ def test_beside_another_lease_of_its_run_only_a_recent_comparison_of_this_proces
     run: int | None, counts_for: timedelta
 ) -> None:
     """The other host may replace the checkpoint that was found by one that is not whole, and remove it."""
-    long_paused = replace(verified(timedelta(minutes=1)), state_since=builders.ago(hours=5))
+    long_paused = msgspec.structs.replace(verified(timedelta(minutes=1)), state_since=builders.ago(hours=5))
     other = builders.lease(2, guard_run=run)
     for ago, is_kept in ((counts_for, True), (counts_for + timedelta(seconds=1), run != 1)):
         seen = fleet(long_paused, replace(PROOF, read_at=NOW - ago), leases=(long_paused, other))
@@ -151,7 +152,7 @@ def test_what_a_clock_that_was_ahead_has_dated_frees_no_disk() -> None:
 
 def test_the_same_comparison_is_written_down_twice_an_hour_at_most() -> None:
     for younger, is_written in ((WRITTEN_AGAIN - timedelta(seconds=1), False), (WRITTEN_AGAIN, True)):
-        held = replace(verified(timedelta(minutes=1) + younger), state_since=builders.ago(hours=5))
+        held = msgspec.structs.replace(verified(timedelta(minutes=1) + younger), state_since=builders.ago(hours=5))
         seen = fleet(held, proof=PROOF)
         assert (after(seen).checkpoint_verified_at == PROOF.read_at) is is_written
         assert list(checkpoint_proofs.changes(fleet(after(seen)))) == []
@@ -190,6 +191,6 @@ def test_a_checkpoint_of_other_paths_than_the_file_has_today_frees_no_disk(
     "terms", [None, '{"is_batch":false,"endpoint":"e","bucket":"b","prefix":"p","done_codes":[0]}', '{"of":"later"}']
 )
 def test_a_guard_whose_paths_nobody_recorded_frees_no_disk(terms: str | None) -> None:
-    seen = fleet(replace(verified(), guard_terms=terms))
+    seen = fleet(msgspec.structs.replace(verified(), guard_terms=terms))
     assert after(seen).checkpoint_verified_at is None
     assert "its guard carries were not recorded" in checkpoint_proofs.why_not(seen, seen.leases[0])

@@ -138,7 +138,7 @@ def test_the_proof_of_an_array_is_kept_after_the_lease_that_gave_it_is_lost() ->
     kept = (*poisoned, proof.rest)
     assert "held:workload:sweep" not in marks(fleet(ended(), known=kept))
     assert list(workload_end.marks(fleet(RUNS, known=(proof.rest,)), ())) == []
-    assert list(workload_end.marks(fleet(replace(RUNS, run_since=ago(minutes=9))), ())) == []
+    assert list(workload_end.marks(fleet(msgspec.structs.replace(RUNS, run_since=ago(minutes=9))), ())) == []
 
 
 def test_a_person_who_resumes_a_task_or_its_array_ends_its_count() -> None:

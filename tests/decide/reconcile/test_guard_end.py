@@ -70,7 +70,7 @@ def test_an_end_that_only_the_guard_calls_done_holds_the_slot(held: Lease, beat:
 def test_a_failure_before_a_resume_does_not_hold_what_runs_again(state: LeaseState) -> None:
     since = NOW - timedelta(minutes=2)
     runs = since if state is LeaseState.RUNNING else None
-    again = replace(RUNS, state=state, state_since=since, run_since=runs, has_run=True, runs=2)
+    again = msgspec.structs.replace(RUNS, state=state, state_since=since, run_since=runs, has_run=True, runs=2)
     for changed in (None, since - timedelta(seconds=1)):
         stale = GuardReport(NOW, replace_phase("failed"), changed, end(3))
         assert marked(fleet(again, stale)) == []
@@ -106,14 +106,14 @@ def test_a_container_that_ended_without_a_word_is_held_and_never_done() -> None:
 def test_a_bucket_that_is_away_is_waited_for_and_then_holds(report: GuardReport | None) -> None:
     assert workload_end.is_settling(fleet(ENDED, report, ago=6), ENDED)
     assert marked(fleet(ENDED, report, ago=6)) == []
-    late = replace(ENDED, state_since=NOW - guard_end.PATIENCE)
+    late = msgspec.structs.replace(ENDED, state_since=NOW - guard_end.PATIENCE)
     ((word, why),) = marked(fleet(late, report, ago=20))
     assert word is Word.HELD
     assert "cannot be read" in why
 
 
 def test_a_daemon_that_has_just_started_waits_for_its_first_reading() -> None:
-    late = replace(ENDED, state_since=NOW - timedelta(hours=3))
+    late = msgspec.structs.replace(ENDED, state_since=NOW - timedelta(hours=3))
     made = fleet(late, None)
     assert marked(msgspec.structs.replace(made, started_at=NOW - timedelta(minutes=1))) == []
     # The ten minutes do not begin again with it: one that starts again and again would never judge what bills.
@@ -132,7 +132,7 @@ def test_an_end_without_guard_and_without_the_word_of_the_log_is_held() -> None:
     why = "its container ended, its guard never spoke, and its log does not say that it ran without one"
     assert marked(logged(ENDED, is_bare=False)) == [(Word.HELD, why)]
     assert marked(logged(ENDED, is_bare=True, ago=timedelta(minutes=6))) == [(Word.HELD, why)]
-    fresh = replace(ENDED, state_since=NOW - timedelta(minutes=2))
+    fresh = msgspec.structs.replace(ENDED, state_since=NOW - timedelta(minutes=2))
     assert marked(logged(fresh, is_bare=True, ago=timedelta(minutes=3))) == []
 
 

@@ -50,7 +50,9 @@ def changes(made: Fleet) -> list[LeaseChanged]:
     return [fact for fact in facts if isinstance(fact, LeaseChanged) and fact.kind is not None]
 
 
-@pytest.mark.parametrize("held", [ENDED, replace(ENDED, state=LeaseState.RUNNING)], ids=["ended", "started again"])
+@pytest.mark.parametrize(
+    "held", [ENDED, msgspec.structs.replace(ENDED, state=LeaseState.RUNNING)], ids=["ended", "started again"]
+)
 def test_it_fails_without_blame_and_another_host_is_tried(held: Lease) -> None:
     (change,) = changes(fleet(held))
     assert (change.kind, change.after.has_failed) == (EventKind.LEASE_NOT_READY, True)
@@ -69,7 +71,7 @@ def test_a_guard_that_ever_spoke_and_a_disk_with_work_are_not_given_up() -> None
     spoke = {ENDED.intent_id: GuardReport(NOW, BEAT, NOW)}
     assert changes(fleet(guard_reports=spoke)) == []
     on_disk = replace(WORK, checkpoint=Checkpoint(place=CheckpointPlace.DISK))
-    assert changes(fleet(replace(ENDED, runs=2), workloads=(on_disk,))) == []
+    assert changes(fleet(msgspec.structs.replace(ENDED, runs=2), workloads=(on_disk,))) == []
     assert len(changes(fleet(workloads=(on_disk,)))) == 1
 
 
@@ -86,16 +88,16 @@ def test_a_guard_that_refuses_while_its_bucket_answers_is_believed_and_a_command
 
 def test_what_failed_before_a_resume_refuses_no_later_start() -> None:
     failed = msgspec.structs.replace(BEAT, phase="failed")
-    again = replace(ENDED, runs=2)
+    again = msgspec.structs.replace(ENDED, runs=2)
     stale, fresh = NOW - timedelta(minutes=15), NOW - timedelta(minutes=5)
     for changed, count in ((None, 0), (stale, 0), (fresh, 1)):
         assert len(changes(fleet(again, guard_reports={again.intent_id: GuardReport(NOW, failed, changed)}))) == count
 
 
 def test_an_old_line_and_a_lease_without_a_guard_are_no_refusal() -> None:
-    assert changes(fleet(replace(ENDED, run_since=None, state_since=NOW + timedelta(seconds=1)))) == []
+    assert changes(fleet(msgspec.structs.replace(ENDED, run_since=None, state_since=NOW + timedelta(seconds=1)))) == []
     assert changes(fleet(refusal="")) == []
-    assert changes(fleet(replace(ENDED, guard_run=None))) == []
+    assert changes(fleet(msgspec.structs.replace(ENDED, guard_run=None))) == []
 
 
 def test_such_a_batch_is_never_taken_for_done() -> None:
@@ -103,9 +105,9 @@ def test_such_a_batch_is_never_taken_for_done() -> None:
     facts = reconcile.reconcile(fleet(guard_reports=read), Memory()).facts
     marks = workload_end.marks(fleet(guard_reports=read), facts)
     assert all(getattr(mark.rest, "word", None) is not Word.DONE for mark in marks)
-    recorded = fleet(replace(ENDED, has_failed=True), guard_reports=read)
+    recorded = fleet(msgspec.structs.replace(ENDED, has_failed=True), guard_reports=read)
     assert [mark for mark in workload_end.marks(recorded, ()) if isinstance(mark.rest, OperatorHold)] == []
-    unread = replace(ENDED, runs=2)
+    unread = msgspec.structs.replace(ENDED, runs=2)
     on_disk = replace(WORK, checkpoint=Checkpoint(place=CheckpointPlace.DISK))
     (mark,) = workload_end.marks(fleet(unread, workloads=(on_disk,), guard_reports=read), ())
     assert isinstance(mark.rest, OperatorHold)
@@ -124,7 +126,7 @@ def test_the_second_one_holds_the_workload(earlier: int, *, is_held: bool) -> No
 
 
 def test_the_log_is_read_while_a_guard_is_silent_and_only_its_last_line_counts() -> None:
-    runs = replace(ENDED, state=LeaseState.RUNNING)
+    runs = msgspec.structs.replace(ENDED, state=LeaseState.RUNNING)
     spoke = {runs.intent_id: GuardReport(NOW, BEAT)}
     for made, expected in ((fleet(runs), True), (fleet(runs, guard_reports=spoke), False)):
         found = probing.targets(made, "vast")

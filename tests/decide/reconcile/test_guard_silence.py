@@ -1,9 +1,9 @@
 """A guard that reports nothing while its bucket answers is reported to a person, and nothing else follows."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from agent.decide.facts import Alert
 from agent.decide.reconcile import reconcile

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from agent.decide.reconcile.guards import guard_switch
@@ -47,7 +48,7 @@ def test_a_silence_as_long_as_the_switch_after_the_last_sign_explains_the_stop()
     assert explains(rented())
     assert explains(rented(), hours=7.9)
     for terms in (None, '{"is_batch":false,"endpoint":"e","bucket":"b","prefix":"p","done_codes":[0]}'):
-        assert explains(replace(rented(), guard_terms=terms), hours=1.0), "nobody recorded its switch"
+        assert explains(msgspec.structs.replace(rented(), guard_terms=terms), hours=1.0), "nobody recorded its switch"
 
 
 @pytest.mark.parametrize("since", [timedelta(), timedelta(minutes=5), timedelta(hours=7)])

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from agent.decide.reconcile.guards import host_checks
@@ -89,8 +90,8 @@ def test_a_check_is_written_once_and_again_where_a_later_start_finds_another() -
     "made",
     [
         fleet(None),
-        fleet(leases=(replace(HELD, is_held=True),)),
-        fleet(leases=(replace(HELD, guard_run=None),)),
+        fleet(leases=(msgspec.structs.replace(HELD, is_held=True),)),
+        fleet(leases=(msgspec.structs.replace(HELD, guard_run=None),)),
     ],
     ids=["nothing", "held", "no guard"],
 )
@@ -132,7 +133,7 @@ def test_a_defect_of_a_host_is_kept_without_its_figures_and_so_is_that_it_has_no
     (fact,) = host_checks.new_checks(fleet(report, workloads=(work,)))
     assert (fact.after.defect, fact.after.script) == (defect, work.guard.script_digest if is_by_script else None)
     assert fact.after.matmul_tflops == (None if defect else 150.0)
-    late = (replace(HELD, run_since=NOW - timedelta(minutes=16)),)
+    late = (msgspec.structs.replace(HELD, run_since=NOW - timedelta(minutes=16)),)
     assert bool(list(host_checks.new_checks(fleet(report, workloads=(work,), leases=late)))) is not bool(defect)
 
 
@@ -140,7 +141,7 @@ def test_a_lack_that_is_told_once_the_lease_may_hold_work_is_not_kept() -> None:
     # Another container of the workload has the bucket's key, and may forge it at any time.
     report = AcceptanceReport(version=1, lease="", gpu_count=0)
     for changes in ({"run_since": NOW - timedelta(minutes=16)}, {"runs": 2}, {"offer_id": ""}):
-        assert list(host_checks.new_checks(fleet(report, leases=(replace(HELD, **changes),)))) == []
+        assert list(host_checks.new_checks(fleet(report, leases=(msgspec.structs.replace(HELD, **changes),)))) == []
 
 
 def test_what_a_sound_host_showed_is_kept_beside_its_figures() -> None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from agent.decide.facts import LeaseChanged
@@ -45,7 +46,7 @@ def test_a_notice_is_recorded_once_with_the_cooldown_of_its_host_and_ends_nothin
     assert fact.cooldown is not None
     assert (fact.cooldown.key, fact.cooldown.until) == ("vast/h1", NOW + host_maintenance.UNDATED)
     assert announced(fact.after, notice()) == []
-    (again,) = announced(replace(fact.after, maintenance_told_at=builders.ago(hours=2)), notice())
+    (again,) = announced(msgspec.structs.replace(fact.after, maintenance_told_at=builders.ago(hours=2)), notice())
     assert again.after.maintenance_told_at == NOW, "it was announced again"
     assert announced(RUNS, notice(instance_id="9")) == []
     assert announced(RUNS, builders.event("offline")) == []
@@ -72,7 +73,7 @@ def read_later(event: MarketEvent) -> MarketEvent:
 
 
 def test_the_pool_that_a_pod_was_rented_from_is_rented_on() -> None:
-    (fact,) = announced(replace(RUNS, host_id="pool/SECURE/A40/EU"), notice())
+    (fact,) = announced(msgspec.structs.replace(RUNS, host_id="pool/SECURE/A40/EU"), notice())
     assert fact.cooldown is None
 
 
@@ -100,7 +101,7 @@ def test_explain_says_that_the_host_announced_maintenance() -> None:
     ids=["without a date", "long ago", "as announced", "before it begins", "long over", "never announced"],
 )
 def test_the_loss_is_recorded_with_its_notice(told: dict[str, Any], *, is_named: bool) -> None:
-    held, row = replace(RUNS, **told), builders.instance(state=InstanceState.OFFLINE)
+    held, row = msgspec.structs.replace(RUNS, **told), builders.instance(state=InstanceState.OFFLINE)
     first = reconcile.reconcile(world(held, row=row), Memory())
     facts = reconcile.reconcile(world(held, row=row), first.memory).facts
     (lost,) = (fact for fact in facts if isinstance(fact, LeaseChanged))

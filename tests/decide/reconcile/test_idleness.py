@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from agent.decide.reconcile.probes import idleness
@@ -65,13 +66,13 @@ def test_a_guard_that_is_silent_or_whose_work_has_not_begun_shows_nothing(told: 
 
 
 def test_idleness_that_only_a_guard_showed_ends_when_it_falls_silent() -> None:
-    idle = replace(RUNS, idle_since=ago(minutes=20))
+    idle = msgspec.structs.replace(RUNS, idle_since=ago(minutes=20))
     assert judged(None, report(0.0), idle)[0] == idle
     assert judged(None, None, idle) == (RUNS, None)
-    unguarded = replace(idle, guard_run=None)
+    unguarded = msgspec.structs.replace(idle, guard_run=None)
     assert judged(None, None, unguarded) == (unguarded, None), "a listing without the figure shows nothing new"
 
 
 def test_work_in_both_figures_ends_a_reported_idleness() -> None:
-    idle = replace(RUNS, idle_since=ago(minutes=20))
+    idle = msgspec.structs.replace(RUNS, idle_since=ago(minutes=20))
     assert judged(97.0, report(97.0), idle) == (RUNS, EventKind.LEASE_BUSY)

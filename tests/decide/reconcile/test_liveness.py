@@ -3,6 +3,7 @@
 import datetime as dt
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from agent.decide.reconcile.probes import liveness
@@ -31,7 +32,7 @@ def serving(place: CheckpointPlace = CheckpointPlace.NONE) -> Workload:
 def served(**changes: object) -> Lease:
     start = ago(hours=2)
     known = builders.lease(run_since=start, ready_since=ago(hours=1), was_ready=True, has_run=True)
-    return replace(known, **changes)  # type: ignore[arg-type]
+    return msgspec.structs.replace(known, **changes)
 
 
 def ill(**changes: object) -> Lease:
@@ -54,7 +55,7 @@ def probe(lease: Lease, at: dt.datetime = NOW, *, is_ready: bool = False) -> Sig
 
 
 def well() -> Lease:
-    return replace(served(), lease_id="other", instance_id="77", slot=Slot(served().slot.workload, 1))
+    return msgspec.structs.replace(served(), lease_id="other", instance_id="77", slot=Slot(served().slot.workload, 1))
 
 
 def test_each_failed_probe_counts_once_and_only_in_a_row() -> None:
@@ -85,7 +86,7 @@ def test_the_last_of_them_makes_it_unhealthy_and_its_restart_due() -> None:
 
 def test_alone_it_is_not_restarted_before_our_own_network_is_ruled_out() -> None:
     assert judged(ill(), None)[0].restarts == 0
-    silent = replace(well(), failed_probes=1)
+    silent = msgspec.structs.replace(well(), failed_probes=1)
     assert judged(ill(), None, silent)[0].restarts == 0, "another that does not answer either proves nothing"
     assert judged(ill(unhealthy_since=NOW - liveness.ALONE), None)[0].restarts == 1
 

@@ -1,12 +1,12 @@
 """Instances of ours without a lease: adopted, held or released; foreign ones are never named."""
 
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from agent.decide.facts import Fact, InstanceFound, IntentSettled
 from agent.decide.reconcile import orphans

@@ -1,11 +1,11 @@
 """Whether a running lease is of use, and the leases that are worth a probe."""
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from agent.decide.facts import LeaseChanged
 from agent.decide.reconcile import reconcile

@@ -65,7 +65,7 @@ def test_a_state_nobody_knows_is_ignorance_not_an_interruption_but_counts_as_pai
         memory = result.memory
     assert now.bills is Bills.GPU_AND_DISK
     assert (now.state, now.run_since, now.interrupted_by) == (held.state, held.run_since, held.interrupted_by)
-    leaving = replace(held, state=LeaseState.RELEASING, state_since=NOW)
+    leaving = msgspec.structs.replace(held, state=LeaseState.RELEASING, state_since=NOW)
     assert not seen(leaving, builders.instance(state=InstanceState.UNKNOWN)).facts
 
 
@@ -142,7 +142,7 @@ def test_a_release_is_not_taken_for_confirmed_because_its_host_fell_silent() -> 
     leaving = builders.lease(state=LeaseState.RELEASING, bills=Bills.GPU_AND_DISK)
     after = changed(seen(leaving, silent)).after
     assert (after.state, after.bills) == (LeaseState.RELEASING, Bills.DISK)
-    assert not seen(replace(leaving, bills=Bills.NOTHING), silent).facts
+    assert not seen(msgspec.structs.replace(leaving, bills=Bills.NOTHING), silent).facts
 
 
 def test_a_stop_of_our_own_is_no_loss() -> None:
@@ -188,7 +188,7 @@ def test_what_first_started_and_ended_in_a_dark_hour_has_run(
     One that ended within a poll has failed at once, as far as anybody knows.
     """
     row = builders.instance(state=InstanceState.EXITED)
-    starts = replace(STARTS, accrued_until=NOW - POLL, has_run=False)
+    starts = msgspec.structs.replace(STARTS, accrued_until=NOW - POLL, has_run=False)
     at = int(timedelta(minutes=minutes) / POLL)
     first = seen(starts, row, at=at, events=told, poll=poll)
     result = seen(starts, row, at=at, memory=replace(first.memory, last_seen={}), events=told, poll=poll)
@@ -201,7 +201,7 @@ def test_what_first_started_and_ended_in_a_dark_hour_has_run(
 def test_a_start_that_is_missing_before_it_is_listed_as_stopped_may_have_run(at: int, *, has_run: bool) -> None:
     """Its market's record cannot be read, and a listing lacked it."""
     row = builders.instance(state=InstanceState.PAUSED)
-    starts = replace(STARTS, accrued_until=NOW, has_run=False)
+    starts = msgspec.structs.replace(STARTS, accrued_until=NOW, has_run=False)
     first = seen(starts, at=at - 1)
     missing = changed(seen(starts, at=at - 1, memory=replace(first.memory, last_seen={}))).after
     assert missing.state is LeaseState.MISSING
@@ -212,7 +212,7 @@ def test_what_bills_while_it_loads_may_have_run_in_an_hour_before_its_stop_is_li
     """Its disk may have the only checkpoint then (rule 11); one that was seen to load a moment ago has none."""
     row = builders.instance(state=InstanceState.PAUSED, bills_while_loading=True)
     for looked, has_run in ((builders.ago(hours=1), True), (NOW, False)):
-        starts = replace(STARTS, accrued_until=looked, has_run=False)
+        starts = msgspec.structs.replace(STARTS, accrued_until=looked, has_run=False)
         fact = changed(seen(starts, row, at=1, memory=seen(starts, row).memory))
         assert (fact.kind, fact.after.state, fact.after.has_run) == ("lease.start_lost", LeaseState.PAUSED, has_run)
 

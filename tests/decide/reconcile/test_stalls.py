@@ -104,7 +104,10 @@ def test_in_the_dark_it_neither_counts_nor_ends(view: Any) -> None:
 
 
 def test_a_new_stretch_a_measure_and_a_new_memory_of_the_log_begin_it_anew() -> None:
-    for lease in (replace(RUNS, run_since=ago(minutes=5)), replace(RUNS, stalled_at=ago(minutes=5))):
+    for lease in (
+        msgspec.structs.replace(RUNS, run_since=ago(minutes=5)),
+        msgspec.structs.replace(RUNS, stalled_at=ago(minutes=5)),
+    ):
         assert counted(world(lease, reading()), quiet()) == Quiet(ago(minutes=5), NOW)
     later = ProgressSeen(ago(minutes=2), NOW)
     assert counted(world(seen=later), quiet()) == Quiet(ago(minutes=2), NOW)
@@ -120,12 +123,12 @@ def test_only_running_useful_work_that_is_asked_about_is_watched() -> None:
         {"has_failed": True},
         {"unhealthy_since": NOW},
     ):
-        assert not stalls.is_watched(asked(), replace(RUNS, **changes)), changes
+        assert not stalls.is_watched(asked(), msgspec.structs.replace(RUNS, **changes)), changes
 
 
 # --- the guard --------------------------------------------------------------------------------------------------------
 def guarded(report: GuardReport | None, seen: ProgressSeen, before: Quiet) -> Quiet | None:
-    lease = replace(RUNS, guard_run=1)
+    lease = msgspec.structs.replace(RUNS, guard_run=1)
     work = builders.guarded(stalled=StallRule(AFTER))
     return counted(world(lease, seen, work=work, guard_reports={lease.intent_id: report} if report else {}), before)
 
@@ -179,11 +182,11 @@ def test_a_restart_a_move_and_a_hold_follow_on_any_lease_of_the_slot() -> None:
 def test_after_the_last_measure_only_the_first_sight_on_a_lease_is_told() -> None:
     told, kind = judged(45.0, taken=4)
     assert (told.stalled_at, kind) == (NOW, EventKind.LEASE_STALLED)
-    assert judged(90.0, replace(RUNS, stalled_since=BEGUN, stalled_at=ago(hours=1)), taken=4)[1] is None
+    assert judged(90.0, msgspec.structs.replace(RUNS, stalled_since=BEGUN, stalled_at=ago(hours=1)), taken=4)[1] is None
 
 
 def test_the_host_is_blamed_only_while_others_of_the_workload_make_progress() -> None:
-    beside = replace(RUNS, lease_id="other", instance_id="77", slot=Slot(RUNS.slot.workload, 1))
+    beside = msgspec.structs.replace(RUNS, lease_id="other", instance_id="77", slot=Slot(RUNS.slot.workload, 1))
     busy = {"other": quiet(2.0, news_at=ago(minutes=2))}
     for spans, code in (
         ({}, "stalled: "),
@@ -215,22 +218,22 @@ def test_each_measure_is_counted_once_for_its_slot() -> None:
 
 
 def test_progress_ends_a_stall_and_a_restarted_daemon_does_not_believe_in_one() -> None:
-    ill = replace(RUNS, stalled_since=BEGUN, stalled_at=ago(minutes=5), end_reason="stalled: its work")
+    ill = msgspec.structs.replace(RUNS, stalled_since=BEGUN, stalled_at=ago(minutes=5), end_reason="stalled: its work")
     spans = {ill.lease_id: quiet(0.0, news_at=NOW)}
     assert judged(0.0, ill, spans=spans) == (RUNS, EventKind.LEASE_PROGRESSED)
     assert judged(0.0, ill) == (ill, None)
 
 
 def test_what_is_no_longer_asked_is_no_longer_stalled() -> None:
-    ill = replace(RUNS, stalled_since=BEGUN, stalled_at=BEGUN, end_reason="stalled: its work")
+    ill = msgspec.structs.replace(RUNS, stalled_since=BEGUN, stalled_at=BEGUN, end_reason="stalled: its work")
     assert stalls.judged(world(ill), builders.workload(), ill) == (RUNS, None)
 
 
 def test_an_alert_lasts_while_it_bills() -> None:
-    ill = replace(RUNS, stalled_since=NOW, stalled_at=NOW)
+    ill = msgspec.structs.replace(RUNS, stalled_since=NOW, stalled_at=NOW)
     [alert] = stalls.alerts(world(ill))
     told = (
         f"train/0 on host {ill.host_id} bills {ill.billing_rate}, but its work shows no progress since {NOW:%H:%M} UTC"
     )
     assert alert.sentence == f"{told}; see `gpubid logs train/0`"
-    assert not list(stalls.alerts(world(replace(ill, state=LeaseState.PAUSED))))
+    assert not list(stalls.alerts(world(msgspec.structs.replace(ill, state=LeaseState.PAUSED))))

@@ -1,7 +1,6 @@
 """A loss and a wrong rent are suspected at the first look, found at the second, and found again until recorded."""
 
-import dataclasses
-
+import msgspec
 import pytest
 
 from agent.decide.reconcile import reconcile
@@ -42,7 +41,7 @@ def test_a_recorded_loss_is_no_suspicion_of_what_was_resumed_since() -> None:
     for at in (1, 2):
         result = seen(builders.lease(), row, at=at, memory=memory)
         memory = result.memory
-    resumed = dataclasses.replace(
+    resumed = msgspec.structs.replace(
         changed(result).after, state=LeaseState.STARTING, state_since=NOW + 2.5 * POLL, interrupted_by=None
     )
     after = seen(resumed, row, at=3, memory=memory)

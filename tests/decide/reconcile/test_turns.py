@@ -1,11 +1,11 @@
 """When billing changed: by the market's record if it has one, else at the time that counts more."""
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from agent.decide.accounting import meter
 from agent.decide.facts import LeaseChanged

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
+import msgspec
 import pytest
 
 from agent.decide.facts import LeaseChanged
@@ -15,7 +16,7 @@ from tests.support import builders
 from tests.support.listings import NOW, POLL, STARTS, kinds, seen
 
 SILENT = builders.instance(state=InstanceState.OFFLINE)
-NEVER_RAN = replace(STARTS, accrued_until=NOW, has_run=False)
+NEVER_RAN = msgspec.structs.replace(STARTS, accrued_until=NOW, has_run=False)
 STARTED = builders.event("started", at=NOW + timedelta(minutes=1))
 """The inbox of the market shows starts, and neither stops nor silent hosts."""
 
@@ -47,13 +48,15 @@ def test_what_started_unseen_before_its_host_fell_silent_has_run(
 @pytest.mark.parametrize(("told", "has_run"), [((STARTED,), True), ((), False)])
 def test_what_started_unseen_before_our_own_pause_has_run(told: tuple[MarketEvent, ...], *, has_run: bool) -> None:
     """A kill paused it while its market answered no listing."""
-    row, paused = builders.instance(state=InstanceState.PAUSED), replace(NEVER_RAN, paused_by_us=True)
+    row, paused = builders.instance(state=InstanceState.PAUSED), msgspec.structs.replace(NEVER_RAN, paused_by_us=True)
     after = last(seen(paused, row, at=240, memory=Memory(last_seen={paused.lease_id: NOW}), events=told))
     assert (after.state, after.has_run) == (LeaseState.PAUSED, has_run)
 
 
 def test_what_a_silent_host_started_after_its_return_has_run_when_it_is_silent_again() -> None:
-    offline = replace(NEVER_RAN, state=LeaseState.OFFLINE, bills=Bills.NOTHING, loading_since=NOW - 8 * POLL)
+    offline = msgspec.structs.replace(
+        NEVER_RAN, state=LeaseState.OFFLINE, bills=Bills.NOTHING, loading_since=NOW - 8 * POLL
+    )
     assert last(found(offline, (STARTED,), 240)).has_run
     assert not last(found(offline, (), 240, is_record_read=False)).has_run
 
@@ -64,7 +67,9 @@ def test_what_a_silent_host_may_have_started_in_a_dark_hour_without_a_record_has
     state: InstanceState, polls: int, *, has_run: bool
 ) -> None:
     """Its GPUs count for that hour, too."""
-    offline = replace(NEVER_RAN, state=LeaseState.OFFLINE, bills=Bills.NOTHING, loading_since=NOW - 8 * POLL)
+    offline = msgspec.structs.replace(
+        NEVER_RAN, state=LeaseState.OFFLINE, bills=Bills.NOTHING, loading_since=NOW - 8 * POLL
+    )
     memory = Memory(last_seen={offline.lease_id: NOW})
     row = builders.instance(state=state)
     assert last(seen(offline, row, at=polls, memory=memory, is_record_read=False)).has_run is has_run

@@ -9,8 +9,9 @@ Invariants:
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import timedelta
+
+from msgspec.structs import replace
 
 from agent.decide.facts import Alert, LeaseChanged
 from agent.decide.pricing import cooldowns, measured_speed

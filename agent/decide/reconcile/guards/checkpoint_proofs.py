@@ -10,8 +10,9 @@ Invariants:
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import timedelta
+
+from msgspec.structs import replace
 
 from agent.decide.facts import LeaseChanged
 from agent.domain.fleet import Fleet

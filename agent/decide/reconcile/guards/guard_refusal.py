@@ -9,7 +9,8 @@ Invariants:
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from agent.decide.facts import LeaseChanged
 from agent.decide.reconcile.guards import beat_stretch

@@ -11,8 +11,9 @@ Invariants:
    report cannot have the note. Until then the ledger keeps the lease as it was: the note is still one of its stretch.
 """
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+
+from msgspec.structs import replace
 
 from agent.decide.facts import LeaseChanged
 from agent.decide.reconcile.guards import guard_end

@@ -6,8 +6,9 @@ Invariants:
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
+
+from msgspec.structs import replace
 
 from agent.decide.facts import Alert
 from agent.decide.reconcile.guards import beat_stretch

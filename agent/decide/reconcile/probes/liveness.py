@@ -10,8 +10,9 @@ Invariants:
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import datetime, timedelta
+
+from msgspec.structs import replace
 
 from agent.decide.accounting.meter import Charge
 from agent.decide.facts import Alert

@@ -9,6 +9,8 @@ Invariants:
 from dataclasses import replace
 from datetime import datetime
 
+import msgspec
+
 from agent.decide.accounting import phases, running_time
 from agent.decide.facts import LeaseChanged
 from agent.decide.pricing import cooldowns
@@ -53,7 +55,7 @@ def _reached(lease: Lease, row: Instance) -> Lease:
     """Return the lease with its addresses. The last ones are kept while it is paused, for a person."""
     if (row.address or lease.ssh_address) == lease.ssh_address and (row.ports or lease.ports) == lease.ports:
         return lease
-    return replace(lease, ssh_address=row.address or lease.ssh_address, ports=row.ports or lease.ports)
+    return msgspec.structs.replace(lease, ssh_address=row.address or lease.ssh_address, ports=row.ports or lease.ports)
 
 
 def _judged(
@@ -82,7 +84,7 @@ def _awaited(
     sighting = view.sightings.get(lease.instance_id)
     began = lease.began
     if sighting is not None and sighting.is_ready and sighting.at >= began:
-        return replace(lease, ready_since=sighting.at, was_ready=True), EventKind.LEASE_READY
+        return msgspec.structs.replace(lease, ready_since=sighting.at, was_ready=True), EventKind.LEASE_READY
     if fleet.now - began < work.ready.within or lease.end_reason.startswith(NOT_READY):
         return lease, None
     said = sighting.said if sighting is not None else "it was never reached"
@@ -92,7 +94,7 @@ def _awaited(
     # restarted because its service did not answer has had its second chance.
     is_kept = lease.was_ready and (lease.restarts == 0 or not only_copy.may_leave(lease, work))
     may_hold_work = is_kept or _has_own_checkpoint(fleet, work, lease)
-    return replace(lease, has_failed=not may_hold_work, end_reason=reason), EventKind.LEASE_NOT_READY
+    return msgspec.structs.replace(lease, has_failed=not may_hold_work, end_reason=reason), EventKind.LEASE_NOT_READY
 
 
 def _has_own_checkpoint(fleet: Fleet, work: Workload, lease: Lease) -> bool:

@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+import msgspec
+
 from agent.decide.facts import Alert, LeaseChanged
 from agent.decide.reconcile.guards import beat_stretch
 from agent.domain.fleet import Fleet
@@ -121,7 +123,7 @@ def renewed(lease: Lease) -> Lease:
     if lease.stalled_since is None and lease.stalled_at is None:
         return lease
     known = "" if lease.end_reason.startswith(STALLED) and not lease.has_failed else lease.end_reason
-    return replace(lease, stalled_since=None, stalled_at=None, end_reason=known)
+    return msgspec.structs.replace(lease, stalled_since=None, stalled_at=None, end_reason=known)
 
 
 def _treated(fleet: Fleet, work: Workload, lease: Lease, quiet: Quiet) -> tuple[Lease, EventKind | None]:
@@ -131,10 +133,12 @@ def _treated(fleet: Fleet, work: Workload, lease: Lease, quiet: Quiet) -> tuple[
         return lease, None
     code = STALLED_HOST if measure is OnStall.MOVE and _do_others_progress(fleet, work, lease) else STALLED
     said = f"{code}: its work shows no progress since {since:%H:%M} UTC at {lease.billing_rate}"
-    after = replace(lease, stalled_since=since, stalled_at=fleet.now, end_reason=f"{said}; {_told(measure)}")
+    after = msgspec.structs.replace(
+        lease, stalled_since=since, stalled_at=fleet.now, end_reason=f"{said}; {_told(measure)}"
+    )
     if measure is OnStall.RESTART:
-        after = replace(after, restarts=lease.restarts + 1, restart_at=fleet.now)
-    return replace(after, has_failed=measure is OnStall.MOVE), EventKind.LEASE_STALLED
+        after = msgspec.structs.replace(after, restarts=lease.restarts + 1, restart_at=fleet.now)
+    return msgspec.structs.replace(after, has_failed=measure is OnStall.MOVE), EventKind.LEASE_STALLED
 
 
 def due(fleet: Fleet, work: Workload, lease: Lease) -> OnStall | None:
