@@ -1,4 +1,7 @@
-"""A tiny trainer: an integer that depends on every step, saved at SIGUSR1 and at the end."""
+"""A tiny trainer: an integer that depends on every step, saved at SIGUSR1 and at the end.
+
+With HANGS_AT it hangs for ever at that step of a run from nothing. What goes on from a checkpoint does not.
+"""
 
 import json
 import sys
@@ -15,6 +18,7 @@ signal.signal(signal.SIGUSR1, lambda *_: asked.append(1))
 os.makedirs(folder, exist_ok=True)
 state, step = json.load(open(path))[:2] if os.path.exists(path) else (1, 0)
 print("from", step, flush=True)
+hangs_at = int(os.environ.get("HANGS_AT", "0")) if step == 0 else 0
 witness = open(os.environ["WITNESS"], "a", 1) if "WITNESS" in os.environ else None
 def seen():
     if witness is not None:
@@ -36,6 +40,8 @@ while step < steps:
         with open(os.environ["GPUBID_PROGRESS"] + ".new", "w") as out:
             out.write(str(step))
         os.replace(os.environ["GPUBID_PROGRESS"] + ".new", os.environ["GPUBID_PROGRESS"])
+    while step == hangs_at:
+        time.sleep(pause)
     time.sleep(pause)
 save()
 print("final", state, flush=True)
