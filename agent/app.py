@@ -365,7 +365,7 @@ class App:
         return (*of_buckets, *self.fronts.alerts(), *self.demand.alerts(), *self.keys.alerts())
 
     def _denial(self, intent: Intent) -> str:
-        if not intent.kind.is_paying:
+        if not intent.kind.begins_work:
             return ""
         if not self.ledger.is_writable:
             return "the ledger's disk is nearly full: nothing more is paid for until there is room"

@@ -5,7 +5,7 @@ from typing import Any
 
 import structlog
 
-from agent.domain.work.decision import Decision, Hold, Rebid, Rent, Resume, slot_of
+from agent.domain.work.decision import Decision, Hold, Rebid, Rent, Resume, kind_of, slot_of
 
 log = structlog.get_logger("gpubid.record")
 
@@ -15,7 +15,7 @@ def write(news: Iterable[Decision]) -> None:
     for decision in news:
         log.info(
             "decision.held" if isinstance(decision, Hold) else "decision.made",
-            kind=type(decision).__name__.lower(),
+            kind="hold" if isinstance(decision, Hold) else kind_of(decision).value,
             code=decision.reason.code,
             slot=str(slot_of(decision)),
             why=decision.reason.sentence,

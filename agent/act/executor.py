@@ -7,7 +7,7 @@ from agent.act.journal import Journal
 from agent.act.stopping import Stopping
 from agent.decide.reconcile.turns import Look
 from agent.domain.record.intent import Intent
-from agent.domain.work.decision import Decision, Hold, Pause, Release, slot_of
+from agent.domain.work.decision import Decision, Hold, Pause, Reason, Release, Rent, slot_of
 from agent.domain.work.workload import Workload
 
 MOST_AT_ONCE = 4
@@ -52,6 +52,10 @@ class Executor:
             if isinstance(decision, Release | Pause):
                 return await self._stopping.end(decision, work)
             intent = await self._journal.carry_out(decision, work)
+            if intent is None and isinstance(decision, Rent) and decision.kept is not None:
+                # Its task is done, and nothing else begins there.
+                reason = Reason("done", f"{decision.kept.slot} is done, and its host goes on with no other task")
+                return await self._stopping.end(Release(decision.kept, reason), work)
             return [] if intent is None else [intent]
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.intent import Intent, IntentState
 from agent.domain.work import kept_terms
-from agent.domain.work.decision import KIND, Decision, Hold, Rebid, Rent
+from agent.domain.work.decision import Decision, Hold, Rebid, Rent, kind_of
 from agent.domain.work.workload import Workload
 from agent.ledger.store import Ledger
 
@@ -16,7 +16,7 @@ def of(decision: Decision, work: Workload | None, intent_id: str, now: datetime,
     """Return the intent of a decision; `run` is the run of its slot that a rented guard is started for."""
     intent = Intent(
         intent_id=intent_id,
-        kind=KIND[type(decision)],
+        kind=kind_of(decision),
         state=IntentState.RECORDED,
         market="",
         slot=decision.slot if isinstance(decision, Rent | Hold) else decision.lease.slot,
@@ -30,6 +30,7 @@ def of(decision: Decision, work: Workload | None, intent_id: str, now: datetime,
             market=offer.market,
             offer_id=offer.offer_id,
             host_id=offer.host_id,
+            instance_id=decision.kept.instance_id if decision.kept is not None else "",
             tenure=decision.tenure,
             price=decision.bid,
             rate=decision.rate,

@@ -13,24 +13,24 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-import msgspec
 import structlog
 
 from agent.act import crashpoint, intents, proof, rent_terms
 from agent.act.ending_refusals import EndingRefusals
 from agent.act.guarding.guard_launches import GuardLaunches
 from agent.act.guarding.guarded_rents import GuardedRents
+from agent.act.kept_hosts.host_keeping import HostKeeping
 from agent.act.record import add_charges
 from agent.clock import Clock
 from agent.decide.accounting import meter
 from agent.decide.moves import break_before_make, cooldowns_after_writes
 from agent.decide.operators import guard_runs, reload
-from agent.decide.reconcile import agreed_rate, outcomes, turns, waiting_verdict
+from agent.decide.reconcile import outcomes, turns
 from agent.domain.market.label import Label
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind, LoggedKind
 from agent.domain.record.intent import Intent, IntentKind, IntentState
-from agent.domain.record.lease import Bills, Lease, LeaseState
+from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work import kept_terms
 from agent.domain.work.decision import KIND, Decision, Hold, Pause, Rebid, Release, Rent, Resume
 from agent.domain.work.ready_sign import Readiness
@@ -66,6 +66,7 @@ class Journal:
         self.guarded = GuardedRents(ledger, clock, guards)
         self.ending_refusals = EndingRefusals(clock)
         self._credential = credential
+        self._keeping = HostKeeping(ledger, clock, credential)
         self._ledger = ledger
         self._markets = markets
         self._clock = clock
@@ -101,6 +102,8 @@ class Journal:
         intent = self._intent(decision, work)
         if await self.guarded.is_needless(intent, decision, work):
             return None
+        if isinstance(decision, Rent) and decision.kept is not None:
+            return await self._go_on(intent, decision, self.present(decision.kept), work)
         refused = ""
         try:
             await self._record(intent, decision)
@@ -118,6 +121,16 @@ class Journal:
             return intent
         crashpoint.reached("sent", intent.kind.value)
         return await self._send(intent, decision, work)
+
+    async def _go_on(self, intent: Intent, decision: Rent, kept: Lease, work: Workload | None) -> Intent | None:
+        """Let the host of a finished task go on with another slot; None if that may not be, and nothing changed."""
+        launch = self.guarded.take(intent.intent_id)
+        if launch is None or work is None or self._denial(intent):
+            return None
+        if self.before_ending is not None:
+            await self.before_ending(kept)
+        ends = self._ends(Release(kept, decision.reason), self._clock.now())
+        return await self._keeping.go_on(intent, decision, kept, work, launch, ends)
 
     @property
     def clock(self) -> Clock:
@@ -143,7 +156,7 @@ class Journal:
             return
         try:
             async with self._ledger.transaction() as tx:
-                tx.update_lease(_leaving(lease, self._clock.now(), decision.reason.code))
+                tx.update_lease(outcomes.leaving(lease, self._clock.now(), decision.reason.code))
         except LedgerError as error:
             log.error("release.unwritten", lease=lease.lease_id, reason=str(error))
 
@@ -174,7 +187,7 @@ class Journal:
             tx.record_intent(intent)
             lease = decision.lease if isinstance(decision, Release) else None
             if lease is not None and lease.is_open and lease.state is not LeaseState.RELEASING:
-                tx.update_lease(_leaving(lease, intent.recorded_at, decision.reason.code))
+                tx.update_lease(outcomes.leaving(lease, intent.recorded_at, decision.reason.code))
 
     async def _advance(self, intent: Intent, state: IntentState, outcome: str) -> Intent:
         now = self._clock.now()
@@ -381,17 +394,3 @@ def _event(kind: EventKind, intent: Intent, decision: Decision, host_id: str, no
         reason_code=decision.reason.code,
         reason=said or decision.reason.sentence,
     )
-
-
-def _leaving(lease: Lease, now: datetime, code: str) -> Lease:
-    """Return a lease whose release is about to be sent.
-
-    A lease that bills nothing would pass for released. A silent host bills nothing either, so its disk counts from now
-    on.
-    """
-    if lease.bills is Bills.NOTHING:
-        until = max(now, lease.accrued_until)
-        since = agreed_rate.agreed_until(lease, (), until)
-        lease = msgspec.structs.replace(lease, bills=Bills.DISK, accrued_until=until, agreed_until=since)
-    why = waiting_verdict.own_reason(lease) or code
-    return msgspec.structs.replace(lease, state=LeaseState.RELEASING, state_since=now, end_reason=why)

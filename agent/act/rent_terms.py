@@ -8,11 +8,12 @@ from agent.act.guarding import guard_launch
 from agent.act.guarding.guard_launch import GuardLaunch
 from agent.buckets import bucket_client
 from agent.decide.moves import checkpointing
+from agent.domain.work import kept_terms
 from agent.domain.work.decision import Rent
 from agent.domain.work.workload import Workload
 from agent.markets import market_errors, port
 
-WORKLOAD, SLOT, SLOTS = "GPUBID_WORKLOAD", "GPUBID_SLOT", "GPUBID_SLOTS"
+WORKLOAD, SLOT, SLOTS = "GPUBID_WORKLOAD", kept_terms.SLOT, "GPUBID_SLOTS"
 """The variables with the workload's name, the slot's number from 0 on, and the number of slots, as at the rent."""
 Credential = Callable[[str], str]
 """Returns a credential by its name; raises `market_errors.Rejected` if there is none."""

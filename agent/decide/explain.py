@@ -25,7 +25,7 @@ from agent.domain.market import market_notice
 from agent.domain.market.host import HostKey
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
-from agent.domain.work.decision import Advice, Decision, Hold, Option, Rebid, Rent, slot_of
+from agent.domain.work.decision import Advice, Decision, Hold, Option, Rebid, Rent, kind_of, slot_of
 from agent.domain.work.workload import Workload
 
 NEXT_BEST = 4
@@ -183,7 +183,7 @@ def as_json(decision: Decision) -> dict[str, Any]:
     slot = slot_of(decision)
     said: dict[str, Any] = {
         "slot": str(slot),
-        "kind": "hold" if isinstance(decision, Hold) else type(decision).__name__.lower(),
+        "kind": "hold" if isinstance(decision, Hold) else kind_of(decision).value,
         "code": decision.reason.code,
         "sentence": decision.reason.sentence,
         "limit": decision.reason.limit or None,

@@ -19,7 +19,8 @@ import msgspec
 from agent.decide import slots
 from agent.decide.deadline import availability, availability_by_market, deadline_progress
 from agent.decide.demand import demand_window, waiting_slots
-from agent.decide.limits import limits
+from agent.decide.kept_hosts import next_slots
+from agent.decide.limits import limits, unsafe_writes
 from agent.decide.moves import (
     break_before_make,
     checkpointing,
@@ -44,7 +45,7 @@ from agent.decide.pricing import (
     spread,
 )
 from agent.decide.pricing.cooldowns import InForce
-from agent.decide.reconcile import ownership, workload_end
+from agent.decide.reconcile import workload_end
 from agent.decide.run_times import running_limits
 from agent.decide.strategy import Candidate, Pricing, Proposal, SlotView, Tuned, View
 from agent.domain import money
@@ -52,9 +53,8 @@ from agent.domain.fleet import Fleet
 from agent.domain.market.host import HostKey, HostRecord, decayed
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.intent import IntentKind
-from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.record.lease import Lease
 from agent.domain.slot import Slot
-from agent.domain.work import usefulness
 from agent.domain.work.decision import WAITS, Decision, Hold, Pause, Reason, Rebid, Release, Rent, Resume, slot_of
 from agent.domain.work.workload import Workload
 
@@ -128,8 +128,19 @@ def plan(
     now_standing = limits.committed_by_fleet(fleet)
     first = due_endings.orders(fleet, now_standing, caps)
     leaving = {slot_of(decision) for decision in first}
+    going_on = next_slots.chosen(
+        fleet,
+        first,
+        due_endings.grounds(fleet, now_standing, caps),
+        ground.in_force,
+        now_standing,
+        lambda rent, others, left: _permitted(rent, replace(bounds, fleet=others), left),
+    )
+    kept = {rent.kept.lease_id for rent in going_on if rent.kept is not None}
+    leaving |= {rent.slot for rent in going_on}
     waits = WaitingEndings(fleet)
-    decisions = waits.settle(first, due_endings.at_once(fleet, now_standing, caps))
+    ending = [order for order in first if order.lease.lease_id not in kept]
+    decisions = [*waits.settle(ending, due_endings.at_once(fleet, now_standing, caps)), *going_on]
     for work in fleet.workloads:
         for proposal in _proposals(fleet, work, tuned[work.strategy], ground):
             if proposal.slot in leaving:
@@ -146,6 +157,10 @@ def plan(
     return Plan(fleet.now, tuple(decisions), now_standing, chosen, *waiting)
 
 
+def _permitted(rent: Rent, bounds: Bounds, now_standing: limits.CommittedSpend) -> Decision:
+    return _allowed(_willed(_cooled(rent, bounds.in_force), bounds.in_force), bounds, now_standing)
+
+
 def _settled(proposal: Proposal, work: Workload, bounds: Bounds, now_standing: limits.CommittedSpend) -> Decision:
     """Return the decision about a proposal. Only these steps may replace it, in this order."""
     believed = bounds.believed[work.name]
@@ -159,8 +174,8 @@ def _settled(proposal: Proposal, work: Workload, bounds: Bounds, now_standing: l
     # If no budget allows the old and the new lease together, the old one goes first.
     decision = break_before_make.instead(decision, proposal, wanted, work, bounds.fleet, bounds.caps)
     if isinstance(decision, Pause) and proposal.candidate is not None:
-        rent = _cooled(_rent(proposal.slot, proposal.candidate, believed, proposal.reason), bounds.in_force)
-        rent = _allowed(_willed(rent, bounds.in_force), bounds, now_standing.after(decision))
+        wanted_rent = _rent(proposal.slot, proposal.candidate, believed, proposal.reason)
+        rent = _permitted(wanted_rent, bounds, now_standing.after(decision))
         # A cancelled start for a move that is not allowed would leave the slot with neither.
         decision = rent if isinstance(rent, Hold) else decision
     return decision
@@ -360,41 +375,8 @@ def _willed(decision: Decision, in_force: InForce) -> Decision:
 
 def _allowed(decision: Decision, bounds: Bounds, now_standing: limits.CommittedSpend) -> Decision:
     struck = limits.strike(decision, bounds.fleet, now_standing, bounds.caps, bounds.faulty)
-    struck = struck or _for_good(decision, bounds.fleet)
-    struck = struck or _untouchable(decision) or _unseen(decision, bounds.fleet)
+    struck = struck or unsafe_writes.strike(decision, bounds.fleet)
     if struck is None or isinstance(decision, Hold):
         return decision
     sentence = f"{struck.sentence}; it would {decision.reason.sentence}"
     return Hold(slot_of(decision), replace(decision.reason, code="limit", sentence=sentence, limit=struck.limit))
-
-
-def _untouchable(decision: Decision) -> limits.Strike | None:
-    """Return a strike against a write to an instance that is not proven ours or shows another label now (rule 18)."""
-    why = "" if isinstance(decision, Hold | Rent) else ownership.why_untouched(decision.lease)
-    return limits.Strike("ownership", why) if why else None
-
-
-def _unseen(decision: Decision, fleet: Fleet) -> limits.Strike | None:
-    """Return a strike against stopping a lost or starting lease on a market that was not listed: it may run by now."""
-    if not isinstance(decision, Pause | Release) or fleet.is_seen(decision.lease):
-        return None
-    lease = decision.lease
-    is_lost = lease.state in {LeaseState.PAUSED, LeaseState.OFFLINE} and not lease.paused_by_us
-    if not is_lost and lease.state is not LeaseState.STARTING:
-        return None
-    return limits.Strike("unseen", f"{lease.market} was not listed: {lease.lease_id} may run by now")
-
-
-def _for_good(decision: Decision, fleet: Fleet) -> limits.Strike | None:
-    """Return a strike against a release that empties a slot while nothing may be rented again."""
-    if not isinstance(decision, Release):
-        return None
-    given_up, place = decision.lease, decision.lease.slot
-    view = fleet.markets.get(given_up.market)
-    unpaid = None if view is None else limits.unpaid(view)
-    if unpaid is None:
-        return None
-    others = (lease for lease in fleet.leases_of(place) if lease.lease_id != given_up.lease_id and fleet.is_seen(lease))
-    if any(usefulness.is_useful(lease, fleet.workload(place.workload)) for lease in others):
-        return None
-    return unpaid

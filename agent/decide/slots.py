@@ -8,7 +8,7 @@ from agent.decide.operators import operator_holds
 from agent.decide.pricing import cooldowns, useful_hour
 from agent.decide.pricing.cooldowns import InForce
 from agent.decide.reconcile import doubt, orphans, readback, workload_end
-from agent.decide.reconcile.guards import checkpoint_proofs, guard_refusal, guard_switch
+from agent.decide.reconcile.guards import checkpoint_proofs, guard_refusal, guard_switch, untaken_task
 from agent.decide.reconcile.probes import liveness, readiness, stalls
 from agent.decide.reconcile.tasks import failed_tasks
 from agent.decide.reconcile.workload_end import COOL_OFF
@@ -69,6 +69,8 @@ def _release_reason(fleet: Fleet, lease: Lease) -> Reason | None:
     if view is None or not view.is_fresh:
         # The last known state of a lease that may run by now is no reason to end it.
         return None
+    if untaken := untaken_task.release_reason(fleet, lease):
+        return untaken
     work = fleet.workload(lease.slot.workload)
     if work is not None and is_overdue(fleet, lease, work):
         return Reason("start_overdue", _why_overdue(fleet, lease))

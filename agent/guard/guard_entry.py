@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import NoReturn, Sequence
+from typing import Mapping, NoReturn, Sequence
 
 from agent.guard import disk_state, guard_settings, rclone_store
 from agent.guard.bucket_notes import BucketNotes
@@ -15,6 +15,8 @@ from agent.guard.guard_settings import GuardSettings
 from agent.guard.rclone_store import RcloneStore
 from agent.guard.reaper import Reaper
 from agent.guard.s3.s3_objects import S3Objects
+from agent.guard.tasks import next_task
+from agent.guard.tasks.task_file import TaskFile
 from agent.guard.work_process import NOT_EXECUTABLE, NOT_FOUND, WorkCommand
 
 
@@ -28,19 +30,49 @@ def main() -> NoReturn:
     if "GPUBID_GUARD" not in os.environ:
         _run_bare(command, "GPUBID_GUARD is not set")
     try:
-        settings = guard_settings.read(os.environ)
+        rented = guard_settings.read(os.environ)
+        place = disk_state.folder(os.environ)
+        tasks = TaskFile(place, rented.rented) if place is not None else None
+        environment = _of_the_present_task(rented, tasks)
+        settings = guard_settings.read(environment)
     except guard_settings.UnusableSettings as mistake:
         sys.stdout.write(f"gpubid-guard: cannot start: {mistake}\n")
         sys.exit(CANNOT_START)
-    place = disk_state.folder(os.environ)
     clock = GuardClock(guard_settings.speed(os.environ))
     reaper = Reaper()
     notes = _notes(settings, clock, reaper)
-    # Threads that wait for a server must not keep the process.
-    work = WorkCommand(command, guard_settings.work_environment(os.environ, str(place / "progress") if place else None))
-    code = GuardLife(settings, work, place, GuardOutput(), clock, notes, reaper).run()
+    work = WorkCommand(
+        command, guard_settings.work_environment(environment, str(place / "progress") if place else None)
+    )
+    life = GuardLife(settings, work, place, GuardOutput(), clock, notes, reaper)
+    code = life.run()
     sys.stdout.flush()
+    if life.has_next_task:
+        _begin_again()
+    # Threads that wait for a server must not keep the process.
     os._exit(code)
+
+
+def _of_the_present_task(rented: GuardSettings, tasks: TaskFile | None) -> Mapping[str, str]:
+    """Return the environment of the task that this container works on; the disk is cleaned for it once."""
+    if tasks is None or rented.next_variables is None or rented.bucket is None:
+        return os.environ
+    task = tasks.task(rented.next_variables)
+    if task is None:
+        return os.environ
+    if not tasks.cleaned(task, rented.paths):
+        # The rent's own task is done, so that the guard of it only sleeps; the daemon sees no beat of the other one.
+        sys.stdout.write("gpubid-guard: the next task does not begin: files of the one before cannot be removed\n")
+        tasks.forget()
+        return next_task.without(os.environ)
+    sys.stdout.write(f"gpubid-guard: this host goes on with {task.root}\n")
+    return next_task.environment(os.environ, task)
+
+
+def _begin_again() -> NoReturn:
+    """Start this program anew in the same process: it is the first one of its container, and must not end."""
+    words = list(getattr(sys, "orig_argv", ["", *sys.argv]))
+    os.execv(sys.executable, [sys.executable, *words[1:]])  # noqa: S606 - this very program, by its own words
 
 
 def _notes(settings: GuardSettings, clock: GuardClock, reaper: Reaper) -> BucketNotes | None:

@@ -33,6 +33,8 @@ from agent.guard.logs.log_carrier import LogCarrier
 from agent.guard.object_store import LARGEST_MANIFEST_BYTES, StoreFailed, TooLarge
 from agent.guard.reaper import Reaper
 from agent.guard.signal_line import STOPS, SignalLine
+from agent.guard.tasks.task_file import TaskFile
+from agent.guard.tasks.task_watch import TaskWatch
 from agent.guard.work_end import WorkEnd
 from agent.guard.work_process import NOT_EXECUTABLE, NOT_FOUND, WorkCommand, WorkProcess
 
@@ -91,9 +93,18 @@ class GuardLife:
             self._carrier = CheckpointCarrier(*shared, place)
             self._origin = GuardOrigin(*shared)
             self._deadman = DeadmanWatch(*shared, self._carrier)
+        self._next: TaskWatch | None = None
+        if notes is not None and place is not None and settings.next_variables is not None:
+            tasks = TaskFile(place, settings.rented)
+            self._next = TaskWatch(settings.lease, settings.next_variables, notes, clock, tasks)
         self._stop_until: float | None = None
         self._is_stop_forwarded = False
         self._is_end_unread = False
+
+    @property
+    def has_next_task(self) -> bool:
+        """Return whether another task begins on this host now: then the life ended for it."""
+        return self._next is not None and self._next.is_taken and not self._signals.stopping.is_set()
 
     def run(self) -> int:
         """Live to the end; return the exit code."""
@@ -277,7 +288,11 @@ class GuardLife:
         self._beat.start()
         self._beat.soon()
         self._carry_last_output()
+        if self._next is not None:
+            self._next.start(self._signals.stopping)
         self._stay(report, math.inf)
+        if self.has_next_task:
+            self._carry_last_output()
         return 0
 
     def _carry_last_output(self) -> None:
@@ -291,6 +306,8 @@ class GuardLife:
         while not self._signals.stopping.is_set() and self._clock.now() < until:
             self._signals.wait(self._clock.real(LOOK_SECONDS))
             self._reaper.reap()
+            if report.is_sent and self.has_next_task:
+                return
             if report.is_sent or self._clock.now() < retry:
                 continue
             if report.send() and self._status.phase == guard_status.ENDING:

@@ -75,7 +75,7 @@ class GuardOrigin:
         is_needed = self._settings.manifest_exists and not self._is_on_disk
         self._patiently(self._look, stopping, is_needed=is_needed)
         if self._manifest is not None:
-            if any(_has_files(Path(path)) for path in self._settings.paths):
+            if any(has_files(Path(path)) for path in self._settings.paths):
                 self._output.say(f"gpubid-guard: files are where the checkpoint goes; they are moved to NAME{REPLACED}")
                 self._set_aside()
             self._patiently(self._bring, stopping, is_needed=True)
@@ -164,7 +164,7 @@ class GuardOrigin:
             self._set_aside()
             return
         for path in map(Path, self._settings.paths):
-            _remove(path)
+            remove(path)
 
     def _set_aside(self) -> None:
         """Move the files below the paths aside, and keep those that were moved before."""
@@ -215,7 +215,7 @@ def _free(place: Path) -> Path:
     return next(each for each in itertools.chain([place], names) if not os.path.lexists(each))
 
 
-def _has_files(path: Path) -> bool:
+def has_files(path: Path) -> bool:
     """Return whether it has files besides those of a restore that was cut off."""
     if path.is_symlink() or path.is_file():
         return True
@@ -226,7 +226,8 @@ def _has_files(path: Path) -> bool:
     return False
 
 
-def _remove(path: Path) -> None:
+def remove(path: Path) -> None:
+    """Remove the files at a path, but for the guard's own folder."""
     children = [path] if path.is_symlink() or not path.is_dir() else list(path.iterdir())
     for child in children:
         if child.is_dir() and not child.is_symlink():

@@ -23,7 +23,9 @@ MARKET_VARIABLES = {VAST: ("CONTAINER_ID", "CONTAINER_API_KEY"), RUNPOD: ("RUNPO
 """Each market's variables for a container's own id, and for a key of this instance alone. The work gets both."""
 LEAST_SILENT_SECONDS, MOST_SILENT_SECONDS = 3_600.0, 30 * 86_400.0
 MOST_CHECK_SECONDS = 60.0
+MOST_VARIABLES = 256
 _INSTANCE, _KEY = re.compile(r"[A-Za-z0-9_-]{1,100}"), re.compile(r"[!-~]{1,4096}")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,255}")
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
@@ -93,6 +95,10 @@ class GuardSettings:
     deadman: DeadmanSettings | None
     acceptance: AcceptanceSettings | None
     carries_logs: bool
+    rented: str
+    """The name of the container's first task, which its rent began with."""
+    next_variables: tuple[str, ...] | None
+    """The variables that another task on this host may have values of its own for; None: no other task follows."""
 
     def interval_at(self, age_seconds: float) -> float:
         """Return the seconds between two checkpoints at an age of the lease."""
@@ -125,6 +131,8 @@ def read(environment: Mapping[str, str]) -> GuardSettings:
         deadman=_deadman(settings.get("deadman"), environment),
         acceptance=_acceptance(settings.get("acceptance")),
         carries_logs=settings.get("logs") is True,
+        rented=_text(settings, "rented") or _needed(settings, "lease"),
+        next_variables=_names(settings.get("next_variables")),
     )
 
 
@@ -194,6 +202,14 @@ def _codes(value: object) -> tuple[int, ...]:
 def _text(settings: Mapping[str, Any], key: str) -> str | None:
     value = settings.get(key)
     return value if isinstance(value, str) and 0 < len(value) <= MOST_TEXT else None
+
+
+def _names(value: object) -> tuple[str, ...] | None:
+    """Read the variables of another task; our own settings and keys are never among them."""
+    if not isinstance(value, list) or len(value) > MOST_VARIABLES:
+        return None
+    names = tuple(name for name in value if isinstance(name, str) and _VARIABLE.fullmatch(name))
+    return names if len(names) == len(value) and not set(names) & {*OWN_VARIABLES, PROGRESS_VARIABLE} else None
 
 
 def _needed(settings: Mapping[str, Any], key: str) -> str:

@@ -235,3 +235,35 @@ def test_a_batch_whose_guard_has_no_bucket_needs_a_line_that_tells_its_end(tmp_p
         loaded(tmp_path, *batch, *table)
     (work,) = loaded(tmp_path, *batch, 'done_line = "training complete"', *table).workloads
     assert work.guard is not None
+
+
+BATCH, ARRAY, KEEPS = 'kind = "batch"', "at_once = 2", "keep_host = true"
+
+
+def test_an_array_may_keep_its_hosts(tmp_path: Path) -> None:
+    lines = (COMMAND, BATCH, ARRAY, "[workloads.train.guard]", *bucket("abc", KEEPS))
+    (work,) = loaded(tmp_path, *lines).workloads
+    assert work.guard is not None
+    assert work.guard.keep_host
+
+
+@pytest.mark.parametrize(
+    ("lines", "table", "said"),
+    [
+        ((), bucket("abc", KEEPS), "keep_host is for an array"),
+        ((BATCH,), bucket("abc", KEEPS), "keep_host is for an array"),
+        ((BATCH, ARRAY), ('paths = ["/w"]', KEEPS), "keep_host needs a bucket"),
+        ((BATCH, ARRAY, 'done_line = "done"'), bucket("abc", KEEPS), "still has the done_line of the task before"),
+        (
+            (BATCH, ARRAY, 'ready = "log"', 'ready_line = "up"'),
+            bucket("abc", KEEPS),
+            "the ready_line of the task before",
+        ),
+    ],
+    ids=["service", "no array", "no bucket", "done_line", "ready_line"],
+)
+def test_a_host_is_kept_only_where_each_task_is_judged_alone(
+    tmp_path: Path, lines: tuple[str, ...], table: tuple[str, ...], said: str
+) -> None:
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        loaded(tmp_path, COMMAND, *lines, "[workloads.train.guard]", *table)

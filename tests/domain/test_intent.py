@@ -8,7 +8,9 @@ from tests.support import builders
 
 @pytest.mark.parametrize("kind", list(IntentKind))
 def test_only_rent_rebid_and_resume_pay(kind: IntentKind) -> None:
-    assert kind.is_paying is (kind not in {IntentKind.PAUSE, IntentKind.RELEASE, IntentKind.REGISTER_KEY})
+    free = {IntentKind.PAUSE, IntentKind.RELEASE, IntentKind.REGISTER_KEY, IntentKind.REASSIGN}
+    assert kind.is_paying is (kind not in free)
+    assert kind.begins_work is (kind.is_paying or kind is IntentKind.REASSIGN)
 
 
 @pytest.mark.parametrize("state", list(IntentState))

@@ -126,6 +126,7 @@ of_guard = st.fixed_dictionaries(
         "restarts": st.integers(0, 10**6),
         "restart_at": maybe(times),
         "keys_seen_at": maybe(times),
+        "label_intent_id": texts,
         "ran_micros": st.integers(0, 10**15),
         "stalled_since": maybe(times),
         "stalled_at": maybe(times),

@@ -4,8 +4,8 @@ import json
 from dataclasses import dataclass
 from datetime import timedelta
 
-from agent.domain.work import guard_prelude
-from agent.domain.work.guard_terms import Accept, GuardTerms
+from agent.domain.work import guard_prelude, kept_terms
+from agent.domain.work.guard_terms import Accept, Bucket, GuardTerms
 from agent.domain.work.run_claim import KeptRun
 from agent.domain.work.workload import Workload
 
@@ -43,6 +43,10 @@ class GuardLaunch:
     api: str = ""
     """The base address of that market's API, to which a dead man's switch sends its one request."""
 
+    def root(self, place: Bucket | None) -> str:
+        """Return its folder in the bucket, with the bucket's own; empty without one."""
+        return "" if place is None else "/".join(part for part in (place.prefix, self.folder) if part)
+
 
 def environment(
     launch: GuardLaunch, work: Workload, interval_seconds: int, key: tuple[str, str] | None
@@ -73,15 +77,21 @@ def _settings(launch: GuardLaunch, work: Workload, interval_seconds: int) -> dic
     if terms is None:
         raise ValueError(f"{work.name} has no guard")
     place = terms.bucket
-    root = "/".join(part for part in (place.prefix, launch.folder) if part) if place is not None else ""
     bucket = (
         None
         if place is None
-        else {"endpoint": place.endpoint, "region": place.region, "name": place.name, "root": root}
+        else {
+            "endpoint": place.endpoint,
+            "region": place.region,
+            "name": place.name,
+            "root": launch.root(place),
+        }
     )
     optional: dict[str, object] = {}
     if terms.deadman is not None and place is not None:
         optional["deadman"] = _switch(launch, terms.deadman, terms)
+    if kept_terms.container_digest(work):
+        optional["next_variables"] = sorted(kept_terms.variables(work, 0))
     if terms.accept is not Accept.OFF:
         optional["acceptance"] = {"seconds": CHECK_SECONDS, "script": terms.accept_script or None}
     return {

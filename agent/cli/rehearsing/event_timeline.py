@@ -29,6 +29,7 @@ STEPS: Mapping[str, tuple[str, str]] = {
     EventKind.LEASE_EXITED: ("CONTAINER ENDED", "red"),
     EventKind.LEASE_LEFTOVER: ("leftover of a refusal", "yellow"),
     EventKind.LEASE_RELEASED_BY_US: ("release", "blue"),
+    EventKind.LEASE_REASSIGNED: ("go on with its host", "green"),
     EventKind.INTENT_REJECTED: ("refused", "yellow"),
     EventKind.INTENT_IN_DOUBT: ("IN DOUBT", "red"),
     EventKind.INTENT_CONFIRMED: ("doubt settled: done", "green"),

@@ -1,5 +1,7 @@
 """The keys of an array in a workload's table, and the terms that they become."""
 
+from collections.abc import Mapping
+
 from agent.config.value_kinds import refused
 from agent.domain.work.array_terms import DEFAULT_AT_ONCE, ArrayTerms, TaskOrder
 from agent.domain.work.workload import CheckpointPlace
@@ -21,6 +23,11 @@ def refuse_lost_disks(retries: int | None, place: str, *, may_lose_disk: bool) -
         raise refused("conflict", f'{sentence}; write at = "remote" or "none" in checkpoint, or may_lose_disk = true')
 
 
+def is_array(kind: str, slots: int, given: Mapping[str, object]) -> bool:
+    """Return whether a workload is an array; `given` are the keys of arrays by name, None for those not set."""
+    return kind == "batch" and (slots > DEFAULT_AT_ONCE or any(value is not None for value in given.values()))
+
+
 def terms(
     kind: str,
     slots: int,
@@ -33,8 +40,8 @@ def terms(
 
     `at_once` is a number, "purse", or None if the file does not say.
     """
-    is_array = slots > DEFAULT_AT_ONCE or any(key is not None for key in (at_once, order, retries, task_hours))
-    if kind != "batch" or not is_array:
+    given = {"at_once": at_once, "order": order, "retries": retries, "task_hours": task_hours}
+    if not is_array(kind, slots, given):
         return None
     most = None if isinstance(at_once, str) else at_once or DEFAULT_AT_ONCE
     return ArrayTerms(most, TaskOrder(order or TaskOrder.INDEX.value), retries or 0, task_hours)

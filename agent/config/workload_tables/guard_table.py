@@ -103,6 +103,8 @@ class GuardTable(Table):
 
     logs: Flag = True
     """Whether the whole output of the work goes to the bucket too, in pieces; `gpubid logs --previous` reads it."""
+    keep_host: Flag = False
+    """Whether the host of a finished slot of an array goes on with the next one, where a new start takes long."""
     accept: Literal["off", "tell", "reject"] = "off"
     """What to do if a host is worse than its offer: "tell" reports it, "reject" tries another host."""
 
@@ -131,6 +133,12 @@ class GuardTable(Table):
         return self
 
     @model_validator(mode="after")
+    def _keeps_a_host_that_hears_of_it(self) -> Self:
+        if self.bucket is None and self.keep_host:
+            raise refused("missing_key", "keep_host needs a bucket: the guard reads there which slot is next")
+        return self
+
+    @model_validator(mode="after")
     def _checks_a_host_for_somebody(self) -> Self:
         if self.bucket is None and self.accept != "off":
             raise refused("missing_key", "accept needs a bucket: the guard writes its findings there")
@@ -149,6 +157,7 @@ class GuardTable(Table):
             rclone=self.rclone or "",
             keep=self.keep,
             logs=self.logs,
+            keep_host=self.keep_host,
             final_within=self.final_within,
             deadman=self.deadman,
             destroy=self.destroy,
@@ -168,8 +177,16 @@ class GuardTable(Table):
         return Bucket(endpoint, region, match["name"], match["prefix"].strip("/"), self.credential or "")
 
 
-def refuse_misfit(table: GuardTable | None, kind: str, *, has_command: bool, variables: Collection[str]) -> None:
-    """Refuse a guard that its workload cannot have.
+def refuse_misfit(
+    table: GuardTable | None,
+    kind: str,
+    *,
+    has_command: bool,
+    is_array: bool,
+    log_key: str,
+    variables: Collection[str],
+) -> None:
+    """Refuse a guard that its workload cannot have. `log_key` names a line of the log by which a task is judged.
 
     Raises:
         PydanticCustomError: its message says what to change.
@@ -180,6 +197,11 @@ def refuse_misfit(table: GuardTable | None, kind: str, *, has_command: bool, var
         raise refused("missing_key", "the guard starts the work itself; write command, onstart or onstart_file")
     if kind != "batch" and table.done_codes is not None:
         raise refused("conflict", 'done_codes is for a batch; write kind = "batch", or remove done_codes')
+    if table.keep_host and not is_array:
+        raise refused("conflict", 'keep_host is for an array; write kind = "batch" and at_once, or remove keep_host')
+    if table.keep_host and log_key:
+        sentence = f"the log of a kept host still has the {log_key} of the task before"
+        raise refused("conflict", f"{sentence}; remove {log_key}: the guard reports each task's end, or keep_host")
     taken = sorted(name for name in variables if _OWN_VARIABLES.fullmatch(name))
     if taken:
         raise refused("conflict", f"{taken[0]} is the guard's own variable; give yours another name")

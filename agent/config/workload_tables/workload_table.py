@@ -286,7 +286,14 @@ class WorkloadTable(Table):
         refuse_misfit(self.deadline, self.kind, self.slots.most, self.ports, has_bucket=has_bucket)
         has_command = bool(self.command or self.onstart or self.onstart_file)
         variables = self.env.keys() | self.env_from.keys()
-        guard_table.refuse_misfit(self.guard, self.kind, has_command=has_command, variables=variables)
+        guard_table.refuse_misfit(
+            self.guard,
+            self.kind,
+            has_command=has_command,
+            is_array=array_keys.is_array(self.kind, self.slots.most, named),
+            log_key=next((key for key in ("done_line", "ready_line") if getattr(self, key) is not None), ""),
+            variables=variables,
+        )
         twice = sorted(self.env.keys() & self.env_from.keys())
         if twice:
             raise refused("conflict", f"{twice[0]} is in env and in env_from; keep one")

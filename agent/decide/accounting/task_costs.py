@@ -72,6 +72,11 @@ def costs(done: AbstractSet[Slot], accounts: Mapping[Slot, TaskAccount]) -> Midd
     return middle([float(accounts[place].spent.micros) for place in done if place in accounts])
 
 
+def hours(done_at: Mapping[Slot, datetime], accounts: Mapping[Slot, TaskAccount]) -> Middle | None:
+    """Return the hours of a finished task, from its first rent until it was done."""
+    return middle([_hours(at - accounts[place].began_at) for place, at in done_at.items() if place in accounts])
+
+
 def marked(work: Workload, word: Word, holds: Iterable[OperatorHold], now: datetime) -> Mapping[Slot, datetime]:
     """Return the slots of a workload under a hold of that word, with the instant from which each is in force."""
     found: dict[Slot, datetime] = {}
@@ -110,7 +115,7 @@ def figures(
     spent = [float(spent_on(place, mine, accounts, now).micros) for place, mine in by_slot.items()]
     cost = costs(done_at.keys(), accounts)
     ran = [now - min(lease.opened_at for lease in mine) for mine in by_slot.values()]
-    took = middle([_hours(at - accounts[place].began_at) for place, at in done_at.items() if place in accounts])
+    took = hours(done_at, accounts)
     return ArrayFigures(
         slots=work.slots,
         done=len(done_at),

@@ -55,6 +55,12 @@ class CommittedSpend(msgspec.Struct, frozen=True):
         touched = {scope: self.of(scope).plus(rate, instances, pledge) for scope in scopes_of(decision)}
         return msgspec.structs.replace(self.plus(rate, instances, pledge), parts={**self.parts, **touched})
 
+    def without(self, lease: Lease) -> "CommittedSpend":
+        """Return the committed spend once a lease has ended; what it has cost so far stays."""
+        less = money.FREE - lease.committed_rate
+        touched = {scope: self.of(scope).plus(less, -1, money.ZERO) for scope in _scopes(lease)}
+        return msgspec.structs.replace(self.plus(less, -1, money.ZERO), parts={**self.parts, **touched})
+
     def plus(self, rate: UsdPerHour, instances: int, pledge: Usd) -> "CommittedSpend":
         """Return this spend with an additional commitment."""
         return msgspec.structs.replace(

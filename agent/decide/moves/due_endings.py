@@ -5,6 +5,7 @@ Invariants:
 2. Only a person or a hard cap ends a lease whose label is no longer ours.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 
 from agent.decide import slots
@@ -31,6 +32,11 @@ def at_once(fleet: Fleet, standing: limits.CommittedSpend, caps: limits.Limits) 
     """Return the ids of leases that a person or a hard cap ends, even if something else ends them too."""
     ended = (each for each in _all(fleet, standing, caps) if is_of_person(each) or is_of_cap(each))
     return frozenset(each.lease.lease_id for each in ended)
+
+
+def grounds(fleet: Fleet, standing: limits.CommittedSpend, caps: limits.Limits) -> Counter[str]:
+    """Return on how many grounds each lease ends, by its id."""
+    return Counter(order.lease.lease_id for order in _all(fleet, standing, caps))
 
 
 def may_go(order: Pause | Release) -> bool:

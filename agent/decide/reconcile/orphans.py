@@ -79,11 +79,12 @@ def find(
         if label is None or not is_ours:
             facts.append(_strayed(fleet, row))
             continue
-        verdict = _judge(fleet, row, label, is_filled=label.slot in filled)
-        if verdict.verdict == "hold" and label.slot in undecided and verdict.lease is not None:
+        place = _place(label, fleet.past_leases.get(row.instance_id))
+        verdict = _judge(fleet, row, label, is_filled=place in filled)
+        if verdict.verdict == "hold" and place in undecided and verdict.lease is not None:
             verdict = _waiting(verdict, verdict.lease)
         facts.append(verdict)
-        filled.add(label.slot)
+        filled.add(place)
     return OrphanFindings(tuple(facts), seen, frozenset(to_look))
 
 
@@ -175,7 +176,12 @@ def claims(fleet: Fleet) -> Iterator[tuple[Slot, str]]:
                 continue
             past = fleet.past_leases.get(instance_id)
             if past is None or past.end_reason in TAKEN_BACK:
-                yield label.slot, instance_id
+                yield _place(label, past), instance_id
+
+
+def _place(label: Label, past: Lease | None) -> Slot:
+    """Return the slot that an instance fills: its label's, or the one that its last lease went on with."""
+    return past.slot if past is not None and past.label_intent_id == label.intent_id else label.slot
 
 
 def _strayed(fleet: Fleet, row: Instance) -> InstanceFound:
@@ -194,7 +200,8 @@ def _strayed(fleet: Fleet, row: Instance) -> InstanceFound:
 def _judge(fleet: Fleet, row: Instance, label: Label, *, is_filled: bool) -> InstanceFound:
     """Return the verdict on an instance whose label a listing and a request for its id have shown."""
     name = f"instance {row.instance_id} on host {row.host_id}"
-    past, slot = fleet.past_leases.get(row.instance_id), label.slot
+    past = fleet.past_leases.get(row.instance_id)
+    slot = _place(label, past)
     intent = fleet.past_intents.get(label.intent_id)
     lease = msgspec.structs.replace(lease_of(fleet, row, slot, intent), proven_at=fleet.now)
     if past is not None and past.end_reason not in TAKEN_BACK:
@@ -276,6 +283,10 @@ def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> 
 
 def _continued(lease: Lease, past: Lease) -> Lease:
     """Return the new lease with the history of the instance's ended lease, since it may hold hours of work."""
+    if past.is_reassigned and past.slot == lease.slot:
+        # Its label is of another slot's rent, which says nothing about its present run.
+        lease = msgspec.structs.replace(lease, intent_id=past.intent_id, label_intent_id=past.label_intent_id)
+        lease = msgspec.structs.replace(lease, guard_run=past.guard_run, guard_terms=past.guard_terms)
     return msgspec.structs.replace(
         lease,
         has_run=past.has_run,

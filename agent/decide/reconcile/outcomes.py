@@ -166,3 +166,17 @@ def _stopped(decision: Pause | Release, now: datetime, promised: phases.Promise,
     )
     after = running_time.counted(lease, after, charges, promised.ready)
     return Outcome(after, tuple(charges), EventKind.LEASE_RELEASED_BY_US if is_release else EventKind.LEASE_PAUSED)
+
+
+def leaving(lease: Lease, now: datetime, code: str) -> Lease:
+    """Return a lease whose release is about to be sent.
+
+    A lease that bills nothing would pass for released. A silent host bills nothing either, so its disk counts from now
+    on.
+    """
+    if lease.bills is Bills.NOTHING:
+        until = max(now, lease.accrued_until)
+        since = agreed_rate.agreed_until(lease, (), until)
+        lease = replace(lease, bills=Bills.DISK, accrued_until=until, agreed_until=since)
+    why = waiting_verdict.own_reason(lease) or code
+    return replace(lease, state=LeaseState.RELEASING, state_since=now, end_reason=why)

@@ -49,7 +49,7 @@ def is_label_of(label: Label | None, lease: Lease, fleet_id: str) -> bool:
     """Return whether a label is that of `held`'s rent; an adopted lease may not know its intent."""
     if label is None or label.fleet_id != fleet_id:
         return False
-    return not lease.intent_id or label.intent_id == lease.intent_id
+    return not lease.label_id or label.intent_id == lease.label_id
 
 
 def why_untouched(lease: Lease, *, is_ordered: bool = False) -> str:
@@ -179,11 +179,11 @@ def _is_listed_otherwise(fleet: Fleet, view: MarketView, lease: Lease) -> bool:
 
 def _claimant(fleet: Fleet, view: MarketView, lease: Lease) -> str:
     """Return the id of another listed instance with the label of this very rent, or an empty text."""
-    if not view.is_fresh or not lease.intent_id:
+    if not view.is_fresh or not lease.label_id:
         return ""
     others: Iterable[tuple[str, Label]] = view.labels.items()
     return next((at for at, label in others if at != lease.instance_id and _is_of(label, fleet, lease)), "")
 
 
 def _is_of(label: Label, fleet: Fleet, lease: Lease) -> bool:
-    return label.fleet_id == fleet.fleet_id and label.intent_id == lease.intent_id
+    return label.fleet_id == fleet.fleet_id and label.intent_id == lease.label_id

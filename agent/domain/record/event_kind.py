@@ -18,6 +18,7 @@ class EventKind(StrEnum):
     LEASE_RESUMED = "lease.resumed"
     LEASE_QUEUED = "lease.queued"
     LEASE_REBID = "lease.rebid"
+    LEASE_REASSIGNED = "lease.reassigned"
     LEASE_KEY_REGISTERED = "lease.key_registered"
     LEASE_REPRICED = "lease.repriced"
     LEASE_PAUSED = "lease.paused"

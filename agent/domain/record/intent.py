@@ -19,11 +19,18 @@ class IntentKind(Enum):
     PAUSE = "pause"
     RELEASE = "release"
     REGISTER_KEY = "register_key"
+    REASSIGN = "reassign"
+    """The instance of a finished task goes on with another slot. No market is asked, so it is never open."""
 
     @property
     def is_paying(self) -> bool:
         """Whether it can raise spend. Only such intents are sent at most once."""
         return self in {IntentKind.RENT, IntentKind.REBID, IntentKind.RESUME}
+
+    @property
+    def begins_work(self) -> bool:
+        """Whether it pays, or goes on paying for other work: neither may be after a kill."""
+        return self.is_paying or self is IntentKind.REASSIGN
 
 
 class IntentState(Enum):

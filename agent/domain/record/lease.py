@@ -205,6 +205,8 @@ class Lease(msgspec.Struct, frozen=True):
     stalled_at: datetime | None = None
     """When it was last found without progress for `stalled_after`, and something was done about that."""
 
+    label_intent_id: str = ""
+    """The rent whose label its instance has, if another lease had the instance before; empty: `intent_id`."""
     keys_seen_at: datetime | None = None
     """When the market first showed all public keys of its workload on it, in the run that then went on."""
 
@@ -212,6 +214,16 @@ class Lease(msgspec.Struct, frozen=True):
     def has_keys(self) -> bool:
         """Whether the market has shown all public keys of its workload on it since its present run began."""
         return self.keys_seen_at is not None and (self.run_since is None or self.keys_seen_at >= self.run_since)
+
+    @property
+    def is_reassigned(self) -> bool:
+        """Whether its instance was rented for another slot, and goes on with this one."""
+        return bool(self.label_intent_id)
+
+    @property
+    def label_id(self) -> str:
+        """The id of the rent that the label of its instance has; empty if that is not known."""
+        return self.label_intent_id or self.intent_id
 
     @property
     def agreed(self) -> UsdPerHour:

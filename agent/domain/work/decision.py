@@ -69,6 +69,8 @@ class Rent:
     rate: UsdPerHour
     reason: Reason
     advice: Advice | None = None
+    kept: Lease | None = None
+    """The lease whose instance goes on with the slot, so that the market is not asked; None: a new one is rented."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,11 @@ KIND: dict[type, IntentKind] = {
     Pause: IntentKind.PAUSE,
     Release: IntentKind.RELEASE,
 }
+
+
+def kind_of(decision: Decision) -> IntentKind:
+    """Return the kind of the intent of a decision that does something."""
+    return IntentKind.REASSIGN if isinstance(decision, Rent) and decision.kept is not None else KIND[type(decision)]
 
 
 def slot_of(decision: Decision) -> Slot:

@@ -87,6 +87,8 @@ class GuardTerms:
     """The operator's own check of a host, as a shell command; empty: none."""
     logs: bool = True
     """Whether the work's whole output goes to the bucket too."""
+    keep_host: bool = False
+    """Whether the host of a finished task of an array goes on with the next one, where that saves enough."""
     rclone: str = ""
     """The remote and the folder of rclone's for checkpoints, as `remote:folder`. The daemon never reads it."""
 

@@ -1,5 +1,6 @@
 """The terms of a guard that its container keeps from its rent. The ledger has them as text with the lease."""
 
+import hashlib
 from datetime import timedelta
 
 import msgspec
@@ -9,6 +10,9 @@ from agent.domain.record.lease import Lease
 from agent.domain.work import sign_of_life
 from agent.domain.work.guard_terms import Bucket
 from agent.domain.work.workload import Workload, WorkloadKind
+
+SLOT = "GPUBID_SLOT"
+"""The variable with the slot's number, from 0 on."""
 
 
 class KeptTerms(msgspec.Struct, frozen=True):
@@ -25,6 +29,9 @@ class KeptTerms(msgspec.Struct, frozen=True):
     """Whether that switch releases the instance, if its last checkpoint was verified."""
     paths: tuple[str, ...] | None = None
     """The paths that it carries, in the order in which its manifests number them; None: not recorded."""
+
+    container: str = ""
+    """The digest of what every task on its instance gets alike; empty: no other task follows there."""
 
     @property
     def deadman(self) -> timedelta | None:
@@ -55,8 +62,24 @@ def of(work: Workload) -> KeptTerms | None:
         return None
     is_batch, after = work.kind is WorkloadKind.BATCH, work.guard.deadman
     seconds = None if after is None else int(after.total_seconds())
-    terms = work.guard.done_codes, seconds, work.guard.destroy, work.guard.paths
+    terms = work.guard.done_codes, seconds, work.guard.destroy, work.guard.paths, container_digest(work)
     return KeptTerms(is_batch, place.endpoint, place.name, place.prefix, *terms)
+
+
+def container_digest(work: Workload) -> str:
+    """Return the digest of what a container of an array has from its rent on, whatever its slot; empty: it ends."""
+    if work.guard is None or not work.guard.keep_host or work.array is None:
+        return ""
+    start = work.image, work.command, work.onstart, work.runtype, work.template, work.ports, work.ssh_keys, work.slots
+    names = tuple(name for name, _ in work.values)
+    alike = (work.name, *start, work.environment, work.env_from, names, work.guard)
+    return hashlib.sha256(repr(alike).encode()).hexdigest()[:16]
+
+
+def variables(work: Workload, index: int) -> dict[str, str]:
+    """Return the variables of a container that another slot of the workload has with another value."""
+    own = {name for name, _ in (*work.environment, *work.env_from, *work.values)}
+    return {**({} if SLOT in own else {SLOT: str(index)}), **dict(work.values_of(index))}
 
 
 def text(work: Workload | None) -> str | None:

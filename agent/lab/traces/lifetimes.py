@@ -27,6 +27,7 @@ ENDS = frozenset(
         EventKind.LEASE_OFFLINE,
         EventKind.LEASE_RELEASED,
         EventKind.LEASE_GONE,
+        EventKind.LEASE_ENDED,
     }
 )
 BY_MARKET = frozenset({Cause.OUTBID, Cause.DISPLACED})

@@ -98,6 +98,11 @@ def from_zero(*names: str) -> list[SchemaItem]:
     return [sa.Column(name, sa.Integer, nullable=False, server_default=sa.text("0")) for name in names]
 
 
+def empty_text(*names: str) -> list[SchemaItem]:
+    """Return columns of text that a migration may add without rewriting the table: rows begin with none."""
+    return [sa.Column(name, CleanText, nullable=False, server_default=sa.text("''")) for name in names]
+
+
 def json(*names: str) -> list[SchemaItem]:
     """Return columns of JSON."""
     return [sa.Column(name, JsonText, nullable=False) for name in names]

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from agent.domain.money import UsdPerHour
 from agent.domain.slot import Slot
 from agent.domain.work import decision as decisions
-from agent.domain.work.decision import Decision, Option, Reason, Rebid, Rent, Term
+from agent.domain.work.decision import Decision, Hold, Option, Reason, Rebid, Rent, Term
 from agent.ledger.tables import schema
 from agent.ledger.tables.types import Query
 
@@ -63,12 +63,11 @@ def recorded(
     decision: Decision, at: datetime, *, strategy: str = "", strategy_file: str = "", params_digest: str = ""
 ) -> RecordedDecision:
     """Return the ledger's part of a decision."""
-    kind = decisions.KIND.get(type(decision))
     lease = getattr(decision, "lease", None)
     return RecordedDecision(
         at=at,
         slot=decisions.slot_of(decision),
-        kind=kind.value if kind is not None else "hold",
+        kind="hold" if isinstance(decision, Hold) else decisions.kind_of(decision).value,
         reason=decision.reason,
         lease_id=lease.lease_id if lease is not None else "",
         offer_id=decision.offer.offer_id if isinstance(decision, Rent) else "",

@@ -39,7 +39,13 @@ class Trail:
 NOTHING = Trail()
 _UNSETTLED = frozenset({EventKind.INTENT_IN_DOUBT, EventKind.INTENT_REJECTED, EventKind.INTENT_VOID})
 """The bid of such an order was never seen in force."""
-_TELL_A_BID = (EventKind.LEASE_OPENED, EventKind.LEASE_REBID, EventKind.LEASE_RUNNING, EventKind.LEASE_INTERRUPTED)
+_TELL_A_BID = (
+    EventKind.LEASE_OPENED,
+    EventKind.LEASE_REASSIGNED,
+    EventKind.LEASE_REBID,
+    EventKind.LEASE_RUNNING,
+    EventKind.LEASE_INTERRUPTED,
+)
 
 
 async def trails(

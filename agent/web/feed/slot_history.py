@@ -36,6 +36,7 @@ RANK = {doing: rank for rank, doing in enumerate(Doing)}
 AFTER = {
     EventKind.LEASE_RUNNING: Doing.RUNNING,
     EventKind.LEASE_RESUMED: Doing.RUNNING,
+    EventKind.LEASE_REASSIGNED: Doing.RUNNING,
     EventKind.LEASE_STARTING: Doing.LOADING,
     EventKind.LEASE_QUEUED: Doing.PAUSED,
     EventKind.LEASE_PAUSED: Doing.PAUSED,

@@ -35,6 +35,7 @@ TIMELINE = (
     EventKind.LEASE_INTERRUPTED,
     EventKind.LEASE_RESUMED,
     EventKind.LEASE_RUNNING,
+    EventKind.LEASE_REASSIGNED,
     EventKind.LEASE_RELEASED,
     EventKind.LEASE_PAUSED,
     EventKind.LEASE_REBID,

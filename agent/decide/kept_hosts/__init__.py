@@ -1,0 +1,1 @@
+"""Hosts of finished tasks that go on with another task of their array."""

@@ -1,0 +1,1 @@
+"""The next task of an array on this host, once the present one is done."""

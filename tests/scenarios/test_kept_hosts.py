@@ -1,0 +1,130 @@
+"""Arrays whose hosts go on with the next task: the whole program, its market and its bucket; the guards are played."""
+
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from agent.domain.record.hold import OperatorHold, Word
+from agent.domain.record.intent import IntentKind
+from agent.domain.record.lease import LeaseState
+from agent.domain.work.array_terms import ArrayTerms
+from agent.domain.work.guard_terms import GuardTerms
+from agent.domain.work.order import Order
+from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload, WorkloadKind
+from tests.support import played_bucket
+from tests.support.played_bucket import PlayedBucket
+from tests.support.played_guards import PlayedGuards
+from tests.support.s3_server import SECRET
+from tests.support.world import Rehearsed, rehearsed, work
+
+RATES = tuple(f"0.{index}" for index in range(6))
+
+
+def sweep(bucket: PlayedBucket, slots: int = 6, **changes: Any) -> Workload:
+    terms: dict[str, Any] = {
+        "kind": WorkloadKind.BATCH,
+        "slots": slots,
+        "array": ArrayTerms(2, task_hours=0.1),
+        "values": (("LR", RATES[:slots]),),
+        "command": "python sweep.py",
+        "guard": GuardTerms(("/w",), bucket=bucket.place(), keep_host=True),
+        "checkpoint": Checkpoint(place=CheckpointPlace.REMOTE),
+        "image_gb": 60.0,
+    }
+    return work("sweep", **{**terms, **changes})
+
+
+@contextlib.asynccontextmanager
+async def played(folder: Path, **changes: Any) -> AsyncIterator[tuple[Rehearsed, PlayedGuards]]:
+    """Run a world with an array and its guards."""
+    guards = {name: changes.pop(name) for name in ("deaf", "minutes") if name in changes}
+    with played_bucket.played() as bucket:
+        array = sweep(bucket, **changes)
+        poll = timedelta(seconds=30)
+        async with rehearsed(folder, workloads=(array,), poll=poll, credential=lambda _: SECRET) as world:
+            yield world, PlayedGuards(world, bucket, **guards)
+
+
+def done(world: Rehearsed) -> set[str]:
+    known = world.app.ledger.recollection(world.clock.now())
+    return {each.target.spoken for each in known.holds if isinstance(each, OperatorHold) and each.word is Word.DONE}
+
+
+def are_done(world: Rehearsed, slots: int) -> Callable[[], Awaitable[bool]]:
+    """Return whether that many slots are done, as a condition."""
+
+    async def is_reached() -> bool:
+        return len(done(world)) >= slots
+
+    return is_reached
+
+
+def are_reassigned(world: Rehearsed, count: int = 1) -> Callable[[], Awaitable[bool]]:
+    async def is_reached() -> bool:
+        return len(await world.events("lease.reassigned")) >= count
+
+    return is_reached
+
+
+async def test_two_hosts_do_six_tasks_each_once_and_each_with_its_own_value(tmp_path: Path) -> None:
+    async with played(tmp_path) as (world, guards):
+        await guards.until(are_done(world, 6))
+        await guards.cycle(5)
+        assert len(world.contracts()) == 2
+        assert not world.live()
+        tasks = [task for guard in guards.guards.values() for task in guard.tasks]
+        assert sorted(tasks) == [(str(index), RATES[index]) for index in range(6)]
+        # Each slot has its own lease and its own account, and the ledger agrees with the market's charges.
+        leases = await world.past_leases()
+        assert sorted(lease.slot.index for lease in leases) == list(range(6))
+        assert {lease.state for lease in leases} == {LeaseState.ENDED}
+        told = await world.events("lease.reassigned")
+        assert [event.slot for event in told] == [2, 3, 4, 5]
+        assert "which is done: a start takes" in told[0].reason
+        assert {each.state.value for each in await world.intents(IntentKind.REASSIGN)} == {"confirmed"}
+        assert len(await world.intents(IntentKind.RENT)) == 2
+        spent = world.app.ledger.recollection(world.clock.now()).tasks
+        assert all(spent[lease.slot].spent.micros > 0 for lease in leases)
+
+
+async def test_without_the_key_each_task_has_a_host_of_its_own(tmp_path: Path) -> None:
+    guard = GuardTerms(("/w",), bucket=PlayedBucket().place())
+    async with played(tmp_path, slots=2, array=ArrayTerms(1, task_hours=0.1), guard=guard) as (world, guards):
+        await guards.until(are_done(world, 2))
+        assert len(world.contracts()) == 2
+        assert not await world.events("lease.reassigned")
+
+
+async def test_a_host_that_saves_too_little_is_released(tmp_path: Path) -> None:
+    async with played(tmp_path, slots=2, array=ArrayTerms(1, task_hours=500.0)) as (world, guards):
+        await guards.until(are_done(world, 2))
+        assert len(world.contracts()) == 2
+        assert not await world.events("lease.reassigned")
+
+
+async def test_a_guard_that_takes_no_task_is_paid_for_minutes_only(tmp_path: Path) -> None:
+    async with played(tmp_path, slots=2, array=ArrayTerms(1, task_hours=0.1), deaf=True) as (world, guards):
+        await guards.until(are_reassigned(world))
+        (kept,) = world.live()
+
+        async def is_over() -> bool:
+            return kept.ended is not None
+
+        await guards.until(is_over, minutes=8)
+        last = [lease.end_reason for lease in await world.past_leases() if lease.slot.index == 1]
+        assert last == ["task_not_taken"]
+        guards.deaf = False
+        await guards.until(are_done(world, 2))
+        assert sorted(slot for guard in guards.guards.values() for slot, _ in guard.tasks) == ["0", "1"]
+
+
+async def test_a_kill_ends_a_kept_host_and_nothing_goes_on(tmp_path: Path) -> None:
+    async with played(tmp_path) as (world, guards):
+        await guards.until(are_reassigned(world))
+        before = len(await world.events("lease.reassigned"))
+        await world.app.say(Order("kill", "fleet:all"), "a person")
+        await guards.cycle(10)
+        assert not world.live()
+        assert len(await world.events("lease.reassigned")) == before
