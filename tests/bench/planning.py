@@ -151,6 +151,16 @@ def array_fleet(offers: list[Offer]) -> Fleet:
     return msgspec.structs.replace(fleet, workloads=(work,), leases=live, holds=tuple(marks))
 
 
+def wide_array_fleet(offers: list[Offer]) -> Fleet:
+    """Give the same array as wide as it is long, with nothing done and 8 of its slots running: all others begin."""
+    fleet = array_fleet(offers)
+    work = replace(fleet.workloads[0], array=ArrayTerms(1000))
+    more = msgspec.structs.replace(fleet.leases[0], lease_id="more", instance_id="more", slot=Slot(work.name, 999))
+    since = NOW - timedelta(hours=2)
+    ready = tuple(msgspec.structs.replace(lease, run_since=since) for lease in (*fleet.leases, more))
+    return msgspec.structs.replace(fleet, workloads=(work,), leases=ready, holds=())
+
+
 def wanting(fleet: Fleet, **changes: Any) -> Fleet:
     """Give the fleet with every workload's requirements changed alike."""
     works = (replace(work, requirements=replace(work.requirements, **changes)) for work in fleet.workloads)
@@ -172,6 +182,7 @@ def measure() -> bool:
         "every other slot is empty": half_fleet(offers),
         "all empty, all want the same": anything,
         "an array of 1,000: 400 done, 8 live": array_fleet(offers),
+        "an array of 1,000, all at once, 8 live": wide_array_fleet(offers),
         "all empty, any model, nothing fits": wanting(anything, min_reliability=0.99999999),
     }
     verdicts = [_case(name, raw, fleet, tuned) for name, fleet in cases.items()]

@@ -74,6 +74,9 @@ async def test_a_service_that_dies_on_its_host_again_and_again_moves(tmp_path: P
         await world.until(lambda: held.lease_id not in {lease.lease_id for lease in world.leases()}, 600)
         await world.until_running()
         assert world.lease().host != held.host
+        await served(world)
+        [listed] = services(world)
+        assert listed["labels"]["__meta_gpubid_lease"] == world.lease().lease_id, "it serves again elsewhere"
         last = (await world.events("lease.unhealthy"))[-1]
         assert last.reason.startswith("unhealthy: its service does not answer after 2 restarts; ")
 
