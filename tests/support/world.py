@@ -29,10 +29,10 @@ from agent.config.settings import Config, Listen, MarketSettings
 from agent.cycle import Pass
 from agent.decide.accounting import meter
 from agent.decide.plan import Plan
+from agent.domain.money import MICROS
 from agent.domain.record.event import Event
 from agent.domain.record.intent import Intent, IntentKind
 from agent.domain.record.lease import Lease, LeaseState
-from agent.ledger.tables.spend_rows import SpendKey
 from agent.outside import Outside
 from agent.simulator import faults
 from agent.simulator.market_model import Contract, RentTerms
@@ -64,6 +64,7 @@ BUSY_SECONDS = 2.0
 
 HOSTS = 90
 
+SPENT_MICROS = "SELECT coalesce(sum(gpu + disk + traffic), 0) FROM spend"
 UNWIRED = "http://vast.invalid"
 MEMORY = Path("/dev/shm")  # noqa: S108 - a memory file system; what is made there is removed
 
@@ -208,8 +209,9 @@ class Rehearsed:
     async def spend(self) -> float:
         """Return the ledger's spend in dollars, including the cost of open leases since the last metering."""
         reader = await self.app.ledger.reader()
-        counted = sum(line.amount.dollars for line in await reader.spend_by(SpendKey.LEASE))
-        return counted + meter.outstanding(self.leases(), self.clock.now()).dollars
+        # The judge asks after every cycle: reading each lease's rows took a tenth of the rules' processor time.
+        counted = await reader._wire.run(lambda link: link.exec_driver_sql(SPENT_MICROS).scalar_one())
+        return float(counted) / MICROS + meter.outstanding(self.leases(), self.clock.now()).dollars
 
     @property
     def orders(self) -> list[Order]:
