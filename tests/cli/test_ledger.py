@@ -13,7 +13,7 @@ from tests.support.programs import gpubid
 
 LEDGER = "kept/rehearsal.sqlite"
 SHIPPED = (Path(__file__).parents[2] / "agent.toml").read_text()
-CONFIG = SHIPPED.replace("gpubid.sqlite", LEDGER)
+CONFIG = SHIPPED.replace("gpubid.sqlite", LEDGER).replace('poll = "15s"', 'poll = "60s"')
 
 
 @pytest.fixture(scope="module")

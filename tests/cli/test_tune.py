@@ -16,9 +16,9 @@ from agent.lab.tuning import number_search
 from tests.support.configs import GOOD
 from tests.support.once import made_once
 
-SMALL = ["--seeds", "1-4", "--hours", "3", "--trials", "2", "--keys", "headroom"]
+SMALL = ["--seeds", "1-4", "--hours", "1", "--trials", "2", "--keys", "ceiling"]
 SMALLER = ["--seeds", "1-3", *SMALL[2:]]
-CONFIG = f"# mine\n{GOOD}gpu = ['RTX 4090'] # fast\n[ledger]\npath = 'kept/rehearsal.sqlite'\n"
+CONFIG = f"# mine\n{GOOD}gpu = ['RTX 4090'] # fast\n[ledger]\npath = 'kept/rehearsal.sqlite'\n[agent]\npoll = '60s'\n"
 
 
 @pytest.fixture(scope="module")
@@ -304,14 +304,14 @@ def test_a_promotion_for_another_workload_than_the_shadow_names_the_command_to_w
 
 def test_from_an_own_file_the_search_says_how_the_shipped_numbers_do(place: Path) -> None:
     (place / "strategies").mkdir()
-    (place / "strategies" / "own.toml").write_text('strategy = "patient"\nheadroom = 2.0\n')
+    (place / "strategies" / "own.toml").write_text('strategy = "patient"\nceiling = 0.5\n')
     said = tune("own", *SMALLER, code=None)
     assert "with the shipped numbers" in said
     assert re.search(r"95 % (not known|\S+ to \S+)\)", said)
     candidate = (place / "tuning" / "own" / "own.toml").read_text()
     assert "# Tuned: on bidding_war, 1-3, 3 runs; study bids/patient/" in candidate
     result = json.loads((place / "tuning" / "own" / "2-search.json").read_text())["result"]
-    assert result["shipped"] == {"headroom": 2.0}
+    assert result["shipped"] == {"ceiling": 0.5}
     assert result["held_out_beside_shipped"]["runs"] == result["held_out"]["runs"]
 
 

@@ -21,7 +21,7 @@ from agent.lab.recorded.recorded_problem import RecordedProblem
 from agent.ledger.file import sidecar
 from tests.support.configs import GOOD
 
-CONFIG = f"{GOOD}gpu = ['RTX 4090']\n[ledger]\npath = 'kept/rehearsal.sqlite'\n"
+CONFIG = f"{GOOD}gpu = ['RTX 4090']\n[ledger]\npath = 'kept/rehearsal.sqlite'\n[agent]\npoll = '60s'\n"
 
 
 @pytest.fixture(scope="module")

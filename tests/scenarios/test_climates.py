@@ -32,11 +32,11 @@ def test_all_strategies_on_both_markets(climate: str, hours: float) -> None:
     assert live(climate, hours, 11, "mixed").wrong == []
 
 
-@pytest.mark.long(12)
+@pytest.mark.long(6)
 @pytest.mark.parametrize(
     ("climate", "hours", "seed"),
     [
-        *(pytest.param(each, 8.0, 1, marks=AT_NIGHT if each in CROWDED else ()) for each in CLIMATES),
+        *(pytest.param(each, 4.0, 1, marks=AT_NIGHT if each in CROWDED else ()) for each in CLIMATES),
         *(pytest.param(each, 24.0, seed, marks=AT_NIGHT) for each in CLIMATES for seed in (1, 2, 3)),
     ],
 )
