@@ -77,12 +77,12 @@ def test_what_is_not_there_is_told_with_what_to_write(words: list[str], says: st
 
 
 def test_report_check_and_tune_take_a_path(place: Path) -> None:
-    page = ["--problem", "bids", "--climates", "calm", "--seeds", "1-4", "--hours", "1", "--workers", "1"]
+    page = ["--problem", "bids", "--climates", "calm", "--seeds", "1-4", "--hours", "0.5", "--workers", "1"]
     run("lab", "report", "page.html", *page, "--strategies", "strategies/bold.toml,patient")
     assert "bold" in (place / "page.html").read_text()
     assert "ok: bold proposed the same" in run("lab", "check", "strategies/bold.toml").stdout
     run(
-        "lab", "tune", "strategies/bold.toml", *page, "--keys", "idle_worth", "--trials", "2", "--folds", "1",
+        "lab", "tune", "strategies/bold.toml", *page, "--keys", "ceiling", "--trials", "2", "--folds", "1",
         "--out", "tuned.toml",
     )  # fmt: skip
     text = (place / "tuned.toml").read_text()

@@ -142,6 +142,7 @@ def _above(name: str) -> list[str]:
     return [".".join(parts[: at + 1]) for at in range(len(parts))]
 
 
+@functools.cache
 def imports(root: Path) -> dict[str, set[str]]:
     """Return by module which modules of the program it imports, also in a function or for its types alone."""
     paths = [path for folder in PROGRAM for path in (root / folder).rglob("*.py") if path.name != "__init__.py"]

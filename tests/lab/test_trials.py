@@ -13,7 +13,7 @@ from agent.decide.strategy import Tuned
 from tests.lab import trial
 
 JOBS = 1000
-SLICE = range(0, JOBS, 25)
+SLICE = range(0, JOBS, 50)
 
 
 def tuned(**changes: object) -> dict[str, Tuned]:

@@ -10,6 +10,8 @@ from tests.soak.__main__ import CLIMATES
 from tests.support import verdict
 
 CONFIG = """\
+[agent]
+poll = "30s"
 {markets}
 [limits]
 max_price_per_instance_hour = 0.80
