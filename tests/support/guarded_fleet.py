@@ -24,12 +24,11 @@ class OwnRoots(ProcessRegistry):
 
 
 @dataclasses.dataclass(frozen=True)
-class GuardedFleet:
-    """The daemon's box, the market with its containers, and the bucket's server."""
+class RealFleet:
+    """The daemon's box, and the market with its containers."""
 
     place: Path
     simulator: Simulator
-    server: S3Server
 
     def now(self) -> float:
         return self.simulator.clock.time()
@@ -41,6 +40,13 @@ class GuardedFleet:
         """Return the rows of a query to the ledger."""
         with contextlib.closing(sqlite3.connect(self.place / "ledger.sqlite")) as ledger:
             return ledger.execute(question).fetchall()
+
+
+@dataclasses.dataclass(frozen=True)
+class GuardedFleet(RealFleet):
+    """The same, with the bucket's server."""
+
+    server: S3Server
 
 
 def environment(place: Path, clock: ScaledClock, speed: float) -> dict[str, str]:
