@@ -6,7 +6,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from agent.domain.record.hold import OperatorHold, Word
+from agent.decide.limits.limits import Limits
+from agent.domain.money import usd
+from agent.domain.record import budget
+from agent.domain.record.budget import Budget, Thresholds
+from agent.domain.record.hold import Word
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.array_terms import ArrayTerms
@@ -40,16 +44,21 @@ def sweep(bucket: PlayedBucket, slots: int = 6, **changes: Any) -> Workload:
 async def played(folder: Path, **changes: Any) -> AsyncIterator[tuple[Rehearsed, PlayedGuards]]:
     """Run a world with an array and its guards."""
     guards = {name: changes.pop(name) for name in ("deaf", "minutes") if name in changes}
+    caps = changes.pop("limits", Limits())
     with played_bucket.played() as bucket:
         array = sweep(bucket, **changes)
         poll = timedelta(seconds=30)
-        async with rehearsed(folder, workloads=(array,), poll=poll, credential=lambda _: SECRET) as world:
+        async with rehearsed(folder, workloads=(array,), poll=poll, limits=caps, credential=lambda _: SECRET) as world:
             yield world, PlayedGuards(world, bucket, **guards)
 
 
-def done(world: Rehearsed) -> set[str]:
+def marked(world: Rehearsed, word: Word) -> set[str]:
     known = world.app.ledger.recollection(world.clock.now())
-    return {each.target.spoken for each in known.holds if isinstance(each, OperatorHold) and each.word is Word.DONE}
+    return {each.target.spoken for each in known.holds if each.word is word}
+
+
+def done(world: Rehearsed) -> set[str]:
+    return marked(world, Word.DONE)
 
 
 def are_done(world: Rehearsed, slots: int) -> Callable[[], Awaitable[bool]]:
@@ -128,3 +137,16 @@ async def test_a_kill_ends_a_kept_host_and_nothing_goes_on(tmp_path: Path) -> No
         await guards.cycle(10)
         assert not world.live()
         assert len(await world.events("lease.reassigned")) == before
+
+
+async def test_no_task_begins_that_the_arrays_budget_could_not_pay_to_its_end(tmp_path: Path) -> None:
+    # At the highest price a task of 0.1 hours costs $0.06; one is paid for when the first is done, two would not be.
+    hard = Thresholds(total=usd("0.065"))
+    caps = Limits(budgets={budget.of_workload("sweep"): Budget(hard=hard)}, reserve=timedelta(minutes=5))
+    async with played(tmp_path, slots=2, array=ArrayTerms(1, task_hours=0.1), limits=caps) as (world, guards):
+        await guards.until(are_done(world, 1))
+        await guards.cycle(10)
+        assert not world.live()
+        assert not await world.events("lease.reassigned")
+        (why,) = [each.reason for each in world.plans[-1].decisions if each.reason.limit]
+        assert why.limit == "workload_total"

@@ -87,6 +87,7 @@ class PlayedGuards:
             return
         task = json.loads(note)
         guard.lease, guard.root, guard.begun_at, guard.ended_at = task["lease"], task["root"], now, None
+        assert f"{guard.root}/end.json" not in self.bucket.objects, "a task that is done begins again"
         guard.tasks.append((task["variables"]["GPUBID_SLOT"], task["variables"].get("LR", "")))
 
     def _put(self, path: str, note: dict[str, object]) -> None:
