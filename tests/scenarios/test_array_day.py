@@ -1,10 +1,11 @@
 """An array in bad weather, over the whole program: every task is done exactly once, and never too many are live."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from tests.soak import array_day
+from tests.soak import array_day, array_table
 
 AT_NIGHT = pytest.mark.nightly
 
@@ -33,3 +34,22 @@ async def test_every_task_is_done_exactly_once(
     assert day.most_live <= at_once
     assert day.hours >= day.bound_hours
     assert day.dollars >= day.bound_dollars
+
+
+def test_a_table_counts_whole_seeds_and_has_no_interval_under_five(tmp_path: Path) -> None:
+    file = tmp_path / "days.jsonl"
+    rows = [
+        {"climate": case.climate, "seed": case.seed, "tasks": 9, "at_once": case.at_once, "is_wrong": False, "twice": 1}
+        | dict.fromkeys(array_table.COLUMNS, float(case.seed))
+        for case in array_table.cases(5, 9)
+    ]
+    lines = [json.dumps(row) + "\n" for row in rows]
+    file.write_text("".join(lines[:-1]) + lines[-1].rstrip())
+    four = array_table.table(array_table.read(file), 5, 9)
+    assert four[0].endswith(", 4 seeds")
+    assert four[3] == "| bidding_war | 1 | $2.50 | 2.50 | $2.50 | 2.50 | 0 | 4 |"
+    file.write_text("".join(lines))
+    five = array_table.table(array_table.read(file), 5, 9)
+    assert five[0].endswith(", 5 seeds")
+    assert "| $3.00 (1.80 to 4.20) |" in five[3]
+    assert len(five) == 3 + 6

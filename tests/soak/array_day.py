@@ -5,18 +5,13 @@ it does the same hours of work on the cheapest capacity of each look, as many ta
 starts, transfers and interruptions, and never pays more than the lowest price of a look.
 """
 
-import asyncio
 import datetime as dt
 import random
-import statistics
-import sys
-import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.cli.shared import session
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.array_terms import ArrayTerms
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload, WorkloadKind
@@ -24,7 +19,6 @@ from agent.lab.bids.bid_market import WorldMarket
 from agent.lab.engine import engine
 from agent.markets import port
 from agent.simulator import climate
-from tests.support import intervals
 from tests.support.world import Rehearsed, Scene, rehearsed, work
 
 POLL = dt.timedelta(minutes=1)
@@ -122,35 +116,3 @@ def _bound(looks: Sequence[float], hours: float, lanes: int) -> float:
         dollars += price * min(span, left)
         left -= min(span, left)
     return dollars
-
-
-def interval(values: Sequence[float]) -> str:
-    """Return the mean of values with its 95 % interval over resamples of the seeds."""
-    low, high = intervals.of_statistic(values, statistics.mean)
-    return f"{statistics.mean(values):.2f} ({low:.2f} to {high:.2f})"
-
-
-def main(seeds: int, tasks: int) -> None:
-    """Print a table: each climate, and the same array eight at once, one after another, and all at once."""
-    print(
-        f"{tasks} tasks of {MINUTES[0]:.0f} to {MINUTES[1]:.0f} minutes, seeds 1 to {seeds}; means with 95 % intervals"
-    )
-    for weather in ("bidding_war", "blackout"):
-        for at_once in (8, 1, tasks):
-            days = [_one(weather, seed, tasks, at_once) for seed in range(1, seeds + 1)]
-            wrong = sum(set(day.marked) != {1} or 0 in day.finished or day.rented_again > 0 for day in days)
-            twice = sum(sum(day.finished) - len(day.finished) for day in days)
-            told = f"cost ${interval([day.dollars for day in days])}, {interval([day.hours for day in days])} h"
-            bound = f"${interval([day.bound_dollars for day in days])}, {interval([day.bound_hours for day in days])} h"
-            print(f"{weather}, {at_once} at once: {told}; bound {bound}; wrong {wrong}, twice {twice}", flush=True)
-
-
-def _one(weather: str, seed: int, tasks: int, at_once: int) -> Day:
-    session.log_quietly()
-    with tempfile.TemporaryDirectory(prefix="gpubid-array-", dir="/dev/shm") as place:
-        made = array(tasks, at_once, seed)
-        return asyncio.run(play(Path(place), weather, seed, made, is_checked=False))
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 20, int(sys.argv[2]) if len(sys.argv) > 2 else 200)
