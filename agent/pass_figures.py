@@ -28,6 +28,7 @@ WAITING = frozenset(
         run_windows.DOUBTED,
         running_limits.CODE,
         array_window.WAITS,
+        array_window.UNPROVEN,
         array_window.WAITS_FOR_OTHERS,
     }
 )

@@ -76,3 +76,15 @@ async def test_a_person_calls_a_held_task_done_and_the_work_after_it_begins(tmp_
         await world.until(lambda: {lease.slot.workload for lease in world.leases()} == {"publish"}, minutes=60)
         assert marks(world, Word.DONE) == {"sweep/0", "sweep/1"}
         assert [contract.env["GPUBID_WORKLOAD"] for contract in world.contracts()] == ["sweep", "sweep", "publish"]
+
+
+async def test_a_slot_that_waits_says_the_present_reason(tmp_path: Path) -> None:
+    asked = sweep(6, ("SIM_DONE_AFTER", "never"), array=ArrayTerms(3))
+    async with rehearsed(tmp_path, workloads=(asked,)) as world:
+        reader = await world.app.ledger.reader()
+        await world.cycle()
+        (told,) = await reader.decisions([asked.places[5]])
+        assert told.reason.code == "array_unproven"
+        await world.cycle(minutes=15)
+        (told,) = await reader.decisions([asked.places[5]])
+        assert told.reason.sentence == "it begins when fewer than 3 slots of sweep are live"

@@ -24,8 +24,8 @@ from agent.domain.work.workload import Workload
 
 FIRST = 2
 """The most live slots of an array that has not proved itself."""
-WAITS, WAITS_FOR_OTHERS = "array_waits", "waits_for_workload"
-"""The codes of the reasons why an empty slot does not begin yet."""
+WAITS, UNPROVEN, WAITS_FOR_OTHERS = "array_waits", "array_unproven", "waits_for_workload"
+"""The codes of the reasons why an empty slot does not begin yet. A decision is recorded again when its code changes."""
 _SHUT = (Word.DONE, Word.KILL, Word.HELD, Word.PAUSE, Word.LOCK, Word.DRAIN)
 """The words under which an empty slot does not begin anyway."""
 
@@ -95,4 +95,4 @@ def _reason(work: Workload, most: int, *, is_proven: bool) -> Reason:
         return Reason(WAITS, f"it begins when fewer than {most} slots of {work.name} are live")
     minutes = array_proof.PROVEN_AFTER // timedelta(minutes=1)
     sentence = f"until a slot of {work.name} is done or has run for {minutes} minutes, at most {most} are live"
-    return Reason(WAITS, sentence)
+    return Reason(UNPROVEN, sentence)

@@ -19,7 +19,7 @@ BY_CHOICE = frozenset({SPARE, WAITS, "wait_paused"})
 """Codes with which a strategy leaves a slot empty because that is cheaper."""
 
 
-OF_AN_ARRAY = frozenset({"array_waits"})
+OF_AN_ARRAY = frozenset({"array_waits", "array_unproven"})
 """Codes with which a slot of an array waits for another one."""
 BY_DISK = frozenset({"contract_end", "host_full", "ends_soon"})
 """Codes with which a slot waits for a person, because its disk may have the only copy of its work (rule 11)."""
