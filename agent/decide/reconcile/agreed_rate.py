@@ -16,6 +16,7 @@ Invariants:
 6. A row whose price could not be read neither ends nor furthers a doubt, and is no look at the agreed rate.
 """
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -24,7 +25,7 @@ import msgspec
 from msgspec.structs import replace
 
 from agent.decide.accounting import meter
-from agent.decide.facts import Alert
+from agent.decide.facts import Alert, LeaseChanged
 from agent.decide.reconcile import readback
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance
@@ -105,6 +106,19 @@ def at_end(lease: Lease, charges: Sequence[meter.Charge], until: datetime) -> tu
     if rate is None or not lease.gpu_rate < rate <= lease.agreed.scaled(QUICK_RISE):
         return ()
     return Rise(lease, rate - lease.gpu_rate, lease.agreed_until or lease.accrued_until).owed(charges, until)
+
+
+def in_doubt(fleet: Fleet, lease: Lease) -> Rise | None:
+    """Return the rise to a higher bid of ours in doubt, which may be in force; it is owed from the last metering."""
+    rate = max((lease.gpu_rate, *_bids_in_doubt(fleet, lease)))
+    return Rise(lease, rate - lease.gpu_rate, lease.accrued_until) if rate > lease.gpu_rate else None
+
+
+def with_rise(fact: LeaseChanged, rise: Rise | None) -> LeaseChanged:
+    """Return a change with the charges of a rise besides its own."""
+    if rise is None:
+        return fact
+    return dataclasses.replace(fact, charges=(*rise.owed(fact.charges, fact.after.accrued_until), *fact.charges))
 
 
 def is_absurd(agreed: UsdPerHour, row: Instance) -> bool:

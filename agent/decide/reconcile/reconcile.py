@@ -179,7 +179,7 @@ def _present(
     rated = agreed_rate.settle(fleet, view, lease, row, previous)
     if seen is None or (_is_fresh_rent(fleet, lease) and not readback.is_readable(row)):
         fact = _unread(fleet, view, rated.lease, rated.row, (previous, listed_at))
-        return _with_rise(_of(lease, fact), rated.rise), None
+        return (agreed_rate.with_rise(_of(lease, fact), rated.rise) if fact is not None else None), None
     doubted = _standing(memory.suspicions.get(lease.lease_id), lease, view)
     differs = readback.difference(readback.of_lease(lease), row) if _is_fresh_rent(fleet, lease) else ""
     if differs and (doubted is None or not doubted.differs):
@@ -194,25 +194,19 @@ def _present(
         is_kept = rated.lease == lease or rated.rise is not None
         fact = None if is_kept else LeaseChanged(lease, rated.lease, None)
     else:
-        fact = _with_rise(_of(lease, fact), rated.rise)
+        fact = agreed_rate.with_rise(_of(lease, fact), rated.rise)
     if suspicion is None and _is_fresh_rent(fleet, lease):
         fact = fact or LeaseChanged(lease, lease, None)
         fact = replace(fact, after=msgspec.structs.replace(fact.after, read_back_at=listed_at))
     return fact, suspicion
 
 
-def _of(lease: Lease, fact: LeaseChanged | None) -> LeaseChanged | None:
+def _of(lease: Lease, fact: LeaseChanged) -> LeaseChanged:
     """Return the fact as a change of the lease as the ledger has it, without the new doubt about its price.
 
     Whether a fact was recorded is read from the ledger's lease.
     """
-    return replace(fact, before=lease) if fact is not None else None
-
-
-def _with_rise(fact: LeaseChanged | None, rise: agreed_rate.Rise | None) -> LeaseChanged | None:
-    if fact is None or rise is None:
-        return fact
-    return replace(fact, charges=(*rise.owed(fact.charges, fact.after.accrued_until), *fact.charges))
+    return replace(fact, before=lease)
 
 
 def _standing(doubted: Suspicion | None, lease: Lease, view: MarketView) -> Suspicion | None:

@@ -7,14 +7,17 @@ Invariants:
 3. A first start that is on record, before a listing that shows the lease stopped, ended or on a silent host, is a
    change too, since no record shows a stop by the instance's own key, nor the silence of every host: what ran unseen
    may have the only checkpoint on its disk (rule 11).
+4. While a rebid is in doubt, the higher bid is metered in them too (rule 21).
 """
 
+import dataclasses
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 
 import msgspec
 
 from agent.decide.facts import Fact, LeaseChanged
+from agent.decide.reconcile import agreed_rate
 from agent.decide.reconcile.turns import BILLED_AFTER, long_unseen
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.instance import Instance, InstanceState
@@ -38,6 +41,9 @@ def changes(
     """Return the changes of a lease since it was last metered that were undone again, oldest first."""
     found: list[LeaseChanged] = []
     events = pairs(lease, row, view, fleet.now, fleet.poll)
+    rise, known = agreed_rate.in_doubt(fleet, lease), lease
+    if rise is not None:
+        lease = msgspec.structs.replace(lease, agreed_rate=lease.agreed)
     for event, until in zip(events, [*(event.at for event in events[1:]), fleet.now], strict=False):
         shown, state = _SHOWN[BILLED_AFTER[event.kind]]
         earlier = tuple(each for each in view.events if each.at <= until and each.kind in BILLED_AFTER)
@@ -45,7 +51,7 @@ def changes(
         seen = msgspec.structs.replace(
             row,
             state=shown,
-            gpu_rate=lease.gpu_rate,
+            gpu_rate=lease.gpu_rate if rise is None or found else lease.gpu_rate + rise.more,
             disk_rate=lease.disk_rate,
             may_bill_gpu=False,
             traffic_down_gb=lease.traffic_down_gb,
@@ -54,7 +60,7 @@ def changes(
         change = updated if state is LeaseState.RUNNING else lost
         fact = change(msgspec.structs.replace(fleet, now=event.at), then, lease, seen, state, (event.at, event.at))
         if fact is not None:
-            found.append(fact)
+            found.append(fact if found else agreed_rate.with_rise(dataclasses.replace(fact, before=known), rise))
             lease = fact.after
     return tuple(found)
 

@@ -1,4 +1,8 @@
-"""A first start that nobody saw, before its host fell silent or we paused it: its disk may have the only checkpoint."""
+"""What nobody saw and the market's record tells.
+
+A first start, before its host fell silent or we paused it: its disk may have the only checkpoint. And the time that a
+lease ran while a rebid was in doubt.
+"""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -7,13 +11,15 @@ import msgspec
 import pytest
 
 from agent.decide.facts import LeaseChanged
+from agent.decide.reconcile import reconcile
 from agent.decide.reconcile.pass_memory import Memory
 from agent.decide.reconcile.reconcile import Reconciliation
 from agent.domain.market.instance import InstanceState
-from agent.domain.market.interruption import MarketEvent
+from agent.domain.market.interruption import Cause, MarketEvent
+from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from tests.support import builders
-from tests.support.listings import NOW, POLL, STARTS, kinds, seen
+from tests.support.listings import NOW, POLL, STARTS, kinds, seen, world
 
 SILENT = builders.instance(state=InstanceState.OFFLINE)
 NEVER_RAN = msgspec.structs.replace(STARTS, accrued_until=NOW, has_run=False)
@@ -73,3 +79,36 @@ def test_what_a_silent_host_may_have_started_in_a_dark_hour_without_a_record_has
     memory = Memory(last_seen={offline.lease_id: NOW})
     row = builders.instance(state=state)
     assert last(seen(offline, row, at=polls, memory=memory, is_record_read=False)).has_run is has_run
+
+
+@pytest.mark.parametrize(
+    ("shown", "hours"), [(InstanceState.PAUSED, 1.0), (InstanceState.RUNNING, 1.5)], ids=["stopped again", "runs again"]
+)
+@pytest.mark.parametrize("bid", ["0.20", "0.40"], ids=["not shown", "shown"])
+def test_what_ran_unseen_while_a_rebid_was_in_doubt_counts_at_the_higher_bid(
+    bid: str, shown: InstanceState, hours: float
+) -> None:
+    """Nobody looks for two hours after a raise without an answer: the bid may have run on it all that time."""
+    paused = builders.lease(
+        state=LeaseState.PAUSED,
+        bills=Bills.DISK,
+        gpu_rate=builders.per_hour("0.20"),
+        interrupted_by=Cause.OUTBID,
+        run_since=None,
+    )
+    order = builders.intent(
+        kind=IntentKind.REBID,
+        state=IntentState.IN_DOUBT,
+        lease_id=paused.lease_id,
+        price=builders.per_hour("0.40"),
+    )
+    told = [builders.event("started", at=NOW + timedelta(minutes=10)), builders.event("outbid", at=NOW + 280 * POLL)]
+    if shown is InstanceState.RUNNING:
+        told.append(builders.event("started", at=NOW + 360 * POLL))
+    row = builders.instance(state=shown, gpu_rate=builders.per_hour(bid))
+    fleet = msgspec.structs.replace(world((paused,), row, at=480, events=tuple(told)), intents=(order,))
+    facts = [fact for fact in reconcile.reconcile(fleet, Memory()).facts if isinstance(fact, LeaseChanged)]
+    assert facts[0].before == paused
+    spent = sum(charge.gpu.micros for fact in facts for charge in fact.charges)
+    assert spent == pytest.approx(0.40e6 * hours, abs=2)
+    assert facts[-1].after.gpu_rate == builders.per_hour("0.40")
