@@ -2,14 +2,19 @@
 
 import asyncio
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.async_api import ConsoleMessage, Page, Route
 
+from agent.domain.slot_demand import Demand, DemandFrom
+from agent.domain.work.array_terms import ArrayTerms
+from agent.domain.work.workload import WorkloadKind
 from tests.support.programs import PATIENCE_SECONDS, until
+from tests.support.world import work
 from tests.web.browser import CHROMIUM, HOSTILE, Opening, log_in
-from tests.web.page import Served
+from tests.web.page import Served, served
 
 TOLD = "(e => [e.checkVisibility(), e.textContent, document.title])(document.getElementById('stale'))"
 
@@ -198,3 +203,20 @@ async def test_a_redraw_that_failed_is_tried_again(browser: Opening, page: Serve
     await tab.unroute(page.url + "/")
     page.world.app.stop_writing("another daemon")
     await until(lambda: moved_until_seen(tab, 6_000, "section[aria-label=Alerts]"), "the alert")
+
+
+async def test_shared_rows_and_a_demand_fit_a_phone_and_axe_finds_no_serious_problem(
+    browser: Opening, tmp_path: Path
+) -> None:
+    axe = (files("axe_playwright_python") / "axe.min.js").read_text()
+    many = work("sweep", kind=WorkloadKind.BATCH, slots=60, array=ArrayTerms(2))
+    asked = work("workers", slots=4, demand=Demand(1, DemandFrom.COMMAND, command=("echo", "1")))
+    async with served(tmp_path, workloads=(many, asked), running=2) as page:
+        tab = await browser(viewport={"width": 390, "height": 844})
+        await log_in(tab, page)
+        assert await tab.get_by_text("sweep/2 and 57 more").count() == 2, "among the slots, and in the plan"
+        assert await tab.get_by_role("region", name="Demand").is_visible()
+        assert await tab.evaluate("document.scrollingElement.scrollWidth <= window.innerWidth")
+        await tab.evaluate(axe)
+        told = await tab.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        assert [(each["id"], each["nodes"][0]["html"][:200]) for each in told["violations"]] == []
