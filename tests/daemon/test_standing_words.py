@@ -12,7 +12,7 @@ from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.decision import Hold
 from agent.domain.work.order import Order
-from tests.support.world import Rehearsed, rehearsed, work
+from tests.support.world import MINUTE, Rehearsed, rehearsed, work
 
 WHO = "uid 1000"
 
@@ -32,7 +32,7 @@ async def why(world: Rehearsed, slot: str = "train/0") -> str:
 
 
 async def test_a_drained_workload_runs_on_and_is_not_filled_again(tmp_path: Path) -> None:
-    async with rehearsed(tmp_path) as world:
+    async with rehearsed(tmp_path, poll=MINUTE) as world:
         held = await world.until_running()
         await say(world, "drain", "train")
         await world.cycle(minutes=10)
@@ -50,7 +50,7 @@ async def test_a_drained_workload_runs_on_and_is_not_filled_again(tmp_path: Path
 
 @pytest.mark.parametrize("target", ["train", "train/0", "lease", "host", "owner", "market:vast"])
 async def test_what_is_paused_keeps_its_disk_and_stays_stopped(tmp_path: Path, target: str) -> None:
-    async with rehearsed(tmp_path) as world:
+    async with rehearsed(tmp_path, poll=MINUTE) as world:
         held = await world.until_running()
         names = {"lease": held.lease_id, "host": f"host:{held.host_id}", "owner": f"owner:{held.owner_id}"}
         name = names.get(target, target)
@@ -66,7 +66,7 @@ async def test_what_is_paused_keeps_its_disk_and_stays_stopped(tmp_path: Path, t
 
 
 async def test_a_locked_slot_starts_nothing_until_its_time(tmp_path: Path) -> None:
-    async with rehearsed(tmp_path) as world:
+    async with rehearsed(tmp_path, poll=MINUTE) as world:
         await say(world, "lock", "train/0", span=dt.timedelta(hours=2))
         assert await why(world) == "locked"
         await world.cycle(minutes=60)
@@ -76,7 +76,7 @@ async def test_a_locked_slot_starts_nothing_until_its_time(tmp_path: Path) -> No
 
 
 async def test_a_locked_host_owner_or_market_is_not_rented_from(tmp_path: Path) -> None:
-    async with rehearsed(tmp_path) as world:
+    async with rehearsed(tmp_path, poll=MINUTE) as world:
         held = await world.until_running()
         await say(world, "lock", f"host:{held.host_id}")
         await say(world, "release", "train")
@@ -100,7 +100,7 @@ async def test_what_is_done_is_released_and_never_filled_again(tmp_path: Path) -
         from agent.domain.work import workload
 
         made = dataclasses.replace(made, kind=workload.WorkloadKind.BATCH)
-    async with rehearsed(tmp_path, workloads=(made,)) as world:
+    async with rehearsed(tmp_path, workloads=(made,), poll=MINUTE) as world:
         await world.until_running()
         await say(world, "done", "train/0")
         await world.restart(after_seconds=600)
@@ -110,7 +110,7 @@ async def test_what_is_done_is_released_and_never_filled_again(tmp_path: Path) -
 
 
 async def test_a_held_orphan_is_adopted_into_its_empty_slot(tmp_path: Path) -> None:
-    async with rehearsed(tmp_path) as world:
+    async with rehearsed(tmp_path, poll=MINUTE) as world:
         held = await world.until_running()
         async with world.app.ledger.transaction() as tx:
             tx.update_lease(msgspec.structs.replace(held, is_held=True))
@@ -137,7 +137,7 @@ async def test_a_held_orphan_is_adopted_into_its_empty_slot(tmp_path: Path) -> N
     ],
 )
 async def test_an_order_that_fits_nothing_changes_nothing(tmp_path: Path, verb: str, target: str, code: str) -> None:
-    async with rehearsed(tmp_path) as world:
+    async with rehearsed(tmp_path, poll=MINUTE) as world:
         with pytest.raises(OrderError) as refused:
             await say(world, verb, target)
         assert refused.value.code == code
@@ -146,7 +146,7 @@ async def test_an_order_that_fits_nothing_changes_nothing(tmp_path: Path, verb: 
 
 
 async def test_a_word_given_again_counts_from_then(tmp_path: Path) -> None:
-    async with rehearsed(tmp_path) as world:
+    async with rehearsed(tmp_path, poll=MINUTE) as world:
         await say(world, "lock", "train")
         await say(world, "lock", "train", span=dt.timedelta(minutes=5))
         await world.cycle(minutes=6)

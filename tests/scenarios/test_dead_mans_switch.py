@@ -26,7 +26,7 @@ from agent.guard.deadman.deadman_switch import DeadmanSwitch
 from strategies.patient import Patient, PatientParams
 from tests.support import played_bucket
 from tests.support.s3_server import SECRET, S3Server
-from tests.support.world import FLEET, Rehearsed, rehearsed, strategies, work
+from tests.support.world import FLEET, MINUTE, Rehearsed, Scene, rehearsed, strategies, work
 
 FOLDER = f"train/{FLEET}/train/0/1"
 AFTER = timedelta(hours=6)
@@ -46,7 +46,8 @@ async def switched(
     """Run a world whose workload has a switch; the last entry of `key` is the bucket's key."""
     terms = GuardTerms(("/w",), bucket=server.place(), deadman=after)
     guarded = work(kind=WorkloadKind.BATCH, command="python train.py", guard=terms)
-    async with rehearsed(folder, workloads=(guarded,), credential=lambda _: key[-1], **changes) as world:
+    scene = Scene(workloads=(guarded,), credential=lambda _: key[-1], poll=MINUTE)
+    async with rehearsed(folder, scene, **changes) as world:
         yield world
 
 

@@ -9,7 +9,7 @@ import pytest
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.idle_rule import IdleRule, OnIdle
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
-from tests.support.world import rehearsed, work
+from tests.support.world import MINUTE, rehearsed, work
 
 HALF_AN_HOUR = dt.timedelta(minutes=30)
 
@@ -35,7 +35,7 @@ async def test_idle_gpus_are_paused_and_their_slot_waits_for_a_person(tmp_path: 
 
 @pytest.mark.parametrize("place", CheckpointPlace)
 async def test_idle_gpus_are_released_but_never_the_only_copy_of_work(tmp_path: Path, place: CheckpointPlace) -> None:
-    async with rehearsed(tmp_path, workloads=(idling(OnIdle.RELEASE, place),)) as world:
+    async with rehearsed(tmp_path, workloads=(idling(OnIdle.RELEASE, place),), poll=MINUTE) as world:
         await world.until_running()
         await world.cycle(minutes=120)
         assert len(await world.events("workload.held")) == 1
@@ -45,7 +45,7 @@ async def test_idle_gpus_are_released_but_never_the_only_copy_of_work(tmp_path: 
 
 
 async def test_a_dark_market_counts_as_no_idleness(tmp_path: Path) -> None:
-    async with rehearsed(tmp_path, workloads=(idling(OnIdle.PAUSE),)) as world:
+    async with rehearsed(tmp_path, workloads=(idling(OnIdle.PAUSE),), poll=MINUTE) as world:
         await world.until_running()
         await world.cycle(minutes=40)
         dark = world.weather("server_error_before")

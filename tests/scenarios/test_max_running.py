@@ -10,7 +10,7 @@ from agent.domain.record.lease import LeaseState
 from agent.domain.work.ready_sign import Readiness, ReadySign
 from agent.domain.work.run_times.running_limit import AtLimit, LimitOf, RunningLimit
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
-from tests.support.world import rehearsed, work
+from tests.support.world import MINUTE, rehearsed, work
 
 HOUR = dt.timedelta(hours=1)
 
@@ -21,7 +21,7 @@ def limited(then: AtLimit, of: LimitOf = LimitOf.WORKLOAD, *, place: str = "remo
 
 
 async def test_a_workload_is_told_and_then_paused_and_stays_so(tmp_path: Path) -> None:
-    async with rehearsed(tmp_path, workloads=(limited(AtLimit.PAUSE, place="disk"),)) as world:
+    async with rehearsed(tmp_path, workloads=(limited(AtLimit.PAUSE, place="disk"),), poll=MINUTE) as world:
         held = await world.until_running()
         await world.cycle(minutes=38)
         assert not await world.events("alert.max_running")
@@ -58,7 +58,7 @@ async def test_a_workload_is_released_and_never_refilled(tmp_path: Path, then: A
 
 
 async def test_a_lease_moves_and_the_next_one_counts_from_nothing(tmp_path: Path) -> None:
-    async with rehearsed(tmp_path, workloads=(limited(AtLimit.MOVE, LimitOf.LEASE),)) as world:
+    async with rehearsed(tmp_path, workloads=(limited(AtLimit.MOVE, LimitOf.LEASE),), poll=MINUTE) as world:
         first = await world.until_running()
         await world.until(lambda: first.lease_id not in {lease.lease_id for lease in world.leases()}, 120)
         second = world.lease()
@@ -68,7 +68,7 @@ async def test_a_lease_moves_and_the_next_one_counts_from_nothing(tmp_path: Path
 
 
 async def test_a_lease_is_done_by_its_time_and_its_slot_stays_empty(tmp_path: Path) -> None:
-    async with rehearsed(tmp_path, workloads=(limited(AtLimit.DONE, LimitOf.LEASE),)) as world:
+    async with rehearsed(tmp_path, workloads=(limited(AtLimit.DONE, LimitOf.LEASE),), poll=MINUTE) as world:
         await world.until_running()
         await world.cycle(minutes=100)
         assert not world.live()
@@ -78,7 +78,7 @@ async def test_a_lease_is_done_by_its_time_and_its_slot_stays_empty(tmp_path: Pa
 
 
 async def test_running_time_outlasts_interruptions_and_restarts(tmp_path: Path) -> None:
-    async with rehearsed(tmp_path, workloads=(limited(AtLimit.PAUSE),)) as world:
+    async with rehearsed(tmp_path, workloads=(limited(AtLimit.PAUSE),), poll=MINUTE) as world:
         await world.until_running()
         await world.cycle(minutes=30)
         world.rival(world.contract().slice.machine_id)
@@ -96,7 +96,7 @@ async def test_time_before_the_first_sign_of_readiness_does_not_count(tmp_path: 
     ready = Readiness(ReadySign.LOG, dt.timedelta(hours=3), line="startup complete")
     told = (("SIM_READY_AFTER", "3600"),)
     asked = dataclasses.replace(limited(AtLimit.PAUSE), ready=ready, environment=told)
-    async with rehearsed(tmp_path, workloads=(asked,)) as world:
+    async with rehearsed(tmp_path, workloads=(asked,), poll=MINUTE) as world:
         await world.until_running()
         await world.cycle(minutes=90)
         assert world.lease().state is LeaseState.RUNNING
@@ -104,7 +104,7 @@ async def test_time_before_the_first_sign_of_readiness_does_not_count(tmp_path: 
 
 async def test_a_dark_market_ends_nothing(tmp_path: Path) -> None:
     """It cannot be listed; it would take a pause."""
-    async with rehearsed(tmp_path, workloads=(limited(AtLimit.PAUSE),)) as world:
+    async with rehearsed(tmp_path, workloads=(limited(AtLimit.PAUSE),), poll=MINUTE) as world:
         await world.until_running()
         await world.cycle(minutes=50)
         dark = world.weather("server_error_before", route="GET /instances")

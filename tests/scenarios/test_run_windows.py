@@ -13,7 +13,7 @@ from agent.domain.work.run_times.running_limit import RunningLimit
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
 from agent.pass_figures import Figures
 from agent.telemetry.metrics import Metrics
-from tests.support.world import START, Rehearsed, rehearsed, work
+from tests.support.world import MINUTE, START, Rehearsed, rehearsed, work
 
 NIGHT = WindowRule("0 3 * * *", dt.timedelta(hours=1), "Europe/Berlin")
 """From 01:00 to 02:00 UTC in summer."""
@@ -42,7 +42,7 @@ async def changes(world: Rehearsed) -> list[tuple[str, str]]:
 
 async def test_it_waits_for_its_window_runs_in_it_and_is_paused_after_it(tmp_path: Path) -> None:
     twice = dataclasses.replace(nightly(), windows=(WindowRule("0 3,6 * * *", dt.timedelta(hours=1), "Europe/Berlin"),))
-    async with rehearsed(tmp_path, workloads=(twice,)) as world:
+    async with rehearsed(tmp_path, workloads=(twice,), poll=MINUTE) as world:
         await cycled_until(world, 0, 59)
         assert (world.contracts(), world.leases()) == ([], [])
         assert why(world) == "waits for its window until Mon 03:00 Europe/Berlin"
@@ -67,7 +67,7 @@ async def test_it_waits_for_its_window_runs_in_it_and_is_paused_after_it(tmp_pat
 
 @pytest.mark.parametrize("place", CheckpointPlace)
 async def test_it_is_released_after_it_but_never_the_only_copy_of_work(tmp_path: Path, place: CheckpointPlace) -> None:
-    async with rehearsed(tmp_path, workloads=(nightly(Outside.RELEASE, place.value),)) as world:
+    async with rehearsed(tmp_path, workloads=(nightly(Outside.RELEASE, place.value),), poll=MINUTE) as world:
         await cycled_until(world, 2, 10)
         assert len(world.contracts()) == 1
         assert bool(world.live()) is (place is CheckpointPlace.DISK)
@@ -75,8 +75,8 @@ async def test_it_is_released_after_it_but_never_the_only_copy_of_work(tmp_path:
 
 
 async def test_a_slot_that_waits_for_its_window_is_counted_as_waiting(tmp_path: Path) -> None:
-    limit = RunningLimit(dt.timedelta(hours=12))
-    async with rehearsed(tmp_path, workloads=(dataclasses.replace(nightly(), max_running=(limit,)),)) as world:
+    limited = dataclasses.replace(nightly(), max_running=(RunningLimit(dt.timedelta(hours=12)),))
+    async with rehearsed(tmp_path, workloads=(limited,), poll=MINUTE) as world:
         registry = CollectorRegistry()
         figures = Figures(Metrics(registry, ["vast"], ["train"]))
 
@@ -94,7 +94,7 @@ async def test_a_slot_that_waits_for_its_window_is_counted_as_waiting(tmp_path: 
 
 async def test_nothing_begins_before_its_first_start(tmp_path: Path) -> None:
     later = START.replace(hour=1, minute=30)
-    async with rehearsed(tmp_path, workloads=(work(not_before=later),)) as world:
+    async with rehearsed(tmp_path, workloads=(work(not_before=later),), poll=MINUTE) as world:
         await cycled_until(world, 1, 29)
         assert not world.contracts()
         assert why(world) == "it begins at 2026-07-27 01:30 UTC (not_before)"
@@ -102,7 +102,7 @@ async def test_nothing_begins_before_its_first_start(tmp_path: Path) -> None:
 
 
 async def test_nothing_begins_or_ends_while_the_clock_is_doubted(tmp_path: Path) -> None:
-    async with rehearsed(tmp_path, workloads=(nightly(),)) as world:
+    async with rehearsed(tmp_path, workloads=(nightly(),), poll=MINUTE) as world:
         await cycled_until(world, 1, 50)
         assert world.lease().state is LeaseState.RUNNING
         wrong = world.weather("clock_skew", skew=3600)
@@ -117,7 +117,7 @@ async def test_nothing_begins_or_ends_while_the_clock_is_doubted(tmp_path: Path)
 
 async def test_a_dark_market_ends_nothing_and_then_the_window_is_over(tmp_path: Path) -> None:
     """It cannot be listed; it would take a pause."""
-    async with rehearsed(tmp_path, workloads=(nightly(),)) as world:
+    async with rehearsed(tmp_path, workloads=(nightly(),), poll=MINUTE) as world:
         await cycled_until(world, 1, 50)
         dark = world.weather("server_error_before", route="GET /instances")
         await cycled_until(world, 2, 20)
@@ -128,7 +128,7 @@ async def test_a_dark_market_ends_nothing_and_then_the_window_is_over(tmp_path: 
 
 
 async def test_a_restart_between_two_windows_begins_nothing(tmp_path: Path) -> None:
-    async with rehearsed(tmp_path, workloads=(nightly(Outside.RELEASE),)) as world:
+    async with rehearsed(tmp_path, workloads=(nightly(Outside.RELEASE),), poll=MINUTE) as world:
         await cycled_until(world, 1, 30)
         await world.restart(60)
         await world.cycle(minutes=2)

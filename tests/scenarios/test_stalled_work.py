@@ -12,7 +12,7 @@ from agent.domain.work.stall import OnStall, StallRule
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
 from agent.ledger.tables.spend_rows import SpendKey
 from agent.web.reading import views
-from tests.support.world import Rehearsed, rehearsed, work
+from tests.support.world import MINUTE, Rehearsed, rehearsed, work
 
 AFTER = dt.timedelta(minutes=6)
 HANGS = ("SIM_HANGS_AFTER", "600")
@@ -30,7 +30,7 @@ async def stalls(world: Rehearsed) -> list[str]:
 
 
 async def test_a_hang_is_warned_of_then_restarted_then_moved_then_held(tmp_path: Path) -> None:
-    async with rehearsed(tmp_path, workloads=(hanging(),)) as world:
+    async with rehearsed(tmp_path, workloads=(hanging(),), poll=MINUTE) as world:
         first = await world.until_running()
         began = world.contract().running_since or 0.0
         await world.until(lambda: world.lease().stalled_since is not None, 30)
@@ -72,7 +72,7 @@ async def test_a_hang_is_warned_of_then_restarted_then_moved_then_held(tmp_path:
 
 async def test_work_that_goes_on_is_never_stalled(tmp_path: Path) -> None:
     asked = hanging(told=("SIM_HANGS_ONCE_AFTER", "never"))
-    async with rehearsed(tmp_path, workloads=(asked,)) as world:
+    async with rehearsed(tmp_path, workloads=(asked,), poll=MINUTE) as world:
         await world.until_running()
         await world.cycle(minutes=45)
         assert not await world.events("lease.stalled")
@@ -80,7 +80,7 @@ async def test_work_that_goes_on_is_never_stalled(tmp_path: Path) -> None:
 
 
 async def test_work_that_goes_on_by_itself_is_warned_of_first_again(tmp_path: Path) -> None:
-    async with rehearsed(tmp_path, workloads=(hanging(OnStall.WARN, OnStall.HOLD),)) as world:
+    async with rehearsed(tmp_path, workloads=(hanging(OnStall.WARN, OnStall.HOLD),), poll=MINUTE) as world:
         await world.until_running()
         await world.until(lambda: world.lease().stalled_since is not None, 30)
         world.contract().env = {}
@@ -93,7 +93,7 @@ async def test_work_that_goes_on_by_itself_is_warned_of_first_again(tmp_path: Pa
 
 async def test_a_restart_that_helps_ends_it(tmp_path: Path) -> None:
     asked = hanging(OnStall.RESTART, OnStall.HOLD, told=("SIM_HANGS_ONCE_AFTER", "600"))
-    async with rehearsed(tmp_path, workloads=(asked,)) as world:
+    async with rehearsed(tmp_path, workloads=(asked,), poll=MINUTE) as world:
         held = await world.until_running()
         await world.cycle(minutes=50)
         assert world.lease().lease_id == held.lease_id
@@ -106,7 +106,7 @@ async def test_a_restart_that_helps_ends_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("route", ["*", "PUT /instances/request_logs"], ids=["market", "log"])
 async def test_nothing_stalls_in_the_dark_and_dark_time_does_not_count(tmp_path: Path, route: str) -> None:
-    async with rehearsed(tmp_path, workloads=(hanging(OnStall.WARN),)) as world:
+    async with rehearsed(tmp_path, workloads=(hanging(OnStall.WARN),), poll=MINUTE) as world:
         await world.until_running()
         await world.cycle(minutes=12)
         dark = world.weather("server_error_before", route=route)
@@ -121,7 +121,7 @@ async def test_nothing_stalls_in_the_dark_and_dark_time_does_not_count(tmp_path:
 
 async def test_a_disk_with_the_only_copy_is_held_instead_of_moved(tmp_path: Path) -> None:
     asked = hanging(OnStall.MOVE, place=CheckpointPlace.DISK)
-    async with rehearsed(tmp_path, workloads=(asked,)) as world:
+    async with rehearsed(tmp_path, workloads=(asked,), poll=MINUTE) as world:
         held = await world.until_running()
         await world.until(lambda: world.lease().state is LeaseState.PAUSED, 70)
         await world.cycle(minutes=30)

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from tests.support.world import Rehearsed
 
 ORPHAN_SECONDS = 600.0
-BLIND_SECONDS = 40.0  # two polls and a slow answer
+SLOW_SECONDS = 10.0
+"""Of an answer: whoever polls looks again after two polls and this."""
 
 
 class Judge:
@@ -129,7 +130,7 @@ class Judge:
             return False
         blind = now - self._seen_at
         ended = [each for each in self._world.contracts() if each.ended is not None and each.ended >= self._seen_at]
-        if blind > BLIND_SECONDS:
+        if blind > 2 * self._world.config.poll.total_seconds() + SLOW_SECONDS:
             rates = [
                 self._world.market.gpu_rate(each) + self._world.market.disk_rate(each)
                 for each in [*self._world.live(), *ended]

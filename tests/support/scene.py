@@ -67,6 +67,10 @@ def strategies(**params: Any) -> dict[str, Tuned]:
     }
 
 
+MINUTE = dt.timedelta(minutes=1)
+"""The poll of stories that take hours: with the usual one they have four times as many cycles, and prove no more."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Scene:
     """The settings of a world. `gate` paces the calls; without it no call waits.
