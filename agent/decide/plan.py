@@ -128,7 +128,7 @@ def plan(
     now_standing = limits.committed_by_fleet(fleet)
     first = due_endings.orders(fleet, now_standing, caps)
     leaving = {slot_of(decision) for decision in first}
-    going_on = next_slots.chosen(
+    going_on, later = next_slots.chosen(
         fleet,
         first,
         due_endings.grounds(fleet, now_standing, caps),
@@ -136,6 +136,8 @@ def plan(
         now_standing,
         lambda rent, others, left: _permitted(rent, replace(bounds, fleet=others), left),
     )
+    # A task that begins on a kept host is set aside for, too.
+    bounds = replace(bounds, fleet=later)
     kept = {rent.kept.lease_id for rent in going_on if rent.kept is not None}
     leaving |= {rent.slot for rent in going_on}
     waits = WaitingEndings(fleet)

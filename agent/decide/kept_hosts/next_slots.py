@@ -37,8 +37,8 @@ def chosen(
     in_force: InForce,
     standing: CommittedSpend,
     permit: Permit,
-) -> list[Rent]:
-    """Return the decisions to go on, each in place of the release of its lease.
+) -> tuple[list[Rent], Fleet]:
+    """Return the decisions to go on, each in place of the release of its lease, and the fleet as it is after them.
 
     `grounds` counts, by lease id, on how many grounds each lease ends.
     """
@@ -54,7 +54,7 @@ def chosen(
             moved = msgspec.structs.replace(lease, slot=place)
             fleet = msgspec.structs.replace(others, leases=(*others.leases, moved))
             standing = left.after(rent)
-    return found
+    return found, fleet
 
 
 def _without(fleet: Fleet, lease: Lease) -> Fleet:
