@@ -190,7 +190,20 @@ def _moved_away(fleet: Fleet, held: Lease, work: Workload | None) -> Reason | No
     # The strategy priced the work since the old lease's last checkpoint before it rented the new one.
     if any(usefulness.is_useful(lease, work) for lease in seen) and may_leave_at_a_price(held, work):
         return Reason("moved", "the workload runs on another host")
+    is_stopped = held.state is LeaseState.PAUSED and held.paused_by_us
+    if is_stopped and _is_tied_to(fleet, pair[-1], work) and may_leave_at_a_price(held, work):
+        return Reason("moved", f"its work went on on host {pair[-1].host_id}, whose disk may not go")
     return None
+
+
+def _is_tied_to(fleet: Fleet, lease: Lease, work: Workload) -> bool:
+    """Return whether the new lease of a move ran, was lost, and has a disk that may not go.
+
+    A strategy decides on it again once it is the only lease of its slot.
+    """
+    is_over = lease.state is LeaseState.PAUSED and not lease.paused_by_us and fleet.is_seen(lease)
+    is_late = fleet.now - lease.state_since > LOST_MOVE_PATIENCE
+    return is_over and is_late and not may_leave_at_a_price(lease, work)
 
 
 def _is_lost_move(fleet: Fleet, lease: Lease, work: Workload) -> bool:

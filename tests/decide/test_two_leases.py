@@ -78,5 +78,21 @@ def test_of_a_move_of_guarded_work_a_disk_goes_whose_checkpoint_is_in_the_bucket
     assert released(old, lost, workloads=guarded) == ([("vast-2", "move_lost")] if is_verified else [])
 
 
+def test_the_old_lease_goes_whose_checkpoint_is_in_the_bucket_if_the_new_one_was_lost_and_must_stay() -> None:
+    """Else the slot waits for ever for a new lease that no strategy raises, and pays for two disks."""
+    guarded = (builders.guarded(checkpoint=Checkpoint(place=CheckpointPlace.DISK)),)
+    terms = kept_terms.recorded(builders.lease(guard_run=1), *guarded).guard_terms
+    told: dict[str, Any] = {"guard_run": 1, "guard_terms": terms}
+    old = msgspec.structs.replace(OLD, paused_by_us=True, checkpoint_verified_at=NOW, **told)
+    lost = builders.lease(2, opened_at=NOW, state=LeaseState.PAUSED, state_since=builders.ago(minutes=11), **told)
+    assert released(old, lost, workloads=guarded) == [("vast-1", "moved")]
+    may_return = msgspec.structs.replace(old, paused_by_us=False)
+    unverified = msgspec.structs.replace(old, checkpoint_verified_at=None)
+    late = msgspec.structs.replace(lost, state_since=builders.ago(minutes=9))
+    stopped = msgspec.structs.replace(lost, paused_by_us=True)
+    for pair in ((may_return, lost), (unverified, lost), (old, late), (old, stopped)):
+        assert released(*pair, workloads=guarded) == []
+
+
 def test_two_leases_of_a_workload_nobody_knows_are_left_alone() -> None:
     assert released(OLD, NEW, workloads=()) == []
