@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 from agent.act.orders.order_error import OrderError
 from agent.config.settings import Config
-from agent.decide.operators import operator_holds
 from agent.domain import money
 from agent.domain.work.order import Order
 from agent.ledger.ledger_errors import LedgerError
 from agent.simulator.market_model import Refusal
 from agent.simulator.runpod.model import Refused
-from tests.disasters import edits
+from tests.disasters import edits, judge
 from tests.disasters.edits import pick
 from tests.disasters.exchange import Death
 from tests.disasters.guards import guard_deeds
@@ -93,9 +92,12 @@ async def _lift(deed: Deed, player: "Player") -> None:
         # It may have been written down or not. The person hears no answer and gives it again.
         player.again(deed)
         raise
+    except LedgerError:
+        # It may have been recorded, which the program finds out when it can read its ledger again.
+        player.judge.is_lift_unsure = True
+        raise
     finally:
-        # A lift that is reported as failed may have been recorded.
-        if operator_holds.kill_of_everything(app.ledger.recollection().holds, app.clock.now()) is None:
+        if not judge.is_killed(app):
             player.end_kill()
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from agent.app import App
 from agent.config.settings import Config
+from agent.decide.operators import operator_holds
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.workload import Workload
 from tests.disasters.draw import ENDLESS, NO_NUMBER
@@ -35,6 +36,11 @@ FAULT_SECONDS = 3600.0
 """The patience with several leases that vanished from one listing."""
 MOST_CLOSED_SECONDS = 25 * 3600.0
 """How long the word of a market on searches is kept at most."""
+
+
+def is_killed(app: App) -> bool:
+    """Return whether a kill of everything is in force, as the program's ledger has it."""
+    return operator_holds.kill_of_everything(app.ledger.recollection().holds, app.clock.now()) is not None
 
 
 class Judge:
@@ -69,6 +75,8 @@ class Judge:
         self._lacked: frozenset[tuple[str, str]] = frozenset()
         self._lacked_by: App | None = None
         self.killed_at: float | None = None
+        self.is_lift_unsure = False
+        """Whether a person was told that the end of the kill in force failed: it may be recorded all the same."""
         self.calm_since: float | None = None
 
     def counts(self) -> tuple[int, ...]:
@@ -129,6 +137,8 @@ class Judge:
         """Return the first point that does not hold now."""
         # An edited file gave up a lease that no workload names any more.
         self._ordered = ordered
+        if self.is_lift_unsure and not is_killed(sight.app):
+            self.killed_at, self.is_lift_unsure = None, False
         self._watch_cap(sight, config)
         if self._is_vanishing_unseen:
             # Patience begins with the first listing: what vanishes while nobody looks is missed later.

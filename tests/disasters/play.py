@@ -121,7 +121,7 @@ class Player:
 
     def begin_kill(self) -> None:
         """Remember that all spending has to stop."""
-        self.judge.killed_at = self.stage.clock.time()
+        self.judge.killed_at, self.judge.is_lift_unsure = self.stage.clock.time(), False
         self.is_told_unwritten = False
         self.ordered |= {work.name for work in self.config.workloads}
 

@@ -1,0 +1,35 @@
+"""Point 5: a lift that was told as failed ends a kill all the same once the ledger proves to have it."""
+
+import dataclasses
+from collections.abc import Iterator
+from unittest import mock
+
+import pytest
+import structlog
+
+from tests.disasters import __main__ as disasters
+from tests.disasters import play
+from tests.disasters.judge import Judge
+from tests.disasters.story import Deed, Story, Strike, Work
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    disasters.quietly()
+    yield
+    # A process that logs nothing would fail the next test that reads what is logged.
+    structlog.reset_defaults()
+
+
+WORKS = (Work("w0", "service", "ondemand", 1, ("vast",)),)
+STORY = Story(4348, ("vast",), WORKS, 52.0, 0.0, 0, deeds=(Deed(10, "kill"), Deed(13, "lift")))
+
+
+@pytest.mark.parametrize(("fault", "ends"), [("full_after", True), ("full", False)])
+def test_a_lift_that_was_told_as_failed_ends_the_kill_if_the_ledger_has_it(fault: str, *, ends: bool) -> None:
+    """The next commit fails too: until it is over, the program still has the kill in memory."""
+    strikes = tuple(Strike("ledger", "commit", number, fault) for number in (27, 28))
+    with mock.patch.object(Judge, "look", autospec=True, side_effect=Judge.look) as looked:
+        assert play.play(dataclasses.replace(STORY, strikes=strikes)).broken is None
+    judge = looked.call_args.args[0]
+    assert (judge.killed_at is None) is ends
