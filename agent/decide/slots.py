@@ -219,7 +219,8 @@ def _is_lost_move(fleet: Fleet, lease: Lease, work: Workload) -> bool:
 
 def is_overdue(fleet: Fleet, lease: Lease, work: Workload) -> bool:
     """Return whether a first start has taken longer than any reasonable pull of its image."""
-    if lease.state is not LeaseState.STARTING or lease.has_run:
+    # Before a listing is reconciled with it, it may have run, and saved work, while nobody looked.
+    if lease.state is not LeaseState.STARTING or lease.has_run or lease.accrued_until <= lease.opened_at:
         return False
     view = fleet.markets.get(lease.market)
     row = view.instance(lease.instance_id) if view is not None else None

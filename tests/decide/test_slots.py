@@ -3,6 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from agent.decide import slots
@@ -326,6 +327,9 @@ def test_a_start_is_overdue_after_several_times_its_pull() -> None:
     assert not slots.is_overdue(fleet, builders.lease(**starting, state_since=NOW - spare), work)
     late = builders.lease(**starting, state_since=NOW - spare - timedelta(seconds=1))
     assert slots.is_overdue(fleet, late, work)
+    # A rent whose answer was lost while nobody looked for hours: what its instance did is in no listing yet.
+    unseen = msgspec.structs.replace(late, opened_at=late.state_since, accrued_until=late.state_since)
+    assert not slots.is_overdue(fleet, unseen, work)
 
 
 @pytest.mark.parametrize(

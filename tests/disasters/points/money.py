@@ -316,7 +316,9 @@ class Money:
         unsure = {LeaseState.MISSING, LeaseState.RELEASING}
         leases = {(lease.market, lease.instance_id) for lease in sight.leases}
         known = all((box.market, box.instance_id) in leases for box in self._truth.live if box.label is not None)
-        return known and not any(lease.state in unsure for lease in sight.leases)
+        # The listing that only proved a rent is not metered; the next one is.
+        is_new = any(lease.accrued_until <= lease.opened_at for lease in sight.leases)
+        return known and not is_new and not any(lease.state in unsure for lease in sight.leases)
 
     def knowable(self, ledger: Path) -> float:
         """Return what our instances were charged as far as anybody could see it, with the traffic that was seen."""
