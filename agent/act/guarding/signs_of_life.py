@@ -141,8 +141,9 @@ class SignsOfLife:
             for key, sign in after.items():
                 if before.get(key) != sign:
                     tx.keep_sign(sign)
-            for key in before.keys() - after.keys():
-                tx.forget_sign(before[key])
+            for key, sign in before.items():
+                if key not in after:
+                    tx.forget_sign(sign)
 
     async def _count_start(self) -> None:
         """Count this start until a pass has followed a good one, and report starts that all ended before that.
@@ -178,7 +179,7 @@ class SignsOfLife:
         self._failed_passes += self._good_at is None and not is_ordered
         withheld = set() if is_ordered else {each.key for each in self._switches if not self._is_looked_after(each)}
         self._log_withheld(len(withheld))
-        for key in {switch.key for switch in self._switches}:
+        for key in dict.fromkeys(switch.key for switch in self._switches):
             written = self._known[key]
             may_begin = key not in withheld and len(self._running) < MOST_AT_ONCE
             if may_begin and self._is_due(key, written, absent_until):
@@ -193,10 +194,10 @@ class SignsOfLife:
         self._switches = dead_man_switches.switches(known, works, self._ledger.fleet_id)
         self._unfound = dead_man_switches.unfound(known, works)
         self._running = {key: task for key, task in self._running.items() if not task.done()}
-        keys = {switch.key for switch in self._switches}
+        keys = dict.fromkeys(switch.key for switch in self._switches)
         self._known = {key: written for key, written in self._known.items() if key in keys or key in self._running}
         kept = {sign.key: sign for sign in known.signs}
-        for place, folder in keys - self._known.keys():
+        for place, folder in [key for key in keys if key not in self._known]:
             where = place.endpoint, place.name, place.prefix, folder
             sign = kept.get(where) or KeptSign(*where, due_at=now)
             self._known[place, folder] = _Written(sign, self._clock.monotonic())
