@@ -107,8 +107,8 @@ def test_a_paused_disk_may_be_released_unless_the_file_keeps_it(tmp_path: Path) 
         (bucket("abc", 'deadman = "soon"'), 'must be a duration in quotes, not "soon"'),
         (bucket("abc", "destroy = true"), 'write for example deadman = "6h"'),
         (('paths = ["/w"]', "release_disk = false"), "release_disk is for a bucket"),
-        (('paths = ["/w"]', 'deadman = "6h"'), "deadman needs a bucket"),
-        (('paths = ["/w"]', 'accept = "tell"'), "accept needs a bucket"),
+        (('paths = ["/w"]', 'deadman = "6h"'), 'signs of life there; write for example bucket = "s3://my-runs/train"'),
+        (('paths = ["/w"]', 'accept = "tell"'), 'findings there; write for example bucket = "s3://my-runs/train"'),
         (bucket("abc", 'rclone = "nas:runs"'), "bucket and rclone are both set"),
         (('paths = ["/w"]', 'rclone = "nas:"'), "is no remote of rclone with a folder"),
         (('paths = ["/w"]', 'rclone = "nas:runs/../all"'), "is no remote of rclone with a folder"),
@@ -252,7 +252,11 @@ def test_an_array_may_keep_its_hosts(tmp_path: Path) -> None:
     [
         ((), bucket("abc", KEEPS), "keep_host is for an array"),
         ((BATCH,), bucket("abc", KEEPS), "keep_host is for an array"),
-        ((BATCH, ARRAY), ('paths = ["/w"]', KEEPS), "keep_host needs a bucket"),
+        (
+            (BATCH, ARRAY),
+            ('paths = ["/w"]', KEEPS),
+            'which slot is next; write for example bucket = "s3://my-runs/train"',
+        ),
         ((BATCH, ARRAY, 'done_line = "done"'), bucket("abc", KEEPS), "still has the done_line of the task before"),
         (
             (BATCH, ARRAY, 'ready = "log"', 'ready_line = "up"'),

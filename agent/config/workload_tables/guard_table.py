@@ -19,6 +19,7 @@ _RCLONE = re.compile(
     r":?[A-Za-z0-9_][A-Za-z0-9_.+@-]*:(/?[A-Za-z0-9_=-][A-Za-z0-9._=-]*)(/[A-Za-z0-9_=-][A-Za-z0-9._=-]*)*/?"
 )
 _OWN_VARIABLES = re.compile(r"GPUBID_(GUARD|BUCKET|PROGRESS)(_.*)?")
+_WRITE_BUCKET = 'write for example bucket = "s3://my-runs/train"'
 _LONGEST_FINAL = timedelta(minutes=10)
 _DEFAULT_REGION = "us-east-1"
 
@@ -31,7 +32,7 @@ def _path(value: str) -> str:
 
 def _bucket(value: str) -> str:
     if not _BUCKET.fullmatch(value):
-        raise refused("bad_bucket", 'is no bucket with its folder; write for example bucket = "s3://my-runs/train"')
+        raise refused("bad_bucket", f"is no bucket with its folder; {_WRITE_BUCKET}")
     return value
 
 
@@ -119,11 +120,13 @@ class GuardTable(Table):
         if self.bucket is not None and self.rclone is not None:
             raise refused("conflict", "bucket and rclone are both set; keep one: checkpoints go to one store")
         if self.bucket is None and beside:
-            raise refused("conflict", f'{beside[0]} is for a bucket; write for example bucket = "s3://my-runs/train"')
+            raise refused("conflict", f"{beside[0]} is for a bucket; {_WRITE_BUCKET}")
         if self.bucket is None and self.deadman is not None:
-            raise refused("missing_key", "deadman needs a bucket: the daemon writes its signs of life there")
+            raise refused(
+                "missing_key", f"deadman needs a bucket: the daemon writes its signs of life there; {_WRITE_BUCKET}"
+            )
         if self.bucket is None and "release_disk" in self.model_fields_set:
-            raise refused("conflict", 'release_disk is for a bucket; write for example bucket = "s3://my-runs/train"')
+            raise refused("conflict", f"release_disk is for a bucket; {_WRITE_BUCKET}")
         if self.deadman is None and self.destroy:
             raise refused("conflict", 'destroy is for the dead man\'s switch; write for example deadman = "6h"')
         if self.bucket is not None and self.credential is None:
@@ -135,13 +138,15 @@ class GuardTable(Table):
     @model_validator(mode="after")
     def _keeps_a_host_that_hears_of_it(self) -> Self:
         if self.bucket is None and self.keep_host:
-            raise refused("missing_key", "keep_host needs a bucket: the guard reads there which slot is next")
+            raise refused(
+                "missing_key", f"keep_host needs a bucket: the guard reads there which slot is next; {_WRITE_BUCKET}"
+            )
         return self
 
     @model_validator(mode="after")
     def _checks_a_host_for_somebody(self) -> Self:
         if self.bucket is None and self.accept != "off":
-            raise refused("missing_key", "accept needs a bucket: the guard writes its findings there")
+            raise refused("missing_key", f"accept needs a bucket: the guard writes its findings there; {_WRITE_BUCKET}")
         beside = [key for key in ("accept_script", "accept_floor") if getattr(self, key) is not None]
         if self.accept == "off" and beside:
             raise refused("conflict", f'{beside[0]} is for the check of a host; write for example accept = "reject"')
