@@ -1,5 +1,6 @@
 """The tables and keys of a file of baselines."""
 
+import re
 from decimal import Decimal
 from typing import Annotated, Literal, Self
 
@@ -8,15 +9,12 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from agent.config.value_kinds import Dollars, Line, Whole, refused
 
 Name = Annotated[Line, Field(min_length=1, max_length=64)]
-_LAST_MONTH = 12
+_DATED = re.compile(r"[0-9]{4}(-(0[1-9]|1[0-2])(-[0-9]{2})?)?", re.ASCII)
 
 
 def _dated(value: str) -> str:
-    parts = value.split("-")
-    lengths = [len(part) for part in parts]
-    is_number = all(part.isascii() and part.isdecimal() for part in parts)
-    if not is_number or lengths not in ([4, 2], [4, 2, 2]) or not 1 <= int(parts[1]) <= _LAST_MONTH:
-        raise refused("bad_date", 'must be a month or a day; write for example dated = "2025-04"')
+    if not _DATED.fullmatch(value):
+        raise refused("bad_date", 'must be a year, a month or a day; write for example dated = "2025-04"')
     return value
 
 
@@ -37,8 +35,10 @@ class FigureTable(Table):
     """The model, or its family if the source says no more."""
     published_as: Annotated[Name, Field(examples=["A100 80GB SXM"])]
     """The source's own name of it."""
-    tenure: Literal["on_demand", "interruptible"] = "on_demand"
-    """The tenure."""
+    tenure: Literal["on_demand", "interruptible", "reserved"] = "on_demand"
+    """The tenure. A reserved price is paid for a whole term, so it is no on-demand price."""
+    term_days: Annotated[Whole, Field(ge=1, le=3_660, examples=[365])] | None = None
+    """Days that a reservation is paid for at least. By default, they are not known."""
     gpus: Annotated[Whole, Field(ge=1, le=1024)] = 1
     """Number of GPUs that the price is for."""
     sold_in: Annotated[Whole, Field(ge=1, le=1024)] = 1
@@ -58,6 +58,12 @@ class FigureTable(Table):
     def _is_a_range(self) -> Self:
         if self.most < self.per_hour:
             raise refused("out_of_range", "per_hour_most is less than per_hour; write the least first")
+        return self
+
+    @model_validator(mode="after")
+    def _has_a_term(self) -> Self:
+        if self.term_days is not None and self.tenure != "reserved":
+            raise refused("conflict", 'term_days is for tenure = "reserved"; remove one, or write the other')
         return self
 
     @property

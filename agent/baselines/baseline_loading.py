@@ -73,4 +73,5 @@ def _baseline(figure: FigureTable, document: Document) -> Baseline:
         dated=figure.dated,
         source=document.sources[figure.source].title,
         note=figure.note,
+        term_days=figure.term_days,
     )

@@ -63,6 +63,8 @@ class Catalogue:
         if not figures:
             others = sorted({figure.cloud for figure in self.find(model, tenure=tenure)})
             known = f"it is known at {', '.join(others)}" if others else "nor is it at any other cloud"
+            if tenures := sorted({figure.tenure.value for figure in self.find(model, cloud)}):
+                known += f"; at {cloud} only its {' and '.join(tenures)} price is"
             raise UnknownBaseline(
                 "no_figure", f"the {tenure.value} price of {problems.shown(model)} at {cloud} is not known; {known}"
             )

@@ -26,7 +26,9 @@ BROKEN = [
     ("free", "1.00", "0", "figures[0].per_hour", "out_of_range"),
     ("a range the wrong way", "1.00", "1.00, per_hour_most = 0.50", "figures[0]", "out_of_range"),
     ("unknown key", "1.00", "1.00, price = 2", "figures[0].price", "unknown_key"),
-    ("reserved", "1.00", '1.00, tenure = "reserved"', "figures[0].tenure", "unknown_value"),
+    ("no such tenure", "1.00", '1.00, tenure = "rented"', "figures[0].tenure", "unknown_value"),
+    ("a term without a reservation", "1.00", "1.00, term_days = 365", "figures[0]", "conflict"),
+    ("no term", "1.00", '1.00, tenure = "reserved", term_days = 0', "figures[0].term_days", "out_of_range"),
 ]
 
 
@@ -68,6 +70,37 @@ def test_a_family_means_every_form_and_a_figure_of_a_family_fits_each() -> None:
 def test_the_cheapest_comes_first_so_that_a_comparison_flatters_least() -> None:
     rates = [figure.least.micros / figure.gpus for figure in SHIPPED.find("A100", tenure=Tenure.ON_DEMAND)]
     assert rates == sorted(rates)
+
+
+def test_a_reserved_price_is_no_on_demand_price(tmp_path: Path) -> None:
+    (tmp_path / "b.toml").write_text(GOOD.replace("1.00", '1.00, tenure = "reserved", term_days = 30'))
+    own = baseline_loading.load(tmp_path / "b.toml")
+    with pytest.raises(catalogue.UnknownBaseline, match="at aws only its reserved price is"):
+        own.cheapest("aws", "L4")
+    reserved = own.cheapest("aws", "L4", Tenure.RESERVED)
+    assert (reserved.least, reserved.term_days) == (money.per_hour(1), 30)
+
+
+# One table of 2025; the term of a reservation is not in it.
+@pytest.mark.parametrize(
+    ("cloud", "model", "tenure", "dollars"),
+    [
+        ("runpod", "H100", Tenure.INTERRUPTIBLE, 2.79),
+        ("gcp", "H100", Tenure.INTERRUPTIBLE, 2.25),
+        ("gcp", "A100", Tenure.INTERRUPTIBLE, 1.57),
+        ("aws", "A100 80GB SXM", Tenure.INTERRUPTIBLE, 1.72),
+        ("coreweave", "H100", Tenure.RESERVED, 2.23),
+        ("cudo", "A100", Tenure.RESERVED, 1.25),
+        ("thundercompute", "A100 40GB", Tenure.ON_DEMAND, 0.57),
+        ("thundercompute", "NVIDIA T4", Tenure.ON_DEMAND, 0.27),
+        ("leaseweb", "L40S", Tenure.ON_DEMAND, 0.82),
+    ],
+)
+def test_the_unchecked_table_of_2025_says_that_nobody_checked_it(
+    cloud: str, model: str, tenure: Tenure, dollars: float
+) -> None:
+    of_table = [one for one in SHIPPED.find(model, cloud, tenure) if one.source == "2025 comparison table, not checked"]
+    assert [(one.least, one.dated, one.term_days) for one in of_table] == [(money.per_hour(dollars), "2025", None)]
 
 
 def test_whole_nodes_are_billed_where_only_those_are_sold() -> None:

@@ -28,6 +28,7 @@ reruns = [2, 3]
 [checkpoint]
 takes = "2m"
 """
+TENURES = ("on demand", "bid", "reserved")
 
 
 @pytest.fixture(autouse=True)
@@ -73,11 +74,19 @@ def test_odds_stand_for_reruns() -> None:
 
 def test_no_price_from_elsewhere_is_shown_without_its_date_and_source() -> None:
     shown = run("--gpu", "A100", "--hours", "10")
-    rows = [line for line in shown.splitlines() if "(on demand)" in line or "(bid)" in line]
+    rows = [line for line in shown.splitlines() if any(f"({word})" in line for word in TENURES)]
     assert len(rows) == len(baseline_loading.load().find("A100"))
-    assert all("2025-04" in row or "2026-11" in row for row in rows)
+    assert all("2025" in row or "2026-11" in row for row in rows)
     assert "published comparison of cloud GPU prices, April 2025" in shown
+    assert "2025 comparison table, not checked" in shown
     assert "not estimated: market, ondemand: no on-demand price is known" in shown
+
+
+def test_a_reservation_of_unknown_term_is_named_and_never_counts_as_on_demand() -> None:
+    shown = run("--gpu", "H100 SXM", "--hours", "10")
+    (row,) = [line for line in shown.splitlines() if line.startswith("coreweave (reserved)")]
+    assert "over 22.30" in row
+    assert "reserved for a term that is not known" in shown
 
 
 def test_csv_holds_the_same_figures() -> None:

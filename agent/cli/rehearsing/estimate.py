@@ -279,7 +279,7 @@ def _say_checkpoints(options: "Sequence[Estimate]") -> None:
 
 
 def _cells(one: "Estimate", reruns: "Reruns") -> tuple[str, ...]:
-    tenure = "bid" if one.tenure.value == "interruptible" else "on demand"
+    tenure = {"interruptible": "bid", "reserved": "reserved"}.get(one.tenure.value, "on demand")
     least, most = _times(one.dollars, reruns.least), _times(one.dollars, reruns.most)
     again = "" if reruns.most == 1 or least is None else f"{_dollars(least)} - {_dollars(most)}"
     return (

@@ -154,14 +154,18 @@ def estimate(job: Job, option: Option) -> Estimate:
 
 
 def of_baseline(job: Job, figure: Baseline) -> Estimate:
-    """Return the cost of a job at a published price: on demand by arithmetic alone, without interruptions.
+    """Return the cost of a job at a published price: by arithmetic alone, without interruptions.
 
     If a range was published, its least price is expected and its highest is the 90th percentile. The interruptions of
-    interruptible capacity there are unknown, so it has only the dollars of a run without any.
+    interruptible capacity there are unknown, so it has only the dollars of a run without any. A reservation is paid for
+    its whole term; if that is unknown, so are the dollars.
     """
     quote = figure.quote(job.gpus)
-    is_held = figure.tenure is Tenure.ON_DEMAND
+    is_held = figure.tenure is not Tenure.INTERRUPTIBLE
     hours = job.work
+    paid = _paid_hours(hours, figure)
+    is_priced = is_held and paid is not None
+    seconds = (hours if paid is None else paid) * 3600
     unknown = [
         "storage and transfer there are not known and not counted",
         "no interruption is assumed" if is_held else "how often it is interrupted there is not known",
@@ -170,13 +174,15 @@ def of_baseline(job: Job, figure: Baseline) -> Estimate:
         unknown.append("a range was published: expected at its least, nine in ten at its most")
     if quote.billed_gpus > job.gpus:
         unknown.append(f"sold in nodes: {quote.billed_gpus} GPUs are billed")
+    if figure.tenure is Tenure.RESERVED:
+        unknown.append(_term(figure, paid))
     return Estimate(
         name=figure.name,
         tenure=figure.tenure,
         dollars_per_hour=quote.least.dollars,
-        dollars_least=quote.least.over(hours * 3600).dollars,
-        dollars=quote.least.over(hours * 3600).dollars if is_held else None,
-        dollars_p90=quote.most.over(hours * 3600).dollars if is_held else None,
+        dollars_least=quote.least.over(seconds).dollars,
+        dollars=quote.least.over(seconds).dollars if is_priced else None,
+        dollars_p90=quote.most.over(seconds).dollars if is_priced else None,
         hours=hours if is_held else None,
         hours_p90=hours if is_held else None,
         interruptions=0.0 if is_held else None,
@@ -191,6 +197,19 @@ def of_baseline(job: Job, figure: Baseline) -> Estimate:
         cited=(quote.cited,),
         unknown=tuple(unknown),
     )
+
+
+def _paid_hours(hours: float, figure: Baseline) -> float | None:
+    """Return the hours that are paid for: whole terms of a reservation, None if its term is unknown."""
+    if figure.tenure is not Tenure.RESERVED:
+        return hours
+    return None if figure.term_days is None else math.ceil(hours / (24 * figure.term_days)) * 24.0 * figure.term_days
+
+
+def _term(figure: Baseline, paid: float | None) -> str:
+    if paid is None:
+        return "reserved for a term that is not known: what the term costs beyond the job is not counted"
+    return f"reserved for {figure.term_days} days: {paid:g} h are paid for, used or not"
 
 
 def _by_age(write: float, between: float) -> tuple[tuple[float, float], ...]:

@@ -24,7 +24,8 @@ class Quote:
 class Baseline:
     """One published figure: dollars per hour of `gpus` GPUs together, sold in multiples of `sold_in`.
 
-    `gpu` is a model, or a family of models if the source is not more precise. `dated` is a month or a day, ISO 8601.
+    `gpu` is a model, or a family of models if the source is not more precise. `dated` is a year, a month or
+    a day, ISO 8601. `term_days` are what a reservation is paid for at least, None if its source did not say.
     """
 
     cloud: str
@@ -39,6 +40,7 @@ class Baseline:
     dated: str
     source: str
     note: str = ""
+    term_days: int | None = None
 
     @property
     def name(self) -> str:

@@ -138,6 +138,15 @@ def test_a_published_range_and_an_unknown_rate_of_interruptions_are_said() -> No
     assert "how often it is interrupted there is not known" in spot.unknown
 
 
+def test_a_reservation_is_paid_for_its_whole_term() -> None:
+    reserved = BASELINES.cheapest("coreweave", "H100", Tenure.RESERVED)
+    found = option.of_baseline(job(1, 800), dataclasses.replace(reserved, term_days=30))
+    assert (found.dollars, found.dollars_p90, found.hours) == (2.23 * 1440, 2.23 * 1440, 800)
+    assert "reserved for 30 days: 1440 h are paid for, used or not" in found.unknown
+    unknown = option.of_baseline(job(1, 800), reserved)
+    assert (unknown.dollars, unknown.dollars_p90, unknown.dollars_least) == (None, None, 2.23 * 800)
+
+
 def test_every_estimate_of_a_baseline_carries_its_date_and_source() -> None:
     for figure in BASELINES.figures:
         found = option.of_baseline(job(8, 24), figure)
