@@ -320,7 +320,8 @@ class Journal:
         if not isinstance(decision, Pause | Release):
             return ()
         lease = decision.lease
-        return turns.to_the_end(lease, self.looks.get(lease.lease_id, turns.Look(lease.accrued_until)), now)
+        unseen = turns.Look(lease.accrued_until, rules=self._markets[lease.market].rules())
+        return turns.to_the_end(lease, self.looks.get(lease.lease_id, unseen), now)
 
     async def _rejected(
         self, intent: Intent, decision: Decision, reason: str, sentence: str, leftover_id: str

@@ -14,6 +14,7 @@ from agent.decide.pricing import useful_hour
 from agent.decide.pricing.rival_bids import ASSUMED, Rivals
 from agent.domain.market.host import UNSEEN, HostKey, HostRecord
 from agent.domain.market.interruption import Loss
+from agent.domain.market.market_rules import MarketRules
 from agent.domain.market.offer import Offer
 from agent.domain.money import UsdPerHour
 from agent.domain.record.intent import IntentKind
@@ -133,6 +134,8 @@ class View:
     """The evidence about each market from its looks, if a deadline job may use several."""
     rivals: Rivals = ASSUMED
     """The law of rivals' bids, by which headroom avoids losses."""
+    rules: Mapping[str, MarketRules] = field(default_factory=dict)
+    """The rules of each configured market."""
 
 
 class Pricing(Protocol):

@@ -20,6 +20,7 @@ from agent.domain.market.instance import Instance
 from agent.domain.market.interruption import Loss, MarketEvent
 from agent.domain.market.label import Label
 from agent.domain.market.market_notice import NoticeGiven
+from agent.domain.market.market_rules import ASSUMED, MarketRules
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import ZERO, Usd
@@ -102,6 +103,8 @@ class MarketView(msgspec.Struct, frozen=True, dict=True):
     """The rows that those looks showed, by instance id."""
     not_sold: Mapping[Tenure, str] = {}
     """The tenures that the account cannot rent there now, each with the reason."""
+    rules: MarketRules = ASSUMED
+    """What is different there from other markets."""
     looked_up: frozenset[str] = frozenset()
     """Instances that a look by their id showed in this cycle."""
     unlisted_ids: frozenset[str] = frozenset()
@@ -250,6 +253,11 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
         """Return whether the market of a lease was listed in this cycle; if not, only its last state is known."""
         view = self.markets.get(lease.market)
         return view is not None and view.is_fresh
+
+    def rules_of(self, market: str) -> MarketRules:
+        """Return the rules of a market, or the assumed ones if it is not configured."""
+        view = self.markets.get(market)
+        return ASSUMED if view is None else view.rules
 
     def paying_intent(self, slot: Slot) -> Intent | None:
         """Return the open intent of a slot that may raise spend, or None; it blocks the slot."""

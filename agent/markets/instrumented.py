@@ -10,6 +10,7 @@ from datetime import datetime
 
 from agent.domain.market.instance import Instance
 from agent.domain.market.interruption import MarketEvent
+from agent.domain.market.market_rules import MarketRules
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
@@ -103,6 +104,10 @@ class Instrumented:
     def capabilities(self) -> frozenset[Capability]:
         """Return the present abilities of this market."""
         return self._market.capabilities()
+
+    def rules(self) -> MarketRules:
+        """Return what is different here from other markets."""
+        return self._market.rules()
 
     def not_sold(self) -> Mapping[Tenure, str]:
         """Return the tenures that the market does not sell to the account now."""

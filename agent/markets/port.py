@@ -17,6 +17,7 @@ from typing import Protocol
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.instance import Instance
 from agent.domain.market.interruption import MarketEvent
+from agent.domain.market.market_rules import MarketRules
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd, UsdPerHour
@@ -194,6 +195,10 @@ class Market(Protocol):
 
     def capabilities(self) -> frozenset[Capability]:
         """Return the present abilities of this market."""
+        ...
+
+    def rules(self) -> MarketRules:
+        """Return what is different here from other markets; the same answer for as long as the program runs."""
         ...
 
     def not_sold(self) -> Mapping[Tenure, str]:

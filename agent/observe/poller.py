@@ -74,7 +74,7 @@ class Poller:
         self._events_since: datetime | None = None
         self._records_unread = 0
         unread = "the account has not been read yet"
-        self.view = MarketView(market=market.name, no_spend_because=unread, is_clock_read=False)
+        self.view = MarketView(market=market.name, no_spend_because=unread, is_clock_read=False, rules=market.rules())
         self.seen_offers: tuple[Offer, ...] = ()
         self.prober: Prober | None = None
         """Set by the composition root, if instances themselves can be probed."""

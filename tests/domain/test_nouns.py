@@ -41,3 +41,11 @@ def test_an_instance_bills_its_gpus_while_it_has_them_and_where_nobody_knows(sta
 def test_only_an_interruptible_instance_has_a_bid() -> None:
     assert builders.instance().bid == builders.per_hour("0.22")
     assert builders.instance(tenure=Tenure.ON_DEMAND).bid is None
+
+
+def test_where_the_price_paid_is_not_the_bid_the_limit_is_the_bid_and_the_price_is_billed() -> None:
+    row = builders.instance(limit=builders.per_hour("2.50"))
+    assert row.bid == builders.per_hour("2.50")
+    assert row.billing_rate == builders.per_hour("0.22") + row.disk_rate
+    on_demand = builders.instance(limit=builders.per_hour("2.50"), tenure=Tenure.ON_DEMAND)
+    assert on_demand.bid is None

@@ -12,6 +12,7 @@ from agent.decide.plan import Plan
 from agent.decide.plan_recording import Frame
 from agent.domain.market.instance import Instance
 from agent.domain.market.interruption import MarketEvent
+from agent.domain.market.market_rules import MarketRules
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
@@ -99,6 +100,10 @@ class Recorded:
     def capabilities(self) -> frozenset[port.Capability]:
         """Return its capabilities."""
         return frozenset({port.Capability.INTERRUPTIBLE, port.Capability.REBID, port.Capability.EVENTS})
+
+    def rules(self) -> MarketRules:
+        """Return its rules."""
+        return self.frames[self.place].fleet.markets[self.name].rules
 
     def not_sold(self) -> Mapping[Tenure, str]:
         """Return the tenures that it did not sell."""

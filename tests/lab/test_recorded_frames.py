@@ -16,6 +16,7 @@ from agent.act.frame_recorder import Recorder, folder_of
 from agent.cli.main import app
 from agent.decide import plan, plan_recording
 from agent.decide.limits.limits import Limits
+from agent.domain.market.market_rules import ASSUMED, MarketRules, Places, PricePaid
 from agent.domain.money import per_hour
 from agent.domain.work.decision import Option, Reason
 from agent.lab.engine import recorded_frames
@@ -99,6 +100,22 @@ def test_a_frame_is_read_back_as_it_was_written_and_only_changes_cost_room(tmp_p
     assert first == last
     assert (first.fleet, first.caps, first.faulty) == (fleet, Limits(), frozenset({"vast"}))
     assert sizes[2] - sizes[1] < sizes[0] / 10
+
+
+def test_a_frame_keeps_the_rules_of_its_market_and_what_only_some_markets_say(tmp_path: Path) -> None:
+    recorder = _recorder(tmp_path / "r")
+    rules = MarketRules(
+        places=Places.POOLS, price_paid=PricePaid.SECOND_PRICE, auction_every=2 * MINUTE, notice=5 * MINUTE
+    )
+    offer = builders.offer(floor=None, is_price_unknown=True, price_paid=per_hour("0.03"))
+    row = builders.instance(limit=per_hour("2.50"), notice_at=builders.NOW)
+    seen = builders.view(rules=rules, offers=(offer,), instances=(row,))
+    _see(recorder, markets={"vast": seen})
+    recorder.close()
+    (one,) = recorded_frames.frames(recorded_frames.files(tmp_path / "r")[0])
+    assert one.fleet.markets["vast"] == seen
+    assert one.fleet.rules_of("vast") == rules
+    assert one.fleet.rules_of("elsewhere") == ASSUMED
 
 
 def test_the_first_plan_that_comes_out_otherwise_is_told(tmp_path: Path) -> None:

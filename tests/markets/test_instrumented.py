@@ -24,6 +24,7 @@ async def test_every_call_is_heard_with_its_end_and_its_time(clock: SteppedClock
     async with vast_saying(answers, clock) as (vast, _):
         market = Instrumented(vast, lambda *call: heard.append(call), clock.monotonic)
         assert (market.name, market.capabilities()) == ("vast", vast.capabilities())
+        assert market.rules() is vast.rules()
         calls: list[Any] = [
             market.rent(OFFER, BID, LABEL),
             market.resume("5"),

@@ -6,6 +6,7 @@ from typing import cast
 import pytest
 
 from agent.clock import SteadyClock, SteppedClock
+from agent.domain.market.market_rules import ASSUMED, MarketRules
 from agent.markets import market_errors, port
 from agent.markets.port import Account
 from agent.observe.poller import Poller
@@ -33,6 +34,9 @@ class Answers:
 
     def server_time(self) -> None:
         return None
+
+    def rules(self) -> MarketRules:
+        return ASSUMED
 
     def not_sold(self) -> dict[str, str]:
         return {}

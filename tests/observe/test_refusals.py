@@ -8,6 +8,7 @@ import pytest
 from agent.clock import SteadyClock, SteppedClock
 from agent.domain.market.account_refusal import Refusal
 from agent.domain.market.instance import Instance
+from agent.domain.market.market_rules import ASSUMED, MarketRules
 from agent.markets import market_errors, port
 from agent.markets.port import Account
 from agent.observe.poller import Poller
@@ -45,6 +46,9 @@ class Answers:
 
     def server_time(self) -> None:
         return None
+
+    def rules(self) -> MarketRules:
+        return ASSUMED
 
     def not_sold(self) -> dict[str, str]:
         return {}

@@ -147,7 +147,7 @@ def _gone(
     missed_at = max(between[1], last_seen)
     is_release = lease.state is LeaseState.RELEASING
     # Before a release whose answer was lost, the market may have given the lease back, as before one that it confirmed.
-    ends = turns.to_the_end(lease, turns.Look(last_seen, view.events), missed_at, is_ordered=is_release)
+    ends = turns.to_the_end(lease, turns.Look(last_seen, view.events, view.rules), missed_at, is_ordered=is_release)
     stopped_at = meter.first_stop(ends, last_seen)
     work, kept_at = fleet.workload(lease.slot.workload), kept_work.kept_at(fleet, lease)
     ran = phases.Ran(lease.run_since, stopped_at, is_lost=not is_release)

@@ -23,9 +23,9 @@ from agent.decide.accounting import meter
 from agent.decide.facts import Fact, LeaseChanged
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.fleet import Fleet, MarketView
-from agent.domain.market.host import is_pool
 from agent.domain.market.instance import Instance, InstanceState
 from agent.domain.market.interruption import Cause, MarketEvent, MarketEventKind
+from agent.domain.market.market_rules import ASSUMED, MarketRules
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.work import kept_terms, sign_of_life
 
@@ -58,10 +58,11 @@ class Turned:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The last sight of a lease in a recorded listing, and its market's record."""
+    """The last sight of a lease in a recorded listing, and its market's record and rules."""
 
     at: datetime
     events: tuple[MarketEvent, ...] = ()
+    rules: MarketRules = ASSUMED
 
 
 def looks(fleet: Fleet, memory: Memory) -> dict[str, Look]:
@@ -72,7 +73,7 @@ def looks(fleet: Fleet, memory: Memory) -> dict[str, Look]:
         seen_at = memory.last_seen.get(lease.lease_id, lease.accrued_until)
         if doubted is not None and lease.accrued_until < doubted.seen_at:
             seen_at = doubted.previous
-        found[lease.lease_id] = Look(seen_at, view.events if view else ())
+        found[lease.lease_id] = Look(seen_at, view.events if view else (), fleet.rules_of(lease.market))
     return found
 
 
@@ -101,7 +102,7 @@ def to_the_end(lease: Lease, look: Look, until: datetime, *, is_ordered: bool = 
     """Return the turns of a lease that ends at `until`, by an order of ours or not, and was not seen since `look`."""
     turned_at = _started_unrecorded(lease, look.at, recorded(lease, look.events, until))
     is_dark = is_ordered and until - look.at > UNSEEN
-    if not turned_at and (_is_starting(lease) or _is_silent(lease) or (is_dark and _may_be_given_back(lease))):
+    if not turned_at and (_is_starting(lease) or _is_silent(lease) or (is_dark and _may_be_given_back(lease, look))):
         turned_at.append((min(max(look.at, lease.accrued_until), until), Bills.GPU_AND_DISK))
     return turned_at
 
@@ -189,9 +190,9 @@ def long_unseen(poll: timedelta) -> timedelta:
     return max(UNSEEN, 2 * poll)
 
 
-def _may_be_given_back(lease: Lease) -> bool:
-    """Return whether its market may have started a stopped lease again; RunPod starts no stopped pod by itself."""
-    is_stopped = lease.paused_by_us or lease.has_failed or is_pool(lease.host_id)
+def _may_be_given_back(lease: Lease, look: Look) -> bool:
+    """Return whether its market may have started a stopped lease again."""
+    is_stopped = lease.paused_by_us or lease.has_failed or not look.rules.starts_by_itself
     states = {LeaseState.PAUSED, LeaseState.MISSING, LeaseState.RELEASING}
     return lease.bills is Bills.DISK and lease.state in states and not is_stopped and lease.interrupted_by in GIVEN_BACK
 

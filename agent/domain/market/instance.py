@@ -62,7 +62,8 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     gpus: int
     """How many GPUs it has."""
     gpu_rate: UsdPerHour
-    """The hourly cost of its GPUs while running; for an interruptible one, the bid as the market keeps it."""
+    """The hourly price that is paid for its GPUs while running. Where the price paid is the bid and it is
+    interruptible, this is the bid as the market keeps it."""
     disk_rate: UsdPerHour
     """The hourly cost of its disk, in every state."""
     disk_gb: float
@@ -105,6 +106,10 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     """Whether its GPUs may be charged in a state that does not charge them."""
     unread: frozenset[str] = frozenset()
     """Fields that are missing or absurd in the answer; they are zero or empty here until the lease fills them."""
+    limit: UsdPerHour | None = None
+    """The renter's bid per hour as the market keeps it, only where the price paid is not the bid."""
+    notice_at: datetime | None = None
+    """When it ends, in UTC, if the market has said that it interrupts it."""
 
     @property
     def host(self) -> HostKey:
@@ -119,7 +124,9 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def bid(self) -> UsdPerHour | None:
         """The present bid, or None if the instance is not interruptible."""
-        return self.gpu_rate if self.tenure is Tenure.INTERRUPTIBLE else None
+        if self.tenure is not Tenure.INTERRUPTIBLE:
+            return None
+        return self.gpu_rate if self.limit is None else self.limit
 
     @property
     def bills_gpu(self) -> bool:

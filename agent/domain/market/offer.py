@@ -44,7 +44,7 @@ class Offer(msgspec.Struct, frozen=True, gc=False):
     ask: UsdPerHour | None
     """Its on-demand price for all its GPUs; None if the search did not report it."""
     floor: UsdPerHour | None
-    """The lowest bid for all its GPUs that would run at once; None if it cannot be bid for."""
+    """The lowest bid for all its GPUs that would run at once; None if it cannot be bid for or `is_price_unknown`."""
     storage_micros_per_gb_month: int
     traffic_down_micros_per_gb: int
     traffic_up_micros_per_gb: int
@@ -54,6 +54,11 @@ class Offer(msgspec.Struct, frozen=True, gc=False):
     """When the market showed it."""
     is_rentable: bool = True
     """Whether the market would rent it now."""
+    is_price_unknown: bool = False
+    """Whether nobody can say which bid would win, so that `floor` is None: a bid there waits without an expected
+    price."""
+    price_paid: UsdPerHour | None = None
+    """What a winner pays per hour now for all its GPUs, only where the price paid is not the bid."""
 
     @property
     def key(self) -> str:

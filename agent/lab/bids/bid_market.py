@@ -14,6 +14,7 @@ from agent.domain import money
 from agent.domain.market import gpu
 from agent.domain.market.instance import Instance
 from agent.domain.market.interruption import MarketEvent
+from agent.domain.market.market_rules import ASSUMED, MarketRules
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
@@ -160,6 +161,10 @@ class WorldMarket:
     def capabilities(self) -> frozenset[port.Capability]:
         """Return the market's capabilities."""
         return CAPABILITIES
+
+    def rules(self) -> MarketRules:
+        """Return the rules of a market where each renter pays its bid."""
+        return ASSUMED
 
     def not_sold(self) -> Mapping[Tenure, str]:
         """Return nothing: both tenures are sold."""

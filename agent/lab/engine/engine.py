@@ -173,6 +173,7 @@ class Engine:
             credit=account.credit,
             account_id=account.account_id,
             events=tuple(at_once(self.market.events(self.now - EVENTS_KEPT))),
+            rules=self.market.rules(),
             offers=tuple({row.offer_id: row for row in offers}.values()),
             sightings={row.instance_id: self._sight(row.instance_id) for row in rows},
         )

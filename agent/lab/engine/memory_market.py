@@ -16,6 +16,7 @@ from datetime import datetime
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.instance import Instance, InstanceState
 from agent.domain.market.interruption import MarketEvent, MarketEventKind
+from agent.domain.market.market_rules import ASSUMED, MarketRules
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import FREE, Usd, UsdPerHour
@@ -232,6 +233,10 @@ class Exchange:
     def capabilities(self) -> frozenset[port.Capability]:
         """Return the abilities."""
         return CAPABILITIES
+
+    def rules(self) -> MarketRules:
+        """Return the rules of a market where each renter pays its bid."""
+        return ASSUMED
 
     def not_sold(self) -> Mapping[Tenure, str]:
         """Return nothing: a trace sells both tenures."""

@@ -20,6 +20,7 @@ import structlog
 from agent import clock as clocks
 from agent.domain.market.instance import Instance, InstanceState
 from agent.domain.market.interruption import MarketEvent
+from agent.domain.market.market_rules import MarketRules
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
@@ -37,6 +38,7 @@ from agent.markets.runpod import (
     names,
     orders,
     parse,
+    rules,
     search,
     states,
 )
@@ -229,6 +231,10 @@ class RunPodMarket:
         """Return the present abilities; the bid of a running pod can never be changed."""
         found = set() if self._bids.not_sold_because else {Capability.INTERRUPTIBLE}
         return frozenset(found | {Capability.CREDIT, Capability.EVENTS} if self._no_graph_until is None else found)
+
+    def rules(self) -> MarketRules:
+        """Return what is different here from other markets."""
+        return rules.RULES
 
     def not_sold(self) -> Mapping[Tenure, str]:
         """Return interruptible with the reason, once the market's own answers show that it is not sold."""

@@ -13,6 +13,7 @@ import msgspec
 from agent import clock as clocks
 from agent.domain.market.instance import Instance
 from agent.domain.market.interruption import MarketEvent
+from agent.domain.market.market_rules import MarketRules
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
@@ -30,6 +31,7 @@ from agent.markets.vast import (
     query,
     refusals,
     rises,
+    rules,
     search,
 )
 
@@ -217,6 +219,10 @@ class VastMarket:
         """Return the present abilities; without the inbox, causes are inferred."""
         common = {Capability.INTERRUPTIBLE, Capability.REBID, Capability.CREDIT}
         return frozenset(common | {Capability.EVENTS} if not self._inbox_route.is_gone else common)
+
+    def rules(self) -> MarketRules:
+        """Return what is different here from other markets."""
+        return rules.RULES
 
     def not_sold(self) -> Mapping[Tenure, str]:
         """Return nothing: the market sells both tenures to every account."""

@@ -13,6 +13,7 @@ from agent.decide.reconcile import turns
 from agent.decide.reconcile.pass_memory import Memory, Suspicion
 from agent.domain.market.instance import InstanceState
 from agent.domain.market.interruption import Cause
+from agent.domain.market.market_rules import MarketRules
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Bills, LeaseState
 from agent.domain.work.kept_terms import KeptTerms
@@ -52,7 +53,6 @@ def test_a_start_that_the_record_dates_counts_from_there() -> None:
     [
         {"paused_by_us": True},
         {"interrupted_by": Cause.OUTBID, "paused_by_us": True},
-        {"interrupted_by": Cause.OUTBID, "host_id": "pool/COMMUNITY/NVIDIA_RTX_A5000"},
         {"interrupted_by": Cause.CONTRACT_END},
         {"has_failed": True},
         {"end_reason": "bid_too_low"},
@@ -75,6 +75,8 @@ def test_what_an_order_ends_in_a_dark_market_may_have_been_given_back_since_the_
     assert gpu_hours(held, turns.to_the_end(held, turns.Look(SEEN), NOW)) == 3
     assert gpu_hours(held, turns.to_the_end(held, turns.Look(NOW - turns.UNSEEN), NOW)) == 0, "it was just listed"
     assert gpu_hours(held, turns.to_the_end(held, turns.Look(SEEN), NOW, is_ordered=False)) == 0
+    waits_for_a_call = turns.Look(SEEN, rules=MarketRules(starts_by_itself=False))
+    assert gpu_hours(held, turns.to_the_end(held, waits_for_a_call, NOW)) == 0, "it starts nothing by itself"
 
 
 def test_what_runs_counts_to_its_end() -> None:

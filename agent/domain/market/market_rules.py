@@ -1,0 +1,70 @@
+"""What differs between markets, as decisions need to know it; no decision reads the name of a vendor.
+
+Each adapter says its market's rules. They are facts about the product and do not change while the program runs.
+"""
+
+from datetime import timedelta
+from enum import Enum
+
+import msgspec
+
+
+class Places(Enum):
+    """What an offer stands for."""
+
+    HOSTS = "hosts"
+    """One host: its record and its owner can be judged, and a second rent there shares its fate."""
+    POOLS = "pools"
+    """A pool of like hosts; the market picks one of them."""
+
+
+class PricePaid(Enum):
+    """What the renter of interruptible capacity pays."""
+
+    BID = "bid"
+    """The bid itself."""
+    SECOND_PRICE = "second_price"
+    """The same price for all winners, at most the bid; a higher bid alone does not cost more."""
+
+
+class Survives(Enum):
+    """What an interruption leaves to the renter."""
+
+    DISK = "disk"
+    """The disk, which is still paid for."""
+    NOTHING = "nothing"
+    """Nothing: neither the disk nor a place in a queue."""
+
+
+class Settlement(Enum):
+    """How the account pays."""
+
+    PREPAID = "prepaid"
+    """From credit that was paid in before: the market stops what it does not cover."""
+    ARREARS = "arrears"
+    """By a later bill: the market stops nothing, so only our budgets do."""
+
+
+class MarketRules(msgspec.Struct, frozen=True, kw_only=True):
+    """The rules of one market. The defaults are a market of single hosts where each renter pays its own bid."""
+
+    places: Places = Places.HOSTS
+    """Whether an offer is one host or a pool of like hosts."""
+    price_paid: PricePaid = PricePaid.BID
+    """What the winner of a bid pays."""
+    auction_every: timedelta | None = None
+    """The time between two auctions; None if a bid is judged at any moment."""
+    notice: timedelta = timedelta(0)
+    """How long before an interruption the market says so; zero if it does not, or too late to use it."""
+    can_pause: bool = True
+    """Whether the renter can stop an instance and keep its disk."""
+    survives: Survives = Survives.DISK
+    """What an interruption leaves."""
+    settlement: Settlement = Settlement.PREPAID
+    """Whether the account pays before or after."""
+    starts_by_itself: bool = True
+    """Whether the market may start an interrupted or waiting instance without another call."""
+
+
+ASSUMED = MarketRules()
+"""The rules of a market that has not told its own."""
