@@ -237,7 +237,9 @@ def turned(
     is_untold = not view.is_record_read or (view.credit is not None and view.credit.micros <= 0) or is_over
     # Nor one by the instance's own key, and the start of a lease that loads again is on record before it bills.
     is_untold |= _is_loading_again(lease) or _may_have_switched(lease, between)
-    may_have_run = _is_starting(lease) or (lease.bills is Bills.NOTHING and bills is Bills.DISK)
+    # What was stopped before its host fell silent starts on record.
+    is_back = lease.bills is Bills.NOTHING and bills is Bills.DISK and (_is_silent(lease) or not view.is_record_read)
+    may_have_run = _is_starting(lease) or is_back
     if is_stopped and not turned_at and is_untold and may_have_run:
         turned_at = [(max(between[0], lease.accrued_until), Bills.GPU_AND_DISK)]
     before = turned_at[-1][1] if turned_at else lease.bills

@@ -208,6 +208,22 @@ def test_a_look_that_made_a_suspicion_is_not_the_last_one_that_counts() -> None:
     assert [found[f"vast-{number}"].at for number in (1, 2, 3, 4)] == [earlier, later, STARTED, later], "4 is recorded"
 
 
+@pytest.mark.parametrize(
+    ("cause", "is_read", "hours"), [("outbid", True, 0), ("outbid", False, 3), ("host_offline", True, 3)]
+)
+def test_what_was_stopped_before_its_host_fell_silent_starts_on_record(
+    cause: str, *, is_read: bool, hours: int
+) -> None:
+    """Its contract ended while nobody looked: no record shows that."""
+    held = builders.lease(
+        state=LeaseState.OFFLINE, accrued_until=SEEN, bills=Bills.NOTHING, interrupted_by=Cause(cause)
+    )
+    view = builders.view(instances=(builders.instance(state=InstanceState.PAUSED),), is_record_read=is_read)
+    ended = builders.ago(hours=1)
+    change = turns.turned(held, view, Bills.DISK, (SEEN, NOW), NOW, is_stopped=True, ends_at=ended)
+    assert gpu_hours(held, list(change.turns)) == hours
+
+
 @pytest.mark.parametrize(("ended", "hours"), [(builders.ago(hours=3.5), 0), (builders.ago(hours=1), 3)])
 def test_what_was_over_at_the_last_look_did_not_come_back_with_its_host(ended: Any, hours: int) -> None:
     """Its end was put off while nobody looked, and the host answers again."""

@@ -55,6 +55,8 @@ class Money:
         self._rates: dict[tuple[str, str], float] = {}
         self._gpu_rates: dict[tuple[str, str], float] = {}
         self._open: dict[tuple[str, str], float] = {}
+        self._silenced: set[tuple[str, str]] = set()
+        """The instances that ran when their host fell silent, until it answers again."""
         self._turned: dict[tuple[str, str], tuple[float, float]] = {}
         """When each open instance first and last turned since it was seen."""
         self._doubted = price_doubt.SECONDS + price_doubt.LISTINGS * poll
@@ -135,7 +137,8 @@ class Money:
             if box.label is not None:
                 # What ends or stops under a clock that is behind is counted to that clock's time.
                 self._below += max(self._rates.get(key, 0.0) - rate, 0.0) * lag / 3600 * SURELY
-                rates = (self._rates.get(key, 0.0), rate, self._silent_rate(box), self._start_rate(box))
+                silent = self._silent_rate(box), self._answering_rate(box, key)
+                rates = (self._rates.get(key, 0.0), rate, *silent, self._start_rate(box))
                 self._open[key] = max(self._open.get(key, 0.0), *rates, self._doubted_rate(box))
                 self._turned[key] = (self._turned.get(key, (turn.at, 0.0))[0], turn.at)
             before = self._gpu_rates.get(key, 0.0)
@@ -219,6 +222,19 @@ class Money:
         if box.market == "runpod":
             return self._agreed.get((box.market, box.instance_id), 0.0)
         return 0.0 if box.is_live else self._truth.full_rate(box)
+
+    def _answering_rate(self, box: Box, key: tuple[str, str]) -> float:
+        """Return the rate of what ran when its host fell silent and is stopped now that it answers again.
+
+        It may have come back before: no record shows that its contract or the credit ended.
+        """
+        if box.thing.is_offline:
+            if self._gpu_rates.get(key, 0.0) > 0:
+                self._silenced.add(key)
+            return 0.0
+        was_running = key in self._silenced
+        self._silenced.discard(key)
+        return self._truth.full_rate(box) if was_running and box.is_live and not box.thing.holds_gpu else 0.0
 
     def _doubted_rate(self, box: Box) -> float:
         """Return the rate of what ended or stopped at less than agreed, while that was doubted: it counts as agreed."""
