@@ -267,7 +267,7 @@ def _recover(slot: SlotView, lease: Lease, bid: Candidate | None, grounds: _Grou
         may_move=True,
         may_raise=True,
         rivals=view.rivals,
-        worth=view.workload.price_of(lease.gpu),
+        worth=view.workload.value_of(lease.gpu),
     )
     here = useful_hour.contested_hazard(view.hosts.get(lease.host), view.market_hazard)
     elsewhere = [] if bid is None else [bid]

@@ -27,7 +27,7 @@ class PatientParams(Params):
     least_gain: float = Field(default=0.05, ge=0, le=1)
     """Raise or move only if that is cheaper than waiting by this share of the cost of waiting."""
     idle_worth: float = Field(default=0.8, gt=0, le=1)
-    """Price of an hour without work after a loss, as a share of the workload's `max_price`."""
+    """Price of an hour without work after a loss, as a share of the workload's `value_per_hour`."""
     may_raise: bool = True
     """Whether a lost lease's bid may be raised."""
     may_move: bool = True
@@ -134,7 +134,7 @@ def _numbers(view: View, lease: Lease, params: PatientParams) -> recovery.Recove
         least_gain=params.least_gain,
         may_move=params.may_move,
         may_raise=params.may_raise,
-        worth=view.workload.price_of(lease.gpu).scaled(params.idle_worth),
+        worth=view.workload.value_of(lease.gpu).scaled(params.idle_worth),
         fastest=view.fastest,
         rivals=view.rivals,
     )

@@ -231,9 +231,8 @@ def _workload(name: str, table: WorkloadTable) -> Workload:
         name=name,
         image=table.image,
         max_price=money.per_hour(table.max_price),
-        max_price_by_gpu=tuple(
-            (gpu.model(name), money.per_hour(price)) for name, price in table.max_price_by_gpu.items()
-        ),
+        max_price_by_gpu=_prices(table),
+        value_per_hour=None if table.value_per_hour is None else money.per_hour(table.value_per_hour),
         strategy=table.strategy,
         shadow=table.shadow,
         requirements=_requirements(table),
@@ -276,6 +275,10 @@ def _workload(name: str, table: WorkloadTable) -> Workload:
         stalled=StallRule(_every(table.stalled_after), tuple(map(OnStall, table.stalled_then))),
         ready=_ready(table),
     )
+
+
+def _prices(table: WorkloadTable) -> tuple[tuple[gpu.GpuModel, money.UsdPerHour], ...]:
+    return tuple((gpu.model(name), money.per_hour(price)) for name, price in table.max_price_by_gpu.items())
 
 
 def _ready(table: WorkloadTable) -> Readiness:

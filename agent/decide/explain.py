@@ -25,6 +25,7 @@ from agent.domain.market import market_notice
 from agent.domain.market.host import HostKey
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
+from agent.domain.money import UsdPerHour
 from agent.domain.work.decision import Advice, Decision, Hold, Option, Rebid, Rent, kind_of, slot_of
 from agent.domain.work.workload import Workload
 
@@ -60,6 +61,8 @@ class Explanation:
     """The names of those figures that replace the file's."""
     speeds: tuple[tuple[HostKey, float], ...] = ()
     """The share of DLPerf that measured hosts keep, for hosts with an offer now."""
+    value: UsdPerHour | None = None
+    """What an hour of its work is worth, if the workload says so; None: `max_price`."""
     notice: tuple[str, ...] = ()
     """The known notice before an interruption of each of its markets, if it has a guard."""
 
@@ -92,6 +95,7 @@ def explain(fleet: Fleet, planned: Plan, work: Workload) -> Explanation:
         measured=measured,
         used=measured_checkpoints.used(reckoned, work),
         speeds=_offered(speeds, book.offers),
+        value=work.value_per_hour,
         notice=tuple(
             market_notice.of(name, fleet.guard_notices).sentence
             for name in sorted(fleet.markets)
@@ -220,6 +224,7 @@ def explanation_json(explained: Explanation) -> dict[str, Any]:
             }
             for slot, host, given in explained.advised
         ],
+        "value_dollars_per_hour": None if explained.value is None else explained.value.dollars,
         "notice": list(explained.notice),
         "speeds": [{"host": str(host), "share_of_dlperf": share} for host, share in explained.speeds],
         "measured": [

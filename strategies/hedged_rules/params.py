@@ -41,7 +41,7 @@ class HedgedParams(Params):
     least_gain: float = Field(default=0.05, ge=0, le=1)
     """Raise or move only if that is cheaper than waiting by this share of the cost of waiting."""
     idle_worth: float = Field(default=0.6, gt=0, le=1)
-    """Price of an hour without work after a loss, as a share of the workload's `max_price`."""
+    """Price of an hour without work after a loss, as a share of the workload's `value_per_hour`."""
     on_demand_share: float = Field(default=0.6, gt=0, le=1)
     """On-demand capacity may cost at most this share of `max_price`, except for a deadline or for warm slots."""
     leave_after: Duration = duration("10m")

@@ -17,7 +17,7 @@ def recover(slot: SlotView, lease: Lease, grounds: Grounds) -> Proposal:
         least_gain=params.least_gain,
         may_move=True,
         may_raise=True,
-        worth=view.workload.price_of(lease.gpu).scaled(params.idle_worth),
+        worth=view.workload.value_of(lease.gpu).scaled(params.idle_worth),
         fastest=view.fastest,
         rivals=view.rivals,
     )

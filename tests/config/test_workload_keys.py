@@ -84,6 +84,15 @@ def test_a_price_by_gpu_takes_any_spelling(tmp_path: Path) -> None:
     assert work.price_of(gpu.model("RTX 3090")) == work.max_price
 
 
+def test_an_hour_is_worth_the_highest_price_unless_the_file_says_more(tmp_path: Path) -> None:
+    by_gpu = ("[workloads.train.max_price_by_gpu]", '"RTX 4090" = 0.35')
+    plain, valued = loaded(tmp_path, *by_gpu), loaded(tmp_path, "value_per_hour = 0.9", *by_gpu)
+    card, other = gpu.model("RTX 4090"), gpu.model("RTX 3090")
+    assert [plain.value_of(model) for model in (card, other)] == [plain.price_of(card), plain.max_price]
+    assert [valued.value_of(model).dollars for model in (card, other)] == [0.9, 0.9]
+    assert valued.price_of(card).dollars == 0.35
+
+
 def test_every_key_becomes_what_it_says(tmp_path: Path) -> None:
     work = loaded(
         tmp_path,

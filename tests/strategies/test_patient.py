@@ -1,6 +1,7 @@
 """patient: bids low, waits out spikes, pays more only where it costs less than waiting."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -91,6 +92,16 @@ def test_a_lost_lease_is_raised_or_left_within_what_the_numbers_allow() -> None:
     stale = builders.lease(state=LeaseState.PAUSED, interrupted_by=Cause.DISPLACED, state_since=builders.ago(hours=1))
     assert only(down(stale), offers=[builders.offer(2)]).kind is IntentKind.PAUSE
     assert only(down(stale), offers=[builders.offer(2)], may_move=False).kind is None
+
+
+def test_an_hour_that_is_worth_more_is_bought_back_at_a_price_that_a_cheap_hour_is_not() -> None:
+    slot, cheap = down(LOST, "0.30"), builders.workload(max_price=builders.per_hour("0.40"))
+    dear = replace(cheap, value_per_hour=builders.per_hour("4.00"))
+    waits, raised = (only(slot, work=work, ceiling=1.0, least_gain=0.3) for work in (cheap, dear))
+    assert waits.kind is None
+    assert raised.kind is IntentKind.REBID
+    assert raised.bid is not None
+    assert raised.bid <= builders.per_hour("0.40")
 
 
 def test_while_a_new_lease_arrives_it_waits() -> None:

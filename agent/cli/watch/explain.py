@@ -119,6 +119,8 @@ def _print_now(one: dict[str, Any]) -> None:
     from agent.decide import explain as explaining
 
     session.say(f"{one['workload']}: {one['offers_seen']} offers seen")
+    if one["value_dollars_per_hour"] is not None:
+        session.say(f"  an hour of its work is worth ${one['value_dollars_per_hour']:.4f} (value_per_hour)")
     if one["funnel"]["sampled_at"]:
         session.say(f"  {_why_not(one['funnel'])}")
     for decision in one["decisions"]:

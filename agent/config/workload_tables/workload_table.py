@@ -71,6 +71,8 @@ class WorkloadTable(Table):
         AfterValidator(_prices),
     ] = {}  # noqa: RUF012 - pydantic copies it
     """The highest price of single GPU models. For a model that is not named here, `max_price` counts."""
+    value_per_hour: Annotated[Price, Field(examples=[0.9])] | None = None
+    """What an hour of the work in one slot is worth to you, in dollars. Without this key: `max_price`."""
     strategy: Annotated[Line, Field(min_length=1, max_length=64, examples=["patient"])]
     """A built-in strategy, or the stem of a file in the strategies directory."""
     shadow: Annotated[

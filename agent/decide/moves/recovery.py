@@ -1,8 +1,8 @@
 """Recovery from an interruption: resume, raise the bid, wait, or move, each priced in dollars over one horizon.
 
 The cost of a way over the horizon is its payments plus the worth of every hour in which the slot is not useful. That
-worth is a share of the workload's `max_price`, the most that the operator would pay for an hour. The choice is made
-again each cycle.
+worth is a share of the workload's `value_per_hour`: what an hour of the work is worth to the operator. The choice is
+made again each cycle.
 
 Invariants:
 1. A disk that may hold the only checkpoint is left only if the workload may lose it, or the bucket was found to have

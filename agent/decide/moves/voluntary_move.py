@@ -21,8 +21,8 @@ and for cheaper asks, which need no way back."""
 MOST_LEAVES = 7
 """From this many leases a day on, a healthy interruptible lease is not left for a cheaper offer."""
 MOVE_WORTH_HOURS = 0.03
-"""The cost of a voluntary move besides its own price, in hours at the workload's price: one move less for the day, and
-the risk of a worse host. Chosen in rehearsals."""
+"""The cost of a voluntary move besides its own price, in hours at what an hour of the work is worth: one move less for
+the day, and the risk of a worse host. Chosen in rehearsals."""
 
 _HOUR = timedelta(hours=1)
 
@@ -57,7 +57,7 @@ def move_to_cheaper(
     redone = (work.checkpoint.restore + work.checkpoint.interval / 2) / _HOUR
     once = rate * (there.loading_hours + redone) + there.traffic_dollars
     moves = 2 if _is_bid(best) and lease.tenure is Tenure.ON_DEMAND else 1
-    once += moves * MOVE_WORTH_HOURS * work.price_of(lease.gpu).dollars
+    once += moves * MOVE_WORTH_HOURS * work.value_of(lease.gpu).dollars
     scale = lease.dlperf / best.offer.dlperf if lease.dlperf and best.offer.dlperf else 1.0
     scale = scale if is_by_speed else min(scale, 1.0)
     move = (hours * there.per_useful_hour + once) * scale

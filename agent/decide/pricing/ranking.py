@@ -64,6 +64,7 @@ def question(work: workload.Workload, pricing: Pricing) -> Hashable:
         work.dataset_gb,
         work.checkpoint,
         work.prices,
+        work.value_per_hour,
         pricing,
     )
 

@@ -92,7 +92,7 @@ class StayCost(msgspec.Struct, frozen=True):
 
     @property
     def dollars(self) -> float:
-        """The expected cost of the whole stay, with idle time at the workload's own price."""
+        """The expected cost of the whole stay, with idle time at what an hour of the work is worth."""
         return self.gpu_dollars + self.disk_dollars + self.traffic_dollars + self.idle_dollars
 
     @property
@@ -228,9 +228,8 @@ def stay_cost(
 ) -> Callable[[Way], StayCost]:
     """Return the expected cost and yield of a stay on `candidate`, by the way in which it is held.
 
-    Loading time is charged at the workload's own price for the model: an hour is worth that much to the operator. Terms
-    that all ways share are calculated once. `speed` is the share of its DLPerf that is left after measurements, at most
-    1.
+    Loading time is charged at what an hour of the work is worth. Terms that all ways share are calculated once. `speed`
+    is the share of its DLPerf that is left after measurements, at most 1.
     """
     own_hazard = host_hazard(candidate.reliability, record)
     contest = contested(record, market_loss_rate)
@@ -239,7 +238,7 @@ def stay_cost(
     loading = loading_hours(work.image_gb + work.dataset_gb, candidate.inet_down_mbps, record) * tries
     longest_restore, unsaved = _spans(work.checkpoint)
     traffic = work.moved_gb * tries * candidate.traffic_down_micros_per_gb / money.MICROS
-    disk, idle = candidate.disk_rate(work.disk_gb).dollars, work.price_of(candidate.gpu).dollars * loading
+    disk, idle = candidate.disk_rate(work.disk_gb).dollars, work.value_of(candidate.gpu).dollars * loading
     dlperf = max(candidate.dlperf * speed, LEAST_DLPERF)
 
     def reckoned(way: Way) -> StayCost:

@@ -220,6 +220,8 @@ class Workload:
     """Strategies that decide beside the live one and spend nothing."""
     max_price_by_gpu: tuple[tuple[GpuModel, UsdPerHour], ...] = ()
     """GPU models with a price of their own instead of `max_price`."""
+    value_per_hour: UsdPerHour | None = None
+    """What an hour of work in one slot is worth to its owner; None: the highest price of the GPU model."""
     guard: GuardTerms | None = None
     """The settings of its guard, which carries checkpoints to a bucket; None without one."""
     array: ArrayTerms | None = None
@@ -239,6 +241,10 @@ class Workload:
     def price_of(self, model: GpuModel) -> UsdPerHour:
         """Return the most that one slot may cost per hour on a GPU model."""
         return self.prices.of(model)
+
+    def value_of(self, model: GpuModel) -> UsdPerHour:
+        """Return what an hour of work on a GPU model is worth: an hour without work costs as much."""
+        return self.price_of(model) if self.value_per_hour is None else self.value_per_hour
 
     def may_use(self, market: str) -> bool:
         """Return whether it may use a market."""
