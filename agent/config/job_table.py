@@ -13,7 +13,7 @@ from agent.config import problems, pydantic_problems
 from agent.config.files import source
 from agent.config.files.lines import Lines
 from agent.config.toml_table import Table
-from agent.config.value_kinds import Dollars, Line, Number, Span, Whole, refused
+from agent.config.value_kinds import ONE_WORD, Dollars, Line, Number, Span, Whole, refused
 
 COMMAND_LINE = "command line"
 _MOST_HOURS = 1_000_000
@@ -45,6 +45,10 @@ class JobTable(Table):
 
     hours: Annotated[Number, Field(gt=0, le=_MOST_HOURS, examples=[24.0])]
     """Hours of useful work on these GPUs."""
+    unit: Annotated[Line, Field(pattern=ONE_WORD, max_length=32, examples=["step"])] | None = None
+    """Unit of the work, for dollars per unit."""
+    units: Annotated[Number, Field(gt=0, le=1e15, examples=[20_000])] | None = None
+    """Number of units in the hours of work."""
     gpu: Annotated[tuple[Annotated[Line, Field(min_length=1, max_length=64)], ...], Field(max_length=16)] = Field(
         min_length=1, examples=[["RTX 4090"]]
     )
@@ -103,10 +107,17 @@ def read(file: pathlib.Path | None, workload: Mapping[str, Any], given: Mapping[
         ConfigError: with every mistake, by file and line, or by option.
     """
     place = source.Source(COMMAND_LINE, {}, Lines(), "") if file is None else source.read(file, parse_float=Decimal)
+    said = _over(place.values, given)
     try:
-        return JobTable.model_validate(_over(_over(workload, place.values), given))
+        return JobTable.model_validate(_over(_without_other_units(workload, said), said))
     except pydantic.ValidationError as error:
         raise problems.ConfigError(pydantic_problems.problems_of(error, place, JobTable)) from None
+
+
+def _without_other_units(workload: Mapping[str, Any], said: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a workload's keys; if other hours or another unit are given, without its number of units in its own."""
+    is_same = not {"hours", "unit"} & said.keys()
+    return workload if is_same else {key: value for key, value in workload.items() if key != "units"}
 
 
 def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

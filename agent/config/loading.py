@@ -238,6 +238,7 @@ def _workload(name: str, table: WorkloadTable) -> Workload:
         requirements=_requirements(table),
         markets=table.markets,
         dataset_gb=table.dataset_gb,
+        unit=table.unit or "",
         deadline=None if table.deadline is None else table.deadline.deadline(),
         guard=None if table.guard is None else table.guard.terms(is_batch=table.kind == "batch"),
         slots=table.slots.most,

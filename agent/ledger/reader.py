@@ -22,6 +22,7 @@ from agent.domain.record.host_check import HostCheck
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
 from agent.domain.record.shadow_account import Counted, ShadowAccount, ShadowDecision
+from agent.domain.record.work_done import LastNumber
 from agent.domain.slot import Slot
 from agent.ledger import fill_memory
 from agent.ledger.file import backup, ledger_check, migrate, sidecar, table_export
@@ -223,6 +224,10 @@ class Reader:
     async def has_worked(self, run: GuardRun) -> bool:
         """Return whether a run ever had a lease."""
         return bool(await self._all(lease_rows.of_run(run), lease_rows.lease_of))
+
+    async def last_numbers(self) -> list[LastNumber]:
+        """Return the last number that a guard reported in each run of each slot."""
+        return await self._all(guard_rows.LAST_NUMBERS, guard_rows.number_of)
 
     async def notices(self) -> list[NoticeGiven]:
         """Return the notices before losses to markets, the last reported first."""

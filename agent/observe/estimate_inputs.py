@@ -105,6 +105,8 @@ def of_workload(work: Workload, now: datetime, figures: Mapping[str, Measured]) 
         # Hours on another GPU than the requested one do not count: its speed is not measured.
         is_ours = work.deadline.reference_gpu in {None, *wants.gpu_models}
         optional["hours"] = work.deadline.hours if is_ours else None
+        optional["units"] = (work.deadline.total or None) if is_ours and work.unit else None
+    optional["unit"] = work.unit or None
     said |= {key: value for key, value in optional.items() if value is not None}
     return said | ({"gpu": list(wants.gpu_models)} if wants.gpu_models else {})
 

@@ -253,7 +253,9 @@ class OperatorSocket:
     async def _reported(self, request: web.Request) -> web.Response:
         async with self._orders.ledger.archive() as reader:
             try:
-                report = await spend_reports.answer(reader, request.path, request.query, self._orders.clock.now())
+                units = spend_reports.units_of(self._orders.rules.workloads)
+                now = self._orders.clock.now()
+                report = await spend_reports.answer(reader, request.path, request.query, now, units)
             except spend_reports.ReportError as error:
                 return web.json_response({"error": "bad_query", "sentence": str(error)}, status=422)
         return web.Response(text=await asyncio.to_thread(json.dumps, report), content_type="application/json")

@@ -5,6 +5,7 @@ import csv
 import io
 import json
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,29 @@ def test_a_reservation_of_unknown_term_is_named_and_never_counts_as_on_demand() 
     (row,) = [line for line in shown.splitlines() if line.startswith("coreweave (reserved)")]
     assert "over 22.30" in row
     assert "reserved for a term that is not known" in shown
+
+
+def test_dollars_per_unit_of_work_or_how_they_become_known() -> None:
+    arguments = ("--gpu", "L4", "--hours", "3", "--unit", "step")
+    assert [one["dollars_per_unit"] for one in options(*arguments, "--units", "1500")] == [0.002]
+    shown = run(*arguments, "--units", "1500")
+    assert "$/step" in shown
+    assert "0.002" in shown
+    assert [one["dollars_per_unit"] for one in options(*arguments)] == [None]
+    assert "dollars per step are not known: give --units, their number in 3 h of work" in run(*arguments)
+    assert "$/" not in run(*arguments[:4]).replace("$/h", "")
+
+
+def test_the_units_of_a_workload_are_those_of_its_deadlines_hours(somewhere: Path) -> None:
+    day = datetime.now(UTC).date() + timedelta(days=9)
+    lines = (
+        'kind = "batch"', 'command = "a"', 'unit = "step"', 'gpu = ["L4"]', "[workloads.train.guard]", 'paths = ["/w"]',
+        'bucket = "s3://abc/train"', 'region = "eu-1"', 'credential = "train_bucket"', "[workloads.train.deadline]",
+        "hours = 4", f'by = "{day}T18:00Z"', 'progress = "guard"', "progress_total = 2000",
+    )  # fmt: skip
+    (somewhere / "agent.toml").write_text(GOOD + "".join(f"{line}\n" for line in lines))
+    assert [one["dollars_per_unit"] for one in options("train") if one["name"] == "aws"] == [0.002]
+    assert [one["dollars_per_unit"] for one in options("train", "--hours", "9") if one["name"] == "aws"] == [None]
 
 
 def test_csv_holds_the_same_figures() -> None:

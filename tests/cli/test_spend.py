@@ -15,7 +15,9 @@ from agent.clock import SteppedClock
 from agent.domain.market.interruption import Cause
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd, UsdPerHour
+from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.paid_time import Phases
+from agent.domain.slot import Slot
 from agent.ledger.store import Ledger
 from agent.ledger.tables.spend_rows import SpendEntry
 from tests.ledger import values
@@ -78,6 +80,34 @@ def test_a_table_and_values_for_other_programs(config: Path) -> None:
     rows = list(csv.DictReader(io.StringIO(ran(config, "spend", "--by", "cause", "--csv"))))
     assert [row["key"] for row in rows] == ["outbid", "none", "all"]
     assert float(rows[0]["lost_dollars"]) == pytest.approx(0.2)
+
+
+def test_dollars_per_unit_of_work(config: Path) -> None:
+    # A later host lost work and did it again, and the next run began from the beginning: 300 + 110.
+    named = 'unit = "step"\ncommand = "a"\n[workloads.train.guard]\npaths = ["/w"]\n'
+    config.write_text(config.read_text().replace("\n[ledger]", f"{named}\n[ledger]"))
+    (row,) = json.loads(ran(config, "spend", "--by", "workload", "--json"))["rows"]
+    assert (row["unit"], row["units"], row["dollars_per_unit"]) == ("step", None, None)
+    assert "train: dollars per step are not known" in ran(config, "spend", "--by", "workload")
+    told = [(1, 1, 900.0), (2, 1, 300.0), (3, 2, 110.0), (4, 2, None)]
+    asyncio.run(_reported(config.with_name("ledger.sqlite"), told))
+    (row,) = json.loads(ran(config, "spend", "--by", "workload", "--json"))["rows"]
+    assert (row["units"], row["dollars_per_unit"]) == (410, pytest.approx(0.002))
+    shown = ran(config, "spend", "--by", "workload")
+    assert "$/unit" in shown
+    assert "train: $0.002 per step; guards reported 410" in shown
+    assert json.loads(ran(config, "spend", "--json"))["rows"][0]["dollars_per_unit"] is None
+    cut = ran(config, "spend", "--by", "workload", "--since", "2026-11-01")
+    assert "dollars per unit are of all days" in cut
+
+
+async def _reported(path: Path, told: list[tuple[int, int, float | None]]) -> None:
+    ledger = await Ledger.open(path, clock=SteppedClock(NOW))
+    async with ledger.transaction() as tx:
+        for number, run, progress in told:
+            at = NOW + timedelta(minutes=number)
+            tx.keep_guard_figures(GuardFigures(f"g{number}", Slot("train", 0), "vast", "7", run, 1, at, progress))
+    await ledger.close()
 
 
 def test_days_that_are_left_out(config: Path) -> None:

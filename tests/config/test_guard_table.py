@@ -44,6 +44,13 @@ def test_the_table_becomes_what_it_says(tmp_path: Path) -> None:
     assert str(PLACE) == "s3://abc/runs/train"
 
 
+def test_only_a_guard_counts_units_of_work(tmp_path: Path) -> None:
+    (work,) = loaded(tmp_path, COMMAND, 'unit = "step"', "[workloads.train.guard]", 'paths = ["/w"]').workloads
+    assert work.unit == "step"
+    with pytest.raises(ConfigError, match="unit is of the number that a guard reads"):
+        loaded(tmp_path, COMMAND, 'unit = "step"')
+
+
 def test_a_service_is_done_by_no_code_and_a_store_of_ones_own_needs_no_region(tmp_path: Path) -> None:
     own = 'endpoint = "https://r2.example.com/"'
     lines = [line for line in bucket("abc", own) if "region" not in line]

@@ -27,6 +27,8 @@ FORMULAS = (
     "nine in ten: over 16 rates of interruption and up to 5 prices the excess is a Gamma of its own mean and variance",
 )
 
+_BEFORE_UNITS = 4
+"""Cells of a row before its dollars per unit."""
 WorkloadArgument = Annotated[
     str | None,
     typer.Argument(help="A workload of the configuration to start from.", autocompletion=completion.workloads),
@@ -40,6 +42,8 @@ def estimate(  # noqa: PLR0913 - one parameter per option
     gpu: Annotated[list[str] | None, typer.Option(help="GPU model in any spelling; may repeat.")] = None,
     gpus: Annotated[int | None, typer.Option(help="How many GPUs at a time.")] = None,
     hours: Annotated[float | None, typer.Option(help="Hours of useful work on them.")] = None,
+    unit: Annotated[str | None, typer.Option(help='Unit of that work, such as "step".')] = None,
+    units: Annotated[float | None, typer.Option(help="How many units these hours are, for dollars per unit.")] = None,
     checkpoint_every: Annotated[
         str | None, typer.Option(help='Time between checkpoints, as "15m"; else the best.')
     ] = None,
@@ -67,7 +71,7 @@ def estimate(  # noqa: PLR0913 - one parameter per option
     """Estimate what a job would cost before it starts: expected dollars, and a bound for nine in ten runs."""
     said = {
         "gpu": gpu or None, "gpus": gpus, "hours": hours, "image_gb": image_gb, "dataset_gb": dataset_gb,
-        "disk_gb": disk_gb,
+        "disk_gb": disk_gb, "unit": unit, "units": units,
         "deadline": deadline, "reruns": _factors(reruns), "odds": odds, "price": _money("price", price),
         "floor": _money("floor", floor), "hazard": hazard, "storage_price": _money("storage-price", storage_price),
         "traffic_price": _money("traffic-price", traffic_price), "down": down,
@@ -176,7 +180,11 @@ def _times(dollars: float | None, factor: float | None) -> float | None:
     return None if dollars is None or factor is None else round(dollars * factor, 6)
 
 
-def _row(one: "Estimate", reruns: "Reruns") -> dict[str, Any]:
+def _per_unit(one: "Estimate", units: float | None) -> float | None:
+    return None if one.dollars is None or units is None else round(one.dollars / units, 12)
+
+
+def _row(one: "Estimate", reruns: "Reruns", units: float | None) -> dict[str, Any]:
     """Return an option as JSON: money to six decimals, hours to four."""
     row = asdict(one) | {"tenure": one.tenure.value, "cited": list(one.cited), "unknown": list(one.unknown)}
     row["by_age"] = [{"age": age, "interval": interval} for age, interval in one.by_age]
@@ -184,6 +192,7 @@ def _row(one: "Estimate", reruns: "Reruns") -> dict[str, Any]:
         if isinstance(value, float):
             row[key] = round(value, 6 if "dollars" in key else 4)
     return row | {
+        "dollars_per_unit": _per_unit(one, units),
         "with_reruns_least_dollars": _times(one.dollars, reruns.least),
         "with_reruns_dollars": _times(one.dollars, reruns.mean),
         "with_reruns_most_dollars": _times(one.dollars, reruns.most),
@@ -193,11 +202,18 @@ def _row(one: "Estimate", reruns: "Reruns") -> dict[str, Any]:
 def _document(table: "JobTable", models: list["Found"], measured: "Mapping[str, Measured]") -> dict[str, Any]:
     reruns = _reruns(table)
     return {
-        "job": {"hours": table.hours, "gpus": table.gpus, "reruns_least": reruns.least, "reruns_most": reruns.most},
+        "job": {
+            "hours": table.hours,
+            "gpus": table.gpus,
+            "reruns_least": reruns.least,
+            "reruns_most": reruns.most,
+            "unit": table.unit,
+            "units": table.units,
+        },
         "models": [
             {
                 "gpu": one.gpu,
-                "options": [_row(option, reruns) for option in one.options],
+                "options": [_row(option, reruns, table.units) for option in one.options],
                 "missing": [asdict(option) for option in one.missing],
             }
             for one in models
@@ -209,7 +225,11 @@ def _document(table: "JobTable", models: list["Found"], measured: "Mapping[str, 
 
 def _print_csv(table: "JobTable", models: list["Found"], measured: "Mapping[str, Measured]") -> None:
     reruns, notes = _reruns(table), _measured_notes(measured)
-    rows = [{"gpu": one.gpu} | _row(option, reruns) | {"measured": notes} for one in models for option in one.options]
+    rows = [
+        {"gpu": one.gpu} | _row(option, reruns, table.units) | {"unit": table.unit, "measured": notes}
+        for one in models
+        for option in one.options
+    ]
     if not rows:
         return
     writer = csv.DictWriter(sys.stdout, list(rows[0]), lineterminator="\n")
@@ -237,18 +257,24 @@ def _say(table: "JobTable", models: list["Found"], measured: "Mapping[str, Measu
 
 def _say_model(table: "JobTable", one: "Found", reruns: "Reruns") -> None:
     session.say(f"{table.hours:g} h of work on {table.gpus}x {one.gpu}")
+    has_units = table.unit is not None or table.units is not None
     options = session.table(
-        "option", "as of", "$/h", "expected", "9 in 10 under", "with reruns", "hours", "interrupted", "saved every",
-        "late", "notes",
+        "option", "as of", "$/h", "expected", *([f"$/{table.unit or 'unit'}"] if has_units else []), "9 in 10 under",
+        "with reruns", "hours", "interrupted", "saved every", "late", "notes",
     )  # fmt: skip
     sources: dict[str, int] = {}
     for option in one.options:
         notes = [*option.cited, *option.unknown]
         numbers = [sources.setdefault(note, len(sources) + 1) for note in notes]
-        session.add(options, *_cells(option, reruns), ",".join(map(str, numbers)))
+        cells = list(_cells(option, reruns))
+        if has_units:
+            cells.insert(_BEFORE_UNITS, _figure(_per_unit(option, table.units), ".6g"))
+        session.add(options, *cells, ",".join(map(str, numbers)))
     session.show(options)
     for note, number in sources.items():
         session.say(f"  {number}. {note}")
+    if has_units and table.units is None:
+        session.say(f"dollars per {table.unit} are not known: give --units, their number in {table.hours:g} h of work")
     for missing in one.missing:
         session.say(f"not estimated: {missing.name}: {missing.sentence}")
     _say_checkpoints(one.options)

@@ -12,6 +12,7 @@ import typer
 from agent.cli.shared import ask, exits, instants, session
 
 if TYPE_CHECKING:
+    from agent.config.settings import Config
     from agent.ledger.reader import Reader
 
 
@@ -78,15 +79,17 @@ def _query(by: By, since: str | None, until: str | None) -> dict[str, str]:
 
 def _reported(config: Path, route: str, query: Mapping[str, str]) -> dict[str, Any]:
     """Return a report."""
-    return dict(ask.ask(config, route, lambda _, reader: _read(reader, route, query), query))
+    return dict(ask.ask(config, route, lambda settings, reader: _read(settings, reader, route, query), query))
 
 
-async def _read(reader: "Reader", route: str, query: Mapping[str, str]) -> Mapping[str, Any]:
+async def _read(settings: "Config", reader: "Reader", route: str, query: Mapping[str, str]) -> Mapping[str, Any]:
     from agent.clock import SystemClock
     from agent.web.reading import spend_reports
 
     try:
-        return await spend_reports.answer(reader, route, query, SystemClock().now())
+        return await spend_reports.answer(
+            reader, route, query, SystemClock().now(), spend_reports.units_of(settings.workloads)
+        )
     except spend_reports.ReportError as error:
         exits.stop(exits.BAD_INPUT, [str(error)])
 

@@ -190,12 +190,15 @@ def refuse_misfit(
     is_array: bool,
     log_key: str,
     variables: Collection[str],
+    unit: str | None,
 ) -> None:
     """Refuse a guard that its workload cannot have. `log_key` names a line of the log by which a task is judged.
 
     Raises:
         PydanticCustomError: its message says what to change.
     """
+    if table is None and unit is not None:
+        raise refused("missing_key", "unit is of the number that a guard reads; write a guard table, or remove unit")
     if table is None:
         return
     if not has_command:

@@ -206,6 +206,8 @@ class WorkloadTable(Table):
     """What is done about stalled work, in this order, each after another `stalled_after` without progress."""
     guard: guard_table.GuardTable | None = None
     """The guard, which keeps the work's checkpoints in a bucket."""
+    unit: Annotated[Line, Field(pattern=ONE_WORD, max_length=32, examples=["step"])] | None = None
+    """Unit of the number that the work writes for its guard. `gpubid spend --by workload` shows dollars per unit."""
     dataset_gb: Annotated[Number, Field(ge=0, le=1_000_000)] = 0.0
     """Gigabytes of data that every new host fetches."""
     deadline: DeadlineTable | None = None
@@ -295,6 +297,7 @@ class WorkloadTable(Table):
             is_array=array_keys.is_array(self.kind, self.slots.most, named),
             log_key=next((key for key in ("done_line", "ready_line") if getattr(self, key) is not None), ""),
             variables=variables,
+            unit=self.unit,
         )
         twice = sorted(self.env.keys() & self.env_from.keys())
         if twice:

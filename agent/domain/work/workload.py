@@ -230,6 +230,8 @@ class Workload:
     """The workloads that must be done before its slots begin."""
     demand: Demand | None = None
     """How many of its slots are wanted now; None: all."""
+    unit: str = ""
+    """The unit of the number that its work writes for its guard, such as "step"; empty: unnamed."""
     drain: timedelta = timedelta()
     """How long an ending of ours waits until its proxy has no request left at the lease; zero: it does not."""
 

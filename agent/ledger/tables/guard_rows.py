@@ -11,6 +11,7 @@ from agent.domain.record.guard_figures import GuardFigures
 from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.host_check import HostCheck
 from agent.domain.record.lease import LeaseState
+from agent.domain.record.work_done import LastNumber
 from agent.domain.slot import Slot
 from agent.domain.work.sign_of_life import KeptSign
 from agent.ledger.tables import schema
@@ -28,6 +29,14 @@ _FIGURES = schema.guard_figures
 _ENDED = ~sa.exists().where(schema.leases.c.lease_id == _FIGURES.c.lease_id, schema.leases.c.state != LeaseState.ENDED)
 LAST_FIGURES = sa.select(_FIGURES).where(_ENDED).order_by(_FIGURES.c.told_at.desc()).limit(MOST_GUARD_FIGURES)
 OPEN_FIGURES = sa.select(_FIGURES).where(~_ENDED)
+# Of an aggregate with one max, SQLite takes the other columns from the row with that maximum.
+LAST_NUMBERS = (
+    sa.select(
+        _FIGURES.c.workload, _FIGURES.c.slot, _FIGURES.c.run, _FIGURES.c.progress, sa.func.max(_FIGURES.c.told_at)
+    )
+    .where(_FIGURES.c.progress.is_not(None))
+    .group_by(_FIGURES.c.workload, _FIGURES.c.slot, _FIGURES.c.run)
+)
 MEASURED = sa.insert(_FIGURES).prefix_with("OR REPLACE")
 MOST_CHECKS = 512
 """The number of ended leases whose checks are remembered. Hosts change owners and cards, so older checks say little."""
@@ -72,6 +81,11 @@ def figures_of(columns: Mapping[str, Any]) -> GuardFigures:
     place = Slot(columns["workload"], columns["slot"])
     rest = {name: value for name, value in columns.items() if name not in {"workload", "slot"}}
     return GuardFigures(slot=place, **rest)
+
+
+def number_of(columns: Mapping[str, Any]) -> LastNumber:
+    """Return the last number of a slot's run."""
+    return LastNumber(columns["workload"], columns["slot"], columns["run"], columns["progress"])
 
 
 def notice_of(columns: Mapping[str, Any]) -> NoticeGiven:

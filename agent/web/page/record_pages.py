@@ -80,7 +80,8 @@ class RecordPages:
             for name in ("since", "until"):
                 query |= {name: _day(name, asked[name], now)} if asked.get(name) else {}
             async with self._app.ledger.archive() as reader:
-                report = await spend_reports.answer(reader, request.path, query, now)
+                units = spend_reports.units_of(self._app.rules.workloads)
+                report = await spend_reports.answer(reader, request.path, query, now, units)
         except ReportError as error:
             wrong = str(error)
         values = {

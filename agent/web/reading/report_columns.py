@@ -32,7 +32,10 @@ def savings(report: Mapping[str, Any]) -> Mapping[str, str]:
 
 def of(report: Mapping[str, Any]) -> Mapping[str, str]:
     """Return the columns of a report of either kind."""
-    return savings(report) if "against" in report else SPEND
+    if "against" in report:
+        return savings(report)
+    has_units = any(row["unit"] is not None for row in report["rows"])
+    return SPEND | {"units": "units", "dollars_per_unit": "$/unit"} if has_units else SPEND
 
 
 def notes(report: Mapping[str, Any]) -> list[str]:
@@ -57,10 +60,24 @@ def notes(report: Mapping[str, Any]) -> list[str]:
             f"lost work of {count} of {total['interruptions']} interruptions is measured by guards: {hours:.2f} h, "
             f"{60 * hours / count:.1f} min each; that of the others follows from the checkpoint interval you wrote"
         )
+    sentences += _of_units(report)
     together = total["dollars"] + total.get("unpriced_dollars", 0.0) + report["unmetered_dollars"]
     at = f"{datetime.fromisoformat(report['as_of']):%Y-%m-%d %H:%M:%S} UTC"
     since = f"${report['unmetered_dollars']:.4f} more, since the last metering: ${together:.4f} in all"
     return [*sentences, f"as of {at} {since}"]
+
+
+def _of_units(report: Mapping[str, Any]) -> list[str]:
+    """Return the unit of each workload, and why its price is not known."""
+    if report.get("units_cut"):
+        return ["dollars per unit are of all days: a guard counts from the beginning; leave out since and until"]
+    named = [row for row in report["rows"] if row.get("unit") is not None]
+    return [
+        f"{row['key']}: dollars per {row['unit']} are not known: no guard has reported more than 0"
+        if row["dollars_per_unit"] is None
+        else f"{row['key']}: ${row['dollars_per_unit']:.6g} per {row['unit']}; guards reported {row['units']:.15g}"
+        for row in named
+    ]
 
 
 def cell(name: str, value: float | None) -> str:
@@ -71,6 +88,8 @@ def cell(name: str, value: float | None) -> str:
         return f"{value:.1%}"
     if name == "interruptions":
         return str(value)
+    if name == "dollars_per_unit":
+        return f"${value:.6g}"
     if "dollars" in name:
         return f"{'-' if value < 0 else ''}${abs(value):.4f}"
     return f"{value:.2f}"

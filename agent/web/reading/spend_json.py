@@ -7,10 +7,11 @@ from agent.decide.accounting.accounts import PHASES, Sum
 from agent.decide.accounting.savings import Saving
 from agent.domain.money import MICROS
 from agent.domain.record.account import HOUR, Taken
+from agent.domain.record.work_done import WorkDone
 
 
-def spent(key: str, one: Sum) -> dict[str, Any]:
-    """Return one row of a report of spend."""
+def spent(key: str, one: Sum, done: WorkDone | None = None) -> dict[str, Any]:
+    """Return one row of a report of spend, with the work done if its unit is named and its amount is asked for."""
     return {
         "key": key,
         "dollars": one.amount / MICROS,
@@ -25,6 +26,9 @@ def spent(key: str, one: Sum) -> dict[str, Any]:
         "interruptions": one.interruptions,
         "dollars_per_useful_hour": one.per_useful_hour,
         "dollars_per_useful_dlperf_hour": one.per_useful_work,
+        "unit": done.unit if done is not None else None,
+        "units": done.number if done is not None else None,
+        "dollars_per_unit": done.price(one.amount / MICROS) if done is not None else None,
     }
 
 

@@ -1,7 +1,7 @@
 """Reports of spend and savings from a ledger, for the verbs and for the daemon's socket."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -10,8 +10,11 @@ from agent.baselines import baseline_loading, catalogue
 from agent.decide.accounting import accounts, meter, savings
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.price import PriceHour
+from agent.domain.record import work_done
 from agent.domain.record.account import Line
 from agent.domain.record.lease import Lease
+from agent.domain.record.work_done import WorkDone
+from agent.domain.work.workload import Workload
 from agent.ledger.reader import Reader
 from agent.web.reading import spend_json as shown
 
@@ -21,6 +24,9 @@ of processor time and 22 MB, savings with 400,000 prices 1.8 s and 21 MB (`make 
 MOST_HOURS = 400_000
 """The most hourly rows of one model that a comparison reads: ten years of one market and four numbers of GPUs."""
 CAUSE = "cause"
+WORKLOAD = "workload"
+Units = Mapping[str, str]
+NO_UNITS: Units = {}
 GROUPS = (*accounts.KEYS, CAUSE)
 
 
@@ -37,8 +43,10 @@ class Asked:
     until: date | None = None
 
 
-async def spend(reader: Reader, asked: Asked, now: datetime) -> Mapping[str, Any]:
+async def spend(reader: Reader, asked: Asked, now: datetime, units: Units = NO_UNITS) -> Mapping[str, Any]:
     """Return spend and its wasted part, with totals, and the cost of open leases since the last metering.
+
+    By workload it has dollars per unit, for all days: a guard's number counts from the beginning of the work.
 
     Raises: ReportError: no report is grouped by `asked.by`.
     """
@@ -46,11 +54,13 @@ async def spend(reader: Reader, asked: Asked, now: datetime) -> Mapping[str, Any
     asked, cut = await _bounded(reader, asked)
     lines, leases = await reader.lines_and_leases(asked.since, asked.until)
     taken = await reader.taken(_midnight(asked.since), _midnight(asked.until))
-    more = _since_metering(leases, asked, now)
+    is_whole = asked.since is None and asked.until is None
+    done = await _done(reader, units) if asked.by == WORKLOAD and is_whole else {}
+    more = _since_metering(leases, asked, now) | {"units_cut": bool(units) and asked.by == WORKLOAD and not is_whole}
 
     def computed() -> Mapping[str, Any]:
         sums = accounts.grouped(asked.by, lines, taken)
-        rows = [shown.spent(key, one) for key, one in sums.items()]
+        rows = [shown.spent(key, one, done.get(key)) for key, one in sums.items()]
         total = shown.spent("all", accounts.total(sums.values()))
         return shown.report(asked.by, rows, total, **shown.measured(taken), **cut, **more)
 
@@ -86,6 +96,11 @@ async def _bounded(reader: Reader, asked: Asked) -> tuple[Asked, dict[str, Any]]
     first = await reader.first_day_within(MOST_LINES, asked.since, asked.until)
     cut = {"cut_before": None if first is None else first.isoformat(), "most_lines": MOST_LINES}
     return (asked if first is None else replace(asked, since=first)), cut
+
+
+async def _done(reader: Reader, units: Units) -> Mapping[str, WorkDone]:
+    numbers = await reader.last_numbers() if units else []
+    return {name: work_done.of_workload(name, unit, numbers) for name, unit in units.items()}
 
 
 def _unpriced(lines: Sequence[Line], price: savings.Price) -> list[str]:
@@ -147,8 +162,17 @@ def _start_of(day: date) -> datetime:
     return datetime(day.year, day.month, day.day, tzinfo=UTC)
 
 
-async def answer(reader: Reader, route: str, query: Mapping[str, str], now: datetime) -> Mapping[str, Any]:
+def units_of(workloads: Iterable[Workload]) -> Units:
+    """Return the unit of each workload that names one."""
+    return {work.name: work.unit for work in workloads if work.unit}
+
+
+async def answer(
+    reader: Reader, route: str, query: Mapping[str, str], now: datetime, units: Units = NO_UNITS
+) -> Mapping[str, Any]:
     """Return the report of a request to /spend or /savings: `by`, and optionally `since`, `until`, `baseline`.
+
+    `units` has the unit of each workload that names one.
 
     Raises: ReportError: there is no such report.
     """
@@ -159,4 +183,4 @@ async def answer(reader: Reader, route: str, query: Mapping[str, str], now: date
     asked = Asked(query.get("by", "day"), since, until)
     if route == "/savings":
         return await saved(reader, asked, query.get("baseline"), now)
-    return await spend(reader, asked, now)
+    return await spend(reader, asked, now, units)
