@@ -57,6 +57,7 @@ async def test_a_question_asks_for_what_is_required(clock: SteppedClock) -> None
         min_vram_mb=24_000,
         min_reliability=0.98,
         min_inet_down_mbps=100.0,
+        datacenter_only=True,
         regions=("us", "de"),
         max_price=money.per_hour("0.5"),
         host_ids=("5101", "5102"),
@@ -71,6 +72,7 @@ async def test_a_question_asks_for_what_is_required(clock: SteppedClock) -> None
         "external": {"eq": False},
         "rentable": {"eq": True},
         "verified": {"eq": True},
+        "datacenter": {"eq": True},
         "num_gpus": {"eq": 2},
         "gpu_name": {"in": ["RTX 3090 Ti", "RTX 3090 TI", "RTX 4090"]},
         "gpu_ram": {"gte": 24_000},
@@ -93,6 +95,15 @@ async def test_what_is_not_required_is_not_asked(clock: SteppedClock) -> None:
         await vast.offers(asked(verified_only=False, regions=("Oregon", "US")))
     filters = {name for name, value in wire.seen[0].json.items() if isinstance(value, dict)}
     assert filters == {"external", "rentable", "num_gpus", "disk_space"}
+
+
+async def test_only_what_is_told_to_be_in_a_data_centre_passes_where_that_is_required(clock: SteppedClock) -> None:
+    bids = [row(1, hosting_type=1), row(2, hosting_type=0), row(3, hosting_type=None), row(4)]
+    async with vast_saying(shelves(bids), clock) as (vast, _):
+        anywhere = await vast.offers(asked())
+        told = await vast.offers(asked(datacenter_only=True))
+    assert [offer.is_datacenter for offer in anywhere] == [True, False, None, None]
+    assert [offer.offer_id for offer in told] == ["1"]
 
 
 async def test_the_ask_of_a_bid_offer_is_asked_for_by_its_contract_id(clock: SteppedClock) -> None:

@@ -59,6 +59,7 @@ def offer(number: int = 1, **changes: Any) -> Offer:
         "dlperf": 80.0,
         "reliability": 0.99,
         "is_verified": True,
+        "is_datacenter": True,
         "region": "Sweden, SE",
         "inet_down_mbps": 800.0,
         "inet_up_mbps": 400.0,

@@ -205,7 +205,7 @@ def _pod_prices(work: Workload, simulator: Simulator) -> list[float]:
         for host in pods.hosts.values()
         if pods.stock.free(host) >= wants.gpus
         and (not wants.gpu_models or names.model(host.gpu.name) in wants.gpu_models)
-        and (not wants.verified_only or host.center_id is not None)
+        and (not (wants.verified_only or wants.datacenter_only) or host.center_id is not None)
         and host.gpu.memory_gb * 1024 >= (wants.min_vram_mb or 0)
     ]
 
@@ -216,6 +216,7 @@ def _fits(slice_: Slice, work: Workload, now: datetime) -> bool:
         slice_.num_gpus == wants.gpus
         and (not wants.gpu_models or gpu.model(host.gpu.name) in wants.gpu_models)
         and (not wants.verified_only or host.verification == "verified")
+        and (not wants.datacenter_only or host.is_datacenter is True)
         and host.reliability >= (wants.min_reliability or 0.0)
         and host.inet_down >= (wants.min_inet_down_mbps or 0.0)
         and host.gpu.vram_mb >= (wants.min_vram_mb or 0)

@@ -146,6 +146,8 @@ class WorkloadTable(Table):
     """The least advertised reliability of the host."""
     verified: Flag = True
     """Whether to accept only hosts that the market verified."""
+    datacenter: Flag = False
+    """Whether to accept only hosts that the market says are in a data centre. On RunPod that is the Secure cloud."""
     regions: Annotated[
         tuple[Annotated[Line, Field(min_length=1, max_length=64)], ...], Field(max_length=64, examples=[["US", "SE"]])
     ] = ()

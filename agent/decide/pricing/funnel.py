@@ -98,6 +98,10 @@ _WANTED: Mapping[str, _Wanted] = {
         _dropped(min_vram_mb=None),
     ),
     "verified": _Wanted("verified", lambda _: "verified", _dropped(verified_only=False)),
+    "datacenter_unknown": _Wanted(
+        "datacenter", lambda _: "whose market tells whether they are in a data centre", _dropped(datacenter_only=False)
+    ),
+    "datacenter": _Wanted("datacenter", lambda _: "in a data centre", _dropped(datacenter_only=False)),
     "reliability": _Wanted(
         "min_reliability", lambda work: f"of reliability {_wants(work).min_reliability}", _dropped(min_reliability=None)
     ),

@@ -76,7 +76,13 @@ def _refusal_of_hardware(candidate: offer.Offer, wants: workload.Requirements) -
         return Refusal("vram", f"has {candidate.vram_mb} MB of VRAM, wanted {wants.min_vram_mb}")
     if wants.verified_only and not candidate.is_verified:
         return Refusal("verified", "is not verified")
-    return None
+    return _refusal_of_place(candidate) if wants.datacenter_only else None
+
+
+def _refusal_of_place(candidate: offer.Offer) -> Refusal | None:
+    if candidate.is_datacenter is None:
+        return Refusal("datacenter_unknown", f"{candidate.market} does not tell whether it is in a data centre")
+    return None if candidate.is_datacenter else Refusal("datacenter", "is not in a data centre")
 
 
 def _refusal_of_host(candidate: offer.Offer, work: workload.Workload, now: datetime) -> Refusal | None:
@@ -107,6 +113,7 @@ def fitting(work: workload.Workload, now: datetime) -> Callable[[offer.Offer], b
     """Return a fast check that agrees with `refusal` when nothing is taken: it runs for thousands of offers a plan."""
     wants = work.requirements
     gpus, models, regions, verified_only = wants.gpus, frozenset(wants.gpu_models), wants.regions, wants.verified_only
+    datacenter_only = wants.datacenter_only
     vram, disk, stays_until = wants.min_vram_mb or 0, work.disk_gb, now + wants.min_end_ahead
     reliability = -math.inf if wants.min_reliability is None else wants.min_reliability
     speed = -math.inf if wants.min_inet_down_mbps is None else wants.min_inet_down_mbps
@@ -119,6 +126,7 @@ def fitting(work: workload.Workload, now: datetime) -> Callable[[offer.Offer], b
             and (not models or row.gpu in models)
             and row.vram_mb >= vram
             and (row.is_verified or not verified_only)
+            and (row.is_datacenter is True or not datacenter_only)
             and row.reliability >= reliability
             and row.inet_down_mbps >= speed
             and row.disk_gb >= disk

@@ -57,6 +57,8 @@ class Offer(msgspec.Struct, frozen=True, gc=False):
     is_price_unknown: bool = False
     """Whether nobody can say which bid would win, so that `floor` is None: a bid there waits without an expected
     price."""
+    is_datacenter: bool | None = None
+    """Whether the host is in a data centre; None if the market does not tell."""
     price_paid: UsdPerHour | None = None
     """What a winner pays per hour now for all its GPUs, only where the price paid is not the bid."""
 

@@ -94,6 +94,8 @@ class Requirements:
     """Advertised reliability from 0 to 1."""
     verified_only: bool = True
     """Whether the market must have verified the host."""
+    datacenter_only: bool = False
+    """Whether the market must say that the host is in a data centre."""
     regions: tuple[str, ...] = ()
     """The accepted countries or regions; empty accepts any."""
     min_inet_down_mbps: float | None = None

@@ -200,6 +200,7 @@ def fits(slice_: Slice, query: port.OfferQuery) -> bool:
         and host.inet_down >= (wants.min_inet_down_mbps or 0.0)
         and host.disk_gb * slice_.share >= query.disk_gb
         and (host.verification == "verified" or not wants.verified_only)
+        and (host.is_datacenter is True or not wants.datacenter_only)
     )
 
 

@@ -36,6 +36,7 @@ def as_facts(work: Workload) -> list[str]:
         f"reliability {wants.min_reliability or 0:g}",
         f"{wants.min_inet_down_mbps or 0:g} Mb/s",
         "verified" if wants.verified_only else "verified or not",
+        *(["in a data centre"] if wants.datacenter_only else []),
         f"there for {duration(wants.min_end_ahead)}",
     ]
     sizes = [f"image {work.image} of {work.image_gb:g} GB", f"disk {work.disk_gb:g} GB", f"data {work.dataset_gb:g} GB"]

@@ -71,6 +71,7 @@ def offer(world: World, market: str, slice_: Slice, floor: float, ask: float | N
         int(host.up_price * MICROS + 0.5),
         moment(host.end_time),
         datetime.fromtimestamp(world.now, UTC),
+        is_datacenter=host.is_datacenter,
     )
 
 

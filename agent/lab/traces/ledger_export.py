@@ -146,6 +146,7 @@ def _slice(offer: Offer, names: Names) -> dict[str, Any]:
         "dlperf": offer.dlperf,
         "reliability": offer.reliability,
         "is_verified": offer.is_verified,
+        "is_datacenter": offer.is_datacenter,
         "region": offer.region,
         "inet_down_mbps": offer.inet_down_mbps,
         "inet_up_mbps": offer.inet_up_mbps,

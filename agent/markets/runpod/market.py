@@ -90,7 +90,7 @@ class RunPodMarket:
     async def offers(self, query: OfferQuery) -> Sequence[Offer]:
         """Return offers that may fit, the cheapest first."""
         wants, now = query.requirements, self._clock.now()
-        clouds = (parse.SECURE,) if wants.verified_only else (parse.SECURE, parse.COMMUNITY)
+        clouds = (parse.SECURE,) if wants.verified_only or wants.datacenter_only else (parse.SECURE, parse.COMMUNITY)
         found: list[Offer] = []
         for cloud in clouds:
             floors = await self._floors(cloud, wants.gpus) if Tenure.INTERRUPTIBLE in query.tenures else {}

@@ -193,6 +193,8 @@ def _offer(row: GpuRow, where: names.Pool, gpus: int, disk_gb: float, seen_at: d
         traffic_up_micros_per_gb=0,
         ends_at=None,
         seen_at=seen_at,
+        # The Secure cloud is in data centres, the Community cloud at anybody's.
+        is_datacenter=where.cloud == SECURE,
     )
 
 

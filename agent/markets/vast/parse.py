@@ -69,6 +69,7 @@ class OfferRow(msgspec.Struct, gc=False):
     end_date: float | None = None
     rentable: bool | None = None
     resource_type: str | None = None
+    hosting_type: int | None = None
 
 
 class _OfferPage(msgspec.Struct):
@@ -168,9 +169,8 @@ def harvest(
     found: dict[int, Offer] = {}
     for row in rows:
         # Without a model in the question, disks for rent are among the rows: no GPUs, no floor.
-        if not row.num_gpus or row.rentable is False or row.resource_type == "disk":
-            continue
-        if row.id in found or (keep is not None and not keep(row.id)):
+        is_offer = row.num_gpus and row.rentable is not False and row.resource_type != "disk"
+        if not is_offer or row.id in found or (keep is not None and not keep(row.id)):
             continue
         offer = _offer(row, seen_at, is_bid_search=is_bid_search)
         if offer is None:
@@ -344,12 +344,11 @@ def _offer(row: OfferRow, seen_at: datetime, *, is_bid_search: bool) -> Offer | 
         and 0.0 <= disk <= _HUGE
     ):
         return None
-    host = row.host_id
     return Offer(
         MARKET,
         str(row.id),
         str(row.machine_id),
-        "" if host is None else str(host),
+        _id(row.host_id),
         _model(row.gpu_name or ""),
         gpus,
         int(vram),
@@ -367,6 +366,7 @@ def _offer(row: OfferRow, seen_at: datetime, *, is_bid_search: bool) -> Offer | 
         int(up * _MICROS + 0.5),
         _moment(row.end_date),
         seen_at,
+        is_datacenter=None if row.hosting_type is None else row.hosting_type == 1,
     )
 
 

@@ -81,6 +81,7 @@ def fits(offer: Offer, asked: OfferQuery, tenure: Tenure) -> bool:
         and offer.inet_down_mbps >= (wants.min_inet_down_mbps or 0.0)
         and offer.disk_gb >= asked.disk_gb
         and (offer.is_verified or not wants.verified_only)
+        and (offer.is_datacenter is True or not wants.datacenter_only)
         and (not asked.host_ids or offer.host_id in asked.host_ids)
         and (not asked.offer_ids or offer.offer_id in asked.offer_ids)
         and _is_affordable(offer, asked, tenure)
@@ -97,6 +98,7 @@ def _wanted(asked: OfferQuery, spelled: names.GpuNames) -> dict[str, tuple[str, 
         "rentable": ("eq", True),
         "num_gpus": ("eq", wants.gpus),
         "verified": ("eq", True if wants.verified_only else None),
+        "datacenter": ("eq", True if wants.datacenter_only else None),
         "gpu_name": ("in", list(spelled.spellings(_models(asked)))),
         "gpu_ram": ("gte", wants.min_vram_mb),
         "reliability": ("gte", wants.min_reliability),

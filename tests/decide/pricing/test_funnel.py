@@ -94,6 +94,19 @@ def test_the_requirement_to_drop_is_named_by_its_key(changes: dict[str, Any], ke
     assert (found.key, found.fits) == (key, 1)
 
 
+def test_a_market_that_does_not_tell_of_data_centres_is_named_as_such() -> None:
+    work = replace(WORK, requirements=replace(WORK.requirements, datacenter_only=True))
+    silent = [builders.offer(n, is_datacenter=None) for n in range(3)]
+    elsewhere = [builders.offer(n, is_datacenter=False) for n in range(5, 7)]
+    found = made(*silent, *elsewhere, builders.offer(9), work=work)
+    assert found.sentence.startswith(
+        "of 6 offers sampled at 11:48 UTC, 3 whose market tells whether they are in a data centre, 1 in a data centre"
+    )
+    relaxed = funnel.relaxed(sampled(*silent), work, requirement_check.Unavailable())
+    assert relaxed is not None
+    assert (relaxed.key, relaxed.fits) == ("datacenter", 3)
+
+
 def test_what_fails_two_requirements_is_helped_by_neither() -> None:
     assert dropped(builders.offer(1, reliability=0.5, inet_down_mbps=90.0)) is None
 

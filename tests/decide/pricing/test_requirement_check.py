@@ -24,6 +24,7 @@ WORK = builders.workload(
         min_reliability=0.95,
         min_inet_down_mbps=500.0,
         regions=("SE", "Norway"),
+        datacenter_only=True,
     )
 )
 
@@ -36,6 +37,8 @@ WORK = builders.workload(
         ("gpu", {"gpu": gpu.model("RTX 3090")}),
         ("vram", {"vram_mb": 23_999}),
         ("verified", {"is_verified": False}),
+        ("datacenter", {"is_datacenter": False}),
+        ("datacenter_unknown", {"is_datacenter": None}),
         ("reliability", {"reliability": 0.9499}),
         ("inet_down", {"inet_down_mbps": 499.9}),
         ("disk", {"disk_gb": 19.9}),
@@ -111,6 +114,7 @@ offers = st.builds(
     dlperf=st.sampled_from([0.0, 40.0, 80.0]),
     reliability=st.sampled_from([0.9, 0.95, 0.99]),
     is_verified=st.booleans(),
+    is_datacenter=st.sampled_from([True, False, None]),
     region=st.sampled_from(["Sweden, SE", "US", ""]),
     inet_down_mbps=st.sampled_from([100.0, 800.0]),
     disk_gb=st.sampled_from([10.0, 20.0, 200.0]),
@@ -129,6 +133,7 @@ works = st.builds(
         min_vram_mb=st.sampled_from([None, 24_000]),
         min_reliability=st.sampled_from([None, 0.95]),
         verified_only=st.booleans(),
+        datacenter_only=st.booleans(),
         regions=st.sampled_from([(), ("SE",), ("us", "SE")]),
         min_inet_down_mbps=st.sampled_from([None, 800.0]),
     ),
