@@ -123,7 +123,8 @@ class Player:
         """Remember that all spending has to stop."""
         self.judge.killed_at, self.judge.is_lift_unsure = self.stage.clock.time(), False
         self.is_told_unwritten = False
-        self.ordered |= {work.name for work in self.config.workloads}
+        # Those of the story, too: a kill also ends what runs of a workload that a person has removed from the file.
+        self.ordered |= {each.name for each in self.config.workloads} | {each.name for each in self.story.works}
 
     def end_kill(self) -> None:
         """Remember that a person lifted it."""

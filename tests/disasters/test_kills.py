@@ -1,4 +1,4 @@
-"""Point 5: a lift that was told as failed ends a kill all the same once the ledger proves to have it."""
+"""Points 3 and 5: what a kill ends, and when a lift ends a kill."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -33,3 +33,13 @@ def test_a_lift_that_was_told_as_failed_ends_the_kill_if_the_ledger_has_it(fault
         assert play.play(dataclasses.replace(STORY, strikes=strikes)).broken is None
     judge = looked.call_args.args[0]
     assert (judge.killed_at is None) is ends
+
+
+def test_a_kill_also_ends_what_runs_of_a_workload_that_the_file_no_longer_has() -> None:
+    """Another daemon rented it, so that this one's file could lose it while it ran."""
+    kinds = (("hedged", 2), ("patient", 0), ("hedged", 0), ("hedged", 0))
+    works = tuple(
+        Work(f"w{number}", "batch", name, 1, (), at_once=at) for number, (name, at) in enumerate(kinds, start=2)
+    )
+    deeds = (Deed(2, "second", 7, 0.6), Deed(12, "edit_remove", 3), Deed(16, "kill"))
+    assert play.play(Story(6359, ("vast",), works, 44.0, 0.0, 3, deeds=deeds)).broken is None
