@@ -80,6 +80,15 @@ class Runpod:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Mithril:
+    """The settings of the Mithril side alone. Arrivals and price spikes apply to all sides."""
+
+    load: float = 1.0  # instances that rivals want in the long run, over those that there are
+    tells_win_price: float = 0.0  # share of the pools that tell the lowest allocated bid and the price to win
+    bills_notice: bool = True  # undocumented: the minutes between the notice and the end
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Climate:
     """One named market: its demand, prices, hosts, account, and weather."""
 
@@ -102,6 +111,7 @@ class Climate:
     strikes: tuple[Strike, ...] = ()
     deposits: tuple[Deposit, ...] = ()
     runpod: Runpod = Runpod()
+    mithril: Mithril = Mithril()
     turns: tuple[Turn, ...] = ()
     # Containers run their command on this machine. Not in the repr, by which a saved market recognises its climate:
     # saved markets never run real processes.
@@ -110,7 +120,7 @@ class Climate:
 
 
 _PARTS: dict[str, type[Any]] = {"spikes": Spike, "strikes": Strike, "deposits": Deposit, "turns": Turn}
-_TABLES: dict[str, type[Any]] = {"demand": Demand, "runpod": Runpod}
+_TABLES: dict[str, type[Any]] = {"demand": Demand, "runpod": Runpod, "mithril": Mithril}
 _ONES = {"spike": "spikes", "strike": "strikes", "deposit": "deposits", "turn": "turns"}
 
 

@@ -12,7 +12,7 @@
 | POST /maintenance | {"machine_id": M, "after": S, "seconds": S}: a host announces an outage | {"begins": T} |
 | POST /webhooks | {"name": "hooks.example.com", "url": "http://127.0.0.1:PORT"}: deliveries to webhooks of that name
   go there | the same |
-| POST /weather | {"fault": NAME, "market": "vast", "runpod" or "*",
+| POST /weather | {"fault": NAME, "market": "vast", "runpod", "mithril" or "*",
   "route": "PUT /asks" or "*", "probability": 1.0, "seconds": 600, "count": 3, ...};
   names and further keys are listed in faults.py, those of field_lie in field_lies.py | {"id": W} |
 | DELETE /weather/W | | {"id": W}; 404 if it does not blow |
@@ -21,7 +21,8 @@
   {gpu, disk, bandwidth} in dollars), billing_now (ids), charged_total, deliveries
   (time, webhook, event_id, attempt, status; 0 where nobody answered), calls (time, method, path, status; 0 stands for
     a dropped connection), search_rows, weather; under "runpod" the same of that market, whose contracts are pods and
-    also have "number", "gpu", "cloud" and "change", and the mode |
+    also have "number", "gpu", "cloud" and "change", and the mode; under "mithril" too, whose contracts are bids with
+    their instances, and the pools |
 
 Times are epoch seconds. Bad input answers 400 with {"error": a sentence}.
 """
@@ -35,6 +36,8 @@ from aiohttp import web
 
 from agent.simulator import faults, runpod_modes
 from agent.simulator.market_model import Refusal
+from agent.simulator.mithril import truth as mithril_truth
+from agent.simulator.mithril.http.surface import Surface as MithrilSurface
 from agent.simulator.runpod import truth as runpod_truth
 from agent.simulator.runpod.hosts import FIRST_MACHINE
 from agent.simulator.runpod.http.surface import Surface as RunpodSurface
@@ -59,14 +62,20 @@ class Control:
     """Answer the control API of one market."""
 
     def __init__(
-        self, surface: Surface, runpod: RunpodSurface, clock: Clock, calls: Calls, runpod_calls: Calls
+        self,
+        surface: Surface,
+        runpod: RunpodSurface,
+        mithril: MithrilSurface,
+        clock: Clock,
+        calls: tuple[Calls, Calls, Calls],
     ) -> None:
-        """Steer both surfaces and their clock. GET /truth returns `calls` and `runpod_calls`."""
+        """Steer the surfaces and their clock. GET /truth returns the `calls` of each, in this order."""
         self._surface = surface
         self._runpod = runpod
+        self._mithril = mithril
+        self._weathers = {"vast": surface.weather, "runpod": runpod.weather, "mithril": mithril.weather}
         self._clock = clock
-        self._calls = calls
-        self._runpod_calls = runpod_calls
+        self._calls, self._runpod_calls, self._mithril_calls = calls
         self._verbs: dict[tuple[str, str], Callable[[dict[str, Any]], dict[str, Any]]] = {
             ("POST", "/advance"): self._advance,
             ("POST", "/rivals"): self._add_rival,
@@ -76,7 +85,7 @@ class Control:
             ("POST", "/webhooks"): self._lead_webhooks,
             ("POST", "/weather"): self._add_weather,
             ("DELETE", "/weather"): lambda _: {
-                "cleared": self._surface.weather.clear_all() + self._runpod.weather.clear_all()
+                "cleared": sum(weather.clear_all() for weather in self._weathers.values())
             },
             ("GET", "/truth"): lambda _: self.truth(),
         }
@@ -119,6 +128,11 @@ class Control:
                 "calls": _calls(self._runpod_calls),
                 "weather": [{"id": number, "fault": name} for number, name in self._runpod.weather.names()],
             },
+            "mithril": {
+                **mithril_truth.as_json(self._mithril.world),
+                "calls": _calls(self._mithril_calls),
+                "weather": [{"id": number, "fault": name} for number, name in self._mithril.weather.names()],
+            },
         }
 
     def _advance(self, fields: dict[str, Any]) -> dict[str, Any]:
@@ -132,6 +146,7 @@ class Control:
         self._surface.weather.advance_to(now)
         self._surface.deliveries.attend(now)
         self._runpod.advance_to(now)
+        self._mithril.follow(now)
 
     def _set_mode(self, fields: dict[str, Any]) -> dict[str, Any]:
         _only(fields, "mode")
@@ -181,15 +196,17 @@ class Control:
         if "at_seconds" in fields:
             raise BadRequestError("at_seconds: only a climate schedules; a fault declared here blows at once.")
         fault = faults.parse(fields)
-        first, second = self._surface.weather, self._runpod.weather
-        fault_id = max(first.next_id, second.next_id)
-        for weather in [first] * (fault.market != "runpod") + [second] * (fault.market != "vast"):
+        fault_id = max(weather.next_id for weather in self._weathers.values())
+        struck = [weather for market, weather in self._weathers.items() if fault.market in (market, "*")]
+        if self._mithril.weather in struck:
+            self._mithril.advance_to(self._clock.time())
+        for weather in struck:
             weather.add(fault, fault_id)
         return {"id": fault_id}
 
     def _remove(self, kind: str, number: int) -> dict[str, Any]:
         if kind == "/weather":
-            blew = [weather.clear(number) for weather in (self._surface.weather, self._runpod.weather)]
+            blew = [weather.clear(number) for weather in self._weathers.values()]
             is_gone = any(blew)
         else:
             world = self._surface.world if number < FIRST_RIVAL else self._runpod.world

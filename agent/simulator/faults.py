@@ -34,11 +34,11 @@
 | field_lie | replies | one field of the answer is wrong | `field`, `how`, `value`, `instance`: see field_lies.py |
 | label_edit | world | a person edits labels until the end | `label` ("a person's"), `contract_id` (all) |
 
-Every fault takes `market` ("vast" by default, "runpod", or "*" for both) and `route` ("*", "PUT", "/asks" or "PUT
-/asks"). The path of a route is a prefix, for Vast of the part behind /api/vN. `probability` (1.0) is drawn per call;
-world faults draw once. `seconds` is the duration (none: until cleared). `count` is the number of calls that the fault
-strikes before it ends (none: any number). A world fault ignores the route and takes no count. Several field lies may
-blow at once; of any other fault the newest counts. For RunPod a `contract_id` is the `number` in the truth, and an
+Every fault takes `market` ("vast" by default, "runpod", "mithril", or "*" for all) and `route` ("*", "PUT", "/asks" or
+"PUT /asks"). The path of a route is a prefix, for Vast of the part behind /api/vN. `probability` (1.0) is drawn per
+call; world faults draw once. `seconds` is the duration (none: until cleared). `count` is the number of calls that the
+fault strikes before it ends (none: any number). A world fault ignores the route and takes no count. Several field lies
+may blow at once; of any other fault the newest counts. For RunPod a `contract_id` is the `number` in the truth, and an
 `instance` the pod's id.
 """
 
@@ -109,7 +109,7 @@ PARAMETERS: Mapping[str, Mapping[str, str]] = {
     "label_edit": {"contract_id": _NUMBER, "label": _WORD},
 }
 _COMMON = frozenset({"fault", "market", "route", "probability", "seconds", "count", "at_seconds"})
-MARKETS = ("vast", "runpod", "*")
+MARKETS = ("vast", "runpod", "mithril", "*")
 _METHODS = frozenset({"GET", "PUT", "POST", "PATCH", "DELETE", "*"})
 _VERSION = re.compile(r"^/api/v\d+")
 

@@ -11,6 +11,9 @@ from aiohttp import web
 from agent.simulator.call_gate import Gate
 from agent.simulator.climate import ClimateError
 from agent.simulator.control_api import Control
+from agent.simulator.mithril import world as mithril_world
+from agent.simulator.mithril.http.api import MithrilApi
+from agent.simulator.mithril.http.surface import Surface as MithrilSurface
 from agent.simulator.processes.process_registry import ProcessRegistry
 from agent.simulator.runpod import container_start as pod_start
 from agent.simulator.runpod import world as runpod_world
@@ -30,7 +33,7 @@ ADDRESS = "127.0.0.1"
 class Simulator:
     """Serve one world of each market. A test may also read and steer its parts directly."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one parameter per part
         self,
         world: World,
         clock: Clock,
@@ -40,8 +43,11 @@ class Simulator:
         pods: runpod_world.World | None = None,
         limits: Limits | None = None,
         processes: ProcessRegistry | None = None,
+        auctions: mithril_world.World | None = None,
     ) -> None:
-        """Put a surface before each world. Without `pods` the RunPod world has the same climate, and its own weather.
+        """Put a surface before each world, each with its own weather.
+
+        Without `pods` and `auctions` the worlds of RunPod and Mithril have the climate of `world`.
 
         Raises:
             ClimateError: the climate runs real processes without `processes`, or `processes` is given and it runs none.
@@ -62,32 +68,43 @@ class Simulator:
         pod_weather = Weather(self.pods, seed, world.climate.weather, market="runpod")
         self.runpod = RunpodSurface(self.pods, pod_weather, limits, self.gate.key)
         self.runpod_api = RunpodApi(self.runpod, clock)
+        self.mithril = self._mithril(auctions or mithril_world.World(world.climate, seed=seed, start=world.now), seed)
+        self.mithril_api = MithrilApi(self.mithril, clock)
         if processes is not None:
             lies, key_of = world.containers.gpu_lies, self.gate.instance_key
             world.containers.run_processes(container_start.launcher(processes, key_of, lies))
             pod_lies, pod_key = self.pods.containers.gpu_lies, self.runpod.pod_key
             self.pods.containers.run_processes(pod_start.launcher(processes, pod_key, pod_lies))
-        self.control = Control(self.surface, self.runpod, clock, self.api.calls, self.runpod_api.calls)
+        calls = self.api.calls, self.runpod_api.calls, self.mithril_api.calls
+        self.control = Control(self.surface, self.runpod, self.mithril, clock, calls)
         self.vast_url = ""
         self.runpod_url = ""
+        self.mithril_url = ""
         self.control_url = ""
         self._running: list[tuple[asyncio.Server, web.Server]] = []
 
-    async def start(self, vast_port: int = 0, control_port: int = 0, runpod_port: int = 0) -> None:
+    def _mithril(self, world: mithril_world.World, seed: int) -> MithrilSurface:
+        return MithrilSurface(world, Weather(world, seed, world.climate.weather, market="mithril"), self.gate.key)
+
+    async def start(
+        self, vast_port: int = 0, control_port: int = 0, runpod_port: int = 0, mithril_port: int = 0
+    ) -> None:
         """Listen on loopback; port 0 takes a free one."""
         self.vast_url = await self._listen(web.Server(self.api.handle, access_log=None), vast_port)
         self.runpod_url = await self._listen(web.Server(self.runpod_api.handle, access_log=None), runpod_port)
+        self.mithril_url = await self._listen(web.Server(self.mithril_api.handle, access_log=None), mithril_port)
         self.control_url = await self._listen(web.Server(self.control.handle, access_log=None), control_port)
 
     def url(self, market: str) -> str:
-        """Return the URL of a market's API; `market` is "vast" or "runpod"."""
-        return {"vast": self.vast_url, "runpod": self.runpod_url}[market]
+        """Return the URL of a market's API; `market` is "vast", "runpod" or "mithril"."""
+        return {"vast": self.vast_url, "runpod": self.runpod_url, "mithril": self.mithril_url}[market]
 
     def advance_to(self, now: float) -> None:
-        """Move both markets to `now`. A call to one market's API moves that market alone."""
+        """Move all markets to `now`. A call to one market's API moves that market alone."""
         self.weather.advance_to(now)
         self.surface.deliveries.attend(now)
         self.runpod.advance_to(now)
+        self.mithril.follow(now)
 
     async def stop(self) -> None:
         """Close the ports, those of containers, and every connection; end real processes and remove their disks."""
@@ -96,6 +113,7 @@ class Simulator:
         await self.surface.deliveries.close()
         self.surface.records.doors.close()
         self.runpod.doors.close()
+        self.mithril.doors.close()
         while self._running:
             listener, server = self._running.pop()
             listener.close()

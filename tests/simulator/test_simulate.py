@@ -45,7 +45,15 @@ def fetch(url: str, key: str = "") -> Any:
 def test_it_prints_one_line_serves_and_ends_with_0(program: subprocess.Popen[str], number: signal.Signals) -> None:
     assert program.stdout is not None
     urls = json.loads(program.stdout.readline())
-    assert urls.keys() == {"vast_url", "vast_key", "runpod_url", "runpod_key", "control_url"}
+    assert urls.keys() == {
+        "vast_url",
+        "vast_key",
+        "runpod_url",
+        "runpod_key",
+        "mithril_url",
+        "mithril_key",
+        "control_url",
+    }
     offers, headers = fetch(f"{urls['vast_url']}/api/v0/bundles/?q=%7B%7D")
     assert offers["offers"]
     assert headers["Date"] == "Thu, 05 Nov 2026 00:00:00 GMT"
@@ -53,8 +61,9 @@ def test_it_prints_one_line_serves_and_ends_with_0(program: subprocess.Popen[str
         fetch(f"{urls['runpod_url']}/v2/pods")
     assert fetch(f"{urls['vast_url']}/api/v0/users/current/", urls["vast_key"])[0]["credit"] > 0
     assert fetch(f"{urls['runpod_url']}/v2/pods", urls["runpod_key"])[0]["pods"] == []
+    assert fetch(f"{urls['mithril_url']}/v2/spot/bids", urls["mithril_key"])[0]["data"] == []
     truth, _ = fetch(f"{urls['control_url']}/truth")
-    assert truth["contracts"] == truth["runpod"]["contracts"] == []
+    assert truth["contracts"] == truth["runpod"]["contracts"] == truth["mithril"]["contracts"] == []
     program.send_signal(number)
     out, err = program.communicate(timeout=PATIENCE_SECONDS)
     assert (program.returncode, out, err) == (0, "", "")
@@ -129,6 +138,7 @@ async def test_help_names_the_keys_and_every_climate_with_what_it_does(tmp_path:
     words = " ".join(told.split())
     assert "vast_key" in words
     assert "runpod_key" in words
+    assert "mithril_key" in words
     for name in climates.names():
         assert f"{name} {climates.named(name).about}" in words
 

@@ -1,8 +1,8 @@
 """`gpubid simulate`: the simulated markets as a separate program, for tests, rehearsals and the vendors' tools.
 
-One JSON line on stdout, {"vast_url": ..., "vast_key": ..., "runpod_url": ..., "runpod_key": ..., "control_url": ...},
-then it serves until SIGTERM, SIGINT or SIGHUP and ends with 0.
-Bad input ends with 2 and a sentence on stderr.
+One JSON line on stdout, {"vast_url": ..., "vast_key": ..., "runpod_url": ..., "runpod_key": ...,
+"mithril_url": ..., "mithril_key": ..., "control_url": ...}, then it serves until SIGTERM, SIGINT or SIGHUP and ends
+with 0. Bad input ends with 2 and a sentence on stderr.
 """
 
 import asyncio
@@ -40,6 +40,7 @@ def simulate(  # noqa: PLR0913 - one parameter per option
     seed: Annotated[int, typer.Option(help="Same seed, same market, same answers.")] = 7,
     vast_port: Annotated[int, typer.Option(min=0, max=65535, help="Port of Vast.ai's API; 0 takes any.")] = 0,
     runpod_port: Annotated[int, typer.Option(min=0, max=65535, help="Port of RunPod's API; 0 takes any.")] = 0,
+    mithril_port: Annotated[int, typer.Option(min=0, max=65535, help="Port of Mithril's API; 0 takes any.")] = 0,
     control_port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the control API; 0 takes any.")] = 0,
     speed: Annotated[float, typer.Option(min=0.0, help="Simulated seconds per real second; 0: only on request.")] = 1.0,
     hosts: Annotated[int | None, typer.Option(min=1, max=100_000, help="Hosts; by default the climate's own.")] = None,
@@ -68,9 +69,7 @@ def simulate(  # noqa: PLR0913 - one parameter per option
         return
     from agent.simulator.simulated_clock import ScaledClock
 
-    for name, figure in (("--speed", speed), ("--credit", credit or 0.0), ("--runpod-credit", runpod_credit or 0.0)):
-        if not math.isfinite(figure):
-            _fail(f"{name}: {figure} is not a finite number.")
+    _check_finite({"--speed": speed, "--credit": credit or 0.0, "--runpod-credit": runpod_credit or 0.0})
     clock, named = ScaledClock(_instant(start), speed), _named(climate, runpod_mode)
     with _registry(clock, named, speed, disks) as processes:
         simulator = _simulator(
@@ -82,13 +81,13 @@ def simulate(  # noqa: PLR0913 - one parameter per option
             rate_limits=rate_limits,
             processes=processes,
         )
-        asyncio.run(_serve(simulator, (vast_port, control_port, runpod_port)))
+        asyncio.run(_serve(simulator, (vast_port, control_port, runpod_port, mithril_port)))
 
 
 simulate.__doc__ = """Serve the simulated markets over the vendors' HTTP APIs until stopped.
 
 The first line printed is JSON with the addresses and the keys they take: vast_url, vast_key, runpod_url, runpod_key,
-control_url. Any other key is refused.
+mithril_url, mithril_key, control_url. Any other key is refused.
 
 The climate real_processes runs the commands of rented containers on this machine, as you, at a --speed from 1 to 30.
 
@@ -181,7 +180,8 @@ def _about() -> str:
 
     from agent.simulator import recorded_figures
 
-    importlib.import_module("agent.simulator.runpod.assumed_figures")  # adds its own figures to the list
+    for market in ("runpod", "mithril"):
+        importlib.import_module(f"agent.simulator.{market}.assumed_figures")  # adds its own figures to the list
     return recorded_figures.about()
 
 
@@ -191,7 +191,7 @@ def _weather() -> str:
     return f"{faults.__doc__}\nA field_lie:\n\n{field_lies.__doc__}"
 
 
-async def _serve(simulator: "Simulator", ports: tuple[int, int, int]) -> None:
+async def _serve(simulator: "Simulator", ports: tuple[int, int, int, int]) -> None:
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         # Under nohup it continues when its terminal closes.
@@ -209,7 +209,7 @@ async def _serve(simulator: "Simulator", ports: tuple[int, int, int]) -> None:
         await simulator.stop()
 
 
-async def _listen(simulator: "Simulator", ports: tuple[int, int, int]) -> None:
+async def _listen(simulator: "Simulator", ports: tuple[int, int, int, int]) -> None:
     """Open the ports and print their addresses."""
     try:
         await simulator.start(*ports)
@@ -220,10 +220,18 @@ async def _listen(simulator: "Simulator", ports: tuple[int, int, int]) -> None:
         "vast_key": simulator.gate.key,
         "runpod_url": simulator.runpod_url,
         "runpod_key": simulator.runpod.key,
+        "mithril_url": simulator.mithril_url,
+        "mithril_key": simulator.mithril.key,
         "control_url": simulator.control_url,
     }
     sys.stdout.write(json.dumps(first_line) + "\n")
     sys.stdout.flush()
+
+
+def _check_finite(figures: dict[str, float]) -> None:
+    for name, figure in figures.items():
+        if not math.isfinite(figure):
+            _fail(f"{name}: {figure} is not a finite number.")
 
 
 def _instant(text: str | None) -> float | None:

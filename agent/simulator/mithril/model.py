@@ -1,0 +1,197 @@
+"""The nouns of this market: a bid of ours, its virtual machines, its volumes and keys, and why a call was refused."""
+
+import dataclasses
+import enum
+from collections.abc import Mapping
+
+from agent.simulator.market_model import Container
+from agent.simulator.mithril.places import Pool
+from agent.simulator.real_process import Process
+
+
+class Status(enum.Enum):
+    """Name the states of a bid."""
+
+    OPEN = "Open"
+    ALLOCATED = "Allocated"
+    PREEMPTING = "Preempting"
+    PAUSED = "Paused"
+    TERMINATED = "Terminated"
+
+
+class VmStatus(enum.Enum):
+    """Name the states of an instance that this simulator uses."""
+
+    NEW = "STATUS_NEW"
+    CONFIRMED = "STATUS_CONFIRMED"
+    INITIALIZING = "STATUS_INITIALIZING"
+    STARTING = "STATUS_STARTING"
+    RUNNING = "STATUS_RUNNING"
+    STOPPING = "STATUS_STOPPING"
+    PAUSED = "STATUS_PAUSED"
+    PREEMPTING = "STATUS_PREEMPTING"
+    PREEMPTED = "STATUS_PREEMPTED"
+    TERMINATED = "STATUS_TERMINATED"
+    ERROR = "STATUS_ERROR"
+
+
+BOOTING = (VmStatus.NEW, VmStatus.CONFIRMED, VmStatus.INITIALIZING, VmStatus.STARTING)
+ENDED = frozenset({VmStatus.PREEMPTED, VmStatus.TERMINATED, VmStatus.ERROR})
+
+
+class Happening(enum.Enum):
+    """Name the events in the history of a bid."""
+
+    PLACED = "Placed"
+    PAUSED = "Paused"
+    RESUMED = "Resumed"
+    TERMINATED = "Terminated"
+    ALLOCATED = "Allocated"
+    PREEMPTED = "Preempted"
+    LIMIT_CHANGED = "Limit Price Changed"
+    VOLUMES_ATTACHED = "Volumes Attached"
+    VOLUMES_REMOVED = "Volumes Removed"
+
+
+class Refused(Exception):
+    """The market refused a call: a status and a sentence, or for 422 the place in the request."""
+
+    def __init__(self, status: int, sentence: str, where: tuple[str, ...] = ()) -> None:
+        """Keep the status, the sentence and the place."""
+        super().__init__(sentence)
+        self.status = status
+        self.sentence = sentence
+        self.where = where
+
+
+@dataclasses.dataclass(slots=True)
+class PricePeriod:
+    """A price that an instance pays from `start` until `end`, cents an hour; None goes on."""
+
+    cents: int
+    start: float
+    end: float | None = None
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Vm:
+    """An instance: one allocation of one of a bid's machines. One that was preempted does not come back."""
+
+    fid: str
+    number: int
+    name: str
+    created: float
+    address: str
+    statuses: list[tuple[float, VmStatus]]
+    prices: list[PricePeriod] = dataclasses.field(default_factory=list)
+
+    @property
+    def status(self) -> VmStatus:
+        """Return its present state."""
+        return self.statuses[-1][1]
+
+    @property
+    def is_ended(self) -> bool:
+        """Return whether it is gone for good."""
+        return self.status in ENDED
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Event:
+    """One line in the history of a bid."""
+
+    at: float
+    kind: Happening
+    limit_cents: int
+    volume: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Terms:
+    """The terms of a new bid."""
+
+    name: str
+    project: str
+    pool: Pool
+    limit_cents: int
+    quantity: int
+    volumes: tuple[str, ...] = ()
+    ssh_keys: tuple[str, ...] = ()
+    script: str | None = None
+    image_version: str | None = None
+    memory_gb: int | None = None
+    cluster: str | None = None
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Machines:
+    """The machines of a bid as the simulator's shared parts and the weather see a host."""
+
+    machine_id: int
+    inet_down: float
+    offline_until: float | None = None
+    is_gone: bool = False
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Bid:
+    """A bid of ours. The simulator's shared parts use the fields of agent/simulator/instances/rented.py."""
+
+    contract_id: int
+    fid: str
+    terms: Terms
+    label: str | None
+    limit_cents: int
+    volumes: tuple[str, ...]
+    created: float
+    host: Machines
+    image: str = ""
+    image_gb: float = 0.0
+    env: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    open_ports: tuple[int, ...] = ()
+    onstart: str | None = None
+    status: Status = Status.OPEN
+    vms: list[Vm] = dataclasses.field(default_factory=list)
+    history: list[Event] = dataclasses.field(default_factory=list)
+    notice_at: float | None = None
+    turn: int = 0  # of its machines; plans of an earlier one are void
+    container: Container = Container.NONE
+    holds_gpu: bool = False
+    is_offline: bool = False
+    is_stuck: bool = False
+    pulled_share: float = 0.0
+    pull_error: str | None = None
+    loading_until: float | None = None
+    first_started: float | None = None
+    running_since: float | None = None
+    ran: tuple[float, float] | None = None
+    worked: float = 0.0
+    down_gb: float = 0.0
+    ended: float | None = None
+    process: Process | None = None
+    charged: dict[str, float] = dataclasses.field(default_factory=lambda: {"gpu": 0.0, "disk": 0.0})
+
+    @property
+    def pool(self) -> Pool:
+        """Return the pool that it bids in, as it is sold."""
+        return self.terms.pool
+
+    @property
+    def quantity(self) -> int:
+        """Return how many instances it asks for, all or none."""
+        return self.terms.quantity
+
+    @property
+    def is_ready(self) -> bool:
+        """Return whether the image is complete on its boot disk."""
+        return self.pulled_share >= 1.0
+
+    @property
+    def ports(self) -> list[int]:
+        """Return the ports of its container that lead outside."""
+        return sorted(self.open_ports)
+
+    @property
+    def live_vms(self) -> list[Vm]:
+        """Return its instances that are not gone for good."""
+        return [vm for vm in self.vms if not vm.is_ended]
