@@ -256,14 +256,25 @@ class Money:
             span = (sight.now - since + self._poll) / 3600
             self._below += rates * span * max(less)
             self._above += rates * span * max(more)
+            if any(each.fault == "state" and each.market == market for each in sight.struck):
+                # One row is shown as started, which counts since the last look.
+                self._above += max(map(self._gap, self._stopped(market)), default=0.0) * span * SURELY
+
+    def _stopped(self, market: str) -> Iterator[Box]:
+        """Yield our instances of a market that are stopped."""
+        for box in self._truth.live:
+            if box.market == market and box.label is not None and not box.thing.holds_gpu:
+                yield box
+
+    def _gap(self, box: Box) -> float:
+        """Return by how much an instance would cost more an hour if it ran."""
+        return self._truth.full_rate(box) - self._truth.rate(box)
 
     def _mislead(self, sight: Sight, passed: float) -> None:
         """What a stale listing shows at work, and is stopped or gone, counts so until the next true listing."""
         stale = {each.market for each in sight.struck if each.fault == "stale"}
         for market in stale | self._misled:
-            boxes = (box for box in self._truth.live if box.market == market and box.label is not None)
-            stopped = [box for box in boxes if not box.thing.holds_gpu]
-            rates = sum(self._truth.full_rate(box) - self._truth.rate(box) for box in stopped)
+            rates = sum(map(self._gap, self._stopped(market)))
             shown = {key for key in self._stale if key[0] == market}
             self._above += (rates * passed / 3600 + self._fading.show(shown, sight.now)) * SURELY
         self._misled = {market for market in stale | self._misled if not sight.saw_truly(market)}
