@@ -1,6 +1,7 @@
 """The modes of RunPod's market by year: each mode adds its changes to the one before it.
 
-A climate without a mode has spot_discontinued, the market of today.
+A climate without a mode has spot_discontinued, the market of today. REST v1 still answers there: its end was announced
+for 2026-11-15, and nobody has published what it answers since.
 
 | mode | since | what differs |
 |---|---|---|
@@ -8,7 +9,7 @@ A climate without a mode has spot_discontinued, the market of today.
 | floor_equals_ondemand | mid-2026 | the floor of a bid is the list price |
 | spot_discontinued | 2026-09 | no interruptible pod is created or resumed; those that run go on until they are outbid |
 | spot_removed | nowhere documented | the mutations of interruptible pods are gone from the schema |
-| v1_gone | 2026-11 | REST v1 answers 410 |
+| v1_gone | announced for 2026-11-15 | REST v1 answers 410 |
 | graphql_gone | announced for early 2027 | GraphQL answers 410 too |
 """
 

@@ -106,6 +106,19 @@ async def test_a_live_key_is_checked_by_reading_alone(tmp_path: Path) -> None:
     assert not (tmp_path / "third.toml").exists()
 
 
+async def test_a_first_configuration_of_runpod_rents_what_runpod_sells_today(tmp_path: Path) -> None:
+    async with programs.market(tmp_path) as market:
+        url = market.first_line["runpod_url"]
+        flags = ("init", "--yes", "--market", "runpod", "--url", url)
+        said = await gpubid(tmp_path, *flags, RUNPOD_API_KEY=DEFAULT_KEY)
+        assert said.code == 0, said
+        assert 'runpod sells on-demand capacity only, so the strategy is "ondemand"' in said.out
+        planned = await gpubid(tmp_path, "plan", RUNPOD_API_KEY=DEFAULT_KEY)
+    assert planned.code == 0, planned
+    assert "rent" in planned.out
+    assert "no_view" not in planned.out
+
+
 async def test_a_person_is_asked_and_the_key_is_not_shown(tmp_path: Path) -> None:
     async with programs.market(tmp_path) as market:
         answers = ["vast", "night", "me/night:1", "", "RTX 4090, H100", "1", "0.4", "9", "remote"]

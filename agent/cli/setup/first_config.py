@@ -41,6 +41,7 @@ class Answers:
     max_price: Decimal
     per_day: Decimal
     checkpoint: str
+    strategy: str = "patient"
     may_spend: bool = False
     url: str = ""
     credential_file: str = ""
@@ -62,6 +63,7 @@ def written(shipped: str, answers: Answers) -> str:
         ("workloads.train", "slots", str(answers.slots)),
         ("workloads.train", "gpu", f"[{', '.join(_text(name) for name in answers.gpu)}]"),
         ("workloads.train", "max_price", _number(answers.max_price)),
+        ("workloads.train", "strategy", _text(answers.strategy)),
         ("workloads.train.checkpoint", "at", _text(answers.checkpoint)),
     )
     text = _with_market(shipped, answers)

@@ -24,6 +24,12 @@ MARKETS = (first_config.SIMULATED, "vast", "runpod")
 CHECKPOINT = "Where checkpoints are kept (none: an interruption loses all work)"
 PLACES = ("none", "remote", "disk")
 MOST_SLOTS = 1000
+ON_DEMAND_ONLY = frozenset({"runpod"})
+"""Markets that sell no interruptible capacity: RunPod stopped in September 2026."""
+AT_A_BID = "0.45", "12", "patient"
+"""Dollars an hour, dollars a day and strategy of a first configuration."""
+ON_DEMAND = "0.80", "20", "ondemand"
+"""The same. An RTX 4090 of RunPod cost $0.69 on demand in the recorded prices, without its disk."""
 
 
 def init(  # noqa: PLR0913 - a flag for each question
@@ -55,6 +61,7 @@ def init(  # noqa: PLR0913 - a flag for each question
         exits.stop(
             exits.BAD_INPUT, ["--key-file, --url and --spend are for a live market: add --market vast or runpod"]
         )
+    price, day, strategy = ON_DEMAND if chosen in ON_DEMAND_ONLY else AT_A_BID
     answers = first_config.Answers(
         market=chosen,
         workload=ask("The workload's name", workload, "train", _named),
@@ -62,19 +69,16 @@ def init(  # noqa: PLR0913 - a flag for each question
         command=ask("The command to run (empty: the image's own)", command, "", _text),
         gpu=tuple(gpu or ask("GPU models to accept, separated by commas", None, "RTX 4090", _words)),
         slots=ask("How many slots must run", None if slots is None else str(slots), "1", _count),
-        max_price=ask("The most dollars an hour that one slot may cost", max_price, "0.45", _dollars("--max-price")),
-        per_day=ask("The most that everything may cost in a UTC day, in dollars", budget, "12", _dollars("--budget")),
+        max_price=ask("The most dollars an hour that one slot may cost", max_price, price, _dollars("--max-price")),
+        per_day=ask("The most that everything may cost in a UTC day, in dollars", budget, day, _dollars("--budget")),
         checkpoint=ask(CHECKPOINT, checkpoint, "none", _among(PLACES)),
+        strategy=strategy,
         may_spend=spend,
         url=url,
         schema=_schema(shipped, config),
     )
-    _carry_out(
-        config,
-        shipped,
-        answers,
-        ("", None) if chosen == first_config.SIMULATED else _key(chosen, key_file, ask, config),
-    )
+    known = ("", None) if chosen == first_config.SIMULATED else _key(chosen, key_file, ask, config)
+    _carry_out(config, shipped, answers, known)
 
 
 def _carry_out(config: Path, shipped: str, answers: first_config.Answers, known: tuple[str, Path | None]) -> None:
@@ -91,6 +95,8 @@ def _carry_out(config: Path, shipped: str, answers: first_config.Answers, known:
             _write_new(file, key + "\n", 0o600)
             session.say(f"the key is kept in {file}")
     _write_config(config, text, shipped)
+    if answers.market in ON_DEMAND_ONLY:
+        session.say(f'{answers.market} sells on-demand capacity only, so the strategy is "{answers.strategy}"')
     what = f"{answers.slots} x {answers.workload} on {answers.market}, at most ${answers.per_day} a day"
     session.say(f"{config} is written: {what}")
     if is_live and not answers.may_spend:

@@ -95,7 +95,7 @@ class RunPodMarket:
         for cloud in clouds:
             floors = await self._floors(cloud, wants.gpus) if Tenure.INTERRUPTIBLE in query.tenures else {}
             for row in await self._catalogue(cloud, wants.gpus):
-                rows = parse.offers(row, cloud, wants.gpus, query.disk_gb, floors.get(row.id), now)
+                rows = parse.offers(row, cloud, wants.gpus, floors.get(row.id), now)
                 found += [offer for offer in rows if search.fits(offer, query)]
         found.sort(key=lambda offer: (offer.floor or offer.ask or UsdPerHour(0), offer.offer_id))
         return found[: query.max_rows]

@@ -148,9 +148,7 @@ def price(row: GpuRow, cloud: str) -> UsdPerHour | None:
     return money.per_hour(listed)
 
 
-def offers(
-    row: GpuRow, cloud: str, gpus: int, disk_gb: float, floor: UsdPerHour | None, seen_at: datetime
-) -> Iterator[Offer]:
+def offers(row: GpuRow, cloud: str, gpus: int, floor: UsdPerHour | None, seen_at: datetime) -> Iterator[Offer]:
     """Yield one offer for each data centre with this many GPUs of a type, or one for the cloud if none is named.
 
     Ask and `floor` are for the whole pod; figures.py has the figures that the market does not report.
@@ -164,11 +162,11 @@ def offers(
         return
     for data_center in places or [""]:
         where = names.Pool(cloud, text.clean(row.id, 64), text.clean(data_center, 32))
-        offer = _offer(row, where, gpus, disk_gb, seen_at)
+        offer = _offer(row, where, gpus, seen_at)
         yield msgspec.structs.replace(offer, ask=UsdPerHour(each.micros * gpus), floor=floor)
 
 
-def _offer(row: GpuRow, where: names.Pool, gpus: int, disk_gb: float, seen_at: datetime) -> Offer:
+def _offer(row: GpuRow, where: names.Pool, gpus: int, seen_at: datetime) -> Offer:
     model = names.model(row.name or row.id)
     return Offer(
         market=MARKET,
@@ -184,8 +182,8 @@ def _offer(row: GpuRow, where: names.Pool, gpus: int, disk_gb: float, seen_at: d
         region=names.region(where.data_center),
         inet_down_mbps=figures.INET_MBPS,
         inet_up_mbps=figures.INET_MBPS,
-        # The free disk of a host is not reported; a larger order is refused.
-        disk_gb=disk_gb,
+        # The free disk of a host is not reported: the market itself refuses an order that is too large.
+        disk_gb=_HUGE_GB,
         ask=None,
         floor=None,
         storage_micros_per_gb_month=figures.STORAGE_MICROS_PER_GB_MONTH,
