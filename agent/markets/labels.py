@@ -1,4 +1,8 @@
-"""Fleet, workload, slot and intent <-> the label on an instance. The label separates our instances from others."""
+"""Fleet, workload, slot and intent <-> the label on an instance. The label separates our instances from others.
+
+A market that allows only short names gets the short text: it has no room for the workload. The workload is then read
+from the ledger by the intent (`observe/short_labels.py`); until it is, it is the empty text, which names no workload.
+"""
 
 import functools
 import re
@@ -7,9 +11,12 @@ from agent.domain.market.label import Label
 from agent.domain.slot import Slot
 
 MAX_LABEL = 256
+MAX_SHORT_LABEL = 41
+"""The length of the longest short text: that of a slot with four digits."""
 _LABEL = re.compile(
     r"gpubid:(?P<fleet>[0-9a-f]{12}):(?P<workload>[A-Za-z0-9._-]{1,64}):(?P<slot>\d{1,4}):(?P<intent>[0-9a-f]{16})"
 )
+_SHORT = re.compile(r"gpubid-(?P<fleet>[0-9a-f]{12})-(?P<slot>[0-9]{1,4})-(?P<intent>[0-9a-f]{16})")
 
 
 def text(label: Label) -> str:
@@ -17,10 +24,19 @@ def text(label: Label) -> str:
     return f"gpubid:{label.fleet_id}:{label.slot.workload}:{label.slot.index}:{label.intent_id}"
 
 
+def short_text(label: Label) -> str:
+    """Return the label without its workload, in at most `MAX_SHORT_LABEL` lower-case letters, digits and hyphens."""
+    return f"gpubid-{label.fleet_id}-{label.slot.index}-{label.intent_id}"
+
+
 @functools.lru_cache(1024)
 def parse(written: str) -> Label | None:
-    """Return the label, or None for a text that is not exactly a label of gpubid; the fleet may be any."""
+    """Return the label, or None for a text that is not exactly a label of gpubid; the fleet may be any.
+
+    The slot of a short text has no workload.
+    """
     match = _LABEL.fullmatch(written)
-    if match is None:
-        return None
-    return Label(match["fleet"], Slot(match["workload"], int(match["slot"])), match["intent"])
+    if match is not None:
+        return Label(match["fleet"], Slot(match["workload"], int(match["slot"])), match["intent"])
+    match = _SHORT.fullmatch(written)
+    return None if match is None else Label(match["fleet"], Slot("", int(match["slot"])), match["intent"])

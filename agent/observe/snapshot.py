@@ -22,6 +22,7 @@ from agent.domain.work.carried_checkpoint import CheckpointProof
 from agent.domain.work.guard_report import GuardReport
 from agent.domain.work.workload import Workload
 from agent.ledger.memory import Recollection
+from agent.observe import short_labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,8 @@ def fleet(
 ) -> Fleet:
     """Return everything known at `instant` as one value."""
     asked = {**past.intents, **{intent.intent_id: intent for intent in known.intents}}
-    markets = {view.market: unread_rows.filled(view, known.leases, asked) for view in views}
+    named = (short_labels.completed(view, asked) for view in views)
+    markets = {view.market: unread_rows.filled(view, known.leases, asked) for view in named}
     known_fleet = Fleet(
         fleet_id=fleet_id,
         now=instant.now,

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +20,14 @@ def test_what_is_written_is_read_back(workload: str, index: int) -> None:
     assert len(written) <= labels.MAX_LABEL
 
 
+@given(names, st.integers(0, 9999))
+def test_a_short_name_has_all_but_the_workload(workload: str, index: int) -> None:
+    written = labels.short_text(Label(FLEET, Slot(workload, index), INTENT))
+    assert labels.parse(written) == Label(FLEET, Slot("", index), INTENT)
+    assert len(written) <= labels.MAX_SHORT_LABEL
+    assert re.fullmatch("[a-z0-9-]+", written)
+
+
 @given(st.text(max_size=80))
 def test_a_persons_label_is_not_ours(written: str) -> None:
     assert labels.parse(written) is None
@@ -34,6 +44,10 @@ def test_a_persons_label_is_not_ours(written: str) -> None:
         f"gpubid:{FLEET}:train:-1:{INTENT}",
         f"gpubid:{FLEET}:{'x' * 65}:0:{INTENT}",
         f"gpubid:{FLEET}:train:0:{INTENT[:-1]}",
+        f"gpubid:{FLEET}::0:{INTENT}",
+        f"gpubid-{FLEET}-train-0-{INTENT}",
+        f"gpubid-{FLEET}-12345-{INTENT}",
+        f"gpubid-{FLEET}-0-{INTENT}-2",
     ],
 )
 def test_almost_is_not_ours(written: str) -> None:

@@ -90,7 +90,7 @@ class EndingByLabel:
         self._clean[name] = 0 if left else self._clean[name] + 1
         for row, label in left:
             key = name, row.instance_id
-            seen.rows[key], seen.slots[key] = row, str(label.slot)
+            seen.rows[key], seen.slots[key] = row, _place(label)
             seen.tried[key] = await self._try(market, row)
 
     async def _try(self, market: port.Market, row: Instance) -> tuple[str, ...]:
@@ -112,6 +112,11 @@ class EndingByLabel:
     def _label(self, row: Instance) -> Label | None:
         label = labels.parse(row.label)
         return label if label is not None and label.fleet_id == self._fleet_id else None
+
+
+def _place(label: Label) -> str:
+    """Return the slot in words; a short label has no workload, and there is no ledger that knows it."""
+    return str(label.slot) if label.slot.workload else f"slot {label.slot.index}"
 
 
 async def _called(name: str, call: Callable[[str], Awaitable[None]], instance_id: str) -> str:

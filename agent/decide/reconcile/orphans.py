@@ -225,6 +225,8 @@ def _judge(fleet: Fleet, row: Instance, label: Label, *, is_filled: bool) -> Ins
 
 
 def _why_held(work: Workload | None, slot: Slot) -> str:
+    if not slot.workload:
+        return "its short name has no workload, and the ledger does not know its rent"
     if work is None:
         return f"no workload is named {slot.workload}"
     return f"slot {slot} is filled" if slot in work.places else f"{work.name} has no slot {slot.index}"

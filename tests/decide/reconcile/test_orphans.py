@@ -93,7 +93,9 @@ def test_what_is_held_says_whether_its_slot_is_filled_or_its_workload_unknown() 
     rows = (builders.instance(1), ROW)
     filled, unknown = found(world(leases=(builders.lease(1),), rows=rows)), found(world(workloads=()))
     parked = found(world(workloads=(builders.workload(slots=0),)))
+    nameless = found(world(labels={"7": builders.label(7, place=builders.slot("", 0))}))
     assert "carries our label but train has no slot 0: held" in parked.sentence
+    assert "label but its short name has no workload, and the ledger does not know its rent: held" in nameless.sentence
     assert filled.sentence.startswith("instance 7 on host h7 carries our label but slot train/0 is filled: held")
     assert unknown.sentence.startswith("instance 7 on host h7 carries our label but no workload is named train: held")
 
