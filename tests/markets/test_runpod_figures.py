@@ -10,7 +10,8 @@ import pathlib
 import pytest
 
 from agent.domain.market import gpu
-from agent.markets.runpod import figures, names
+from agent.markets import card_benchmarks
+from agent.markets.runpod import names
 
 FOLDER = os.environ.get("GPUBID_RECORDED", "")
 MEASURED = {
@@ -35,17 +36,17 @@ SOLD = (
 
 @pytest.mark.parametrize("name", MEASURED)
 def test_what_was_measured_is_taken_as_it_was(name: str) -> None:
-    assert figures.dlperf(gpu.model(name)) == MEASURED[name]
+    assert card_benchmarks.dlperf(gpu.model(name)) == MEASURED[name]
 
 
 @pytest.mark.parametrize("name", SOLD)
 def test_no_data_centre_card_is_worth_nothing(name: str) -> None:
-    assert figures.dlperf(names.model(name)) > 0
+    assert card_benchmarks.dlperf(names.model(name)) > 0
 
 
 def test_derived_cards_stand_in_the_order_of_their_makers() -> None:
     def speed(name: str) -> float:
-        return figures.dlperf(names.model(name))
+        return card_benchmarks.dlperf(names.model(name))
 
     assert speed("A30") < speed("A100 PCIe") < speed("A100 SXM") < speed("H100 PCIe") < speed("H100 NVL")
     assert speed("H100 NVL") < speed("H100 SXM") == speed("H200 SXM") < speed("B200")
@@ -53,7 +54,7 @@ def test_derived_cards_stand_in_the_order_of_their_makers() -> None:
 
 
 def test_a_card_nobody_measured_has_no_figure() -> None:
-    assert figures.dlperf(gpu.model("RTX 9999")) == 0.0
+    assert card_benchmarks.dlperf(gpu.model("RTX 9999")) == 0.0
 
 
 @pytest.mark.skipif(not FOLDER, reason="GPUBID_RECORDED does not name the folder of recordings: types were not checked")
@@ -64,4 +65,4 @@ def test_every_recorded_type_has_a_figure() -> None:
         row["id"] for path in paths for row in json.loads(path.read_text(encoding="utf-8")) if row["id"] != "unknown"
     }
     assert len(types) > 30
-    assert [name for name in sorted(types) if figures.dlperf(names.model(name)) <= 0] == []
+    assert [name for name in sorted(types) if card_benchmarks.dlperf(names.model(name)) <= 0] == []

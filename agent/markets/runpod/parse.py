@@ -19,7 +19,7 @@ from agent.domain.market.instance import Instance
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
-from agent.markets import labels, market_errors, text, tolerant_rows
+from agent.markets import card_benchmarks, labels, market_errors, text, tolerant_rows
 from agent.markets.runpod import figures, names, reach, states
 
 MARKET = "runpod"
@@ -176,7 +176,7 @@ def _offer(row: GpuRow, where: names.Pool, gpus: int, seen_at: datetime) -> Offe
         gpu=model,
         gpus=gpus,
         vram_mb=int((row.memory or 0) * _MB_PER_GB),
-        dlperf=figures.dlperf(model) * gpus,
+        dlperf=card_benchmarks.dlperf(model) * gpus,
         reliability=figures.reliability(where),
         is_verified=where.cloud == SECURE,
         region=names.region(where.data_center),
@@ -268,7 +268,7 @@ def instance(row: PodRow, price_of: Prices) -> Instance:
         disk_gb=disk or 0.0,
         created_at=_moment(row.createdAt),
         ends_at=None,
-        dlperf=figures.dlperf(model) * (gpus or 0),
+        dlperf=card_benchmarks.dlperf(model) * (gpus or 0),
         reliability=figures.reliability(where),
         inet_down_mbps=figures.INET_MBPS,
         is_wanted_running=states.is_wanted_running(status),

@@ -1,0 +1,1 @@
+"""Mithril: the only folder with its words."""

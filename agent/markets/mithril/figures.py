@@ -1,0 +1,9 @@
+"""Figures that money depends on and the market does not report, each marked as assumed or with its source."""
+
+RELIABILITY = 0.995
+"""Share of uptime. Assumed: as the data centres of the other market of pools."""
+INET_MBPS = 1000.0
+"""Megabits a second, down and up. Assumed."""
+HOURS_A_MONTH = 720
+"""As on the other markets; the market does not publish the price of a disk at all."""
+MB_PER_GB = 1024

@@ -1,0 +1,138 @@
+"""What the market remembers of each bid: the prices that it paid, its events, and the notice of its end.
+
+Each is a question of its own, so a listing asks for a few of them, the oldest answers first; the others keep what is
+known. A history that cannot be read changes no listing: the present price of the pool takes its place.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+import msgspec
+import structlog
+
+from agent import clock as clocks
+from agent.domain.market.interruption import MarketEvent, MarketEventKind
+from agent.domain.money import UsdPerHour
+from agent.markets import market_errors
+from agent.markets.mithril import bill, client, events, rules
+
+log = structlog.get_logger("gpubid.mithril")
+
+PAID_KEPT_SECONDS = 120.0
+"""A price paid changes only at an auction."""
+MOST_ASKED = 20
+"""Histories that one listing or one reading of events asks for."""
+MOST_PAGES = 100
+
+
+class _Price(msgspec.Struct):
+    read_at: float
+    rate: UsdPerHour | None
+
+
+class Histories:
+    """The histories of a project's bids, by bid."""
+
+    def __init__(self, endpoints: client.MithrilClient, clock: clocks.Clock) -> None:
+        self._client = endpoints
+        self._clock = clock
+        self._prices: dict[str, _Price] = {}
+        self._notices: dict[str, datetime] = {}
+        self._events: dict[str, Sequence[MarketEvent]] = {}
+        self._seen: dict[str, str] = {}
+        self._due: dict[str, None] = {}
+
+    def look(self, statuses: Mapping[str, str]) -> None:
+        """Note the present statuses of all bids: the history of a changed one is due, and that of a lost one is not."""
+        changed = [fid for fid, status in statuses.items() if self._seen.get(fid) != status]
+        self._due |= dict.fromkeys(changed)
+        self._seen = dict(statuses)
+        for known in (self._due, self._prices, self._notices, self._events):
+            for fid in [fid for fid in known if fid not in statuses]:
+                del known[fid]
+
+    def paid(self, bid_fid: str) -> UsdPerHour | None:
+        """Return the last known price that a bid's machine paid, or None."""
+        known = self._prices.get(bid_fid)
+        return known.rate if known is not None else None
+
+    async def learn_prices(self, bid_fids: Iterable[str]) -> None:
+        """Read the prices that bids pay now. Raises: Unauthorized."""
+        now = self._clock.monotonic()
+        aged = {fid: now - self._prices[fid].read_at if fid in self._prices else float("inf") for fid in bid_fids}
+        due = sorted((fid for fid, age in aged.items() if age >= PAID_KEPT_SECONDS), key=lambda fid: -aged[fid])
+        for fid in due[:MOST_ASKED]:
+            try:
+                rate = bill.present(await self.periods(fid))
+            except market_errors.Unauthorized:
+                raise
+            except market_errors.MarketError as error:
+                log.debug("price.unread", bid=fid, code=error.code)
+                return
+            self._prices[fid] = _Price(now, rate)
+
+    async def periods(self, bid_fid: str, since: datetime | None = None) -> list[bill.Paid]:
+        """Return what a bid's machines paid, by period, of all pages.
+
+        Raises: as the port's `charges`.
+        """
+        found: list[bill.Paid] = []
+        mark = ""
+        for _ in range(MOST_PAGES):
+            rows, next_mark = bill.periods(await self._client.paid(bid_fid, since, mark), bid_fid)
+            found += rows
+            if not next_mark:
+                return found
+            if next_mark == mark:
+                break
+            mark = next_mark
+        raise market_errors.Malformed("mithril's history of prices does not end; it is refused.")
+
+    async def notice_at(self, bid_fid: str, *, is_preempting: bool) -> datetime | None:
+        """Return when a bid's machine ends, asked once for each notice; None if it was given none."""
+        if not is_preempting:
+            self._forget_old_notice(bid_fid)
+            return None
+        if bid_fid not in self._notices:
+            now = self._clock.now()
+            try:
+                self._notices[bid_fid] = events.notice_at(await self._client.statuses(bid_fid), now)
+            except market_errors.Unauthorized:
+                raise
+            except market_errors.MarketError:
+                self._notices[bid_fid] = now + rules.RULES.notice
+        return self._notices[bid_fid]
+
+    async def changes(self) -> Sequence[MarketEvent]:
+        """Return the known events of all bids, with those of changed bids read again.
+
+        Raises: as the port's `events`.
+        """
+        for fid in list(self._due)[:MOST_ASKED]:
+            try:
+                self._events[fid] = events.history(await self._client.history(fid), fid)
+            except market_errors.NotFound:
+                self._events.pop(fid, None)
+            del self._due[fid]
+        return [self._dated(fid, event) for fid, found in self._events.items() for event in found]
+
+    def was_allocated(self, bid_fid: str) -> bool:
+        """Return whether a bid ever had a machine, as far as its history is known."""
+        return events.was_allocated(self._events.get(bid_fid, ()))
+
+    def _dated(self, bid_fid: str, event: MarketEvent) -> MarketEvent:
+        """Return a loss at the end of its notice: it is not known which of both instants the market writes down.
+
+        Whether the minutes of a notice are charged is not known either, so they are metered.
+        """
+        notice = self._notices.get(bid_fid)
+        is_of_it = notice is not None and event.at <= notice <= event.at + rules.RULES.notice
+        if event.kind is not MarketEventKind.BID_LOST or notice is None or not is_of_it:
+            return event
+        return MarketEvent(event.event_id, event.market, event.kind, event.instance_id, notice, event.your_bid)
+
+    def _forget_old_notice(self, bid_fid: str) -> None:
+        notice = self._notices.get(bid_fid)
+        # The event that ends it is dated by it, and may be read some time later.
+        if notice is not None and self._clock.now() - notice >= 4 * rules.RULES.notice:
+            del self._notices[bid_fid]

@@ -1,0 +1,85 @@
+"""Every bid of the project with its machines, page by page, or nothing.
+
+Machines are read before bids: a bid that is placed meanwhile is then shown without its machine, which is true of it a
+moment earlier. The other way round its machine would have no bid.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from agent.markets import market_errors
+from agent.markets.mithril import client, parse, states
+
+MOST_PAGES = 400
+"""Pages after which a listing counts as endless: 40,000 bids."""
+_Row = TypeVar("_Row", parse.Bid, parse.Machine)
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """The bids of a project, the oldest first, and the machines of each by the bid's id."""
+
+    bids: tuple[parse.Bid, ...]
+    machines: dict[str, list[parse.Machine]]
+
+
+async def everything(endpoints: client.MithrilClient) -> Listed:
+    """Return every bid, also those that have ended, with its machines.
+
+    Raises:
+        Malformed: a body is no page, a row is listed twice with a difference, the pages do not end, or a machine that
+            may hold GPUs belongs to a bid that is not listed.
+    """
+    machines = await _pages(lambda mark: endpoints.machines(states.LISTED, mark), parse.machines, "machines")
+    bids = await _pages(endpoints.bids, parse.bids, "bids")
+    by_bid = _by_bid(machines)
+    known = {bid.fid for bid in bids}
+    lost = [fid for fid, ones in by_bid.items() if fid not in known and any(_is_live(one) for one in ones)]
+    if lost:
+        raise market_errors.Malformed("mithril listed a machine without its bid; the listing is refused.")
+    return Listed(tuple(bids), by_bid)
+
+
+async def named(endpoints: client.MithrilClient, name: str) -> list[parse.Bid]:
+    """Return the bids of exactly this name: how an order whose answer was lost is found besides by the listing."""
+    rows, _ = parse.bids(await endpoints.bids(name=name))
+    return [row for row in rows if row.name == name]
+
+
+async def machines_of(endpoints: client.MithrilClient, bid_fid: str) -> list[parse.Machine]:
+    """Return the machines of one bid, on one page: it is for one machine at a time."""
+    rows, _ = parse.machines(await endpoints.machines(states.LISTED, bid_fid=bid_fid))
+    return _by_bid(rows).get(bid_fid, [])
+
+
+def _by_bid(machines: Sequence[parse.Machine]) -> dict[str, list[parse.Machine]]:
+    """Return the machines of bids; one without a bid belongs to a reservation, which is none of ours."""
+    found: dict[str, list[parse.Machine]] = {}
+    for machine in machines:
+        if machine.bid:
+            found.setdefault(machine.bid, []).append(machine)
+    return found
+
+
+def _is_live(machine: parse.Machine) -> bool:
+    return states.is_live(machine.status or "")
+
+
+async def _pages(
+    ask: Callable[[str], Awaitable[bytes]], read: Callable[[bytes], tuple[list[_Row], str]], what: str
+) -> list[_Row]:
+    found: dict[str, _Row] = {}
+    mark, marks = "", set[str]()
+    for _ in range(MOST_PAGES):
+        rows, next_mark = read(await ask(mark))
+        for row in rows:
+            if found.setdefault(row.fid, row) != row:
+                raise market_errors.Malformed(f"mithril listed one of the {what} twice, with a difference.")
+        if not next_mark:
+            return list(found.values())
+        if next_mark in marks or not rows:
+            raise market_errors.Malformed(f"mithril's listing of {what} goes round in circles; it is refused.")
+        marks.add(next_mark)
+        mark = next_mark
+    raise market_errors.Malformed(f"mithril's listing of {what} has more than {MOST_PAGES} pages; it is refused.")

@@ -1,0 +1,331 @@
+"""The port over Mithril: a bid is the instance, a pool is the offer, and a machine is what an auction gives to a bid.
+
+Invariants: those of the port. Beyond them:
+1. A listing has every bid of every page, or it is refused. Histories add prices and instants; they make and remove no
+   bid.
+2. The price that is told as paid is never the bid: it is the machine's own price, else the present price of its pool.
+3. A bid whose order got no usable answer is also asked for by its name, until the listing shows it.
+4. Nothing is placed before the operator has set the price of a kept disk.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from agent import clock as clocks
+from agent.domain import money
+from agent.domain.market.instance import Instance
+from agent.domain.market.interruption import MarketEvent
+from agent.domain.market.market_rules import MarketRules
+from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
+from agent.domain.money import UsdPerHour
+from agent.markets import hints, http_exchange, market_errors, pace, text, transport
+from agent.markets.mithril import (
+    bill,
+    catalogue,
+    client,
+    histories,
+    listing,
+    orders,
+    parse,
+    prices,
+    rows,
+    rules,
+    search,
+    states,
+)
+from agent.markets.port import Account, Capability, Charge, OfferQuery, Terms
+
+DOUBT_SECONDS = 1800.0
+"""How long a bid is asked for by its name after an order without a usable answer: longer than any doubt lasts."""
+_BILLING = frozenset({states.ALLOCATED, states.PREEMPTING})
+
+
+@dataclass(frozen=True, slots=True)
+class Terrain:
+    """What an operator says about the account: the project, and the price of a gigabyte of kept disk and month."""
+
+    project: str
+    disk_micros_per_gb_month: int | None = None
+
+
+class MithrilMarket:
+    """One project at Mithril."""
+
+    name = parse.MARKET
+
+    def __init__(self, endpoints: client.MithrilClient, clock: clocks.Clock, terrain: Terrain) -> None:
+        self._client = endpoints
+        self._clock = clock
+        self._terrain = terrain
+        self._catalogue = catalogue.Catalogue(endpoints, clock)
+        self._histories = histories.Histories(endpoints, clock)
+        self._in_doubt: dict[str, float] = {}
+        self._had_machine: set[str] = set()
+
+    async def offers(self, query: OfferQuery) -> Sequence[Offer]:
+        """Return the pools that may fit, the cheapest first and those of unknown price last."""
+        if Tenure.INTERRUPTIBLE not in query.tenures:
+            return ()
+        kinds, now, disk = await self._catalogue.types(), self._clock.now(), self._terrain.disk_micros_per_gb_month
+        pairs = [
+            (pool, kinds[pool.instance_type]) for pool in await self._catalogue.pools() if pool.instance_type in kinds
+        ]
+        bare = [(pool, search.offer(pool, kind, query.disk_gb, disk, now)) for pool, kind in pairs]
+        found = []
+        for pool, offer in bare:
+            if search.fits(offer, query):
+                found.append(search.priced(offer, await self._catalogue.prices(pool)))
+        found = [offer for offer in found if search.is_affordable(offer, query)]
+        found.sort(key=lambda offer: (offer.floor is None, offer.floor or money.FREE, offer.offer_id))
+        return found[: query.max_rows]
+
+    async def instances(self) -> Sequence[Instance]:
+        """Return every bid of the project that has not ended, or raise."""
+        listed = await listing.everything(self._client)
+        bids = {bid.fid: bid for bid in listed.bids}
+        bids |= {bid.fid: bid for bid in await self._doubted(bids.values()) if bid.fid not in bids}
+        standing = self._standing(bids.values(), listed.machines)
+        await self._learn([bids[fid] for fid in standing])
+        self._histories.look({fid: f"{bids[fid].status} {standing[fid].state.value}" for fid in standing})
+        self._had_machine &= standing.keys()
+        return [await self._instance(bids[fid], listed.machines.get(fid, []), standing[fid]) for fid in standing]
+
+    async def instance(self, instance_id: str) -> Instance:
+        """Return one bid."""
+        bid = parse.bid(await self._client.bid(instance_id))
+        if bid.fid != instance_id:
+            raise market_errors.Malformed(f"mithril answered another bid than {text.clean(instance_id, 64)}.")
+        machines = await listing.machines_of(self._client, instance_id)
+        standing = self._standing([bid], {instance_id: machines})
+        if instance_id not in standing:
+            raise market_errors.NotFound(f"mithril says that bid {instance_id} was ended.")
+        await self._learn([bid])
+        return await self._instance(bid, machines, standing[instance_id])
+
+    async def rent(self, offer: Offer, terms: Terms, label: str) -> str:
+        """Place a bid for one machine and return its id; the next auction judges it."""
+        if self._terrain.disk_micros_per_gb_month is None:
+            raise market_errors.Rejected("no_disk_price", orders.NO_DISK_PRICE)
+        body = orders.create(await self._project(), offer, terms, label)
+        # Until it is confirmed or refused: a call that is broken off leaves the name in doubt too.
+        self._in_doubt[body["name"]] = self._clock.monotonic()
+        try:
+            bid_fid = _placed(await self._client.place(body), body["name"])
+        except market_errors.Ambiguous:
+            raise
+        except market_errors.MarketError:
+            del self._in_doubt[body["name"]]
+            raise
+        del self._in_doubt[body["name"]]
+        return bid_fid
+
+    async def rebid(self, instance_id: str, bid: UsdPerHour) -> None:
+        """Change the limit price; the next auction judges it."""
+        limit = orders.limit(bid)
+        changed = await self._change(instance_id, {"limit_price": limit})
+        if changed is not None and prices.of_text(changed.limit_price) != prices.of_text(limit):
+            sentence = f"mithril answered {text.clean(changed.limit_price or 'no price', 40)} instead of {limit}"
+            raise market_errors.Ambiguous(f"{sentence}; its listing shows the price.")
+
+    async def resume(self, instance_id: str) -> bool:
+        """Let the bid take part in auctions again; one of them starts it, never this call."""
+        await self._change(instance_id, {"paused": False})
+        return False
+
+    async def pause(self, instance_id: str) -> None:
+        """Stop the machine, keep its boot disk, take part in no auction; also returns if the bid is paused already."""
+        await self._change(instance_id, {"paused": True}, meant=states.PAUSED)
+
+    async def release(self, instance_id: str) -> None:
+        """End for good; also returns if the market says that the bid has ended."""
+        try:
+            await self._client.cancel(instance_id)
+        except market_errors.NotFound:
+            return
+        except market_errors.Unreachable as error:
+            raise market_errors.Ambiguous(str(error)) from None
+        except market_errors.Rejected as refusal:
+            await self._refused(instance_id, refusal, states.TERMINATED)
+
+    async def account(self) -> Account:
+        """Return the organisation that pays and its project. It pays in arrears, so there is no credit."""
+        reply = await self._client.me()
+        owner = bill.owner(reply.body)
+        # A listing is of one project: with another one, every lease would look lost.
+        account_id = text.clean(f"{owner.organization_id}/{await self._client.project()}", 160)
+        return Account(account_id, None, hints.market_time(reply))
+
+    async def charges(self, since: datetime, until: datetime) -> Sequence[Charge]:
+        """Return what the machines of each bid paid by UTC day; kept disks are in no answer of the market."""
+        found: list[Charge] = []
+        for bid in (await listing.everything(self._client)).bids:
+            ended_at = parse.moment(bid.deactivated_at)
+            if bid.instances == [] or (ended_at is not None and ended_at < since):
+                continue
+            found += bill.charges(bid.fid, await self._histories.periods(bid.fid, since), since, until)
+        return found
+
+    async def events(self, since: datetime) -> Sequence[MarketEvent]:
+        """Return the market's history of our bids; a few bids' histories are read at a time."""
+        now, changes = self._clock.now(), await self._histories.changes()
+        return sorted((one for one in changes if since <= one.at <= now), key=lambda one: one.at)
+
+    async def logs(self, instance_id: str, lines: int) -> Sequence[str]:
+        """Return nothing: the market keeps no log of a machine; a guard keeps the workload's."""
+        del instance_id, lines
+        return ()
+
+    def instance_keys(self) -> None:
+        """Return nothing: the market's keys are those of the project; the start script lets a workload's keys in."""
+
+    def capabilities(self) -> frozenset[Capability]:
+        """Return the abilities: no credit is told, since the account pays in arrears."""
+        return frozenset({Capability.INTERRUPTIBLE, Capability.REBID, Capability.EVENTS})
+
+    def rules(self) -> MarketRules:
+        """Return what is different here from other markets."""
+        return rules.RULES
+
+    def not_sold(self) -> Mapping[Tenure, str]:
+        """Return on-demand, and interruptible while the price of a kept disk is not set."""
+        none = {Tenure.ON_DEMAND: "mithril sells spot bids, and reservations for a term; it sells nothing on demand"}
+        is_priced = self._terrain.disk_micros_per_gb_month is not None
+        return none if is_priced else none | {Tenure.INTERRUPTIBLE: orders.NO_DISK_PRICE}
+
+    def server_time(self) -> datetime | None:
+        """Return the time of the market's clock in its last answer."""
+        return hints.server_time(self._client.last_date())
+
+    async def close(self) -> None:
+        """Close connections."""
+        await self._client.close()
+
+    def _standing(
+        self, bids: Iterable[parse.Bid], machines: Mapping[str, Sequence[parse.Machine]]
+    ) -> dict[str, states.Standing]:
+        """Return the state of each bid that has not ended, by its id."""
+        found = {}
+        for bid in bids:
+            was_allocated = bid.fid in self._had_machine or self._histories.was_allocated(bid.fid)
+            machine = rows.newest(machines.get(bid.fid, ()))
+            if machine is not None or bid.instances or bid.status in _BILLING:
+                self._had_machine.add(bid.fid)
+            standing = rows.standing(bid, machine, was_allocated=was_allocated)
+            if standing is not None:
+                found[bid.fid] = standing
+        return found
+
+    async def _instance(self, bid: parse.Bid, machines: Sequence[parse.Machine], standing: states.Standing) -> Instance:
+        kinds = await self._catalogue.types()
+        notice = await self._histories.notice_at(bid.fid, is_preempting=bid.status == states.PREEMPTING)
+        known = rows.Known(
+            kind=kinds.get(bid.instance_type or ""),
+            paid=self._histories.paid(bid.fid) or self._catalogue.known_paid(bid.pool),
+            notice_at=notice,
+            was_allocated=bid.fid in self._had_machine,
+            disk_micros=self._terrain.disk_micros_per_gb_month,
+        )
+        return rows.instance(bid, rows.newest(machines), standing, known)
+
+    async def _learn(self, bids: Sequence[parse.Bid]) -> None:
+        """Read the kinds of machines and the prices paid that the bids need; unknown prices stay unread."""
+        await self._catalogue.types(frozenset(bid.instance_type for bid in bids if bid.instance_type))
+        billing = [bid for bid in bids if bid.status in _BILLING]
+        await self._histories.learn_prices(bid.fid for bid in billing)
+        for pool in dict.fromkeys(bid.pool for bid in billing if self._histories.paid(bid.fid) is None):
+            if pool is not None:
+                await self._catalogue.paid(pool)
+
+    async def _doubted(self, listed: Iterable[parse.Bid]) -> list[parse.Bid]:
+        """Return the bids of names in doubt that the listing does not show."""
+        shown, now = {bid.name for bid in listed}, self._clock.monotonic()
+        self._in_doubt = {
+            name: at for name, at in self._in_doubt.items() if name not in shown and now - at < DOUBT_SECONDS
+        }
+        found = [await listing.named(self._client, name) for name in self._in_doubt]
+        return [bid for bids in found for bid in bids]
+
+    async def _change(self, instance_id: str, body: Mapping[str, Any], meant: str = "") -> parse.Bid | None:
+        """Change a bid, and return it as it is now; None if it was `meant` so already.
+
+        Raises: as the port's `rebid`.
+        """
+        try:
+            return _changed(await self._client.change(instance_id, body, is_urgent=bool(meant)), instance_id)
+        except (market_errors.OutOfFunds, market_errors.Unreachable):
+            raise
+        except market_errors.Rejected as refusal:
+            await self._refused(instance_id, refusal, meant)
+            return None
+
+    async def _project(self) -> str:
+        """Return the project for an order. Raises: Throttled, Unauthorized, Unreachable (nothing was sent)."""
+        try:
+            return await self._client.project()
+        except (market_errors.Unavailable, market_errors.Malformed) as error:
+            raise market_errors.Unreachable(f"nothing was sent to mithril: {error}") from None
+
+    async def _refused(self, instance_id: str, refusal: market_errors.Rejected, meant: str) -> None:
+        """Return if a bid is as an order meant it, although the market refused the order.
+
+        Raises:
+            NotFound: the bid has ended.
+            Rejected: it is otherwise.
+        """
+        try:
+            bid = parse.bid(await self._client.bid(instance_id))
+        except market_errors.MarketError:
+            raise refusal from None
+        if bid.fid != instance_id or bid.status not in {meant, states.TERMINATED}:
+            raise refusal
+        if bid.status != meant:
+            raise market_errors.NotFound(f"mithril says that bid {instance_id} was ended.")
+
+
+def connect(
+    url: str,
+    key: transport.Key,
+    clock: clocks.Clock,
+    jitter: Callable[[], float],
+    *,
+    terrain: Terrain,
+    deadline: float = transport.DEADLINE_SECONDS,
+    through: http_exchange.Exchange | None = None,
+) -> MithrilMarket:
+    """Return the market at `url` for one project; `key` returns the credential for each request."""
+    lanes = pace.Pace(clock, client.LANES)
+    link = transport.Transport(url, key, clock, lanes, jitter, bounds=transport.Bounds(deadline), through=through)
+    return MithrilMarket(client.MithrilClient(link, lanes, clock, terrain.project), clock, terrain)
+
+
+def _placed(raw: bytes, name: str) -> str:
+    """Return the id of a bid that was just placed.
+
+    Raises:
+        Ambiguous: the answer does not show a bid of that name.
+    """
+    try:
+        bid = parse.bid(raw)
+    except market_errors.Malformed as error:
+        raise market_errors.Ambiguous(f"mithril accepted the bid and named none ({error})") from None
+    if bid.name != name:
+        raise market_errors.Ambiguous("mithril answered an order with a bid of another name; its listing shows ours.")
+    return bid.fid
+
+
+def _changed(raw: bytes, bid_fid: str) -> parse.Bid:
+    """Return a bid as it is after a change.
+
+    Raises:
+        Ambiguous: the answer does not show that bid.
+    """
+    try:
+        bid = parse.bid(raw)
+    except market_errors.Malformed as error:
+        raise market_errors.Ambiguous(f"mithril answered a change with no bid ({error})") from None
+    if bid.fid != bid_fid:
+        raise market_errors.Ambiguous("mithril answered a change with another bid; its listing shows what was done.")
+    return bid

@@ -1,0 +1,59 @@
+"""Terms -> the body of a new bid. Terms that the market would misread are refused before anything is sent.
+
+Invariants:
+1. Every bid is for one machine, and carries a name of its own by which a lost answer is found again.
+2. A bid without a known price for its disk is never placed.
+"""
+
+from typing import Any
+
+from agent.domain.market.offer import Offer
+from agent.domain.market.tenure import Tenure
+from agent.domain.money import UsdPerHour
+from agent.markets import market_errors
+from agent.markets.mithril import names, prices, start_script
+from agent.markets.port import Terms
+
+NO_DISK_PRICE = (
+    "mithril does not publish the price of a kept disk: set [markets.mithril] disk_per_gb_month to the figure of your "
+    "bill before anything is rented there"
+)
+MOST_SCRIPT = 200_000
+"""Characters of a start script; the market publishes no limit. Assumed."""
+
+
+def create(project: str, offer: Offer, terms: Terms, label: str) -> dict[str, Any]:
+    """Return the body of a bid for one machine.
+
+    Raises:
+        Rejected: the market cannot carry out these terms as meant.
+    """
+    where = names.pool(offer.host_id)
+    if where is None:
+        raise market_errors.Rejected("invalid_args", f"{offer.offer_id} is no offer of mithril.")
+    if terms.tenure is not Tenure.INTERRUPTIBLE or terms.bid is None:
+        raise market_errors.Rejected("invalid_price", f"this is no order for {terms.tenure.value} at bid {terms.bid}")
+    script = start_script.text(terms)
+    if len(script) > MOST_SCRIPT:
+        raise market_errors.Rejected("invalid_args", f"The start script has {len(script)} characters; shorten it.")
+    return {
+        "project": project,
+        "region": where.region,
+        "instance_type": where.instance_type,
+        "limit_price": limit(terms.bid),
+        "instance_quantity": 1,
+        "name": names.bid_name(label),
+        # The machine lets the workload's keys in by its start script: the market's keys are those of the project.
+        "launch_specification": {"volumes": [], "ssh_keys": [], "startup_script": script},
+    }
+
+
+def limit(bid: UsdPerHour) -> str:
+    """Return a bid as the market takes it.
+
+    Raises:
+        Rejected: it is less than a cent.
+    """
+    if bid < prices.CENT:
+        raise market_errors.Rejected("invalid_price", f"a bid of {bid} is less than a cent")
+    return prices.text(bid)

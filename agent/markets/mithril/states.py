@@ -1,0 +1,73 @@
+"""The market's status of a bid and of its machine -> our one state.
+
+Invariants:
+1. A word that is not in the tables is UNKNOWN, which is ignorance and counts as charged.
+2. A bid that waits and never had a machine is PENDING and costs nothing. One that had a machine is PAUSED by the
+   market.
+3. A machine that may still hold its GPUs counts as charged, whatever its bid says.
+"""
+
+from dataclasses import dataclass
+
+from agent.domain.market.instance import InstanceState
+
+OPEN, ALLOCATED, PREEMPTING, PAUSED, TERMINATED = "Open", "Allocated", "Preempting", "Paused", "Terminated"
+
+_LOADING = frozenset({"NEW", "CONFIRMED", "INITIALIZING", "STARTING"})
+_UNCLEAR = frozenset({"STOPPING", "RELOCATING"})
+_RUNNING = frozenset({"RUNNING", "PREEMPTING"})
+_ENDED = frozenset({"TERMINATED", "PREEMPTED", "REPLACED", "PAUSED", "ERROR"})
+_PREFIX = "STATUS_"
+
+_FORGOTTEN = frozenset({"TERMINATED", "REPLACED"})
+LISTED = tuple(f"{_PREFIX}{word}" for word in sorted(_LOADING | _UNCLEAR | _RUNNING | _ENDED - _FORGOTTEN))
+"""The statuses that a listing asks for: an account's ended machines would fill page after page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The state of a bid with its machine, and whether the market may charge for GPUs in it."""
+
+    state: InstanceState
+    may_bill: bool = False
+    is_wanted: bool = True
+
+
+def is_live(status: str) -> bool:
+    """Return whether a machine may hold GPUs; an unknown word may."""
+    return status.removeprefix(_PREFIX) not in _ENDED
+
+
+def standing(bid: str, machine: str, *, was_allocated: bool) -> Standing | None:
+    """Return the state of a bid, with the status of its newest machine or an empty text; None: it has ended."""
+    word = machine.removeprefix(_PREFIX)
+    # A machine that stops is not charged for: the market ends its bill with the order to stop it.
+    holds = bool(word) and word not in _ENDED and word != "STOPPING"
+    if bid == ALLOCATED:
+        return _allocated(word)
+    if bid == PREEMPTING:
+        return _preempting(word)
+    if bid == OPEN:
+        was_running = was_allocated or holds
+        return Standing(InstanceState.PAUSED if was_running else InstanceState.PENDING, holds)
+    if bid == PAUSED:
+        return Standing(InstanceState.PAUSED, holds, is_wanted=False)
+    if bid == TERMINATED:
+        return None
+    return Standing(InstanceState.UNKNOWN, may_bill=True)
+
+
+def _allocated(word: str) -> Standing:
+    if word == "ERROR":
+        return Standing(InstanceState.FAILED, may_bill=True)
+    if not word or word in _LOADING | _ENDED:
+        # The machine of a new allocation may be listed later than its bid.
+        return Standing(InstanceState.LOADING, may_bill=True)
+    return Standing(InstanceState.RUNNING if word in _RUNNING else InstanceState.UNKNOWN, may_bill=True)
+
+
+def _preempting(word: str) -> Standing:
+    """Return the state of a machine that runs for the minutes of its notice; whether they are charged is not known."""
+    if word in _ENDED:
+        return Standing(InstanceState.PAUSED)
+    return Standing(InstanceState.LOADING if word in _LOADING else InstanceState.RUNNING, may_bill=True)

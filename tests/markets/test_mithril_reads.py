@@ -1,0 +1,366 @@
+"""Bids of Mithril with their machines as instances: states, prices paid, notices, and whole listings or none."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from agent.clock import SteppedClock
+from agent.domain import money
+from agent.domain.market.instance import Instance, InstanceState
+from agent.domain.market.interruption import MarketEventKind
+from agent.domain.market.market_rules import PricePaid
+from agent.domain.market.tenure import Tenure
+from agent.markets import labels, market_errors
+from agent.markets.mithril import client, rows, states
+from agent.markets.mithril.market import MithrilMarket
+from agent.markets.port import Capability, Charge
+from tests.markets import spot_bids
+from tests.markets.scene import LABEL
+from tests.markets.spot_bids import BID, bid, listing, machine, mithril_saying, page, refused
+from tests.markets.wire import Answers, Says, Seen
+
+DISK_PER_HOUR = money.UsdPerHour(round(spot_bids.DISK_MICROS * 40 / 720))
+PENDING, LOADING, RUNNING = InstanceState.PENDING, InstanceState.LOADING, InstanceState.RUNNING
+PAUSED, FAILED, UNKNOWN = InstanceState.PAUSED, InstanceState.FAILED, InstanceState.UNKNOWN
+
+
+async def one(clock: SteppedClock, answers: Answers) -> Instance:
+    async with mithril_saying(answers, clock) as (mithril, _):
+        (instance,) = await mithril.instances()
+    return instance
+
+
+async def test_a_running_bid_shows_what_it_pays_and_its_limit_apart(clock: SteppedClock) -> None:
+    async with mithril_saying(spot_bids.project, clock) as (mithril, wire):
+        (row,) = await mithril.instances()
+        assert await mithril.instance(BID) == row
+    assert (row.instance_id, row.host_id, row.state, row.tenure) == (
+        BID,
+        spot_bids.HOST,
+        RUNNING,
+        Tenure.INTERRUPTIBLE,
+    )
+    assert (row.gpu_rate, row.limit, row.bid) == (money.per_hour("1.15"), money.per_hour("2.5"), money.per_hour("2.5"))
+    assert (row.gpu, row.gpus, row.disk_gb, row.unread) == ("A100 SXM4", 1, 40.0, frozenset())
+    assert (row.address, row.ports) == ("203.0.113.7:22", "8000/tcp=203.0.113.7:8000 9000/tcp=203.0.113.7:9000")
+    assert row.created_at == datetime(2026, 11, 5, 20, tzinfo=UTC)
+    assert row.billing_rate == row.gpu_rate + row.disk_rate
+    label = labels.parse(row.label)
+    assert label is not None
+    assert (label.fleet_id, label.slot.workload, label.slot.index) == ("0123456789ab", "", 0)
+    assert all(seen.query["project"] == spot_bids.PROJECT for seen in wire.seen if seen.path in spot_bids.LISTS)
+
+
+@pytest.mark.parametrize(
+    ("status", "instances", "machine_status", "state", "bills"),
+    [
+        ("Open", [], None, PENDING, False),
+        ("Open", ["inst_1"], None, PAUSED, False),
+        ("Open", [], "STATUS_PREEMPTED", PAUSED, False),
+        ("Open", ["inst_1"], "STATUS_STOPPING", PAUSED, False),
+        ("Open", ["inst_1"], "STATUS_RUNNING", PAUSED, True),
+        ("Open", ["inst_1"], "STATUS_ERROR", PAUSED, False),
+        ("Allocated", [], None, LOADING, True),
+        ("Allocated", ["inst_1"], "STATUS_NEW", LOADING, True),
+        ("Allocated", ["inst_1"], "STATUS_CONFIRMED", LOADING, True),
+        ("Allocated", ["inst_1"], "STATUS_INITIALIZING", LOADING, True),
+        ("Allocated", ["inst_1"], "STATUS_STARTING", LOADING, True),
+        ("Allocated", ["inst_1"], "STATUS_RUNNING", RUNNING, True),
+        ("Allocated", ["inst_1"], "STATUS_RELOCATING", UNKNOWN, True),
+        ("Allocated", ["inst_1"], "STATUS_ERROR", FAILED, True),
+        ("Allocated", ["inst_1"], "STATUS_OF_NEXT_YEAR", UNKNOWN, True),
+        ("Preempting", ["inst_1"], "STATUS_PREEMPTING", RUNNING, True),
+        ("Preempting", ["inst_1"], "STATUS_RUNNING", RUNNING, True),
+        ("Preempting", ["inst_1"], "STATUS_PREEMPTED", PAUSED, False),
+        ("Paused", [], None, PAUSED, False),
+        ("Paused", ["inst_1"], "STATUS_PAUSED", PAUSED, False),
+        ("Paused", ["inst_1"], "STATUS_RUNNING", PAUSED, True),
+        ("Allocated", ["inst_1"], "STATUS_STOPPING", UNKNOWN, True),
+        ("Allocated", ["inst_1"], "STATUS_PREEMPTED", LOADING, True),
+        ("Paused", ["inst_1"], "STATUS_STOPPING", PAUSED, False),
+        ("Relocating", ["inst_1"], "STATUS_RUNNING", UNKNOWN, True),
+        (None, ["inst_1"], "STATUS_RUNNING", UNKNOWN, True),
+        (7, ["inst_1"], None, UNKNOWN, True),
+    ],
+)
+async def test_the_states(
+    clock: SteppedClock,
+    status: Any,
+    instances: list[str],
+    machine_status: str | None,
+    state: InstanceState,
+    bills: bool,
+) -> None:
+    machines = [machine(status=machine_status)] if machine_status else []
+    row = await one(clock, listing(bid(status=status, instances=instances), machines=machines))
+    assert (row.state, row.bills_gpu) == (state, bills)
+    assert row.is_wanted_running == (status != "Paused")
+
+
+async def test_a_bid_that_waits_costs_nothing_and_one_that_lost_its_machine_its_disk(clock: SteppedClock) -> None:
+    waits = await one(clock, listing(bid(status="Open", instances=[])))
+    assert (waits.billing_rate, waits.gpu_rate, waits.limit) == (
+        money.FREE,
+        money.per_hour("2.5"),
+        money.per_hour("2.5"),
+    )
+    lost = await one(clock, listing(bid(status="Open"), machines=[machine(status="STATUS_PREEMPTED")]))
+    assert (lost.billing_rate, lost.disk_rate) == (DISK_PER_HOUR, DISK_PER_HOUR)
+    parked = await one(clock, listing(bid(status="Paused", instances=[])))
+    assert parked.billing_rate == money.FREE, "a bid that was paused before it ever won has no disk"
+    async with mithril_saying(listing(bid(status="Open"), machines=[]), clock, disk_micros=None) as (mithril, _):
+        (unpriced,) = await mithril.instances()
+    assert (unpriced.unread, unpriced.disk_rate) == (frozenset({"disk_rate"}), money.FREE)
+
+
+async def test_the_newest_machine_counts(clock: SteppedClock) -> None:
+    machines = [
+        machine(fid="inst_1", status="STATUS_PREEMPTED", created_at="2026-11-05T20:02:00Z", ssh_destination="a"),
+        machine(fid="inst_2", status="STATUS_RUNNING", created_at="2026-11-05T21:02:00Z"),
+        machine(fid="inst_3", status="STATUS_REPLACED", created_at="2026-11-05T21:03:00Z"),
+    ]
+    assert (await one(clock, listing(bid(), machines=machines))).state is RUNNING
+
+
+async def test_a_preempted_bid_runs_until_its_notice_is_over(clock: SteppedClock) -> None:
+    def answers(seen: Seen) -> Says:
+        if seen.path == "/v2/instances/status/history":
+            events = [
+                {"timestamp": "2026-11-05T20:03:00Z", "status": "STATUS_RUNNING"},
+                {"timestamp": "2026-11-05T21:59:00Z", "status": "STATUS_PREEMPTING"},
+                {"timestamp": "2026-11-09T21:59:00Z", "status": "STATUS_PREEMPTING"},
+                {"timestamp": None, "status": 7},
+                "junk",
+            ]
+            return Says({"instances": [{"instance_fid": "inst_1", "bid_fid": BID, "events": events}]})
+        return listing(bid(status="Preempting"), machines=[machine(status="STATUS_PREEMPTING")])(seen)
+
+    async with mithril_saying(answers, clock) as (mithril, wire):
+        (row,) = await mithril.instances()
+        clock.advance(30.0)
+        (later,) = await mithril.instances()
+    assert (row.state, row.notice_at) == (RUNNING, datetime(2026, 11, 5, 22, 4, tzinfo=UTC))
+    assert later.notice_at == row.notice_at
+    assert sum(seen.path == "/v2/instances/status/history" for seen in wire.seen) == 1
+
+
+async def test_without_its_history_a_notice_counts_from_the_first_look(clock: SteppedClock) -> None:
+    def answers(seen: Seen) -> Says:
+        if seen.path == "/v2/instances/status/history":
+            return refused(404, "Not Found")
+        return listing(bid(status="Preempting"), machines=[machine(status="STATUS_PREEMPTING")])(seen)
+
+    began = clock.now()
+    row = await one(clock, answers)
+    assert began + timedelta(minutes=5) <= (row.notice_at or began) <= clock.now() + timedelta(minutes=5)
+
+
+async def test_unreadable_figures_are_unread_and_the_bid_stays(clock: SteppedClock) -> None:
+    broken = bid(
+        limit_price=float("nan"),
+        instance_quantity="many",
+        region="../etc",
+        launch_specification={"startup_script": 5},
+        created_at="yesterday",
+        name="x" * 400 + "\u202e",
+    )
+    row = await one(clock, listing(broken, machines=[machine()], histories={"instances": [{"events": "none"}]}))
+    assert row.unread == frozenset({"limit", "gpu_rate", "host_id", "disk_gb", "disk_rate"})
+    assert (row.instance_id, row.state, row.created_at, len(row.label)) == (BID, RUNNING, None, labels.MAX_LABEL)
+
+
+async def test_a_kind_that_nobody_knows_leaves_the_gpus_unread(clock: SteppedClock) -> None:
+    row = await one(clock, listing(bid(instance_type="it_new"), machines=[machine()]))
+    assert (row.unread, row.gpus, row.gpu) == (frozenset({"gpus"}), 0, "")
+
+
+async def test_without_a_history_of_prices_the_pool_says_what_is_paid(clock: SteppedClock) -> None:
+    ended = {"instances": [{"instance_fid": "inst_1", "bid_fid": BID, "events": []}], "next_cursor": None}
+    row = await one(clock, listing(bid(), machines=[machine()], histories=ended))
+    assert (row.gpu_rate, row.unread) == (money.per_hour(1), frozenset())
+
+
+async def test_an_ended_bid_is_listed_no_more_and_its_own_answer_says_so(clock: SteppedClock) -> None:
+    def answers(seen: Seen) -> Says:
+        if seen.path == f"/v2/spot/bids/{BID}":
+            return Says(bid(status="Terminated"))
+        return listing(bid(status="Terminated"), machines=[])(seen)
+
+    async with mithril_saying(answers, clock) as (mithril, _):
+        assert list(await mithril.instances()) == []
+        with pytest.raises(market_errors.NotFound):
+            await mithril.instance(BID)
+
+
+async def test_only_the_markets_own_word_says_that_there_is_no_bid(clock: SteppedClock) -> None:
+    for answer, error in (
+        (refused(404, "Bid not found"), market_errors.NotFound),
+        (refused(404, "Not Found"), market_errors.Unavailable),
+        (Says(b"<html>404</html>", 404), market_errors.Unavailable),
+        (Says(b"", 404), market_errors.Unavailable),
+        (refused(422, [{"loc": ["path"], "msg": "bad id", "type": "x"}]), market_errors.Malformed),
+    ):
+        async with mithril_saying(answer, clock) as (mithril, _):
+            with pytest.raises(error):
+                await mithril.instance("bid_other")
+
+
+def paged(pages: dict[str, Says], machines: Any = ()) -> Answers:
+    def answers(seen: Seen) -> Says:
+        if seen.path == "/v2/spot/bids":
+            return pages[seen.query.get("next_cursor", "")]
+        return page(*machines) if seen.path == "/v2/instances" else spot_bids.project(seen)
+
+    return answers
+
+
+async def test_a_listing_of_several_pages_is_whole(clock: SteppedClock) -> None:
+    pages = {
+        "": page(bid(), cursor="c1"),
+        "c1": page(bid(fid="bid_2", name="theirs"), cursor=2),
+        "2": page(bid(fid="b")),
+    }
+    async with mithril_saying(paged(pages), clock) as (mithril, _):
+        assert [row.instance_id for row in await mithril.instances()] == [BID, "bid_2", "b"]
+
+
+@pytest.mark.parametrize(
+    "pages",
+    [
+        {"": page(bid(), cursor="c1"), "c1": page(bid(limit_price="$9.00"))},
+        {"": page(bid(), cursor="c1"), "c1": page(bid(fid="b"), cursor="c1")},
+        {"": page(bid(), cursor="c1"), "c1": page(cursor="c2"), "c2": page(bid(fid="b"))},
+        {"": page(bid(), cursor={"at": 1})},
+        {"": page(bid(), cursor=True)},
+        {"": Says({"next_cursor": None})},
+        {"": Says({"data": None, "next_cursor": None})},
+        {"": page(bid(fid=None))},
+        {"": page(bid(), bid(fid="bid\n2"))},
+        {"": page("no bid")},
+        {"": Says(b"[]")},
+        {"": Says(b'{"data": [')},
+    ],
+)
+async def test_a_part_of_a_listing_is_no_listing(clock: SteppedClock, pages: dict[str, Says]) -> None:
+    async with mithril_saying(paged(pages), clock) as (mithril, _):
+        with pytest.raises(market_errors.Malformed):
+            await mithril.instances()
+
+
+async def test_a_machine_without_its_bid_refuses_the_listing(clock: SteppedClock) -> None:
+    async with mithril_saying(paged({"": page()}, [machine()]), clock) as (mithril, _):
+        with pytest.raises(market_errors.Malformed, match="without its bid"):
+            await mithril.instances()
+    others = [machine(bid=None, reservation="res_1"), machine(fid="inst_2", status="STATUS_TERMINATED")]
+    async with mithril_saying(paged({"": page()}, others), clock) as (mithril, _):
+        assert list(await mithril.instances()) == []
+
+
+async def test_the_bill_is_what_the_machines_paid_by_period_and_day(clock: SteppedClock) -> None:
+    since, until = datetime(2026, 11, 5, 20, 32, tzinfo=UTC), datetime(2026, 11, 6, 1, 2, tzinfo=UTC)
+    async with mithril_saying(spot_bids.project, clock) as (mithril, wire):
+        lines = await mithril.charges(since, until)
+    day = datetime(2026, 11, 5, tzinfo=UTC)
+    first = money.per_hour("0.90").over(1800) + money.per_hour("1.15").over(2 * 3600 + 58 * 60)
+    assert list(lines) == [
+        Charge(BID, first, day),
+        Charge(BID, money.per_hour("1.15").over(3720), day + timedelta(days=1)),
+    ]
+    asked = next(seen for seen in wire.seen if seen.path == "/v2/instances/pricing/history")
+    assert (asked.query["bid_fid"], asked.query["start_time"]) == (BID, "2026-11-05T20:32:00Z")
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"price_cents": float("nan"), "start_time": "2026-11-05T20:02:00Z", "end_time": None},
+        {"price_cents": -3, "start_time": "2026-11-05T20:02:00Z", "end_time": None},
+        {"price_cents": 3, "start_time": "x", "end_time": None},
+        {"price_cents": 3, "start_time": "2026-11-05T20:02:00Z", "end_time": "never"},
+        {"price_cents": 3},
+        "junk",
+    ],
+)
+async def test_a_bill_that_misses_a_line_is_no_bill(clock: SteppedClock, event: Any) -> None:
+    histories = {"instances": [{"instance_fid": "inst_1", "bid_fid": BID, "events": [event]}], "next_cursor": None}
+    async with mithril_saying(listing(bid(), machines=[machine()], histories=histories), clock) as (mithril, _):
+        with pytest.raises(market_errors.Malformed):
+            await mithril.charges(clock.now() - timedelta(days=1), clock.now())
+
+
+async def test_the_history_of_a_bid_says_when_it_won_and_lost(clock: SteppedClock) -> None:
+    async with mithril_saying(spot_bids.project, clock) as (mithril, wire):
+        assert list(await mithril.events(clock.now() - timedelta(hours=6))) == []
+        await mithril.instances()
+        events = await mithril.events(clock.now() - timedelta(hours=6))
+        await mithril.instances()
+        assert await mithril.events(clock.now() - timedelta(hours=6)) == events
+        late = await mithril.events(datetime(2026, 11, 5, 21, tzinfo=UTC))
+    assert [(event.kind, event.your_bid) for event in events] == [
+        (MarketEventKind.STARTED, money.per_hour("2.5")),
+        (MarketEventKind.BID_LOST, money.per_hour("2.6")),
+    ]
+    assert [event.kind for event in late] == [MarketEventKind.BID_LOST]
+    assert sum(seen.path.endswith("/history") and "spot" in seen.path for seen in wire.seen) == 1
+    assert Capability.EVENTS in MithrilMarket.capabilities(mithril)
+
+
+async def test_a_loss_is_dated_at_the_end_of_its_notice(clock: SteppedClock) -> None:
+    """The market may write down the beginning; nobody knows that the five minutes are free."""
+    now = {"status": "Preempting"}
+
+    def answers(seen: Seen) -> Says:
+        if seen.path == f"/v2/spot/bids/{BID}/history":
+            lost = {"timestamp": "2026-11-05T22:00:00Z", "event_type": "Preempted", "limit_price": "$2.50"}
+            return Says({"bid_fid": BID, "events": [lost]})
+        if seen.path == "/v2/instances/status/history":
+            begun = {"timestamp": "2026-11-05T22:00:00Z", "status": "STATUS_PREEMPTING"}
+            return Says({"instances": [{"instance_fid": "inst_1", "bid_fid": BID, "events": [begun]}]})
+        return listing(bid(status=now["status"]), machines=[])(seen)
+
+    async with mithril_saying(answers, clock) as (mithril, _):
+        await mithril.instances()
+        assert list(await mithril.events(clock.now() - timedelta(hours=6))) == []
+        clock.advance(320.0)
+        now["status"] = "Open"
+        (lost,) = await mithril.instances()
+        (event,) = await mithril.events(clock.now() - timedelta(hours=6))
+    assert (lost.state, lost.notice_at) == (PAUSED, None)
+    assert (event.kind, event.at) == (MarketEventKind.BID_LOST, datetime(2026, 11, 5, 22, 5, tzinfo=UTC))
+
+
+async def test_without_a_project_the_only_one_of_the_key_is_asked_about(clock: SteppedClock) -> None:
+    def answers(seen: Seen) -> Says:
+        return Says([{"fid": "proj_2", "name": "only"}]) if seen.path == "/v2/projects" else spot_bids.project(seen)
+
+    several = Says([{"fid": "proj_2"}, {"fid": "proj_3"}, "junk"])
+    async with mithril_saying(answers, clock, project="") as (mithril, wire):
+        await mithril.instances()
+        assert (await mithril.account()).account_id == "org_1/proj_2"
+        assert await mithril.rent(spot_bids.OFFERED, spot_bids.ORDER, LABEL) == BID
+    assert sum(seen.path == "/v2/projects" for seen in wire.seen) == 1
+    assert wire.seen[-1].json["project"] == "proj_2"
+    async with mithril_saying(several, clock, project="") as (mithril, wire):
+        with pytest.raises(market_errors.Malformed, match="2 projects"):
+            await mithril.instances()
+        with pytest.raises(market_errors.Unreachable, match="nothing was sent"):
+            await mithril.rent(spot_bids.OFFERED, spot_bids.ORDER, LABEL)
+    assert [seen.method for seen in wire.seen] == ["GET", "GET"]
+
+
+async def test_the_account_is_the_organisation_and_its_project_and_has_no_credit(clock: SteppedClock) -> None:
+    async with mithril_saying(spot_bids.project, clock) as (mithril, _):
+        account = await mithril.account()
+        assert mithril.server_time() == account.market_time == datetime(2026, 11, 5, 22, tzinfo=UTC)
+    assert (account.account_id, account.credit) == ("org_1/proj_1", None)
+    assert Capability.CREDIT not in mithril.capabilities()
+    assert await mithril.logs(BID, 10) == ()
+    assert mithril.rules().price_paid is PricePaid.SECOND_PRICE
+
+
+def test_every_word_of_the_market_has_a_meaning() -> None:
+    for status in states.LISTED:
+        assert states.standing(states.ALLOCATED, status, was_allocated=True) is not None
+    assert rows.newest([]) is None
+    assert client.LANES.keys() == {"v2", "prices", "history"}
