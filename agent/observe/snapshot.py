@@ -64,8 +64,7 @@ def fleet(
 ) -> Fleet:
     """Return everything known at `instant` as one value."""
     asked = {**past.intents, **{intent.intent_id: intent for intent in known.intents}}
-    named = (short_labels.completed(view, asked) for view in views)
-    markets = {view.market: unread_rows.filled(view, known.leases, asked) for view in named}
+    markets = {view.market: _filled(view, known.leases, asked) for view in views}
     known_fleet = Fleet(
         fleet_id=fleet_id,
         now=instant.now,
@@ -118,6 +117,11 @@ def enriched(fleet: Fleet) -> Fleet:
     """Return a fleet with the speed of slices and the capacity that its offers and leases show."""
     seen = availability.watched(fleet.capacity, fleet) | availability_by_market.watched(fleet.capacity, fleet)
     return msgspec.structs.replace(fleet, typical=deadline_progress.typical(fleet.typical, fleet), capacity=seen)
+
+
+def _filled(view: MarketView, leases: Sequence[Lease], intents: Mapping[str, Intent]) -> MarketView:
+    """Return a view with our own records in the place of what the market does not say: workloads of labels, fields."""
+    return unread_rows.filled(short_labels.completed(view, intents), leases, intents)
 
 
 def renamed(spend_of: Mapping[Scope, Spend], workloads: Iterable[Workload]) -> Mapping[Scope, Spend]:

@@ -36,6 +36,8 @@ class Bench:
 
     penalty: ClassVar[float] = 12.0
     """Seconds that a closed lane stays so when the market names no time."""
+    label: ClassVar[str] = LABEL
+    """The label of a rent as the market shows it."""
     taken: ClassVar[str] = "no_such_ask"
     """The reason of a refusal if others hold the offered GPU."""
     doubtful: ClassVar[tuple[str, ...]] = ("html_403", "server_error_before", "malformed", "truncated", "reset")

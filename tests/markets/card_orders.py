@@ -9,7 +9,7 @@ from agent.markets import market_errors
 from agent.simulator import call_gate
 from tests.markets.bench import Bench
 from tests.markets.card import card
-from tests.markets.scene import LABEL, asked
+from tests.markets.scene import asked
 
 
 def _published_doors() -> call_gate.Gate:
@@ -23,7 +23,7 @@ async def lost_reply(bench: Bench) -> None:
     with pytest.raises(market_errors.Ambiguous):
         await bench.rent(offer)
     assert await bench.calls("PUT", "/asks/") == 1
-    assert [instance.label for instance in await bench.market.instances()] == [LABEL]
+    assert [instance.label for instance in await bench.market.instances()] == [bench.label]
 
 
 @card("MC-02", "a rent dropped before it was done leaves once, is in doubt, and nothing is rented")

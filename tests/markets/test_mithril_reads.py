@@ -160,7 +160,7 @@ async def test_unreadable_figures_are_unread_and_the_bid_stays(clock: SteppedClo
     broken = bid(
         limit_price=float("nan"),
         instance_quantity="many",
-        region="../etc",
+        region="no region",
         launch_specification={"startup_script": 5},
         created_at="yesterday",
         name="x" * 400 + "\u202e",

@@ -100,12 +100,11 @@ def _keys(ssh_keys: Sequence[str]) -> list[str]:
     if not ssh_keys:
         return []
     lines = " ".join(shlex.quote(" ".join(key.split())) for key in ssh_keys)
-    home = "/home/ubuntu/.ssh"
+    known = "~ubuntu/.ssh/authorized_keys"
     return [
-        f"if [ -d /home/ubuntu ]; then mkdir -p {home}; for key in {lines}; do",
-        f'  grep -qxF -- "$key" {home}/authorized_keys 2>/dev/null ||',
-        f"    printf '%s\\n' \"$key\" >> {home}/authorized_keys",
-        f"done; chown -R ubuntu: {home}; fi",
+        f"if [ -d ~ubuntu ]; then mkdir -p ~ubuntu/.ssh; for key in {lines}; do",
+        f'  grep -qxF -- "$key" {known} 2>/dev/null || printf \'%s\\n\' "$key" >> {known}',
+        "done; chown -R ubuntu: ~ubuntu/.ssh; fi",
     ]
 
 
