@@ -20,6 +20,7 @@ from pydantic import Field
 from agent.decide.deadline import deadline_costs, on_demand_fallback, slack
 from agent.decide.deadline import deadline_progress as tasks
 from agent.decide.moves import bid_decay, recovery, voluntary_move
+from agent.decide.moves.auctions import value_upkeep, waiting_bid
 from agent.decide.pricing import bidding, offer_terms, useful_hour
 from agent.decide.strategy import Candidate, Duration, Params, Proposal, SlotView, View, duration
 from agent.domain.market.tenure import Tenure
@@ -76,6 +77,8 @@ class _Grounds:
     bid: Candidate | None
     ask: Candidate | None
     outlook: slack.Outlook
+    bids: offer_terms.Bids
+    """The way of bidding for interruptible capacity."""
 
     @property
     def start(self) -> float:
@@ -159,11 +162,12 @@ class Deadline:
 def _grounds(view: View, task: tasks.Task, slot: SlotView, params: DeadlineParams) -> _Grounds:
     work = view.workload
     bids = offer_terms.Bids(work.prices, work.disk_gb, params.headroom, params.ceiling, rivals=view.rivals)
+    bids = bids.under(view.limit_markets, work.value_per_hour)
     bid = next(iter(view.ranking(bids)), None)
     asks = islice(view.ranking(offer_terms.Asks(work.prices, work.disk_gb)), LOOK_AT)
     numbers = on_demand_fallback.FallbackParams(params.reserve, params.start_delay)
     outlook, ask = on_demand_fallback.cheapest_in_time(view, task, asks, slot.lease, numbers)
-    return _Grounds(view, params, task, bid, ask, outlook)
+    return _Grounds(view, params, task, bid, ask, outlook, bids)
 
 
 def _decide(slot: SlotView, grounds: _Grounds) -> Proposal:
@@ -172,6 +176,8 @@ def _decide(slot: SlotView, grounds: _Grounds) -> Proposal:
         return _hold(slot, grounds, "work_done", "all of the work is done: `gpubid done` ends it")
     if slot.arriving is not None:
         return _await(slot, slot.arriving, grounds)
+    if following := value_upkeep.follow_value(slot, grounds.view, fastest=0.0):
+        return following
     if lease is None or slot.down is not None:
         return _without(slot, grounds)
     if lease.tenure is Tenure.ON_DEMAND:
@@ -232,6 +238,9 @@ def _with_costs(proposal: Proposal, expected: deadline_costs.ExpectedCosts) -> P
 
 def _fill(slot: SlotView, bid: Candidate | None, grounds: _Grounds) -> Proposal:
     candidates = [each for each in (bid, grounds.ask) if each is not None]
+    waiting = waiting_bid.propose(slot, grounds.view, grounds.bids) if grounds.bid is None else None
+    if bid is None and waiting is not None:
+        return replace(waiting, reason=grounds.reason(waiting.reason.code, waiting.reason.sentence))
     if bid is None:
         code = WAITS if grounds.view.has_offers else "no_view"
         return _hold(slot, grounds, code, "no interruptible capacity fits within the price")

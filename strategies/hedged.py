@@ -10,6 +10,7 @@ The first of three rules that applies to a slot decides about it (`strategies/he
 from collections.abc import Sequence
 from typing import ClassVar
 
+from agent.decide.moves.auctions import value_upkeep
 from agent.decide.service.service_slots import ServiceChoice
 from agent.decide.strategy import Params, Proposal, SlotView, View
 from agent.domain.work.decision import Reason
@@ -36,6 +37,8 @@ class Hedged:
 def _propose(slot: SlotView, grounds: Grounds, kept: ServiceChoice | None) -> Proposal:
     if slot.arriving is not None:
         return Proposal(slot.slot, None, Reason("moving", f"waits for host {slot.arriving.host_id} to be ready"))
+    if following := value_upkeep.follow_value(slot, grounds.view, grounds.view.fastest):
+        return following
     chosen = deadline_over_markets.propose(slot, grounds)
     if chosen is not None:
         return chosen

@@ -7,6 +7,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from agent.decide.moves import bid_decay, recovery, voluntary_move
+from agent.decide.moves.auctions import value_upkeep, waiting_bid
 from agent.decide.pricing import bidding, offer_terms, useful_hour
 from agent.decide.strategy import Candidate, Duration, Params, Proposal, Shortlist, SlotView, View, duration
 from agent.domain.market.tenure import Tenure
@@ -67,9 +68,11 @@ class Patient:
     def _decide(self, slot: SlotView, view: View, shortlist: Shortlist, params: PatientParams) -> Proposal:
         lease = slot.lease
         if lease is None:
-            return _fill(slot, view, shortlist)
+            return _fill(slot, view, shortlist, params)
         if slot.arriving is not None:
             return Proposal(slot.slot, None, Reason("moving", f"waits for host {slot.arriving.host_id} to be ready"))
+        if following := value_upkeep.follow_value(slot, view, view.fastest):
+            return following
         if slot.down is not None:
             here = useful_hour.contested_hazard(view.hosts.get(lease.host), view.market_hazard)
             others = _elsewhere(view, shortlist, params)
@@ -83,11 +86,13 @@ class Patient:
 
 def _ways(view: View, params: PatientParams) -> offer_terms.Ways:
     """Return a bid over the floor within the ceiling, and the ask if that is allowed."""
+    return offer_terms.Ways(_bids(view, params), _asks(view, params) if params.on_demand_if_cheaper else None)
+
+
+def _bids(view: View, params: PatientParams) -> offer_terms.Bids:
     work = view.workload
-    asks = _asks(view, params) if params.on_demand_if_cheaper else None
-    return offer_terms.Ways(
-        offer_terms.Bids(work.prices, work.disk_gb, params.headroom, params.ceiling, view.fastest, view.rivals), asks
-    )
+    bids = offer_terms.Bids(work.prices, work.disk_gb, params.headroom, params.ceiling, view.fastest, view.rivals)
+    return bids.under(view.limit_markets, work.value_per_hour)
 
 
 def _asks(view: View, params: PatientParams) -> offer_terms.Asks:
@@ -108,8 +113,10 @@ def _elsewhere(view: View, shortlist: Shortlist, params: PatientParams) -> list[
     return [best, *islice((ask for ask in asks if ask.offer.host != best.offer.host), 1)]
 
 
-def _fill(slot: SlotView, view: View, shortlist: Shortlist) -> Proposal:
+def _fill(slot: SlotView, view: View, shortlist: Shortlist, params: PatientParams) -> Proposal:
     best = shortlist.best
+    if best is None and (waiting := waiting_bid.propose(slot, view, _bids(view, params))):
+        return waiting
     if best is None:
         code = "no_offer" if view.has_offers else "no_view"
         sentence = (

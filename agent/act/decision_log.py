@@ -32,5 +32,5 @@ def _place(decision: Decision) -> dict[str, Any]:
         return {"market": offer.market, "host": offer.host_id, "dollars_per_hour": decision.rate.dollars}
     lease, rate = decision.lease, decision.lease.billing_rate
     if isinstance(decision, Rebid | Resume):
-        rate = lease.disk_rate + (decision.bid if isinstance(decision, Rebid) else lease.gpu_rate)
+        rate = lease.disk_rate + (decision.bid if isinstance(decision, Rebid) else lease.most_gpu_rate)
     return {"market": lease.market, "host": lease.host_id, "dollars_per_hour": rate.dollars}

@@ -42,7 +42,7 @@ def of(decision: Decision, work: Workload | None, intent_id: str, now: datetime,
         return intent
     lease = decision.lease
     price = decision.bid if isinstance(decision, Rebid) else None
-    rate = (price or lease.gpu_rate) + lease.disk_rate
+    rate = (price or lease.most_gpu_rate) + lease.disk_rate
     return replace(
         intent,
         market=lease.market,

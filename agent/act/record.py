@@ -308,7 +308,7 @@ def _lease_event(fact: LeaseChanged, kind: EventKind, now: datetime) -> Event:
         cause=fact.cause,
         rule=evidence.rule if evidence else "",
         evidence=evidence.sentence if evidence else "",
-        bid=fact.before.gpu_rate,
+        bid=fact.before.bid,
         floor=evidence.floor if evidence else None,
         rate=after.billing_rate,
         amount=money.total(charge.gpu + charge.disk + charge.traffic for charge in fact.charges),

@@ -342,9 +342,12 @@ def _decision(proposal: Proposal, work: Workload) -> Decision:
 
 def _rent(slot: Slot, candidate: Candidate, work: Workload, reason: Reason) -> Rent:
     offer, way = candidate.offer, candidate.way
-    bid = None if way.tenure is not Tenure.INTERRUPTIBLE else way.rate
+    bid = None if way.tenure is not Tenure.INTERRUPTIBLE else way.bid
     advice = checkpointing.advice(work, way.tenure, candidate.reckoning.hazard)
-    return Rent(slot, offer, way.tenure, bid, way.rate + offer.disk_rate(work.disk_gb), reason, advice)
+    rent = Rent(slot, offer, way.tenure, bid, way.bid + offer.disk_rate(work.disk_gb), reason, advice)
+    if way.limit is None:
+        return rent
+    return replace(rent, is_limit=True, expected=None if offer.is_price_unknown else way.rate)
 
 
 def _of_lease(proposal: Proposal) -> Decision:

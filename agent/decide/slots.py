@@ -207,14 +207,13 @@ def _is_tied_to(fleet: Fleet, lease: Lease, work: Workload) -> bool:
 
 
 def _is_lost_move(fleet: Fleet, lease: Lease, work: Workload) -> bool:
-    """Return whether the new lease of a move failed. While the slot waits for it, nothing else can be tried.
-
-    A lease that ran before it was lost may come back soon.
-    """
+    """Return whether the new lease of a move failed. One that ran, or waits for an auction, may start soon."""
     if lease.state is not LeaseState.PAUSED:
         return False
     is_patient = lease.paused_by_us or fleet.now - lease.state_since <= LOST_MOVE_PATIENCE
-    return not lease.has_run or (not is_patient and may_leave_at_a_price(lease, work))
+    if not lease.has_run:
+        return not (lease.is_open_bid and is_patient)
+    return not is_patient and may_leave_at_a_price(lease, work)
 
 
 def is_overdue(fleet: Fleet, lease: Lease, work: Workload) -> bool:

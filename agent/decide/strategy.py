@@ -137,6 +137,11 @@ class View:
     rules: Mapping[str, MarketRules] = field(default_factory=dict)
     """The rules of each configured market."""
 
+    @property
+    def limit_markets(self) -> frozenset[str]:
+        """The markets where the price paid is not the bid, so that a bid is a limit."""
+        return frozenset(name for name, rules in self.rules.items() if rules.has_limits)
+
 
 class Pricing(Protocol):
     """A strategy's ways to pay for an offer, each as (tenure, bid or ask per hour)."""

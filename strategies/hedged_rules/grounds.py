@@ -60,6 +60,7 @@ def of(view: View, params: HedgedParams) -> Grounds:
     """Return the grounds for the slots of a view."""
     work = view.workload
     pricing = offer_terms.Bids(work.prices, work.disk_gb, params.headroom, params.ceiling, view.fastest, view.rivals)
+    pricing = pricing.under(view.limit_markets, work.value_per_hour)
     return Grounds(
         view=view,
         params=params,

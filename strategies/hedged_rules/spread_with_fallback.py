@@ -6,6 +6,7 @@ Invariants:
 """
 
 from agent.decide.moves import recovery, voluntary_move
+from agent.decide.moves.auctions import waiting_bid
 from agent.decide.service import hedging
 from agent.decide.strategy import Candidate, Proposal, SlotView
 from agent.domain.market.tenure import Tenure
@@ -36,7 +37,7 @@ def _fill(slot: SlotView, grounds: Grounds) -> Proposal:
     bid, ask = grounds.bid(slot), grounds.fallback(slot)
     best = (ask or bid) if why else bid
     if best is None:
-        return _nothing(slot, grounds, ask)
+        return waiting_bid.propose(slot, grounds.view, grounds.pricing) or _nothing(slot, grounds, ask)
     offer, way = best.offer, best.way
     is_fallback = bool(why) and way.tenure is Tenure.ON_DEMAND
     sentence = f"rent {offer.gpus}x {offer.gpu} on host {offer.host_id} of {offer.market} at {way.rate} "
@@ -72,6 +73,7 @@ def _fall_back(slot: SlotView, lease: Lease, grounds: Grounds) -> Proposal | Non
     """Return the rule's move of a lost lease to on-demand; None for one that ended by itself or by a person's order."""
     why = _why_fall_back(slot, grounds)
     is_lost = lease.tenure is Tenure.INTERRUPTIBLE and lease.interrupted_by not in {None, *recovery.NOT_OF_THE_MARKET}
+    is_lost = is_lost or (lease.is_open_bid and not lease.has_run)
     ask = grounds.fallback(slot) if why and is_lost else None
     if ask is None or not recovery.may_go(slot, grounds.view.workload, ask):
         return None

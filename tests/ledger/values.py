@@ -130,6 +130,8 @@ of_guard = st.fixed_dictionaries(
         "ran_micros": st.integers(0, 10**15),
         "stalled_since": maybe(times),
         "stalled_at": maybe(times),
+        "bid_limit": maybe(rates),
+        "notice_at": maybe(times),
     }
 )
 """Fields of a lease that are seldom set."""

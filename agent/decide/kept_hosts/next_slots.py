@@ -78,15 +78,17 @@ def _may_begin(fleet: Fleet, work: Workload, in_force: InForce) -> Iterator[Slot
 def _rent(lease: Lease, place: Slot, saving: Saving, fleet: Fleet) -> Rent:
     sentence = f"go on with {place} on the host of {lease.slot}, which is done: {saving.sentence}"
     is_bid = lease.tenure is Tenure.INTERRUPTIBLE
-    rate = lease.gpu_rate + lease.disk_rate
+    rate = lease.most_gpu_rate + lease.disk_rate
     return Rent(
         place,
         _offer(lease, fleet),
         lease.tenure,
-        lease.gpu_rate if is_bid else None,
+        lease.bid if is_bid else None,
         rate,
         Reason(CODE, sentence),
         kept=lease,
+        is_limit=lease.bid_limit is not None,
+        expected=None if lease.bid_limit is None else lease.gpu_rate,
     )
 
 

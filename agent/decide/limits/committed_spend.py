@@ -127,9 +127,9 @@ def _difference(decision: Decision) -> tuple[UsdPerHour, int]:
     if isinstance(decision, Rent):
         return decision.rate, 1
     if isinstance(decision, Rebid):
-        return decision.bid - decision.lease.gpu_rate, 0
+        return decision.bid - decision.lease.bid, 0
     if isinstance(decision, Resume):
-        return decision.lease.gpu_rate if decision.lease.paused_by_us else money.FREE, 0
+        return decision.lease.most_gpu_rate if decision.lease.paused_by_us else money.FREE, 0
     if isinstance(decision, Pause):
         return decision.lease.disk_rate - decision.lease.committed_rate, 0
     return money.FREE, 0

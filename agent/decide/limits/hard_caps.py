@@ -5,7 +5,7 @@ Invariants:
    on a market whose credit is at its floor. Over a cap of the rate, only as much as needed is paused.
 2. Under a spent budget, a lease that is already paused and still bills its disk is released, unless the disk may hold
    the only checkpoint (rule 11).
-3. The lowest priority goes first; among equals the most expensive.
+3. Bids that wait for an auction go first, then the lowest priority; among equals the most expensive.
 """
 
 from collections.abc import Iterator
@@ -72,7 +72,7 @@ def _of_rate(fleet: Fleet, scope: Scope, cap: money.UsdPerHour, paused: set[str]
         if _may_bill_gpu(lease) and lease.lease_id not in paused:
             sentence = f"{whose} may cost {rate}, above the cap of {cap}; the lowest priority is paused first"
             yield Pause(lease, Reason("over_rate", sentence, limit=f"{scope.prefix}per_hour"))
-            rate = rate - lease.gpu_rate
+            rate = rate - lease.most_gpu_rate
 
 
 def _is_kept_by_us(lease: Lease) -> bool:
@@ -82,7 +82,9 @@ def _is_kept_by_us(lease: Lease) -> bool:
 def _least_first(fleet: Fleet, scope: Scope) -> list[Lease]:
     mine = [lease for lease in fleet.leases if lease.is_open and lease.state is not LeaseState.RELEASING]
     within = [lease for lease in mine if scope.covers(lease)]
-    return sorted(within, key=lambda lease: (_priority(fleet, lease), -lease.gpu_rate.micros))
+    # What only waits for an auction ends before anything that works.
+    order = {lease.lease_id: (not lease.is_open_bid, _priority(fleet, lease), -lease.bid.micros) for lease in within}
+    return sorted(within, key=lambda lease: order[lease.lease_id])
 
 
 def _priority(fleet: Fleet, lease: Lease) -> float:

@@ -260,4 +260,4 @@ def _price(decision: Decision) -> UsdPerHour:
         return decision.rate
     if isinstance(decision, Rebid):
         return decision.bid + decision.lease.disk_rate
-    return decision.lease.gpu_rate + decision.lease.disk_rate if isinstance(decision, Resume) else money.FREE
+    return decision.lease.most_gpu_rate + decision.lease.disk_rate if isinstance(decision, Resume) else money.FREE

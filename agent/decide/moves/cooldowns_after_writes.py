@@ -83,7 +83,7 @@ def tallies_ended_by_proof(intent: Intent, leases: Iterable[Lease]) -> tuple[tup
         return ()
     order = intent.kind.value
     if intent.kind is IntentKind.REBID and intent.price is not None:
-        order = cooldowns.LOWER if intent.price < of_intent.gpu_rate else cooldowns.RAISE
+        order = cooldowns.LOWER if intent.price < of_intent.bid else cooldowns.RAISE
     return (place_of(Counted.UNTAKEN, of_intent.lease_id, order),)
 
 
@@ -94,7 +94,7 @@ def _is_of(tally: Tally, lease_id: str, order: str) -> bool:
 def _order(decision: Resume | Rebid | Pause | Release) -> str:
     """Return the kind of an order. Raise and lower differ: a refused lowering must not delay an urgent raise."""
     if isinstance(decision, Rebid):
-        return cooldowns.RAISE if decision.bid > decision.lease.gpu_rate else cooldowns.LOWER
+        return cooldowns.RAISE if decision.bid > decision.lease.bid else cooldowns.LOWER
     return type(decision).__name__.lower()
 
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from agent.decide import slots
-from agent.decide.limits import hard_caps, limits
+from agent.decide.limits import hard_caps, limits, open_bids
 from agent.decide.operators import operator_holds
 from agent.decide.reconcile import ownership
 from agent.decide.run_times import run_time_verdict
@@ -59,6 +59,7 @@ def _all(fleet: Fleet, standing: limits.CommittedSpend, caps: limits.Limits) -> 
     yield from operator_holds.orders(fleet, hold.in_force(fleet.holds, fleet.now))
     yield from run_time_verdict.endings(fleet)
     yield from hard_caps.endings(fleet, standing, caps)
+    yield from open_bids.endings(fleet)
 
 
 def is_of_person(order: Pause | Release) -> bool:

@@ -107,8 +107,7 @@ def recover(
     lease = slot.lease
     if lease is None or slot.down is None:
         raise ValueError("recover needs a slot whose lease is down")
-    left = cooling_off(slot, now)
-    if left is not None:
+    if (left := cooling_off(slot, now)) is not None:
         return left
     if lease.bid_since is not None and lease.bid_since >= slot.down.since and now - lease.bid_since < RAISE_PATIENCE:
         why = f"the bid was raised to {lease.gpu_rate} a moment ago; the market may give it back"
@@ -162,22 +161,23 @@ def _stay(
 ) -> tuple[Option, Proposal]:
     """Return the way at the same price: wait until the market gives it back, or start it again if it was stopped."""
     idle, own = _idle_hours(lease, now - lease.state_since), speed(lease.dlperf, numbers.fastest)
-    # A pool's market starts nothing by itself, so waiting means a resume at the same price.
+    # A pool's market may start nothing by itself; waiting then means a resume at the same price.
     if lease.paused_by_us or lease.interrupted_by in NOT_OF_THE_MARKET or _is_stopped_pod(lease):
         if slot.is_start_refused:
             option = _over_horizon(_Way("wait", lease.gpu_rate, lease.disk_rate, own, HORIZON_HOURS), work, numbers)
             return option, _hold(slot, "order_refused", "wait: the market refused its start a moment ago")
-        start = idle if lease.interrupted_by in OF_THE_MARKET else useful_hour.CONTAINER_SECONDS / 3600
+        has_lost = lease.interrupted_by in OF_THE_MARKET or (lease.bid_limit is not None and not lease.has_run)
+        start = idle if has_lost else useful_hour.CONTAINER_SECONDS / 3600
         option = _over_horizon(_Way("resume", lease.gpu_rate, lease.disk_rate, own, start), work, numbers)
         reason = Reason("resume", "start it again on its host")
         return option, Proposal(slot.slot, IntentKind.RESUME, reason, lease=lease)
     option = _over_horizon(_Way("wait", lease.gpu_rate, lease.disk_rate, own, idle), work, numbers)
-    return option, _hold(slot, "wait_paused", f"wait for it to resume at {lease.gpu_rate} ({idle:.2f} h expected)")
+    return option, _hold(slot, "wait_paused", f"wait for it to resume at {lease.bid} ({idle:.2f} h expected)")
 
 
 def _is_stopped_pod(lease: Lease) -> bool:
-    """Return whether a lease in a pool was stopped and waits for a start; one on a silent host was not stopped."""
-    return is_pool(lease.host_id) and lease.state is not LeaseState.OFFLINE
+    """Return whether a lease in a pool was stopped and needs a start; one on a silent host was not stopped."""
+    return is_pool(lease.host_id) and lease.state is not LeaseState.OFFLINE and not lease.is_open_bid
 
 
 def _let_go(slot: SlotView, lease: Lease, work: Workload, numbers: RecoveryParams) -> list[tuple[Option, Proposal]]:
@@ -234,12 +234,12 @@ def _raised_hours(lease: Lease, work: Workload) -> float:
 def _raise(
     slot: SlotView, lease: Lease, work: Workload, market_loss_rate: float, numbers: RecoveryParams
 ) -> list[tuple[Option, Proposal]]:
-    if slot.down is not None and cooldowns.RAISE in slot.down.refused:
+    is_bid = lease.tenure is Tenure.INTERRUPTIBLE and lease.bid_limit is None
+    if slot.down is None or cooldowns.RAISE in slot.down.refused:
         return []
-    if not numbers.may_raise or lease.tenure is not Tenure.INTERRUPTIBLE or lease.interrupted_by in BEYOND_BIDS:
+    if not numbers.may_raise or not is_bid or lease.interrupted_by in BEYOND_BIDS:
         return []
-    quotes = slot.down.quotes if slot.down else ()
-    beat = bidding.price_to_outbid(lease, quotes)
+    beat = bidding.price_to_outbid(lease, slot.down.quotes)
     if beat is None:
         return []
     least = max(beat, lease.host_floor or beat) + bidding.LEAST_STEP

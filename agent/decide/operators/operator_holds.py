@@ -115,7 +115,8 @@ def _orders_of_kill(fleet: Fleet, holds: Holds) -> Iterator[Release | Pause]:
     if kill is None:
         return
     reason = Reason("ordered", f"all spending is stopped after {kill.ground}")
-    for lease in fleet.leases:
+    # A bid that waits for an auction may start to bill while the others end.
+    for lease in sorted(fleet.leases, key=lambda lease: not lease.is_open_bid):
         if not lease.is_open or lease.state is LeaseState.RELEASING:
             continue
         if (Word.KILL, DISKS) not in holds:

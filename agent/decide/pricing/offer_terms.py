@@ -1,13 +1,13 @@
 """Ways to hold an offer that strategies share. They are values, so that workloads with equal ways share one search."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent.decide.pricing import bidding, useful_hour
 from agent.decide.pricing.rival_bids import ASSUMED, Rivals
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
-from agent.domain.money import UsdPerHour
+from agent.domain.money import FREE, UsdPerHour
 from agent.domain.work.workload import MaxPrice
 
 
@@ -37,7 +37,8 @@ class Asks:
 class Bids:
     """Bids from the floor up to `headroom` over it, never above `ceiling` of the ask; `fastest` as for asks.
 
-    `rivals` gives the share of losses that a bid avoids.
+    `rivals` gives the share of losses that a bid avoids. In the markets of `limits` the price paid is not the bid: the
+    bid is then at most `value` or the highest price, and costs what it takes to win.
     """
 
     max_price: MaxPrice
@@ -46,15 +47,23 @@ class Bids:
     ceiling: float
     fastest: float = 0.0
     rivals: Rivals = ASSUMED
+    limits: frozenset[str] = frozenset()
+    value: UsdPerHour | None = None
 
     def __call__(self, candidate: Offer, /) -> Sequence[useful_hour.Way]:
         """Return the bids to try. Which one is cheapest depends on the cost of an interruption on that host."""
         if candidate.floor is None:
             return ()
+        if candidate.market in self.limits:
+            return limits(candidate, self, max(candidate.floor, candidate.price_paid or candidate.floor))
         disk = candidate.disk_rate(self.disk_gb)
         worth = self.max_price.at_speed(candidate.gpu, speed(candidate.dlperf, self.fastest))
         most = bidding.ceiling(worth, disk, candidate.ask, self.ceiling)
         return list(self._rising(candidate.floor, most))
+
+    def under(self, markets: frozenset[str], value: UsdPerHour | None) -> "Bids":
+        """Return the same bids, as limits in these markets; `value` is what an hour is worth, None: the price."""
+        return replace(self, limits=markets, value=value) if markets else self
 
     def _rising(self, floor: UsdPerHour, most: UsdPerHour) -> Iterator[useful_hour.Way]:
         last = None
@@ -65,6 +74,35 @@ class Bids:
             last = bid
             over = bid.micros / floor.micros - 1.0 if floor.micros else share
             yield useful_hour.Way(Tenure.INTERRUPTIBLE, bid, self.rivals.losing_share(over))
+
+
+def limits(candidate: Offer, bids: Bids, expected: UsdPerHour | None) -> Sequence[useful_hour.Way]:
+    """Return the bid of what an hour is worth at most, at the expected price; none if the price is above it.
+
+    If no price is expected, the bid itself is the highest one.
+    """
+    share = speed(candidate.dlperf, bids.fastest)
+    most = bids.max_price.at_speed(candidate.gpu, share)
+    worth = most if bids.value is None else bids.value.scaled(share)
+    limit = min(worth, most - candidate.disk_rate(bids.disk_gb))
+    price = limit if expected is None else expected
+    if limit <= FREE or price > limit:
+        return ()
+    over = limit.micros / price.micros - 1.0 if price.micros else bids.headroom
+    return (useful_hour.Way(Tenure.INTERRUPTIBLE, price, bids.rivals.losing_share(over), limit, worth),)
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingBids:
+    """Bids where nobody can say which bid would win: each waits for an auction, without an expected price."""
+
+    bids: Bids
+
+    def __call__(self, candidate: Offer, /) -> Sequence[useful_hour.Way]:
+        """Return the bid, if the market says that its price is unknown."""
+        if not candidate.is_price_unknown or candidate.market not in self.bids.limits:
+            return ()
+        return limits(candidate, self.bids, None)
 
 
 @dataclass(frozen=True, slots=True)

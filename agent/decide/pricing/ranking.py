@@ -6,7 +6,7 @@ from datetime import datetime
 
 import msgspec
 
-from agent.decide.pricing import host_record, protections, requirement_check, useful_hour
+from agent.decide.pricing import host_record, protections, requirement_check, useful_hour, value_limit
 from agent.decide.pricing.measured_speed import UNMEASURED, Speeds
 from agent.decide.strategy import Candidate, Pricing
 from agent.domain.market import offer
@@ -99,6 +99,17 @@ def _best_way(
     ways: Iterable[useful_hour.Way],
     reckon: Callable[[useful_hour.Way], useful_hour.StayCost],
 ) -> Candidate | None:
-    reckoned = [(way, reckon(way)) for way in ways]
+    reckoned = [found for way in ways if (found := _reckoned(candidate, way, reckon)) is not None]
     best = min(reckoned, key=lambda found: found[1].per_useful, default=None)
     return None if best is None else Candidate(candidate, *best)
+
+
+def _reckoned(
+    candidate: offer.Offer, way: useful_hour.Way, reckon: Callable[[useful_hour.Way], useful_hour.StayCost]
+) -> tuple[useful_hour.Way, useful_hour.StayCost] | None:
+    """Return a way with its reckoning; None if its limit is below the price that wins."""
+    stay = reckon(way)
+    if way.limit is None:
+        return way, stay
+    settled = value_limit.settled(way, stay, is_price_unknown=candidate.is_price_unknown)
+    return None if settled is None else (settled, stay if settled.rate == way.rate else reckon(settled))

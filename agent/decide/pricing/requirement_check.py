@@ -53,7 +53,7 @@ class Unavailable:
     def refuses(self, candidate: offer.Offer, way: useful_hour.Way) -> bool:
         """Return whether a way is a bid that is no higher than a refused one: the quoted floor is stale or rounded."""
         refused = self.refused_bids.get(candidate.key) if way.tenure is tenure.Tenure.INTERRUPTIBLE else None
-        return refused is not None and way.rate <= refused
+        return refused is not None and way.bid <= refused
 
 
 def refusal(candidate: offer.Offer, work: workload.Workload, now: datetime, taken: Unavailable) -> Refusal | None:

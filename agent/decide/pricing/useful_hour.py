@@ -68,7 +68,17 @@ class Way(msgspec.Struct, frozen=True):
 
     tenure: tenure.Tenure
     rate: money.UsdPerHour
+    """The bid or the ask; under a limit the expected price."""
     hazard_scale: float = 1.0
+    limit: money.UsdPerHour | None = None
+    """The bid where the price paid is not the bid; None elsewhere."""
+    worth: money.UsdPerHour | None = None
+    """What a useful hour on the offer is worth, if there is a limit."""
+
+    @property
+    def bid(self) -> money.UsdPerHour:
+        """The bid or the ask."""
+        return self.rate if self.limit is None else self.limit
 
 
 class StayCost(msgspec.Struct, frozen=True):
@@ -279,12 +289,20 @@ def _parts(hours: float, loss: float, longest_restore: float, unsaved: float) ->
     return restore, lost, max(hours - restore - lost, 1e-6)
 
 
+def useful_share(checkpoint: workload.Checkpoint, hazard: float) -> float:
+    """Return the useful share of a stay that is lost to the market at a rate per hour; its restore is over."""
+    hours, loss = stay(hazard, HORIZON_HOURS)
+    return _parts(hours, loss, 0.0, _spans(checkpoint)[1])[2] / hours
+
+
 def least_per_dlperf(candidate: offer.Offer) -> float:
     """Return a lower bound on dollars per useful DLPerf-hour of an offer, for any workload and any way to hold it.
 
     It is the cheaper of ask and floor per DLPerf. Every other term of `stay_cost` only adds dollars or removes useful
-    hours.
+    hours. An offer of unknown price may cost nothing.
     """
+    if candidate.is_price_unknown:
+        return 0.0
     ask, floor = candidate.ask, candidate.floor
     if ask is None:
         least = math.inf if floor is None else floor.micros

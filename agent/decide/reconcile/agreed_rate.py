@@ -14,6 +14,8 @@ Invariants:
 5. A rise of up to `QUICK_RISE` is also owed if it can no longer be confirmed, because the lease ends or our own bid
    replaces the rate first. A higher rise is more likely a wrong price.
 6. A row whose price could not be read neither ends nor furthers a doubt, and is no look at the agreed rate.
+7. Where the price paid is not the bid, the listed price is metered, whether it rose or fell. Only one above our limit
+   is doubted: no winner pays more than that.
 """
 
 import dataclasses
@@ -76,6 +78,8 @@ class Rated:
 
 def settle(fleet: Fleet, view: MarketView, lease: Lease, row: Instance, previous: datetime) -> Rated:
     """Return `lease` and `row` at the metered rate; `previous` is when the lease was last seen before."""
+    if lease.bid_limit is not None:
+        return _under_limit(fleet, view, lease, row, _since(lease, previous))
     highest = max((lease.agreed, *_bids_in_doubt(fleet, lease)))
     since = _since(lease, previous)
     shown_at = _shown_at(lease, since)
@@ -91,6 +95,26 @@ def settle(fleet: Fleet, view: MarketView, lease: Lease, row: Instance, previous
         kept = lease if rate == lease.gpu_rate else replace(lease, agreed_rate=lease.agreed)
         return _at(_without_doubt(kept), row, rate, shown_at if rate == row.gpu_rate else since)
     return _at(_doubted(fleet, lease, row, since), row, max(lease.gpu_rate, highest), since)
+
+
+def _under_limit(fleet: Fleet, view: MarketView, lease: Lease, row: Instance, since: datetime) -> Rated:
+    """Return `lease` and `row` where the price paid is not the bid: at the price of the row, never at the limit.
+
+    A row that bills no GPU shows no price that is paid.
+    """
+    shown_at = _shown_at(lease, since)
+    if not row.bills_gpu:
+        return Rated(lease, replace(row, gpu_rate=lease.gpu_rate))
+    if "gpu_rate" in row.unread:
+        unseen = replace(lease, agreed_until=lease.agreed_until or since)
+        return Rated(unseen, replace(row, gpu_rate=lease.gpu_rate))
+    if not _is_plausible(lease, row) and not _is_accepted(fleet, view, lease, row):
+        return Rated(_doubted(fleet, lease, row, since), replace(row, gpu_rate=lease.gpu_rate))
+    believed = replace(_without_doubt(lease), agreed_rate=None)
+    if lease.bills is not Bills.GPU_AND_DISK:
+        # What has run since the last look was never paid at the expected price.
+        return Rated(replace(believed, gpu_rate=row.gpu_rate), row)
+    return _at(believed, row, row.gpu_rate, shown_at)
 
 
 def agreed_until(lease: Lease, charges: Sequence[meter.Charge], until: datetime) -> datetime | None:
@@ -148,8 +172,11 @@ def alerts(fleet: Fleet) -> Iterator[Alert]:
             continue
         for row in _rows(view, lease):
             if not _is_plausible(lease, row) and not _is_known(fleet, view, lease, row):
+                agreed = (
+                    f"agreed {lease.agreed}" if lease.bid_limit is None else f"above its limit of {lease.bid_limit}"
+                )
                 sentence = (
-                    f"{lease.market} lists {lease.lease_id} ({lease.slot}) at {row.gpu_rate}, agreed {lease.agreed}; "
+                    f"{lease.market} lists {lease.lease_id} ({lease.slot}) at {row.gpu_rate}, {agreed}; "
                     f"it counts at {max(lease.gpu_rate, lease.agreed)} until further listings and a look by id agree; "
                     "compare it with the market's bill"
                 )
@@ -168,6 +195,7 @@ def _bids_in_doubt(fleet: Fleet, lease: Lease) -> Iterator[UsdPerHour]:
         is_out = intent.state in {IntentState.SENT, IntentState.IN_DOUBT}
         if (
             is_out
+            and lease.bid_limit is None
             and intent.kind is IntentKind.REBID
             and intent.lease_id == lease.lease_id
             and intent.price is not None
@@ -176,10 +204,14 @@ def _bids_in_doubt(fleet: Fleet, lease: Lease) -> Iterator[UsdPerHour]:
 
 
 def _is_fall(lease: Lease, rate: UsdPerHour) -> bool:
-    return rate.micros < lease.agreed.micros * (1 - TOLERANCE) - readback.PRICE_STEP.micros
+    is_lower = rate.micros < lease.agreed.micros * (1 - TOLERANCE) - readback.PRICE_STEP.micros
+    return is_lower and lease.bid_limit is None
 
 
 def _is_plausible(lease: Lease, row: Instance) -> bool:
+    if lease.bid_limit is not None:
+        # No winner pays more than its limit. One that was just lowered counts from the next auction on.
+        return row.gpu_rate <= max(lease.gpu_rate, lease.bid_limit + readback.PRICE_STEP)
     return not _is_fall(lease, row.gpu_rate) and row.gpu_rate.micros <= lease.agreed.micros * MOST_RISE
 
 

@@ -109,7 +109,7 @@ def _nameless(view: MarketView, intent: Intent, leases: tuple[Lease, ...]) -> In
 
 def _shows(intent: Intent, row: Instance) -> bool:
     if intent.kind is IntentKind.REBID:
-        return intent.price is not None and row.gpu_rate == intent.price
+        return intent.price is not None and intent.price == (row.gpu_rate if row.limit is None else row.limit)
     if intent.kind is IntentKind.RESUME:
         return row.state in RUNS or row.is_wanted_running
     return intent.kind is IntentKind.PAUSE and row.state is InstanceState.PAUSED

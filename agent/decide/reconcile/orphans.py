@@ -279,8 +279,15 @@ def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> 
         has_failed=is_sure,
         end_reason=readback.PREFIX + differs if is_sure else "",
     )
-    lease = lease if past is None else _continued(lease, past)
+    lease = _under_limit(lease if past is None else _continued(lease, past), row)
     return _as_asked(lease, intent) if intent is not None and differs and not is_sure else _read_back(fleet, lease, row)
+
+
+def _under_limit(lease: Lease, row: Instance) -> Lease:
+    """Return a lease as it is, or at the listed price where the price paid is not the bid."""
+    if row.limit is None:
+        return lease
+    return msgspec.structs.replace(lease, gpu_rate=row.gpu_rate, agreed_rate=None, bid_limit=row.limit)
 
 
 def _continued(lease: Lease, past: Lease) -> Lease:

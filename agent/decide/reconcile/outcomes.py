@@ -34,6 +34,7 @@ def rented(intent: Intent, decision: Rent, instance_id: str, now: datetime, *, i
     """
     offer = decision.offer
     now = min(intent.sent_at or now, now)
+    gpu_rate = decision.expected or decision.rate - offer.disk_rate(intent.disk_gb)
     lease = Lease(
         lease_id=f"{offer.market}-{instance_id}",
         market=offer.market,
@@ -47,8 +48,9 @@ def rented(intent: Intent, decision: Rent, instance_id: str, now: datetime, *, i
         gpu=offer.gpu,
         gpus=offer.gpus,
         dlperf=offer.dlperf,
-        gpu_rate=decision.rate - offer.disk_rate(intent.disk_gb),
-        agreed_rate=decision.rate - offer.disk_rate(intent.disk_gb),
+        gpu_rate=gpu_rate,
+        agreed_rate=None if decision.is_limit else gpu_rate,
+        bid_limit=decision.bid if decision.is_limit else None,
         disk_rate=offer.disk_rate(intent.disk_gb),
         disk_gb=intent.disk_gb,
         opened_at=now,
@@ -99,6 +101,8 @@ def _accrued(
 def _rebid(decision: Rebid, now: datetime, promised: phases.Promise) -> Outcome:
     lease, until = decision.lease, max(now, decision.lease.accrued_until)
     charges = _accrued(lease, now, promised, phases.Ran(lease.run_since))
+    if lease.bid_limit is not None:
+        return _limited(decision, until, charges, promised)
     after = replace(
         lease,
         gpu_rate=decision.bid,
@@ -113,6 +117,14 @@ def _rebid(decision: Rebid, now: datetime, promised: phases.Promise) -> Outcome:
     )
     after = running_time.counted(lease, after, charges, promised.ready)
     return Outcome(after, (*charges, *agreed_rate.at_end(lease, charges, until)), EventKind.LEASE_REBID)
+
+
+def _limited(decision: Rebid, until: datetime, charges: tuple[meter.Charge, ...], promised: phases.Promise) -> Outcome:
+    """Return a lease after a new limit: the price that is paid goes on as it was."""
+    lease = decision.lease
+    since = agreed_rate.agreed_until(lease, charges, until)
+    after = replace(lease, bid_limit=decision.bid, bid_since=until, accrued_until=until, agreed_until=since)
+    return Outcome(running_time.counted(lease, after, charges, promised.ready), charges, EventKind.LEASE_REBID)
 
 
 def _resumed(decision: Resume, now: datetime, promised: phases.Promise, *, is_accepted: bool) -> Outcome:

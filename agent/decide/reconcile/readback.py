@@ -35,7 +35,7 @@ class Asked:
 def of_lease(lease: Lease) -> Asked:
     """Return the terms of a lease's order. They are valid until the lease takes over fields of the instance."""
     # A lease whose price was unreadable was opened at zero.
-    return Asked(lease.tenure, lease.host_id, lease.gpu_rate if lease.gpu_rate.micros else None, lease.disk_gb)
+    return Asked(lease.tenure, lease.host_id, lease.bid if lease.bid.micros else None, lease.disk_gb)
 
 
 def of_intent(intent: Intent) -> Asked:
@@ -45,7 +45,7 @@ def of_intent(intent: Intent) -> Asked:
 
 def is_readable(row: Instance) -> bool:
     """Return whether a row has every field of the readback."""
-    return not row.unread & unread_rows.TERMS
+    return not row.unread & {*unread_rows.TERMS, unread_rows.LIMIT}
 
 
 def difference(asked: Asked, row: Instance) -> str:
@@ -54,8 +54,9 @@ def difference(asked: Asked, row: Instance) -> str:
         return f"it is {row.tenure.value} instead of {asked.tenure.value}"
     if asked.host_id and row.host_id and not host.is_same_place(row.host_id, asked.host_id):
         return f"it is on host {row.host_id} instead of {asked.host_id}"
-    if asked.price is not None and row.gpu_rate > asked.price + PRICE_STEP:
-        return f"it costs {row.gpu_rate} instead of {asked.price}"
+    price = row.gpu_rate if row.limit is None else row.limit
+    if asked.price is not None and price > asked.price + PRICE_STEP:
+        return f"{'it costs' if row.limit is None else 'its limit is'} {price} instead of {asked.price}"
     if asked.disk_gb and abs(row.disk_gb - asked.disk_gb) >= DISK_STEP_GB:
         return f"its disk has {row.disk_gb:g} GB instead of {asked.disk_gb:g}"
     return ""

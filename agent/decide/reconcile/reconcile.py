@@ -174,7 +174,7 @@ def _unanswered(fleet: Fleet, market: str, memory: Memory) -> Memory:
 def _present(
     fleet: Fleet, view: MarketView, listed_at: datetime, memory: Memory, lease: Lease, row: Instance
 ) -> tuple[LeaseChanged | None, Suspicion | None]:
-    seen = row_metering.STATES.get(row.state)
+    seen = row_metering.state_of(lease, row)
     previous = memory.last_seen.get(lease.lease_id, lease.accrued_until)
     rated = agreed_rate.settle(fleet, view, lease, row, previous)
     if seen is None or (_is_fresh_rent(fleet, lease) and not readback.is_readable(row)):
@@ -226,7 +226,8 @@ def _seen(
     between: tuple[datetime, datetime],
 ) -> tuple[LeaseChanged | None, Suspicion | None]:
     lease, row, (previous, listed_at) = rated.lease, rated.row, between
-    target = lease.state if lease.state is LeaseState.RELEASING else row_metering.STATES[row.state]
+    is_leaving = lease.state is LeaseState.RELEASING
+    target = lease.state if is_leaving else row_metering.state_of(lease, row) or row_metering.STATES[row.state]
     if _is_loss(lease, target):
         if doubted is None or doubted.state is not target:
             return None, Suspicion(target, listed_at, previous)
@@ -271,6 +272,7 @@ def _mismatched(
     truly = msgspec.structs.replace(
         lease, tenure=row.tenure, gpu_rate=row.gpu_rate, disk_rate=row.disk_rate, disk_gb=row.disk_gb
     )
+    truly = msgspec.structs.replace(truly, bid_limit=lease.bid_limit if row.limit is None else row.limit)
     truly = msgspec.structs.replace(truly, agreed_rate=lease.agreed if is_absurd else row.gpu_rate)
     after, charges = row_metering.metered(fleet, view, truly, row, target, (lease.accrued_until, listed_at))
     after = msgspec.structs.replace(after, has_failed=True, end_reason=readback.PREFIX + differs)
@@ -279,7 +281,14 @@ def _mismatched(
 
 def _is_loss(lease: Lease, target: LeaseState) -> bool:
     is_live = lease.state in row_metering.LIVE or lease.is_in_run
+    if _is_new_bid(lease):
+        return False
     return is_live and target not in row_metering.LIVE and not lease.paused_by_us
+
+
+def _is_new_bid(lease: Lease) -> bool:
+    """Return whether a lease is a bid that no auction has judged yet, as far as listings have shown."""
+    return lease.bid_limit is not None and not lease.has_run and lease.read_back_at is None
 
 
 def _lost(
@@ -324,6 +333,7 @@ def _updated(
     bills = row_metering.bills_of(lease, row)
     is_due = fleet.now - lease.accrued_until >= METER_EVERY or row_metering.traffic_of(lease, row) >= METER_TRAFFIC
     is_same_price = row.gpu_rate == lease.gpu_rate and row.disk_rate == lease.disk_rate
+    is_same_price = is_same_price and row.limit in {None, lease.bid_limit} and row.notice_at == lease.notice_at
     is_same_end = row.ends_at is None or (lease.ends_at is not None and abs(row.ends_at - lease.ends_at) <= SAME_END)
     if lease.state is target and bills is lease.bills and is_same_price and is_same_end and not is_due:
         return None
@@ -345,6 +355,8 @@ def _kind(lease: Lease, target: LeaseState) -> EventKind | None:
         return None
     if target is LeaseState.RUNNING:
         return EventKind.LEASE_RESUMED if lease.has_run else EventKind.LEASE_RUNNING
+    if target is LeaseState.PAUSED and _is_new_bid(lease):
+        return EventKind.LEASE_QUEUED
     return {
         LeaseState.PAUSED: EventKind.LEASE_PAUSED,
         LeaseState.OFFLINE: EventKind.LEASE_OFFLINE,

@@ -36,6 +36,12 @@ def bills_of(lease: Lease, row: Instance) -> Bills:
     return Bills.DISK
 
 
+def state_of(lease: Lease, row: Instance) -> LeaseState | None:
+    """Return the state of a lease by its row, None if it is unreadable; what waits for an auction is paused."""
+    is_waiting = row.state is InstanceState.PENDING and lease.bid_limit is not None
+    return LeaseState.PAUSED if is_waiting else STATES.get(row.state)
+
+
 def metered(
     fleet: Fleet, view: MarketView, lease: Lease, row: Instance, target: LeaseState, between: tuple[datetime, datetime]
 ) -> tuple[Lease, tuple[meter.Charge, ...]]:
@@ -64,19 +70,13 @@ def metered(
     promised = phases.promise(work, kept_at)
     charges += phases.charges(phases.split(lease, until, change.turns, promised, ran))
     after = replace(
-        lease,
+        _on_terms(lease, row, fleet.now),
         state=target,
         state_since=lease.state_since if lease.state is target else turned,
         loading_since=loading_time.since(lease, target, turned, between, fleet.poll),
         bills=bills,
         accrued_until=until,
         agreed_until=agreed_rate.agreed_until(lease, charges, until),
-        gpu_rate=row.gpu_rate,
-        disk_rate=row.disk_rate,
-        recent_bids=_recent(lease, row),
-        bid_since=lease.bid_since if row.gpu_rate == lease.gpu_rate else fleet.now,
-        host_floor=row.floor or lease.host_floor,
-        ends_at=row.ends_at or lease.ends_at,
         run_since=since,
         ready_since=lease.ready_since if goes_on else None,
         idle_since=lease.idle_since if goes_on else None,
@@ -95,7 +95,26 @@ def traffic_of(lease: Lease, row: Instance) -> money.Usd:
     )
 
 
+def _on_terms(lease: Lease, row: Instance, now: datetime) -> Lease:
+    """Return a lease with the prices of its row, and with the times at which its host or its market ends it."""
+    return replace(
+        lease,
+        gpu_rate=row.gpu_rate,
+        bid_limit=lease.bid_limit if row.limit is None else row.limit,
+        disk_rate=row.disk_rate,
+        recent_bids=_recent(lease, row),
+        bid_since=lease.bid_since if _is_same_bid(lease, row) else now,
+        host_floor=row.floor or lease.host_floor,
+        ends_at=row.ends_at or lease.ends_at,
+        notice_at=row.notice_at,
+    )
+
+
+def _is_same_bid(lease: Lease, row: Instance) -> bool:
+    return row.gpu_rate == lease.gpu_rate if lease.bid_limit is None else row.limit in {None, lease.bid_limit}
+
+
 def _recent(lease: Lease, row: Instance) -> tuple[UsdPerHour, ...]:
-    if lease.tenure is not Tenure.INTERRUPTIBLE or row.gpu_rate == lease.gpu_rate:
+    if lease.tenure is not Tenure.INTERRUPTIBLE or lease.bid_limit is not None or row.gpu_rate == lease.gpu_rate:
         return lease.recent_bids
     return (lease.gpu_rate, *lease.recent_bids)[:6]

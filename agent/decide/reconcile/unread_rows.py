@@ -16,7 +16,9 @@ from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
 
 TERMS = frozenset({"gpu_rate", "disk_rate", "disk_gb", "tenure", "host_id", "gpus"})
-"""The fields of a readback; a lease has fields of the same names."""
+"""The fields of a readback that a lease has under the same names."""
+LIMIT = "limit"
+"""The field with our bid where the price paid is not the bid."""
 
 
 def filled(view: MarketView, leases: Sequence[Lease], intents: Mapping[str, Intent]) -> MarketView:
@@ -30,7 +32,7 @@ def filled(view: MarketView, leases: Sequence[Lease], intents: Mapping[str, Inte
 
 def _filled(view: MarketView, row: Instance, lease: Lease | None, intents: Mapping[str, Intent]) -> Instance:
     if lease is not None:
-        known: dict[str, Any] = {name: getattr(lease, name) for name in TERMS}
+        known: dict[str, Any] = {name: getattr(lease, name) for name in TERMS} | {LIMIT: lease.bid_limit}
     else:
         label = view.labels.get(row.instance_id)
         intent = intents.get(label.intent_id) if label is not None else None
@@ -41,4 +43,5 @@ def _filled(view: MarketView, row: Instance, lease: Lease | None, intents: Mappi
 def _asked(intent: Intent, row: Instance) -> dict[str, Any]:
     rate = intent.price or money.UsdPerHour(max(0, (intent.rate - row.disk_rate).micros))
     asked = {"gpu_rate": rate, "host_id": intent.host_id, "disk_gb": intent.disk_gb, "tenure": intent.tenure}
+    asked[LIMIT] = intent.price
     return {name: value for name, value in asked.items() if value}

@@ -65,6 +65,11 @@ class MarketRules(msgspec.Struct, frozen=True, kw_only=True):
     starts_by_itself: bool = True
     """Whether the market may start an interrupted or waiting instance without another call."""
 
+    @property
+    def has_limits(self) -> bool:
+        """Whether the price paid is not the bid, so that a bid is a limit."""
+        return self.price_paid is PricePaid.SECOND_PRICE
+
 
 ASSUMED = MarketRules()
 """The rules of a market that has not told its own."""

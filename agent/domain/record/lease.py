@@ -82,7 +82,7 @@ class Lease(msgspec.Struct, frozen=True):
     dlperf: float
     """The market's benchmark of them together."""
     gpu_rate: UsdPerHour
-    """The rate of its GPUs while it runs, or may run as far as the market shows."""
+    """The rate of its GPUs while it runs, or may run as far as the market shows: the price paid, never a limit."""
     disk_rate: UsdPerHour
     """The rate of its disk, in every state except offline."""
     disk_gb: float
@@ -209,6 +209,25 @@ class Lease(msgspec.Struct, frozen=True):
     """The rent whose label its instance has, if another lease had the instance before; empty: `intent_id`."""
     keys_seen_at: datetime | None = None
     """When the market first showed all public keys of its workload on it, in the run that then went on."""
+    bid_limit: UsdPerHour | None = None
+    """Our bid where the price paid is not the bid; None elsewhere. `gpu_rate` is the expected price before it runs."""
+    notice_at: datetime | None = None
+    """When the market ends it, if the market has said so."""
+
+    @property
+    def bid(self) -> UsdPerHour:
+        """The bid for its GPUs; on demand, their rate."""
+        return self.gpu_rate if self.bid_limit is None else self.bid_limit
+
+    @property
+    def most_gpu_rate(self) -> UsdPerHour:
+        """The most that its GPUs may cost per hour without another order."""
+        return max(self.gpu_rate, self.bid)
+
+    @property
+    def is_open_bid(self) -> bool:
+        """Whether it waits for an auction: it costs no GPU now, and may start and bill at any auction."""
+        return self.bid_limit is not None and self.may_start
 
     @property
     def has_keys(self) -> bool:
@@ -263,7 +282,7 @@ class Lease(msgspec.Struct, frozen=True):
         if not self.is_open:
             return FREE
         is_stopped = self.paused_by_us and self.bills is not Bills.GPU_AND_DISK
-        return self.disk_rate if is_stopped else self.gpu_rate + self.disk_rate
+        return self.disk_rate if is_stopped else self.most_gpu_rate + self.disk_rate
 
     @property
     def began(self) -> datetime:

@@ -71,6 +71,10 @@ class Rent:
     advice: Advice | None = None
     kept: Lease | None = None
     """The lease whose instance goes on with the slot, so that the market is not asked; None: a new one is rented."""
+    is_limit: bool = False
+    """Whether the price paid is not the bid, so that the bid is a limit."""
+    expected: UsdPerHour | None = None
+    """The expected price of the GPUs per hour under a limit; None if it is unknown, or without a limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,5 +142,5 @@ def slot_of(decision: Decision) -> Slot:
 def raises_spend(decision: Decision) -> bool:
     """Return whether a decision may raise our hourly spend."""
     if isinstance(decision, Rebid):
-        return decision.bid > decision.lease.gpu_rate
+        return decision.bid > decision.lease.bid
     return isinstance(decision, Rent | Resume)

@@ -93,6 +93,11 @@ def counts(*names: str) -> list[SchemaItem]:
     return [sa.Column(name, sa.Integer, nullable=False) for name in names] + not_negative(*names)
 
 
+def added_rates(*names: str) -> list[SchemaItem]:
+    """Return columns of money an hour that a migration may add without rewriting the table: rows begin unknown."""
+    return [sa.Column(name, MicroUsdPerHour) for name in names]
+
+
 def from_zero(*names: str) -> list[SchemaItem]:
     """Return columns of counters that a migration may add without rewriting the table: rows begin at zero."""
     return [sa.Column(name, sa.Integer, nullable=False, server_default=sa.text("0")) for name in names]

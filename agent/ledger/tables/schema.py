@@ -30,7 +30,7 @@ from agent.ledger.tables.types import (
 
 FIRST = "0100"
 """The schema of the first release. Earlier ones were never released, and there is no upgrade from them."""
-REVISION = "0124"
+REVISION = "0125"
 """The newest migration. It is a constant so that opening an up-to-date ledger does not import Alembic."""
 
 METADATA = columns.METADATA
@@ -89,7 +89,7 @@ leases = columns.table(
     columns.maybe_times("probe_failed_at", "unhealthy_since", "restart_at"),
     columns.from_zero("ran_micros"),
     columns.maybe_times("stalled_since", "stalled_at", "keys_seen_at"),
-    columns.empty_text("label_intent_id"),
+    [*columns.empty_text("label_intent_id"), *columns.added_rates("bid_limit"), *columns.maybe_times("notice_at")],
     [sa.CheckConstraint("(state = 'ended') = (ended_at IS NOT NULL)", name="ended")],
 )
 sa.Index(

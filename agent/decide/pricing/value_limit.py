@@ -1,0 +1,50 @@
+"""The limit of a bid where the price paid is not the bid: what a rented hour is worth to its owner at most.
+
+Theory: all winners of a uniform auction pay the highest losing bid, which no winner's own bid sets. If each wants one
+unit, no bid is ever better than the value: a lower one loses hours that are worth more than they cost, a higher one
+wins hours that cost more than they are worth (Vickrey, Journal of Finance 16(1), 1961). A rented hour is worth the
+value of its useful part. The restore, and the work that the losses of a stay are expected to repeat, are not useful.
+The stay also pays for disk and traffic.
+
+Invariants:
+1. A limit is never above the value of an hour, nor, with the disk, above the highest price.
+2. It falls when the risk of a loss, the restore, the disk or the traffic rise, all else equal.
+"""
+
+import msgspec
+
+from agent.decide.pricing import bidding, useful_hour
+from agent.domain import money
+from agent.domain.money import UsdPerHour
+from agent.domain.record.lease import Lease
+from agent.domain.work.workload import Workload
+
+
+def of_stay(worth: UsdPerHour, most: UsdPerHour, stay: useful_hour.StayCost) -> UsdPerHour:
+    """Return the limit at which a stay neither gains nor loses, at most `most`; `worth` is that of a useful hour."""
+    hours = stay.useful_hours + stay.lost_hours + stay.restore_hours
+    once = stay.disk_dollars + stay.traffic_dollars
+    net = (worth.dollars * stay.useful_hours - once) / hours
+    return bidding.rounded(max(money.FREE, min(most, worth, money.per_hour(round(net, 6)))))
+
+
+def settled(way: useful_hour.Way, stay: useful_hour.StayCost, *, is_price_unknown: bool) -> useful_hour.Way | None:
+    """Return a way with the limit of its stay, or as it is without a limit; None if the hour costs more than its worth.
+
+    Where the price is unknown, the stay was reckoned at its highest price, and the limit is all that is known.
+    """
+    if way.limit is None or way.worth is None:
+        return way
+    limit = of_stay(way.worth, way.limit, stay)
+    if limit <= money.FREE or (limit < way.rate and not is_price_unknown):
+        return None
+    return msgspec.structs.replace(way, limit=limit, rate=limit if is_price_unknown else way.rate)
+
+
+def of_lease(lease: Lease, work: Workload, worth: UsdPerHour, most: UsdPerHour, hazard: float) -> UsdPerHour:
+    """Return the limit of a lease by what is still to come: no loading and no traffic.
+
+    `most` is the highest price with the disk. `hazard` is losses to the market per hour.
+    """
+    net = worth.scaled(useful_hour.useful_share(work.checkpoint, hazard)) - lease.disk_rate
+    return bidding.rounded(max(money.FREE, min(net, worth, most - lease.disk_rate)))
