@@ -22,6 +22,10 @@ LAST_MINUTES = recorded(
 )
 SPEND_LIMIT = recorded("RUNPOD_SPEND_LIMIT", 80.0, "$/h that an account may spend by default", _BILLING)
 
+NETWORK_VOLUME = recorded(
+    "RUNPOD_NETWORK_VOLUME", (0.07, 0.05), "$/GB/month of a network volume, and of what is above a terabyte", _BILLING
+)
+NETWORK_VOLUME_STEP_GB = assumed("RUNPOD_NETWORK_VOLUME_STEP_GB", 1000, "gigabytes of that terabyte")
 MONTH_HOURS = assumed("RUNPOD_MONTH_HOURS", 720.0, "hours of a month of storage")
 HOSTS_PER_TYPE = assumed("RUNPOD_HOSTS_PER_TYPE", (1, 5), "hosts of one type and cloud at scale 1")
 GUEST_GPUS = assumed("RUNPOD_GUEST_GPUS", (1, 1, 1, 1, 1, 1, 2, 2, 4, 8), "GPUs that others want, each as likely")

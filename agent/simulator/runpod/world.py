@@ -8,7 +8,6 @@
 import math
 import random
 from collections.abc import Hashable, Sequence
-from typing import Any
 
 from agent.simulator import demand, runpod_modes
 from agent.simulator.climate import Climate, Strike
@@ -18,6 +17,7 @@ from agent.simulator.market_model import Charge, Refusal
 from agent.simulator.runpod import assumed_figures, hosts, prices
 from agent.simulator.runpod.model import Change, Guest, Host, Pod, Refused, Terms
 from agent.simulator.runpod.models import Cloud, GpuType
+from agent.simulator.runpod.network_volumes import NetworkVolumes
 from agent.simulator.runpod.other_renters import Crowd
 from agent.simulator.runpod.pod_fleet import Fleet
 from agent.simulator.runpod.stock import Stock
@@ -64,7 +64,7 @@ class World:
         self._silences = 0
         self.rivals: dict[int, Guest] = {}
         self._rival_count = 0
-        self.network_volumes: list[dict[str, Any]] = []
+        self.volumes = NetworkVolumes(self._timeline, f"{seed}/runpod", lambda paid: self.fleet.till.grant(-paid))
         self._crowd = Crowd(
             self._timeline,
             climate,
@@ -214,13 +214,6 @@ class World:
     def edit(self, pod_id: str, *, disk_gb: int | None = None) -> None:
         """Apply a pod's changed image, command or environment: its container is made anew."""
         self.fleet.remake(self.pod(pod_id), disk_gb)
-
-    def network_volume(self, volume_id: str) -> dict[str, Any]:
-        """Return one of the account's network volumes, or raise Refused."""
-        for volume in self.network_volumes:
-            if volume["id"] == volume_id:
-                return volume
-        raise Refused(Refused.BAD_INPUT, f"Network volume {volume_id} not found.")
 
     def terminate(self, pod_id: str) -> None:
         """End it, with its files."""

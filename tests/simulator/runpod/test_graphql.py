@@ -332,7 +332,7 @@ RECORDED = os.environ.get("GPUBID_RECORDED")
 async def test_the_requests_that_the_vendors_command_line_was_seen_to_send(pods: Pods) -> None:
     text = (pathlib.Path(RECORDED or "") / "runpod" / "recorded_runpodctl_requests.txt").read_text(encoding="utf-8")
     made = (await pods.ask(CREATE, {"input": terms()}))["podFindAndDeployOnDemand"]["id"]
-    pods.world.network_volumes.append({"id": "nv1", "name": "data", "size": 10, "dataCenterId": "US-KS-2"})
+    pods.world.volumes.create("data", 10, "US-KS-2", "nv1")
     asked = 0
     for query, variables in re.findall(r"^  Q (.*)\n  V (.*)$", text, flags=re.MULTILINE):
         given = ast.literal_eval(variables)

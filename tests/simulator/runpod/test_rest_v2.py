@@ -129,6 +129,36 @@ async def test_an_empty_balance_ends_what_has_no_network_volume(pods: Pods) -> N
     assert (await pods.truth())["contracts"][0]["end_cause"] == "balance"
 
 
+async def test_a_network_volume_pins_the_data_centre_outlives_its_pods_and_bills_by_the_hour(pods: Pods) -> None:
+    center = next(host.center_id for host in pods.world.hosts.values() if host.gpu.type_id == A4000 and host.center_id)
+    wanted = {"name": "data", "size": 1500, "dataCenter": center}
+    made = await pods.call("POST", "/v2/network-volumes", wanted)
+    fits(made.body, "NetworkVolume")
+    assert (made.status, made.body["dataCenter"]) == (201, center)
+    mounts = {"network": [{"volumeId": made.body["id"], "path": "/workspace"}]}
+    before = pods.world.credit
+    first = (await pods.create(mounts=mounts, dataCenterIds=[])).body
+    assert (first["dataCenterId"], first["mounts"]) == (center, mounts)
+    assert (await pods.call("DELETE", f"/v2/network-volumes/{made.body['id']}")).status == 409
+    assert (await pods.act(first["id"], "stop")).status == 200
+    spent = before - pods.world.credit
+    await pods.advance(7200.0)
+    # 1000 GB at $0.07 and 500 GB at $0.05 for two hours of a month of 720; the stopped pod itself costs nothing.
+    assert before - pods.world.credit - spent == pytest.approx(95.0 / 720 * 2)
+    assert (await pods.call("DELETE", f"/v2/pods/{first['id']}")).status == 204
+    listed = (await pods.call("GET", "/v2/network-volumes")).body
+    fits(listed, "ListNetworkVolumesResponse")
+    assert listed == {"networkVolumes": [made.body]}
+    bill = (await pods.call("GET", "/v2/billing/network-volumes?bucketSize=day")).body
+    fits(bill, "ListNetworkVolumeBillingResponse")
+    assert bill["metadata"]["totals"]["totalAmount"] == pytest.approx(95.0 / 720 * 2)
+    whole = (await pods.call("GET", "/v2/billing?bucketSize=day")).body["metadata"]["totals"]
+    assert whole["storageStandardAmount"] == pytest.approx(95.0 / 720 * 2)
+    assert (await pods.call("PATCH", f"/v2/network-volumes/{made.body['id']}", {"size": 20})).status == 400
+    assert (await pods.call("DELETE", f"/v2/network-volumes/{made.body['id']}")).status == 204
+    assert (await pods.create(mounts=mounts)).status == 400
+
+
 async def test_a_key_it_does_not_know(pods: Pods) -> None:
     for key in ("wrong", None):
         assert (await pods.call("GET", "/v2/pods", key=key)).status == 401

@@ -60,7 +60,7 @@ print(json.dumps(said))
 
 async def test_every_call_in_one_life(pods: Pods, tmp_path: pathlib.Path) -> None:
     center = next(host.center_id for host in pods.world.hosts.values() if host.gpu.type_id == A4000)
-    pods.world.network_volumes.append({"id": "nv1", "name": "data", "size": 10, "dataCenterId": center})
+    pods.world.volumes.create("data", 10, center or "", "nv1")
     said = await sdk.run(pods.simulator.runpod_url, tmp_path, LIFE)
     assert said["user"]["id"] == pods.world.account_id
     assert [volume["id"] for volume in said["user"]["networkVolumes"]] == ["nv1"]

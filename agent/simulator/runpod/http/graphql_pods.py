@@ -11,6 +11,7 @@ from agent.simulator.runpod.http.graphql_offers import words
 from agent.simulator.runpod.http.surface import Surface
 from agent.simulator.runpod.model import Refused, Terms
 from agent.simulator.runpod.models import BY_ID, CPU, Cloud, GpuType
+from agent.simulator.runpod.network_volumes import NetworkVolume
 from agent.simulator.runpod.world import World
 
 _CLOUDS = {"SECURE": (Cloud.SECURE,), "COMMUNITY": (Cloud.COMMUNITY,)}
@@ -85,6 +86,16 @@ def _require(surface: Surface, call: Call, pod_id: str | None = None) -> None:
         raise Refused(Refused.BAD_INPUT, "Unauthorized")
 
 
+def _volume(volume: NetworkVolume) -> dict[str, Any]:
+    return {
+        "id": volume.volume_id,
+        "name": volume.name,
+        "size": volume.size_gb,
+        "dataCenterId": volume.center_id,
+        "dataCenter": {"id": volume.center_id},
+    }
+
+
 def _myself(surface: Surface, call: Call) -> dict[str, Any] | None:
     if call.key is None:
         return None
@@ -102,9 +113,13 @@ def _myself(surface: Surface, call: Call) -> dict[str, Any] | None:
         "notifyPodsStale": False,
         "notifyPodsGeneral": False,
         "notifyLowBalance": False,
-        "spendDetails": {"localStoragePerHour": disks, "networkStoragePerHour": 0.0, "gpuComputePerHour": gpus},
+        "spendDetails": {
+            "localStoragePerHour": disks,
+            "networkStoragePerHour": world.volumes.rate(),
+            "gpuComputePerHour": gpus,
+        },
         "pubKey": surface.public_key,
-        "networkVolumes": world.network_volumes,
+        "networkVolumes": [_volume(volume) for volume in world.volumes.all()],
         "pods": [pod_view.view(surface, pod, call) for pod in surface.listed(call)],
         "containerRegistryCreds": [],
     }
@@ -122,7 +137,7 @@ def _terms(world: World, given: Input, gpu: GpuType) -> Terms:
     """Read the terms of a create; an empty text counts as absent."""
     volume_id = given.get("networkVolumeId") or None
     if volume_id is not None:
-        centers: tuple[str, ...] = (str(world.network_volume(volume_id)["dataCenterId"]),)
+        centers: tuple[str, ...] = (world.volumes.named(volume_id).center_id,)
     else:
         centers = words(given.get("dataCenterId"))
     return Terms(

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 from agent.simulator.api_calls import Reply
-from agent.simulator.runpod.http import calls, rest_billing, rest_catalogue, rest_pods
+from agent.simulator.runpod.http import calls, rest_billing, rest_catalogue, rest_pods, rest_volumes
 from agent.simulator.runpod.http.calls import Call
 from agent.simulator.runpod.http.surface import Surface
 from agent.simulator.runpod.model import Refused
@@ -24,6 +24,12 @@ ROUTES: tuple[tuple[str, re.Pattern[str], Callable[..., Reply]], ...] = tuple(
         ("GET", r"/v2/catalog/cpus", rest_catalogue.show_cpus),
         ("GET", r"/v2/catalog/datacenters", rest_catalogue.show_centers),
         ("GET", r"/v2/catalog/datacenters/([^/]+)", rest_catalogue.show_center),
+        ("GET", r"/v2/network-volumes", rest_volumes.show_volumes),
+        ("POST", r"/v2/network-volumes", rest_volumes.create_volume),
+        ("GET", r"/v2/network-volumes/([^/]+)", rest_volumes.show_volume),
+        ("PATCH", r"/v2/network-volumes/([^/]+)", rest_volumes.change_volume),
+        ("DELETE", r"/v2/network-volumes/([^/]+)", rest_volumes.delete_volume),
+        ("GET", r"/v2/billing/network-volumes", rest_volumes.show_bill),
         ("GET", r"/v2/billing", rest_billing.show_all),
         ("GET", r"/v2/billing/pods", rest_billing.show_pods),
     )

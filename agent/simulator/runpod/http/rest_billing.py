@@ -22,18 +22,23 @@ _AMOUNTS = (
 def show_pods(surface: Surface, call: Call) -> Reply:
     """Show the cost of each pod per bucket."""
     try:
-        since, until, size = _window(call)
+        since, until, size = window(call)
     except ValueError as error:
         return calls.problem(400, str(error))
     wanted = call.query.get("podId")
     sums: dict[tuple[float, str], list[float]] = {}
     for charge in surface.world.charges(since, until - 1.0):
-        pod_id, start = _pod_id(surface, charge), _floor(charge.day, size)
+        pod_id, start = _pod_id(surface, charge), bucket(charge.day, size)
         if wanted in (None, pod_id) and since <= start < until:
             amounts = sums.setdefault((start, pod_id), [0.0, 0.0, 0.0])
             amounts[_column(surface, charge, pod_id)] += charge.amount
     records = [
-        {"startTime": calls.stamp(start), "endTime": calls.stamp(_next(start, size)), "podId": pod_id, **_sum(amounts)}
+        {
+            "startTime": calls.stamp(start),
+            "endTime": calls.stamp(bucket_end(start, size)),
+            "podId": pod_id,
+            **_sum(amounts),
+        }
         for (start, pod_id), amounts in sorted(sums.items())
     ]
     query = {"startTime": calls.stamp(since), "endTime": calls.stamp(until), "bucketSize": size, "podId": wanted}
@@ -48,23 +53,26 @@ def show_pods(surface: Surface, call: Call) -> Reply:
 
 
 def show_all(surface: Surface, call: Call) -> Reply:
-    """Show the total cost per bucket; here only pods cost anything."""
+    """Show the total cost per bucket; here only pods and network volumes cost anything."""
     try:
-        since, until, size = _window(call)
+        since, until, size = window(call)
     except ValueError as error:
         return calls.problem(400, str(error))
     sums: dict[float, dict[str, float]] = {}
     for charge in surface.world.charges(since, until - 1.0):
-        start = _floor(charge.day, size)
+        start = bucket(charge.day, size)
         if since <= start < until:
             names = ("podGpuAmount", "podCpuAmount", "podDiskAmount")
             name = names[_column(surface, charge, _pod_id(surface, charge))]
             amounts = sums.setdefault(start, dict.fromkeys(_AMOUNTS, 0.0))
             amounts[name] += charge.amount
+    for paid in surface.world.volumes.charges():
+        if since <= (start := bucket(paid.until - 1.0, size)) < until:
+            sums.setdefault(start, dict.fromkeys(_AMOUNTS, 0.0))["storageStandardAmount"] += paid.amount
     records = [
         {
             "startTime": calls.stamp(start),
-            "endTime": calls.stamp(_next(start, size)),
+            "endTime": calls.stamp(bucket_end(start, size)),
             "totalAmount": sum(amounts.values()),
             **amounts,
         }
@@ -92,7 +100,7 @@ def _column(surface: Surface, charge: Charge, pod_id: str) -> int:
     return 1 if surface.world.pods[pod_id].host.gpu is CPU else 0
 
 
-def _window(call: Call) -> tuple[float, float, str]:
+def window(call: Call) -> tuple[float, float, str]:
     """Return the window asked for, snapped to whole buckets. Raises ValueError with a sentence."""
     size = call.query.get("bucketSize", "day")
     if size not in SIZES:
@@ -104,17 +112,18 @@ def _window(call: Call) -> tuple[float, float, str]:
         )
     except ValueError as error:
         raise ValueError("startTime, endTime: must be RFC 3339.") from error
-    since, last = _floor(since, size), _floor(until, size)
-    until = last if last == until else _next(last, size)
+    since, last = bucket(since, size), bucket(until, size)
+    until = last if last == until else bucket_end(last, size)
     if (count := call.query.get("lastN", "")).isdigit():
-        since = _floor(call.now, size)
+        since = bucket(call.now, size)
         for _ in range(int(count) - 1):
-            since = _floor(since - 1.0, size)
-        until = _next(_floor(call.now, size), size)
+            since = bucket(since - 1.0, size)
+        until = bucket_end(bucket(call.now, size), size)
     return since, until, size
 
 
-def _floor(at: float, size: str) -> float:
+def bucket(at: float, size: str) -> float:
+    """Return the begin of the bucket of an instant."""
     whole = dt.datetime.fromtimestamp(at, dt.UTC).replace(minute=0, second=0, microsecond=0)
     if size != "hour":
         whole = whole.replace(hour=0)
@@ -127,6 +136,7 @@ def _floor(at: float, size: str) -> float:
     return whole.timestamp()
 
 
-def _next(start: float, size: str) -> float:
+def bucket_end(start: float, size: str) -> float:
+    """Return the end of the bucket that begins at `start`."""
     steps = {"hour": 3_600.0, "day": 86_400.0, "week": 604_800.0, "month": 32 * 86_400.0, "year": 367 * 86_400.0}
-    return _floor(start + steps[size], size)
+    return bucket(start + steps[size], size)

@@ -93,6 +93,22 @@ class Action(Strict):
     action: Literal["start", "stop", "restart", "terminate"]
 
 
+class CreateVolume(Strict):
+    """Hold a new network volume."""
+
+    name: Text
+    size: Annotated[int, msgspec.Meta(ge=10, le=4096)]
+    dataCenter: Text  # noqa: N815
+    type: Literal["STANDARD", "HIGH_PERFORMANCE"] = "STANDARD"
+
+
+class ChangeVolume(Strict):
+    """Hold a change of a network volume."""
+
+    name: Text | None = None
+    size: Annotated[int, msgspec.Meta(ge=10, le=4096)] | None = None
+
+
 def read(body: object, kind: type[T]) -> T:
     """Read a decoded body. Raises msgspec.ValidationError."""
     return msgspec.convert(body, kind)

@@ -114,14 +114,14 @@ def _terms(surface: Surface, body: rest_bodies.Create) -> Terms:
     persistent, network = body.mounts.persistent, body.mounts.network[0] if body.mounts.network else None
     if persistent is not None and network is not None:
         raise Refused(Refused.BAD_INPUT, "mounts: persistent and network exclude one another.")
-    volume = surface.world.network_volume(network.volumeId) if network is not None else None
+    volume = surface.world.volumes.named(network.volumeId) if network is not None else None
     return Terms(
         name=body.name,
         gpu=gpu,
         gpu_count=body.gpu.count if body.gpu is not None else body.cpu.vcpuCount if body.cpu is not None else 1,
         clouds=(Cloud(body.cloud),),
         image=body.image or "",
-        centers=tuple(body.dataCenterIds) if volume is None else (str(volume["dataCenterId"]),),
+        centers=tuple(body.dataCenterIds) if volume is None else (volume.center_id,),
         cudas=tuple(body.gpu.allowedCudaVersions) if body.gpu is not None else (),
         least_cuda=body.gpu.minCudaVersion if body.gpu is not None else None,
         needs_public_ip=any(name.endswith("/tcp") for name in body.ports),
