@@ -83,7 +83,7 @@ class Runpod:
 class Mithril:
     """The settings of the Mithril side alone. Arrivals and price spikes apply to all sides."""
 
-    load: float = 1.0  # instances that rivals want in the long run, over those that there are
+    load: float = recorded_figures.MITHRIL_LOAD  # instances that rivals want in the long run, over those that there are
     tells_win_price: float = 0.0  # share of the pools that tell the lowest allocated bid and the price to win
     bills_notice: bool = True  # undocumented: the minutes between the notice and the end
 

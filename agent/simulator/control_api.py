@@ -5,7 +5,9 @@
 | POST /advance | {"seconds": N} | {"now": epoch seconds}; every due event on the way happens |
 | POST /rivals | {"machine_id": M, "gpus": n, "bid": 0.50}: a bidder, dollars per hour for the slice of n GPUs; or
   {"machine_id": M, "on_demand": true}: a renter nothing displaces. Without "gpus" it wants the whole host | {"id": R} |
-  A "machine_id" of RunPod (from the truth) puts it there; its bid is dollars per hour of one GPU |
+  A "machine_id" of RunPod (from the truth) puts it there; its bid is dollars per hour of one GPU. {"pool": ID,
+  "quantity": n, "bid": 2.50}: a bidder in a pool of Mithril, dollars per hour of one instance |
+| POST /reservations | {"pool": ID, "quantity": n, "seconds": S}: a reservation takes instances of Mithril | the same |
 | DELETE /rivals/R | | {"id": R}; 404 if there is none |
 | POST /mode | {"mode": NAME}: what RunPod sells from now on; the names are listed in runpod_modes.py | {"mode": NAME} |
 | POST /rises | {"machine_id": M, "factor": 1.5}: a host of Vast raises its price, also on demand | {"ids": [R]} |
@@ -38,6 +40,7 @@ from agent.simulator import faults, runpod_modes
 from agent.simulator.market_model import Refusal
 from agent.simulator.mithril import truth as mithril_truth
 from agent.simulator.mithril.http.surface import Surface as MithrilSurface
+from agent.simulator.mithril.other_renters import FIRST_RIVAL as FIRST_BIDDER
 from agent.simulator.runpod import truth as runpod_truth
 from agent.simulator.runpod.hosts import FIRST_MACHINE
 from agent.simulator.runpod.http.surface import Surface as RunpodSurface
@@ -79,6 +82,7 @@ class Control:
         self._verbs: dict[tuple[str, str], Callable[[dict[str, Any]], dict[str, Any]]] = {
             ("POST", "/advance"): self._advance,
             ("POST", "/rivals"): self._add_rival,
+            ("POST", "/reservations"): self._reserve,
             ("POST", "/mode"): self._set_mode,
             ("POST", "/rises"): self._raise_price,
             ("POST", "/maintenance"): self._plan_maintenance,
@@ -179,7 +183,16 @@ class Control:
         self._surface.deliveries.resolve(name, url)
         return {"name": name, "url": url}
 
+    def _reserve(self, fields: dict[str, Any]) -> dict[str, Any]:
+        _only(fields, "pool", "quantity", "seconds")
+        quantity, seconds = _whole(fields, "quantity", least=1), _number(fields, "seconds", least=0.0)
+        self._mithril.advance_to(self._clock.time())
+        self._mithril.world.reserve(str(fields.get("pool")), quantity, seconds)
+        return fields
+
     def _add_rival(self, fields: dict[str, Any]) -> dict[str, Any]:
+        if "pool" in fields:
+            return self._add_bidder(fields)
         _only(fields, "machine_id", "gpus", "bid", "on_demand")
         is_on_demand = fields.get("on_demand", False)
         if not isinstance(is_on_demand, bool):
@@ -191,6 +204,12 @@ class Control:
         machine_id = _whole(fields, "machine_id", least=0)
         world = self._surface.world if machine_id < FIRST_MACHINE else self._runpod.world
         return {"id": world.add_rival(machine_id, gpus, bid, on_demand=is_on_demand)}
+
+    def _add_bidder(self, fields: dict[str, Any]) -> dict[str, Any]:
+        _only(fields, "pool", "quantity", "bid")
+        quantity, cents = _whole(fields, "quantity", least=1), round(100 * _number(fields, "bid", least=0.01))
+        self._mithril.advance_to(self._clock.time())
+        return {"id": self._mithril.world.add_rival(str(fields["pool"]), cents, quantity)}
 
     def _add_weather(self, fields: dict[str, Any]) -> dict[str, Any]:
         if "at_seconds" in fields:
@@ -209,11 +228,16 @@ class Control:
             blew = [weather.clear(number) for weather in self._weathers.values()]
             is_gone = any(blew)
         else:
-            world = self._surface.world if number < FIRST_RIVAL else self._runpod.world
-            is_gone = world.remove_rival(number)
+            is_gone = self._remove_rival(number)
         if not is_gone:
             raise NotThereError(f"{kind.removeprefix('/')}: there is none of id {number}.")
         return {"id": number}
+
+    def _remove_rival(self, number: int) -> bool:
+        if number >= FIRST_BIDDER:
+            return self._mithril.world.remove_rival(number)
+        world = self._surface.world if number < FIRST_RIVAL else self._runpod.world
+        return world.remove_rival(number)
 
 
 def _calls(calls: Calls) -> list[dict[str, Any]]:

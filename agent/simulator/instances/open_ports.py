@@ -8,7 +8,7 @@ some programs take their time for it.
 
 import asyncio
 import socket
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from agent.simulator.instances import program
 from agent.simulator.instances.rented import Rented
@@ -21,8 +21,12 @@ _MOST_WAITING = 16
 class Doors:
     """Keep the listeners of one market."""
 
-    def __init__(self) -> None:
-        """Have none."""
+    def __init__(self, place: Callable[[int, int], tuple[str, int]] = lambda *_: (ADDRESS, 0)) -> None:
+        """Have none. `place` gives the address and the port of a contract's door by both numbers; port 0 is any.
+
+        A door whose place is taken, or that this user may not open, stays shut.
+        """
+        self._place = place
         self._reserved: dict[tuple[int, int], socket.socket] = {}
         self._open: set[tuple[int, int]] = set()
         self._delays: dict[tuple[int, int], float] = {}
@@ -61,12 +65,20 @@ class Doors:
         if key not in self._reserved:
             door = self._reserved[key] = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
             door.setblocking(False)
-            door.bind((ADDRESS, 0))
+            place = self._place(*key)
+            # With port 0 it would let the kernel give one port to two doors that are not open yet.
+            door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, int(place[1] > 0))
+            door.bind(place)
         return self._reserved[key]
 
     def _unlock(self, key: tuple[int, int]) -> None:
-        door = self._door(key)
-        door.listen(_MOST_WAITING)
+        try:
+            door = self._door(key)
+            door.listen(_MOST_WAITING)
+        except OSError:
+            if key in self._reserved:
+                self._reserved.pop(key).close()
+            return
         asyncio.get_running_loop().add_reader(door, self._welcome, key, door)
         self._open.add(key)
 

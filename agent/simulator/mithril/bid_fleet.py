@@ -11,15 +11,9 @@ from agent.simulator.climate import Climate
 from agent.simulator.event_queue import Timeline
 from agent.simulator.instances.billing import Rates, Till
 from agent.simulator.instances.containers import Containers
-from agent.simulator.mithril import assumed_figures
+from agent.simulator.mithril import addresses, assumed_figures
+from agent.simulator.mithril.identity import fid
 from agent.simulator.mithril.model import BOOTING, Bid, Event, Happening, PricePeriod, Status, Vm, VmStatus
-
-_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-
-
-def fid(rng: random.Random, kind: str) -> str:
-    """Draw an id in the market's style."""
-    return f"{kind}_{''.join(rng.choices(_LETTERS, k=16))}"
 
 
 class Fleet:
@@ -105,8 +99,7 @@ class Fleet:
     def _new_vm(self, bid: Bid) -> Vm:
         now, number = self._timeline.now, len(self.vms) + 1
         name = bid.terms.name if bid.quantity == 1 else f"{bid.terms.name}-{len(bid.vms) % bid.quantity}"
-        address = f"10.0.{number // 250}.{number % 250 + 1}"
-        vm = Vm(fid(self._ids, "inst"), number, name, now, address, [(now, VmStatus.NEW)])
+        vm = Vm(fid(self._ids, "inst"), number, name, now, addresses.drawn(), [(now, VmStatus.NEW)])
         bid.vms.append(vm)
         self.vms[vm.fid] = bid, vm
         return vm
@@ -158,7 +151,7 @@ class Fleet:
             for vm in vms:
                 if vm.status is not status and not vm.is_ended:
                     vm.statuses.append((self._timeline.now, status))
-            if status is VmStatus.RUNNING:
+            if status is VmStatus.RUNNING and bid.image:
                 self.containers.begin(bid)
 
         if at <= self._timeline.now:

@@ -17,6 +17,7 @@ def as_json(world: World) -> dict[str, Any]:
         "contracts": [_bid(world, bid) for bid in world.bids.values()],
         "billing_now": [bid.fid for bid in world.live_contracts() if world.is_billing(bid)],
         "charged_total": total,
+        "charged_volumes": world.belongings.cost(world.now),
         "pools": [_pool(pool) for pool in world.pools.values()],
     }
 

@@ -44,10 +44,20 @@ def quotas(surface: Surface, call: Call) -> Reply:
             "instance_type": kind.fid,
             "product_type": "Spot",
             "total_quantity": assumed_figures.QUOTA_INSTANCES,
-            "used_quantity": surface.world.used_quota(kind.fid),
+            "used_quantity": surface.world.desk.used_quota(kind.fid),
             "units": "instances",
             "name": f"Spot {kind.name}",
         }
         for kind in models.TYPES
     ]
-    return calls.ok(rows)
+    storage = {
+        "fid": "quota_storage",
+        "project": project,
+        "instance_type": None,
+        "product_type": "Storage",
+        "total_quantity": assumed_figures.QUOTA_STORAGE_GB,
+        "used_quantity": surface.world.belongings.used_gb(),
+        "units": "GB",
+        "name": "Storage",
+    }
+    return calls.ok([*rows, storage])

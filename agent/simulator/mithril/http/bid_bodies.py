@@ -27,9 +27,9 @@ def fields(call: Call) -> Mapping[str, Any]:
 def terms(surface: Surface, call: Call) -> Terms:
     """Read a new bid, or raise Refused."""
     body = fields(call)
-    project, region, kind = (_text(body, name) for name in ("project", "region", "instance_type"))
-    limit, name = limit_cents(body), _text(body, "name")
-    quantity = _whole(body, "instance_quantity", 1, MOST_INSTANCES)
+    project, region, kind = (text(body, name) for name in ("project", "region", "instance_type"))
+    limit, name = limit_cents(body), text(body, "name")
+    quantity = whole(body, "instance_quantity", 1, MOST_INSTANCES)
     launch = body.get("launch_specification")
     if not isinstance(launch, dict):
         raise Refused(422, _wrong(launch, "dictionary"), ("body", "launch_specification"))
@@ -53,11 +53,15 @@ def terms(surface: Surface, call: Call) -> Terms:
 
 def limit_cents(body: Mapping[str, Any]) -> int:
     """Read a limit such as "$25.60" in cents, or raise Refused."""
-    text = _text(body, "limit_price")
-    match = _PRICE.fullmatch(text)
+    match = _PRICE.fullmatch(text(body, "limit_price"))
     if match is None:
         raise Refused(422, 'Price must be dollars and cents, such as "$25.60"', ("body", "limit_price"))
     return int(match[1]) * 100 + int((match[2] or "").ljust(2, "0"))
+
+
+def ids(body: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    """Read a list of ids, or raise Refused."""
+    return _texts(body.get(name), ("body", name))
 
 
 def _ids(launch: Mapping[str, Any], name: str) -> tuple[str, ...]:
@@ -73,14 +77,16 @@ def _texts(value: object, where: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _text(body: Mapping[str, Any], name: str) -> str:
+def text(body: Mapping[str, Any], name: str) -> str:
+    """Read a text that must be there, or raise Refused."""
     value = body.get(name)
     if not isinstance(value, str) or not value:
         raise Refused(422, _wrong(value, "string"), ("body", name))
     return value
 
 
-def _whole(body: Mapping[str, Any], name: str, least: int, most: int) -> int:
+def whole(body: Mapping[str, Any], name: str, least: int, most: int) -> int:
+    """Read a whole number that must be there, or raise Refused."""
     value = body.get(name)
     if isinstance(value, bool) or not isinstance(value, int):
         raise Refused(422, _wrong(value, "integer"), ("body", name))

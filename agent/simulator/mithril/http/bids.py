@@ -6,7 +6,7 @@ from agent.simulator.api_calls import Reply
 from agent.simulator.mithril.http import bid_bodies, calls, pages
 from agent.simulator.mithril.http.calls import Call
 from agent.simulator.mithril.http.surface import Surface
-from agent.simulator.mithril.model import Bid, Event, Refused, Status
+from agent.simulator.mithril.model import Bid, Event, Happening, Refused, Status
 
 STATUSES = tuple(status.value for status in Status)
 
@@ -33,7 +33,7 @@ def place(surface: Surface, call: Call) -> Reply:
     terms = bid_bodies.terms(surface, call)
     if "sold_out" in call.struck:
         raise Refused(400, "Spot quota exceeded")
-    return calls.ok(view(surface, call, surface.world.place(terms)), 201)
+    return calls.ok(view(surface, call, surface.world.desk.place(terms)), 201)
 
 
 def show(surface: Surface, call: Call, fid: str) -> Reply:
@@ -48,15 +48,17 @@ def change(surface: Surface, call: Call, fid: str) -> Reply:
     if paused is not None and not isinstance(paused, bool):
         raise Refused(422, "Input should be a valid boolean", ("body", "paused"))
     if body.get("limit_price") is not None:
-        surface.world.reprice(bid, bid_bodies.limit_cents(body))
+        surface.world.desk.reprice(bid, bid_bodies.limit_cents(body))
+    if body.get("volumes") is not None:
+        surface.world.desk.attach(bid, bid_bodies.ids(body, "volumes"))
     if paused is not None:
-        (surface.world.pause if paused else surface.world.resume)(bid)
+        (surface.world.desk.pause if paused else surface.world.desk.resume)(bid)
     return calls.ok(view(surface, call, bid))
 
 
 def end(surface: Surface, call: Call, fid: str) -> Reply:
     """Answer DELETE /v2/spot/bids/{bid_fid}."""
-    surface.world.terminate(surface.bid(call, fid))
+    surface.world.desk.terminate(surface.bid(call, fid))
     return Reply(b"", 204)
 
 
@@ -110,5 +112,12 @@ def _event(surface: Surface, event: Event) -> dict[str, Any]:
         "limit_price": calls.dollars(event.limit_cents),
         "user_id": surface.world.user_id,
         "memory_gb": None,
-        "persistent_disk_change": None,
+        "persistent_disk_change": _disk_change(event),
     }
+
+
+def _disk_change(event: Event) -> dict[str, Any] | None:
+    if event.volume is None:
+        return None
+    is_new = event.kind is Happening.VOLUMES_ATTACHED
+    return {"attached": event.volume if is_new else None, "removed": None if is_new else event.volume}

@@ -137,7 +137,7 @@ def _view(surface: Surface, row: _Row) -> dict[str, Any]:
         "region": bid.pool.region,
         "bid": bid.fid,
         "reservation": None,
-        "ssh_destination": "127.0.0.1" if is_up else None,
-        "private_ip": vm.address if is_up else None,
+        "ssh_destination": vm.address if is_up else None,
+        "private_ip": f"10.0.{vm.number // 250}.{vm.number % 250 + 1}" if is_up else None,
         "status": vm.status.value,
     }

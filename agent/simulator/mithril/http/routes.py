@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 from agent.simulator.api_calls import Reply
-from agent.simulator.mithril.http import account, bids, instances, offers
+from agent.simulator.mithril.http import account, bids, disks, instances, offers, shell_keys
 from agent.simulator.mithril.http.calls import Call
 from agent.simulator.mithril.http.surface import Surface
 from agent.simulator.mithril.model import Refused
@@ -25,6 +25,14 @@ _ROUTES: tuple[tuple[str, str, Callable[..., Reply]], ...] = (
     ("DELETE", "/v2/spot/bids/{}", bids.end),
     ("GET", "/v2/spot/bids/{}/status", bids.status),
     ("GET", "/v2/spot/bids/{}/history", bids.history),
+    ("GET", "/v2/volumes", disks.listed),
+    ("POST", "/v2/volumes", disks.make),
+    ("PATCH", "/v2/volumes/{}", disks.rename),
+    ("DELETE", "/v2/volumes/{}", disks.delete),
+    ("GET", "/v2/ssh-keys", shell_keys.listed),
+    ("POST", "/v2/ssh-keys", shell_keys.make),
+    ("PATCH", "/v2/ssh-keys/{}", shell_keys.change),
+    ("DELETE", "/v2/ssh-keys/{}", shell_keys.delete),
     ("GET", "/v2/instances", instances.listed),
     ("PATCH", "/v2/instances", instances.change),
     ("GET", "/v2/instances/status/history", instances.statuses),

@@ -22,7 +22,8 @@ class Surface:
         self.world = world
         self.weather = weather
         self.key = PREFIX + key.removeprefix(PREFIX)
-        self.doors = Doors()
+        self.doors = Doors(self._place)
+        self._is_used = False
         self._frozen: dict[Fault, list[Bid]] = {}
         weather.on_begin = self._freeze
 
@@ -32,12 +33,13 @@ class Surface:
 
     def advance_to(self, now: float) -> None:
         """Move the market and its open ports."""
+        self._is_used = True
         self.weather.advance_to(now)
         self.doors.attend(self.world.live_contracts(), self.world.now)
 
     def follow(self, now: float) -> None:
-        """Move the market along, once there is a bid of ours in it. Before that it moves when it is asked."""
-        if self.world.bids:
+        """Move the market along once somebody has asked it something; nobody sees whether it moves before that."""
+        if self._is_used:
             self.advance_to(now)
 
     def project(self, call: Call, project: str) -> None:
@@ -66,6 +68,11 @@ class Surface:
     def suffix(self, call: Call) -> str:
         """Return what the ids of another account end with."""
         return "x" if "wrong_account" in call.struck else ""
+
+    def _place(self, number: int, port: int) -> tuple[str, int]:
+        """Return where a port of a bid's first machine is reached."""
+        bid = self.world.numbered(number)
+        return (bid.live_vms[0].address, port)
 
     def _freeze(self, fault: Fault) -> None:
         if fault.name == "stale_list":
