@@ -13,11 +13,13 @@ Invariants:
 
 import msgspec
 
-from agent.decide.pricing import bidding, useful_hour
+from agent.decide.pricing import useful_hour
 from agent.domain import money
 from agent.domain.money import UsdPerHour
 from agent.domain.record.lease import Lease
 from agent.domain.work.workload import Workload
+
+CENT = money.per_hour("0.01")
 
 
 def of_stay(worth: UsdPerHour, most: UsdPerHour, stay: useful_hour.StayCost) -> UsdPerHour:
@@ -25,7 +27,7 @@ def of_stay(worth: UsdPerHour, most: UsdPerHour, stay: useful_hour.StayCost) -> 
     hours = stay.useful_hours + stay.lost_hours + stay.restore_hours
     once = stay.disk_dollars + stay.traffic_dollars
     net = (worth.dollars * stay.useful_hours - once) / hours
-    return bidding.rounded(max(money.FREE, min(most, worth, money.per_hour(round(net, 6)))))
+    return _in_cents(max(money.FREE, min(most, worth, money.per_hour(round(net, 6)))))
 
 
 def settled(way: useful_hour.Way, stay: useful_hour.StayCost, *, is_price_unknown: bool) -> useful_hour.Way | None:
@@ -47,4 +49,9 @@ def of_lease(lease: Lease, work: Workload, worth: UsdPerHour, most: UsdPerHour, 
     `most` is the highest price with the disk. `hazard` is losses to the market per hour.
     """
     net = worth.scaled(useful_hour.useful_share(work.checkpoint, hazard)) - lease.disk_rate
-    return bidding.rounded(max(money.FREE, min(net, worth, most - lease.disk_rate)))
+    return _in_cents(max(money.FREE, min(net, worth, most - lease.disk_rate)))
+
+
+def _in_cents(limit: UsdPerHour) -> UsdPerHour:
+    """Return a limit rounded down to whole cents, as auctions keep it: another one would never be read back."""
+    return UsdPerHour(limit.micros // CENT.micros * CENT.micros)

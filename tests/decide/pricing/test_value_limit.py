@@ -56,6 +56,7 @@ def test_a_limit_is_never_above_the_value_nor_with_the_disk_above_the_highest_pr
         assert found.way.limit <= work.value_of(offer.gpu)
         assert found.way.limit + offer.disk_rate(work.disk_gb) <= work.max_price
         assert UsdPerHour(floor) == found.way.rate <= found.way.limit
+        assert found.way.limit.micros % 10_000 == 0, "auctions keep whole cents: another limit is never read back"
 
 
 @given(
