@@ -56,3 +56,11 @@ def test_a_false_price_begins_the_doubt_of_a_rise_anew_also_where_the_program_di
         broken = play.play(story).broken
     assert broken is not None
     assert broken.point == 4
+
+
+def test_looks_alone_make_a_false_rise_believed_where_the_listings_lack_the_instance() -> None:
+    strikes = (
+        Strike("vast", "listing", 20, "missing_row", times=12),
+        Strike("vast", "look", 2, "price", times=11, amount=2.9),
+    )
+    assert play.play(dataclasses.replace(ONE, strikes=strikes)).broken is None

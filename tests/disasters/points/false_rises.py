@@ -23,6 +23,8 @@ class Lie:
     counted: float
     """The dollars of GPU time that the instance was charged, up to which the bound has grown."""
     listings: int = 0
+    is_by_look: bool = False
+    """Whether a look told it first, because the listings lack the instance: a look counts as a listing then."""
     is_believed: bool = False
     contradicted: float = 0.0
     """Seconds of true listings since it was believed."""
@@ -53,14 +55,23 @@ class FalseRises:
         """Note that a market lists false prices; `looked` is the time of its last true listing."""
         if order is None or strike.fault != "price" or strike.amount <= price_doubt.PLAUSIBLE:
             return
+        key = (order.market, order.target)
         if order.place == "listing":
-            self._truth.settle()
-            for key, box in self._listed(strike.market):
-                charged = self._charged(box, looked)
-                lie = self._lies.setdefault(key, Lie(strike.amount, self._truth.now, charged))
+            for each, box in self._listed(strike.market):
+                self._lie(each, box, strike.amount, looked).hear(strike.amount, self._truth.now)
+        elif order.place == "look" and key in self._truth.boxes:
+            is_new = key not in self._lies
+            lie = self._lie(key, self._truth.boxes[key], strike.amount, looked)
+            lie.is_by_look |= is_new
+            if lie.is_by_look:
                 lie.hear(strike.amount, self._truth.now)
-        elif order.place == "look" and (order.market, order.target) in self._lies:
-            self._lies[order.market, order.target].confirm(strike.amount, self._truth.now)
+            lie.confirm(strike.amount, self._truth.now)
+
+    def _lie(self, key: tuple[str, str], box: Box, factor: float, looked: float) -> Lie:
+        if key not in self._lies:
+            self._truth.settle()
+            self._lies[key] = Lie(factor, self._truth.now, self._charged(box, looked))
+        return self._lies[key]
 
     def grow(self, sight: Sight, passed: float) -> float:
         """Return the dollars by which the bound of the excess has grown."""
