@@ -382,8 +382,9 @@ def _no_spend(settings: MarketSettings) -> str:
 def connect(settings: MarketSettings, outside: Outside) -> port.Market:
     """Return a market; no request is sent yet."""
     url = outside.urls.get(settings.name, settings.url)
-    connect_to, through = registered_markets.MARKETS[settings.name], outside.exchanges.get(settings.name)
-    market = connect_to(url, lambda: outside.secret(settings), outside.clock, outside.jitter, through=through)
+    given = (url, lambda: outside.secret(settings), outside.clock, outside.jitter)
+    record, through = registered_markets.record(settings.name), outside.exchanges.get(settings.name)
+    market = record.connect(*given, options=settings.options, through=through)
     if outside.observer is None:
         return market
     return instrumented.Instrumented(market, outside.observer(settings.name), outside.clock.monotonic)

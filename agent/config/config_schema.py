@@ -9,8 +9,8 @@ import pydantic
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from agent.config import problems
-from agent.config.document import Document
+from agent.config import document, problems
+from agent.markets import registered_markets
 
 DIALECT = "http://json-schema.org/draft-07/schema#"
 DURATION = {"type": "string", "pattern": r"^(never|(\d+d)?(\d+h)?(\d+m)?(\d+s)?)$", "minLength": 2}
@@ -31,8 +31,9 @@ class _Generator(GenerateJsonSchema):
 
 
 def agent_schema() -> dict[str, Any]:
-    """Return the schema of agent.toml."""
-    schema = _of(Document)
+    """Return the schema of agent.toml, with the markets that are part of gpubid."""
+    records = {name: registered_markets.record(name) for name in registered_markets.shipped()}
+    schema = _of(document.with_markets(records))
     # A file that includes others may leave every table to them. A start refuses a table that is missing in all files.
     required = schema.pop("required")
     return {"$schema": DIALECT, **schema, "if": {"not": {"required": ["include"]}}, "then": {"required": required}}

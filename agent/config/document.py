@@ -1,11 +1,14 @@
 """The tables and keys of agent.toml. The JSON schema for editors is made from them."""
 
 import ipaddress
+from collections.abc import Mapping
 from datetime import timedelta
-from typing import Annotated, Self
+from functools import cache
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, create_model, model_validator
 
+from agent.config import problems
 from agent.config.budgets import LimitsTable, MarketBudgetTable
 from agent.config.notifying import NotifyTable
 from agent.config.toml_table import Table
@@ -22,9 +25,8 @@ from agent.config.value_kinds import (
 )
 from agent.config.workload_tables.front_table import FRONT_NAME, FrontTable
 from agent.config.workload_tables.workload_table import WorkloadTable
-
-VAST_URL = "https://console.vast.ai"
-RUNPOD_URL = "https://api.runpod.io"
+from agent.markets import registered_markets
+from agent.markets.market_record import MarketRecord
 
 
 def _poll(value: timedelta) -> timedelta:
@@ -53,13 +55,14 @@ class AgentTable(Table):
 
 
 class MarketTable(Table):
-    """One market, simulated or live; both have the same keys."""
+    """One market, simulated or live; both have the same keys. A market's record may add keys of its own."""
 
+    needed_live: ClassVar[tuple[str, ...]] = ()
     simulated: Annotated[Line, Field(min_length=1, max_length=64, examples=["calm"])] | None = None
     """Name of a climate of the embedded simulator. A live market has none."""
     url: Annotated[Line, Field(max_length=256), AfterValidator(web_address)]
     """Address of the market's API."""
-    credential: Annotated[Line, AfterValidator(credential_name), Field(examples=["vast_api_key"])] | None = None
+    credential: Annotated[Line, AfterValidator(credential_name)] | None = None
     """Name of the systemd credential, or in capitals of the environment variable, that holds the key."""
     credential_file: Annotated[Line, Field(min_length=1, max_length=4096)] | None = None
     """File that holds the key."""
@@ -76,41 +79,26 @@ class MarketTable(Table):
         if self.simulated is None and (self.credential is None) == (self.credential_file is None):
             sentence = 'a live market needs one key; write either credential = "NAME_OF_THE_KEY" or credential_file'
             raise refused("no_credential", sentence)
+        lacking = [key for key in self.needed_live if getattr(self, key) is None]
+        if self.simulated is None and lacking:
+            raise refused("missing_key", f"a live market of this kind needs {' and '.join(lacking)}; write it here")
         return self
-
-
-class VastTable(MarketTable):
-    """The Vast.ai market, simulated or live."""
-
-    url: Annotated[Line, Field(max_length=256), AfterValidator(web_address)] = VAST_URL
-    """Address of the market's API."""
-
-
-class RunPodTable(MarketTable):
-    """The RunPod market, simulated or live."""
-
-    url: Annotated[Line, Field(max_length=256), AfterValidator(web_address)] = RUNPOD_URL
-    """Address of the market's REST v2 (under /v2) and GraphQL (/graphql)."""
-    credential: Annotated[Line, AfterValidator(credential_name), Field(examples=["runpod_api_key"])] | None = None
-    """Name of the systemd credential, or in capitals of the environment variable, that holds the key."""
 
 
 class MarketsTable(Table):
     """The markets on which gpubid rents, at least one."""
 
-    vast: VastTable | None = None
-    runpod: RunPodTable | None = None
-
     @model_validator(mode="after")
     def _is_one(self) -> Self:
         if not self.named:
-            raise refused("no_market", "no market is configured; write [markets.vast], [markets.runpod] or both")
+            names = " or ".join(f"[markets.{name}]" for name in type(self).model_fields)
+            raise refused("no_market", f"no market is configured; write {names}")
         return self
 
     @property
     def named(self) -> dict[str, MarketTable]:
         """The given tables, by the market's name."""
-        found: dict[str, MarketTable | None] = {"vast": self.vast, "runpod": self.runpod}
+        found: dict[str, MarketTable | None] = {name: getattr(self, name) for name in type(self).model_fields}
         return {name: table for name, table in found.items() if table is not None}
 
 
@@ -169,6 +157,9 @@ class OperatorsTable(Table):
 class Document(Table):
     """A whole agent.toml."""
 
+    # Only the models that `with_markets` makes are read with.
+    model_config = ConfigDict(defer_build=True)
+
     include: Annotated[
         tuple[Annotated[Line, Field(min_length=1, max_length=4096)], ...],
         Field(max_length=64, examples=[["conf.d/*.toml"]]),
@@ -186,3 +177,41 @@ class Document(Table):
     front: dict[Annotated[str, Field(pattern=FRONT_NAME)], FrontTable] = Field(default={}, max_length=64)
     """Proxies in front of services, by their names."""
     workloads: dict[Annotated[str, Field(pattern=WORKLOAD_NAME)], WorkloadTable] = Field(min_length=1)
+
+
+def with_markets(records: Mapping[str, MarketRecord]) -> type[Document]:
+    """Return the model of a whole agent.toml with a table for each of these markets."""
+    tables: dict[str, Any] = {name: (_table(record) | None, None) for name, record in records.items()}
+    markets = create_model("MarketsTable", __base__=MarketsTable, __doc__=MarketsTable.__doc__, **tables)
+    return create_model("Document", __base__=Document, __doc__=Document.__doc__, markets=(markets, ...))
+
+
+@cache
+def installed() -> type[Document]:
+    """Return the model of a whole agent.toml with a table for each installed market.
+
+    Raises:
+        ConfigError: a package that brings a market is broken.
+    """
+    try:
+        return with_markets(registered_markets.installed())
+    except registered_markets.BrokenMarket as broken:
+        found = problems.Problem(broken.entry.value, 1, broken.entry.name, "broken_market", broken.sentence)
+        raise problems.ConfigError([found]) from broken
+
+
+def _table(record: MarketRecord) -> type[MarketTable]:
+    """Return the table of a market: the keys of every market, and its own."""
+    own = () if record.options is None else (record.options,)
+    shared = MarketTable.model_fields
+    changed: dict[str, Any] = {
+        "url": (shared["url"].rebuild_annotation(), Field(record.url, description=record.url_means)),
+        "credential": (
+            Annotated[Line, AfterValidator(credential_name), Field(examples=[record.credential])] | None,
+            Field(None, description=shared["credential"].description),
+        ),
+        "needed_live": (ClassVar[tuple[str, ...]], record.needed_live),
+    }
+    about = f"The {record.title} market, simulated or live."
+    title = record.title.partition(".")[0] + "Table"
+    return create_model(title, __base__=(*own, MarketTable), __doc__=about, **changed)

@@ -29,6 +29,7 @@ from agent.domain.work.workload import (
     Workload,
     WorkloadKind,
 )
+from agent.markets import registered_markets
 
 MB_PER_GB = 1000
 """Markets list a 24 GB card with 24,564 MB. With 1,024 MB per GB it would count as less than 24 GB."""
@@ -58,7 +59,7 @@ def load(
     Raises:
         ConfigError: with every mistake found.
     """
-    place = Path(path)
+    place, whole = Path(path), document.installed()
     read = layers.read(place, parse_float=Decimal)
     directory = _beside(place, unknown_names.text_at(read.values, "strategies", "directory"))
     found = [
@@ -69,9 +70,9 @@ def load(
         *unknown_names.unfit_predecessors(read),
     ]
     try:
-        parsed = document.Document.model_validate(read.values)
+        parsed = whole.model_validate(read.values)
     except pydantic.ValidationError as error:
-        found += pydantic_problems.problems_of(error, read, document.Document)
+        found += pydantic_problems.problems_of(error, read, whole)
         raise problems.ConfigError(found) from None
     scripts, unread = _scripts(place, read, parsed)
     values, unfit_values = _values(place, read, parsed)
@@ -98,16 +99,16 @@ def _stems(directory: Path | None) -> set[str]:
 
 
 def _misplaced(read: source.Source, parsed: document.Document) -> Iterator[problems.Problem]:
-    """Find batches on RunPod whose end nobody could see, shared bucket folders, and fronts that fit no service."""
-    configured = parsed.markets.named
+    """Find batches whose end nobody could see, shared bucket folders, and fronts that fit no service."""
+    blind = {name for name in parsed.markets.named if registered_markets.record(name).restarts_ended}
     for name, table in parsed.workloads.items():
         path = ("workloads", name)
-        may_use_runpod = "runpod" in (table.markets or configured)
+        used = sorted(blind.intersection(table.markets or blind))
         reports_its_end = table.done_line is not None or (table.guard is not None and table.guard.bucket is not None)
-        if may_use_runpod and table.kind == "batch" and not reports_its_end:
+        if used and table.kind == "batch" and not reports_its_end:
             sentence = (
-                "runpod restarts a container that ends, so only its log or a guard with a bucket shows the end; "
-                f'write done_line, [workloads.{name}.guard] with bucket, or markets = ["vast"]'
+                f"{used[0]} restarts a container that ends, so only its log or a guard with a bucket shows the end; "
+                f"write done_line, [workloads.{name}.guard] with bucket, or markets without {' and '.join(used)}"
             )
             yield read.problem((*path, "kind"), "never_done", sentence)
     for name, sentence in guard_table.shared({name: table.guard for name, table in parsed.workloads.items()}):
@@ -167,14 +168,15 @@ def _with_scripts(config: Config, scripts: Mapping[str, str]) -> Config:
 def _config(place: Path, read: source.Source, parsed: document.Document, environment: Mapping[str, str]) -> Config:
     state, runtime = directories(place, environment)
     fronts = tuple(table.front(name, place) for name, table in parsed.front.items())
+    named = parsed.markets.named
     drains = {front.workload: front.drain for front in sorted(fronts, key=lambda front: front.drain)}
     return Config(
         file=place,
         digest=read.digest,
-        markets=tuple(_market(place, name, table) for name, table in parsed.markets.named.items()),
+        markets=tuple(_market(place, name, named[name]) for name in read.values["markets"] if name in named),
         limits=budgets.limits(
             parsed.limits,
-            {name: market.budget for name, market in parsed.markets.named.items()},
+            {name: market.budget for name, market in named.items()},
             {name: table.budget for name, table in parsed.workloads.items()},
         ),
         workloads=tuple(
@@ -216,6 +218,7 @@ def _listen(table: document.WebTable) -> Listen:
 
 
 def _market(place: Path, name: str, table: document.MarketTable) -> MarketSettings:
+    own = registered_markets.record(name).options
     return MarketSettings(
         name=name,
         url=table.url,
@@ -223,6 +226,7 @@ def _market(place: Path, name: str, table: document.MarketTable) -> MarketSettin
         credential=table.credential or "",
         credential_file=_beside(place, table.credential_file),
         spend=table.spend,
+        options=None if own is None else own(**{key: getattr(table, key) for key in own.model_fields}),
     )
 
 

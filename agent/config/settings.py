@@ -10,11 +10,15 @@ from agent.config.front import Front
 from agent.config.notify import Notify
 from agent.decide.limits.limits import Limits
 from agent.domain.work.workload import Workload
+from agent.markets.market_record import MarketOptions
 
 
 @dataclass(frozen=True, slots=True)
 class MarketSettings:
-    """One market. `simulated` names the climate of the embedded simulator and is empty for a live market."""
+    """One market. `simulated` names the climate of the embedded simulator and is empty for a live market.
+
+    `options` are the keys that only this market has; None if it has none.
+    """
 
     name: str
     url: str
@@ -22,6 +26,7 @@ class MarketSettings:
     credential: str
     credential_file: Path | None
     spend: bool
+    options: MarketOptions | None = None
 
     @property
     def is_simulated(self) -> bool:

@@ -17,7 +17,8 @@ def unfit_climates(
     read: source.Source, climates: Collection[str] | None, runs_processes: Callable[[str], bool]
 ) -> Iterator[problems.Problem]:
     """Find unknown climates, and climates that would run a workload's command on the operator's machine."""
-    for name in ("vast", "runpod"):
+    markets = read.values.get("markets")
+    for name in markets if isinstance(markets, dict) else ():
         path = ("markets", name, "simulated")
         climate = text_at(read.values, *path)
         if climate is None or climates is None:

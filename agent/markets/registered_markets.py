@@ -1,33 +1,72 @@
-"""Every known market, by the name of its table in agent.toml; the composition root connects only through here."""
+"""Every installed market, by the name of its table in agent.toml; the composition root connects only through here.
 
-from collections.abc import Callable, Mapping
-from typing import Protocol
+Markets of other packages come from the entry-point group `gpubid.markets`. A market of ours is a folder here with a
+`record.py`; the group names it too, and no package can replace it.
+"""
 
-from agent.clock import Clock
-from agent.markets import port, transport
-from agent.markets.http_exchange import Exchange
-from agent.markets.runpod import market as runpod
-from agent.markets.vast import market as vast
+import importlib.metadata
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from agent.markets.market_record import MarketRecord
+
+GROUP = "gpubid.markets"
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
 
 
-class Connect(Protocol):
-    """Returns the market at a URL, given a source of its key, the time, and a random number from 0 to 1.
+class BrokenMarket(Exception):
+    """The market of an installed package cannot be used; the text says why and what to do."""
 
-    Requests go `through` the network unless something else carries them.
+    def __init__(self, entry: importlib.metadata.EntryPoint, sentence: str) -> None:
+        """Name the entry point that leads to it."""
+        super().__init__(f"{entry.name}: {sentence}")
+        self.entry, self.sentence = entry, sentence
+
+
+def shipped() -> tuple[str, ...]:
+    """Return the names of the markets that are part of gpubid."""
+    return tuple(sorted(file.parent.name for file in Path(__file__).parent.glob("*/record.py")))
+
+
+@cache
+def _entries() -> Mapping[str, importlib.metadata.EntryPoint]:
+    found = {entry.name: entry for entry in importlib.metadata.entry_points(group=GROUP)}
+    ours = {name: f"{__package__}.{name}.record:RECORD" for name in shipped()}
+    found |= {name: importlib.metadata.EntryPoint(name, value, GROUP) for name, value in ours.items()}
+    return dict(sorted(found.items()))
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of the installed markets."""
+    return tuple(_entries())
+
+
+@cache
+def record(name: str) -> MarketRecord:
+    """Return the record of an installed market.
+
+    Raises:
+        BrokenMarket: the package that brings it is broken.
+        KeyError: no market of that name is installed.
     """
-
-    def __call__(
-        self,
-        url: str,
-        key: transport.Key,
-        clock: Clock,
-        jitter: Callable[[], float],
-        /,
-        *,
-        through: Exchange | None = None,
-    ) -> port.Market:
-        """Connect; nothing is asked yet."""
-        ...
+    entry = _entries()[name]
+    try:
+        found = entry.load()
+    except Exception as error:
+        sentence = f"cannot be imported ({type(error).__name__}); reinstall or remove the package that brings it"
+        raise BrokenMarket(entry, sentence) from error
+    if not isinstance(found, MarketRecord) or found.name != name or not _NAME.fullmatch(name):
+        sentence = f"is no record of a market named {name!r}; fix or remove the package that brings it"
+        raise BrokenMarket(entry, sentence)
+    return found
 
 
-MARKETS: Mapping[str, Connect] = {"vast": vast.connect, "runpod": runpod.connect}
+def installed() -> Mapping[str, MarketRecord]:
+    """Return the records of all installed markets, by name.
+
+    Raises:
+        BrokenMarket: a package that brings one is broken.
+    """
+    return {name: record(name) for name in names()}

@@ -62,7 +62,7 @@ async def test_nothing_is_overwritten_but_what_nobody_wrote(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--market", "vats"), "none of simulated, vast, runpod"),
+        (("--market", "vats"), "none of simulated, "),
         (("--budget", "much"), "--budget: 'much' is not an amount"),
         (("--max-price", "-1"), "not an amount of dollars"),
         (("--checkpoint", "tape"), "none of none, remote, disk"),
@@ -160,7 +160,7 @@ async def test_a_wrong_answer_asks_again(tmp_path: Path) -> None:
     code, shown = await asyncio.to_thread(typed, ("init",), tmp_path, answers, "")
     assert code == 0, shown
     for said in (
-        "'moon' is none of simulated, vast, runpod",
+        "'moon' is none of simulated, ",
         "--slots: 'two'",
         "'free' is not an amount",
         "'here' is none",

@@ -102,7 +102,7 @@ BROKEN: list[tuple[str, str | bytes, int, str, str, str]] = [
     ("reserve too long", capped("reserve = '60d'"), 10, "limits.reserve", "out_of_range", "1m to 31d"),
     ("credit of a workload", added("budget = { min_credit = 5 }"), 15, ".budget.min_credit", "unknown_key", "max_t"),
     ("market without a key", GOOD + "[markets.runpod]\n", 15, "markets.runpod", "no_credential", "credential_file"),
-    ("no market", changed("[markets.vast]\nsimulated", "markets = {}\n[other]\nx"), 1, "markets", "no_market", "both"),
+    ("no market", changed("[markets.vast]\nsimulated", "markets = {}\n[other]\nx"), 1, "markets", "no_market", "] or "),
     (
         "a batch nobody sees end",
         added('kind = "batch"', "[markets.runpod]", 'simulated = "calm"'),
@@ -134,7 +134,7 @@ BROKEN: list[tuple[str, str | bytes, int, str, str, str]] = [
     ("budget of 400 digits", changed("12.00", "9" * 400), 7, "limits.max_per_day", "not_finite", "finite"),
     ("missing cap", changed("max_per_month = 250.00\n", ""), 4, "limits.max_per_month", "missing_key", "= 200.0"),
     ("missing image", changed('image = "pytorch/pytorch:latest"\n', ""), 11, ".image", "missing_key", "image ="),
-    ("missing market", changed('[markets.vast]\nsimulated = "calm"\n', ""), 1, "markets", "missing_key", "vast]"),
+    ("missing market", changed('[markets.vast]\nsimulated = "calm"\n', ""), 1, "markets", "missing_key", "[markets."),
     ("no workload", GOOD.split("[workloads")[0], 1, "workloads", "missing_key", "[workloads.NAME]"),
     ("empty workloads", GOOD.split("[workloads")[0] + "[workloads]\n", 11, "workloads", "empty", "at least 1"),
     ("slots below none", added("slots = -1"), 15, ".slots", "out_of_range", "at least 0, not -1"),

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from agent.domain.work import guard_prelude
+from agent.markets.vast.record import MOST_SCRIPT
 
 GUARD = (
     b"import os, sys\nprint('guard', *sys.argv, os.environ['GPUBID_GUARD_HOME'], os.environ['GPUBID_BUCKET_SECRET'])\n"
@@ -212,4 +213,4 @@ def test_a_command_and_a_script_keep_their_words() -> None:
         pytest.fail("an open quote passed")
     started = shlex.split(guard_prelude.script("echo 'one'\necho two"))
     assert started[-2:] == ["-c", "echo 'one'\necho two"]
-    assert len(guard_prelude.script("")) < guard_prelude.MOST_VAST_SCRIPT * 0.65
+    assert len(guard_prelude.script("")) < MOST_SCRIPT * 0.65

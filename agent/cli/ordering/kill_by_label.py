@@ -62,8 +62,8 @@ def check(named: Named) -> None:
         )
     for market in named.markets:
         name = market.partition("=")[0]
-        if name not in registered_markets.MARKETS:
-            wrong.append(f"--market: {name!r} is none of {', '.join(registered_markets.MARKETS)}")
+        if name not in registered_markets.names():
+            wrong.append(f"--market: {name!r} is none of {', '.join(registered_markets.names())}")
     if len(named.markets) != len(named.credentials):
         wrong.append("give one --credential for each --market, in the same order")
     if wrong:
@@ -110,15 +110,15 @@ def _code(why: LedgerError) -> int:
 
 
 def _settings(named: Named) -> "tuple[MarketSettings, ...]":
-    from agent.config import document
     from agent.config.settings import MarketSettings
+    from agent.markets import registered_markets
 
-    urls = {"vast": document.VAST_URL, "runpod": document.RUNPOD_URL}
     found = []
     for market, key in zip(named.markets, named.credentials, strict=True):
         name, _, url = market.partition("=")
         file = Path(key) if Path(key).is_file() else None
-        found.append(MarketSettings(name, url or urls[name], "", "" if file else key, file, spend=False))
+        api = url or registered_markets.record(name).url
+        found.append(MarketSettings(name, api, "", "" if file else key, file, spend=False))
     return tuple(found)
 
 

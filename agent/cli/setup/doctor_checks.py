@@ -1,6 +1,7 @@
 """The checks of `gpubid doctor`, one function each; each returns lines and raises nothing."""
 
 import asyncio
+import contextlib
 import os
 import platform
 import re
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from agent import __version__
 from agent.cli.shared import session
+from agent.domain.market.market_rules import Settlement
 
 if TYPE_CHECKING:
     from agent.config.market_place import Place
@@ -63,7 +65,7 @@ def versions() -> list[Line]:
 async def market(settings: "MarketSettings", outside: "Outside", bound: Mapping[str, str]) -> list[Line]:
     """Check one market: its key, account and permissions, credit, clock and listing."""
     from agent.app import connect
-    from agent.markets import market_errors
+    from agent.markets import market_errors, registered_markets
     from agent.systemd import CredentialError
 
     name = f"market {settings.name}"
@@ -78,9 +80,16 @@ async def market(settings: "MarketSettings", outside: "Outside", bound: Mapping[
         account = await it.account()
         lines = [_key(settings.name, account, bound), *_credit(settings.name, account)]
         lines += [*_clock(settings.name, account, outside), await _listing(name, it), *await scope(settings, outside)]
+        lines += [*_settlement(settings.name, it), *await _findings(settings, it)]
     except market_errors.Unauthorized as error:
         return [
-            Line(f"key {settings.name}", Verdict.FAIL, str(error), "make a new key and put it in the old one's place")
+            Line(
+                f"key {settings.name}",
+                Verdict.FAIL,
+                str(error),
+                "make a new key and put it in the old one's place; "
+                f"see {registered_markets.record(settings.name).documentation}",
+            )
         ]
     except market_errors.MarketError as error:
         return [Line(name, Verdict.FAIL, str(error), "check the market's status page and this machine's network")]
@@ -122,24 +131,43 @@ async def _listing(name: str, it: "Market") -> Line:
     return Line(name, Verdict.OK, f"reachable; the account has {count} instance(s), ours and others")
 
 
+def _settlement(name: str, it: "Market") -> list[Line]:
+    """Say who stops spending where no credit does."""
+    if it.rules().settlement is Settlement.PREPAID:
+        return []
+    sentence = f"{name} is paid by a later bill: no credit ends what runs there, only the budgets of this configuration"
+    return [Line(f"credit {name}", Verdict.OK, sentence)]
+
+
+async def _findings(settings: "MarketSettings", it: "Market") -> list[Line]:
+    """Make the checks that only this market has."""
+    from agent.markets import registered_markets
+
+    found = await registered_markets.record(settings.name).findings(it, settings.options)
+    verdicts = {(False, False): Verdict.OK, (True, False): Verdict.WARN}
+    return [
+        Line(f"{each.about} {settings.name}", verdicts.get((bool(each.fix), each.is_failure), Verdict.FAIL), *each[1:3])
+        for each in found
+    ]
+
+
 async def scope(settings: "MarketSettings", outside: "Outside") -> list[Line]:
     """Check whether the key may do more than our calls need, as far as read requests show it."""
-    from agent.markets import market_errors
-    from agent.markets.runpod import scope as runpod
-    from agent.markets.vast import scope as vast
+    from agent.markets import market_errors, registered_markets
 
-    ask, needed = {"vast": (vast.is_wide, vast.NEEDED), "runpod": (runpod.is_wide, runpod.NEEDED)}[settings.name]
-    name = f"scope {settings.name}"
-    try:
-        is_wide = await ask(settings.url, lambda: outside.secret(settings), outside.clock, outside.jitter)
-    except market_errors.MarketError:
-        is_wide = None
-    if is_wide is None:
+    known, name, is_wide = registered_markets.record(settings.name).key_scope, f"scope {settings.name}", None
+    if known is not None:
+        given = (settings.url, lambda: outside.secret(settings), outside.clock, outside.jitter)
+        with contextlib.suppress(market_errors.MarketError):
+            is_wide = await known.is_wide(*given)
+    if known is None or is_wide is None:
         return [Line(name, Verdict.OK, "the market does not say what the key may do")]
     if not is_wide:
         return [Line(name, Verdict.OK, "the key has only some of the account's permissions")]
     return [
-        Line(name, Verdict.WARN, "the key may do more than gpubid needs", f"make a key with only {_listed(needed)}")
+        Line(
+            name, Verdict.WARN, "the key may do more than gpubid needs", f"make a key with only {_listed(known.needed)}"
+        )
     ]
 
 

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from agent.cli.setup.doctor_checks import Line, Verdict
-from agent.cli.shared import login_keys, session
+from agent.cli.shared import session
+from agent.markets import registered_markets
 
 if TYPE_CHECKING:
     from agent.config.settings import Config
@@ -25,8 +26,9 @@ async def keys(config: "Config") -> list[Line]:
 
 def _line(market: str, leases: "Sequence[Lease]") -> Line:
     name = f"ssh keys {market}"
-    if market not in login_keys.REGISTERED:
-        return Line(name, Verdict.OK, f"they are {login_keys.AT_THE_START[market]}")
+    record = registered_markets.record(market)
+    if not record.registers_keys:
+        return Line(name, Verdict.OK, f"they are {record.keys_at_start}")
     way = f"registered with each instance by the API of {market} once it runs, and read back"
     running = [lease for lease in leases if lease.run_since is not None]
     missing = [lease.lease_id for lease in running if not lease.has_keys]

@@ -10,7 +10,8 @@ HEADER = "# One workload to begin with, written by `gpubid init`. `gpubid check`
 
 _LIVE = """\
 [markets.{market}]
-{url}# The name of the key: a systemd credential, kept in /etc/credstore/{market}_api_key, or in capitals a variable of
+{url}{own}\
+# The name of the key: a systemd credential, kept in /etc/credstore/{market}_api_key, or in capitals a variable of
 # the environment; credential_file names a file instead.
 {key}
 # While this is false, gpubid pays for nothing: it reads the market, plans and reports what it would do.
@@ -18,11 +19,11 @@ spend = {spend}
 
 """
 _REHEARSED = """\
-[markets.vast]
+[markets.{market}]
 # The climate of the embedded simulator: `gpubid simulate --help` lists them. No account, no key, no money.
 simulated = "calm"
 # To go live, remove the line above and the "#" of these lines; first read the handbook's page "Going live".
-# credential = "vast_api_key"  # a systemd credential, or in capitals a variable of the environment: VAST_API_KEY
+# credential = "{key}"  # a systemd credential, or in capitals a variable of the environment: {variable}
 # spend = false                # true lets gpubid pay; while it is false, `gpubid plan` shows what it would do
 
 """
@@ -45,6 +46,8 @@ class Answers:
     may_spend: bool = False
     url: str = ""
     credential_file: str = ""
+    own: tuple[tuple[str, str], ...] = ()
+    """The market's own keys with their values as TOML."""
     schema: str = ""
     """The first line, which points an editor to the schema. If it is empty, the shipped file's line is kept."""
 
@@ -76,16 +79,18 @@ def written(shipped: str, answers: Answers) -> str:
 
 
 def _with_market(shipped: str, answers: Answers) -> str:
-    head, _, rest = shipped.partition("[markets.vast]\n")
+    head, simulated, rest = re.split(r"^\[markets\.(\w+)\]\n", shipped, maxsplit=1, flags=re.MULTILINE)
     _, limits, after = rest.partition("[limits]\n")
     schema = answers.schema or head.partition("\n")[0]
     agent = head[head.index("[agent]") :]
-    market = _REHEARSED
+    key = f"{simulated}_api_key"
+    market = _REHEARSED.format(market=simulated, key=key, variable=key.upper())
     if answers.market != SIMULATED:
         key = f"credential_file = {_text(answers.credential_file)}" if answers.credential_file else ""
         market = _LIVE.format(
             market=answers.market,
             url=f"url = {_text(answers.url)}\n" if answers.url else "",
+            own="".join(f"{name} = {value}\n" for name, value in answers.own),
             key=key or f'credential = "{answers.market}_api_key"',
             spend=str(answers.may_spend).lower(),
         )

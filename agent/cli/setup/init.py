@@ -1,10 +1,11 @@
 """`gpubid init`: write a first configuration from questions or options. The key is checked before a file is written."""
 
 import asyncio
+import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -14,27 +15,22 @@ import typer
 
 from agent.cli.setup import first_config
 from agent.cli.shared import exits, session
+from agent.markets import registered_markets
+from agent.markets.market_record import AT_A_BID, Question
 
 if TYPE_CHECKING:
     from agent.config.settings import Config
     from agent.markets.port import Account
 
 T = TypeVar("T")
-MARKETS = (first_config.SIMULATED, "vast", "runpod")
 CHECKPOINT = "Where checkpoints are kept (none: an interruption loses all work)"
 PLACES = ("none", "remote", "disk")
 MOST_SLOTS = 1000
-ON_DEMAND_ONLY = frozenset({"runpod"})
-"""Markets that sell no interruptible capacity: RunPod stopped in September 2026."""
-AT_A_BID = "0.45", "12", "patient"
-"""Dollars an hour, dollars a day and strategy of a first configuration."""
-ON_DEMAND = "0.80", "20", "ondemand"
-"""The same. An RTX 4090 of RunPod cost $0.69 on demand in the recorded prices, without its disk."""
 
 
 def init(  # noqa: PLR0913 - a flag for each question
     config: session.ConfigOption = session.DEFAULT_CONFIG,
-    market: Annotated[str | None, typer.Option(help="simulated, vast or runpod.")] = None,
+    market: Annotated[str | None, typer.Option(help="simulated, or a market's name as in [markets.NAME].")] = None,
     workload: Annotated[str | None, typer.Option(help="The workload's name.")] = None,
     image: Annotated[str | None, typer.Option(help="The container image.")] = None,
     command: Annotated[str | None, typer.Option(help="The command to run; empty means the image's own.")] = None,
@@ -46,6 +42,10 @@ def init(  # noqa: PLR0913 - a flag for each question
     ] = None,
     checkpoint: Annotated[str | None, typer.Option(help="Where checkpoints are kept: none, remote or disk.")] = None,
     key_file: Annotated[Path | None, typer.Option(help="A file with only the market's key.")] = None,
+    key: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A key that only this market has; may repeat."),
+    ] = None,
     url: Annotated[str, typer.Option(help="The market's address, if it is not the vendor's own.")] = "",
     spend: Annotated[bool, typer.Option("--spend", help="Allow spending from the first start on.")] = False,
     yes: Annotated[
@@ -56,12 +56,9 @@ def init(  # noqa: PLR0913 - a flag for each question
     shipped = session.shipped_config().read_text()
     _refuse_taken(config, shipped)
     ask = _Asker(is_silent=yes or not sys.stdin.isatty())
-    chosen = ask("Market (simulated costs nothing)", market, first_config.SIMULATED, _among(MARKETS))
-    if chosen == first_config.SIMULATED and (key_file is not None or url or spend):
-        exits.stop(
-            exits.BAD_INPUT, ["--key-file, --url and --spend are for a live market: add --market vast or runpod"]
-        )
-    price, day, strategy = ON_DEMAND if chosen in ON_DEMAND_ONLY else AT_A_BID
+    chosen = _market(ask, market, {"--key-file": key_file, "--url": url, "--set": key, "--spend": spend})
+    is_live = chosen != first_config.SIMULATED
+    price, day, strategy = registered_markets.record(chosen).first_answers if is_live else AT_A_BID
     answers = first_config.Answers(
         market=chosen,
         workload=ask("The workload's name", workload, "train", _named),
@@ -75,9 +72,10 @@ def init(  # noqa: PLR0913 - a flag for each question
         strategy=strategy,
         may_spend=spend,
         url=url,
+        own=_own(chosen, key or [], ask) if is_live else (),
         schema=_schema(shipped, config),
     )
-    known = ("", None) if chosen == first_config.SIMULATED else _key(chosen, key_file, ask, config)
+    known = _key(chosen, key_file, ask, config) if is_live else ("", None)
     _carry_out(config, shipped, answers, known)
 
 
@@ -95,7 +93,7 @@ def _carry_out(config: Path, shipped: str, answers: first_config.Answers, known:
             _write_new(file, key + "\n", 0o600)
             session.say(f"the key is kept in {file}")
     _write_config(config, text, shipped)
-    if answers.market in ON_DEMAND_ONLY:
+    if answers.strategy != AT_A_BID.strategy:
         session.say(f'{answers.market} sells on-demand capacity only, so the strategy is "{answers.strategy}"')
     what = f"{answers.slots} x {answers.workload} on {answers.market}, at most ${answers.per_day} a day"
     session.say(f"{config} is written: {what}")
@@ -130,6 +128,41 @@ class _Asker:
     def hidden(self, question: str) -> str:
         """Ask for a key without showing it. Without a terminal, return an empty text."""
         return "" if self._is_silent else str(typer.prompt(question, hide_input=True)).strip()
+
+
+def _market(ask: _Asker, given: str | None, of_live: Mapping[str, object]) -> str:
+    """Return the chosen market; end if an option was given that only a live market has."""
+    live, simulated = registered_markets.names(), first_config.SIMULATED
+    chosen = ask("Market (simulated costs nothing)", given, simulated, _among((simulated, *live)))
+    if chosen == simulated and any(of_live.values()):
+        *names, last = of_live
+        wrong = f"{', '.join(names)} and {last} are for a live market: add --market {' or '.join(live)}"
+        exits.stop(exits.BAD_INPUT, [wrong])
+    return chosen
+
+
+def _own(market: str, given: list[str], ask: _Asker) -> tuple[tuple[str, str], ...]:
+    """Return the keys that only this market has, as TOML, from the options and the questions of its record."""
+    said = {key.strip(): value.strip() for key, _, value in (each.partition("=") for each in given)}
+    questions = {each.key: each for each in registered_markets.record(market).questions}
+    for unknown in said.keys() - questions.keys():
+        its_own = ", ".join(questions) or "none"
+        exits.stop(exits.BAD_INPUT, [f"--set: {unknown!r} is no key that only {market} has; it has {its_own}"])
+    answers = ((each, ask(each.text, said.get(each.key), each.default, _answered(each))) for each in questions.values())
+    return tuple((each.key, value) for each, value in answers if value)
+
+
+def _answered(question: Question) -> Callable[[str], str]:
+    """Return how an answer becomes a TOML value; an empty one without a default is refused."""
+
+    def read(said: str) -> str:
+        if not said and not question.is_optional:
+            raise ValueError(f"{question.key} must be answered: {question.text}; give it as --set {question.key}=VALUE")
+        if not question.is_number or not said:
+            return json.dumps(said, ensure_ascii=False) if said else ""
+        return str(_dollars(f"--set {question.key}")(said))
+
+    return read
 
 
 def _refuse_taken(config: Path, shipped: str) -> None:
@@ -198,7 +231,8 @@ def _key(market: str, given: Path | None, ask: _Asker, config: Path) -> tuple[st
     """Return the key, and the file to store it in, or None if it is already a credential."""
     from agent import systemd
 
-    name = f"{market}_api_key"
+    record = registered_markets.record(market)
+    name = record.credential
     try:
         if given is None:
             key = systemd.credential(name, None, os.environ)
@@ -208,7 +242,7 @@ def _key(market: str, given: Path | None, ask: _Asker, config: Path) -> tuple[st
     except systemd.CredentialError as error:
         key = ask.hidden(f"The key of {market} (it is not shown)") if given is None else ""
         if not key:
-            exits.stop(exits.BAD_INPUT, [f"{error}, or as --key-file"])
+            exits.stop(exits.BAD_INPUT, [f"{error}, or as --key-file; how to make one: {record.documentation}"])
     session.REDACTOR.register(key)
     if session.is_service(config):
         return key, session.STORE / name

@@ -96,9 +96,18 @@ def _runs_processes(climate_name: str) -> bool:
 
 
 def _check_query(text: str) -> None:
-    from agent.markets.vast import query
+    """Refuse a query that no installed market's grammar knows. Raises: ValueError."""
+    from agent.markets import registered_markets
 
-    query.check(text)
+    checks = [each.check_query for each in registered_markets.installed().values() if each.check_query is not None]
+    refusals = []
+    for check in checks:
+        try:
+            check(text)
+        except ValueError as error:
+            refusals.append(error)
+    if checks and len(refusals) == len(checks):
+        raise refusals[0]
 
 
 def secret(settings: MarketSettings) -> str:

@@ -158,8 +158,12 @@ async def _present(config: "Config", question: "LogQuestion", leases: "Sequence[
         exits.stop(exits.FAILED, ["a simulated market runs inside the daemon, and no daemon runs: start `gpubid run`"])
     clock = SystemClock()
     markets = {
-        settings.name: registered_markets.MARKETS[settings.name](
-            settings.url, functools.partial(session.secret, settings), clock, lambda: secrets.randbelow(1000) / 1000
+        settings.name: registered_markets.record(settings.name).connect(
+            settings.url,
+            functools.partial(session.secret, settings),
+            clock,
+            lambda: secrets.randbelow(1000) / 1000,
+            options=settings.options,
         )
         for settings in config.markets
     }

@@ -13,6 +13,7 @@ from agent.config.toml_table import Table
 from agent.config.value_kinds import ONE_WORD, Flag, Line, Number, Span, Whole, credential_name, refused, web_address
 from agent.domain.work import guard_prelude, sign_of_life
 from agent.domain.work.guard_terms import Accept, Ask, Bucket, GuardTerms
+from agent.markets import registered_markets
 
 _BUCKET = re.compile(r"s3://(?P<name>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?P<prefix>(/[A-Za-z0-9_=-][A-Za-z0-9._=-]*)*)/?")
 _RCLONE = re.compile(
@@ -217,18 +218,17 @@ def refuse_misfit(
 
 def misfits(config: Config) -> Iterator[tuple[str, str, str]]:
     """Yield each conflict of a workload's guard with the whole configuration, as workload, key and sentence."""
-    has_vast = config.market("vast") is not None
+    takes = {each.name: registered_markets.record(each.name).most_script for each in config.markets}
     for work in config.workloads:
         if work.guard is None:
             continue
         if set(work.name) == {"."}:
             yield work.name, "guard", "a name of dots is no folder of a bucket; rename the workload"
-        longest, length = guard_prelude.MOST_VAST_SCRIPT, len(guard_prelude.script(work.onstart))
-        if work.onstart and length > longest and has_vast and work.may_use("vast"):
-            sentence = (
-                f"has {length} characters with the guard's own, and vast takes {longest}; let the script fetch the rest"
-            )
-            yield work.name, "onstart", sentence
+        length = len(guard_prelude.script(work.onstart)) if work.onstart else 0
+        for market, longest in takes.items():
+            if longest is not None and length > longest and work.may_use(market):
+                said = f"has {length} characters with the guard's own, and {market} takes {longest}"
+                yield work.name, "onstart", f"{said}; let the script fetch the rest"
 
 
 def shared(tables: Mapping[str, GuardTable | None]) -> Iterator[tuple[str, str]]:

@@ -20,8 +20,6 @@ PATIENCE_SECONDS = 600
 SHORT_PATIENCE_SECONDS = 30
 """How long it waits if none exists."""
 PAUSE_SECONDS = 10
-MOST_VAST_SCRIPT = 4048
-"""The most characters that Vast.ai accepts as `onstart`, by its OpenAPI file."""
 
 _TEXT = r"""
 bare() {

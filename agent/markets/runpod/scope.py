@@ -10,9 +10,6 @@ from agent import clock as clocks
 from agent.markets import key_scope, pace, transport
 from agent.markets.runpod import client
 
-NEEDED = ("pods", "billing", "the catalogue", "GraphQL")
-"""The scopes of our calls: pods and GraphQL with write access."""
-
 
 async def is_wide(url: str, key: transport.Key, clock: clocks.Clock, jitter: Callable[[], float]) -> bool | None:
     """Return whether the key may read serverless endpoints, which we never ask for; None: not known.

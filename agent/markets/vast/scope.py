@@ -6,9 +6,6 @@ from agent import clock as clocks
 from agent.markets import key_scope, pace, transport
 from agent.markets.vast import client
 
-NEEDED = ("instance_read", "instance_write", "user_read", "billing_read", "misc")
-"""The categories of the vendor's permissions that our calls fall into."""
-
 
 async def is_wide(url: str, key: transport.Key, clock: clocks.Clock, jitter: Callable[[], float]) -> bool | None:
     """Return whether the key may read the machines that the account rents out, which we never ask; None: not known.

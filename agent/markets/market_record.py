@@ -1,0 +1,145 @@
+"""The record of a market: all that the rest of the program knows about a vendor, in one value.
+
+A package registers its record in the entry-point group `gpubid.markets`, under the name of the market's table in
+agent.toml. A record is read by every verb, so it imports its adapter only in the functions that need it.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+if TYPE_CHECKING:
+    from agent.clock import Clock
+    from agent.markets import port, transport
+    from agent.markets.http_exchange import Exchange
+
+
+class MarketOptions(BaseModel):
+    """The keys of `[markets.NAME]` that only this market has. A docstring under a key describes it to operators."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class Connect(Protocol):
+    """Returns the market at a URL, given a source of its key, the time, and a random number from 0 to 1.
+
+    `options` are the market's own keys; None if nobody gave any. Requests go `through` the network unless something
+    else carries them.
+    """
+
+    def __call__(
+        self,
+        url: str,
+        key: "transport.Key",
+        clock: "Clock",
+        jitter: Callable[[], float],
+        /,
+        *,
+        options: MarketOptions | None = None,
+        through: "Exchange | None" = None,
+    ) -> "port.Market":
+        """Connect; nothing is asked yet."""
+        ...
+
+
+class IsWide(Protocol):
+    """Tells whether a key may do more than we need; None if the market does not show it."""
+
+    async def __call__(
+        self, url: str, key: "transport.Key", clock: "Clock", jitter: Callable[[], float], /
+    ) -> bool | None:
+        """Ask with requests that only read. Raises: Throttled, Unavailable."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class KeyScope:
+    """How to find out how much a key may do, and the permissions that our calls need."""
+
+    is_wide: IsWide
+    needed: tuple[str, ...]
+
+
+class Finding(NamedTuple):
+    """The result of a check of this market alone. With a `fix` it is a warning; if `is_failure`, more than that."""
+
+    about: str
+    sentence: str
+    fix: str = ""
+    is_failure: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question of `gpubid init` for one of the market's own keys; an optional one may stay without an answer."""
+
+    key: str
+    text: str
+    default: str = ""
+    is_number: bool = False
+    """Whether the answer is a positive number such as an amount of dollars."""
+    is_optional: bool = False
+
+
+class FirstAnswers(NamedTuple):
+    """What `gpubid init` suggests: dollars an hour of a slot, dollars a day of everything, and the strategy."""
+
+    max_price: str
+    per_day: str
+    strategy: str
+
+
+AT_A_BID = FirstAnswers("0.45", "12", "patient")
+"""The answers for a market that sells capacity at a bid."""
+
+
+async def no_findings(_market: "port.Market", _options: MarketOptions | None, /) -> Sequence[Finding]:
+    """Find nothing."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarketRecord:
+    """All that the rest of the program knows about a market."""
+
+    name: str
+    """The name of its table in agent.toml, in labels, metrics and the ledger: a letter, then letters, digits or _."""
+    title: str
+    """The vendor's name as the vendor writes it."""
+    url: str
+    """The address of its API."""
+    url_means: str = "Address of the market's API."
+    """The description of the key `url`, for operators."""
+    documentation: str
+    """The address of the vendor's documentation."""
+    connect: Connect
+    """Returns the adapter."""
+    options: type[MarketOptions] | None = None
+    """The keys of its table that only it has."""
+    needed_live: tuple[str, ...] = ()
+    """Those of them that a live market must have."""
+    questions: tuple[Question, ...] = ()
+    """What `gpubid init` asks beyond what it asks for every market."""
+    first_answers: FirstAnswers = AT_A_BID
+    """What `gpubid init` suggests there."""
+    key_scope: KeyScope | None = None
+    """How `gpubid doctor` finds out how much a key may do."""
+    findings: Callable[["port.Market", MarketOptions | None], Awaitable[Sequence[Finding]]] = field(default=no_findings)
+    """Further checks of `gpubid doctor`, with requests that only read. Raises: MarketError."""
+    check_query: Callable[[str], object] | None = None
+    """Raises ValueError for a workload's `query` that its search grammar does not know; None if it has no grammar."""
+    most_script: int | None = None
+    """The most characters that it takes as the start script of a container."""
+    restarts_ended: bool = False
+    """Whether it restarts a container that ends, so that only its log or a guard shows the end."""
+    keys_at_start: str = "given to the container at its start"
+    """How the ssh keys of a workload come to a starting instance: the rest of a sentence after "the keys are"."""
+    registers_keys: bool = False
+    """Whether it registers ssh keys with running instances."""
+
+    @property
+    def credential(self) -> str:
+        """The name of the credential that `gpubid init` writes."""
+        return f"{self.name}_api_key"

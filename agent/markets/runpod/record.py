@@ -1,0 +1,59 @@
+"""RunPod's record: what the rest of the program knows about this market."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from agent.markets.market_record import FirstAnswers, KeyScope, MarketOptions, MarketRecord
+
+if TYPE_CHECKING:
+    from agent.clock import Clock
+    from agent.markets.http_exchange import Exchange
+    from agent.markets.runpod.market import RunPodMarket
+    from agent.markets.transport import Key
+
+NEEDED = ("pods", "billing", "the catalogue", "GraphQL")
+"""The scopes of our calls: pods and GraphQL with write access."""
+ON_DEMAND = FirstAnswers("0.80", "20", "ondemand")
+"""RunPod sells nothing at a bid since September 2026. An RTX 4090 cost $0.69 on demand in the recorded prices, without
+its disk."""
+
+
+def connect(
+    url: str,
+    key: "Key",
+    clock: "Clock",
+    jitter: Callable[[], float],
+    /,
+    *,
+    options: MarketOptions | None = None,
+    through: "Exchange | None" = None,
+) -> "RunPodMarket":
+    """Return the market at `url`; it has no keys of its own."""
+    from agent.markets.runpod import market
+
+    del options
+    return market.connect(url, key, clock, jitter, through=through)
+
+
+async def is_wide(url: str, key: "Key", clock: "Clock", jitter: Callable[[], float], /) -> bool | None:
+    """Return whether a key may do more than we need; None: not known. Raises: Throttled, Unavailable."""
+    from agent.markets.runpod import scope
+
+    return await scope.is_wide(url, key, clock, jitter)
+
+
+RECORD = MarketRecord(
+    name="runpod",
+    title="RunPod",
+    url="https://api.runpod.io",
+    url_means="Address of the market's REST v2 (under /v2) and GraphQL (/graphql).",
+    documentation="https://docs.runpod.io",
+    connect=connect,
+    key_scope=KeyScope(is_wide, NEEDED),
+    first_answers=ON_DEMAND,
+    restarts_ended=True,
+    keys_at_start=(
+        "given to the container at its start as PUBLIC_KEY; RunPod's API registers keys with the account alone and "
+        "updates no running instance"
+    ),
+)

@@ -1,0 +1,62 @@
+"""Vast.ai's record: what the rest of the program knows about this market."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from agent.markets.market_record import KeyScope, MarketOptions, MarketRecord
+
+if TYPE_CHECKING:
+    from agent.clock import Clock
+    from agent.markets.http_exchange import Exchange
+    from agent.markets.transport import Key
+    from agent.markets.vast.market import VastMarket
+
+NEEDED = ("instance_read", "instance_write", "user_read", "billing_read", "misc")
+"""The categories of the vendor's permissions that our calls fall into."""
+MOST_SCRIPT = 4048
+"""The most characters that Vast.ai accepts as `onstart`, by its OpenAPI file."""
+
+
+def connect(
+    url: str,
+    key: "Key",
+    clock: "Clock",
+    jitter: Callable[[], float],
+    /,
+    *,
+    options: MarketOptions | None = None,
+    through: "Exchange | None" = None,
+) -> "VastMarket":
+    """Return the market at `url`; it has no keys of its own."""
+    from agent.markets.vast import market
+
+    del options
+    return market.connect(url, key, clock, jitter, through=through)
+
+
+async def is_wide(url: str, key: "Key", clock: "Clock", jitter: Callable[[], float], /) -> bool | None:
+    """Return whether a key may do more than we need; None: not known. Raises: Throttled, Unavailable."""
+    from agent.markets.vast import scope
+
+    return await scope.is_wide(url, key, clock, jitter)
+
+
+def check_query(text: str) -> None:
+    """Refuse a query that the grammar of `vastai search offers` does not know. Raises: ValueError."""
+    from agent.markets.vast import query
+
+    query.check(text)
+
+
+RECORD = MarketRecord(
+    name="vast",
+    title="Vast.ai",
+    url="https://console.vast.ai",
+    documentation="https://docs.vast.ai",
+    connect=connect,
+    key_scope=KeyScope(is_wide, NEEDED),
+    check_query=check_query,
+    most_script=MOST_SCRIPT,
+    keys_at_start="written by the start script of the container",
+    registers_keys=True,
+)
