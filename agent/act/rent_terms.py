@@ -58,6 +58,7 @@ def of(decision: Rent, work: Workload, credential: Credential, launch: GuardLaun
         ssh_keys=work.ssh_keys,
         login=port.Login(login.registry, login.user, credential(login.credential)) if login is not None else None,
         template=work.template,
+        network_volume=work.requirements.network_volume,
     )
 
 

@@ -119,7 +119,9 @@ def _guard(work: Workload, name: str, config: Config) -> Iterator[Finding]:
     if work.checkpoint.place is CheckpointPlace.NONE:
         sentence = "says that nothing is kept, but the guard keeps checkpoints"
         yield Finding(f"{name}.checkpoint.at", sentence, 'write at = "remote" with a bucket, else at = "disk"')
-    elif work.checkpoint.place is CheckpointPlace.REMOTE and not work.guard.is_carrying:
+    elif work.checkpoint.place is CheckpointPlace.REMOTE and not (
+        work.guard.is_carrying or work.requirements.network_volume
+    ):
         sentence = "the guard has no bucket: it carries no checkpoint to another host"
         yield Finding(f"{name}.guard", sentence, 'write bucket, or checkpoint.at = "disk"')
     takes, within = work.checkpoint.takes, work.guard.final_within

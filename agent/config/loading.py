@@ -323,6 +323,7 @@ def _requirements(table: WorkloadTable) -> Requirements:
         min_vram_mb=None if table.min_vram_gb is None else round(table.min_vram_gb * MB_PER_GB),
         min_reliability=table.min_reliability,
         verified_only=table.verified,
+        network_volume=table.network_volume or "",
         datacenter_only=table.datacenter,
         regions=table.regions,
         min_inet_down_mbps=table.min_inet_down,

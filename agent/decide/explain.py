@@ -65,6 +65,8 @@ class Explanation:
     """What an hour of its work is worth, if the workload says so; None: `max_price`."""
     notice: tuple[str, ...] = ()
     """The known notice before an interruption of each of its markets, if it has a guard."""
+    network_volume: str = ""
+    """Where its network volume is, and what that means, in a sentence; empty without one."""
 
 
 def explain(fleet: Fleet, planned: Plan, work: Workload) -> Explanation:
@@ -101,6 +103,18 @@ def explain(fleet: Fleet, planned: Plan, work: Workload) -> Explanation:
             for name in sorted(fleet.markets)
             if work.guard is not None and work.may_use(name)
         ),
+        network_volume=_of_volume(work.requirements.network_volume, book.offers),
+    )
+
+
+def _of_volume(volume: str, offers: Iterable[Offer]) -> str:
+    if not volume:
+        return ""
+    places = sorted({offer.region for offer in offers if volume in offer.network_volumes})
+    where = f"is in {' and '.join(places)}" if places else "is where no offer is now, or does not exist"
+    return (
+        f"network volume {volume} {where}; a move keeps its data, both instances write to it until the old one is "
+        "released, and its own price is in no figure and no budget of gpubid"
     )
 
 
@@ -226,6 +240,7 @@ def explanation_json(explained: Explanation) -> dict[str, Any]:
         ],
         "value_dollars_per_hour": None if explained.value is None else explained.value.dollars,
         "notice": list(explained.notice),
+        "network_volume": explained.network_volume or None,
         "speeds": [{"host": str(host), "share_of_dlperf": share} for host, share in explained.speeds],
         "measured": [
             {

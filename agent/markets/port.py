@@ -79,6 +79,7 @@ class Terms:
     ssh_keys: tuple[str, ...] = ()
     login: Login | None = field(default=None, repr=False)
     template: str = ""
+    network_volume: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from agent.domain.market import gpu
 from agent.domain.work.deadline import Deadline, ProgressSign
 from agent.domain.work.ready_sign import ReadySign
 from agent.domain.work.workload import ImageLogin, OnChange, Runtype, Workload, WorkloadKind
+from agent.markets.runpod.orders import MOUNT
 from tests.support.configs import STRATEGIES, added
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJyQ me@home"
@@ -91,6 +92,25 @@ def test_an_hour_is_worth_the_highest_price_unless_the_file_says_more(tmp_path: 
     assert [plain.value_of(model) for model in (card, other)] == [plain.price_of(card), plain.max_price]
     assert [valued.value_of(model).dollars for model in (card, other)] == [0.9, 0.9]
     assert valued.price_of(card).dollars == 0.35
+
+
+def test_data_on_a_network_volume_is_on_no_leases_disk(tmp_path: Path) -> None:
+    volume = 'network_volume = "agv6w2qcg7"'
+    work = loaded(tmp_path, volume, 'checkpoint = { at = "remote" }')
+    assert work.requirements.network_volume == "agv6w2qcg7"
+    with pytest.raises(ConfigError, match='write at = "remote" in the checkpoint table'):
+        loaded(tmp_path, volume)
+    bucket = (
+        'command = "a"',
+        "[workloads.train.guard]",
+        'bucket = "s3://abc/train"',
+        'region = "e"',
+        'credential = "b"',
+    )
+    remote = 'checkpoint = { at = "remote" }'
+    loaded(tmp_path, volume, remote, *bucket, 'paths = ["/workspaces"]')
+    with pytest.raises(ConfigError, match="ckpt is on the network volume"):
+        loaded(tmp_path, volume, remote, *bucket, f'paths = ["{MOUNT}/ckpt"]')
 
 
 def test_every_key_becomes_what_it_says(tmp_path: Path) -> None:

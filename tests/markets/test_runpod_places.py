@@ -1,9 +1,15 @@
 """RunPod's clouds and data centres as requirements."""
 
+from dataclasses import replace
+
 from agent.clock import SteppedClock
 from agent.decide.pricing import requirement_check
+from agent.domain import money
+from agent.domain.market.tenure import Tenure
+from agent.markets.runpod import orders
 from tests.markets import pods
 from tests.markets.scene import asked
+from tests.markets.wire import Answers, Says
 from tests.support import builders
 
 
@@ -22,3 +28,47 @@ async def test_only_the_secure_cloud_is_in_data_centres(clock: SteppedClock) -> 
     assert [seen.query["cloud"] for seen in wire.seen if seen.query] == ["SECURE", "COMMUNITY", "SECURE"]
     assert {offer.is_datacenter for offer in anywhere} == {True, False}
     assert {offer.is_datacenter for offer in inside} == {True}
+
+
+def with_volumes(*places: tuple[str, str]) -> Answers:
+    """Answer as the usual account that also has network volumes: (id, data centre)."""
+    rows = [{"id": name, "name": "data", "size": 50, "dataCenter": place, "type": "STANDARD"} for name, place in places]
+    listed = Says({"networkVolumes": rows})
+    return lambda seen: listed if seen.path == "/v2/network-volumes" else pods.account(seen)
+
+
+async def test_a_network_volume_requires_its_data_centre(clock: SteppedClock) -> None:
+    answers = with_volumes(("nv1", "US-KS-2"), ("nv2", "EU-RO-1"), ("nv3", "US-KS-2"))
+    async with pods.runpod_saying(answers, clock) as (runpod, wire):
+        anywhere = await runpod.offers(asked(gpu_models=("RTX 4090",)))
+        assert "/v2/network-volumes" not in [seen.path for seen in wire.seen]
+        there = await runpod.offers(asked(network_volume="nv1", verified_only=False, gpu_models=("RTX 4090",)))
+        later = await runpod.offers(asked(gpu_models=("RTX 4090",)))
+        unknown = await runpod.offers(asked(network_volume="nv9", gpu_models=("RTX 4090",)))
+    assert [offer.network_volumes for offer in anywhere] == [(), ()]
+    assert [(offer.region, offer.network_volumes) for offer in there] == [("US-KS-2, US", ("nv1", "nv3"))]
+    assert [offer.network_volumes for offer in later] == [("nv2",), ("nv1", "nv3")]
+    assert unknown == []
+    assert [seen.path for seen in wire.seen].count("/v2/network-volumes") == 1
+
+
+async def test_a_rent_with_a_network_volume_mounts_it_in_place_of_the_hosts_own(clock: SteppedClock) -> None:
+    terms = replace(pods.ASK, network_volume="nv1", environment=(("GPUBID_GUARD", "{}"),))
+    async with pods.runpod_saying(pods.account, clock) as (runpod, wire):
+        await runpod.rent(pods.OFFERED, terms, "gpubid:f1:train:0:i1")
+        await runpod.rent(
+            pods.OFFERED, replace(terms, tenure=Tenure.INTERRUPTIBLE, bid=money.per_hour("0.4")), "gpubid:f1:train:0:i2"
+        )
+    on_demand, at_a_bid = wire.seen[0].json, wire.seen[1].json["variables"]["input"]
+    assert on_demand["mounts"] == {"network": [{"volumeId": "nv1", "path": "/workspace"}]}
+    # The facts of a guard are of one lease, and the volume is mounted by others too.
+    assert on_demand["env"]["GPUBID_GUARD_HOME"] == f"{orders.MOUNT}/.gpubid-guard/gpubid-f1-train-0-i1"
+    assert (at_a_bid["networkVolumeId"], "volumeInGb" in at_a_bid) == ("nv1", False)
+
+
+async def test_an_instance_on_a_network_volume_pays_its_container_disk_alone(clock: SteppedClock) -> None:
+    mounts = {"network": [{"volumeId": "nv1", "path": "/workspace"}]}
+    for status, rate in (("RUNNING", "0.005556"), ("EXITED", "0")):
+        async with pods.runpod_saying(pods.listing(pods.pod(mounts=mounts, status=status)), clock) as (runpod, _):
+            (ours,) = await runpod.instances()
+        assert ours.disk_rate == money.per_hour(rate), status

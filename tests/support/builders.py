@@ -60,6 +60,7 @@ def offer(number: int = 1, **changes: Any) -> Offer:
         "reliability": 0.99,
         "is_verified": True,
         "is_datacenter": True,
+        "network_volumes": ("nv1",),
         "region": "Sweden, SE",
         "inet_down_mbps": 800.0,
         "inet_up_mbps": 400.0,

@@ -174,6 +174,17 @@ class GuardTable(Table):
             done_codes=(self.done_codes if self.done_codes is not None else (0,)) if is_batch else (),
         )
 
+    def refuse_shared_paths(self, folder: str) -> None:
+        """Refuse to carry what is in a folder that instances share: a new one restores there while the old one writes.
+
+        Raises:
+            PydanticCustomError: its message says what to change.
+        """
+        inside = [path for path in self.paths if path == folder or path.startswith(f"{folder}/")]
+        if inside and (self.bucket is not None or self.rclone is not None):
+            sentence = f"{inside[0]} is on the network volume, which keeps it, and a guard restores over it at a move"
+            raise refused("conflict", f"{sentence}; name paths outside of {folder}, or remove the bucket")
+
     def _place(self) -> Bucket | None:
         match = _BUCKET.fullmatch(self.bucket or "")
         if match is None:

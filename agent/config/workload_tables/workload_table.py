@@ -146,6 +146,10 @@ class WorkloadTable(Table):
     """The least advertised reliability of the host."""
     verified: Flag = True
     """Whether to accept only hosts that the market verified."""
+    network_volume: (
+        Annotated[Line, Field(pattern=r"^[A-Za-z0-9_-]+$", max_length=64, examples=["agv6w2qcg7"])] | None
+    ) = None
+    """RunPod's id of a network volume of yours, mounted at /workspace. Only its data centre is then used."""
     datacenter: Flag = False
     """Whether to accept only hosts that the market says are in a data centre. On RunPod that is the Secure cloud."""
     regions: Annotated[
@@ -248,6 +252,15 @@ class WorkloadTable(Table):
     def _names_each_market_once(self) -> Self:
         if len(set(self.markets)) < len(self.markets):
             raise refused("duplicate", "a market is named twice; keep one")
+        return self
+
+    @model_validator(mode="after")
+    def _keeps_its_data_on_its_volume(self) -> Self:
+        if self.network_volume is not None and self.checkpoint.at == "disk":
+            sentence = "a network volume outlives every lease, so its checkpoints are on no lease's disk"
+            raise refused("conflict", f'{sentence}; write at = "remote" in the checkpoint table')
+        if self.network_volume is not None and self.guard is not None:
+            self.guard.refuse_shared_paths("/workspace")
         return self
 
     @model_validator(mode="after")

@@ -98,6 +98,11 @@ _WANTED: Mapping[str, _Wanted] = {
         _dropped(min_vram_mb=None),
     ),
     "verified": _Wanted("verified", lambda _: "verified", _dropped(verified_only=False)),
+    "network_volume": _Wanted(
+        "network_volume",
+        lambda work: f"where network volume {_wants(work).network_volume} is",
+        _dropped(network_volume=""),
+    ),
     "datacenter_unknown": _Wanted(
         "datacenter", lambda _: "whose market tells whether they are in a data centre", _dropped(datacenter_only=False)
     ),

@@ -76,10 +76,14 @@ def _refusal_of_hardware(candidate: offer.Offer, wants: workload.Requirements) -
         return Refusal("vram", f"has {candidate.vram_mb} MB of VRAM, wanted {wants.min_vram_mb}")
     if wants.verified_only and not candidate.is_verified:
         return Refusal("verified", "is not verified")
-    return _refusal_of_place(candidate) if wants.datacenter_only else None
+    return _refusal_of_place(candidate, wants)
 
 
-def _refusal_of_place(candidate: offer.Offer) -> Refusal | None:
+def _refusal_of_place(candidate: offer.Offer, wants: workload.Requirements) -> Refusal | None:
+    if wants.network_volume and wants.network_volume not in candidate.network_volumes:
+        return Refusal("network_volume", f"cannot mount network volume {wants.network_volume}, which is elsewhere")
+    if not wants.datacenter_only:
+        return None
     if candidate.is_datacenter is None:
         return Refusal("datacenter_unknown", f"{candidate.market} does not tell whether it is in a data centre")
     return None if candidate.is_datacenter else Refusal("datacenter", "is not in a data centre")
@@ -113,7 +117,7 @@ def fitting(work: workload.Workload, now: datetime) -> Callable[[offer.Offer], b
     """Return a fast check that agrees with `refusal` when nothing is taken: it runs for thousands of offers a plan."""
     wants = work.requirements
     gpus, models, regions, verified_only = wants.gpus, frozenset(wants.gpu_models), wants.regions, wants.verified_only
-    datacenter_only = wants.datacenter_only
+    datacenter_only, volume = wants.datacenter_only, wants.network_volume
     vram, disk, stays_until = wants.min_vram_mb or 0, work.disk_gb, now + wants.min_end_ahead
     reliability = -math.inf if wants.min_reliability is None else wants.min_reliability
     speed = -math.inf if wants.min_inet_down_mbps is None else wants.min_inet_down_mbps
@@ -127,6 +131,7 @@ def fitting(work: workload.Workload, now: datetime) -> Callable[[offer.Offer], b
             and row.vram_mb >= vram
             and (row.is_verified or not verified_only)
             and (row.is_datacenter is True or not datacenter_only)
+            and (not volume or volume in row.network_volumes)
             and row.reliability >= reliability
             and row.inet_down_mbps >= speed
             and row.disk_gb >= disk

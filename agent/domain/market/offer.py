@@ -59,6 +59,8 @@ class Offer(msgspec.Struct, frozen=True, gc=False):
     price."""
     is_datacenter: bool | None = None
     """Whether the host is in a data centre; None if the market does not tell."""
+    network_volumes: tuple[str, ...] = ()
+    """The ids of the account's network volumes that can be mounted here."""
     price_paid: UsdPerHour | None = None
     """What a winner pays per hour now for all its GPUs, only where the price paid is not the bid."""
 

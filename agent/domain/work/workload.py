@@ -94,6 +94,8 @@ class Requirements:
     """Advertised reliability from 0 to 1."""
     verified_only: bool = True
     """Whether the market must have verified the host."""
+    network_volume: str = ""
+    """The market's id of the network volume that is mounted; empty: none."""
     datacenter_only: bool = False
     """Whether the market must say that the host is in a data centre."""
     regions: tuple[str, ...] = ()

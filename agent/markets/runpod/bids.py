@@ -149,6 +149,12 @@ def _usable(data: dict[str, Any]) -> dict[str, UsdPerHour]:
     return found
 
 
+def _volume(terms: Terms, body: dict[str, Any]) -> dict[str, Any]:
+    if terms.network_volume:
+        return {"networkVolumeId": terms.network_volume}
+    return {"volumeInGb": body["mounts"]["persistent"]["size"]}
+
+
 def _order(where: names.Pool, gpus: int, terms: Terms, label: str) -> dict[str, Any]:
     """Return the input of an order at a bid.
 
@@ -169,7 +175,7 @@ def _order(where: names.Pool, gpus: int, terms: Terms, label: str) -> dict[str, 
         "env": [{"key": key, "value": value} for key, value in body["env"].items()],
         "ports": ",".join(body["ports"]),
         "containerDiskInGb": body["disk"],
-        "volumeInGb": body["mounts"]["persistent"]["size"],
+        **_volume(terms, body),
         "volumeMountPath": orders.MOUNT,
         "startSsh": body["startSsh"],
         "startJupyter": body["startJupyter"],

@@ -69,6 +69,10 @@ class RunPodClient:
         path = f"/v2/pods/{_part(pod_id)}"
         return await self._sent(Route.ACTION, transport.Call("v2", "DELETE", path, is_urgent=True))
 
+    async def network_volumes(self) -> bytes:
+        """Return the account's network volumes."""
+        return (await self._read("GET", "/v2/network-volumes")).body
+
     async def bill(self, since: datetime, until: datetime) -> bytes:
         """Return the bill by pod and day."""
         question = {"startTime": _stamp(since), "endTime": _stamp(until), "bucketSize": "day"}

@@ -42,6 +42,7 @@ from agent.markets.runpod import (
     search,
     states,
 )
+from agent.markets.runpod.storage import network_volumes
 
 log = structlog.get_logger("gpubid.runpod")
 
@@ -74,6 +75,7 @@ class RunPodMarket:
         self._client = endpoints
         self._clock = clock
         self._bids = bids.Bids(endpoints, clock)
+        self._volumes = network_volumes.NetworkVolumes(endpoints, clock)
         self._maintenance = maintenance.Maintenance(endpoints, clock, self.name)
         self._prices: dict[tuple[str, str], UsdPerHour] = {}
         self._heard_at: dict[str, float] = {}
@@ -90,12 +92,14 @@ class RunPodMarket:
     async def offers(self, query: OfferQuery) -> Sequence[Offer]:
         """Return offers that may fit, the cheapest first."""
         wants, now = query.requirements, self._clock.now()
-        clouds = (parse.SECURE,) if wants.verified_only or wants.datacenter_only else (parse.SECURE, parse.COMMUNITY)
+        volumes = await self._volumes.by_data_center(wants.network_volume)
+        is_secure = wants.verified_only or wants.datacenter_only or wants.network_volume
+        clouds = (parse.SECURE,) if is_secure else (parse.SECURE, parse.COMMUNITY)
         found: list[Offer] = []
         for cloud in clouds:
             floors = await self._floors(cloud, wants.gpus) if Tenure.INTERRUPTIBLE in query.tenures else {}
             for row in await self._catalogue(cloud, wants.gpus):
-                rows = parse.offers(row, cloud, wants.gpus, floors.get(row.id), now)
+                rows = parse.offers(row, cloud, wants.gpus, floors.get(row.id), now, volumes)
                 found += [offer for offer in rows if search.fits(offer, query)]
         found.sort(key=lambda offer: (offer.floor or offer.ask or UsdPerHour(0), offer.offer_id))
         return found[: query.max_rows]

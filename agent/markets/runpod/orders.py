@@ -49,8 +49,8 @@ def common(where: names.Pool, gpus: int, terms: Terms, label: str) -> dict[str, 
         "gpu": {"id": where.gpu_type, "count": gpus},
         "cloud": where.cloud,
         "disk": size,
-        "mounts": {"persistent": {"size": max(size, figures.LEAST_VOLUME_GB), "path": MOUNT}},
-        "env": environment(terms),
+        "mounts": mounts(terms),
+        "env": environment(terms, label),
         "ports": ports(terms),
         "startSsh": terms.runtype in {Runtype.SSH, Runtype.SSH_DIRECT},
         "startJupyter": terms.runtype is Runtype.JUPYTER,
@@ -65,6 +65,13 @@ def common(where: names.Pool, gpus: int, terms: Terms, label: str) -> dict[str, 
     return body
 
 
+def mounts(terms: Terms) -> dict[str, Any]:
+    """Return the mount at `MOUNT`: the network volume in place of a volume of the host, if the terms name one."""
+    if terms.network_volume:
+        return {"network": [{"volumeId": terms.network_volume, "path": MOUNT}]}
+    return {"persistent": {"size": max(math.ceil(terms.disk_gb), figures.LEAST_VOLUME_GB), "path": MOUNT}}
+
+
 def ports(terms: Terms) -> list[str]:
     """Return the ports to publish: ours over TCP, and the shell's own if there is one."""
     own = [f"{number}/tcp" for number in terms.ports]
@@ -72,14 +79,16 @@ def ports(terms: Terms) -> list[str]:
     return [*own, SSH] if has_shell and SSH not in own else own
 
 
-def environment(terms: Terms) -> dict[str, str]:
+def environment(terms: Terms, label: str) -> dict[str, str]:
     """Return the variables; the market's images let in the keys in PUBLIC_KEY.
 
-    A guard keeps its facts on the volume: a stop empties the container's own disk.
+    A guard keeps its facts on the volume: a stop empties the container's own disk. On a network volume, which other
+    instances mount too, each lease has a folder of its own there.
     """
     keys = {"PUBLIC_KEY": "\n".join(terms.ssh_keys)} if terms.ssh_keys else {}
     own = dict(terms.environment)
-    home = {"GPUBID_GUARD_HOME": f"{MOUNT}/.gpubid-guard"} if "GPUBID_GUARD" in own else {}
+    folder = f"{MOUNT}/.gpubid-guard" + (f"/{label.replace(':', '-')}" if terms.network_volume else "")
+    home = {"GPUBID_GUARD_HOME": folder} if "GPUBID_GUARD" in own else {}
     return keys | home | own
 
 

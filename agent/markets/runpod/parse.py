@@ -8,7 +8,7 @@ Invariants:
    a cost counts at that price too.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -148,10 +148,18 @@ def price(row: GpuRow, cloud: str) -> UsdPerHour | None:
     return money.per_hour(listed)
 
 
-def offers(row: GpuRow, cloud: str, gpus: int, floor: UsdPerHour | None, seen_at: datetime) -> Iterator[Offer]:
+def offers(
+    row: GpuRow,
+    cloud: str,
+    gpus: int,
+    floor: UsdPerHour | None,
+    seen_at: datetime,
+    volumes: Mapping[str, tuple[str, ...]],
+) -> Iterator[Offer]:
     """Yield one offer for each data centre with this many GPUs of a type, or one for the cloud if none is named.
 
-    Ask and `floor` are for the whole pod; figures.py has the figures that the market does not report.
+    Ask and `floor` are for the whole pod; `volumes` are the account's network volumes by data centre. figures.py has
+    the figures that the market does not report.
     """
     each = price(row, cloud)
     most = row.maxCount.secure if cloud == SECURE and row.maxCount else row.maxCount.community if row.maxCount else None
@@ -163,7 +171,8 @@ def offers(row: GpuRow, cloud: str, gpus: int, floor: UsdPerHour | None, seen_at
     for data_center in places or [""]:
         where = names.Pool(cloud, text.clean(row.id, 64), text.clean(data_center, 32))
         offer = _offer(row, where, gpus, seen_at)
-        yield msgspec.structs.replace(offer, ask=UsdPerHour(each.micros * gpus), floor=floor)
+        ask, mountable = UsdPerHour(each.micros * gpus), volumes.get(where.data_center, ()) if cloud == SECURE else ()
+        yield msgspec.structs.replace(offer, ask=ask, floor=floor, network_volumes=mountable)
 
 
 def _offer(row: GpuRow, where: names.Pool, gpus: int, seen_at: datetime) -> Offer:

@@ -16,6 +16,7 @@ def fits(offer: Offer, asked: OfferQuery) -> bool:
         and offer.inet_down_mbps >= (wants.min_inet_down_mbps or 0.0)
         and (offer.is_verified or not wants.verified_only)
         and (offer.is_datacenter is True or not wants.datacenter_only)
+        and (not wants.network_volume or wants.network_volume in offer.network_volumes)
         and (not wants.regions or _is_in(offer.region, wants.regions))
         and (not asked.host_ids or offer.host_id in asked.host_ids)
         and (not asked.offer_ids or offer.offer_id in asked.offer_ids)

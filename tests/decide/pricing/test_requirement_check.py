@@ -25,6 +25,7 @@ WORK = builders.workload(
         min_inet_down_mbps=500.0,
         regions=("SE", "Norway"),
         datacenter_only=True,
+        network_volume="nv1",
     )
 )
 
@@ -38,6 +39,7 @@ WORK = builders.workload(
         ("vram", {"vram_mb": 23_999}),
         ("verified", {"is_verified": False}),
         ("datacenter", {"is_datacenter": False}),
+        ("network_volume", {"network_volumes": ("nv2",)}),
         ("datacenter_unknown", {"is_datacenter": None}),
         ("reliability", {"reliability": 0.9499}),
         ("inet_down", {"inet_down_mbps": 499.9}),
@@ -115,6 +117,7 @@ offers = st.builds(
     reliability=st.sampled_from([0.9, 0.95, 0.99]),
     is_verified=st.booleans(),
     is_datacenter=st.sampled_from([True, False, None]),
+    network_volumes=st.sampled_from([(), ("nv1",), ("nv2", "nv3")]),
     region=st.sampled_from(["Sweden, SE", "US", ""]),
     inet_down_mbps=st.sampled_from([100.0, 800.0]),
     disk_gb=st.sampled_from([10.0, 20.0, 200.0]),
@@ -134,6 +137,7 @@ works = st.builds(
         min_reliability=st.sampled_from([None, 0.95]),
         verified_only=st.booleans(),
         datacenter_only=st.booleans(),
+        network_volume=st.sampled_from(["", "nv1", "nv3"]),
         regions=st.sampled_from([(), ("SE",), ("us", "SE")]),
         min_inet_down_mbps=st.sampled_from([None, 800.0]),
     ),

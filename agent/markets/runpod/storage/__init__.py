@@ -1,0 +1,1 @@
+"""RunPod's storage apart from an instance's own disks."""

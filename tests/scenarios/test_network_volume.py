@@ -1,0 +1,50 @@
+"""A workload on a network volume of RunPod: rented where the volume is, and moved with its data."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from agent.decide import explain
+from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
+from tests.support import builders
+from tests.support.both import Both, both
+
+MODEL = "RTX A4000"
+
+
+def work(volume: str) -> Workload:
+    wants = builders.requirements(gpu_models=(MODEL,), network_volume=volume)
+    kept = Checkpoint(place=CheckpointPlace.REMOTE)
+    return builders.workload(strategy="ondemand", requirements=wants, markets=("runpod",), checkpoint=kept)
+
+
+def crowded(world: Both) -> str:
+    """Return the data centre with most hosts of the model."""
+    hosts = world.pods.hosts.values()
+    return Counter(host.center_id or "" for host in hosts if host.gpu.name == MODEL and host.center_id).most_common(1)[
+        0
+    ][0]
+
+
+async def test_a_move_stays_where_the_volume_is_and_mounts_it_again(tmp_path: Path) -> None:
+    async with both(tmp_path, work("nv1"), markets=("runpod",)) as world:
+        center = crowded(world)
+        seen = await world.cycle(minutes=2)
+        assert world.leases() == []
+        told = explain.explain(seen.fleet, seen.plan, work("nv1"))
+        assert told.network_volume.startswith("network volume nv1 is where no offer is now, or does not exist")
+        world.pods.volumes.create("data", 50, center, "nv1")
+        await world.until(lambda: len(world.running()) == 1)
+        (first,) = world.live()
+        assert (first.host.center_id, first.terms.network_volume, first.volume_gb) == (center, "nv1", 0)
+        seen = await world.cycle(minutes=60)
+        told = explain.explain(seen.fleet, seen.plan, work("nv1"))
+        assert told.network_volume.startswith(f"network volume nv1 is in {center}")
+        # The volume bills the account, and is no part of the lease.
+        assert await world.spend() == pytest.approx(world.pods.charged_total(), abs=0.01)
+        world.pods.set_host_gone(first.host.machine_id)
+        await world.until(lambda: bool(world.running()) and world.running()[0].instance_id != first.pod_id)
+        (second,) = world.live()
+        assert (second.host.center_id, second.terms.network_volume) == (center, "nv1")
+        assert [volume.volume_id for volume in world.pods.volumes.all()] == ["nv1"]
