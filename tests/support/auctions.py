@@ -12,6 +12,7 @@ from agent.simulator.market_server import Simulator
 from agent.simulator.mithril.world import World
 from agent.simulator.simulated_clock import ScaledClock
 from agent.simulator.vast.world import World as VastWorld
+from tests.support import mithril_schema
 from tests.support.market import START, STILL, Answer
 
 A100 = "it_RrgkIZz6c9BZu5gi", "us-central3-a"
@@ -34,13 +35,19 @@ class Auctions:
         return self.simulator.mithril.world
 
     async def call(self, method: str, path: str, body: Any = None, *, key: str | None = "", **query: Any) -> Answer:
-        """Send one request, with the account's key unless another one or None is given."""
+        """Send one request, with the account's key unless another one or None is given.
+
+        Without weather the answer must conform to the vendor's document, where that is at hand.
+        """
         shown = self.simulator.mithril.key if key == "" else key
         headers = {} if shown is None else {"Authorization": f"Bearer {shown}"}
         sent: dict[str, Any] = {"data": body} if isinstance(body, bytes) else {} if body is None else {"json": body}
         url = self.simulator.mithril_url + path
         async with self.session.request(method, url, headers=headers, params=query, **sent) as response:
-            return Answer(response.status, response.headers, await response.read())
+            answer = Answer(response.status, response.headers, await response.read())
+        if not self.simulator.mithril.weather.names():
+            assert mithril_schema.faults(method, path, answer.status, answer.raw) == [], answer.raw
+        return answer
 
     async def get(self, path: str, **query: Any) -> Any:
         """Send a GET, which must succeed. Return the document."""

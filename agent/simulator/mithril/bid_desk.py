@@ -66,7 +66,7 @@ class BidDesk:
             open_ports=container.ports,
         )
         self.bids[bid.fid] = bid
-        self._fleet.note(bid, Happening.PLACED)
+        self._fleet.open(bid)
         self._join(bid)
         return bid
 

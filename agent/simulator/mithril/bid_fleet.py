@@ -25,13 +25,12 @@ class Fleet:
         self._climate = climate
         self._ids = rng
         self.till = Till(0.0)
-        self._metered: set[int] = set()
         self.vms: dict[str, tuple[Bid, Vm]] = {}
         self.containers: Containers[Bid] = Containers(
             timeline,
             climate,
             f"{seed}/mithril",
-            on_turn=lambda _: None,
+            on_turn=self._reckon,
             on_first_run=lambda _: None,
             on_failure=lambda _: None,
         )
@@ -70,6 +69,11 @@ class Fleet:
         self._price(bid, cents)
 
     # --- what the renter does -------------------------------------------------------------------------------------
+    def open(self, bid: Bid) -> None:
+        """Add a new bid, which has no machines yet."""
+        self.note(bid, Happening.PLACED)
+        self._reckon(bid)
+
     def pause(self, bid: Bid) -> None:
         """Stop its machines; the boot disk stays."""
         self.note(bid, Happening.PAUSED)
@@ -87,9 +91,8 @@ class Fleet:
         self._let_go(bid, Status.TERMINATED)
         self._stop(bid, VmStatus.TERMINATED)
         self.containers.forget(bid)
-        bid.ended = self._timeline.now
-        if bid.contract_id in self._metered:
-            self.till.close(bid, self._timeline.now)
+        bid.ended, bid.end_cause = self._timeline.now, "destroyed"
+        self.till.close(bid, self._timeline.now)
 
     def note(self, bid: Bid, kind: Happening, volume: str | None = None) -> None:
         """Write a line into its history."""
@@ -118,8 +121,10 @@ class Fleet:
                 vm.prices[-1].end = now
             if cents is not None:
                 vm.prices.append(PricePeriod(cents, now))
-        self._metered.add(bid.contract_id)
-        self.till.rate(bid, Rates(gpu=(cents or 0) / 100.0 * bid.quantity), now)
+        self._reckon(bid)
+
+    def _reckon(self, bid: Bid) -> None:
+        self.till.rate(bid, Rates(gpu=bid.rate), self._timeline.now)
 
     def _turn(self, bid: Bid, status: VmStatus) -> None:
         for vm in bid.live_vms:

@@ -168,6 +168,7 @@ class Bid:
     worked: float = 0.0
     down_gb: float = 0.0
     ended: float | None = None
+    end_cause: str | None = None
     process: Process | None = None
     charged: dict[str, float] = dataclasses.field(default_factory=lambda: {"gpu": 0.0, "disk": 0.0})
 
@@ -190,6 +191,12 @@ class Bid:
     def ports(self) -> list[int]:
         """Return the ports of its container that lead outside."""
         return sorted(self.open_ports)
+
+    @property
+    def rate(self) -> float:
+        """Return $/h that all its instances pay now: the price, not the limit."""
+        periods = (vm.prices[-1] for vm in self.vms if vm.prices)
+        return sum(period.cents for period in periods if period.end is None) / 100.0
 
     @property
     def live_vms(self) -> list[Vm]:

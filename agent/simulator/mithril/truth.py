@@ -14,15 +14,15 @@ def as_json(world: World) -> dict[str, Any]:
         "now": world.now,
         "credit": None,
         "project": world.project,
-        "contracts": [_bid(world, bid) for bid in world.bids.values()],
-        "billing_now": [bid.fid for bid in world.live_contracts() if world.is_billing(bid)],
+        "contracts": [_bid(bid) for bid in world.bids.values()],
+        "billing_now": [bid.fid for bid in world.live_contracts() if bid.rate > 0.0],
         "charged_total": total,
         "charged_volumes": world.belongings.cost(world.now),
         "pools": [_pool(pool) for pool in world.pools.values()],
     }
 
 
-def _bid(world: World, bid: Bid) -> dict[str, Any]:
+def _bid(bid: Bid) -> dict[str, Any]:
     return {
         "id": bid.fid,
         "number": bid.contract_id,
@@ -33,14 +33,14 @@ def _bid(world: World, bid: Bid) -> dict[str, Any]:
         "region": bid.pool.region,
         "is_bid": True,
         "bid": bid.limit_cents / 100.0,
-        "price": world.price(bid),
+        "price": bid.rate,
         "status": bid.status.value,
         "container": bid.container.value,
         "notice_at": bid.notice_at,
         "created": bid.created,
         "started": bid.first_started,
         "ended": bid.ended,
-        "end_cause": None if bid.ended is None else "destroyed",
+        "end_cause": bid.end_cause,
         "charged": dict(bid.charged),
         "instances": [_vm(vm) for vm in bid.vms],
     }

@@ -80,15 +80,6 @@ class World:
         return prices.now(pool, quantity, is_telling=is_telling)
 
     # --- money ------------------------------------------------------------------------------------------------------
-    def price(self, bid: Bid) -> float | None:
-        """Return $/h that one instance of a bid pays now; None while it pays nothing."""
-        periods = [period for vm in bid.live_vms for period in vm.prices if period.end is None]
-        return periods[0].cents / 100.0 if periods else None
-
-    def is_billing(self, bid: Bid) -> bool:
-        """Return whether a bid costs something this second."""
-        return self.price(bid) is not None
-
     def charged_total(self) -> float:
         """Return every dollar charged so far, for bids and volumes."""
         return self.fleet.till.charged(self.now) + self.belongings.cost(self.now)

@@ -10,7 +10,7 @@ from agent.simulator.mithril.http.surface import Surface
 from agent.simulator.mithril.model import Refused
 
 _ID = r"([A-Za-z0-9_-]+)"
-_ROUTES: tuple[tuple[str, str, Callable[..., Reply]], ...] = (
+ROUTES: tuple[tuple[str, str, Callable[..., Reply]], ...] = (
     ("GET", "/v2/me", account.me),
     ("GET", "/v2/projects", account.projects),
     ("GET", "/v2/quotas", account.quotas),
@@ -40,7 +40,7 @@ _ROUTES: tuple[tuple[str, str, Callable[..., Reply]], ...] = (
     ("GET", "/v2/instances/{}/status", instances.status),
     ("POST", "/v2/instances/{}/restart", instances.restart),
 )
-_COMPILED = tuple((method, re.compile(path.replace("{}", _ID)), answer) for method, path, answer in _ROUTES)
+_COMPILED = tuple((method, re.compile(path.replace("{}", _ID)), answer) for method, path, answer in ROUTES)
 
 
 def answer(surface: Surface, call: Call) -> Reply:
