@@ -247,6 +247,7 @@ def _fill(slot: SlotView, bid: Candidate | None, grounds: _Grounds) -> Proposal:
     best = min(candidates, key=lambda each: each.reckoning.per_useful)
     option = Option("chosen", best.reckoning.per_useful_hour, best.reckoning.terms())
     sentence = f"rent host {best.offer.host_id} of {best.offer.market} at {best.way.rate} {best.way.tenure.value}"
+    sentence += best.way.under_limit
     return Proposal(slot.slot, IntentKind.RENT, grounds.reason("best_offer", sentence, option), candidate=best)
 
 

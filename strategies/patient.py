@@ -125,6 +125,7 @@ def _fill(slot: SlotView, view: View, shortlist: Shortlist, params: PatientParam
         return Proposal(slot.slot, None, Reason(code, sentence))
     offer, way = best.offer, best.way
     terms = "on demand" if way.tenure is Tenure.ON_DEMAND else f"bid over a floor of {offer.floor}"
+    terms = way.under_limit.strip() or terms
     sentence = (
         f"rent {offer.gpus}x {offer.gpu} on host {offer.host_id} at {way.rate} {terms}: "
         f"{best.reckoning.score:.0f} DLPerf h/$, {best.reckoning.per_useful_hour:.3f} $ per useful hour"

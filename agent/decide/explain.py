@@ -1,6 +1,6 @@
 """A plan as sentences and as JSON: the choice, the next best candidates, and why other offers were refused."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -12,6 +12,7 @@ from agent.decide.pricing import (
     host_record,
     measured_checkpoints,
     measured_speed,
+    offer_terms,
     ranking,
     refused_hosts,
     requirement_check,
@@ -82,7 +83,8 @@ def explain(fleet: Fleet, planned: Plan, work: Workload) -> Explanation:
     reckoned = measured_checkpoints.believed(work, measured)
     speeds = measured_speed.speeds(fleet.host_checks.values())
     judged = ranking.Judged(hosts, speeds)
-    ranked_offers = ranking.ranking(book, reckoned, _both_ways(work), judged, taken, fleet.now, hazard)
+    ways = _both_ways(work, _limit_markets(fleet))
+    ranked_offers = ranking.ranking(book, reckoned, ways, judged, taken, fleet.now, hazard)
     rejected = refused_hosts.of(fleet, work, book)
     ranked = (each for each in ranked_offers if (each.offer.host, each.offer.gpu) not in rejected)
     return Explanation(
@@ -142,10 +144,17 @@ def _on_distinct_hosts(ranked: Iterator[Candidate]) -> Iterator[Candidate]:
             yield candidate
 
 
-def _both_ways(work: Workload) -> Pricing:
-    """Return the plain ways to hold an offer, at floor and at ask; the strategy's own bid is in its decision."""
+def _limit_markets(fleet: Fleet) -> frozenset[str]:
+    return frozenset(name for name, view in fleet.markets.items() if view.rules.has_limits)
 
-    def ways(candidate: Offer) -> list[useful_hour.Way]:
+
+def _both_ways(work: Workload, limit_markets: frozenset[str]) -> Pricing:
+    """Return the plain ways to hold an offer, at floor and at ask; the strategy's own bid is in its decision."""
+    bids = offer_terms.Bids(work.prices, work.disk_gb, 0.0, 1.0).under(limit_markets, work.value_per_hour)
+
+    def ways(candidate: Offer) -> Sequence[useful_hour.Way]:
+        if candidate.market in limit_markets:
+            return bids(candidate)
         most = work.price_of(candidate.gpu) - candidate.disk_rate(work.disk_gb)
         found = [(Tenure.INTERRUPTIBLE, candidate.floor), (Tenure.ON_DEMAND, candidate.ask)]
         return [useful_hour.Way(tenure, rate) for tenure, rate in found if rate is not None and rate <= most]
@@ -161,9 +170,11 @@ def _refused(
     rejected: refused_hosts.RefusedHosts,
 ) -> tuple[Refused, ...]:
     refused: list[Refused] = []
-    ways = _both_ways(work)
+    ways = _both_ways(work, _limit_markets(fleet))
     for candidate in book.offers:
         why = requirement_check.refusal(candidate, work, fleet.now, taken)
+        if why is None and candidate.is_price_unknown:
+            why = requirement_check.Refusal("price_unknown", funnels.UNKNOWN)
         if why is None and not ways(candidate):
             sentence = (
                 f"floor {candidate.floor} and ask {candidate.ask} are above {work.price_of(candidate.gpu)} with disk"
@@ -210,11 +221,20 @@ def as_json(decision: Decision) -> dict[str, Any]:
     if isinstance(decision, Rent):
         said |= _offer(decision.offer) | {"tenure": decision.tenure.value, "dollars_per_hour": decision.rate.dollars}
         said["bid_dollars_per_hour"] = decision.bid.dollars if decision.bid is not None else None
+        said |= _margin(decision.bid if decision.is_limit else None, decision.expected)
     elif not isinstance(decision, Hold):
         said |= {"lease": decision.lease.lease_id, "host": decision.lease.host_id}
     if isinstance(decision, Rebid):
-        said["bid_dollars_per_hour"] = decision.bid.dollars
+        limit = None if decision.lease.bid_limit is None else decision.bid
+        said |= {"bid_dollars_per_hour": decision.bid.dollars, **_margin(limit, decision.lease.gpu_rate)}
     return said
+
+
+def _margin(limit: UsdPerHour | None, expected: UsdPerHour | None) -> dict[str, Any]:
+    """Return the expected price of a limit and what is between the two; without a limit or a price, nulls."""
+    if limit is None or expected is None:
+        return {"expected_dollars_per_hour": None, "margin_dollars_per_hour": None}
+    return {"expected_dollars_per_hour": expected.dollars, "margin_dollars_per_hour": (limit - expected).dollars}
 
 
 def explanation_json(explained: Explanation) -> dict[str, Any]:
@@ -278,6 +298,8 @@ def _candidate(candidate: Candidate) -> dict[str, Any]:
         **_offer(candidate.offer),
         "tenure": candidate.way.tenure.value,
         "dollars_per_hour": candidate.way.rate.dollars,
+        "limit_dollars_per_hour": None if candidate.way.limit is None else candidate.way.limit.dollars,
+        **_margin(candidate.way.limit, candidate.way.rate),
         "score_dlperf_hours_per_dollar": candidate.reckoning.score,
         "terms": [_term(term.name, term.figure, term.unit) for term in candidate.reckoning.terms()],
     }

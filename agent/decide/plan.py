@@ -20,7 +20,7 @@ from agent.decide import slots
 from agent.decide.deadline import availability, availability_by_market, deadline_progress
 from agent.decide.demand import demand_window, waiting_slots
 from agent.decide.kept_hosts import next_slots
-from agent.decide.limits import limits, unsafe_writes
+from agent.decide.limits import limit_cut, limits, unsafe_writes
 from agent.decide.moves import (
     break_before_make,
     checkpointing,
@@ -380,9 +380,16 @@ def _willed(decision: Decision, in_force: InForce) -> Decision:
 
 
 def _allowed(decision: Decision, bounds: Bounds, now_standing: limits.CommittedSpend) -> Decision:
-    struck = limits.strike(decision, bounds.fleet, now_standing, bounds.caps, bounds.faulty)
-    struck = struck or unsafe_writes.strike(decision, bounds.fleet)
+    struck = _struck(decision, bounds, now_standing)
     if struck is None or isinstance(decision, Hold):
         return decision
+    cut = limit_cut.within(decision, lambda each: _struck(each, bounds, now_standing) is None)
+    if cut is not None:
+        return cut
     sentence = f"{struck.sentence}; it would {decision.reason.sentence}"
     return Hold(slot_of(decision), replace(decision.reason, code="limit", sentence=sentence, limit=struck.limit))
+
+
+def _struck(decision: Decision, bounds: Bounds, now_standing: limits.CommittedSpend) -> limits.Strike | None:
+    struck = limits.strike(decision, bounds.fleet, now_standing, bounds.caps, bounds.faulty)
+    return struck or unsafe_writes.strike(decision, bounds.fleet)

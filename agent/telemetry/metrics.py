@@ -276,7 +276,7 @@ def _under(word: Word, fleet: Fleet, work: Workload) -> list[Slot]:
 
 def _headroom(running: Iterable[Lease]) -> float:
     shares = [
-        lease.gpu_rate.micros / lease.host_floor.micros - 1
+        lease.bid.micros / lease.host_floor.micros - 1
         for lease in running
         if lease.tenure is Tenure.INTERRUPTIBLE and lease.host_floor is not None and lease.host_floor.micros > 0
     ]

@@ -129,7 +129,7 @@ class NamedFigures:
             family.clear()
         for lease in _last_bids(fleet):
             place = (lease.slot.workload, str(lease.slot), lease.market)
-            self.bid.labels(*place).set(lease.gpu_rate.dollars)
+            self.bid.labels(*place).set(lease.bid.dollars)
             if lease.host_floor is not None:
                 self.floor.labels(*place).set(lease.host_floor.dollars)
         in_force = [each for each in fleet.cooldowns if each.kind in AVOIDED and not each.is_over(fleet.now)]

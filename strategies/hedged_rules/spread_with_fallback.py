@@ -41,7 +41,7 @@ def _fill(slot: SlotView, grounds: Grounds) -> Proposal:
     offer, way = best.offer, best.way
     is_fallback = bool(why) and way.tenure is Tenure.ON_DEMAND
     sentence = f"rent {offer.gpus}x {offer.gpu} on host {offer.host_id} of {offer.market} at {way.rate} "
-    sentence += f"on demand: {why}" if is_fallback else way.tenure.value
+    sentence += f"on demand: {why}" if is_fallback else way.tenure.value + way.under_limit
     sentence += f"; {best.reckoning.per_useful_hour:.3f} $ per useful hour"
     options = (Option("chosen", best.reckoning.per_useful_hour, best.reckoning.terms()),)
     reason = Reason("fallback" if is_fallback else "best_offer", sentence, options)

@@ -1,19 +1,23 @@
 """Decisions where the price paid is not the bid: the bid is the value, the money is the price, the caps are the bid."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
 import msgspec
 import pytest
 
-from agent.decide import plan
+from agent.decide import explain, plan
 from agent.decide.facts import LeaseChanged
 from agent.decide.limits import limits
 from agent.decide.limits.limits import Limits
+from agent.decide.pricing import funnel, requirement_check
 from agent.decide.reconcile import outcomes, reconcile
+from agent.decide.reconcile.losses import cause as causes
 from agent.decide.reconcile.pass_memory import Memory
 from agent.domain.fleet import Fleet
 from agent.domain.market.instance import Instance, InstanceState
+from agent.domain.market.interruption import Cause
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.slot import Slot
@@ -268,3 +272,76 @@ def test_a_start_of_a_parked_bid_counts_at_its_limit() -> None:
     (hold,) = decided(fleet, Limits(per_hour=builders.per_hour("0.50")))
     assert isinstance(hold, Hold)
     assert hold.reason.code == "limit"
+
+
+def test_a_limit_is_cut_to_what_every_cap_allows_and_no_lower_than_the_expected_price() -> None:
+    fleet = second_price.fleet(offers=[second_price.pool()], workloads=(work(),))
+    (rent,) = decided(fleet, Limits(per_hour=builders.per_hour("0.50")))
+    assert isinstance(rent, Rent)
+    assert rent.bid == builders.per_hour("0.49")
+    assert rent.rate <= builders.per_hour("0.50")
+    assert "the limit is cut to $0.4900/h" in rent.reason.sentence
+    (each,) = decided(fleet, Limits(per_instance_hour=builders.per_hour("0.25")))
+    assert isinstance(each, Rent)
+    assert each.bid == builders.per_hour("0.24")
+    hour = timedelta(hours=1)
+    (day,) = decided(fleet, Limits(per_day=builders.usd("0.40"), reserve=hour))
+    assert isinstance(day, Rent)
+    assert day.bid == builders.per_hour("0.39")
+
+
+def test_before_a_cap_blocks_the_limit_and_the_expected_price_are_named_apart() -> None:
+    fleet = second_price.fleet(offers=[second_price.pool()], workloads=(work(),))
+    (hold,) = decided(fleet, Limits(per_hour=builders.per_hour("0.10")))
+    assert isinstance(hold, Hold)
+    assert hold.reason.limit == "per_hour"
+    assert re.search(r"\(at its limit of \$0\.7\d00/h; the expected price is \$0\.2000/h\)", hold.reason.sentence)
+    waiting = second_price.fleet(offers=[second_price.unknown()], workloads=(work(),))
+    (blocked,) = decided(waiting, Limits(instances=0))
+    assert "the expected price is unknown" in blocked.reason.sentence
+
+
+def test_a_raise_is_cut_too() -> None:
+    lease = second_price.lease(bid_limit=builders.per_hour("0.30"), bid_since=None)
+    fleet = second_price.fleet(leases=(lease,), rows=[second_price.row()], workloads=(work(),))
+    (rebid,) = decided(fleet, Limits(per_hour=builders.per_hour("0.50")))
+    assert isinstance(rebid, Rebid)
+    assert rebid.bid == builders.per_hour("0.49")
+    (hold,) = decided(fleet, Limits(per_hour=builders.per_hour("0.305")))
+    assert isinstance(hold, Hold)
+
+
+# --- explained --------------------------------------------------------------------------------------------------------
+def test_explain_shows_limit_expected_price_and_margin() -> None:
+    dear, unknown = second_price.pool(2, floor=builders.per_hour("5.00")), second_price.unknown(3)
+    fleet = second_price.fleet(offers=[second_price.pool(), dear, unknown], workloads=(work(),))
+    made = plan.plan(fleet, TUNED, builders.NO_LIMITS)
+    shown = explain.explanation_json(explain.explain(fleet, made, fleet.workloads[0]))
+    (rent,), (best,) = shown["decisions"], shown["candidates"]
+    for row, limit in ((rent, "bid_dollars_per_hour"), (best, "limit_dollars_per_hour")):
+        assert row["expected_dollars_per_hour"] == 0.2
+        assert row["margin_dollars_per_hour"] == pytest.approx(row[limit] - 0.2)
+    assert "expected under a limit of $0.7" in rent["sentence"]
+    assert {row["offer"]: row["code"] for row in shown["refused"]} == {"a2": "price", "a3": "price_unknown"}
+
+
+def test_no_funnel_counts_on_an_unknown_price() -> None:
+    rows = (
+        second_price.pool(1, floor=builders.per_hour("0.90")),
+        second_price.unknown(2, ask=builders.per_hour("0.01")),
+    )
+    view = second_price.view(sample=rows, sampled_at=builders.NOW)
+    found = funnel.of(builders.fleet(markets={second_price.NAME: view}), work(), requirement_check.Unavailable())
+    assert found is not None
+    assert [(step.code, step.left) for step in found.steps] == [("price_unknown", 1)]
+    assert found.cheapest is not None
+    assert found.cheapest.dollars > 0.9
+
+
+# --- losses -----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("floor", "cause"), [("0.95", Cause.OUTBID), ("0.50", Cause.UNKNOWN), (None, Cause.UNKNOWN)])
+def test_a_loss_is_judged_by_the_limit_and_never_taken_for_a_persons_stop(floor: str | None, cause: Cause) -> None:
+    offer = second_price.unknown() if floor is None else second_price.pool(floor=builders.per_hour(floor))
+    view = second_price.view(offers=(offer,))
+    why, _ = causes.of_stop(second_price.lease(), InstanceState.PAUSED, view, builders.ago(minutes=1), builders.NOW)
+    assert why is cause

@@ -200,9 +200,16 @@ def _candidates(rows: list[dict[str, Any]]) -> "Table":
     table = session.table("term", *(f"{row['gpu']} on {row['host']}" for row in rows))
     session.add(table, "tenure", *(row["tenure"] for row in rows))
     session.add(table, "price", *(f"${row['dollars_per_hour']:.4f}/h" for row in rows))
+    if any(row["limit_dollars_per_hour"] is not None for row in rows):
+        for name in ("limit", "margin"):
+            session.add(table, name, *(_rate(row[f"{name}_dollars_per_hour"]) for row in rows))
     session.add(table, "reliability", *(f"{row['reliability']:.4f}" for row in rows))
     # Only some candidates may have a term, such as a measured speed.
     terms = [{f"{term['name']} ({term['unit']})": term["figure"] for term in row["terms"]} for row in rows]
     for name in dict.fromkeys(name for row in terms for name in row):
         session.add(table, name, *(f"{row[name]:.4f}" if name in row else "" for row in terms))
     return table
+
+
+def _rate(dollars: float | None) -> str:
+    return "" if dollars is None else f"${dollars:.4f}/h"

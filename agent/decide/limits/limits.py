@@ -6,7 +6,7 @@ Invariants:
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from agent.decide.limits import committed_spend as standings
@@ -107,6 +107,24 @@ def strike(
     """Return the first limit that forbids `decision`, or None."""
     if not raises_spend(decision):
         return None
+    struck = _first(decision, fleet, now_standing, limits, faulty)
+    return None if struck is None else replace(struck, sentence=struck.sentence + _apart(decision))
+
+
+def _apart(decision: Decision) -> str:
+    """Return the limit and the expected price of a bid, where the price paid is not the bid."""
+    if isinstance(decision, Rent) and decision.is_limit:
+        price = "unknown" if decision.expected is None else f"{decision.expected}"
+        return f" (at its limit of {decision.bid}; the expected price is {price})"
+    if isinstance(decision, Rebid | Resume) and decision.lease.bid_limit is not None:
+        limit = decision.bid if isinstance(decision, Rebid) else decision.lease.bid_limit
+        return f" (at its limit of {limit}; the expected price is {decision.lease.gpu_rate})"
+    return ""
+
+
+def _first(
+    decision: Decision, fleet: Fleet, now_standing: CommittedSpend, limits: Limits, faulty: Iterable[str]
+) -> Strike | None:
     view = fleet.markets.get(_market_of(decision))
     veto = _of_view(view, decision, faulty) or (under_credit_floor(view, limits) if view is not None else None)
     if veto is not None:

@@ -64,7 +64,7 @@ def price_to_outbid(held: lease.Lease, quotes: Iterable[money.UsdPerHour]) -> mo
 
 def is_echo(held: lease.Lease, quote: money.UsdPerHour) -> bool:
     """Return whether a quoted floor of the lease's slice is our own bid, repeated by the market."""
-    own = (held.gpu_rate, *held.recent_bids)
+    own = (held.bid, *held.recent_bids)
     return any(abs(quote.micros - bid.micros) <= ECHO_TOLERANCE.micros for bid in own)
 
 

@@ -18,6 +18,8 @@ from agent.domain.money import UsdPerHour
 from agent.domain.work.workload import Requirements, Workload
 
 PRICE = "price"
+PRICE_UNKNOWN = "price_unknown"
+UNKNOWN = "nobody can say which bid would win: a bid there waits for an auction, without an expected price"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,7 @@ _WANTED: Mapping[str, _Wanted] = {
     "ends_soon": _Wanted("min_end_ahead", lambda work: f"that stay another {_wants(work).min_end_ahead}"),
     "host_held": _Wanted("", lambda _: "on hosts that hold no lease of ours"),
     "cooldown": _Wanted("", lambda _: "not in cooldown"),
+    PRICE_UNKNOWN: _Wanted("", lambda _: "with a known price"),
     PRICE: _Wanted("max_price", lambda work: f"at {work.prices}"),
 }
 
@@ -155,13 +158,15 @@ def _failed(row: Offer, work: Workload, now: datetime, taken: requirement_check.
     why = requirement_check.refusal(row, work, now, taken)
     if why is not None:
         return why.code
+    if row.is_price_unknown:
+        return PRICE_UNKNOWN
     price = _price(row, work)
     return "" if price is not None and price <= work.price_of(row.gpu) else PRICE
 
 
 def _price(row: Offer, work: Workload) -> UsdPerHour | None:
     """Return the lowest possible hourly cost of an offer, by bid or on demand, disk included."""
-    known = [rate for rate in (row.floor, row.ask) if rate is not None]
+    known = [rate for rate in (row.floor, row.ask) if rate is not None and not row.is_price_unknown]
     return min(known) + row.disk_rate(work.disk_gb) if known else None
 
 

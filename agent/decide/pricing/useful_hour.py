@@ -80,6 +80,13 @@ class Way(msgspec.Struct, frozen=True):
         """The bid or the ask."""
         return self.rate if self.limit is None else self.limit
 
+    @property
+    def under_limit(self) -> str:
+        """The limit and its margin over the expected price, in words that follow the price; empty without a limit."""
+        if self.limit is None:
+            return ""
+        return f" expected under a limit of {self.limit}, {self.limit - self.rate} more"
+
 
 class StayCost(msgspec.Struct, frozen=True):
     """The cost and yield of a stay, in dollars and hours; `per_useful` is dollars per useful DLPerf-hour.

@@ -212,7 +212,7 @@ def _row(
         tenure=lease.tenure.value if lease else None,
         since=lease.state_since if lease else None,
         dollars_per_hour=money.total_rate(each.billing_rate for each in mine).dollars,
-        bid=lease.gpu_rate.dollars if lease and lease.tenure is Tenure.INTERRUPTIBLE else None,
+        bid=lease.bid.dollars if lease and lease.tenure is Tenure.INTERRUPTIBLE else None,
         floor=lease.host_floor.dollars if lease and floor is None and lease.host_floor else floor,
         ask=lease.ask.dollars if lease and lease.ask and (not last or last.ask is None) else last.ask if last else None,
         prices=prices,

@@ -82,7 +82,7 @@ def _trail(lease: Lease, happened: Sequence[Event], seen: Iterable[PriceSample],
     if lease.tenure is Tenure.INTERRUPTIBLE:
         settled = (each for each in happened if each.kind not in _UNSETTLED)
         changes += [(each.at, "bid", each.bid.dollars) for each in settled if each.bid is not None]
-        changes.append((lease.bid_since or lease.opened_at, "bid", lease.gpu_rate.dollars))
+        changes.append((lease.bid_since or lease.opened_at, "bid", lease.bid.dollars))
     for sample in seen:
         found = (("floor", sample.floor), ("ask", sample.ask))
         changes += [(sample.at, name, rate.dollars) for name, rate in found if rate is not None]

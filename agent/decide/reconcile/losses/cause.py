@@ -78,13 +78,11 @@ def _of_event(lease: Lease, event: MarketEvent) -> tuple[Cause, Evidence]:
         return plain[0], Evidence("market_record", f"the market's own record says at {event.at:%H:%M:%S}: {plain[1]}")
     winner = event.new_floor
     told_floor = winner or "not given"
-    sentence = (
-        f"the market's inbox says outbid at {event.at:%H:%M:%S}: new floor {told_floor}, our bid {lease.gpu_rate}"
-    )
+    sentence = f"the market's inbox says outbid at {event.at:%H:%M:%S}: new floor {told_floor}, our bid {lease.bid}"
     if winner is None:
         return Cause.DISPLACED, Evidence(INBOX, sentence)
     most = winner + INBOX_ROUNDING
-    is_bid = most > lease.gpu_rate and (lease.ask is None or most < lease.ask)
+    is_bid = most > lease.bid and (lease.ask is None or most < lease.ask)
     return Cause.OUTBID if is_bid else Cause.DISPLACED, Evidence(INBOX, sentence, most)
 
 
@@ -100,14 +98,19 @@ def _of_offers(lease: Lease, view: MarketView) -> tuple[Cause, Evidence]:
 
 def _of_floor(lease: Lease, rows: list[Offer]) -> tuple[Cause, Evidence]:
     floors = [row.floor for row in rows if row.floor is not None]
+    if not floors and any(row.is_price_unknown for row in rows):
+        return Cause.UNKNOWN, Evidence("no_price", f"nobody can say which bid wins in {lease.host_id} now")
     if not floors:
         return Cause.DISPLACED, Evidence("no_floor", "the host lists no slice that can be bid for")
     floor = min(floors)
     if bidding.is_echo(lease, floor):
         return Cause.UNKNOWN, Evidence("echo", f"the host lists the slice at {floor}, which is our own bid", floor)
-    if floor > lease.gpu_rate:
+    if floor > lease.bid:
         return Cause.OUTBID, Evidence(
-            "floor", f"the host lists the slice at a floor of {floor}, above our {lease.gpu_rate}", floor
+            "floor", f"the host lists the slice at a floor of {floor}, above our {lease.bid}", floor
         )
-    sentence = f"the host lists the slice at a floor of {floor}, not above our {lease.gpu_rate}: nobody bid more"
+    if lease.bid_limit is not None:
+        sentence = f"a bid of {floor} wins now, not above our {lease.bid}: an earlier auction may have taken it"
+        return Cause.UNKNOWN, Evidence("floor", sentence, floor)
+    sentence = f"the host lists the slice at a floor of {floor}, not above our {lease.bid}: nobody bid more"
     return Cause.EXTERNAL_STOP, Evidence("floor", sentence, floor)

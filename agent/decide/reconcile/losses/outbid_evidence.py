@@ -24,7 +24,7 @@ def winning_bid(fact: LeaseChanged) -> Outbids:
         return NO_OUTBIDS
     # The evidence has the highest amount that a price in cents may mean, and the law of rivals needs the middle.
     price = evidence.floor - cause.INBOX_ROUNDING if evidence.rule == cause.INBOX else evidence.floor
-    return Outbids.one(lease.gpu_rate.micros / floor.micros - 1.0, price.micros / floor.micros - 1.0)
+    return Outbids.one(lease.bid.micros / floor.micros - 1.0, price.micros / floor.micros - 1.0)
 
 
 def _is_lost_bid(fact: LeaseChanged) -> bool:
