@@ -41,13 +41,14 @@ class ContainerProcess:
         has_volume: bool,
         now: Callable[[], float],
         isolates: bool = True,
+        shared: Path | None = None,
     ) -> None:
-        """Make an empty disk and reserve the ports."""
+        """Make an empty disk and reserve the ports. A `shared` folder takes the place of the instance's own volume."""
         self._folder = folder
         if not _remove(folder):
             raise FileExistsError(f"{folder} cannot be removed")
-        self.home = folder / "root" if has_volume else folder
-        self.place = folder / "workspace" if has_volume else folder
+        self.home = folder / "root" if has_volume or shared else folder
+        self.place = shared or (folder / "workspace" if has_volume else folder)
         self._restore()
         self._doors = {port: _reserved() for port in ports}
         self._now = now

@@ -51,11 +51,19 @@ class ProcessRegistry:
         self._programs = self.folder / ".programs"
         self._made: dict[str, ContainerProcess] = {}
 
-    def made(self, name: str, ports: Iterable[int], *, has_volume: bool) -> ContainerProcess:
-        """Return the processes of the instance of that name, which is also its folder; its disk is empty at first."""
+    def made(self, name: str, ports: Iterable[int], *, has_volume: bool, shared: str = "") -> ContainerProcess:
+        """Return the processes of the instance of that name, which is also its folder; its disk is empty at first.
+
+        `shared` names a volume that all instances share which name it; it stays until the registry is closed.
+        """
         if name not in self._made:
             self._made[name] = ContainerProcess(
-                self.folder / name, ports, has_volume=has_volume, now=self._clock.time, isolates=self._isolates
+                self.folder / name,
+                ports,
+                has_volume=has_volume,
+                now=self._clock.time,
+                isolates=self._isolates,
+                shared=self.folder / shared if shared else None,
             )
         return self._made[name]
 

@@ -28,7 +28,8 @@ def launcher(
 
     def launch(pod: Pod) -> None:
         """Make the pod's disk and ports, and start its command with the variables that RunPod sets."""
-        process = registry.made(f"runpod-{pod.pod_id}", pod.ports, has_volume=pod.volume_gb > 0)
+        shared = f"volume-{pod.terms.network_volume}" if pod.terms.network_volume else ""
+        process = registry.made(f"runpod-{pod.pod_id}", pod.ports, has_volume=pod.volume_gb > 0, shared=shared)
         pod.process = process
         env = {
             **pod.env,

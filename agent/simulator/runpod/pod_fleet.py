@@ -34,6 +34,7 @@ class Fleet:
         self.till = Till(credit, span=_HOUR)
         self.pods: dict[str, Pod] = {}
         self._ids: list[str] = []
+        self._worked: dict[str, float] = {}  # by network volume: the seconds of work that its files hold
         self.containers: Containers[Pod] = Containers(
             timeline,
             climate,
@@ -89,11 +90,13 @@ class Fleet:
         pod.contract_id = FIRST_NUMBER + len(self.pods)
         self.pods[pod.pod_id] = pod
         self._ids.append(pod.pod_id)
+        self._load(pod)
         self._hold(pod)
 
     def start(self, pod: Pod) -> None:
         """Give a stopped pod its GPUs again."""
         pod.holds_gpu = True
+        self._load(pod)
         self._note(pod, Change.RENTED)
         self._hold(pod)
 
@@ -118,6 +121,7 @@ class Fleet:
         self._let_go(pod)
         self._note(pod, change)
         self.containers.halt(pod)
+        self._save(pod)
         self.containers.wipe(pod)
         self._reckon(pod)
 
@@ -128,6 +132,7 @@ class Fleet:
         self._let_go(pod)
         self._note(pod, change)
         self.containers.forget(pod)
+        self._save(pod)
         pod.ended, pod.end_cause = self._timeline.now, cause
         self.till.close(pod, self._timeline.now)
 
@@ -172,6 +177,15 @@ class Fleet:
         self._stock.add(pod)
         self.containers.begin(pod)
         self._reckon(pod)
+
+    def _load(self, pod: Pod) -> None:
+        """Let the work of a pod on a network volume go on where the volume's files are."""
+        if pod.terms.network_volume is not None:
+            pod.worked = self._worked.get(pod.terms.network_volume, pod.worked)
+
+    def _save(self, pod: Pod) -> None:
+        if (volume := pod.terms.network_volume) is not None:
+            self._worked[volume] = max(self._worked.get(volume, 0.0), pod.worked)
 
     def _let_go(self, pod: Pod) -> None:
         self._stock.remove(pod)

@@ -36,6 +36,18 @@ def is_whole(outside: Path) -> bool:
     return (outside / "kept").exists() and (outside / "root" / "kept").exists()
 
 
+def test_a_shared_volume_outlives_its_instances(registry: ProcessRegistry) -> None:
+    first = registry.made("one", (), has_volume=False, shared="volume-nv1")
+    (first.place / "kept").touch()
+    first.wipe()
+    first.remove()
+    second = registry.made("two", (), has_volume=False, shared="volume-nv1")
+    assert (second.place / "kept").exists()
+    assert list(second.home.iterdir()) == []
+    assert not (registry.made("three", (), has_volume=True).place / "kept").exists()
+    registry.close()
+
+
 @pytest.mark.parametrize("part", ["home", "folder"])
 async def test_a_wipe_does_not_follow_a_link_in_the_place_of_a_folder(
     registry: ProcessRegistry, outside: Path, part: str

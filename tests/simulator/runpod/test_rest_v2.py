@@ -159,6 +159,21 @@ async def test_a_network_volume_pins_the_data_centre_outlives_its_pods_and_bills
     assert (await pods.create(mounts=mounts)).status == 400
 
 
+async def test_work_on_a_network_volume_goes_on_in_the_next_pod(pods: Pods) -> None:
+    center = next(host.center_id for host in pods.world.hosts.values() if host.gpu.type_id == A4000 and host.center_id)
+    pods.world.volumes.create("data", 10, center or "", "nv1")
+    mounted = {"mounts": {"network": [{"volumeId": "nv1", "path": "/workspace"}]}, "env": {"SIM_DONE_AFTER": "3600"}}
+    first = (await pods.create(**mounted)).body["id"]
+    await pods.running(first)
+    await pods.advance(3000.0)
+    assert (await pods.call("DELETE", f"/v2/pods/{first}")).status == 204
+    second = (await pods.create(**mounted)).body["id"]
+    await pods.running(second)
+    truth = pods.world.pod(second)
+    await pods.advance(900.0)
+    assert truth.worked >= 3600.0
+
+
 async def test_a_key_it_does_not_know(pods: Pods) -> None:
     for key in ("wrong", None):
         assert (await pods.call("GET", "/v2/pods", key=key)).status == 401
