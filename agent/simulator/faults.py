@@ -15,7 +15,7 @@
 | reset | either | the connection is dropped without a reply | `when` "before" or "after" ("after") |
 | empty_list | lists | a complete-looking list without rows | |
 | partial_list | lists | a complete-looking list of some rows | `keep` share of the rows (0.5) |
-| paged_list | lists | RunPod alone: lists come in pages, each but the last with `nextCursor` | `rows` of a page (2) |
+| paged_list | lists | RunPod and Mithril: lists come in pages, each but the last with a cursor | `rows` of a page (2) |
 | stale_list | lists | instances as they were when the fault began | |
 | unknown_status | reads | instances report a status of no meaning | `status` ("unknown") |
 | host_offline | world | hosts fall silent for `seconds` | `machine_id` (the hosts we rent on) |
@@ -25,7 +25,8 @@
 | gpu_lie | world | `nvidia-smi` of starting real processes lies | `gpu`, `gpus`, `errors`, `machine_id` (all) |
 | interruption_notice | world | real processes that are outbid get SIGTERM first | `notice` seconds until SIGKILL (10) |
 | no_credit | world | the account's credit becomes `credit`; the difference comes back at the end | `credit` (0) |
-| sold_out | creates | RunPod alone: no instance is available, whatever the catalogue lists | |
+| sold_out | creates | RunPod: no instance is available, whatever the catalogue lists; Mithril: the quota is used up | |
+| no_price | reads | Mithril alone: 404 for the current price of every pool | |
 | wrong_account | calls | the key belongs to somebody else | |
 | revoked_key | calls | the key is no longer known | |
 | session_expired | before | refused as an ended session, without a code: Vast 404 in JSON, RunPod 401 in plain text | |
@@ -100,6 +101,7 @@ PARAMETERS: Mapping[str, Mapping[str, str]] = {
     "gpu_lie": {"machine_id": _NUMBER, "gpu": _WORD, "gpus": _NUMBER, "errors": _NUMBER},
     "no_credit": {"credit": _NUMBER},
     "sold_out": {},
+    "no_price": {},
     "wrong_account": {},
     "revoked_key": {},
     "session_expired": {},

@@ -58,6 +58,8 @@ def history(surface: Surface, call: Call) -> Reply:
 
 def _pool(surface: Surface, call: Call) -> PoolAuction:
     kind, region = call.required("instance_type"), call.query.get("region")
+    if "no_price" in call.struck:
+        raise Refused(404, "No current price for this instance type")
     if region:
         return surface.world.pool(kind, region)
     pools = [pool for (fid, _), pool in surface.world.pools.items() if fid == kind]
