@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
+from agent.domain.market import gpu
+
 if TYPE_CHECKING:
     from agent.clock import Clock
     from agent.markets import port, transport
@@ -136,6 +138,8 @@ class MarketRecord:
     """Whether it restarts a container that ends, so that only its log or a guard shows the end."""
     keys_at_start: str = "given to the container at its start"
     """How the ssh keys of a workload come to a starting instance: the rest of a sentence after "the keys are"."""
+    gpu_model: Callable[[str], gpu.GpuModel] = gpu.model
+    """Returns our name of a GPU model from the vendor's, for what a rehearsal is compared to."""
     registers_keys: bool = False
     """Whether it registers ssh keys with running instances."""
 

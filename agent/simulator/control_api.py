@@ -30,7 +30,7 @@ Times are epoch seconds. Bad input answers 400 with {"error": a sentence}.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -38,14 +38,13 @@ from aiohttp import web
 
 from agent.simulator import faults, runpod_modes
 from agent.simulator.market_model import Refusal
-from agent.simulator.mithril import truth as mithril_truth
 from agent.simulator.mithril.http.surface import Surface as MithrilSurface
 from agent.simulator.mithril.other_renters import FIRST_RIVAL as FIRST_BIDDER
-from agent.simulator.runpod import truth as runpod_truth
 from agent.simulator.runpod.hosts import FIRST_MACHINE
 from agent.simulator.runpod.http.surface import Surface as RunpodSurface
 from agent.simulator.runpod.world import FIRST_RIVAL
 from agent.simulator.simulated_clock import Clock
+from agent.simulator.simulated_market import SimulatedMarket
 from agent.simulator.vast.http.surface import Surface
 
 Calls = Iterable[tuple[float, str, str, int]]
@@ -70,15 +69,15 @@ class Control:
         runpod: RunpodSurface,
         mithril: MithrilSurface,
         clock: Clock,
-        calls: tuple[Calls, Calls, Calls],
+        sides: Mapping[str, SimulatedMarket],
     ) -> None:
-        """Steer the surfaces and their clock. GET /truth returns the `calls` of each, in this order."""
+        """Steer the surfaces and their clock. GET /truth returns the truth of all `sides`."""
         self._surface = surface
         self._runpod = runpod
         self._mithril = mithril
-        self._weathers = {"vast": surface.weather, "runpod": runpod.weather, "mithril": mithril.weather}
+        self._sides = sides
+        self._weathers = {name: side.weather for name, side in sides.items() if side.weather is not None}
         self._clock = clock
-        self._calls, self._runpod_calls, self._mithril_calls = calls
         self._verbs: dict[tuple[str, str], Callable[[dict[str, Any]], dict[str, Any]]] = {
             ("POST", "/advance"): self._advance,
             ("POST", "/rivals"): self._add_rival,
@@ -121,23 +120,14 @@ class Control:
 
     def truth(self) -> dict[str, Any]:
         """Return everything as it really is."""
-        return {
-            **self._surface.world.truth(),
-            "calls": _calls(self._calls),
-            "deliveries": self._surface.deliveries.sent,
-            "search_rows": self._surface.gate.search_rows,
-            "weather": [{"id": number, "fault": name} for number, name in self._surface.weather.names()],
-            "runpod": {
-                **runpod_truth.as_json(self._runpod.world),
-                "calls": _calls(self._runpod_calls),
-                "weather": [{"id": number, "fault": name} for number, name in self._runpod.weather.names()],
-            },
-            "mithril": {
-                **mithril_truth.as_json(self._mithril.world),
-                "calls": _calls(self._mithril_calls),
-                "weather": [{"id": number, "fault": name} for number, name in self._mithril.weather.names()],
-            },
-        }
+        whole = {name: self._truth(name, side) for name, side in self._sides.items()}
+        seen = {"deliveries": self._surface.deliveries.sent, "search_rows": self._surface.gate.search_rows}
+        return {**whole.pop("vast"), **seen, **whole}
+
+    def _truth(self, name: str, side: SimulatedMarket) -> dict[str, Any]:
+        names = self._weathers[name].names() if name in self._weathers else ()
+        weather = [{"id": number, "fault": fault} for number, fault in names]
+        return {**side.truth(), "calls": _calls(side.calls), "weather": weather}
 
     def _advance(self, fields: dict[str, Any]) -> dict[str, Any]:
         _only(fields, "seconds")

@@ -4,24 +4,30 @@ They run in the process of a test or a rehearsal, or alone behind `gpubid simula
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Self
 
 from aiohttp import web
 
+from agent.simulator import http_wire, registered_simulators
 from agent.simulator.call_gate import Gate
 from agent.simulator.climate import ClimateError
 from agent.simulator.control_api import Control
+from agent.simulator.mithril import side as mithril_side
 from agent.simulator.mithril import world as mithril_world
 from agent.simulator.mithril.http.api import MithrilApi
 from agent.simulator.mithril.http.surface import Surface as MithrilSurface
 from agent.simulator.processes.process_registry import ProcessRegistry
 from agent.simulator.runpod import container_start as pod_start
+from agent.simulator.runpod import side as runpod_side
 from agent.simulator.runpod import world as runpod_world
 from agent.simulator.runpod.http.api import RunpodApi
 from agent.simulator.runpod.http.rate_windows import Limits
 from agent.simulator.runpod.http.surface import Surface as RunpodSurface
 from agent.simulator.simulated_clock import Clock
+from agent.simulator.simulated_market import Beginning, SimulatedMarket
 from agent.simulator.vast import container_start
+from agent.simulator.vast import side as vast_side
 from agent.simulator.vast.http.api import VastApi
 from agent.simulator.vast.http.surface import Surface
 from agent.simulator.vast.world import World
@@ -44,10 +50,12 @@ class Simulator:
         limits: Limits | None = None,
         processes: ProcessRegistry | None = None,
         auctions: mithril_world.World | None = None,
+        ids: str = "",
     ) -> None:
         """Put a surface before each world, each with its own weather.
 
-        Without `pods` and `auctions` the worlds of RunPod and Mithril have the climate of `world`.
+        Without `pods` and `auctions` the worlds of RunPod and Mithril have the climate of `world`. Markets that
+        register a record begin beside them; with `ids` their ids differ from those of every other simulator.
 
         Raises:
             ClimateError: the climate runs real processes without `processes`, or `processes` is given and it runs none.
@@ -75,45 +83,50 @@ class Simulator:
             world.containers.run_processes(container_start.launcher(processes, key_of, lies))
             pod_lies, pod_key = self.pods.containers.gpu_lies, self.runpod.pod_key
             self.pods.containers.run_processes(pod_start.launcher(processes, pod_key, pod_lies))
-        calls = self.api.calls, self.runpod_api.calls, self.mithril_api.calls
-        self.control = Control(self.surface, self.runpod, self.mithril, clock, calls)
-        self.vast_url = ""
-        self.runpod_url = ""
-        self.mithril_url = ""
-        self.control_url = ""
+        self.sides = self._sides(seed, ids)
+        self.control = Control(self.surface, self.runpod, self.mithril, clock, self.sides)
+        self._urls: dict[str, str] = {}
+        self.vast_url = self.runpod_url = self.mithril_url = self.control_url = ""
         self._running: list[tuple[asyncio.Server, web.Server]] = []
 
     def _mithril(self, world: mithril_world.World, seed: int) -> MithrilSurface:
         return MithrilSurface(world, Weather(world, seed, world.climate.weather, market="mithril"), self.gate.key)
 
-    async def start(
-        self, vast_port: int = 0, control_port: int = 0, runpod_port: int = 0, mithril_port: int = 0
-    ) -> None:
-        """Listen on loopback; port 0 takes a free one."""
-        self.vast_url = await self._listen(web.Server(self.api.handle, access_log=None), vast_port)
-        self.runpod_url = await self._listen(web.Server(self.runpod_api.handle, access_log=None), runpod_port)
-        self.mithril_url = await self._listen(web.Server(self.mithril_api.handle, access_log=None), mithril_port)
+    def _sides(self, seed: int, ids: str) -> dict[str, SimulatedMarket]:
+        """Return the markets that tests steer by their parts, and those that register a record."""
+        sides: dict[str, SimulatedMarket] = {
+            "vast": vast_side.Side(self.surface, self.api),
+            "runpod": runpod_side.Side(self.runpod, self.runpod_api),
+            "mithril": mithril_side.Side(self.mithril, self.mithril_api),
+        }
+        beginning = Beginning(self.world.climate, seed, self.world.now, self.clock, self.gate.key, ids)
+        return sides | {
+            name: record.begin(beginning) for name, record in registered_simulators.others(sides.keys()).items()
+        }
+
+    async def start(self, ports: Mapping[str, int] | None = None, control_port: int = 0) -> None:
+        """Listen on loopback, with the ports of some markets by their names; any other port is a free one."""
+        for name, side in self.sides.items():
+            server = web.Server(_handler(side), access_log=None)
+            self._urls[name] = await self._listen(server, (ports or {}).get(name, 0))
+        self.vast_url, self.runpod_url, self.mithril_url = map(self.url, ("vast", "runpod", "mithril"))
         self.control_url = await self._listen(web.Server(self.control.handle, access_log=None), control_port)
 
     def url(self, market: str) -> str:
-        """Return the URL of a market's API; `market` is "vast", "runpod" or "mithril"."""
-        return {"vast": self.vast_url, "runpod": self.runpod_url, "mithril": self.mithril_url}[market]
+        """Return the URL of a market's API by the market's name; empty before the start."""
+        return self._urls.get(market, "")
 
     def advance_to(self, now: float) -> None:
         """Move all markets to `now`. A call to one market's API moves that market alone."""
-        self.weather.advance_to(now)
-        self.surface.deliveries.attend(now)
-        self.runpod.advance_to(now)
-        self.mithril.follow(now)
+        for side in self.sides.values():
+            side.follow(now)
 
     async def stop(self) -> None:
         """Close the ports, those of containers, and every connection; end real processes and remove their disks."""
         if self._processes is not None:
             self._processes.close()
-        await self.surface.deliveries.close()
-        self.surface.records.doors.close()
-        self.runpod.doors.close()
-        self.mithril.doors.close()
+        for side in self.sides.values():
+            await side.close()
         while self._running:
             listener, server = self._running.pop()
             listener.close()
@@ -132,3 +145,11 @@ class Simulator:
         listener = await asyncio.get_running_loop().create_server(server, ADDRESS, port)
         self._running.append((listener, server))
         return f"http://{ADDRESS}:{listener.sockets[0].getsockname()[1]}"
+
+
+def _handler(side: SimulatedMarket) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]:
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        """Answer a request that came over a connection."""
+        return await http_wire.send(request, await side.answer(await http_wire.read(request)))
+
+    return handle

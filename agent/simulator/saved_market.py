@@ -9,7 +9,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,10 @@ from multidict import CIMultiDict
 from agent.simulator.climate import Climate
 from agent.simulator.http_wire import Answer, Asked
 from agent.simulator.market_server import Simulator
+from agent.simulator.mithril.world import World as MithrilWorld
 from agent.simulator.runpod.world import World as RunpodWorld
 from agent.simulator.simulated_clock import Clock
+from agent.simulator.simulated_market import Answering, SimulatedMarket
 from agent.simulator.vast.world import World
 
 MOST_BYTES = 16 * 1024 * 1024
@@ -27,8 +29,6 @@ MOST_BYTES = 16 * 1024 * 1024
 HERE = "127.0.0.1"
 _HEADERS = ("authorization", "content-type")
 _READS = ("bundles", "search")
-
-Answering = Callable[[Asked], Coroutine[Any, Any, Answer]]
 
 
 class _Pinned:
@@ -85,8 +85,10 @@ class Saved:
         world = World(self._climate, seed=self._seed, start=start)
         # Milliseconds: no later market of this file gives ids that an earlier one gave.
         world.next_contract = int(start * 1000)
-        pods = RunpodWorld(self._climate, seed=self._seed, start=start, ids=f"{self._seed}/{start}")
-        return Simulator(world, self._clock, seed=self._seed, pods=pods)
+        ids = f"{self._seed}/{start}"
+        pods = RunpodWorld(self._climate, seed=self._seed, start=start, ids=ids)
+        auctions = MithrilWorld(self._climate, seed=self._seed, start=start, ids=ids)
+        return Simulator(world, self._clock, seed=self._seed, pods=pods, auctions=auctions, ids=ids)
 
     def _head(self) -> str:
         return hashlib.sha256(f"{self._climate!r} {self._seed}".encode()).hexdigest()
@@ -110,34 +112,31 @@ class Saved:
             out.write(json.dumps(line) + "\n")
 
     async def _replay(self, lines: list[dict[str, Any]]) -> None:
-        answering: dict[str, Answering] = {
-            "vast": self.simulator.api.answer,
-            "runpod": self.simulator.runpod_api.answer,
-        }
         for line in lines:
             self._clock.at = float(line["at"])
             body = str(line["body"]).encode()
             asked = Asked(
                 line["method"], line["path"], line["query"], CIMultiDict(line["headers"]), body, HERE, f"http://{HERE}"
             )
-            answer = await answering[line["market"]](asked)
+            answer = await self.simulator.sides[line["market"]].answer(asked)
             if answer.status != line["status"]:
                 raise _Differs
         self._clock.at = None
 
     def _listen(self) -> None:
-        api, pods = self.simulator.api, self.simulator.runpod_api
-        api.answer = self._noted("vast", api.answer, lambda: self.simulator.world.now)  # type: ignore[method-assign, assignment]
-        pods.answer = self._noted("runpod", pods.answer, lambda: self.simulator.pods.now)  # type: ignore[method-assign, assignment]
+        for market, side in self.simulator.sides.items():
+            side.answer = self._noted(market, side)
 
-    def _noted(self, market: str, answering: Answering, now: Callable[[], float]) -> Answering:
+    def _noted(self, market: str, side: SimulatedMarket) -> Answering:
+        answering = side.answer
+
         async def answer(asked: Asked) -> Answer:
             """Answer as usual, and write down a changing call before the answer leaves."""
             reply = await answering(asked)
             if _is_write(asked):
                 self._write(
                     {
-                        "at": now(),
+                        "at": side.now,
                         "market": market,
                         "method": asked.method,
                         "path": asked.path,

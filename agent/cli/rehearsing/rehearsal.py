@@ -20,7 +20,7 @@ from agent.cycle import Pass
 from agent.decide.accounting import meter
 from agent.decide.pricing import requirement_check
 from agent.decide.strategy import Tuned
-from agent.domain.market import gpu
+from agent.domain.market.gpu import GpuModel
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.account import Line
 from agent.domain.record.event import Event
@@ -28,13 +28,12 @@ from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease
 from agent.domain.work.workload import Workload
 from agent.ledger.tables.spend_rows import SpendKey, SpendLine
-from agent.markets import labels
-from agent.markets.runpod import names
+from agent.markets import labels, registered_markets
 from agent.outside import Outside
 from agent.simulator import climate
-from agent.simulator.market_model import Slice
 from agent.simulator.market_server import Simulator
 from agent.simulator.processes import process_registry
+from agent.simulator.simulated_market import Ask
 from agent.simulator.vast.world import World
 
 START = datetime(2026, 7, 27, tzinfo=UTC)
@@ -186,42 +185,26 @@ def _sample(tally: Tally, app: App, simulator: Simulator, clock: SteppedClock | 
 
 def _cheapest_ask(work: Workload, simulator: Simulator, markets: set[str], now: datetime) -> float | None:
     """Return dollars per hour, with disk, of the cheapest on-demand offer that meets the requirements."""
-    world = simulator.world
-    fitting = [
-        world.ask(slice_) + slice_.host.storage_price * work.disk_gb / 720
-        for slice_ in (world.listed() if "vast" in markets else ())
-        if _fits(slice_, work, now) and world.is_rentable(slice_)
-    ]
-    if "runpod" in markets:
-        fitting += [price + simulator.pods.disk_price(work.disk_gb) for price in _pod_prices(work, simulator)]
+    fitting = (
+        ask.dollars
+        for name in sorted(markets)
+        for ask in simulator.sides[name].asks(work.requirements.gpus, work.disk_gb)
+        if _fits(ask, work, registered_markets.record(name).gpu_model, now)
+    )
     return min(fitting, default=None)
 
 
-def _pod_prices(work: Workload, simulator: Simulator) -> list[float]:
-    """Return dollars per hour of RunPod's free capacity of the wanted kind."""
-    pods, wants = simulator.pods, work.requirements
-    return [
-        pods.price(host.gpu, host.cloud) * wants.gpus
-        for host in pods.hosts.values()
-        if pods.stock.free(host) >= wants.gpus
-        and (not wants.gpu_models or names.model(host.gpu.name) in wants.gpu_models)
-        and (not (wants.verified_only or wants.datacenter_only) or host.center_id is not None)
-        and host.gpu.memory_gb * 1024 >= (wants.min_vram_mb or 0)
-    ]
-
-
-def _fits(slice_: Slice, work: Workload, now: datetime) -> bool:
-    wants, host = work.requirements, slice_.host
+def _fits(ask: Ask, work: Workload, model: Callable[[str], GpuModel], now: datetime) -> bool:
+    wants = work.requirements
     return (
-        slice_.num_gpus == wants.gpus
-        and (not wants.gpu_models or gpu.model(host.gpu.name) in wants.gpu_models)
-        and (not wants.verified_only or host.verification == "verified")
-        and (not wants.datacenter_only or host.is_datacenter is True)
-        and host.reliability >= (wants.min_reliability or 0.0)
-        and host.inet_down >= (wants.min_inet_down_mbps or 0.0)
-        and host.gpu.vram_mb >= (wants.min_vram_mb or 0)
-        and host.disk_gb >= work.disk_gb
-        and host.end_time - now.timestamp() >= requirement_check.LEAST_STAY.total_seconds()
+        (not wants.gpu_models or model(ask.gpu) in wants.gpu_models)
+        and (not wants.verified_only or ask.is_verified)
+        and (not wants.datacenter_only or ask.is_datacenter)
+        and ask.reliability >= (wants.min_reliability or 0.0)
+        and ask.inet_down_mbps >= (wants.min_inet_down_mbps or 0.0)
+        and ask.vram_mb >= (wants.min_vram_mb or 0)
+        and ask.disk_gb >= work.disk_gb
+        and ask.ends_at - now.timestamp() >= requirement_check.LEAST_STAY.total_seconds()
     )
 
 
@@ -262,7 +245,7 @@ async def _report(app: App, simulator: Simulator, tally: Tally, scene: Scene, wa
         "savings_ratio": round(1 - spend / on_demand_cost, 4) if on_demand_cost else None,
         "orphans": _orphans(truth["contracts"], leases, events, now.timestamp()),
         "double_rents": _double_rents(truth["contracts"]),
-        "calls": len(simulator.api.calls) + len(simulator.runpod_api.calls),
+        "calls": sum(len(simulator.sides[market.name].calls) for market in app.config.markets),
         "search_rows": simulator.gate.search_rows,
         "over_cap": round(_over_cap(app, simulator, now), 6),
     }
@@ -271,16 +254,12 @@ async def _report(app: App, simulator: Simulator, tally: Tally, scene: Scene, wa
 
 def _truth(app: App, simulator: Simulator) -> Mapping[str, Any]:
     """Return the truth of the configured markets as one value."""
-    whole = simulator.control.truth()
-    sides: Mapping[str, tuple[Any, int]] = {
-        "vast": (whole, len(simulator.world.hosts)),
-        "runpod": (whole["runpod"], len(simulator.pods.hosts)),
-    }
-    truths = [sides[market.name] for market in app.config.markets]
+    sides = [simulator.sides[market.name] for market in app.config.markets]
+    truths = [side.truth() for side in sides]
     return {
-        "contracts": [contract for side, _ in truths for contract in side["contracts"]],
-        "charged_total": sum(side["charged_total"] for side, _ in truths),
-        "hosts": sum(hosts for _, hosts in truths),
+        "contracts": [contract for truth in truths for contract in truth["contracts"]],
+        "charged_total": sum(truth["charged_total"] for truth in truths),
+        "hosts": sum(side.hosts for side in sides),
     }
 
 

@@ -20,7 +20,7 @@ import typer
 from agent.cli.shared import completion, instants
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from agent.simulator.climate import Climate
     from agent.simulator.market_server import Simulator
@@ -81,7 +81,8 @@ def simulate(  # noqa: PLR0913 - one parameter per option
             rate_limits=rate_limits,
             processes=processes,
         )
-        asyncio.run(_serve(simulator, (vast_port, control_port, runpod_port, mithril_port)))
+        ports = {"vast": vast_port, "runpod": runpod_port, "mithril": mithril_port}
+        asyncio.run(_serve(simulator, ports, control_port))
 
 
 simulate.__doc__ = """Serve the simulated markets over the vendors' HTTP APIs until stopped.
@@ -191,14 +192,14 @@ def _weather() -> str:
     return f"{faults.__doc__}\nA field_lie:\n\n{field_lies.__doc__}"
 
 
-async def _serve(simulator: "Simulator", ports: tuple[int, int, int, int]) -> None:
+async def _serve(simulator: "Simulator", ports: "Mapping[str, int]", control_port: int) -> None:
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         # Under nohup it continues when its terminal closes.
         if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
             asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     try:
-        await _listen(simulator, ports)
+        await _listen(simulator, ports, control_port)
         tick_seconds = REAL_TICK_SECONDS if simulator.world.climate.processes else TICK_SECONDS
         # Step the markets without requests too, so that an event sends its webhook and kills its processes.
         while not stopping.is_set():
@@ -209,21 +210,16 @@ async def _serve(simulator: "Simulator", ports: tuple[int, int, int, int]) -> No
         await simulator.stop()
 
 
-async def _listen(simulator: "Simulator", ports: tuple[int, int, int, int]) -> None:
+async def _listen(simulator: "Simulator", ports: "Mapping[str, int]", control_port: int) -> None:
     """Open the ports and print their addresses."""
     try:
-        await simulator.start(*ports)
+        await simulator.start(ports, control_port)
     except OSError as error:
         _fail(f"The port is not free: {error}.")
-    first_line = {
-        "vast_url": simulator.vast_url,
-        "vast_key": simulator.gate.key,
-        "runpod_url": simulator.runpod_url,
-        "runpod_key": simulator.runpod.key,
-        "mithril_url": simulator.mithril_url,
-        "mithril_key": simulator.mithril.key,
-        "control_url": simulator.control_url,
-    }
+    first_line: dict[str, str] = {}
+    for name, side in simulator.sides.items():
+        first_line |= {f"{name}_url": simulator.url(name), f"{name}_key": side.key}
+    first_line["control_url"] = simulator.control_url
     sys.stdout.write(json.dumps(first_line) + "\n")
     sys.stdout.flush()
 

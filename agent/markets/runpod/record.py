@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from agent.domain.market.gpu import GpuModel
 from agent.markets.market_record import FirstAnswers, KeyScope, MarketOptions, MarketRecord
 
 if TYPE_CHECKING:
@@ -42,6 +43,13 @@ async def is_wide(url: str, key: "Key", clock: "Clock", jitter: Callable[[], flo
     return await scope.is_wide(url, key, clock, jitter)
 
 
+def gpu_model(name: str) -> GpuModel:
+    """Return our name of a GPU model from the vendor's short or long one."""
+    from agent.markets.runpod import names
+
+    return names.model(name)
+
+
 RECORD = MarketRecord(
     name="runpod",
     title="RunPod",
@@ -51,6 +59,7 @@ RECORD = MarketRecord(
     connect=connect,
     key_scope=KeyScope(is_wide, NEEDED),
     first_answers=ON_DEMAND,
+    gpu_model=gpu_model,
     restarts_ended=True,
     keys_at_start=(
         "given to the container at its start as PUBLIC_KEY; RunPod's API registers keys with the account alone and "

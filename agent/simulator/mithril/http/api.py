@@ -11,8 +11,6 @@ import email.utils
 import functools
 from collections.abc import Mapping
 
-from aiohttp import web
-
 from agent.simulator import http_wire
 from agent.simulator.api_calls import Reply
 from agent.simulator.faults import Fault
@@ -35,10 +33,6 @@ class MithrilApi:
         self._surface = surface
         self._clock = clock
         self.calls: collections.deque[tuple[float, str, str, int]] = collections.deque(maxlen=MOST_CALLS_KEPT)
-
-    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer a request that came over a connection."""
-        return await http_wire.send(request, await self.answer(await http_wire.read(request)))
 
     async def answer(self, asked: Asked) -> Answer:
         """Answer one request."""

@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
-from aiohttp import web
 
 from agent.simulator import api_calls, call_gate, http_wire
 from agent.simulator.api_calls import Call, Reply
@@ -126,10 +125,6 @@ class VastApi:
         self._count = 0
         self._date = (0, "")
         self.calls: collections.deque[tuple[float, str, str, int]] = collections.deque(maxlen=MOST_CALLS_KEPT)
-
-    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer a request that came over a connection."""
-        return await http_wire.send(request, await self.answer(await http_wire.read(request)))
 
     async def answer(self, asked: Asked) -> Answer:
         """Answer one request."""

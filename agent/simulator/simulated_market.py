@@ -1,0 +1,104 @@
+"""What the server of simulated markets needs of each vendor's market, and the record that begins one.
+
+A package registers its record in the entry-point group `gpubid.simulators`, under the name of the market in
+`gpubid.markets`. Two groups, because the adapter and the simulated market share no code: neither knows the other.
+"""
+
+import dataclasses
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
+from typing import Any, Protocol
+
+from agent.simulator.climate import Climate
+from agent.simulator.http_wire import Answer, Asked
+from agent.simulator.simulated_clock import Clock
+from agent.simulator.weather import Weather
+
+Answering = Callable[[Asked], Coroutine[Any, Any, Answer]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Beginning:
+    """How a simulated market begins: at `start`, epoch seconds, by the rules of its climate.
+
+    The same beginning gives the same market. `key` is the key that it takes. With `ids` its ids differ from those of
+    every other beginning.
+    """
+
+    climate: Climate
+    seed: int
+    start: float
+    clock: Clock
+    key: str
+    ids: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Ask:
+    """What one instance costs on demand now, in dollars per hour with its disk; `gpu` is the vendor's name of it."""
+
+    gpu: str
+    gpus: int
+    dollars: float
+    vram_mb: float
+    is_verified: bool = False
+    is_datacenter: bool = False
+    reliability: float = 1.0
+    inet_down_mbps: float = float("inf")
+    disk_gb: float = float("inf")
+    ends_at: float = float("inf")
+
+
+class SimulatedMarket(Protocol):
+    """One vendor's market behind its HTTP API."""
+
+    answer: Answering
+    """Answers one request at the clock's present. It may be replaced, by what notes each call and passes it on."""
+
+    @property
+    def key(self) -> str:
+        """The key that it takes."""
+        ...
+
+    @property
+    def now(self) -> float:
+        """Its time, epoch seconds."""
+        ...
+
+    @property
+    def hosts(self) -> int:
+        """How many hosts or pools it has."""
+        ...
+
+    @property
+    def calls(self) -> Collection[tuple[float, str, str, int]]:
+        """The answered calls: time, method, path, status; 0 stands for a dropped connection."""
+        ...
+
+    @property
+    def weather(self) -> Weather | None:
+        """Its faults, if it knows any."""
+        ...
+
+    def follow(self, now: float) -> None:
+        """Let everything happen that is due until `now`."""
+        ...
+
+    def truth(self) -> Mapping[str, Any]:
+        """Return its true state: `contracts` (id, label, created, ended) and `charged_total` in dollars at least."""
+        ...
+
+    def asks(self, gpus: int, disk_gb: float) -> Iterator[Ask]:
+        """Yield what instances of so many GPUs with such a disk cost on demand, those that are free."""
+        ...
+
+    async def close(self) -> None:
+        """Close what it opened."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SimulatorRecord:
+    """The simulated market of a vendor, by the name of the market."""
+
+    name: str
+    begin: Callable[[Beginning], SimulatedMarket]
