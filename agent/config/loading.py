@@ -12,7 +12,7 @@ import pydantic
 from agent.config import budgets, document, problems, pydantic_problems, unknown_names
 from agent.config.files import layers, source, start_script, value_file
 from agent.config.settings import Config, Listen, MarketSettings, Operators
-from agent.config.workload_tables import array_keys, front_table, guard_table, workload_parts
+from agent.config.workload_tables import array_keys, front_table, guard_table, market_gaps, workload_parts
 from agent.config.workload_tables.workload_table import WorkloadTable
 from agent.domain import money
 from agent.domain.market import gpu
@@ -99,18 +99,10 @@ def _stems(directory: Path | None) -> set[str]:
 
 
 def _misplaced(read: source.Source, parsed: document.Document) -> Iterator[problems.Problem]:
-    """Find batches whose end nobody could see, shared bucket folders, and fronts that fit no service."""
-    blind = {name for name in parsed.markets.named if registered_markets.record(name).restarts_ended}
+    """Find work that a market cannot look after, shared bucket folders, and fronts that fit no service."""
     for name, table in parsed.workloads.items():
-        path = ("workloads", name)
-        used = sorted(blind.intersection(table.markets or blind))
-        reports_its_end = table.done_line is not None or (table.guard is not None and table.guard.bucket is not None)
-        if used and table.kind == "batch" and not reports_its_end:
-            sentence = (
-                f"{used[0]} restarts a container that ends, so only its log or a guard with a bucket shows the end; "
-                f"write done_line, [workloads.{name}.guard] with bucket, or markets without {' and '.join(used)}"
-            )
-            yield read.problem((*path, "kind"), "never_done", sentence)
+        for below, code, sentence in market_gaps.of(name, table, parsed.markets.named):
+            yield read.problem(("workloads", name, *below), code, sentence)
     for name, sentence in guard_table.shared({name: table.guard for name, table in parsed.workloads.items()}):
         yield read.problem(("workloads", name, "guard", "bucket"), "shared_bucket", sentence)
     for name, key, code, sentence in front_table.misfits(parsed.front, parsed.workloads):

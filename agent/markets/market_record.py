@@ -135,7 +135,11 @@ class MarketRecord:
     most_script: int | None = None
     """The most characters that it takes as the start script of a container."""
     restarts_ended: bool = False
-    """Whether it restarts a container that ends, so that only its log or a guard shows the end."""
+    """Whether its instance goes on after the end of its container, so that only a log or a guard shows the end."""
+    keeps_logs: bool = True
+    """Whether it keeps what containers print; without that, a `done_line` is never seen there."""
+    gives_instance_key: bool = True
+    """Whether it gives an instance a key with which the dead man's switch of a guard can stop it."""
     keys_at_start: str = "given to the container at its start"
     """How the ssh keys of a workload come to a starting instance: the rest of a sentence after "the keys are"."""
     gpu_model: Callable[[str], gpu.GpuModel] = gpu.model

@@ -23,6 +23,8 @@ def guarded(*lines: str) -> str:
 
 BUCKET = ("paths = ['/c']", "region = 'eu-1'", "credential = 'k'")
 """All that a bucket needs but its name, which is then line 20."""
+SWITCHED = (*BUCKET, "bucket = 's3://abc/d'", "deadman = '6h'")
+MITHRIL = "[markets.mithril]\nsimulated = 'calm'\ndisk_per_gb_month = {}\n"
 GUARDS: list[tuple[str, str | bytes, int, str, str, str]] = [
     ("guard of nothing", guarded(), 16, ".guard.paths", "missing_key", 'paths = ["/data/ckpt"]'),
     ("relative path", guarded("paths = ['ckpt']"), 17, ".guard.paths[0]", "bad_path", "absolute path"),
@@ -94,7 +96,7 @@ BROKEN: list[tuple[str, str | bytes, int, str, str, str]] = [
     ("list for a table", added("checkpoint = []"), 15, ".checkpoint", "wrong_type", "must be a table"),
     ("unknown key", added("max_prise = 1"), 15, ".max_prise", "unknown_key", "did you mean max_price?"),
     ("unknown table", GOOD + "[limit]\n", 15, "limit", "unknown_key", "did you mean limits?"),
-    ("unknown market", GOOD + "[markets.lambda]\n", 15, "markets.lambda", "unknown_key", "write one of runpod, vast"),
+    ("unknown market", GOOD + "[markets.lambda]\n", 15, "markets.lambda", "unknown_key", "of mithril, runpod, vast"),
     ("cap no number", added("budget = { max_total = '5' }"), 15, ".budget.max_total", "wrong_type", "number"),
     ("cap below nothing", added("budget = { max_per_day = -1 }"), 15, ".budget.max_per_day", "out_of_range", "= 10.0"),
     ("told too late", added("budget = { max_total = 5, warn_total = 6 }"), 15, ".budget", "conflict", "warn_total"),
@@ -111,6 +113,32 @@ BROKEN: list[tuple[str, str | bytes, int, str, str, str]] = [
         "never_done",
         "write done_line, [workloads.train.guard] with bucket, or markets",
     ),
+    (
+        "a batch nobody sees end on a machine",
+        added('kind = "batch"', 'done_line = "done"', "[markets.mithril]", 'simulated = "calm"'),
+        15,
+        ".kind",
+        "never_done",
+        "mithril keeps no log and its machine goes on",
+    ),
+    (
+        "a switch that never fires",
+        guarded(*SWITCHED) + "[markets.mithril]\nsimulated = 'calm'\n",
+        21,
+        ".guard.deadman",
+        "conflict",
+        'write deadman = "never", or markets without mithril',
+    ),
+    (
+        "no price of a disk",
+        GOOD + "[markets.mithril]\ncredential = 'mithril_api_key'\nproject = 'proj_1'\n",
+        15,
+        "markets.mithril",
+        "missing_key",
+        "a live market of this kind needs disk_per_gb_month",
+    ),
+    ("a dear disk", GOOD + MITHRIL.format(101), 17, "markets.mithril.disk_per_gb_month",
+     "out_of_range", "at most 100"),
     ("unknown key far from any", added("zzz = 1"), 15, ".zzz", "unknown_key", "write one of after, at_once, budget"),
     ("quoted unknown key", added('"a.b" = 1'), 15, '."a.b"', "unknown_key", "write one of"),
     ("dotted unknown key", added("checkpoint.att = 'disk'"), 15, ".checkpoint.att", "unknown_key", "mean at?"),

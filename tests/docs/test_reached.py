@@ -27,7 +27,6 @@ ALSO = {
     "agent.lab.tuning.study._ByNumber.sample_relative": "optuna calls it to draw a trial",
     "agent.ledger.tables.types._Converted.process_bind_param": "SQLAlchemy calls it for each value that it writes",
     "agent.ledger.tables.types._Converted.process_result_value": "SQLAlchemy calls it for each value that it reads",
-    "agent.markets.mithril.market.connect": "the market's record will name it",
     "agent.simulator.mithril.assumed_figures": "as in recorded_figures",
     "agent.simulator.recorded_figures": "`recorded` and `assumed` keep every figure for `gpubid simulate --about`",
     "agent.simulator.runpod.assumed_figures": "as in recorded_figures",

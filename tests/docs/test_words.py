@@ -59,6 +59,7 @@ EXCUSES = (
     Excuse("agent/markets/runpod/", "balances?", "RunPod's own refusal, recognised by its words"),
     Excuse("deploy/handbook/pages/markets.md", "pods?", "the page compares the vendors by their own objects"),
     Excuse("deploy/handbook/pages/inside.md", "contracts?", "import contracts, import-linter's word"),
+    Excuse("deploy/handbook/pages/mithril.md", r"preempt\w*", "the page shows Mithril's own word for a status"),
     Excuse("gpubid lab", "ticks?", "a tick is the length of a step of a trace, as in the published problems"),
     Excuse("agent/cli/lab/", "ticks?", "a step of a trace"),
     Excuse("agent/lab/", "ticks?", "a step of a trace"),

@@ -67,6 +67,7 @@ async def test_the_other_orders_are_one_request_each(clock: SteppedClock) -> Non
         (replace(spot_bids.ORDER, bid=money.UsdPerHour(9_999)), LABEL),
         (replace(spot_bids.ORDER, image=""), LABEL),
         (replace(spot_bids.ORDER, template="t"), LABEL),
+        (replace(spot_bids.ORDER, network_volume="v"), LABEL),
         (replace(spot_bids.ORDER, command="python 'unclosed"), LABEL),
         (replace(spot_bids.ORDER, environment=(("A B", "1"),)), LABEL),
         (replace(spot_bids.ORDER, environment=(("DOCKER_HOST", "1"),)), LABEL),

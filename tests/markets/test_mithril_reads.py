@@ -334,19 +334,38 @@ async def test_without_a_project_the_only_one_of_the_key_is_asked_about(clock: S
     def answers(seen: Seen) -> Says:
         return Says([{"fid": "proj_2", "name": "only"}]) if seen.path == "/v2/projects" else spot_bids.project(seen)
 
-    several = Says([{"fid": "proj_2"}, {"fid": "proj_3"}, "junk"])
     async with mithril_saying(answers, clock, project="") as (mithril, wire):
         await mithril.instances()
         assert (await mithril.account()).account_id == "org_1/proj_2"
         assert await mithril.rent(spot_bids.OFFERED, spot_bids.ORDER, LABEL) == BID
     assert sum(seen.path == "/v2/projects" for seen in wire.seen) == 1
     assert wire.seen[-1].json["project"] == "proj_2"
-    async with mithril_saying(several, clock, project="") as (mithril, wire):
-        with pytest.raises(market_errors.Malformed, match="2 projects"):
-            await mithril.instances()
-        with pytest.raises(market_errors.Unreachable, match="nothing was sent"):
+
+
+async def test_a_key_of_several_projects_can_list_all_but_orders_in_none(clock: SteppedClock) -> None:
+    """A kill by label has no more than the key."""
+    several = Says([{"fid": "proj_2"}, {"fid": "proj_3"}, "junk"])
+
+    def answers(seen: Seen) -> Says:
+        if seen.path == "/v2/projects":
+            return several
+        if seen.path == "/v2/spot/bids" and seen.method == "GET":
+            return page(bid(fid=f"bid_of_{seen.query['project']}", instances=[], project=seen.query["project"]))
+        return page() if seen.path == "/v2/instances" else spot_bids.project(seen)
+
+    async with mithril_saying(answers, clock, project="") as (mithril, wire):
+        assert [row.instance_id for row in await mithril.instances()] == ["bid_of_proj_2", "bid_of_proj_3"]
+        with pytest.raises(market_errors.Unreachable, match="2 projects"):
             await mithril.rent(spot_bids.OFFERED, spot_bids.ORDER, LABEL)
-    assert [seen.method for seen in wire.seen] == ["GET", "GET"]
+    assert {seen.method for seen in wire.seen} == {"GET"}
+
+
+@pytest.mark.parametrize("shown", [[], ["junk"], [{"name": "no id"}]])
+async def test_no_project_is_no_empty_listing(clock: SteppedClock, shown: Any) -> None:
+    answers: Answers = lambda seen: Says(shown) if seen.path == "/v2/projects" else spot_bids.project(seen)  # noqa: E731
+    async with mithril_saying(answers, clock, project="") as (mithril, _):
+        with pytest.raises(market_errors.Malformed, match="no project"):
+            await mithril.instances()
 
 
 async def test_the_account_is_the_organisation_and_its_project_and_has_no_credit(clock: SteppedClock) -> None:

@@ -36,22 +36,30 @@ class MithrilClient:
         self._link = link
         self._pace = lanes
         self._clock = clock
-        self._project = project
+        self._projects: tuple[str, ...] = (project,) if project else ()
+
+    async def projects(self) -> Sequence[str]:
+        """Return the ids of the projects to list: the one that the operator set, else all of the key.
+
+        Raises: as a read, and Malformed if the key has none: nothing would be listed then.
+        """
+        if not self._projects:
+            found = tuple(parse.projects((await self._read("v2", "/v2/projects")).body))
+            if not found:
+                raise market_errors.Malformed("mithril shows no project of the key; set [markets.mithril] project.")
+            self._projects = found
+        return self._projects
 
     async def project(self) -> str:
-        """Return the id of the project: as the operator set it, else the only one of the key.
+        """Return the id of the project to order in: as the operator set it, else the only one of the key.
 
-        Raises: as a read, and Malformed if the key has none or several.
+        Raises: as a read, and Malformed if the key has several.
         """
-        if not self._project:
-            found = parse.projects((await self._read("v2", "/v2/projects")).body)
-            if len(found) != 1:
-                sentence = (
-                    f"The key has {len(found)} projects at mithril: set [markets.mithril] project to one of them."
-                )
-                raise market_errors.Malformed(sentence)
-            self._project = found[0]
-        return self._project
+        found = await self.projects()
+        if len(found) != 1:
+            sentence = f"The key has {len(found)} projects at mithril: set [markets.mithril] project to one of them."
+            raise market_errors.Malformed(sentence)
+        return found[0]
 
     async def me(self) -> transport.Reply:
         """Return the owner of the key, with the headers of the answer."""
@@ -70,9 +78,9 @@ class MithrilClient:
         asked = {"instance_type": instance_type, "region": region}
         return (await self._read("prices", "/v2/pricing/current", asked, is_of_one=True)).body
 
-    async def bids(self, cursor: str = "", name: str = "") -> bytes:
-        """Return a page of the project's bids, the oldest first; `name` narrows it to the bids of that name."""
-        asked = {"project": await self.project(), "limit": str(PAGE_ROWS), "sort_by": "created_at", "sort_dir": "asc"}
+    async def bids(self, project: str, cursor: str = "", name: str = "") -> bytes:
+        """Return a page of a project's bids, the oldest first; `name` narrows it to the bids of that name."""
+        asked = {"project": project, "limit": str(PAGE_ROWS), "sort_by": "created_at", "sort_dir": "asc"}
         asked |= {"name": name} if name else {}
         return (await self._read("v2", "/v2/spot/bids", asked, cursor=cursor)).body
 
@@ -80,9 +88,9 @@ class MithrilClient:
         """Return one bid."""
         return (await self._read("v2", _path(bid_fid), is_of_one=True)).body
 
-    async def machines(self, statuses: Sequence[str], cursor: str = "", bid_fid: str = "") -> bytes:
-        """Return a page of the project's machines in some statuses; `bid_fid` narrows it to those of a bid."""
-        asked = [("project", await self.project()), ("limit", str(PAGE_ROWS))]
+    async def machines(self, project: str, statuses: Sequence[str], cursor: str = "", bid_fid: str = "") -> bytes:
+        """Return a page of a project's machines in some statuses; `bid_fid` narrows it to those of a bid."""
+        asked = [("project", project), ("limit", str(PAGE_ROWS))]
         asked += [("status_in", status) for status in statuses]
         asked += [("bid_fid_in", bid_fid)] if bid_fid else []
         return (await self._read("v2", "/v2/instances", asked, cursor=cursor)).body

@@ -1,9 +1,12 @@
 """Every bid of the project with its machines, page by page, or nothing.
 
+Where no project is set, all projects of the key are listed: so a kill by label needs no more than the key.
+
 Machines are read before bids: a bid that is placed meanwhile is then shown without its machine, which is true of it a
 moment earlier. The other way round its machine would have no bid.
 """
 
+import functools
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
@@ -31,8 +34,12 @@ async def everything(endpoints: client.MithrilClient) -> Listed:
         Malformed: a body is no page, a row is listed twice with a difference, the pages do not end, or a machine that
             may hold GPUs belongs to a bid that is not listed.
     """
-    machines = await _pages(lambda mark: endpoints.machines(states.LISTED, mark), parse.machines, "machines")
-    bids = await _pages(endpoints.bids, parse.bids, "bids")
+    machines: list[parse.Machine] = []
+    bids: list[parse.Bid] = []
+    for project in await endpoints.projects():
+        ask_machines = functools.partial(endpoints.machines, project, states.LISTED)
+        machines += await _pages(ask_machines, parse.machines, "machines")
+        bids += await _pages(functools.partial(endpoints.bids, project), parse.bids, "bids")
     by_bid = _by_bid(machines)
     known = {bid.fid for bid in bids}
     lost = [fid for fid, ones in by_bid.items() if fid not in known and any(_is_live(one) for one in ones)]
@@ -43,14 +50,15 @@ async def everything(endpoints: client.MithrilClient) -> Listed:
 
 async def named(endpoints: client.MithrilClient, name: str) -> list[parse.Bid]:
     """Return the bids of exactly this name: how an order whose answer was lost is found besides by the listing."""
-    rows, _ = parse.bids(await endpoints.bids(name=name))
+    rows, _ = parse.bids(await endpoints.bids(await endpoints.project(), name=name))
     return [row for row in rows if row.name == name]
 
 
-async def machines_of(endpoints: client.MithrilClient, bid_fid: str) -> list[parse.Machine]:
+async def machines_of(endpoints: client.MithrilClient, bid: parse.Bid) -> list[parse.Machine]:
     """Return the machines of one bid, on one page: it is for one machine at a time."""
-    rows, _ = parse.machines(await endpoints.machines(states.LISTED, bid_fid=bid_fid))
-    return _by_bid(rows).get(bid_fid, [])
+    project = bid.project or await endpoints.project()
+    rows, _ = parse.machines(await endpoints.machines(project, states.LISTED, bid_fid=bid.fid))
+    return _by_bid(rows).get(bid.fid, [])
 
 
 def _by_bid(machines: Sequence[parse.Machine]) -> dict[str, list[parse.Machine]]:

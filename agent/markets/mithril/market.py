@@ -45,9 +45,12 @@ _BILLING = frozenset({states.ALLOCATED, states.PREEMPTING})
 
 @dataclass(frozen=True, slots=True)
 class Terrain:
-    """What an operator says about the account: the project, and the price of a gigabyte of kept disk and month."""
+    """What an operator says about the account: the project, and the price of a gigabyte of kept disk and month.
 
-    project: str
+    An empty project stands for the only one of the key.
+    """
+
+    project: str = ""
     disk_micros_per_gb_month: int | None = None
 
 
@@ -98,7 +101,7 @@ class MithrilMarket:
         bid = parse.bid(await self._client.bid(instance_id))
         if bid.fid != instance_id:
             raise market_errors.Malformed(f"mithril answered another bid than {text.clean(instance_id, 64)}.")
-        machines = await listing.machines_of(self._client, instance_id)
+        machines = await listing.machines_of(self._client, bid)
         standing = self._standing([bid], {instance_id: machines})
         if instance_id not in standing:
             raise market_errors.NotFound(f"mithril says that bid {instance_id} was ended.")

@@ -33,6 +33,8 @@ def create(project: str, offer: Offer, terms: Terms, label: str) -> dict[str, An
         raise market_errors.Rejected("invalid_args", f"{offer.offer_id} is no offer of mithril.")
     if terms.tenure is not Tenure.INTERRUPTIBLE or terms.bid is None:
         raise market_errors.Rejected("invalid_price", f"this is no order for {terms.tenure.value} at bid {terms.bid}")
+    if terms.network_volume:
+        raise market_errors.Rejected("invalid_args", "A network volume of RunPod cannot be used at mithril.")
     script = start_script.text(terms)
     if len(script) > MOST_SCRIPT:
         raise market_errors.Rejected("invalid_args", f"The start script has {len(script)} characters; shorten it.")

@@ -81,6 +81,7 @@ class Bid(msgspec.Struct):
 
     fid: str
     name: str | None = None
+    project: str | None = None
     created_at: str | None = None
     deactivated_at: str | None = None
     limit_price: str | None = None

@@ -1,0 +1,46 @@
+"""Work that a market cannot look after: a batch whose end it hides, and a dead man's switch without a key for it."""
+
+from collections.abc import Iterable, Iterator
+
+from agent.config.workload_tables.workload_table import WorkloadTable
+from agent.markets import registered_markets
+
+Gap = tuple[tuple[str, ...], str, str]
+"""The key below the workload's table, the code of the problem, and the sentence."""
+
+
+def of(name: str, table: WorkloadTable, configured: Iterable[str]) -> Iterator[Gap]:
+    """Yield the gaps of a workload, given the names of the configured markets."""
+    records = {each: registered_markets.record(each) for each in sorted(configured)}
+    used = {each: record for each, record in records.items() if not table.markets or each in table.markets}
+    if table.kind == "batch" and (table.guard is None or table.guard.bucket is None):
+        blind = [each for each, record in used.items() if record.restarts_ended]
+        mute = [each for each in blind if not used[each].keeps_logs]
+        if mute:
+            yield ("kind",), "never_done", _mute(mute, name)
+        elif blind and table.done_line is None:
+            yield ("kind",), "never_done", _blind(blind, name)
+    keyless = [each for each, record in used.items() if not record.gives_instance_key]
+    if keyless and table.guard is not None and table.guard.deadman is not None:
+        yield ("guard", "deadman"), "conflict", _keyless(keyless)
+
+
+def _blind(markets: list[str], name: str) -> str:
+    return (
+        f"{markets[0]} restarts a container that ends, so only its log or a guard with a bucket shows the end; "
+        f"write done_line, [workloads.{name}.guard] with bucket, or markets without {' and '.join(markets)}"
+    )
+
+
+def _mute(markets: list[str], name: str) -> str:
+    return (
+        f"{markets[0]} keeps no log and its machine goes on when a container ends, so only a guard with a bucket shows "
+        f"the end; write [workloads.{name}.guard] with bucket, or markets without {' and '.join(markets)}"
+    )
+
+
+def _keyless(markets: list[str]) -> str:
+    return (
+        f"{markets[0]} gives an instance no key to stop itself with, so the switch would never fire there; "
+        f'write deadman = "never", or markets without {" and ".join(markets)}'
+    )
