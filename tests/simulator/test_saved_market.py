@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from multidict import CIMultiDict
 
 from agent.simulator import call_gate
@@ -47,3 +48,33 @@ async def test_what_was_rented_runs_and_bills_on_while_the_daemon_is_down(tmp_pa
     rate = contract.locked_ask + after.simulator.world.disk_rate(contract)
     billed = after.simulator.world.charged_total() - then
     assert 0.99 * 10 * rate <= billed <= 1.01 * 10 * rate
+
+
+async def test_a_bid_on_mithril_runs_on_while_the_daemon_is_down(tmp_path: Path) -> None:
+    file, clock = tmp_path / "market", ScaledClock(START, speed=0.0)
+    before = await opened(file, clock)
+    body = {
+        "project": before.simulator.mithril.world.project,
+        "region": "us-central3-a",
+        "instance_type": "it_RrgkIZz6c9BZu5gi",
+        "limit_price": "$2.00",
+        "instance_quantity": 1,
+        "name": "ours",
+        "launch_specification": {"volumes": [], "ssh_keys": []},
+    }
+    headers = CIMultiDict({"Authorization": f"Bearer {before.simulator.mithril.key}"})
+    asked = Asked("POST", "/v2/spot/bids", {}, headers, json.dumps(body).encode())
+    placed = json.loads((await before.simulator.mithril_api.answer(asked)).body)["fid"]
+
+    clock.advance(10 * HOUR)
+    after = await opened(file, clock)
+    assert not after.is_anew
+    world = after.simulator.mithril.world
+    world.advance_to(clock.time())
+    (bid,) = world.live_contracts()
+    assert (bid.fid, bid.label, bid.status.value, bid.rate) == (placed, "ours", "Allocated", 1.0)
+    assert world.charged_total() == pytest.approx(10.0 - 120.0 / HOUR)
+
+    anew = await opened(tmp_path / "other", clock)
+    asked = Asked("POST", "/v2/spot/bids", {}, headers, json.dumps(body).encode())
+    assert json.loads((await anew.simulator.mithril_api.answer(asked)).body)["fid"] != placed
