@@ -84,6 +84,7 @@ class Mithril:
     """The settings of the Mithril side alone. Arrivals and price spikes apply to all sides."""
 
     load: float = recorded_figures.MITHRIL_LOAD  # instances that rivals want in the long run, over those that there are
+    reservations: float = 1.0  # times the assumed rate of reservations
     tells_win_price: float = 0.0  # share of the pools that tell the lowest allocated bid and the price to win
     bills_notice: bool = True  # undocumented: the minutes between the notice and the end
 

@@ -104,6 +104,7 @@ Climates:
   price_spike   prices of every host double twice in a day
   real_processes  a bidding war; containers run their command on this machine
   recorded      the market as recorded in July and August 2026
+  second_price  Mithril's pools are full, reserved away and fought over
 """
 
 

@@ -110,7 +110,8 @@ class Crowd:
         return factor
 
     def _await_reservation(self, pool: PoolAuction, rng: random.Random) -> None:
-        gap = demand.gap(rng, assumed_figures.RESERVATIONS_PER_DAY / 24.0 * self._climate.demand.arrivals)
+        per_hour = assumed_figures.RESERVATIONS_PER_DAY / 24.0 * self._climate.mithril.reservations
+        gap = demand.gap(rng, per_hour * self._climate.demand.arrivals)
         if gap < math.inf:
             self._timeline.put(self._timeline.now + gap, lambda: self._reserve(pool, rng))
 

@@ -39,7 +39,7 @@ class Side:
     @property
     def hosts(self) -> int:
         """How many pools it has."""
-        return len(self._world.hosts)
+        return len(self._world.pools)
 
     @property
     def calls(self) -> Collection[tuple[float, str, str, int]]:

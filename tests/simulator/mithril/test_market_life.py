@@ -11,6 +11,7 @@ import pytest
 from agent.simulator import climate
 from agent.simulator.climate import Climate, Mithril
 from agent.simulator.mithril import assumed_figures, truth
+from agent.simulator.mithril.model import Terms
 from agent.simulator.mithril.world import World
 from tests.support.auctions import A100, H100, Auctions, running_auctions
 from tests.support.market import START, STILL
@@ -189,3 +190,19 @@ def test_prices_and_free_capacity_are_like_the_three_recorded_ones() -> None:
     assert deciles[0] < recorded[0]
     assert deciles[4] < recorded[1] < deciles[14]
     assert recorded[2] < max(ratios)
+
+
+def hours_held(name: str) -> float:
+    """Return how long bids at half of the reserved price, one in each pool, hold their instances in a week."""
+    world = World(climate.named(name), seed=5, start=START)
+    for number, pool in enumerate(world.pools.values()):
+        limit = pool.pool.reserved_cents // 2
+        world.desk.place(Terms(f"bid-{number}", world.project, pool.pool, limit, 1))
+    world.advance_to(START + 7 * DAY)
+    periods = [period for bid in world.bids.values() for vm in bid.vms for period in vm.prices]
+    return sum((period.end or world.now) - period.start for period in periods) / 3600.0
+
+
+def test_a_bid_holds_its_machine_less_long_where_pools_are_fought_over() -> None:
+    calm, usual, hard = (hours_held(name) for name in ("calm", "recorded", "second_price"))
+    assert calm > 1.2 * usual > 1.44 * hard
