@@ -57,9 +57,21 @@ class Saved:
     """A simulator and the file of its calls; `is_anew` says whether its past was lost or there was none."""
 
     def __init__(
-        self, file: Path, climate: Climate, seed: int, clock: Clock, conceal: Callable[[str], str], *, keeps: bool
+        self,
+        file: Path,
+        climate: Climate,
+        seed: int,
+        clock: Clock,
+        conceal: Callable[[str], str],
+        *,
+        keeps: bool,
+        prepare: Callable[[Simulator], None] = lambda _: None,
     ) -> None:
-        """Take the file's path; `keeps` is false in a process that only reads. Call `open` next."""
+        """Take the file's path; `keeps` is false in a process that only reads. Call `open` next.
+
+        `prepare` changes a simulator before its first call.
+        """
+        self._prepare = prepare
         self._file, self._climate, self._seed, self._keeps = file, climate, seed, keeps
         self._conceal = conceal
         self._clock = _Pinned(clock)
@@ -88,7 +100,9 @@ class Saved:
         ids = f"{self._seed}/{start}"
         pods = RunpodWorld(self._climate, seed=self._seed, start=start, ids=ids)
         auctions = MithrilWorld(self._climate, seed=self._seed, start=start, ids=ids)
-        return Simulator(world, self._clock, seed=self._seed, pods=pods, auctions=auctions, ids=ids)
+        simulator = Simulator(world, self._clock, seed=self._seed, pods=pods, auctions=auctions, ids=ids)
+        self._prepare(simulator)
+        return simulator
 
     def _head(self) -> str:
         return hashlib.sha256(f"{self._climate!r} {self._seed}".encode()).hexdigest()

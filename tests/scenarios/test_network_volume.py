@@ -3,12 +3,17 @@
 from collections import Counter
 from pathlib import Path
 
+import aiohttp
 import pytest
 
+from agent.cli.rehearsing.rehearsal import Scene, rehearse
+from agent.cli.shared import session
 from agent.decide import explain
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
-from tests.support import builders
+from agent.simulator.call_gate import DEFAULT_KEY
+from tests.support import builders, verdict
 from tests.support.both import Both, both
+from tests.support.configs import GOOD
 
 MODEL = "RTX A4000"
 
@@ -25,6 +30,24 @@ def crowded(world: Both) -> str:
     return Counter(host.center_id or "" for host in hosts if host.gpu.name == MODEL and host.center_id).most_common(1)[
         0
     ][0]
+
+
+async def test_a_rehearsal_has_the_volumes_that_the_configuration_names(tmp_path: Path) -> None:
+    file = tmp_path / "agent.toml"
+    text = GOOD.replace("vast", "runpod").replace('"patient"', '"ondemand"\nnetwork_volume = "agv6w2qcg7"')
+    file.write_text(
+        text + f'gpu = ["{MODEL}"]\ncheckpoint = {{ at = "remote" }}\n[ledger]\npath = "{tmp_path / "l"}"\n'
+    )
+    config, tuned = session.read(file)
+    told = await rehearse(config, tuned, Scene("calm", 1.0, 1), tmp_path)
+    assert verdict.wrong(told) == []
+    assert told.figures["useful_hours"] > 0
+    # `gpubid run` on a simulated market begins with them too, and when it goes on.
+    for _ in range(2):
+        async with session.outside(config) as outside, aiohttp.ClientSession(outside.urls["runpod"]) as link:
+            headers = {"Authorization": f"Bearer {DEFAULT_KEY}"}
+            async with link.get("/v2/network-volumes", headers=headers) as reply:
+                assert [each["id"] for each in (await reply.json())["networkVolumes"]] == ["agv6w2qcg7"]
 
 
 async def test_a_move_stays_where_the_volume_is_and_mounts_it_again(tmp_path: Path) -> None:

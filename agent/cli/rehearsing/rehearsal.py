@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.app import App
+from agent.cli.shared import simulated_volumes
 from agent.clock import PacedClock, SteppedClock, SystemClock
 from agent.config.settings import Config, MarketSettings
 from agent.cycle import Pass
@@ -107,6 +108,7 @@ async def rehearse(
     config = _staged(config, scene, directory)
     ids = random.Random(f"{scene.seed}/ids")  # noqa: S311 - a rehearsal repeats itself, secrets are not at stake
     async with Simulator(world, clock, seed=scene.seed, processes=processes) as simulator:
+        simulated_volumes.put(simulator, config.workloads)
         outside = Outside(
             clock,
             lambda _: KEY,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rich.table import Column, Table
 
     from agent.outside import Outside
+    from agent.simulator.market_server import Simulator
     from agent.simulator.saved_market import Saved
 
 ConfigOption = Annotated[
@@ -195,7 +196,7 @@ async def outside(config: Config, *, keeps: bool = True) -> AsyncIterator["Outsi
             if settings.is_simulated:
                 climate = settings.simulated
                 if climate not in embedded:
-                    embedded[climate] = await stack.enter_async_context(_embedded(climate, config.ledger, keeps=keeps))
+                    embedded[climate] = await stack.enter_async_context(_embedded(climate, config, keeps=keeps))
                 urls[settings.name] = embedded[climate].simulator.url(settings.name)
         anew = frozenset(each.name for each in config.markets if each.is_simulated and embedded[each.simulated].is_anew)
         named, hidden = _named_while_running, REDACTOR.concealed
@@ -214,13 +215,19 @@ def outside_of_markets(config: Config) -> "contextlib.AbstractAsyncContextManage
 
 
 @contextlib.asynccontextmanager
-async def _embedded(climate_name: str, ledger: Path, *, keeps: bool) -> AsyncIterator["Saved"]:
+async def _embedded(climate_name: str, config: "Config", *, keeps: bool) -> AsyncIterator["Saved"]:
+    from agent.cli.shared import simulated_volumes
     from agent.simulator import climate
     from agent.simulator.saved_market import Saved
     from agent.simulator.simulated_clock import ScaledClock
 
-    file = ledger.with_name(f"{ledger.name}.market-{climate_name}.jsonl")
-    saved = Saved(file, climate.named(climate_name), SEED, ScaledClock(), REDACTOR.concealed, keeps=keeps)
+    def prepare(simulator: "Simulator") -> None:
+        """Give the account what it needs before its first call."""
+        simulated_volumes.put(simulator, config.workloads)
+
+    file = config.ledger.with_name(f"{config.ledger.name}.market-{climate_name}.jsonl")
+    own, hidden = climate.named(climate_name), REDACTOR.concealed
+    saved = Saved(file, own, SEED, ScaledClock(), hidden, keeps=keeps, prepare=prepare)
     await saved.open()
     async with saved.simulator:
         yield saved
