@@ -20,7 +20,7 @@ from pydantic import Field
 from agent.decide.deadline import deadline_costs, on_demand_fallback, slack
 from agent.decide.deadline import deadline_progress as tasks
 from agent.decide.moves import bid_decay, recovery, voluntary_move
-from agent.decide.moves.auctions import value_upkeep, waiting_bid
+from agent.decide.moves.auctions import notice_move, value_upkeep, waiting_bid
 from agent.decide.pricing import bidding, offer_terms, useful_hour
 from agent.decide.strategy import Candidate, Duration, Params, Proposal, SlotView, View, duration
 from agent.domain.market.tenure import Tenure
@@ -184,7 +184,7 @@ def _decide(slot: SlotView, grounds: _Grounds) -> Proposal:
         return _on_demand(slot, lease, grounds)
     if grounds.outlook.is_last_call and grounds.task.todo > 0:
         return _switch(slot, grounds) or _hold(slot, grounds, "no_on_demand", "no on-demand offer fits; it runs on")
-    leaving = _leave(slot, lease, grounds)
+    leaving = _under_notice(slot, lease, grounds) or _leave(slot, lease, grounds)
     return leaving or _calm(slot, lease, grounds)
 
 
@@ -269,8 +269,31 @@ def _recover(slot: SlotView, lease: Lease, bid: Candidate | None, grounds: _Grou
 
     The caller has checked the slack.
     """
+    view = grounds.view
+    here = useful_hour.contested_hazard(view.hosts.get(lease.host), view.market_hazard)
+    elsewhere = [] if bid is None else [bid]
+    proposal = recovery.recover(slot, view.workload, elsewhere, here, _numbers(lease, grounds), view.now)
+    return replace(
+        proposal, reason=grounds.reason(proposal.reason.code, proposal.reason.sentence, *proposal.reason.options)
+    )
+
+
+def _under_notice(slot: SlotView, lease: Lease, grounds: _Grounds) -> Proposal | None:
+    """Return the replacement of a lease that the market ends, or a hold; None without a notice."""
+    if lease.notice_at is None:
+        return None
+    view = grounds.view
+    others = [each for each in (grounds.bid if grounds.may_try else None, grounds.ask) if each is not None]
+    if lease.bid_limit is not None and grounds.bid is not None:
+        bid = notice_move.elsewhere(lease, view.ranking(grounds.bids)) if grounds.may_try else None
+        others = [each for each in (bid, grounds.ask) if each is not None]
+    here = useful_hour.contested_hazard(view.hosts.get(lease.host), view.market_hazard)
+    return notice_move.propose(slot, view.workload, others, here, _numbers(lease, grounds))
+
+
+def _numbers(lease: Lease, grounds: _Grounds) -> recovery.RecoveryParams:
     view, params = grounds.view, grounds.params
-    numbers = recovery.RecoveryParams(
+    return recovery.RecoveryParams(
         ceiling=bidding.ceiling(view.workload.price_of(lease.gpu), lease.disk_rate, lease.ask, params.ceiling),
         raise_headroom=params.raise_headroom,
         least_gain=params.least_gain,
@@ -278,12 +301,6 @@ def _recover(slot: SlotView, lease: Lease, bid: Candidate | None, grounds: _Grou
         may_raise=True,
         rivals=view.rivals,
         worth=view.workload.value_of(lease.gpu),
-    )
-    here = useful_hour.contested_hazard(view.hosts.get(lease.host), view.market_hazard)
-    elsewhere = [] if bid is None else [bid]
-    proposal = recovery.recover(slot, view.workload, elsewhere, here, numbers, view.now)
-    return replace(
-        proposal, reason=grounds.reason(proposal.reason.code, proposal.reason.sentence, *proposal.reason.options)
     )
 
 

@@ -14,7 +14,7 @@ from agent.decide.moves.auctions import value_upkeep
 from agent.decide.service.service_slots import ServiceChoice
 from agent.decide.strategy import Params, Proposal, SlotView, View
 from agent.domain.work.decision import Reason
-from strategies.hedged_rules import deadline_over_markets, spread_with_fallback, warm_service
+from strategies.hedged_rules import deadline_over_markets, spread_with_fallback, upkeep, warm_service
 from strategies.hedged_rules import grounds as view_grounds
 from strategies.hedged_rules.grounds import Grounds
 from strategies.hedged_rules.params import HedgedParams
@@ -39,6 +39,8 @@ def _propose(slot: SlotView, grounds: Grounds, kept: ServiceChoice | None) -> Pr
         return Proposal(slot.slot, None, Reason("moving", f"waits for host {slot.arriving.host_id} to be ready"))
     if following := value_upkeep.follow_value(slot, grounds.view, grounds.view.fastest):
         return following
+    if noticed := upkeep.under_notice(slot, grounds):
+        return noticed
     chosen = deadline_over_markets.propose(slot, grounds)
     if chosen is not None:
         return chosen

@@ -7,7 +7,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from agent.decide.moves import bid_decay, recovery, voluntary_move
-from agent.decide.moves.auctions import value_upkeep, waiting_bid
+from agent.decide.moves.auctions import notice_move, value_upkeep, waiting_bid
 from agent.decide.pricing import bidding, offer_terms, useful_hour
 from agent.decide.strategy import Candidate, Duration, Params, Proposal, Shortlist, SlotView, View, duration
 from agent.domain.market.tenure import Tenure
@@ -75,8 +75,10 @@ class Patient:
             return following
         if slot.down is not None:
             here = useful_hour.contested_hazard(view.hosts.get(lease.host), view.market_hazard)
-            others = _elsewhere(view, shortlist, params)
+            others = _elsewhere(lease, view, shortlist, params)
             return recovery.recover(slot, view.workload, others, here, _numbers(view, lease, params), view.now)
+        if noticed := _under_notice(slot, lease, view, shortlist, params):
+            return noticed
         if recovery.ends_soon(lease, view.now):
             leaving = recovery.leave_ending_host(slot, view.workload, shortlist.best, view.now)
             if leaving is not None:
@@ -99,12 +101,24 @@ def _asks(view: View, params: PatientParams) -> offer_terms.Asks:
     return offer_terms.Asks(view.workload.prices.scaled(params.on_demand_share), view.workload.disk_gb, view.fastest)
 
 
-def _elsewhere(view: View, shortlist: Shortlist, params: PatientParams) -> list[Candidate]:
+def _under_notice(
+    slot: SlotView, lease: Lease, view: View, shortlist: Shortlist, params: PatientParams
+) -> Proposal | None:
+    if lease.notice_at is None:
+        return None
+    here = useful_hour.contested_hazard(view.hosts.get(lease.host), view.market_hazard)
+    others = _elsewhere(lease, view, shortlist, params)
+    return notice_move.propose(slot, view.workload, others, here, _numbers(view, lease, params))
+
+
+def _elsewhere(lease: Lease, view: View, shortlist: Shortlist, params: PatientParams) -> list[Candidate]:
     """Return the best offer on another host and, if that is a bid, also the best on-demand offer.
 
     With several slots the second search could name a host that the first has given to another slot.
     """
     best = shortlist.best if params.may_move else None
+    if lease.bid_limit is not None and best is not None:
+        best = notice_move.elsewhere(lease, view.ranking(_ways(view, params)))
     if best is None:
         return []
     if best.way.tenure is Tenure.ON_DEMAND or not params.on_demand_if_cheaper or len(view.slots) > 1:

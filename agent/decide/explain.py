@@ -101,9 +101,7 @@ def explain(fleet: Fleet, planned: Plan, work: Workload) -> Explanation:
         speeds=_offered(speeds, book.offers),
         value=work.value_per_hour,
         notice=tuple(
-            market_notice.of(name, fleet.guard_notices).sentence
-            for name in sorted(fleet.markets)
-            if work.guard is not None and work.may_use(name)
+            _notice(fleet, name) for name in sorted(fleet.markets) if work.guard is not None and work.may_use(name)
         ),
         network_volume=_of_volume(work.requirements.network_volume, book.offers),
     )
@@ -118,6 +116,13 @@ def _of_volume(volume: str, offers: Iterable[Offer]) -> str:
         f"network volume {volume} {where}; a move keeps its data, both instances write to it until the old one is "
         "released, and its own price is in no figure and no budget of gpubid"
     )
+
+
+def _notice(fleet: Fleet, market: str) -> str:
+    told = fleet.rules_of(market).notice
+    if not told:
+        return market_notice.of(market, fleet.guard_notices).sentence
+    return f"notice before a loss to {market}: the market tells it {told.total_seconds() / 60:g} minutes before"
 
 
 def _offered(speeds: measured_speed.Speeds, offers: Iterable[Offer]) -> tuple[tuple[HostKey, float], ...]:

@@ -145,7 +145,8 @@ def _is_pressed(fleet: Fleet, work: Workload, leases: Sequence[Lease]) -> bool:
 def _is_left(lease: Lease, work: Workload, fleet: Fleet) -> bool:
     """Return whether a lease will be moved while it runs."""
     is_moved = reload.moves(lease, work) or running_limits.moves(fleet, lease, work)
-    return is_moved or (lease.state is LeaseState.RUNNING and recovery.ends_soon(lease, fleet.now))
+    ends = lease.notice_at is not None or recovery.ends_soon(lease, fleet.now)
+    return is_moved or (lease.state is LeaseState.RUNNING and ends)
 
 
 def _is_down(lease: Lease) -> bool:

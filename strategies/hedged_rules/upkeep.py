@@ -1,6 +1,7 @@
 """Steps of every rule of `hedged` for a lease that stays: recover a lost one, leave a host that ends, lower a bid."""
 
 from agent.decide.moves import bid_decay, recovery
+from agent.decide.moves.auctions import notice_move
 from agent.decide.pricing import bidding
 from agent.decide.strategy import Candidate, Proposal, SlotView
 from agent.domain.record.lease import Lease
@@ -9,9 +10,32 @@ from strategies.hedged_rules.grounds import Grounds
 
 def recover(slot: SlotView, lease: Lease, grounds: Grounds) -> Proposal:
     """Return the recovery of a lost lease: wait, raise, start again or move, by cost."""
-    view, params = grounds.view, grounds.params
+    view, hazard = grounds.view, grounds.hazard(lease)
+    return recovery.recover(
+        slot, view.workload, _elsewhere(slot, lease, grounds), hazard, _numbers(lease, grounds), view.now
+    )
+
+
+def under_notice(slot: SlotView, grounds: Grounds) -> Proposal | None:
+    """Return the replacement of a lease that the market ends, or a hold; None without a notice."""
+    lease = slot.lease
+    if lease is None or lease.notice_at is None:
+        return None
+    others, hazard = _elsewhere(slot, lease, grounds), grounds.hazard(lease)
+    return notice_move.propose(slot, grounds.view.workload, others, hazard, _numbers(lease, grounds))
+
+
+def _elsewhere(slot: SlotView, lease: Lease, grounds: Grounds) -> list[Candidate]:
     best = grounds.bid(slot)
-    numbers = recovery.RecoveryParams(
+    if lease.bid_limit is not None and best is not None:
+        others = (each for each in grounds.bids if grounds.spread.fits(slot.slot, each))
+        best = notice_move.elsewhere(lease, others)
+    return [] if best is None else [best]
+
+
+def _numbers(lease: Lease, grounds: Grounds) -> recovery.RecoveryParams:
+    view, params = grounds.view, grounds.params
+    return recovery.RecoveryParams(
         ceiling=bidding.ceiling(view.workload.price_of(lease.gpu), lease.disk_rate, lease.ask, params.ceiling),
         raise_headroom=params.raise_headroom,
         least_gain=params.least_gain,
@@ -21,8 +45,6 @@ def recover(slot: SlotView, lease: Lease, grounds: Grounds) -> Proposal:
         fastest=view.fastest,
         rivals=view.rivals,
     )
-    elsewhere = [] if best is None else [best]
-    return recovery.recover(slot, view.workload, elsewhere, grounds.hazard(lease), numbers, view.now)
 
 
 def leave_ending(slot: SlotView, lease: Lease, grounds: Grounds, preferred: Candidate | None = None) -> Proposal | None:

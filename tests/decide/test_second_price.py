@@ -345,3 +345,13 @@ def test_a_loss_is_judged_by_the_limit_and_never_taken_for_a_persons_stop(floor:
     view = second_price.view(offers=(offer,))
     why, _ = causes.of_stop(second_price.lease(), InstanceState.PAUSED, view, builders.ago(minutes=1), builders.NOW)
     assert why is cause
+
+
+def test_a_waiting_bid_that_would_win_now_is_not_left_for_another_pool() -> None:
+    lost = second_price.lease(state=LeaseState.PAUSED, interrupted_by=Cause.OUTBID, bid_limit=builders.per_hour("0.79"))
+    row = second_price.row(state=InstanceState.PAUSED)
+    offers = [second_price.pool(1), second_price.pool(2, floor=builders.per_hour("0.21"))]
+    (hold,) = decided(second_price.fleet(leases=(lost,), rows=[row], offers=offers, workloads=(work(),)))
+    assert isinstance(hold, Hold)
+    (pause,) = decided(second_price.fleet(leases=(lost,), rows=[row], offers=offers[1:], workloads=(work(),)))
+    assert isinstance(pause, Pause)

@@ -27,6 +27,7 @@ from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work import only_copy
 from agent.domain.work.decision import Option, Reason, Term
 from agent.domain.work.only_copy import is_carried, may_leave, may_leave_at_a_price
 from agent.domain.work.workload import CheckpointPlace, Workload
@@ -118,7 +119,7 @@ def recover(
         ways += _move(slot, lease, work, best, numbers)
     ways += _let_go(slot, lease, work, numbers)
     return _cheapest(
-        ways, numbers.least_gain, _of_its_disk(lease, work, slot.down.unverified) if numbers.may_move else ""
+        ways, numbers.least_gain, only_copy.why_kept(lease, work, slot.down.unverified) if numbers.may_move else ""
     )
 
 
@@ -161,6 +162,9 @@ def _stay(
 ) -> tuple[Option, Proposal]:
     """Return the way at the same price: wait until the market gives it back, or start it again if it was stopped."""
     idle, own = _idle_hours(lease, now - lease.state_since), speed(lease.dlperf, numbers.fastest)
+    if lease.is_open_bid and slot.down is not None and any(quote <= lease.bid for quote in slot.down.quotes):
+        # It wins the next auction, which a new bid elsewhere waits for too.
+        idle = useful_hour.CONTAINER_SECONDS / 3600
     # A pool's market may start nothing by itself; waiting then means a resume at the same price.
     if lease.paused_by_us or lease.interrupted_by in NOT_OF_THE_MARKET or _is_stopped_pod(lease):
         if slot.is_start_refused:
@@ -193,20 +197,6 @@ def _let_go(slot: SlotView, lease: Lease, work: Workload, numbers: RecoveryParam
     option = Option("let_go", worth + lost, terms)
     reason = Reason("not_needed", f"release host {lease.host_id}: its disk bills {lease.disk_rate} and is not needed")
     return [(option, Proposal(slot.slot, IntentKind.RELEASE, reason, lease=lease))]
-
-
-def _of_its_disk(lease: Lease, work: Workload, unverified: str) -> str:
-    """Return why rule 11 keeps a lease, and the setting that would free it; or that a verified checkpoint frees it."""
-    if may_leave(lease, work):
-        return ""
-    if is_carried(lease, work):
-        taken = lease.checkpoint_taken_at
-        return f"; its disk may go: the bucket has its checkpoint{f' of {taken:%H:%M} UTC' if taken else ''}, verified"
-    why = f" and {unverified}" if unverified else ""
-    return (
-        f"; it is not moved, because its disk may hold the only checkpoint{why}: where checkpoints are kept elsewhere "
-        f'set at = "remote" in [workloads.{work.name}.checkpoint], else may_lose_disk = true lets it be moved'
-    )
 
 
 def _idle_hours(lease: Lease, down_for: timedelta) -> float:
@@ -311,6 +301,8 @@ def may_go(slot: SlotView, work: Workload, best: Candidate) -> bool:
 def _has_moves_left(slot: SlotView, lease: Lease, best: Candidate) -> bool:
     if lease.interrupted_by in NO_RETURN:
         return True
+    if lease.bid_limit is not None and lease.host.is_same_place(best.offer.host):
+        return False  # a second bid in the pool wins no earlier
     return slot.runs < (MOST_RUNS if best.way.tenure is Tenure.ON_DEMAND else MOST_RUNS - 1)
 
 

@@ -38,7 +38,7 @@ from agent.decide.reconcile.guards import (
     guard_switch,
     unfinished_uploads,
 )
-from agent.decide.reconcile.losses import cause, loss_cooldown
+from agent.decide.reconcile.losses import cause, interruption_notice, loss_cooldown
 from agent.decide.reconcile.pass_memory import Memory, Suspicion
 from agent.decide.reconcile.probes import idleness, liveness, readiness, stalls
 from agent.decide.run_times import running_limits
@@ -296,7 +296,7 @@ def _lost(
 ) -> LeaseChanged:
     switched = guard_switch.of(fleet, lease) if row.state is InstanceState.PAUSED else None
     why, evidence = switched or cause.of_stop(lease, row.state, view, between[0], fleet.now, row.message)
-    evidence = host_maintenance.evidence(lease, why, evidence, fleet.now)
+    evidence = interruption_notice.evidence(lease, host_maintenance.evidence(lease, why, evidence, fleet.now))
     was_running = lease.is_in_run
     has_failed = row.state is InstanceState.FAILED and not lease.has_run
     failure = workload_end.failure(row) if has_failed else ""
@@ -333,9 +333,9 @@ def _updated(
     bills = row_metering.bills_of(lease, row)
     is_due = fleet.now - lease.accrued_until >= METER_EVERY or row_metering.traffic_of(lease, row) >= METER_TRAFFIC
     is_same_price = row.gpu_rate == lease.gpu_rate and row.disk_rate == lease.disk_rate
-    is_same_price = is_same_price and row.limit in {None, lease.bid_limit} and row.notice_at == lease.notice_at
+    is_same_bid = row.limit in {None, lease.bid_limit} and interruption_notice.at(lease, row) == lease.notice_at
     is_same_end = row.ends_at is None or (lease.ends_at is not None and abs(row.ends_at - lease.ends_at) <= SAME_END)
-    if lease.state is target and bills is lease.bills and is_same_price and is_same_end and not is_due:
+    if lease.state is target and bills is lease.bills and is_same_price and is_same_bid and is_same_end and not is_due:
         return None
     after, charges = row_metering.metered(fleet, view, lease, row, target, between)
     after = msgspec.structs.replace(

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from agent.decide.accounting import kept_work, meter, phases, running_time
 from agent.decide.reconcile import agreed_rate, loading_time, turns
+from agent.decide.reconcile.losses import interruption_notice
 from agent.decide.reconcile.probes import liveness, stalls
 from agent.domain import money
 from agent.domain.fleet import Fleet, MarketView
@@ -106,7 +107,7 @@ def _on_terms(lease: Lease, row: Instance, now: datetime) -> Lease:
         bid_since=lease.bid_since if _is_same_bid(lease, row) else now,
         host_floor=row.floor or lease.host_floor,
         ends_at=row.ends_at or lease.ends_at,
-        notice_at=row.notice_at,
+        notice_at=interruption_notice.at(lease, row),
     )
 
 

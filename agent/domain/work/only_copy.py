@@ -50,3 +50,17 @@ def _may_be_freed(lease: Lease, work: Workload) -> bool:
 
 def _listed(paths: tuple[str, ...]) -> str:
     return ", ".join(paths) or "nothing"
+
+
+def why_kept(lease: Lease, work: Workload, unverified: str) -> str:
+    """Return why rule 11 keeps a lease, and the setting that would free it; or that a verified checkpoint frees it."""
+    if may_leave(lease, work):
+        return ""
+    if is_carried(lease, work):
+        taken = lease.checkpoint_taken_at
+        return f"; its disk may go: the bucket has its checkpoint{f' of {taken:%H:%M} UTC' if taken else ''}, verified"
+    why = f" and {unverified}" if unverified else ""
+    return (
+        f"; it is not moved, because its disk may hold the only checkpoint{why}: where checkpoints are kept elsewhere "
+        f'set at = "remote" in [workloads.{work.name}.checkpoint], else may_lose_disk = true lets it be moved'
+    )

@@ -98,8 +98,9 @@ def _of_offers(lease: Lease, view: MarketView) -> tuple[Cause, Evidence]:
 
 def _of_floor(lease: Lease, rows: list[Offer]) -> tuple[Cause, Evidence]:
     floors = [row.floor for row in rows if row.floor is not None]
+    taken = Cause.UNKNOWN if lease.notice_at is None else Cause.DISPLACED
     if not floors and any(row.is_price_unknown for row in rows):
-        return Cause.UNKNOWN, Evidence("no_price", f"nobody can say which bid wins in {lease.host_id} now")
+        return taken, Evidence("no_price", f"nobody can say which bid wins in {lease.host_id} now")
     if not floors:
         return Cause.DISPLACED, Evidence("no_floor", "the host lists no slice that can be bid for")
     floor = min(floors)
@@ -111,6 +112,6 @@ def _of_floor(lease: Lease, rows: list[Offer]) -> tuple[Cause, Evidence]:
         )
     if lease.bid_limit is not None:
         sentence = f"a bid of {floor} wins now, not above our {lease.bid}: an earlier auction may have taken it"
-        return Cause.UNKNOWN, Evidence("floor", sentence, floor)
+        return taken, Evidence("floor", sentence, floor)
     sentence = f"the host lists the slice at a floor of {floor}, not above our {lease.bid}: nobody bid more"
     return Cause.EXTERNAL_STOP, Evidence("floor", sentence, floor)
