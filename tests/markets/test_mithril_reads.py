@@ -16,7 +16,7 @@ from agent.markets.mithril import client, rows, states
 from agent.markets.mithril.market import MithrilMarket
 from agent.markets.port import Capability, Charge
 from tests.markets import spot_bids
-from tests.markets.scene import LABEL
+from tests.markets.scene import LABEL, asked
 from tests.markets.spot_bids import BID, bid, listing, machine, mithril_saying, page, refused
 from tests.markets.wire import Answers, Says, Seen
 
@@ -112,6 +112,14 @@ async def test_a_bid_that_waits_costs_nothing_and_one_that_lost_its_machine_its_
     async with mithril_saying(listing(bid(status="Open"), machines=[]), clock, disk_micros=None) as (mithril, _):
         (unpriced,) = await mithril.instances()
     assert (unpriced.unread, unpriced.disk_rate) == (frozenset({"disk_rate"}), money.FREE)
+
+
+async def test_the_price_of_a_bid_that_waits_is_at_most_its_limit(clock: SteppedClock) -> None:
+    cheap = listing(bid(status="Open", instances=[], limit_price="$0.40"))
+    async with mithril_saying(cheap, clock) as (mithril, _):
+        await mithril.offers(asked(gpus=1))
+        (row,) = await mithril.instances()
+    assert (row.gpu_rate, row.limit, row.unread) == (money.per_hour("0.4"), money.per_hour("0.4"), frozenset())
 
 
 async def test_the_newest_machine_counts(clock: SteppedClock) -> None:
@@ -267,8 +275,8 @@ async def test_the_bill_is_what_the_machines_paid_by_period_and_day(clock: Stepp
         Charge(BID, first, day),
         Charge(BID, money.per_hour("1.15").over(3720), day + timedelta(days=1)),
     ]
-    asked = next(seen for seen in wire.seen if seen.path == "/v2/instances/pricing/history")
-    assert (asked.query["bid_fid"], asked.query["start_time"]) == (BID, "2026-11-05T20:32:00Z")
+    question = next(seen for seen in wire.seen if seen.path == "/v2/instances/pricing/history")
+    assert (question.query["bid_fid"], question.query["start_time"]) == (BID, "2026-11-05T20:32:00Z")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import contextlib
 import dataclasses
 import datetime as dt
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from agent.domain.record.event import Event
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.workload import Workload
 from agent.ledger.tables.spend_rows import SpendKey
+from agent.markets.market_record import MarketOptions
 from agent.outside import Outside
 from agent.simulator import faults
 from agent.simulator.climate import Climate, Runpod
@@ -51,7 +52,11 @@ class Both:
 
     async def open(self) -> None:
         """Start the program."""
-        answers = {"vast": self.simulator.api.answer, "runpod": self.simulator.runpod_api.answer}
+        answers = {
+            "vast": self.simulator.api.answer,
+            "runpod": self.simulator.runpod_api.answer,
+            "mithril": self.simulator.mithril_api.answer,
+        }
         outside = Outside(
             self.clock,
             lambda _: KEY,
@@ -139,7 +144,7 @@ class Both:
 
 
 @contextlib.asynccontextmanager
-async def both(
+async def both(  # noqa: PLR0913 - each has a default
     directory: Path,
     *workloads: Workload,
     markets: tuple[str, ...] = ("vast", "runpod"),
@@ -148,14 +153,21 @@ async def both(
     start: dt.datetime = START,
     climate: Climate = STILL,
     is_wired: bool = IS_WIRED,
+    options: Mapping[str, MarketOptions] | None = None,
 ) -> AsyncIterator[Both]:
-    """Run the program with both markets while the block runs. Unless IS_WIRED, no connection carries its requests."""
+    """Run the program with both markets while the block runs. Unless IS_WIRED, no connection carries its requests.
+
+    `options` are the keys that only one market has, by its name.
+    """
     clock = SteppedClock(start)
     simulator = Simulator(World(climate, seed=seed, start=clock.time(), hosts=60), clock, seed=seed)
     config = Config(
         file=directory / "agent.toml",
         digest="",
-        markets=tuple(MarketSettings(name, "", "still", "", None, spend=False) for name in markets),
+        markets=tuple(
+            MarketSettings(name, "", "still", "", None, spend=False, options=(options or {}).get(name))
+            for name in markets
+        ),
         limits=limits,
         workloads=workloads,
         poll=dt.timedelta(seconds=15),

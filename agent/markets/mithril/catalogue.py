@@ -6,16 +6,20 @@ at an auction, every two minutes.
 
 from collections.abc import Mapping, Sequence
 
+import structlog
+
 from agent import clock as clocks
 from agent.domain.money import UsdPerHour
 from agent.markets import market_errors
-from agent.markets.mithril import client, names, parse
-from agent.markets.mithril import prices as pool_prices
+from agent.markets.mithril import client, names, parse, prices
+
+log = structlog.get_logger("gpubid.mithril")
 
 TYPES_KEPT_SECONDS = 3600.0
 POOLS_KEPT_SECONDS = 120.0
 PRICES_KEPT_SECONDS = 60.0
 """Half of the time between two auctions."""
+_DEAR = UsdPerHour(2**60)
 TYPES_ASKED_AGAIN_SECONDS = 300.0
 """How rarely the kinds are asked for again because of a kind that none of them is."""
 
@@ -28,7 +32,7 @@ class Catalogue:
         self._clock = clock
         self._types: tuple[float, Mapping[str, parse.InstanceType]] | None = None
         self._pools: tuple[float, Sequence[names.Pool]] | None = None
-        self._prices: dict[names.Pool, tuple[float, pool_prices.Prices | None]] = {}
+        self._prices: dict[names.Pool, tuple[float, prices.Prices | None]] = {}
 
     async def types(self, needed: frozenset[str] = frozenset()) -> Mapping[str, parse.InstanceType]:
         """Return the kinds of machines with GPUs by id, asked for again if one of the `needed` is not known."""
@@ -40,35 +44,35 @@ class Catalogue:
         return self._types[1]
 
     async def pools(self) -> Sequence[names.Pool]:
-        """Return every pool that has an auction."""
+        """Return every pool that has an auction, the one with the lowest last price first."""
         if self._pools is None or self._age(self._pools) >= POOLS_KEPT_SECONDS:
             rows = parse.auctions(await self._client.availability())
+            rows.sort(key=lambda row: prices.of_text(row.last_instance_price) or _DEAR)
             places = dict.fromkeys(row.pool for row in rows if row.pool is not None)
             self._pools = self._clock.monotonic(), tuple(places)
         return self._pools[1]
 
-    async def prices(self, pool: names.Pool) -> pool_prices.Prices | None:
+    async def prices(self, pool: names.Pool) -> prices.Prices | None:
         """Return the present prices of a pool, or None if the market says that it has none now."""
         known = self._prices.get(pool)
         if known is None or self._age(known) >= PRICES_KEPT_SECONDS:
             try:
-                found = pool_prices.prices(await self._client.price(pool.instance_type, pool.region))
+                found = prices.prices(await self._client.price(pool.instance_type, pool.region))
             except market_errors.NotFound:
                 found = None
             known = self._prices[pool] = self._clock.monotonic(), found
         return known[1]
 
-    async def paid(self, pool: names.Pool) -> UsdPerHour | None:
-        """Return what winners of a pool pay now; the last known price if it cannot be read, None if there is none."""
+    async def learn_price(self, pool: names.Pool) -> None:
+        """Read the prices of a pool; where they cannot be read, the last known ones stay. Raises: Unauthorized."""
         try:
-            prices = await self.prices(pool)
+            await self.prices(pool)
         except market_errors.Unauthorized:
             raise
-        except market_errors.MarketError:
-            prices = self._prices.get(pool, (0.0, None))[1]
-        return None if prices is None else prices.paid
+        except market_errors.MarketError as error:
+            log.debug("price.unread", pool=pool.offer_id, code=error.code)
 
-    def known_paid(self, pool: names.Pool | None) -> UsdPerHour | None:
+    def paid(self, pool: names.Pool | None) -> UsdPerHour | None:
         """Return the last known price that winners of a pool pay, without a question."""
         known = self._prices.get(pool) if pool is not None else None
         return None if known is None or known[1] is None else known[1].paid

@@ -77,13 +77,12 @@ class MithrilMarket:
             (pool, kinds[pool.instance_type]) for pool in await self._catalogue.pools() if pool.instance_type in kinds
         ]
         bare = [(pool, search.offer(pool, kind, query.disk_gb, disk, now)) for pool, kind in pairs]
-        found = []
-        for pool, offer in bare:
-            if search.fits(offer, query):
-                found.append(search.priced(offer, await self._catalogue.prices(pool)))
+        fitting = [(pool, offer) for pool, offer in bare if search.fits(offer, query)]
+        # Each price is a question of its own, so only as many are asked as may be returned.
+        found = [search.priced(offer, await self._catalogue.prices(pool)) for pool, offer in fitting[: query.max_rows]]
         found = [offer for offer in found if search.is_affordable(offer, query)]
         found.sort(key=lambda offer: (offer.floor is None, offer.floor or money.FREE, offer.offer_id))
-        return found[: query.max_rows]
+        return found
 
     async def instances(self) -> Sequence[Instance]:
         """Return every bid of the project that has not ended, or raise."""
@@ -193,10 +192,9 @@ class MithrilMarket:
         return rules.RULES
 
     def not_sold(self) -> Mapping[Tenure, str]:
-        """Return on-demand, and interruptible while the price of a kept disk is not set."""
-        none = {Tenure.ON_DEMAND: "mithril sells spot bids, and reservations for a term; it sells nothing on demand"}
+        """Return interruptible while the price of a kept disk is not set. That nothing is sold on demand is no news."""
         is_priced = self._terrain.disk_micros_per_gb_month is not None
-        return none if is_priced else none | {Tenure.INTERRUPTIBLE: orders.NO_DISK_PRICE}
+        return {} if is_priced else {Tenure.INTERRUPTIBLE: orders.NO_DISK_PRICE}
 
     def server_time(self) -> datetime | None:
         """Return the time of the market's clock in its last answer."""
@@ -226,7 +224,7 @@ class MithrilMarket:
         notice = await self._histories.notice_at(bid.fid, is_preempting=bid.status == states.PREEMPTING)
         known = rows.Known(
             kind=kinds.get(bid.instance_type or ""),
-            paid=self._histories.paid(bid.fid) or self._catalogue.known_paid(bid.pool),
+            paid=self._histories.paid(bid.fid) or self._catalogue.paid(bid.pool),
             notice_at=notice,
             was_allocated=bid.fid in self._had_machine,
             disk_micros=self._terrain.disk_micros_per_gb_month,
@@ -240,7 +238,7 @@ class MithrilMarket:
         await self._histories.learn_prices(bid.fid for bid in billing)
         for pool in dict.fromkeys(bid.pool for bid in billing if self._histories.paid(bid.fid) is None):
             if pool is not None:
-                await self._catalogue.paid(pool)
+                await self._catalogue.learn_price(pool)
 
     async def _doubted(self, listed: Iterable[parse.Bid]) -> list[parse.Bid]:
         """Return the bids of names in doubt that the listing does not show."""

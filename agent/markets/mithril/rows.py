@@ -49,7 +49,8 @@ def instance(bid: parse.Bid, machine: parse.Machine | None, where: states.Standi
     place, limit, gpus = bid.pool, prices.of_text(bid.limit_price), _gpus(bid, known.kind)
     is_waiting = where.state in {InstanceState.PENDING, InstanceState.PAUSED}
     # A bid that waits pays nothing. Its price is what it would pay, at most its limit.
-    paid = known.paid or (limit if is_waiting else None)
+    known_prices = [price for price in (known.paid, limit if is_waiting else None) if price is not None]
+    paid = min(known_prices, default=None)
     model = known.kind.model if known.kind is not None else GpuModel("")
     read = {"gpu_rate": paid, "host_id": place, "gpus": gpus, "disk_gb": ordered, "limit": limit}
     read |= {"disk_rate": ordered if known.disk_micros is not None else None}

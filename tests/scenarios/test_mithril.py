@@ -1,0 +1,125 @@
+"""The whole program at Mithril: it pays the price and not its limit, waits for auctions, and no answer rents twice."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.domain import money
+from agent.domain.market import gpu
+from agent.domain.work.order import Order
+from agent.domain.work.workload import Requirements
+from agent.markets.mithril.record import MithrilOptions
+from agent.simulator import faults
+from agent.simulator.mithril.model import Bid, Status
+from agent.simulator.mithril.pool_auction import Bidder
+from tests.support import builders
+from tests.support.both import Both, both
+
+OPTIONS = {"mithril": MithrilOptions(disk_per_gb_month=Decimal("0.1"))}
+
+
+def work(**changes: Any) -> Any:
+    wants = changes.pop("requirements", Requirements(gpu_models=(gpu.model("A100 SXM4"),)))
+    return builders.workload(requirements=wants, **{"markets": ("mithril",), "max_price": money.per_hour(3), **changes})
+
+
+@contextlib.asynccontextmanager
+async def running(directory: Path, **changes: Any) -> AsyncIterator[Both]:
+    async with both(directory, work(**changes), markets=("mithril",), options=OPTIONS, is_wired=True) as world:
+        yield world
+
+
+def bids(world: Both) -> list[Bid]:
+    """Return the bids that exist, as they really are."""
+    world.simulator.mithril.advance_to(world.clock.time())
+    return world.simulator.mithril.world.live_contracts()
+
+
+def outbid(world: Both, dollars: float) -> None:
+    """Let another renter bid for the whole pool of our bid."""
+    (bid,) = bids(world)
+    pool = world.simulator.mithril.world.pools[bid.pool.kind.fid, bid.pool.region]
+    pool.add(Bidder(5_000_000, round(dollars * 100), pool.capacity, world.clock.time()))
+
+
+def charged(world: Both) -> float:
+    world.simulator.mithril.advance_to(world.clock.time())
+    return world.simulator.mithril.world.charged_total()
+
+
+def _forget(directory: Path) -> None:
+    for part in directory.glob("ledger.sqlite*"):
+        part.unlink()
+
+
+async def test_a_day_is_paid_at_the_price_and_never_at_the_limit(tmp_path: Path) -> None:
+    async with running(tmp_path) as world:
+        await world.until(lambda: len(world.running()) == 1, minutes=30)
+        (lease,), (bid,) = world.leases(), bids(world)
+        price = bid.vms[-1].prices[-1].cents
+        assert lease.gpu_rate == money.per_hour(Decimal(price) / 100) < lease.bid
+        assert lease.bid == money.per_hour(Decimal(bid.limit_cents) / 100)
+        await world.restart(after_seconds=60.0)
+        await world.cycle(minutes=240)
+        assert [one.instance_id for one in world.running()] == [bid.fid]
+        assert await world.spend() == pytest.approx(charged(world), rel=0.01)
+        assert await world.events("alert.not_sold", "alert.price") == []
+
+
+async def test_a_lost_answer_is_found_by_its_name_and_rents_once(tmp_path: Path) -> None:
+    async with running(tmp_path) as world:
+        world.simulator.mithril.weather.add(
+            faults.parse({"fault": "reset", "market": "mithril", "route": "POST /v2/spot/bids", "when": "after"})
+        )
+        await world.cycle()
+        world.simulator.mithril.weather.clear_all()
+        await world.until(lambda: len(world.running()) == 1, minutes=30)
+        await world.cycle(minutes=30)
+        assert [lease.instance_id for lease in world.leases()] == [bid.fid for bid in bids(world)]
+        assert len(world.simulator.mithril.world.bids) == 1
+        (lease,) = world.leases()
+        assert lease.slot.workload == "train", "the ledger names the workload of the short label"
+
+
+async def test_a_bid_that_the_ledger_does_not_know_is_held_and_counted(tmp_path: Path) -> None:
+    async with running(tmp_path) as world:
+        await world.until(lambda: len(world.running()) == 1, minutes=30)
+        await world.app.close()
+        _forget(tmp_path)
+        await world.open()
+        await world.until(lambda: any(lease.is_held for lease in world.leases()), minutes=15)
+        (held,) = [lease for lease in world.leases() if lease.is_held]
+        assert (held.slot.workload, held.slot.index, held.instance_id) == ("", 0, bids(world)[0].fid)
+        before = await world.spend()
+        await world.cycle(minutes=60)
+        assert await world.spend() > before
+
+
+async def test_a_machine_is_replaced_within_the_notice_of_its_end(tmp_path: Path) -> None:
+    async with running(tmp_path) as world:
+        await world.until(lambda: len(world.running()) == 1, minutes=30)
+        (first,) = bids(world)
+        outbid(world, 50.0)
+        await world.until(lambda: first.status is not Status.ALLOCATED, minutes=10)
+        await world.until(lambda: len(world.running()) == 1 and not first.holds_gpu, minutes=60)
+        await world.cycle(minutes=60)
+        assert await world.events("lease.interrupted") == [], "its work went on elsewhere before the end"
+        assert sum(bid.holds_gpu for bid in bids(world)) == 1
+        assert await world.spend() == pytest.approx(charged(world), rel=0.05, abs=0.02)
+
+
+async def test_a_kill_leaves_no_bid_that_could_still_win(tmp_path: Path) -> None:
+    full = Requirements(gpu_models=(gpu.model("B200"),))
+    waits = work(requirements=full, max_price=money.per_hour("0.02"))
+    async with both(tmp_path, waits, markets=("mithril",), options=OPTIONS, is_wired=True) as world:
+        await world.cycle(minutes=10)
+        assert [bid.status for bid in bids(world)] == [Status.OPEN]
+        assert await world.spend() < 0.001, "a bid that waits costs nothing"
+        assert await world.events("alert.price", "alert.rate_doubted") == []
+        await world.app.say(Order("kill", "fleet:all"), "a person")
+        await world.cycle(minutes=5)
+        assert bids(world) == []
