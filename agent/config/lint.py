@@ -15,6 +15,7 @@ from agent.domain.market import card_memory, countries, subdivisions
 from agent.domain.market.gpu import GpuModel
 from agent.domain.money import Usd, UsdPerHour
 from agent.domain.work.workload import CheckpointPlace, Workload
+from agent.markets import registered_markets
 
 DEAR_TIMES = 10
 """A price of more than this many times the market's lowest for the same card is probably a slip."""
@@ -97,6 +98,7 @@ def _workload(work: Workload, config: Config, known: Known) -> Iterator[Finding]
     yield from _cards(work, name)
     yield from _price(work, name, config, known)
     yield from _regions(work, name, known.regions)
+    yield from _places(work, name, config)
     yield from _disk(work, name)
     yield from _deadline(work, name, known.now)
     yield from _guard(work, name, config)
@@ -162,6 +164,20 @@ def _regions(work: Workload, name: str, seen: Collection[str]) -> Iterator[Findi
         unknown = [part for part in parts if part.casefold() not in shown and not _is_place(part)]
         if unknown:
             yield _unknown_place(f"{name}.regions", unknown[0])
+
+
+def _places(work: Workload, name: str, config: Config) -> Iterator[Finding]:
+    """Find markets on which a required place is never known, so that nothing is rented there."""
+    wants = work.requirements
+    records = [registered_markets.record(each.name) for each in config.markets if work.may_use(each.name)]
+    silent = [record.name for record in records if wants.datacenter_only and not record.tells_datacenter]
+    if silent:
+        sentence = f"{' and '.join(silent)} does not tell whether a host is in a data centre: nothing is rented there"
+        yield Finding(f"{name}.datacenter", sentence, "remove the key, or name the other markets in `markets`")
+    without = [record.name for record in records if wants.network_volume and not record.mounts_volumes]
+    if without:
+        sentence = f"{' and '.join(without)} mounts no network volume: nothing is rented there"
+        yield Finding(f"{name}.network_volume", sentence, 'write markets = ["runpod"]')
 
 
 def _is_place(name: str) -> bool:

@@ -136,6 +136,10 @@ class MarketRecord:
     """The most characters that it takes as the start script of a container."""
     restarts_ended: bool = False
     """Whether its instance goes on after the end of its container, so that only a log or a guard shows the end."""
+    tells_datacenter: bool = False
+    """Whether its offers say whether a host is in a data centre."""
+    mounts_volumes: bool = False
+    """Whether its instances can mount a network volume of the account."""
     keeps_logs: bool = True
     """Whether it keeps what containers print; without that, a `done_line` is never seen there."""
     gives_instance_key: bool = True

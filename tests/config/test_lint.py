@@ -13,12 +13,14 @@ from agent.domain import money
 from agent.domain.market import card_memory, gpu
 from agent.domain.work.array_terms import ArrayTerms
 from agent.domain.work.deadline import Deadline
+from agent.markets import registered_markets
 from agent.simulator.runpod import places as runpod_places
 from agent.simulator.vast import places as vast_places
 from tests.support import builders
 from tests.support.configs import GOOD
 
 NOW = builders.NOW
+OF_REQUIREMENTS = ("gpu_models", "min_vram_mb", "regions", "datacenter_only", "network_volume")
 DEADLINE = Deadline(hours=30.0, by=NOW + timedelta(hours=20))
 
 
@@ -30,7 +32,7 @@ def good(tmp_path: Path) -> Config:
 
 
 def changed(config: Config, **changes: Any) -> Config:
-    wants = {name: changes.pop(name) for name in ("gpu_models", "min_vram_mb", "regions") if name in changes}
+    wants = {name: changes.pop(name) for name in OF_REQUIREMENTS if name in changes}
     work = config.workloads[0]
     work = replace(work, **changes, requirements=replace(work.requirements, **wants))
     return replace(config, workloads=(work, *config.workloads[1:]))
@@ -63,6 +65,11 @@ def test_a_sound_file_draws_nothing(good: Config) -> None:
             "env.GPUBID_SLOT",
             "all 2 slots get this value in place of their own number",
         ),
+        (
+            {"network_volume": "nv1"},
+            "network_volume",
+            "vast mounts no network volume: nothing is rented there; write mark",
+        ),
         ({"disk_gb": 50_000.0}, "disk_gb", "hosts have less"),
         ({"max_price": money.per_hour("99")}, "max_price", "is above max_price_per_instance_hour"),
         (
@@ -91,6 +98,17 @@ def test_one_odd_key_is_found(good: Config, changes: dict[str, Any], key: str, w
 )
 def test_what_may_be_a_region_passes(good: Config, region: str) -> None:
     assert told(changed(good, regions=(region,))) == []
+
+
+def test_a_market_that_tells_no_data_centre_is_named_before_anything_waits_for_it(
+    good: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asks = changed(good, datacenter_only=True)
+    assert told(asks) == []
+    silent = replace(registered_markets.record("vast"), tells_datacenter=False)
+    monkeypatch.setattr(registered_markets, "record", lambda _: silent)
+    (found,) = told(asks)
+    assert "datacenter: vast does not tell whether a host is in a data centre: nothing is rented there" in found
 
 
 def test_a_region_that_an_offer_was_seen_in_passes(good: Config) -> None:

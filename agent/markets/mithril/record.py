@@ -80,6 +80,7 @@ RECORD = MarketRecord(
     findings=findings,
     first_answers=WHOLE_MACHINES,
     restarts_ended=True,
+    tells_datacenter=True,
     keeps_logs=False,
     gives_instance_key=False,
     keys_at_start="let into the machine, as its user ubuntu, by its start script",

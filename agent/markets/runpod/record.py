@@ -61,6 +61,8 @@ RECORD = MarketRecord(
     first_answers=ON_DEMAND,
     gpu_model=gpu_model,
     restarts_ended=True,
+    tells_datacenter=True,
+    mounts_volumes=True,
     keys_at_start=(
         "given to the container at its start as PUBLIC_KEY; RunPod's API registers keys with the account alone and "
         "updates no running instance"

@@ -54,6 +54,7 @@ RECORD = MarketRecord(
     url="https://console.vast.ai",
     documentation="https://docs.vast.ai",
     connect=connect,
+    tells_datacenter=True,
     key_scope=KeyScope(is_wide, NEEDED),
     check_query=check_query,
     most_script=MOST_SCRIPT,
