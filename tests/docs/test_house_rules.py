@@ -7,12 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from agent.markets import registered_markets
+
 ROOT = Path(__file__).parents[2]
 OURS = ("agent", "strategies", "migrations")
 FILES = sorted(path for folder in (*OURS, "tests") for path in (ROOT / folder).rglob("*.py"))
 PROGRAM = [path for path in FILES if path.relative_to(ROOT).parts[0] in OURS]
 # The simulator and the guard share no code with the agent.
 CLOCKS = ("agent/clock.py", "agent/simulator/simulated_clock.py", "agent/guard/guard_clock.py")
+MANY = 100
+"""There are more modules that decide, so an empty search is a mistake of the search."""
 VENDOR_WORDS = {
     "vast": r"dph_(total|base)|min_bid|(cur|next|actual|intended)_(state|status)|status_msg|gpu_ram|inet_(down|up)_cost"
     r"|reliability2|storage_(total_)?cost|ask_contract_id|image_uuid",
@@ -42,6 +46,16 @@ def test_vendor_words_stay_with_the_adapter_and_the_simulated_surface(market: st
     # Where a call of either market is read, the columns that may be lied about are named.
     called = "agent/simulator/api_calls.py"
     assert list(matches(VENDOR_WORDS[market], *allowed, imported, called)) == []
+
+
+def test_no_vendor_is_named_where_decisions_are_made() -> None:
+    """Decisions read the rules of a market, so that the next market needs no change there."""
+    records = registered_markets.installed().values()
+    names = "|".join(re.escape(word) for record in records for word in {record.name, record.title.partition(".")[0]})
+    named = re.compile(rf"\b({names})", re.IGNORECASE)
+    deciding = [path for path in PROGRAM if name(path).startswith(("agent/decide/", "strategies/"))]
+    assert len(deciding) > MANY
+    assert [name(path) for path in deciding if named.search(path.read_text())] == []
 
 
 def test_only_the_clock_reads_the_time() -> None:

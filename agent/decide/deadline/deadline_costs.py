@@ -10,8 +10,8 @@ from agent.domain.money import UsdPerHour
 from agent.domain.work.decision import Option
 
 ASSUMED_RATIO = 0.6
-"""Interruptible price over on-demand price before any was seen: medians of RTX 5090 on Vast.ai, $0.322 and $0.535 an
-hour (public scrape of 2026-01-21)."""
+"""Interruptible price over on-demand price before any was seen: medians of RTX 5090 on one market, $0.322 and $0.535
+an hour (public scrape of 2026-01-21)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ HOST_FULL = timedelta(minutes=15)
 REFUSED_START = "a start that was refused: "
 """The first words of the ground of a `full` cooldown after a refusal; the market's code follows."""
 INVALID = "invalid_args"
-"""Vast's code for a start that the host will never make, as after the end of its contract."""
+"""The code for a start that the host will never make, as after the end of its contract."""
 OF_THE_REQUEST = frozenset({INVALID, "invalid_price", "refused", "forbidden", "route_gone"})
 """Refusals of the request itself: the same request gets the same answer again."""
 OUT_OF_CREDIT = frozenset({"insufficient_credit", "out_of_funds"})

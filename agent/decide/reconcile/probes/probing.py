@@ -72,7 +72,8 @@ def targets(fleet: Fleet, market: str) -> tuple[Target, ...]:
 def may_log(lease: Lease) -> bool:
     """Return whether a lease has a container whose log may report on its work.
 
-    A lease that ran may look like starting at every look: RunPod restarts an ended container again and again.
+    A lease that ran may look like starting at every look: some markets restart an ended container again
+    and again.
     """
     return lease.state in {LeaseState.RUNNING, LeaseState.EXITED} or (
         lease.state is LeaseState.STARTING and lease.has_run

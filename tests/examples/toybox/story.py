@@ -1,0 +1,87 @@
+"""One process that meets the installed Toybox as an operator does; it prints what each verb did, as JSON."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from typer.testing import CliRunner
+
+from agent.cli.main import app
+from agent.simulator.climate import named
+from agent.simulator.market_server import Simulator
+from agent.simulator.simulated_clock import ScaledClock
+from agent.simulator.vast.world import World
+
+PATIENCE_SECONDS = 60.0
+PAUSE_SECONDS = 0.1
+
+
+def served() -> Simulator:
+    """Serve the simulated markets beside this thread until the process ends."""
+    clock, loop = ScaledClock(), asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, daemon=True).start()
+    simulator = Simulator(World(named("calm"), seed=7, start=clock.time(), hosts=1), clock)
+    asyncio.run_coroutine_threadsafe(simulator.start(), loop).result(PATIENCE_SECONDS)
+    return simulator
+
+
+def verb(*words: str) -> dict[str, Any]:
+    """Run a verb to its end."""
+    ran = CliRunner().invoke(app, words)
+    return {"code": ran.exit_code, "said": ran.output}
+
+
+def page(port: int, path: str) -> str:
+    """Return a page of the daemon, or an empty text while none answers."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as reply:
+            return str(reply.read().decode())
+    except OSError:
+        return ""
+
+
+def watch(port: int, seen: dict[str, str]) -> None:
+    """Keep the pages of the daemon once its lease runs, then end it."""
+    until = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < until and "interruptible, running" not in seen.get("page", ""):
+        time.sleep(PAUSE_SECONDS)
+        seen["page"] = page(port, "/")
+    seen["metrics"] = page(port, "/metrics")
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def main() -> None:
+    """Tell the story in the present folder."""
+    simulator = served()
+    told: dict[str, Any] = {}
+    seen: dict[str, str] = {}
+    key = Path("key")
+    key.write_text(simulator.sides["toybox"].key)
+    key.chmod(0o600)
+    given = ("--market", "toybox", "--url", simulator.url("toybox"), "--key-file", "key", "--spend")
+    told["init without an answer"] = verb("init", "--yes", *given)
+    told["init"] = verb("init", "--yes", *given, "--set", "room=blue")
+    told["check"] = verb("check")
+    told["doctor"] = verb("doctor")
+    told["rehearse"] = verb("rehearse", "--climate", "calm", "--hours", "1", "--json")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    config = Path("agent.toml")
+    config.write_text(config.read_text().replace("127.0.0.1:9477", f"127.0.0.1:{port}").replace('"15s"', '"5s"'))
+    threading.Thread(target=watch, args=(port, seen), daemon=True).start()
+    told["run"] = verb("run")
+    told["truth"] = dict(simulator.sides["toybox"].truth())
+    told["seen"] = seen
+    sys.stdout.write(json.dumps(told))
+
+
+if __name__ == "__main__":
+    main()
