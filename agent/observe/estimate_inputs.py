@@ -26,6 +26,8 @@ ROWS = 100_000
 MEASURED = {"took_seconds": "takes", "restore_seconds": "restore_seconds", "checkpoint_bytes": "size_gb"}
 """The guards' figures that replace a workload's own figures, with the keys that they replace."""
 _MOST_RESTORE_SECONDS = 86_400.0
+_MOST_DEADLINE = timedelta(days=365)
+"""The longest time of a job file; a later deadline is as far away."""
 _GIGABYTE = 1e9
 _WHOLLY_KNOWN = frozenset({"ondemand", "patient"})
 
@@ -101,7 +103,7 @@ def of_workload(work: Workload, now: datetime, figures: Mapping[str, Measured]) 
         said["max_price_by_gpu"] = {model: price.dollars for model, price in work.max_price_by_gpu}
     optional: dict[str, Any] = {"reliability": wants.min_reliability, "inet_down": wants.min_inet_down_mbps}
     if work.deadline is not None:
-        optional["deadline"] = max(work.deadline.by - now, timedelta(seconds=1))
+        optional["deadline"] = min(max(work.deadline.by - now, timedelta(seconds=1)), _MOST_DEADLINE)
         # Hours on another GPU than the requested one do not count: its speed is not measured.
         is_ours = work.deadline.reference_gpu in {None, *wants.gpu_models}
         optional["hours"] = work.deadline.hours if is_ours else None

@@ -101,6 +101,12 @@ def test_dollars_per_unit_of_work_or_how_they_become_known() -> None:
     assert "$/" not in run(*arguments[:4]).replace("$/h", "")
 
 
+def test_a_deadline_of_the_century_is_far_away(somewhere: Path) -> None:
+    lines = ('kind = "batch"', 'gpu = ["L4"]', 'deadline = { hours = 4, by = "2099-01-31T18:00Z" }')
+    (somewhere / "agent.toml").write_text(GOOD + "".join(f"{line}\n" for line in lines))
+    assert [one["late"] for one in options("train") if one["name"] == "aws"] == [0.0]
+
+
 def test_the_units_of_a_workload_are_those_of_its_deadlines_hours(somewhere: Path) -> None:
     day = datetime.now(UTC).date() + timedelta(days=9)
     lines = (

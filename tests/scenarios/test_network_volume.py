@@ -21,7 +21,9 @@ MODEL = "RTX A4000"
 def work(volume: str) -> Workload:
     wants = builders.requirements(gpu_models=(MODEL,), network_volume=volume)
     kept = Checkpoint(place=CheckpointPlace.REMOTE)
-    return builders.workload(strategy="ondemand", requirements=wants, markets=("runpod",), checkpoint=kept)
+    return builders.workload(
+        strategy="ondemand", requirements=wants, markets=("runpod",), checkpoint=kept, disk_gb=400.0
+    )
 
 
 def crowded(world: Both) -> str:
