@@ -66,6 +66,16 @@ sdk: setup ## Install RunPod's own package in .venv-runpod, because it and Vast.
 		&& cp tests/simulator/runpod/sdk.lock .venv-runpod/.installed; } \
 		|| echo "NOT INSTALLED: RunPod's package; the tests that need it skip" >&2
 
+.PHONY: mithril-clients
+mithril-clients: setup ## Install Mithril's own clients in .venv-mithril; without it their tests skip
+	@cmp -s tests/simulator/mithril/sdk.lock .venv-mithril/.installed && exit 0; \
+	echo "installing Mithril's clients into .venv-mithril"; \
+	python3 -m venv --clear --without-pip .venv-mithril \
+		&& { $(UV) --no-deps --python .venv-mithril/bin/python --require-hashes -r tests/simulator/mithril/sdk.lock \
+			|| $(PYTHON) -m pip --python .venv-mithril/bin/python install --quiet --no-deps --require-hashes \
+				-r tests/simulator/mithril/sdk.lock; } \
+		&& cp tests/simulator/mithril/sdk.lock .venv-mithril/.installed
+
 .PHONY: stores
 stores: ## Install s3rver in .node-s3: an S3 server that checks signatures, for the guard's tests
 	@cmp -s tests/guard/servers/package-lock.json .node-s3/.installed && exit 0; \
@@ -178,7 +188,7 @@ disasters: setup ## Play SEEDS disasters from FIRST on: whole fleets in faults, 
 
 .PHONY: nightly
 nightly: TOOLS += rclone:rclone pg_ctlcluster:postgresql debootstrap:debootstrap systemd-nspawn:systemd-container
-nightly: setup tools frameworks cover deploy-test ## Run the checks that take long: coverage, the booted guest, pyright, slow tests, more worlds, mutants
+nightly: setup tools frameworks mithril-clients cover deploy-test ## Run the checks that take long: coverage, the booted guest, pyright, slow tests, more worlds, mutants
 	@$(BIN)/pyright --pythonpath $(PYTHON) agent strategies migrations
 	@[ -n "$${GPUBID_OPENAPI:-}" ] || echo "GPUBID_OPENAPI names no OpenAPI file of the vendor: the surface is NOT fuzzed" >&2
 	@$(PYTHON) -m pytest --quiet -m nightly || [ $$? = 5 ]
@@ -222,6 +232,9 @@ lock: setup ## Write requirements.lock again from pyproject.toml, with the newes
 		--output-file deploy/debian/requirements.lock pyproject.toml deploy/debian/instead.in
 	@$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
 		--no-annotate --output-file tests/simulator/runpod/sdk.lock tests/simulator/runpod/sdk.in
+	@$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --prerelease allow --generate-hashes \
+		--no-header --no-annotate --override tests/simulator/mithril/without.txt \
+		--output-file tests/simulator/mithril/sdk.lock tests/simulator/mithril/sdk.in
 	@$(BIN)/uv pip compile --quiet --upgrade --python-version 3.11 --python-platform x86_64-unknown-linux-gnu \
 		--generate-hashes --no-header --no-annotate --override tests/guard/frameworks/without.txt \
 		--output-file tests/guard/frameworks/frameworks.lock tests/guard/frameworks/frameworks.in

@@ -22,9 +22,24 @@ async def test_every_route_answers_as_the_document_says(auctions: Auctions) -> N
     fid = await auctions.placed(launch_specification={"volumes": [disk_fid], "ssh_keys": [key_fid]})
     await auctions.advance(600)
     instance = (await auctions.instances())[0]["fid"]
-    for path in ("me", "projects", "instance-types", "spot/availability", "spot/bids", f"spot/bids/{fid}/status"):
+    for path in (
+        "me",
+        "projects",
+        "instance-types",
+        "cpu/instance-types",
+        "spot/availability",
+        "spot/bids",
+        f"spot/bids/{fid}/status",
+    ):
         await auctions.get(f"/v2/{path}")
-    for path in ("volumes", "ssh-keys", "quotas", "instances/status/history", "instances/pricing/history"):
+    for path in (
+        "volumes",
+        "ssh-keys",
+        "quotas",
+        "reservation",
+        "instances/status/history",
+        "instances/pricing/history",
+    ):
         await auctions.get(f"/v2/{path}", project=project)
     await auctions.get(f"/v2/instances/{instance}/status")
     await auctions.get("/v2/pricing/history", num_samples="5")

@@ -1,4 +1,4 @@
-"""Who the key belongs to, its projects and its quotas."""
+"""Who the key belongs to, its projects, its quotas and its reservations."""
 
 from agent.simulator.api_calls import Reply
 from agent.simulator.mithril import assumed_figures, models
@@ -31,6 +31,12 @@ def projects(surface: Surface, call: Call) -> Reply:
         "created_at": calls.stamp(world.start_time - 30 * 86_400.0),
     }
     return calls.ok([row])
+
+
+def reservations(surface: Surface, call: Call) -> Reply:
+    """Answer GET /v2/reservation: this account has none; those that take capacity are of others."""
+    surface.project(call, call.required("project"))
+    return calls.ok({"data": [], "next_cursor": None})
 
 
 def quotas(surface: Surface, call: Call) -> Reply:

@@ -106,18 +106,16 @@ def _status(call: Call, bid: Bid) -> str:
 
 
 def _event(surface: Surface, event: Event) -> dict[str, Any]:
-    return {
+    row = {
         "timestamp": calls.stamp(event.at),
         "event_type": event.kind.value,
         "limit_price": calls.dollars(event.limit_cents),
         "user_id": surface.world.user_id,
         "memory_gb": None,
-        "persistent_disk_change": _disk_change(event),
     }
-
-
-def _disk_change(event: Event) -> dict[str, Any] | None:
     if event.volume is None:
-        return None
+        # The vendor's own bindings fail on a null here.
+        return row
     is_new = event.kind is Happening.VOLUMES_ATTACHED
-    return {"attached": event.volume if is_new else None, "removed": None if is_new else event.volume}
+    change = {"attached": event.volume if is_new else None, "removed": None if is_new else event.volume}
+    return {**row, "persistent_disk_change": change}

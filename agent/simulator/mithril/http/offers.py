@@ -20,6 +20,11 @@ def types(surface: Surface, _: Call) -> Reply:
     return calls.ok([_type(kind, reserved[kind.fid]) for kind in models.TYPES])
 
 
+def processor_types(_: Surface, _call: Call) -> Reply:
+    """Answer GET /v2/cpu/instance-types: machines without GPUs are not simulated."""
+    return calls.ok([])
+
+
 def availability(surface: Surface, _: Call) -> Reply:
     """Answer GET /v2/spot/availability."""
     return calls.ok([_auction(surface, pool) for pool in surface.world.pools.values()])
