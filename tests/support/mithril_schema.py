@@ -9,6 +9,7 @@ import os
 import pathlib
 import re
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import jsonschema
 
@@ -35,6 +36,33 @@ def faults(method: str, path: str, status: int, raw: bytes) -> list[str]:
     schema = {**_strict(content["application/json"]["schema"]), "$defs": _models()}
     errors = jsonschema.Draft202012Validator(schema, format_checker=_FORMATS).iter_errors(json.loads(raw))
     return [f"{'/'.join(map(str, error.path))}: {error.message}" for error in errors]
+
+
+def asked(method: str, target: str, body: bytes) -> list[str]:
+    """Return how a request departs from the document: its route, its parameters, its body."""
+    parts = urlsplit(target)
+    found = next((each for each in _operations() if each[0] == method and each[1].fullmatch(parts.path)), None)
+    if found is None:
+        return ["the document has no such route"]
+    operation = _document()["paths"][found[2]][method.lower()]
+    known = {each["name"]: each for each in operation.get("parameters", ()) if each["in"] == "query"}
+    given = parse_qs(parts.query, keep_blank_values=True)
+    wrong = [f"{name} is no parameter" for name in given if name not in known]
+    wrong += [f"{name} is missing" for name, each in known.items() if each.get("required") and name not in given]
+    for name in given.keys() & known.keys():
+        text = given[name][0]
+        values = [given[name], text, int(text) if text.isdigit() else text]
+        if not any(_validator(_strict(known[name]["schema"])).is_valid(value) for value in values):
+            wrong.append(f"{name} may not be {given[name]}")
+    described = operation.get("requestBody")
+    if described is not None:
+        schema = _strict(described["content"]["application/json"]["schema"])
+        wrong += [f"body: {each.message}" for each in _validator(schema).iter_errors(json.loads(body))]
+    return wrong
+
+
+def _validator(schema: Any) -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator({**schema, "$defs": _models()}, format_checker=_FORMATS)
 
 
 _FORMATS = jsonschema.FormatChecker(formats=["email"])
