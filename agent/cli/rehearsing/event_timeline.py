@@ -22,7 +22,7 @@ STEPS: Mapping[str, tuple[str, str]] = {
     EventKind.LEASE_START_LOST: ("LOST, not yet running", "red"),
     EventKind.LEASE_FAILED: ("START FAILED", "red"),
     EventKind.LEASE_PAUSED: ("pause", "yellow"),
-    EventKind.LEASE_QUEUED: ("ask to start again", "cyan"),
+    EventKind.LEASE_QUEUED: ("wait for a start", "cyan"),
     EventKind.LEASE_MISSING: ("not listed", "yellow"),
     EventKind.LEASE_GONE: ("GONE", "red"),
     EventKind.LEASE_OFFLINE: ("HOST OFFLINE", "red"),

@@ -141,7 +141,10 @@ def _paced(scene: Scene) -> tuple[PacedClock, process_registry.ProcessRegistry]:
 
 def _staged(config: Config, scene: Scene, directory: Path) -> Config:
     """Return the configuration with simulated markets and its own ledger. A rehearsal never uses a real ledger."""
-    markets = tuple(MarketSettings(market.name, "", scene.climate, "", None, spend=False) for market in config.markets)
+    markets = tuple(
+        MarketSettings(market.name, "", scene.climate, "", None, spend=False, options=market.options)
+        for market in config.markets
+    )
     # A guard would write to the real bucket.
     workloads = tuple(replace(work, guard=None) for work in config.workloads)
     if scene.strategy is not None:
