@@ -117,7 +117,8 @@ def _elsewhere(lease: Lease, view: View, shortlist: Shortlist, params: PatientPa
     With several slots the second search could name a host that the first has given to another slot.
     """
     best = shortlist.best if params.may_move else None
-    if lease.bid_limit is not None and best is not None:
+    if lease.bid_limit is not None and params.may_move:
+        # A pool that another slot of this plan goes to has room for this one too.
         best = notice_move.elsewhere(lease, view.ranking(_ways(view, params)))
     if best is None:
         return []
@@ -156,7 +157,7 @@ def _numbers(view: View, lease: Lease, params: PatientParams) -> recovery.Recove
         least_gain=params.least_gain,
         may_move=params.may_move,
         may_raise=params.may_raise,
-        worth=view.workload.value_of(lease.gpu).scaled(params.idle_worth),
+        worth=view.workload.value_of(lease.gpu).scaled(1.0 if lease.bid_limit is not None else params.idle_worth),
         fastest=view.fastest,
         rivals=view.rivals,
     )

@@ -41,7 +41,7 @@ def _numbers(lease: Lease, grounds: Grounds) -> recovery.RecoveryParams:
         least_gain=params.least_gain,
         may_move=True,
         may_raise=True,
-        worth=view.workload.value_of(lease.gpu).scaled(params.idle_worth),
+        worth=view.workload.value_of(lease.gpu).scaled(1.0 if lease.bid_limit is not None else params.idle_worth),
         fastest=view.fastest,
         rivals=view.rivals,
     )

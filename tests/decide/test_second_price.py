@@ -355,3 +355,37 @@ def test_a_waiting_bid_that_would_win_now_is_not_left_for_another_pool() -> None
     assert isinstance(hold, Hold)
     (pause,) = decided(second_price.fleet(leases=(lost,), rows=[row], offers=offers[1:], workloads=(work(),)))
     assert isinstance(pause, Pause)
+
+
+@pytest.mark.parametrize("strategy", ["patient", "hedged"])
+def test_a_bid_of_the_whole_value_is_not_given_up_for_a_share_of_it(strategy: str) -> None:
+    """The limit counts the whole value of an hour, so the wait for that hour counts it too."""
+    lost = second_price.lease(
+        state=LeaseState.PAUSED,
+        interrupted_by=Cause.OUTBID,
+        bid_limit=builders.per_hour("0.79"),
+        gpu_rate=builders.per_hour("0.77"),
+        state_since=builders.ago(minutes=1),
+    )
+    row, wants = second_price.row(state=InstanceState.PAUSED), work(strategy=strategy)
+    (hold,) = decided(second_price.fleet(leases=(lost,), rows=[row], workloads=(wants,)))
+    assert isinstance(hold, Hold)
+
+
+def test_two_slots_may_move_to_one_pool_at_once() -> None:
+    parked = [
+        second_price.lease(
+            number,
+            slot=Slot("train", number),
+            state=LeaseState.PAUSED,
+            paused_by_us=True,
+            interrupted_by=Cause.OUTBID,
+            bid_limit=builders.per_hour("0.79"),
+            state_since=builders.ago(hours=1),
+        )
+        for number in (0, 1)
+    ]
+    rows = [second_price.row(number, state=InstanceState.PAUSED) for number in (0, 1)]
+    offers, wants = [second_price.pool(7, floor=builders.per_hour("0.05"))], work(slots=2)
+    made = decided(second_price.fleet(leases=tuple(parked), rows=rows, offers=offers, workloads=(wants,)))
+    assert [type(each) for each in made] == [Rent, Rent]

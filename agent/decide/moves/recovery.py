@@ -72,6 +72,8 @@ OWN_HANDS = {
     Cause.CONTAINER_EXIT: "its container ended",
     Cause.EXTERNAL_STOP: "a person or the work itself stopped it",
 }
+CANCELS = "; first make sure that the old lease cannot start by itself"
+"""What is said of a move that begins with a pause."""
 NO_RETURN = frozenset({Cause.HOST_GONE, Cause.CONTRACT_END})
 
 
@@ -287,7 +289,7 @@ def move_to(slot: SlotView, best: Candidate, reason: Reason) -> Proposal:
     may_start = lease is not None and slot.down is not None and lease.tenure is Tenure.INTERRUPTIBLE
     if lease is None or not may_start or lease.paused_by_us or lease.interrupted_by is Cause.HOST_OFFLINE:
         return Proposal(slot.slot, IntentKind.RENT, reason, candidate=best)
-    sentence = f"{reason.sentence}; first make sure that the old lease cannot start by itself"
+    sentence = f"{reason.sentence}{CANCELS}"
     cancel = Reason("cancel_start", sentence, reason.options)
     return Proposal(slot.slot, IntentKind.PAUSE, cancel, candidate=best, lease=lease)
 

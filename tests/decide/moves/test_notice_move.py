@@ -77,7 +77,8 @@ def test_a_replacement_is_rented_before_the_end_where_that_pays_more_than_to_wai
     (rent,) = decided(second_price.fleet(leases=(lease,), rows=[row], offers=offers, workloads=(wants,)))
     assert isinstance(rent, Rent)
     assert (rent.offer.offer_id, rent.reason.code) == ("a2", "notice")
-    assert f"the market ends it at {ENDS:%H:%M:%S} UTC" in rent.reason.sentence
+    assert f"the market ends it at {ENDS:%H:%M:%S} UTC; then move to host pool/2" in rent.reason.sentence
+    assert "first make sure" not in rent.reason.sentence
     dear = [second_price.pool(2, floor=builders.per_hour("0.75"), inet_down_mbps=1.0)]
     (hold,) = decided(second_price.fleet(leases=(lease,), rows=[row], offers=dear, workloads=(wants,)))
     assert isinstance(hold, Hold)

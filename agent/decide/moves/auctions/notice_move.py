@@ -33,7 +33,8 @@ def propose(
     )
     at_end = replace(slot, lease=lost, down=Down(lease.notice_at))
     chosen = recovery.recover(at_end, work, elsewhere, market_loss_rate, numbers, lease.notice_at)
-    sentence = f"the market ends it at {lease.notice_at:%H:%M:%S} UTC; then {chosen.reason.sentence}"
+    then = chosen.reason.sentence.replace(recovery.CANCELS, "")
+    sentence = f"the market ends it at {lease.notice_at:%H:%M:%S} UTC; then {then}"
     reason = replace(chosen.reason, code="notice", sentence=sentence)
     if chosen.candidate is None:
         return Proposal(slot.slot, None, reason)
