@@ -16,6 +16,7 @@ from agent.domain.market.interruption import Cause
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd, UsdPerHour
 from agent.domain.record.guard_figures import GuardFigures
+from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.paid_time import Phases
 from agent.domain.slot import Slot
 from agent.ledger.store import Ledger
@@ -97,6 +98,9 @@ def test_dollars_per_unit_of_work(config: Path) -> None:
     assert "$/unit" in shown
     assert "train: $0.002 per step; guards reported 410" in shown
     assert json.loads(ran(config, "spend", "--json"))["rows"][0]["dollars_per_unit"] is None
+    asyncio.run(_renamed(config.with_name("ledger.sqlite")))
+    (row,) = json.loads(ran(config, "spend", "--by", "workload", "--json"))["rows"]
+    assert (row["units"], row["dollars_per_unit"]) == (None, None), "a part of its cost is under the old name"
     cut = ran(config, "spend", "--by", "workload", "--since", "2026-11-01")
     assert "dollars per unit are of all days" in cut
 
@@ -107,6 +111,13 @@ async def _reported(path: Path, told: list[tuple[int, int, float | None]]) -> No
         for number, run, progress in told:
             at = NOW + timedelta(minutes=number)
             tx.keep_guard_figures(GuardFigures(f"g{number}", Slot("train", 0), "vast", "7", run, 1, at, progress))
+    await ledger.close()
+
+
+async def _renamed(path: Path) -> None:
+    ledger = await Ledger.open(path, clock=SteppedClock(NOW))
+    async with ledger.transaction() as tx:
+        tx.begin_run(GuardRun(Slot("train", 0), 1, "before", "", NOW))
     await ledger.close()
 
 

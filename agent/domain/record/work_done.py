@@ -18,11 +18,16 @@ class LastNumber:
     slot: int
     run: int
     number: float
+    is_renamed: bool = False
+    """Whether the run began under another name of the workload, which has a part of its cost."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkDone:
-    """The unit of a workload's work, and how many are done; None if no guard has reported a number."""
+    """The unit of a workload's work, and how many are done.
+
+    None if no guard has reported a number, or if a part of the work was paid for under another name.
+    """
 
     unit: str
     number: float | None = None
@@ -34,5 +39,6 @@ class WorkDone:
 
 def of_workload(workload: str, unit: str, numbers: Iterable[LastNumber]) -> WorkDone:
     """Return the work of all slots and runs of a workload."""
-    mine = [each.number for each in numbers if each.workload == workload]
-    return WorkDone(unit, math.fsum(mine) if mine else None)
+    mine = [each for each in numbers if each.workload == workload]
+    is_known = mine and not any(each.is_renamed for each in mine)
+    return WorkDone(unit, math.fsum(each.number for each in mine) if is_known else None)

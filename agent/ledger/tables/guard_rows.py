@@ -32,7 +32,17 @@ OPEN_FIGURES = sa.select(_FIGURES).where(~_ENDED)
 # Of an aggregate with one max, SQLite takes the other columns from the row with that maximum.
 LAST_NUMBERS = (
     sa.select(
-        _FIGURES.c.workload, _FIGURES.c.slot, _FIGURES.c.run, _FIGURES.c.progress, sa.func.max(_FIGURES.c.told_at)
+        _FIGURES.c.workload,
+        _FIGURES.c.slot,
+        _FIGURES.c.run,
+        _FIGURES.c.progress,
+        schema.guard_runs.c.name,
+        sa.func.max(_FIGURES.c.told_at),
+    )
+    .outerjoin_from(
+        _FIGURES,
+        schema.guard_runs,
+        sa.and_(*(schema.guard_runs.c[name] == _FIGURES.c[name] for name in ("workload", "slot", "run"))),
     )
     .where(_FIGURES.c.progress.is_not(None))
     .group_by(_FIGURES.c.workload, _FIGURES.c.slot, _FIGURES.c.run)
@@ -85,7 +95,8 @@ def figures_of(columns: Mapping[str, Any]) -> GuardFigures:
 
 def number_of(columns: Mapping[str, Any]) -> LastNumber:
     """Return the last number of a slot's run."""
-    return LastNumber(columns["workload"], columns["slot"], columns["run"], columns["progress"])
+    is_renamed = columns["name"] not in {None, columns["workload"]}
+    return LastNumber(columns["workload"], columns["slot"], columns["run"], columns["progress"], is_renamed)
 
 
 def notice_of(columns: Mapping[str, Any]) -> NoticeGiven:

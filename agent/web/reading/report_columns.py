@@ -73,7 +73,7 @@ def _of_units(report: Mapping[str, Any]) -> list[str]:
         return ["dollars per unit are of all days: a guard counts from the beginning; leave out since and until"]
     named = [row for row in report["rows"] if row.get("unit") is not None]
     return [
-        f"{row['key']}: dollars per {row['unit']} are not known: no guard has reported more than 0"
+        f"{row['key']}: dollars per {row['unit']} are not known: no guard has reported more than 0, or it was renamed"
         if row["dollars_per_unit"] is None
         else f"{row['key']}: ${row['dollars_per_unit']:.6g} per {row['unit']}; guards reported {row['units']:.15g}"
         for row in named
