@@ -2,14 +2,17 @@
 
 from dataclasses import replace
 
+import pytest
+
 from agent.clock import SteppedClock
 from agent.decide.pricing import requirement_check
 from agent.domain import money
 from agent.domain.market.tenure import Tenure
+from agent.markets import market_errors
 from agent.markets.runpod import orders
 from tests.markets import pods
 from tests.markets.scene import asked
-from tests.markets.wire import Answers, Says
+from tests.markets.wire import Answers, Says, Seen
 from tests.support import builders
 
 
@@ -50,6 +53,18 @@ async def test_a_network_volume_requires_its_data_centre(clock: SteppedClock) ->
     assert [offer.network_volumes for offer in later] == [("nv2",), ("nv1", "nv3")]
     assert unknown == []
     assert [seen.path for seen in wire.seen].count("/v2/network-volumes") == 1
+
+
+async def test_a_key_that_may_not_see_volumes_still_finds_what_needs_none(clock: SteppedClock) -> None:
+    refused = pods.problem(403, "The key's scope does not include network volumes.")
+
+    def answers(seen: Seen) -> Says:
+        return refused if seen.path == "/v2/network-volumes" else pods.account(seen)
+
+    async with pods.runpod_saying(answers, clock) as (runpod, _):
+        with pytest.raises(market_errors.Unavailable, match="does not show the network volumes to this key"):
+            await runpod.offers(asked(network_volume="nv1", gpu_models=("RTX 4090",)))
+        assert len(await runpod.offers(asked(gpu_models=("RTX 4090",)))) == 2
 
 
 async def test_a_rent_with_a_network_volume_mounts_it_in_place_of_the_hosts_own(clock: SteppedClock) -> None:

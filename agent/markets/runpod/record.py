@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from agent.markets.transport import Key
 
 NEEDED = ("pods", "billing", "the catalogue", "GraphQL")
-"""The scopes of our calls: pods and GraphQL with write access."""
+"""The scopes of our calls: pods and GraphQL with write access. A workload's `network_volume` needs another one."""
 ON_DEMAND = FirstAnswers("0.80", "20", "ondemand")
 """RunPod sells nothing at a bid since September 2026. An RTX 4090 cost $0.69 on demand in the recorded prices, without
 its disk."""

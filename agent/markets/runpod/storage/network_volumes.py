@@ -30,19 +30,33 @@ class NetworkVolumes:
     async def by_data_center(self, wanted: str) -> Mapping[str, tuple[str, ...]]:
         """Return the ids of the volumes of each data centre; none before a workload wanted one.
 
-        Raises: Throttled, Unavailable, Malformed, Unauthorized.
+        A question that wants none is answered by the last known list if the market does not show it now.
+
+        Raises: Throttled, Unavailable, Malformed.
         """
         self._is_wanted = self._is_wanted or bool(wanted)
         if not self._is_wanted:
             return {}
         now = self._clock.monotonic()
         if self._asked_at is None or now - self._asked_at >= KEPT_SECONDS:
-            self._places = _places(await self._client.network_volumes())
-            self._asked_at = now
+            try:
+                self._places = await self._read()
+                self._asked_at = now
+            except market_errors.MarketError:
+                if wanted:
+                    raise
         found: dict[str, tuple[str, ...]] = {}
         for volume_id, data_center in self._places.items():
             found[data_center] = (*found.get(data_center, ()), volume_id)
         return found
+
+    async def _read(self) -> dict[str, str]:
+        try:
+            return _places(await self._client.network_volumes())
+        except market_errors.Unauthorized as error:
+            # A key may be good for instances and not for volumes: what proves a bad key is the listing alone.
+            sentence = f"runpod does not show the network volumes to this key; widen its scope ({error})"
+            raise market_errors.Unavailable(sentence) from None
 
 
 def _places(raw: bytes) -> dict[str, str]:
