@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 import pytest_asyncio
 
+from agent.act.orders import ending_by_label
 from agent.domain import money
 from agent.domain.market.instance import InstanceState
 from agent.domain.market.interruption import MarketEventKind
@@ -118,6 +119,24 @@ async def test_pages_are_read_to_their_end(bench: AuctionBench) -> None:
     assert [row.instance_id for row in await bench.market.instances()] == ids
     await bench.simulated.advance(300.0)
     assert {row.gpu for row in await bench.market.instances()} == {"A100 SXM4"}
+
+
+async def test_a_kill_by_label_ends_bids_that_wait_and_bids_that_run(bench: AuctionBench) -> None:
+    """It has no ledger, so the short labels are all that it knows."""
+    offer = await pool(bench)
+    runs = await bench.rent(offer)
+    await bench.running(runs)
+    waits = await bench.rent(offer, rate("0.50"))
+    (fleet,), trouble = await ending_by_label.fleets({"mithril": bench.market})
+    assert (fleet.fleet_id, fleet.instances, fleet.rate, trouble) == ("0123456789ab", 2, rate("1"), {})
+    ending = ending_by_label.EndingByLabel({"mithril": bench.market}, fleet.fleet_id, keep_disks=False)
+    first = await ending.round()
+    assert first.slots == {("mithril", runs): "slot 0", ("mithril", waits): "slot 0"}
+    assert set(first.tried.values()) == {("release confirmed",)}
+    await ending.round()
+    await ending.round()
+    assert ending.is_done
+    assert await bench.contracts() == []
 
 
 async def test_a_limit_under_the_minimum_is_told_apart(bench: AuctionBench) -> None:

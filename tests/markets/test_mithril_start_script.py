@@ -72,7 +72,7 @@ def test_the_image_runs_once_with_everything_as_it_was_written(tmp_path: pathlib
     assert login[-4:] == ["--username", "me", "--password-stdin", "ghcr.io"]
     assert (host.bin / "docker.password").read_text() == "pass'word"
     assert run[2:] == [
-        *("run", "--detach", "--name", "gpubid", "--gpus", "all", "--ipc", "host"),
+        *("run", "--detach", "--name", "gpubid", "--restart", "on-failure", "--gpus", "all", "--ipc", "host"),
         *("--env", "SECRET", "--env", "PATH", "--env", "HOME"),
         *("--publish", "8000:8000", "--publish", "9000:9000"),
         *("--entrypoint", "python", "ghcr.io/me/train:1", "train.py", "--note", NASTY.replace("'", "")),
@@ -101,7 +101,7 @@ def test_without_a_command_the_script_or_the_image_runs(
     host = Host(tmp_path)
     host.start(start_script.text(terms(**changes)))
     (run,) = host.calls
-    assert run[10:] == tail
+    assert run[12:] == tail
 
 
 def test_the_script_names_the_disk_and_the_ports_and_nothing_secret_in_its_head() -> None:

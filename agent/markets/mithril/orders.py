@@ -18,8 +18,8 @@ NO_DISK_PRICE = (
     "mithril does not publish the price of a kept disk: set [markets.mithril] disk_per_gb_month to the figure of your "
     "bill before anything is rented there"
 )
-MOST_SCRIPT = 200_000
-"""Characters of a start script; the market publishes no limit. Assumed."""
+MOST_SCRIPT = 65_536
+"""Bytes of a start script; the market publishes no limit. Assumed."""
 
 
 def create(project: str, offer: Offer, terms: Terms, label: str) -> dict[str, Any]:
@@ -36,8 +36,9 @@ def create(project: str, offer: Offer, terms: Terms, label: str) -> dict[str, An
     if terms.network_volume:
         raise market_errors.Rejected("invalid_args", "A network volume of RunPod cannot be used at mithril.")
     script = start_script.text(terms)
-    if len(script) > MOST_SCRIPT:
-        raise market_errors.Rejected("invalid_args", f"The start script has {len(script)} characters; shorten it.")
+    if (size := len(script.encode())) > MOST_SCRIPT:
+        sentence = f"The start script has {size} bytes with its variables, {MOST_SCRIPT} at most; shorten them."
+        raise market_errors.Rejected("invalid_args", sentence)
     return {
         "project": project,
         "region": where.region,

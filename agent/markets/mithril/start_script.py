@@ -126,7 +126,8 @@ def _exports(terms: Terms) -> list[str]:
 
 
 def _run(terms: Terms) -> str:
-    words = ["run", "--detach", "--name", CONTAINER, "--gpus", "all", "--ipc", "host"]
+    # A container that fails is started again, since the market would go on charging for a machine that does nothing.
+    words = ["run", "--detach", "--name", CONTAINER, "--restart", "on-failure", "--gpus", "all", "--ipc", "host"]
     for name in dict(terms.environment):
         words += ["--env", name]
     for port in sorted(set(terms.ports)):
