@@ -13,6 +13,7 @@ from agent.simulator import http_wire, registered_simulators
 from agent.simulator.call_gate import Gate
 from agent.simulator.climate import ClimateError
 from agent.simulator.control_api import Control
+from agent.simulator.mithril import container_start as machine_start
 from agent.simulator.mithril import side as mithril_side
 from agent.simulator.mithril import world as mithril_world
 from agent.simulator.mithril.http.api import MithrilApi
@@ -79,10 +80,7 @@ class Simulator:
         self.mithril = self._mithril(auctions or mithril_world.World(world.climate, seed=seed, start=world.now), seed)
         self.mithril_api = MithrilApi(self.mithril, clock)
         if processes is not None:
-            lies, key_of = world.containers.gpu_lies, self.gate.instance_key
-            world.containers.run_processes(container_start.launcher(processes, key_of, lies))
-            pod_lies, pod_key = self.pods.containers.gpu_lies, self.runpod.pod_key
-            self.pods.containers.run_processes(pod_start.launcher(processes, pod_key, pod_lies))
+            self._run_processes(processes)
         self.sides = self._sides(seed, ids)
         self.control = Control(self.surface, self.runpod, self.mithril, clock, self.sides)
         self._urls: dict[str, str] = {}
@@ -91,6 +89,12 @@ class Simulator:
 
     def _mithril(self, world: mithril_world.World, seed: int) -> MithrilSurface:
         return MithrilSurface(world, Weather(world, seed, world.climate.weather, market="mithril"), self.gate.key)
+
+    def _run_processes(self, registry: ProcessRegistry) -> None:
+        instances, pods, machines = self.world.containers, self.pods.containers, self.mithril.world.containers
+        instances.run_processes(container_start.launcher(registry, self.gate.instance_key, instances.gpu_lies))
+        pods.run_processes(pod_start.launcher(registry, self.runpod.pod_key, pods.gpu_lies))
+        machines.run_processes(machine_start.launcher(registry, machines.gpu_lies))
 
     def _sides(self, seed: int, ids: str) -> dict[str, SimulatedMarket]:
         """Return the markets that tests steer by their parts, and those that register a record."""

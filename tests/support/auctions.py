@@ -2,7 +2,7 @@
 
 import contextlib
 import dataclasses
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import aiohttp
@@ -10,6 +10,7 @@ import aiohttp
 from agent.simulator.climate import Climate
 from agent.simulator.market_server import Simulator
 from agent.simulator.mithril.world import World
+from agent.simulator.processes.process_registry import ProcessRegistry
 from agent.simulator.simulated_clock import ScaledClock
 from agent.simulator.vast.world import World as VastWorld
 from tests.support import mithril_schema
@@ -109,13 +110,15 @@ class Auctions:
 
 
 @contextlib.asynccontextmanager
-async def running_auctions(climate: Climate = STILL, *, seed: int = 7) -> AsyncIterator[Auctions]:
+async def running_auctions(
+    climate: Climate = STILL, *, seed: int = 7, registry: Callable[[ScaledClock], ProcessRegistry] | None = None
+) -> AsyncIterator[Auctions]:
     """Serve the markets while the block runs."""
     clock = ScaledClock(START, speed=0.0)
     world = World(climate, seed=seed, start=START)
     vast = VastWorld(climate, seed=seed, start=START, hosts=5)
     async with (
-        Simulator(vast, clock, seed=seed, auctions=world) as simulator,
+        Simulator(vast, clock, seed=seed, auctions=world, processes=registry(clock) if registry else None) as simulator,
         aiohttp.ClientSession() as session,
     ):
         yield Auctions(simulator, session)

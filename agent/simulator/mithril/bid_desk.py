@@ -4,7 +4,7 @@ import random
 
 from agent.simulator.event_queue import Timeline
 from agent.simulator.instances import images
-from agent.simulator.mithril import assumed_figures, container_start, identity, places
+from agent.simulator.mithril import assumed_figures, identity, places, startup_script
 from agent.simulator.mithril.belongings import Belongings
 from agent.simulator.mithril.bid_fleet import Fleet
 from agent.simulator.mithril.model import Bid, Happening, Machines, Refused, Status, Terms
@@ -50,7 +50,7 @@ class BidDesk:
         host = self.hosts[FIRST_MACHINE + len(self.bids)] = Machines(
             FIRST_MACHINE + len(self.bids), assumed_figures.INET_DOWN
         )
-        container = container_start.read(terms.script)
+        container = startup_script.read(terms.script)
         bid = Bid(
             contract_id=number,
             fid=identity.fid(self._ids, "bid"),
@@ -64,6 +64,7 @@ class BidDesk:
             image_gb=images.size_gb(container.image) if container.image else 0.0,
             env=container.env,
             open_ports=container.ports,
+            words=container.words,
         )
         self.bids[bid.fid] = bid
         self._fleet.open(bid)

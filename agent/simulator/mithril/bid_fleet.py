@@ -49,7 +49,6 @@ class Fleet:
         bid.status, bid.notice_at = Status.PREEMPTING, self._timeline.now
         bid.turn += 1
         self._turn(bid, VmStatus.PREEMPTING)
-        self.containers.warn(bid)
         if not self._climate.mithril.bills_notice:
             self._price(bid, None)
 

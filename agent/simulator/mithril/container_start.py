@@ -1,96 +1,42 @@
-"""The container that a bid's startup script starts: what its `docker run` names, since the market sees a script alone.
+"""The start of a container's real processes on a bid's machine.
 
-The script is never run. Its `export NAME=value` lines and its first `docker run` are read; a script without one starts
-nothing, and its machines only run.
+Its first process is the command that the startup script gives to `docker run`; the image does not exist. A command of
+the image's own runs nothing. Its files stay on the boot disk. Its ports are not open under the machine's address: they
+are the ports of loopback that SIM_PORT_n names.
 """
 
-import dataclasses
-import re
-import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
-_VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
-_BREAKS = ";|&\n"
-# Options of `docker run` without a value; all others have one.
-_FLAGS = frozenset({"--detach", "-d", "--rm", "--init", "--privileged", "--interactive", "--tty", "-i", "-t", "-it"})
+from agent.simulator.mithril.model import Bid
+from agent.simulator.processes import simulated_gpus
+from agent.simulator.processes.container_process import Start
+from agent.simulator.processes.process_registry import ProcessRegistry
+from agent.simulator.processes.simulated_gpus import SimulatedGpus
 
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Container:
-    """The container of one bid; without an image there is none."""
-
-    image: str = ""
-    env: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    ports: tuple[int, ...] = ()
-    words: tuple[str, ...] = ()  # its first process, the entrypoint first
+_DRIVER_NAMES = {
+    "A100": "NVIDIA A100-SXM4-80GB",
+    "H100": "NVIDIA H100 80GB HBM3",
+    "H200": "NVIDIA H200",
+    "B200": "NVIDIA B200",
+}
 
 
-def read(script: str | None) -> Container:
-    """Return the container that a script starts."""
-    exports: dict[str, str] = {}
-    for command in _commands(script or ""):
-        if command[0] == "export":
-            exports |= _pairs(command[1:])
-        elif (start := _after_run(command)) is not None:
-            return _container(start, exports)
-    return Container()
+def launcher(registry: ProcessRegistry, lies: Mapping[int, Mapping[str, Any]]) -> Callable[[Bid], None]:
+    """Return the function that starts the real processes of a bid. `lies` are those about GPUs, the newest last."""
+
+    def launch(bid: Bid) -> None:
+        """Start the container's command with the variables of the script; the market sets none."""
+        process = registry.made(f"mithril-{bid.fid}", bid.ports, has_volume=False)
+        bid.process = process
+        env = {**bid.env, simulated_gpus.VARIABLE: _gpus(bid, lies).driver_value}
+        registry.start(process, Start(bid.words, env=env), port_names=[])
+
+    return launch
 
 
-def _commands(script: str) -> Iterator[list[str]]:
-    """Yield the words of every command; a script that no shell would take has none."""
-    lexer = shlex.shlex(script.replace("\\\n", " "), posix=True, punctuation_chars=_BREAKS)
-    lexer.whitespace, lexer.whitespace_split = " \t\r", True
-    words: list[str] = []
-    try:
-        for word in lexer:
-            if word and not word.strip(_BREAKS):
-                if words:
-                    yield words
-                words = []
-            else:
-                words.append(word)
-    except ValueError:
-        return
-    if words:
-        yield words
-
-
-def _after_run(command: list[str]) -> list[str] | None:
-    """Return the words after `docker ... run`; None for another command."""
-    for place, word in enumerate(command):
-        if word == "run" and any("docker" in before for before in command[:place]):
-            return command[place + 1 :]
-    return None
-
-
-def _container(words: list[str], exports: Mapping[str, str]) -> Container:
-    env: dict[str, str] = {}
-    ports: list[int] = []
-    entry: tuple[str, ...] = ()
-    rest = list(words)
-    while rest and rest[0].startswith("-"):
-        option, _, value = rest.pop(0).partition("=")
-        if option in _FLAGS:
-            continue
-        if not value and rest:
-            value = rest.pop(0)
-        if option in ("--env", "-e"):
-            name = value.partition("=")[0]
-            env |= _pairs([value]) or {name: exports.get(name, "")}
-        elif option in ("--publish", "-p"):
-            ports += _port(value)
-        elif option == "--entrypoint":
-            entry = (value,)
-    return Container(rest[0], env, tuple(sorted(set(ports))), (*entry, *rest[1:])) if rest else Container()
-
-
-def _pairs(words: list[str]) -> dict[str, str]:
-    matches = (_VARIABLE.fullmatch(word) for word in words)
-    return {match[1]: match[2] for match in matches if match}
-
-
-def _port(published: str) -> list[int]:
-    """Return the machine's port of `[address:]machine:container[/tcp]`."""
-    parts = published.removesuffix("/tcp").split(":")
-    number = parts[-2] if len(parts) > 1 else parts[-1]
-    return [int(number)] if number.isdigit() and 0 < int(number) < 65536 else []  # noqa: PLR2004 - the highest port
+def _gpus(bid: Bid, lies: Mapping[int, Mapping[str, Any]]) -> SimulatedGpus:
+    """Return the GPUs that the driver of a bid's machine shows."""
+    kind = bid.pool.kind
+    truth = SimulatedGpus(_DRIVER_NAMES[kind.gpu_type], kind.gpu_count, 1024 * kind.gpu_memory_gb)
+    return simulated_gpus.shown(truth, bid.host.machine_id, lies.values())

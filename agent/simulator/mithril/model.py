@@ -149,6 +149,7 @@ class Bid:
     image_gb: float = 0.0
     env: Mapping[str, str] = dataclasses.field(default_factory=dict)
     open_ports: tuple[int, ...] = ()
+    words: tuple[str, ...] = ()  # of its container's first process
     onstart: str | None = None
     status: Status = Status.OPEN
     vms: list[Vm] = dataclasses.field(default_factory=list)
