@@ -300,6 +300,7 @@ def _numbers(lease: Lease, grounds: _Grounds) -> recovery.RecoveryParams:
         may_move=True,
         may_raise=True,
         rivals=view.rivals,
+        starts_by_itself=view.starts_by_itself(lease),
         worth=view.workload.value_of(lease.gpu),
     )
 

@@ -160,6 +160,7 @@ def _numbers(view: View, lease: Lease, params: PatientParams) -> recovery.Recove
         worth=view.workload.value_of(lease.gpu).scaled(1.0 if lease.bid_limit is not None else params.idle_worth),
         fastest=view.fastest,
         rivals=view.rivals,
+        starts_by_itself=view.starts_by_itself(lease),
     )
 
 

@@ -14,6 +14,7 @@ from agent.decide.pricing import useful_hour
 from agent.decide.pricing.rival_bids import ASSUMED, Rivals
 from agent.domain.market.host import UNSEEN, HostKey, HostRecord
 from agent.domain.market.interruption import Loss
+from agent.domain.market.market_rules import ASSUMED as ASSUMED_RULES
 from agent.domain.market.market_rules import MarketRules
 from agent.domain.market.offer import Offer
 from agent.domain.money import UsdPerHour
@@ -136,6 +137,10 @@ class View:
     """The law of rivals' bids, by which headroom avoids losses."""
     rules: Mapping[str, MarketRules] = field(default_factory=dict)
     """The rules of each configured market."""
+
+    def starts_by_itself(self, lease: Lease) -> bool:
+        """Return whether the market of a lease may start it again without a call."""
+        return self.rules.get(lease.market, ASSUMED_RULES).starts_by_itself
 
     @property
     def limit_markets(self) -> frozenset[str]:

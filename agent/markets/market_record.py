@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from pydantic import BaseModel, ConfigDict
 
 from agent.domain.market import gpu
+from agent.domain.market.market_rules import MarketRules
 
 if TYPE_CHECKING:
     from agent.clock import Clock
@@ -116,6 +117,8 @@ class MarketRecord:
     """The description of the key `url`, for operators."""
     documentation: str
     """The address of the vendor's documentation."""
+    rules: MarketRules
+    """What is different there from other markets, as the adapter also says it."""
     connect: Connect
     """Returns the adapter."""
     options: type[MarketOptions] | None = None

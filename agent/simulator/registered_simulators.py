@@ -2,10 +2,17 @@
 
 import importlib.metadata
 from collections.abc import Collection, Mapping
+from functools import cache
 
 from agent.simulator.simulated_market import SimulatorRecord
 
 GROUP = "gpubid.simulators"
+
+
+@cache
+def _entries() -> tuple[importlib.metadata.EntryPoint, ...]:
+    """Read what is installed, once: a rehearsal begins many markets."""
+    return tuple(importlib.metadata.entry_points(group=GROUP))
 
 
 def others(known: Collection[str]) -> Mapping[str, SimulatorRecord]:
@@ -14,7 +21,7 @@ def others(known: Collection[str]) -> Mapping[str, SimulatorRecord]:
     Raises:
         ImportError: a package that brings one is broken.
     """
-    found = {entry.name: entry for entry in importlib.metadata.entry_points(group=GROUP) if entry.name not in known}
+    found = {entry.name: entry for entry in _entries() if entry.name not in known}
     records = {name: entry.load() for name, entry in sorted(found.items())}
     for name, record in records.items():
         if not isinstance(record, SimulatorRecord) or record.name != name:

@@ -21,6 +21,7 @@ from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.lease import Bills, LeaseState
 from agent.domain.work.decision import Hold, Release, Rent, Resume
 from agent.domain.work.workload import Checkpoint, CheckpointPlace
+from agent.markets.runpod.rules import RULES as RUNPOD
 from strategies.ondemand import OnDemand, OnDemandParams
 from strategies.patient import Patient, PatientParams
 from tests.support import builders
@@ -106,17 +107,20 @@ def test_what_is_not_sold_is_said_for_each_market() -> None:
     assert alert.sentence.startswith("it is gone")
 
 
-def test_a_pool_gives_nothing_back_by_itself_so_it_is_asked_for() -> None:
+def test_a_market_that_gives_nothing_back_by_itself_is_asked_for_it() -> None:
     work = builders.workload()
     held = builders.lease(
         host_id=POOL, state=LeaseState.PAUSED, interrupted_by=Cause.OUTBID, state_since=builders.ago(minutes=1)
     )
     made = plan.plan(
-        builders.fleet(workloads=(work,), leases=(held,), markets={"vast": builders.view()}),
+        builders.fleet(workloads=(work,), leases=(held,), markets={"vast": builders.view(rules=RUNPOD)}),
         {"patient": builders.tuned(Patient(), PatientParams())},
         Limits(),
     )
     assert [type(decision) for decision in made.decisions] == [Resume]
+    by_itself = builders.fleet(workloads=(work,), leases=(held,), markets={"vast": builders.view()})
+    made = plan.plan(by_itself, {"patient": builders.tuned(Patient(), PatientParams())}, Limits())
+    assert [type(decision) for decision in made.decisions] == [Hold], "a pool too may give a lease back by itself"
 
 
 def test_a_pool_nobody_measured_is_worth_what_like_cards_are_elsewhere() -> None:
@@ -141,6 +145,6 @@ def test_a_pod_whose_host_is_silent_is_waited_for_and_one_that_was_stopped_is_st
     ):
         since = builders.ago(minutes=2)
         held = builders.lease(host_id=POOL, state=state, interrupted_by=why, state_since=since, run_since=None)
-        fleet = builders.fleet(leases=(held,), markets={"vast": builders.view()})
+        fleet = builders.fleet(leases=(held,), markets={"vast": builders.view(rules=RUNPOD)})
         made = plan.plan(fleet, tuned, Limits()).decisions
         assert [isinstance(decision, Resume) for decision in made] == [starts]

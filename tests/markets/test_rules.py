@@ -2,6 +2,7 @@ import pytest
 
 from agent.clock import SteadyClock
 from agent.domain.market.market_rules import ASSUMED, Places
+from agent.markets import registered_markets
 from agent.markets.runpod.rules import RULES as RUNPOD
 from agent.markets.vast.rules import RULES as VAST
 from agent.observe.poller import Poller
@@ -13,6 +14,7 @@ async def test_decisions_are_told_the_rules_of_each_market_and_its_offers_keep_t
     async with BENCHES[name]() as bench:
         poller = Poller(bench.market, SteadyClock(bench.clock), "", lambda _: "")
         assert poller.view.rules is bench.market.rules()
+        assert poller.view.rules is registered_markets.record(name).rules
         offers = await bench.offers()
         are_pools = {offer.host.is_pool for offer in offers}
         assert are_pools == {poller.view.rules.places is Places.POOLS}

@@ -15,6 +15,7 @@ from agent.domain.market import gpu
 from agent.domain.market.instance import Instance, InstanceState
 from agent.domain.market.interruption import MarketEvent, MarketEventKind
 from agent.domain.market.label import Label
+from agent.domain.market.market_rules import ASSUMED
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd, UsdPerHour
@@ -23,6 +24,7 @@ from agent.domain.record.lease import Bills, Lease, LeaseState
 from agent.domain.slot import Slot
 from agent.domain.work.guard_terms import Bucket, GuardTerms
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Requirements, Workload
+from agent.markets.runpod.rules import RULES as RUNPOD
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 FLEET_ID = "f1ee7f1ee7f1"
@@ -209,7 +211,8 @@ def view(**changes: Any) -> MarketView:
         "credit": usd(50),
         "account_id": "me",
     }
-    return MarketView(**{**values, **changes})
+    rules = RUNPOD if changes.get("market") == "runpod" else ASSUMED
+    return MarketView(**{**values, "rules": rules, **changes})
 
 
 def _labelled(of: MarketView, leases: Iterable[Lease]) -> MarketView:

@@ -21,7 +21,6 @@ from agent.decide.pricing.rival_bids import ASSUMED, Rivals
 from agent.decide.reconcile.guards import guard_switch
 from agent.decide.reconcile.workload_end import COOL_OFF
 from agent.decide.strategy import Candidate, Proposal, SlotView
-from agent.domain.market.host import is_pool
 from agent.domain.market.interruption import Cause
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
@@ -92,6 +91,8 @@ class RecoveryParams:
     """DLPerf of the GPU whose hour counts as a whole one; 0 means the lost lease's GPU."""
     rivals: Rivals = ASSUMED
     """The law of rivals' bids, by which a higher bid is lost less often."""
+    starts_by_itself: bool = True
+    """Whether the lease's market may start it again without a call."""
 
 
 def recover(
@@ -167,8 +168,8 @@ def _stay(
     if lease.is_open_bid and slot.down is not None and any(quote <= lease.bid for quote in slot.down.quotes):
         # It wins the next auction, which a new bid elsewhere waits for too.
         idle = useful_hour.CONTAINER_SECONDS / 3600
-    # A pool's market may start nothing by itself; waiting then means a resume at the same price.
-    if lease.paused_by_us or lease.interrupted_by in NOT_OF_THE_MARKET or _is_stopped_pod(lease):
+    # Where the market starts nothing by itself, waiting means a resume at the same price.
+    if lease.paused_by_us or lease.interrupted_by in NOT_OF_THE_MARKET or _needs_start(lease, numbers):
         if slot.is_start_refused:
             option = _over_horizon(_Way("wait", lease.gpu_rate, lease.disk_rate, own, HORIZON_HOURS), work, numbers)
             return option, _hold(slot, "order_refused", "wait: the market refused its start a moment ago")
@@ -181,9 +182,9 @@ def _stay(
     return option, _hold(slot, "wait_paused", f"wait for it to resume at {lease.bid} ({idle:.2f} h expected)")
 
 
-def _is_stopped_pod(lease: Lease) -> bool:
-    """Return whether a lease in a pool was stopped and needs a start; one on a silent host was not stopped."""
-    return is_pool(lease.host_id) and lease.state is not LeaseState.OFFLINE and not lease.is_open_bid
+def _needs_start(lease: Lease, numbers: RecoveryParams) -> bool:
+    """Return whether a lease was stopped and needs a start; one on a silent host was not stopped."""
+    return not numbers.starts_by_itself and lease.state is not LeaseState.OFFLINE and not lease.is_open_bid
 
 
 def _let_go(slot: SlotView, lease: Lease, work: Workload, numbers: RecoveryParams) -> list[tuple[Option, Proposal]]:

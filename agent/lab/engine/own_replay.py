@@ -20,6 +20,7 @@ from agent.decide.paper.shadow import Shadow
 from agent.decide.strategy import Tuned
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.gpu import GpuModel
+from agent.domain.market.market_rules import ASSUMED
 from agent.domain.market.offer import Offer
 from agent.domain.money import Usd
 from agent.domain.record.lease import LeaseState
@@ -28,6 +29,7 @@ from agent.domain.work.decision import Hold
 from agent.domain.work.workload import Workload
 from agent.lab.traces.ledger_history import History, Moment
 from agent.ledger.tables.event_rows import INTERRUPTED
+from agent.markets import registered_markets
 
 STEP = timedelta(minutes=5)
 
@@ -88,6 +90,7 @@ def _fleet(work: Workload, moment: Moment, since: datetime, number: int) -> Flee
     for lease in moment.leases:
         by_market.setdefault(lease.market, [])
     elapsed = (moment.now - since).total_seconds()
+    known = registered_markets.names()
     views = {
         name: MarketView(
             market=name,
@@ -97,6 +100,7 @@ def _fleet(work: Workload, moment: Moment, since: datetime, number: int) -> Flee
             listings=number + 1,
             is_key_proven=True,
             offers=tuple(offers),
+            rules=registered_markets.record(name).rules if name in known else ASSUMED,
         )
         for name, offers in by_market.items()
     }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field, WithJsonSchema
 
 from agent.markets.market_record import Finding, FirstAnswers, MarketOptions, MarketRecord, Question
+from agent.markets.mithril.rules import RULES
 
 if TYPE_CHECKING:
     from agent.clock import Clock
@@ -70,6 +71,7 @@ RECORD = MarketRecord(
     title="Mithril",
     url="https://api.mithril.ai",
     documentation="https://docs.mithril.ai",
+    rules=RULES,
     connect=connect,
     options=MithrilOptions,
     needed_live=("project", "disk_per_gb_month"),

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from agent.domain.market.gpu import GpuModel
 from agent.markets.market_record import FirstAnswers, KeyScope, MarketOptions, MarketRecord
+from agent.markets.runpod.rules import RULES
 
 if TYPE_CHECKING:
     from agent.clock import Clock
@@ -56,6 +57,7 @@ RECORD = MarketRecord(
     url="https://api.runpod.io",
     url_means="Address of the market's REST v2 (under /v2) and GraphQL (/graphql).",
     documentation="https://docs.runpod.io",
+    rules=RULES,
     connect=connect,
     key_scope=KeyScope(is_wide, NEEDED),
     first_answers=ON_DEMAND,

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from agent.markets.market_record import KeyScope, MarketOptions, MarketRecord
+from agent.markets.vast.rules import RULES
 
 if TYPE_CHECKING:
     from agent.clock import Clock
@@ -53,6 +54,7 @@ RECORD = MarketRecord(
     title="Vast.ai",
     url="https://console.vast.ai",
     documentation="https://docs.vast.ai",
+    rules=RULES,
     connect=connect,
     tells_datacenter=True,
     key_scope=KeyScope(is_wide, NEEDED),

@@ -19,6 +19,7 @@ from agent.markets.http_exchange import Exchange
 from agent.markets.market_record import Finding, MarketOptions, MarketRecord, Question
 from agent.markets.port import Account, Capability, Charge, Market, OfferQuery, Terms
 
+RULES = MarketRules(settlement=Settlement.ARREARS, starts_by_itself=False)
 STATES = {"starting": InstanceState.LOADING, "running": InstanceState.RUNNING, "paused": InstanceState.PAUSED}
 
 
@@ -115,7 +116,7 @@ class ToyMarket:
 
     def rules(self) -> MarketRules:
         """Return what is different here from other markets."""
-        return MarketRules(settlement=Settlement.ARREARS, starts_by_itself=False)
+        return RULES
 
     def server_time(self) -> datetime | None:
         """Return the time of its clock in its last answer."""
@@ -225,6 +226,7 @@ RECORD = MarketRecord(
     title="Toybox",
     url="https://toybox.example.com",
     documentation="https://toybox.example.com/docs",
+    rules=RULES,
     connect=connect,
     options=ToyOptions,
     needed_live=("room",),
