@@ -3,12 +3,15 @@
 from itertools import groupby
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent.decide import plan
+from agent.domain.fleet import Fleet
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import LeaseState
-from tests.support import levers
+from agent.domain.work.decision import Pause, Release
+from tests.support import builders, levers, second_price
 from tests.support.losses import losses, seeds
 from tests.support.world import Rehearsed, play, work
 
@@ -84,3 +87,17 @@ def test_what_stops_paying_goes_first(seed: int, slots: int, kinds: list[str]) -
             assert ranks == sorted(ranks)
 
     play(story, seed=seed, hosts=MANY_HOSTS, workloads=(work(slots=slots),))
+
+
+@settings(max_examples=40)
+@given(fleet=second_price.fleets())
+def test_a_slot_has_at_most_one_bid_that_waits_for_an_auction(fleet: Fleet) -> None:
+    """After the endings of a plan no slot has a second bid, nor one beside its running lease."""
+    made = plan.plan(fleet, second_price.TUNED, builders.NO_LIMITS).decisions
+    ended = {each.lease.lease_id for each in made if isinstance(each, Pause | Release)}
+    for place in fleet.workloads[0].places:
+        left = [lease for lease in fleet.leases_of(place) if lease.lease_id not in ended]
+        waits = [lease for lease in left if lease.is_open_bid]
+        newer = [lease for lease in left if waits and lease.opened_at > waits[0].opened_at]
+        assert len(waits) <= 1, "two bids may win at one auction"
+        assert not any(lease.is_live for lease in newer), "a bid waits beside the lease that replaced it"

@@ -1,12 +1,16 @@
 """Rule 10: a move first cancels what could start the old lease by itself, and reads it back; else both are reserved."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent.decide import plan
 from agent.decide.limits import limits
+from agent.domain.fleet import Fleet
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import LeaseState
+from agent.domain.work.decision import Rent
 from agent.domain.work.workload import Checkpoint, CheckpointPlace
+from tests.support import builders, second_price
 from tests.support.losses import losses, seeds
 from tests.support.world import Rehearsed, play, work
 
@@ -69,3 +73,11 @@ def test_the_old_lease_cannot_start_by_itself_when_the_rent_arrives(seed: int, l
                 return
 
     play(story, seed=seed, workloads=(free,))
+
+
+@settings(max_examples=40)
+@given(fleet=second_price.fleets())
+def test_a_bid_that_waits_for_an_auction_is_parked_before_a_move_rents(fleet: Fleet) -> None:
+    for made in plan.plan(fleet, second_price.TUNED, builders.NO_LIMITS).decisions:
+        if isinstance(made, Rent):
+            assert not any(lease.is_open_bid for lease in fleet.leases_of(made.slot)), "both may win at one auction"

@@ -7,16 +7,21 @@ traffic metered between two polls.
 import dataclasses
 import datetime as dt
 
+import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.decide.limits.limits import Limits
+from agent.decide import plan
+from agent.decide.limits import hard_caps
+from agent.decide.limits.limits import Limits, committed_by_fleet
 from agent.domain import money
+from agent.domain.fleet import Fleet
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import LeaseState
+from agent.domain.work.decision import Rebid, Rent
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
-from tests.support import traffic
+from tests.support import builders, second_price, traffic
 from tests.support.losses import seeds
 from tests.support.world import Rehearsed, play, work
 
@@ -123,3 +128,34 @@ def test_a_spent_budget_pauses_first_and_releases_by_priority_after(seed: int, p
         assert all(not contract.holds_gpu for contract in world.live())
 
     play(story, seed=seed, workloads=workloads)
+
+
+@settings(max_examples=40)
+@given(fleet=second_price.fleets(), cap=second_price.dollars)
+def test_a_bid_counts_at_its_limit_before_and_after_it_is_sent(fleet: Fleet, cap: money.UsdPerHour) -> None:
+    """The worst case of every bid stays under the cap, and no plan bids above the value or the highest price."""
+    caps, (worth,) = Limits(per_hour=cap), fleet.workloads
+    before = committed_by_fleet(fleet)
+    bids = [lease.bid_limit for lease in fleet.leases if lease.bid_limit is not None and not lease.paused_by_us]
+    disks = [lease.disk_rate for lease in fleet.leases]
+    assert before.rate == money.total_rate([*bids, *disks])
+    made = plan.plan(fleet, second_price.TUNED, caps)
+    most = max(before.rate, cap)
+    assert made.standing.rate <= most, "a bid was not counted at its limit"
+    for each in made.decisions:
+        if isinstance(each, Rent | Rebid):
+            assert each.bid is not None
+            model = each.offer.gpu if isinstance(each, Rent) else each.lease.gpu
+            assert each.bid <= min(worth.value_of(model), worth.price_of(model))
+        if isinstance(each, Rent):
+            sent = builders.intent(price=each.bid, rate=each.rate, slot=each.slot, market=each.offer.market)
+            doubted = msgspec.structs.replace(fleet, intents=(sent,))
+            assert committed_by_fleet(doubted).rate == before.rate + each.rate
+
+
+@given(fleet=second_price.fleets(), cap=second_price.dollars)
+def test_a_cap_ends_what_waits_for_an_auction_before_anything_that_runs(fleet: Fleet, cap: money.UsdPerHour) -> None:
+    ordered = [order.lease for order in hard_caps.endings(fleet, committed_by_fleet(fleet), Limits(per_hour=cap))]
+    assert [lease.is_open_bid for lease in ordered] == sorted((each.is_open_bid for each in ordered), reverse=True)
+    if any(not lease.is_open_bid for lease in ordered):
+        assert {lease.lease_id for lease in fleet.leases if lease.is_open_bid} <= {each.lease_id for each in ordered}

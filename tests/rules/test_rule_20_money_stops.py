@@ -9,17 +9,21 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.decide.limits.limits import Limits
+from agent.decide.moves import immediate_endings
+from agent.decide.operators import operator_holds
 from agent.domain import money
+from agent.domain.fleet import Fleet
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import LeaseState
 from agent.simulator.market_model import Contract
 from agent.simulator.runpod.model import Pod
-from tests.support import builders, loop, spending
+from tests.support import builders, loop, second_price, spending
 from tests.support.both import OF_THE_PAST, Both, both
 from tests.support.losses import seeds
 from tests.support.world import Rehearsed, in_memory, play, rehearsed, work
@@ -210,3 +214,13 @@ def test_a_kill_of_pods_outlasts_what_runpod_refuses(keep: bool, share: float, w
                 await story(world)
 
     loop.run_on_one_thread(told())
+
+
+@given(fleet=second_price.fleets(), keeps_disks=st.booleans())
+def test_a_kill_ends_bids_that_wait_for_an_auction_first(fleet: Fleet, *, keeps_disks: bool) -> None:
+    """They cost nothing yet, but the next auction may start them while the running ones end."""
+    holds = operator_holds.killed((), builders.NOW, "a person", keeps_disks=keeps_disks)
+    killed = msgspec.structs.replace(fleet, holds=holds)
+    ended = [order.lease for order in immediate_endings.stops(killed, Limits())]
+    assert [lease.is_open_bid for lease in ended] == sorted((each.is_open_bid for each in ended), reverse=True)
+    assert {lease.lease_id for lease in fleet.leases if not lease.is_down} <= {lease.lease_id for lease in ended}

@@ -1,0 +1,51 @@
+"""Rule 21 where the price paid is not the bid: the listed price is metered, and the limit bounds committed spend."""
+
+from datetime import timedelta
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.decide.facts import LeaseChanged
+from agent.decide.reconcile import reconcile
+from agent.decide.reconcile.pass_memory import Memory
+from agent.domain.money import UsdPerHour
+from tests.support import builders, second_price
+
+
+@given(
+    prices=st.lists(second_price.dollars, min_size=2, max_size=30),
+    limit=second_price.dollars,
+    notice=st.integers(0, 30),
+    restarted=st.none() | st.integers(0, 30),
+)
+def test_where_the_price_paid_is_not_the_bid_the_price_is_metered_and_never_the_limit(
+    prices: list[UsdPerHour], limit: UsdPerHour, notice: int, restarted: int | None
+) -> None:
+    """An auction every two minutes sets a new price, which each of eight listings shows. Notice changes nothing.
+
+    After a restart a rise counts from the last metering on: nobody knows when it came.
+    """
+    paid = [min(price, limit) for price in prices]
+    lease = second_price.lease(bid_limit=limit, gpu_rate=paid[0])
+    memory, charged, now = Memory(), 0, builders.NOW
+    for number, price in enumerate(paid):
+        ends_at = builders.NOW + timedelta(minutes=2 * notice + 5) if number >= notice else None
+        memory = Memory() if number == restarted else memory
+        row = second_price.row(limit=limit, gpu_rate=price, notice_at=ends_at)
+        for _ in range(8):
+            now += timedelta(seconds=15)
+            view = second_price.view(instances=(row,), listed_at=now, listings=10)
+            seen = builders.fleet(leases=(lease,), now=now, markets={second_price.NAME: view})
+            result = reconcile.reconcile(seen, memory)
+            memory = result.memory
+            for fact in result.facts:
+                if isinstance(fact, LeaseChanged):
+                    lease, charged = fact.after, charged + sum(charge.gpu.micros for charge in fact.charges)
+        assert lease.gpu_rate == price
+        assert lease.committed_rate == limit + lease.disk_rate
+    charged += lease.gpu_rate.over((now - lease.accrued_until).total_seconds()).micros
+    truth = sum(price.over(120).micros for price in paid)
+    steps = sum(abs((one - other).micros) for one, other in pairwise(paid)) * 15 // 3600
+    steps += 0 if restarted is None else max(paid).over(reconcile.METER_EVERY.total_seconds()).micros
+    assert truth - 100 <= charged <= truth + steps + 100, "not the price that the listings showed"
