@@ -5,12 +5,14 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from msgspec import structs
 
 from agent.cli.rehearsing.rehearsal import Scene, rehearse
 from agent.cli.shared import session
 from agent.decide import explain
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
 from agent.simulator.call_gate import DEFAULT_KEY
+from agent.simulator.runpod.model import Pod, Terms
 from tests.support import builders, verdict
 from tests.support.both import Both, both
 from tests.support.configs import GOOD
@@ -50,6 +52,25 @@ async def test_a_rehearsal_has_the_volumes_that_the_configuration_names(tmp_path
             headers = {"Authorization": f"Bearer {DEFAULT_KEY}"}
             async with link.get("/v2/network-volumes", headers=headers) as reply:
                 assert [each["id"] for each in (await reply.json())["networkVolumes"]] == ["agv6w2qcg7"]
+
+
+async def test_an_instance_that_came_without_its_volume_is_released(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with both(tmp_path, work("nv1"), markets=("runpod",)) as world:
+        world.pods.volumes.create("data", 50, crowded(world), "nv1")
+        rent = world.pods.rent
+
+        def forgetful(terms: Terms, bid: float | None = None) -> Pod:
+            monkeypatch.undo()
+            return rent(structs.replace(terms, network_volume=None, volume_gb=400), bid)
+
+        monkeypatch.setattr(world.pods, "rent", forgetful)
+        await world.until(lambda: len(world.running()) == 1)
+        (pod,) = world.live()
+        assert pod.terms.network_volume == "nv1"
+        (ended,) = await world.events("lease.mismatched")
+        assert ended.lease_id != world.leases()[0].lease_id
 
 
 async def test_a_move_stays_where_the_volume_is_and_mounts_it_again(tmp_path: Path) -> None:

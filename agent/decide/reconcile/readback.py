@@ -13,6 +13,7 @@ from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
+from agent.domain.work.workload import Workload
 
 PREFIX = "mismatch: "
 """The first word of the end reason of a lease that differs from its order."""
@@ -30,12 +31,17 @@ class Asked:
     host_id: str
     price: UsdPerHour | None
     disk_gb: float
+    network_volume: str = ""
 
 
-def of_lease(lease: Lease) -> Asked:
-    """Return the terms of a lease's order. They are valid until the lease takes over fields of the instance."""
+def of_lease(lease: Lease, work: Workload | None = None) -> Asked:
+    """Return the terms of a lease's order. They are valid until the lease takes over fields of the instance.
+
+    The network volume is that of the workload now, which a fresh rent was for.
+    """
     # A lease whose price was unreadable was opened at zero.
-    return Asked(lease.tenure, lease.host_id, lease.bid if lease.bid.micros else None, lease.disk_gb)
+    volume = "" if work is None else work.requirements.network_volume
+    return Asked(lease.tenure, lease.host_id, lease.bid if lease.bid.micros else None, lease.disk_gb, volume)
 
 
 def of_intent(intent: Intent) -> Asked:
@@ -59,4 +65,6 @@ def difference(asked: Asked, row: Instance) -> str:
         return f"{'it costs' if row.limit is None else 'its limit is'} {price} instead of {asked.price}"
     if asked.disk_gb and abs(row.disk_gb - asked.disk_gb) >= DISK_STEP_GB:
         return f"its disk has {row.disk_gb:g} GB instead of {asked.disk_gb:g}"
+    if asked.network_volume and row.network_volume not in {None, asked.network_volume}:
+        return f"it mounts network volume {row.network_volume or 'none'} instead of {asked.network_volume}"
     return ""

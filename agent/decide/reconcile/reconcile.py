@@ -181,7 +181,8 @@ def _present(
         fact = _unread(fleet, view, rated.lease, rated.row, (previous, listed_at))
         return (agreed_rate.with_rise(_of(lease, fact), rated.rise) if fact is not None else None), None
     doubted = _standing(memory.suspicions.get(lease.lease_id), lease, view)
-    differs = readback.difference(readback.of_lease(lease), row) if _is_fresh_rent(fleet, lease) else ""
+    asked = readback.of_lease(lease, fleet.workload(lease.slot.workload))
+    differs = readback.difference(asked, row) if _is_fresh_rent(fleet, lease) else ""
     if differs and (doubted is None or not doubted.differs):
         return None, Suspicion(seen, listed_at, previous, differs)
     if differs and doubted is not None and doubted.is_unanswered:

@@ -108,6 +108,8 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     """Fields that are missing or absurd in the answer; they are zero or empty here until the lease fills them."""
     limit: UsdPerHour | None = None
     """The renter's bid per hour as the market keeps it, only where the price paid is not the bid."""
+    network_volume: str | None = None
+    """The network volume that it mounts, empty if it surely mounts none; None if the market does not show that."""
     notice_at: datetime | None = None
     """When it ends, in UTC, if the market has said that it interrupts it."""
 

@@ -71,8 +71,13 @@ class _Persistent(msgspec.Struct):
     size: float = 0.0
 
 
+class _Network(msgspec.Struct):
+    volumeId: str | None = None  # noqa: N815 - the vendor's spelling
+
+
 class _Mounts(msgspec.Struct):
     persistent: _Persistent | None = None
+    network: list[_Network] | None = None
 
 
 class _Use(msgspec.Struct):
@@ -287,8 +292,16 @@ def instance(row: PodRow, price_of: Prices) -> Instance:
         gpu_util=_utilisation(runtime.gpus or ()) if runtime else None,
         bills_while_loading=True,
         may_bill_gpu=_may_bill_gpu(cost, status),
+        network_volume=_network_volume(row.mounts),
         unread=frozenset(name for name, figure in read.items() if figure is None),
     )
+
+
+def _network_volume(mounts: _Mounts | None) -> str | None:
+    """Return the network volume that a pod mounts; None if no mount is shown, as perhaps before its start."""
+    if mounts is not None and mounts.network:
+        return None if mounts.network[0].volumeId is None else text.clean(mounts.network[0].volumeId, 64)
+    return "" if mounts is not None and mounts.persistent is not None else None
 
 
 def made_at(row: PodRow) -> datetime | None:

@@ -35,6 +35,23 @@ def test_cheaper_and_rounded_is_no_difference(changes: dict[str, Any]) -> None:
     assert readback.difference(ASKED, builders.instance(**changes)) == ""
 
 
+@pytest.mark.parametrize(
+    ("shown", "said"),
+    [
+        ("nv1", ""),
+        (None, ""),
+        ("nv2", "it mounts network volume nv2 instead of nv1"),
+        ("", "it mounts network volume none"),
+    ],
+)
+def test_a_rent_without_its_network_volume_is_not_as_ordered(shown: str | None, said: str) -> None:
+    work = builders.workload(requirements=builders.requirements(network_volume="nv1"))
+    found = readback.difference(readback.of_lease(builders.lease(), work), builders.instance(network_volume=shown))
+    assert found.startswith(said)
+    assert bool(found) is bool(said)
+    assert readback.difference(ASKED, builders.instance(network_volume=shown)) == ""
+
+
 def test_what_an_intent_does_not_know_is_not_compared() -> None:
     vague = readback.of_intent(builders.intent(tenure=None, host_id="", price=None, disk_gb=0.0))
     row = builders.instance(tenure=Tenure.ON_DEMAND, gpu_rate=builders.per_hour(9), disk_gb=999.0)
