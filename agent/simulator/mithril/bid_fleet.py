@@ -109,6 +109,7 @@ class Fleet:
     def _let_go(self, bid: Bid, status: Status) -> None:
         bid.turn += 1
         bid.status, bid.notice_at, bid.holds_gpu = status, None, False
+        bid.is_offline, bid.host.offline_until = False, None
         self.containers.halt(bid)
         self._price(bid, None)
 

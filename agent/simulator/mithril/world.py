@@ -9,7 +9,7 @@
 import math
 import random
 
-from agent.simulator.climate import Climate
+from agent.simulator.climate import Climate, Strike
 from agent.simulator.event_queue import Timeline
 from agent.simulator.market_model import Refusal
 from agent.simulator.mithril import identity, places, prices
@@ -47,6 +47,9 @@ class World:
         self.desk = BidDesk(self._timeline, self.pools, self.fleet, self.belongings, drawing)
         self.bids, self.hosts = self.desk.bids, self.desk.hosts
         self.crowd = Crowd(self._timeline, climate, list(self.pools.values()), f"{seed}/mithril")
+        dice = random.Random(f"{seed}/mithril/fate")
+        for strike in climate.strikes:
+            self._timeline.put(start + strike.at_seconds, lambda strike=strike: self._strike(strike, dice))  # type: ignore[misc]
 
     # --- time and looking -------------------------------------------------------------------------------------------
     @property
@@ -111,6 +114,8 @@ class World:
         """Let the machines of a bid fall silent; the market goes on calling them running."""
         bid = self._on(machine_id)
         bid.host.offline_until = math.inf if until is None else until
+        if until is not None:
+            self._timeline.put(until, lambda: self._speak_again(bid, until))
         bid.is_offline = True
         self.containers.freeze(bid)
 
@@ -150,6 +155,21 @@ class World:
             if pool.pool.fid == pool_fid:
                 return pool
         raise Refusal(Refusal.NO_SUCH_HOST, f"There is no pool {pool_fid}.")
+
+    def _speak_again(self, bid: Bid, until: float) -> None:
+        if bid.host.offline_until == until:
+            self.set_host_online(bid.host.machine_id)
+
+    def _strike(self, strike: Strike, dice: random.Random) -> None:
+        """Let the machines of one of our bids fail as the climate says; a raised price means nothing here."""
+        held = [bid.host.machine_id for bid in self.live_contracts() if bid.holds_gpu]
+        machine_id = dice.choice(held) if held else None
+        if machine_id is None or strike.fault == "price_rise":
+            return
+        if strike.fault == "host_gone":
+            self.set_host_gone(machine_id)
+        else:
+            self.set_host_offline(machine_id, self.now + strike.seconds)
 
     def _on(self, machine_id: int) -> Bid:
         for bid in self.bids.values():

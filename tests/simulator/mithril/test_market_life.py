@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agent.simulator import climate
-from agent.simulator.climate import Climate, Mithril
+from agent.simulator.climate import Climate, Mithril, Strike
 from agent.simulator.mithril import assumed_figures, truth
 from agent.simulator.mithril.model import Terms
 from agent.simulator.mithril.world import World
@@ -206,3 +206,15 @@ def hours_held(name: str) -> float:
 def test_a_bid_holds_its_machine_less_long_where_pools_are_fought_over() -> None:
     calm, usual, hard = (hours_held(name) for name in ("calm", "recorded", "second_price"))
     assert calm > 1.2 * usual > 1.44 * hard
+
+
+async def test_a_climates_strikes_hit_a_machine_of_ours() -> None:
+    strikes = Strike(1_200.0, "host_offline", seconds=600.0), Strike(3_600.0, "host_gone")
+    async with running_auctions(dataclasses.replace(STILL, strikes=strikes)) as auctions:
+        fid = await auctions.placed()
+        await auctions.advance(1_201)
+        assert auctions.world.bids[fid].is_offline
+        await auctions.advance(600)
+        assert not auctions.world.bids[fid].is_offline
+        await auctions.advance(1_800)
+        assert [row["status"] for row in await auctions.instances()] == ["STATUS_ERROR"]
