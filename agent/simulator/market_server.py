@@ -11,7 +11,7 @@ from aiohttp import web
 
 from agent.simulator import http_wire, registered_simulators
 from agent.simulator.call_gate import Gate
-from agent.simulator.climate import ClimateError
+from agent.simulator.climate import Climate, ClimateError
 from agent.simulator.control_api import Control
 from agent.simulator.mithril import container_start as machine_start
 from agent.simulator.mithril import side as mithril_side
@@ -86,6 +86,31 @@ class Simulator:
         self._urls: dict[str, str] = {}
         self.vast_url = self.runpod_url = self.mithril_url = self.control_url = ""
         self._running: list[tuple[asyncio.Server, web.Server]] = []
+
+    @classmethod
+    def begun(
+        cls,
+        climate: Climate,
+        clock: Clock,
+        *,
+        seed: int,
+        start: float,
+        hosts: int | None = None,
+        ids: str = "",
+        processes: ProcessRegistry | None = None,
+    ) -> Self:
+        """Return a simulator whose markets begin at `start`; with `ids` their ids are those of no other start.
+
+        Raises:
+            ClimateError: as when it is made of worlds.
+        """
+        world = World(climate, seed=seed, start=start, hosts=hosts)
+        if ids:
+            # Milliseconds: a later start has higher numbers.
+            world.next_contract = int(start * 1000)
+        pods = runpod_world.World(climate, seed=seed, start=start, ids=ids)
+        auctions = mithril_world.World(climate, seed=seed, start=start, ids=ids)
+        return cls(world, clock, seed=seed, pods=pods, processes=processes, auctions=auctions, ids=ids)
 
     def _mithril(self, world: mithril_world.World, seed: int) -> MithrilSurface:
         return MithrilSurface(world, Weather(world, seed, world.climate.weather, market="mithril"), self.gate.key)

@@ -18,11 +18,8 @@ from multidict import CIMultiDict
 from agent.simulator.climate import Climate
 from agent.simulator.http_wire import Answer, Asked
 from agent.simulator.market_server import Simulator
-from agent.simulator.mithril.world import World as MithrilWorld
-from agent.simulator.runpod.world import World as RunpodWorld
 from agent.simulator.simulated_clock import Clock
 from agent.simulator.simulated_market import Answering, SimulatedMarket
-from agent.simulator.vast.world import World
 
 MOST_BYTES = 16 * 1024 * 1024
 """A larger file is not read again: at two kilobytes a rent, this is eight thousand rents."""
@@ -94,13 +91,10 @@ class Saved:
             self._listen()
 
     def _made(self, start: float) -> Simulator:
-        world = World(self._climate, seed=self._seed, start=start)
-        # Milliseconds: no later market of this file gives ids that an earlier one gave.
-        world.next_contract = int(start * 1000)
-        ids = f"{self._seed}/{start}"
-        pods = RunpodWorld(self._climate, seed=self._seed, start=start, ids=ids)
-        auctions = MithrilWorld(self._climate, seed=self._seed, start=start, ids=ids)
-        simulator = Simulator(world, self._clock, seed=self._seed, pods=pods, auctions=auctions, ids=ids)
+        # No later market of this file gives ids that an earlier one gave.
+        simulator = Simulator.begun(
+            self._climate, self._clock, seed=self._seed, start=start, ids=f"{self._seed}/{start}"
+        )
         self._prepare(simulator)
         return simulator
 

@@ -35,7 +35,6 @@ from agent.simulator import climate
 from agent.simulator.market_server import Simulator
 from agent.simulator.processes import process_registry
 from agent.simulator.simulated_market import Ask
-from agent.simulator.vast.world import World
 
 START = datetime(2026, 7, 27, tzinfo=UTC)
 """First instant of rehearsals: the UTC day with most recorded figures."""
@@ -104,10 +103,17 @@ async def rehearse(
     wall = SystemClock()
     began = wall.monotonic()
     clock, processes = _paced(scene) if climate.named(scene.climate).processes else (_stepped(scene), None)
-    world = World(climate.named(scene.climate), seed=scene.seed, start=clock.time(), hosts=scene.hosts)
+    simulated = Simulator.begun(
+        climate.named(scene.climate),
+        clock,
+        seed=scene.seed,
+        start=clock.time(),
+        hosts=scene.hosts,
+        processes=processes,
+    )
     config = _staged(config, scene, directory)
     ids = random.Random(f"{scene.seed}/ids")  # noqa: S311 - a rehearsal repeats itself, secrets are not at stake
-    async with Simulator(world, clock, seed=scene.seed, processes=processes) as simulator:
+    async with simulated as simulator:
         simulated_volumes.put(simulator, config.workloads)
         outside = Outside(
             clock,
