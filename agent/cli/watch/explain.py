@@ -200,7 +200,7 @@ def _candidates(rows: list[dict[str, Any]]) -> "Table":
     table = session.table("term", *(f"{row['gpu']} on {row['host']}" for row in rows))
     session.add(table, "tenure", *(row["tenure"] for row in rows))
     session.add(table, "price", *(f"${row['dollars_per_hour']:.4f}/h" for row in rows))
-    if any(row["limit_dollars_per_hour"] is not None for row in rows):
+    if any(row.get("limit_dollars_per_hour") is not None for row in rows):
         for name in ("limit", "margin"):
             session.add(table, name, *(_rate(row[f"{name}_dollars_per_hour"]) for row in rows))
     session.add(table, "reliability", *(f"{row['reliability']:.4f}" for row in rows))
