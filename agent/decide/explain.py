@@ -24,6 +24,7 @@ from agent.decide.strategy import Candidate, Pricing
 from agent.domain.fleet import Fleet
 from agent.domain.market import market_notice
 from agent.domain.market.host import HostKey
+from agent.domain.market.market_rules import Settlement
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
@@ -66,6 +67,8 @@ class Explanation:
     """What an hour of its work is worth, if the workload says so; None: `max_price`."""
     notice: tuple[str, ...] = ()
     """The known notice before an interruption of each of its markets, if it has a guard."""
+    arrears: tuple[str, ...] = ()
+    """Which of its markets send a bill later, so that only budgets stop spending there."""
     network_volume: str = ""
     """Where its network volume is, and what that means, in a sentence; empty without one."""
 
@@ -103,6 +106,7 @@ def explain(fleet: Fleet, planned: Plan, work: Workload) -> Explanation:
         notice=tuple(
             _notice(fleet, name) for name in sorted(fleet.markets) if work.guard is not None and work.may_use(name)
         ),
+        arrears=tuple(_arrears(fleet, work)),
         network_volume=_of_volume(work.requirements.network_volume, book.offers),
     )
 
@@ -116,6 +120,12 @@ def _of_volume(volume: str, offers: Iterable[Offer]) -> str:
         f"network volume {volume} {where}; a move keeps its data, both instances write to it until the old one is "
         "released, and its own price is in no figure and no budget of gpubid"
     )
+
+
+def _arrears(fleet: Fleet, work: Workload) -> Iterator[str]:
+    for name in sorted(fleet.markets):
+        if work.may_use(name) and fleet.rules_of(name).settlement is Settlement.ARREARS:
+            yield f"{name} sends its bill later: no credit runs out there, only budgets stop spending"
 
 
 def _notice(fleet: Fleet, market: str) -> str:
@@ -265,6 +275,7 @@ def explanation_json(explained: Explanation) -> dict[str, Any]:
         ],
         "value_dollars_per_hour": None if explained.value is None else explained.value.dollars,
         "notice": list(explained.notice),
+        "arrears": list(explained.arrears),
         "network_volume": explained.network_volume or None,
         "speeds": [{"host": str(host), "share_of_dlperf": share} for host, share in explained.speeds],
         "measured": [

@@ -69,6 +69,17 @@ class PaperInstance:
     has_run: bool = False
     seen_at: datetime | None = None
     floor: UsdPerHour | None = None
+    limit: UsdPerHour | None = None
+    """The bid where the price paid is not the bid; `rate` is then the last price that won."""
+
+    @property
+    def bid(self) -> UsdPerHour:
+        """The bid, or the rate on demand."""
+        return self.rate if self.limit is None else self.limit
+
+    def at(self, price: UsdPerHour) -> "PaperInstance":
+        """Return the instance at the price of an auction that it wins; elsewhere its bid is its price."""
+        return self if self.limit is None or price > self.limit else replace(self, rate=price)
 
 
 @dataclass(slots=True)
@@ -115,7 +126,8 @@ class PaperMarket:
             gpus=offer.gpus,
             dlperf=offer.dlperf,
             tenure=decision.tenure,
-            rate=decision.rate - disk_rate,
+            rate=decision.expected or decision.rate - disk_rate,
+            limit=bid if decision.is_limit else None,
             disk_rate=disk_rate,
             disk_gb=work.disk_gb,
             inet_down_mbps=offer.inet_down_mbps,
@@ -146,6 +158,7 @@ class PaperMarket:
             dlperf=lease.dlperf,
             tenure=lease.tenure,
             rate=lease.gpu_rate,
+            limit=lease.bid_limit,
             disk_rate=lease.disk_rate,
             disk_gb=lease.disk_gb,
             inet_down_mbps=0.0,
@@ -163,7 +176,9 @@ class PaperMarket:
 
     def rebid(self, instance_id: str, bid: UsdPerHour, now: datetime) -> None:
         """Change a bid; a lost instance wins if it now meets the last floor."""
-        self.held[instance_id] = _won(replace(self.held[instance_id], rate=bid), now)
+        instance = self.held[instance_id]
+        changed = replace(instance, rate=bid) if instance.limit is None else replace(instance, limit=bid)
+        self.held[instance_id] = _won(changed, now)
 
     def resume(self, instance_id: str, now: datetime) -> bool:
         """Start again; return whether it starts now by the known floor, or waits for its bid to win."""
@@ -194,26 +209,26 @@ class PaperMarket:
         floor = _floor(instance, fleet)
         if floor is None:
             return instance
-        instance = replace(instance, floor=floor, seen_at=fleet.now)
+        instance = replace(instance, floor=floor, seen_at=fleet.now).at(floor)
         return (
             self._lost(instance, fleet.now, floor)
-            if instance.state in HOLDS and floor > instance.rate
+            if instance.state in HOLDS and floor > instance.bid
             else _won(instance, fleet.now)
         )
 
     def _as_twin(self, instance: PaperInstance, twin: Lease, now: datetime) -> PaperInstance:
         is_lost = twin.state is LeaseState.PAUSED and not twin.paused_by_us and twin.interrupted_by is not None
         rival = twin.rival_floor
-        if instance.state in HOLDS and is_lost and (rival is None or rival > instance.rate):
+        if instance.state in HOLDS and is_lost and (rival is None or rival > instance.bid):
             return self._lost(instance, now, rival)
         if (
             instance.state is InstanceState.PAUSED
             and instance.is_wanted
             and twin.is_live
-            and twin.gpu_rate <= instance.rate
+            and twin.gpu_rate <= instance.bid
         ):
-            return _started(instance, now)
-        return instance
+            return _started(instance.at(twin.gpu_rate), now)
+        return instance.at(twin.gpu_rate)
 
     def _lost(self, instance: PaperInstance, now: datetime, floor: UsdPerHour | None) -> PaperInstance:
         self._add_event(instance, MarketEventKind.OUTBID, now, floor)
@@ -223,7 +238,7 @@ class PaperMarket:
         self, instance: PaperInstance, kind: MarketEventKind, at: datetime, floor: UsdPerHour | None = None
     ) -> None:
         name = f"{instance.instance_id}/{at.isoformat()}/{kind}"
-        self.events.append(MarketEvent(name, instance.market, kind, instance.instance_id, at, instance.rate, floor))
+        self.events.append(MarketEvent(name, instance.market, kind, instance.instance_id, at, instance.bid, floor))
 
 
 def typical_start(fleet: Fleet, market: str, work: Workload, inet_down_mbps: float) -> timedelta:
@@ -237,7 +252,7 @@ def typical_start(fleet: Fleet, market: str, work: Workload, inet_down_mbps: flo
 def _won(instance: PaperInstance, now: datetime) -> PaperInstance:
     """Return a paused instance, started again unless a known floor is above its bid."""
     is_met = instance.tenure is not Tenure.INTERRUPTIBLE or (
-        instance.floor is not None and instance.floor <= instance.rate
+        instance.floor is not None and instance.floor <= instance.bid
     )
     return (
         _started(instance, now)
@@ -289,6 +304,7 @@ def _row(instance: PaperInstance, *, bills_while_loading: bool) -> Instance:
         gpu=instance.gpu,
         gpus=instance.gpus,
         gpu_rate=instance.rate,
+        limit=instance.limit,
         disk_rate=instance.disk_rate,
         disk_gb=instance.disk_gb,
         created_at=instance.created_at,

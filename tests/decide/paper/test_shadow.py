@@ -21,7 +21,7 @@ from agent.domain.work.decision import Rent
 from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from strategies.ondemand import OnDemand, OnDemandParams
 from strategies.patient import Patient, PatientParams
-from tests.support import builders
+from tests.support import builders, second_price
 from tests.support.builders import NOW, per_hour
 from tests.support.expiring import held
 
@@ -191,3 +191,23 @@ def test_what_is_kept_goes_on_as_if_nothing_had_been_between() -> None:
 def test_a_workload_that_is_gone_ends_it() -> None:
     made = lived([seen(0, [offer()])])
     assert shadow.step(made, seen(1, workloads=()), PATIENT, Limits()) is None
+
+
+def test_under_a_limit_it_pays_the_price_that_wins_and_is_lost_to_one_above_the_limit() -> None:
+    def auctioned(minutes: float, floor: str) -> Fleet:
+        pool = second_price.pool(floor=per_hour(floor), seen_at=NOW + minutes * MINUTE)
+        view = second_price.view(
+            offers=(pool,), listed_at=NOW + minutes * MINUTE, listed_monotonic=minutes * 60, listings=10 + int(minutes)
+        )
+        return seen(minutes, markets={second_price.NAME: view})
+
+    made = lived([auctioned(0, "0.20"), auctioned(10, "0.20")])
+    assert only(made).state is LeaseState.RUNNING
+    assert only(made).gpu_rate == per_hour("0.20")
+    limit = only(made).bid_limit
+    assert limit is not None
+    assert 0.9 < limit.dollars <= 1.0
+    lived([auctioned(20, "0.50"), auctioned(20.25, "0.50")], made=made)
+    assert (only(made).state, only(made).gpu_rate) == (LeaseState.RUNNING, per_hour("0.50"))
+    lived([auctioned(30, "1.50"), auctioned(30.25, "1.50"), auctioned(30.5, "1.50")], made=made)
+    assert only(made).state is LeaseState.PAUSED
