@@ -13,7 +13,8 @@ from agent.simulator.instances.billing import Rates, Till
 from agent.simulator.instances.containers import Containers
 from agent.simulator.mithril import addresses, assumed_figures
 from agent.simulator.mithril.identity import fid
-from agent.simulator.mithril.model import BOOTING, Bid, Event, Happening, PricePeriod, Status, Vm, VmStatus
+from agent.simulator.mithril.model import Bid, Event, Happening, Status
+from agent.simulator.mithril.vms import BOOTING, PricePeriod, Vm, VmStatus
 
 
 class Fleet:

@@ -1,4 +1,4 @@
-"""The nouns of this market: a bid of ours, its virtual machines, its volumes and keys, and why a call was refused."""
+"""The nouns of this market: a bid of ours with its terms and its history, and why a call was refused."""
 
 import dataclasses
 import enum
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from agent.simulator.market_model import Container
 from agent.simulator.mithril.places import Pool
+from agent.simulator.mithril.vms import Vm
 from agent.simulator.real_process import Process
 
 
@@ -17,26 +18,6 @@ class Status(enum.Enum):
     PREEMPTING = "Preempting"
     PAUSED = "Paused"
     TERMINATED = "Terminated"
-
-
-class VmStatus(enum.Enum):
-    """Name the states of an instance that this simulator uses."""
-
-    NEW = "STATUS_NEW"
-    CONFIRMED = "STATUS_CONFIRMED"
-    INITIALIZING = "STATUS_INITIALIZING"
-    STARTING = "STATUS_STARTING"
-    RUNNING = "STATUS_RUNNING"
-    STOPPING = "STATUS_STOPPING"
-    PAUSED = "STATUS_PAUSED"
-    PREEMPTING = "STATUS_PREEMPTING"
-    PREEMPTED = "STATUS_PREEMPTED"
-    TERMINATED = "STATUS_TERMINATED"
-    ERROR = "STATUS_ERROR"
-
-
-BOOTING = (VmStatus.NEW, VmStatus.CONFIRMED, VmStatus.INITIALIZING, VmStatus.STARTING)
-ENDED = frozenset({VmStatus.PREEMPTED, VmStatus.TERMINATED, VmStatus.ERROR})
 
 
 class Happening(enum.Enum):
@@ -62,38 +43,6 @@ class Refused(Exception):
         self.status = status
         self.sentence = sentence
         self.where = where
-
-
-@dataclasses.dataclass(slots=True)
-class PricePeriod:
-    """A price that an instance pays from `start` until `end`, cents an hour; None goes on."""
-
-    cents: int
-    start: float
-    end: float | None = None
-
-
-@dataclasses.dataclass(slots=True, eq=False)
-class Vm:
-    """An instance: one allocation of one of a bid's machines. One that was preempted does not come back."""
-
-    fid: str
-    number: int
-    name: str
-    created: float
-    address: str
-    statuses: list[tuple[float, VmStatus]]
-    prices: list[PricePeriod] = dataclasses.field(default_factory=list)
-
-    @property
-    def status(self) -> VmStatus:
-        """Return its present state."""
-        return self.statuses[-1][1]
-
-    @property
-    def is_ended(self) -> bool:
-        """Return whether it is gone for good."""
-        return self.status in ENDED
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from agent.simulator.mithril.model import Bid, Vm
+from agent.simulator.mithril.model import Bid
 from agent.simulator.mithril.pool_auction import PoolAuction
+from agent.simulator.mithril.vms import Vm
 from agent.simulator.mithril.world import World
 
 

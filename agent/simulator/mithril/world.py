@@ -16,9 +16,10 @@ from agent.simulator.mithril import identity, places, prices
 from agent.simulator.mithril.belongings import Belongings
 from agent.simulator.mithril.bid_desk import BidDesk
 from agent.simulator.mithril.bid_fleet import Fleet
-from agent.simulator.mithril.model import Bid, Refused, VmStatus
+from agent.simulator.mithril.model import Bid, Refused
 from agent.simulator.mithril.other_renters import Crowd
 from agent.simulator.mithril.pool_auction import PoolAuction
+from agent.simulator.mithril.vms import VmStatus
 
 
 class World:

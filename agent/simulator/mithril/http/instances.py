@@ -6,7 +6,8 @@ from agent.simulator.api_calls import Reply
 from agent.simulator.mithril.http import calls, pages
 from agent.simulator.mithril.http.calls import Call
 from agent.simulator.mithril.http.surface import Surface
-from agent.simulator.mithril.model import Bid, Refused, Vm, VmStatus
+from agent.simulator.mithril.model import Bid, Refused
+from agent.simulator.mithril.vms import Vm, VmStatus
 
 _STATUSES = (
     *(status.value for status in VmStatus),
