@@ -32,7 +32,9 @@ def shipped() -> tuple[str, ...]:
 
 @cache
 def _entries() -> Mapping[str, importlib.metadata.EntryPoint]:
-    found = {entry.name: entry for entry in importlib.metadata.entry_points(group=GROUP)}
+    entries = importlib.metadata.entry_points(group=GROUP)
+    # Ours are found by their folders: the metadata of an editable install may be of another commit.
+    found = {entry.name: entry for entry in entries if not entry.value.startswith(f"{__package__}.")}
     ours = {name: f"{__package__}.{name}.record:RECORD" for name in shipped()}
     found |= {name: importlib.metadata.EntryPoint(name, value, GROUP) for name, value in ours.items()}
     return dict(sorted(found.items()))

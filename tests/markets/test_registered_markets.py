@@ -47,7 +47,7 @@ def test_a_record_fits_together(record: MarketRecord) -> None:
 
 @pytest.mark.usefixtures("_anew")
 def test_no_package_replaces_a_market_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    _install(monkeypatch, vast="agent.markets.runpod.record:RECORD")
+    _install(monkeypatch, vast="tests.examples.toybox.adapter:RECORD")
     assert registered_markets.record("vast") is vast.RECORD
 
 
@@ -56,8 +56,8 @@ def test_no_package_replaces_a_market_of_ours(monkeypatch: pytest.MonkeyPatch) -
     ("value", "says"),
     [
         ("nowhere.to_be:FOUND", "moon: cannot be imported .ModuleNotFoundError."),
-        ("agent.markets.vast.record:NEEDED", "moon: is no record of a market named 'moon'"),
-        ("agent.markets.vast.record:RECORD", "moon: is no record of a market named 'moon'"),
+        ("pathlib:Path", "moon: is no record of a market named 'moon'"),
+        ("tests.examples.toybox.adapter:RECORD", "moon: is no record of a market named 'moon'"),
     ],
 )
 def test_a_broken_package_stops_no_market_of_ours_but_is_a_mistake_of_the_configuration(
@@ -71,3 +71,9 @@ def test_a_broken_package_stops_no_market_of_ours_but_is_a_mistake_of_the_config
     with pytest.raises(ConfigError) as broken:
         document.installed()
     assert broken.value.problems[0].code == "broken_market"
+
+
+@pytest.mark.usefixtures("_anew")
+def test_metadata_of_another_commit_names_no_market_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    _install(monkeypatch, gone="agent.markets.gone.record:RECORD")
+    assert registered_markets.names() == registered_markets.shipped()
