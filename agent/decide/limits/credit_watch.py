@@ -1,7 +1,8 @@
 """How long credit lasts at the present rate, and whether it falls faster than our leases explain.
 
 Invariants:
-1. From an unknown credit nothing is forecast, and an alert says that its floor cannot be kept.
+1. From an unknown credit nothing is forecast, and an alert says that its floor cannot be kept. A market that is paid in
+   arrears has no credit at all, and every sentence about it says that budgets alone stop the spending.
 2. A drain is compared with our counted spend on that market since a mark. The mark is renewed when credit rises, and
    once a day.
 """
@@ -15,6 +16,7 @@ from agent.decide.limits import limits
 from agent.decide.limits.committed_spend import CommittedSpend
 from agent.domain import money
 from agent.domain.fleet import Fleet, MarketView
+from agent.domain.market.market_rules import ASSUMED, MarketRules, Settlement
 from agent.domain.money import Usd, UsdPerHour
 from agent.domain.record import budget
 from agent.domain.record.event_kind import EventKind
@@ -27,6 +29,8 @@ LEAST_DRAIN = money.usd("0.25")
 """A fall below this is ignored, since accounts are rounded and traffic is billed late."""
 LAG_SECONDS = 3600.0
 """A fall of our own rate over this time is ignored too, since markets charge in lumps."""
+IN_ARREARS = "{} sends its bill later: no credit ends the spending there, only budgets do"
+"""The sentence about a market that is paid in arrears."""
 LEAST_SHARE = 0.10
 """A fall of this share of our own count is ignored too."""
 
@@ -39,6 +43,7 @@ class Outlook:
     credit: Usd | None
     rate: UsdPerHour
     floor: Usd | None
+    is_in_arrears: bool = False
 
     @property
     def lasts(self) -> timedelta | None:
@@ -52,22 +57,28 @@ class Outlook:
         """Return a sentence for a person."""
         if self.credit is None:
             kept = "" if self.floor is None else f", so the {self.floor} that should stay there cannot be kept"
+            if self.is_in_arrears:
+                return f"{IN_ARREARS.format(self.market)}{kept}"
             return f"the credit of {self.market} is unknown{kept}"
         if self.lasts is None:
             return f"credit of {self.market} is {self.credit}, and nothing bills there now"
         return f"credit of {self.market}, {self.credit}, lasts {_span(self.lasts)} at the present rate of {self.rate}"
 
 
-def outlook(market: str, credit: Usd | None, leases: Iterable[Lease], floor: Usd | None) -> Outlook:
+def outlook(
+    market: str, credit: Usd | None, leases: Iterable[Lease], floor: Usd | None, rules: MarketRules = ASSUMED
+) -> Outlook:
     """Return the outlook of one market from its credit and our leases."""
     mine = (lease.billing_rate for lease in leases if lease.market == market and lease.is_open)
-    return Outlook(market, credit, money.total_rate(mine), floor)
+    return Outlook(market, credit, money.total_rate(mine), floor, rules.settlement is Settlement.ARREARS)
 
 
 def outlooks(fleet: Fleet, caps: limits.Limits) -> tuple[Outlook, ...]:
     """Return the outlook of every market whose account was read."""
     read = [view for name, view in sorted(fleet.markets.items()) if view.account_id]
-    return tuple(outlook(view.market, view.credit, fleet.leases, caps.credit_floor(view.market)) for view in read)
+    return tuple(
+        outlook(view.market, view.credit, fleet.leases, caps.credit_floor(view.market), view.rules) for view in read
+    )
 
 
 def alerts(fleet: Fleet, caps: limits.Limits) -> Iterator[Alert]:

@@ -15,7 +15,9 @@ from agent.decide.limits.limits import Limits
 from agent.decide.operators import operator_holds
 from agent.decide.operators.notices import Notice, held_back
 from agent.domain.fleet import Fleet
+from agent.domain.market.market_rules import ASSUMED
 from agent.domain.market.price import PriceSample
+from agent.domain.money import Usd
 from agent.domain.record import hold
 from agent.domain.record.event import Event
 from agent.domain.record.hold import Word
@@ -72,12 +74,17 @@ def fleet(
             if not isinstance(rest, ReportedCrossing)
         ],
         "credit": [
-            outlook(
-                credit_watch.outlook(name, kept.amount, known.leases, (caps or Limits()).credit_floor(name)), kept.at
-            )
+            outlook(_credit(name, kept.amount, known, caps or Limits(), seen), kept.at)
             for name, kept in sorted(known.credits.items())
         ],
     }
+
+
+def _credit(
+    market: str, credit: Usd | None, known: Recollection, caps: Limits, seen: Fleet | None
+) -> credit_watch.Outlook:
+    rules = ASSUMED if seen is None else seen.rules_of(market)
+    return credit_watch.outlook(market, credit, known.leases, caps.credit_floor(market), rules)
 
 
 def outlook(seen: credit_watch.Outlook, read_at: datetime) -> dict[str, Any]:
@@ -173,7 +180,7 @@ def prices(samples: Iterable[PriceSample]) -> list[dict[str, Any]]:
 def plan(seen: Pass) -> dict[str, Any]:
     """Return the decisions of a cycle."""
     read = [view for _, view in sorted(seen.fleet.markets.items()) if view.account_id]
-    outlooks = [credit_watch.outlook(view.market, view.credit, seen.fleet.leases, None) for view in read]
+    outlooks = [credit_watch.outlook(view.market, view.credit, seen.fleet.leases, None, view.rules) for view in read]
     return {
         "now": seen.plan.now.isoformat(),
         "decisions": [explain.as_json(decision) for decision in seen.plan.decisions],

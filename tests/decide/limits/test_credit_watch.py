@@ -12,6 +12,7 @@ from agent.decide.facts import Alert, Marked
 from agent.decide.limits import budget_alerts, credit_watch, limits
 from agent.decide.limits.limits import Limits
 from agent.domain.fleet import Fleet, Spend
+from agent.domain.market.market_rules import MarketRules, Settlement
 from agent.domain.money import Usd
 from agent.domain.record import budget
 from agent.domain.record.budget import EVERYTHING, Budget, Thresholds, Window
@@ -102,6 +103,15 @@ def test_a_floor_over_an_unknown_credit_is_said_to_be_beyond_keeping() -> None:
     assert (
         codes(fleet(None, markets={"vast": builders.view(credit=None, account_id="")}), Limits(min_credit=Usd(1))) == []
     )
+
+
+def test_a_market_that_is_paid_in_arrears_says_that_budgets_alone_stop_it() -> None:
+    later = builders.view(credit=None, rules=MarketRules(settlement=Settlement.ARREARS))
+    owing = fleet(None, markets={"vast": later})
+    [found] = credit_watch.outlooks(owing, Limits())
+    assert found.sentence() == "vast sends its bill later: no credit ends the spending there, only budgets do"
+    [alert] = credit_watch.alerts(owing, Limits(min_credit=builders.usd(5)))
+    assert "only budgets do, so the $5.0000 that should stay there cannot be kept" in alert.sentence
 
 
 def watched(*steps: Fleet) -> list[Alert]:
