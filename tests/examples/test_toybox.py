@@ -78,5 +78,7 @@ async def test_a_vendor_of_another_package_goes_through_every_verb(tmp_path: Pat
     assert (told["run"]["code"], "toybox-" in told["run"]["said"]) == (0, True)
     (contract,) = told["truth"]["contracts"]
     assert (contract["state"], contract["ended"]) == ("running", None), "a stop of the daemon ends nothing"
+    (ended,) = told["after the kill"]["contracts"]
+    assert ended["ended"] is not None, told["kill"]["said"]
     assert f"toybox {contract['machine']}</a>" in told["seen"]["page"]
     assert 'gpubid_market_available{market="toybox"} 1.0' in told["seen"]["metrics"]

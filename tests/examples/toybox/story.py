@@ -78,7 +78,11 @@ def main() -> None:
     config.write_text(config.read_text().replace("127.0.0.1:9477", f"127.0.0.1:{port}").replace('"15s"', '"5s"'))
     threading.Thread(target=watch, args=(port, seen), daemon=True).start()
     told["run"] = verb("run")
-    told["truth"] = dict(simulator.sides["toybox"].truth())
+    told["truth"] = json.loads(json.dumps(simulator.sides["toybox"].truth()))
+    config.write_text("unreadable")
+    market = f"toybox={simulator.url('toybox')}"
+    told["kill"] = verb("kill", "--yes", "--market", market, "--credential", "key")
+    told["after the kill"] = dict(simulator.sides["toybox"].truth())
     told["seen"] = seen
     sys.stdout.write(json.dumps(told))
 
