@@ -182,6 +182,20 @@ async def test_a_kind_that_nobody_knows_leaves_the_gpus_unread(clock: SteppedClo
     assert (row.unread, row.gpus, row.gpu) == (frozenset({"gpus"}), 0, "")
 
 
+@pytest.mark.parametrize("broken", ["/v2/instance-types", "/v2/pricing/current", "/v2/instances/pricing/history"])
+async def test_a_listing_waits_for_no_catalogue_and_no_history(clock: SteppedClock, broken: str) -> None:
+    """Whatever has to end is ended by the listing."""
+
+    def answers(seen: Seen) -> Says:
+        if seen.path in {broken, "/v2/instances/pricing/history"}:
+            return Says(b"", 503)
+        return spot_bids.project(seen)
+
+    row = await one(clock, answers)
+    lost = {"/v2/instance-types": "gpus", "/v2/pricing/current": "gpu_rate"}.get(broken)
+    assert (row.instance_id, row.state, row.unread) == (BID, RUNNING, frozenset({lost} if lost else ()))
+
+
 async def test_without_a_history_of_prices_the_pool_says_what_is_paid(clock: SteppedClock) -> None:
     ended = {"instances": [{"instance_fid": "inst_1", "bid_fid": BID, "events": []}], "next_cursor": None}
     row = await one(clock, listing(bid(), machines=[machine()], histories=ended))

@@ -43,6 +43,17 @@ class Catalogue:
             self._types = self._clock.monotonic(), found
         return self._types[1]
 
+    async def learn_types(self, needed: frozenset[str]) -> Mapping[str, parse.InstanceType]:
+        """Return the kinds as `types`; where they cannot be read, the last known ones. Raises: Unauthorized."""
+        try:
+            return await self.types(needed)
+        except market_errors.Unauthorized:
+            raise
+        except market_errors.MarketError as error:
+            # A listing must not wait for the catalogue: whatever has to end is ended by the listing.
+            log.debug("types.unread", code=error.code)
+        return {} if self._types is None else self._types[1]
+
     async def pools(self) -> Sequence[names.Pool]:
         """Return every pool that has an auction, the one with the lowest last price first."""
         if self._pools is None or self._age(self._pools) >= POOLS_KEPT_SECONDS:

@@ -22,8 +22,9 @@ PAGE_ROWS = 100
 """The most rows on one page."""
 
 LANES: Mapping[str, pace.Lane] = {
-    # The market publishes no numbers. Assumed: a call a second on average, which a person may still use beside us.
-    "v2": pace.Lane(60.0, burst=60, penalty=15.0),
+    # The market publishes no numbers. Assumed: a call a second for prices and for histories, and two for bids, since a
+    # kill of a hundred bids must not wait for minutes.
+    "v2": pace.Lane(60.0, burst=120, penalty=15.0),
     "prices": pace.Lane(60.0, burst=60, penalty=15.0),
     "history": pace.Lane(60.0, burst=60, penalty=15.0),
 }

@@ -67,6 +67,7 @@ class MithrilMarket:
         self._histories = histories.Histories(endpoints, clock)
         self._in_doubt: dict[str, float] = {}
         self._had_machine: set[str] = set()
+        self._kinds: Mapping[str, parse.InstanceType] = {}
 
     async def offers(self, query: OfferQuery) -> Sequence[Offer]:
         """Return the pools that may fit, the cheapest first and those of unknown price last."""
@@ -220,10 +221,9 @@ class MithrilMarket:
         return found
 
     async def _instance(self, bid: parse.Bid, machines: Sequence[parse.Machine], standing: states.Standing) -> Instance:
-        kinds = await self._catalogue.types()
         notice = await self._histories.notice_at(bid.fid, is_preempting=bid.status == states.PREEMPTING)
         known = rows.Known(
-            kind=kinds.get(bid.instance_type or ""),
+            kind=self._kinds.get(bid.instance_type or ""),
             paid=self._histories.paid(bid.fid) or self._catalogue.paid(bid.pool),
             notice_at=notice,
             was_allocated=bid.fid in self._had_machine,
@@ -233,7 +233,9 @@ class MithrilMarket:
 
     async def _learn(self, bids: Sequence[parse.Bid]) -> None:
         """Read the kinds of machines and the prices paid that the bids need; unknown prices stay unread."""
-        await self._catalogue.types(frozenset(bid.instance_type for bid in bids if bid.instance_type))
+        self._kinds = await self._catalogue.learn_types(
+            frozenset(bid.instance_type for bid in bids if bid.instance_type)
+        )
         billing = [bid for bid in bids if bid.status in _BILLING]
         await self._histories.learn_prices(bid.fid for bid in billing)
         for pool in dict.fromkeys(bid.pool for bid in billing if self._histories.paid(bid.fid) is None):
