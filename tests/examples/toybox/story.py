@@ -81,7 +81,7 @@ def main() -> None:
     told["truth"] = json.loads(json.dumps(simulator.sides["toybox"].truth()))
     config.write_text("unreadable")
     market = f"toybox={simulator.url('toybox')}"
-    told["kill"] = verb("kill", "--yes", "--market", market, "--credential", "key")
+    told["kill"] = verb("kill", "--yes", "--no-wait", "--market", market, "--credential", "key")
     told["after the kill"] = dict(simulator.sides["toybox"].truth())
     told["seen"] = seen
     sys.stdout.write(json.dumps(told))
