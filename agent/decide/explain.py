@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from agent.decide.limits import credit_watch
 from agent.decide.moves import checkpointing
 from agent.decide.plan import Plan
 from agent.decide.pricing import (
@@ -125,7 +126,7 @@ def _of_volume(volume: str, offers: Iterable[Offer]) -> str:
 def _arrears(fleet: Fleet, work: Workload) -> Iterator[str]:
     for name in sorted(fleet.markets):
         if work.may_use(name) and fleet.rules_of(name).settlement is Settlement.ARREARS:
-            yield f"{name} sends its bill later: no credit runs out there, only budgets stop spending"
+            yield credit_watch.IN_ARREARS.format(name)
 
 
 def _notice(fleet: Fleet, market: str) -> str:

@@ -322,7 +322,7 @@ def test_explain_shows_limit_expected_price_and_margin() -> None:
         assert row["expected_dollars_per_hour"] == 0.2
         assert row["margin_dollars_per_hour"] == pytest.approx(row[limit] - 0.2)
     assert "expected under a limit of $0.7" in rent["sentence"]
-    assert shown["arrears"] == ["uniform sends its bill later: no credit runs out there, only budgets stop spending"]
+    assert shown["arrears"] == ["uniform sends its bill later: no credit ends the spending there, only budgets do"]
     assert {row["offer"]: row["code"] for row in shown["refused"]} == {"a2": "price", "a3": "price_unknown"}
 
 
