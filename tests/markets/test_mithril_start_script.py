@@ -11,6 +11,7 @@ import pytest
 from agent.domain.work.workload import Runtype
 from agent.markets.mithril import start_script
 from agent.markets.port import Login
+from agent.simulator.mithril import startup_script
 from tests.markets import spot_bids
 
 NASTY = 'it\'s "quoted" $HOME `id` \\ \n; touch /tmp/never'
@@ -118,3 +119,23 @@ def test_keys_of_a_workload_are_let_in() -> None:
     assert "'ssh-ed25519 AAAA me@here'" in script
     checked = subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True, check=False, timeout=30)
     assert checked.returncode == 0, checked.stderr
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"command": "python train.py --x 'a b'"}, ("python", "train.py", "--x", "a b")),
+        ({"onstart": NASTY}, ("bash", "-c", f"{NASTY}\nsleep infinity")),
+        ({}, ()),
+    ],
+)
+def test_the_simulator_reads_it_as_it_is_meant(changes: dict[str, Any], words: tuple[str, ...]) -> None:
+    """The two readings share no code."""
+    both = {
+        "environment": (("A", NASTY),),
+        "ports": (8000,),
+        "login": Login("ghcr.io", "me", "p"),
+        "ssh_keys": ("k me",),
+    }
+    started = startup_script.read(start_script.text(terms(**both, **changes)))
+    assert started == startup_script.Started("ubuntu:22.04", {"A": NASTY}, (8000,), words)
