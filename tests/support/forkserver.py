@@ -101,6 +101,7 @@ def become(request: dict[str, Any]) -> None:
     before = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     sys.path[:0] = [request["folder"], *before]
     if before:
+        sys.modules.pop("sitecustomize", None)  # Debian's Python has one of its own
         site.execsitecustomize()
     sys.argv = [request["module"], *request["arguments"]]
     if not hasattr(sys.modules.get(request["module"]), "__path__"):
