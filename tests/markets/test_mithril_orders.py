@@ -109,6 +109,14 @@ async def test_what_proves_nothing_is_doubt_and_leaves_once(clock: SteppedClock,
     assert len([seen for seen in wire.seen if seen.method != "GET"]) == 1
 
 
+@pytest.mark.parametrize("answer", [refused(400, "Name already used"), refused(409, "A bid with this name exists")])
+async def test_a_name_that_is_used_may_be_our_own_bid(clock: SteppedClock, answer: Says) -> None:
+    """Something on the way may have sent the order twice."""
+    async with mithril_saying(answer, clock) as (mithril, _):
+        with pytest.raises(market_errors.Ambiguous):
+            await ORDERS["rent"](mithril)
+
+
 @pytest.mark.parametrize("name", ["rent", "rebid", "resume", "pause"])
 @pytest.mark.parametrize(
     "answer", [Says(b"", 200), Says(b'{"fid": ', 200), Says({"fid": None}), Says(bid(fid="bid_other", name="theirs"))]
@@ -130,6 +138,7 @@ async def test_a_limit_that_the_market_did_not_take_over_is_doubt(clock: Stepped
     [
         (refused(422, LOW), "rent", market_errors.Rejected, "bid_too_low"),
         (refused(422, LOW), "rebid", market_errors.Rejected, "bid_too_low"),
+        (refused(400, "Limit price below minimum"), "rent", market_errors.Rejected, "bid_too_low"),
         (refused(422, OURS), "rent", market_errors.Rejected, "invalid_args"),
         (refused(400, "Quota exceeded"), "rent", market_errors.Rejected, "refused"),
         (refused(402, "Payment required"), "rent", market_errors.OutOfFunds, "out_of_funds"),

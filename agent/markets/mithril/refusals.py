@@ -6,9 +6,11 @@ Invariants:
 2. Every other answer to a write is Ambiguous, also any 5xx and any page.
 3. A 429 in any shape proves that nothing was done.
 
-The document describes 422 alone. The meanings of 400, 401, 402, 403, 404 and 409 are assumed from its framework.
+The document describes 422 alone. The meanings of 400, 401, 402, 403, 404 and 409 are assumed from its framework; the
+vendor's own client also knows a 400 for a limit below the minimum and for a name that is used.
 """
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -21,6 +23,8 @@ _CONFLICT, _UNPROCESSABLE, _TOO_MANY = 409, 422, 429
 _NO_ROUTE = "not found"
 """The framework's own sentence for a path that nothing serves."""
 _PRICE = "limit_price"
+_LIMIT = re.compile(r"\blimit[ _]price\b.*\b(below|low|minimum)", re.IGNORECASE)
+_NAME = re.compile(r"\bname\b.*\b(used|taken|exists?|unique)\b", re.IGNORECASE)
 _MOST_REASONS = 5
 _ADVICE = {
     "bid_too_low": "the next bid is made at the price to win",
@@ -116,15 +120,22 @@ def check_write(route: Route, reply: transport.Reply) -> bytes:
         raise market_errors.NotFound(f"mithril has no such bid ({said}).")
     if said.is_proof and said.status == _PAY:
         raise market_errors.OutOfFunds("out_of_funds", f"The account cannot pay ({said}); settle its bill.")
-    reason = _code(said) if said.is_proof else ""
+    reason = _code(said) if said.is_proof and not _is_name_taken(route, said) else ""
     if not reason:
         raise market_errors.Ambiguous(f"mithril answered {said}; its listing shows whether it was done.")
     raise market_errors.Rejected(reason, f"mithril refused ({said}); {_ADVICE[reason]}.")
 
 
+def _is_name_taken(route: Route, said: Answer) -> bool:
+    """Return whether the refusal may name our own bid: each name is sent once, so its first copy was carried out."""
+    return route is Route.PLACE and said.status in {_BAD, _CONFLICT} and _NAME.search(said.detail) is not None
+
+
 def _code(said: Answer) -> str:
+    if said.status in {_BAD, _UNPROCESSABLE} and (_PRICE in said.fields or _LIMIT.search(said.detail)):
+        return "bid_too_low"
     if said.status == _UNPROCESSABLE:
-        return "bid_too_low" if _PRICE in said.fields else "invalid_args"
+        return "invalid_args"
     reasons = {_BAD: "refused", _FORBIDDEN: "forbidden", _MISSING: "not_found", _CONFLICT: "wrong_state"}
     return reasons.get(said.status, "")
 
