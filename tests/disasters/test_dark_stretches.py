@@ -104,7 +104,7 @@ def test_what_we_paused_ourselves_is_not_given_back_in_a_dark_market(market: str
     works, dark = (Work("w0", "service", "ondemand", 1),), Strike(market, "listing", 50, "lost_before", times=40)
     story = Story(7, (market,), works, 60.0, 0.0, 0, (dark,), (Deed(30, "pause"), Deed(60, "kill")))
     assert play.play(story).broken is None
-    with mock.patch.object(turns, "_may_be_given_back", lambda held: held.bills is Bills.DISK):
+    with mock.patch.object(turns, "_may_be_given_back", lambda held, _: held.bills is Bills.DISK):
         broken = play.play(story).broken
     assert broken is not None
     assert broken.point == 4
