@@ -122,6 +122,14 @@ async def test_a_pool_is_an_offer_with_the_price_to_win_and_the_price_paid(clock
     assert all(seen.headers["authorization"] == "Bearer made-up-key-4711" for seen in wire.seen)
 
 
+async def test_no_disk_that_a_question_names_rules_a_pool_out_for_another_workload(clock: SteppedClock) -> None:
+    """Offers are kept between questions: one with the asked size hid its pool from a workload with a larger disk."""
+    async with spot_bids.mithril_saying(spot_bids.project, clock) as (mithril, _):
+        found = [await mithril.offers(asked(gpus=1, disk_gb=size)) for size in (0.0, 20.0)]
+    assert found[0] == found[1]
+    assert min(offer.disk_gb for offer in found[0]) >= 100_000
+
+
 async def test_a_pool_without_a_price_is_offered_as_unknown(clock: SteppedClock) -> None:
     async with spot_bids.mithril_saying(spot_bids.project, clock) as (mithril, _):
         (full,) = await mithril.offers(asked(gpus=8))

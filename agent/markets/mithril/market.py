@@ -77,7 +77,7 @@ class MithrilMarket:
         pairs = [
             (pool, kinds[pool.instance_type]) for pool in await self._catalogue.pools() if pool.instance_type in kinds
         ]
-        bare = [(pool, search.offer(pool, kind, query.disk_gb, disk, now)) for pool, kind in pairs]
+        bare = [(pool, search.offer(pool, kind, disk, now)) for pool, kind in pairs]
         fitting = [(pool, offer) for pool, offer in bare if search.fits(offer, query)]
         # Each price is a question of its own, so only as many are asked as may be returned.
         found = [search.priced(offer, await self._catalogue.prices(pool)) for pool, offer in fitting[: query.max_rows]]

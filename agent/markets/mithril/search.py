@@ -9,6 +9,8 @@ from agent.markets import card_benchmarks, text
 from agent.markets.mithril import figures, names, parse, prices
 from agent.markets.port import OfferQuery
 
+_HUGE_GB = 1_000_000
+
 
 def fits(offer: Offer, asked: OfferQuery) -> bool:
     """Return whether an offer matches, but for its price. A `query` is in another market's grammar and filters nothing.
@@ -35,9 +37,7 @@ def is_affordable(offer: Offer, asked: OfferQuery) -> bool:
     return most is None or offer.floor is None or offer.floor + disk <= most
 
 
-def offer(
-    pool: names.Pool, kind: parse.InstanceType, disk_gb: float, disk_micros: int | None, seen_at: datetime
-) -> Offer:
+def offer(pool: names.Pool, kind: parse.InstanceType, disk_micros: int | None, seen_at: datetime) -> Offer:
     """Return the offer of a pool without its prices; figures.py has the figures that the market does not report.
 
     On demand nothing is sold: the price of a reservation is for a term, and no ask.
@@ -57,8 +57,8 @@ def offer(
         region=text.clean(names.region(pool.region), 64),
         inet_down_mbps=figures.INET_MBPS,
         inet_up_mbps=figures.INET_MBPS,
-        # The size of a boot disk is not reported, and none can be ordered.
-        disk_gb=disk_gb,
+        # The size of a boot disk is not reported, and none can be ordered: no size that is asked for rules a pool out.
+        disk_gb=_HUGE_GB,
         ask=None,
         floor=None,
         storage_micros_per_gb_month=disk_micros or 0,
