@@ -283,10 +283,10 @@ def _under_notice(slot: SlotView, lease: Lease, grounds: _Grounds) -> Proposal |
     if lease.notice_at is None:
         return None
     view = grounds.view
-    others = [each for each in (grounds.bid if grounds.may_try else None, grounds.ask) if each is not None]
-    if lease.bid_limit is not None and grounds.bid is not None:
-        bid = notice_move.elsewhere(lease, view.ranking(grounds.bids)) if grounds.may_try else None
-        others = [each for each in (bid, grounds.ask) if each is not None]
+    bid = grounds.bid if grounds.may_try else None
+    if lease.bid_limit is not None and bid is not None:
+        bid = notice_move.elsewhere(lease, view.ranking(grounds.bids))
+    others = [each for each in (bid, grounds.ask) if each is not None]
     here = useful_hour.contested_hazard(view.hosts.get(lease.host), view.market_hazard)
     return notice_move.propose(slot, view.workload, others, here, _numbers(lease, grounds))
 

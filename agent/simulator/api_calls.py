@@ -68,6 +68,10 @@ class Reply:
     headers: Mapping[str, str] | None = None
 
 
+DROPPED = Reply(b"", 0)
+"""Stands for a connection that breaks without an answer."""
+
+
 def ok(fields: Mapping[str, Any]) -> Reply:
     """Answer 200 with an object."""
     return Reply(_encode(fields))
@@ -86,3 +90,29 @@ def refuse(status: int, code: str | None, text: str, **fields: Any) -> Reply:  #
 def plain(status: int, text: str) -> Reply:
     """Answer text that is not JSON."""
     return Reply(text.encode(), status, TEXT)
+
+
+def server_error(fault: Fault) -> Reply:
+    """Answer the page of a proxy whose server fails."""
+    status = int(fault.number("status", 503.0))
+    page = f"<html><body><h1>{status} Service Temporarily Unavailable</h1></body></html>"
+    return Reply(page.encode(), status, "text/html")
+
+
+def dropped_before(struck: Mapping[str, Fault]) -> Reply | None:
+    """Return the lost answer to a call whose connection breaks before it is applied, or None."""
+    reset = struck.get("reset")
+    return DROPPED if reset is not None and reset.extra.get("when") == "before" else None
+
+
+def after(struck: Mapping[str, Fault], reply: Reply) -> Reply:
+    """Return the answer to a call that was applied."""
+    if not struck:
+        return reply
+    if "reset" in struck:
+        return DROPPED
+    if (fault := struck.get("server_error_after")) is not None:
+        return server_error(fault)
+    if "malformed" in struck:
+        return Reply(b'{"data": tru' + reply.body[: len(reply.body) // 2], reply.status, reply.content_type)
+    return reply

@@ -4,6 +4,7 @@ A package registers its record in the entry-point group `gpubid.simulators`, und
 `gpubid.markets`. Two groups, because the adapter and the simulated market share no code: neither knows the other.
 """
 
+import collections
 import dataclasses
 from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
 from typing import Any, Protocol
@@ -94,6 +95,62 @@ class SimulatedMarket(Protocol):
     async def close(self) -> None:
         """Close what it opened."""
         ...
+
+
+class Api(Protocol):
+    """The HTTP API of one vendor's world."""
+
+    calls: collections.deque[tuple[float, str, str, int]]
+
+    async def answer(self, asked: Asked) -> Answer:
+        """Answer one request."""
+        ...
+
+
+class World(Protocol):
+    """One vendor's world."""
+
+    @property
+    def now(self) -> float:
+        """Its time, epoch seconds."""
+        ...
+
+
+class ServedMarket:
+    """What our own simulated markets share: a world, its weather and the API in front of both."""
+
+    def __init__(self, api: Api, world: World, weather: Weather, key: str) -> None:
+        """Take them, and the key that the API takes."""
+        self._api, self._served, self._weather, self._key = api, world, weather, key
+
+    @property
+    def answer(self) -> Answering:
+        """What answers its calls."""
+        return self._api.answer
+
+    @answer.setter
+    def answer(self, answering: Answering) -> None:
+        self._api.answer = answering  # type: ignore[method-assign, assignment]
+
+    @property
+    def key(self) -> str:
+        """The key that it takes."""
+        return self._key
+
+    @property
+    def now(self) -> float:
+        """Its time, epoch seconds."""
+        return self._served.now
+
+    @property
+    def calls(self) -> Collection[tuple[float, str, str, int]]:
+        """The answered calls."""
+        return self._api.calls
+
+    @property
+    def weather(self) -> Weather:
+        """Its faults."""
+        return self._weather
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -11,12 +11,11 @@ import email.utils
 import functools
 from collections.abc import Mapping
 
-from agent.simulator import http_wire
-from agent.simulator.api_calls import Reply
+from agent.simulator import api_calls, http_wire
+from agent.simulator.api_calls import DROPPED, Reply
 from agent.simulator.faults import Fault
 from agent.simulator.http_wire import Answer, Asked, Cut
 from agent.simulator.mithril.http import call_faults, calls, routes
-from agent.simulator.mithril.http.call_faults import DROPPED
 from agent.simulator.mithril.http.calls import Call
 from agent.simulator.mithril.http.surface import Surface
 from agent.simulator.mithril.model import Refused
@@ -43,7 +42,7 @@ class MithrilApi:
             await self._clock.sleep(slow.number("delay", 30.0))
             surface.advance_to(self._clock.time())
         call = _call(asked, path, surface.world.now, struck)
-        reply = call_faults.after(struck, call_faults.before(struck) or self._answer(call))
+        reply = api_calls.after(struck, call_faults.before(struck) or self._answer(call))
         self.calls.append((call.now, call.method, path, reply.status))
         return self._dressed(call, reply)
 

@@ -12,8 +12,8 @@ import functools
 import re
 from collections.abc import Mapping
 
-from agent.simulator import http_wire
-from agent.simulator.api_calls import TEXT, Reply
+from agent.simulator import api_calls, http_wire
+from agent.simulator.api_calls import DROPPED, TEXT, Reply
 from agent.simulator.faults import Fault
 from agent.simulator.http_wire import Answer, Asked, Cut
 from agent.simulator.runpod.http import calls, graphql_api, logs, pod_scope, rest, rest_v1
@@ -26,7 +26,6 @@ from agent.simulator.simulated_clock import Clock
 MOST_CALLS_KEPT = 200_000
 _LOGS = re.compile(r"/v2/pods/([^/]+)/logs")
 _FORBIDDEN_PAGE = b"<html><head><title>403 Forbidden</title></head><body><h1>403 Forbidden</h1>cloudflare</body></html>"
-DROPPED = Reply(b"", 0)
 
 
 class RunpodApi:
@@ -51,7 +50,7 @@ class RunpodApi:
         if isinstance(reply, Pod):
             self.calls.append((call.now, call.method, path, 200))
             return logs.answer(surface, call, reply)
-        reply = _after(struck, reply)
+        reply = api_calls.after(struck, reply)
         self.calls.append((call.now, call.method, path, reply.status))
         return self._dressed(call, reply)
 
@@ -139,7 +138,7 @@ def _before(surface: Surface, struck: Mapping[str, Fault]) -> Reply | None:
     if (refusal := _refusal(struck)) is not None:
         return refusal
     if (fault := struck.get("server_error_before")) is not None:
-        return _server_error(fault)
+        return api_calls.server_error(fault)
     if "throttle_text" in struck:
         return Reply(b"Too Many Requests", 429, TEXT)
     if (fault := struck.get("throttle_json")) is not None:
@@ -148,26 +147,7 @@ def _before(surface: Surface, struck: Mapping[str, Fault]) -> Reply | None:
         reply = surface.limits.refuse(surface.world.now, 0.0)
         reply.headers = {**(reply.headers or {}), "Retry-After": fault.text("retry_after", 5.0)}
         return reply
-    reset = struck.get("reset")
-    return DROPPED if reset is not None and reset.extra.get("when") == "before" else None
-
-
-def _after(struck: Mapping[str, Fault], reply: Reply) -> Reply:
-    if not struck:
-        return reply
-    if "reset" in struck:
-        return DROPPED
-    if (fault := struck.get("server_error_after")) is not None:
-        return _server_error(fault)
-    if "malformed" in struck:
-        return Reply(b'{"data": tru' + reply.body[: len(reply.body) // 2], reply.status, reply.content_type)
-    return reply
-
-
-def _server_error(fault: Fault) -> Reply:
-    status = int(fault.number("status", 503.0))
-    page = f"<html><body><h1>{status} Service Temporarily Unavailable</h1></body></html>"
-    return Reply(page.encode(), status, "text/html")
+    return api_calls.dropped_before(struck)
 
 
 @functools.lru_cache(8)

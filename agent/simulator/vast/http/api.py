@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from agent.simulator import api_calls, call_gate, http_wire
-from agent.simulator.api_calls import Call, Reply
+from agent.simulator.api_calls import DROPPED, Call, Reply
 from agent.simulator.faults import Fault
 from agent.simulator.http_wire import Answer, Asked, Cut
 from agent.simulator.simulated_clock import Clock
@@ -140,7 +140,7 @@ class VastApi:
         surface.records.doors.attend(surface.world.live_contracts(), now)
         surface.deliveries.attend(now)
         call = _call(asked, route, version, numbers, now, self._count, struck)
-        reply = _before(call) or _dropped_before(struck) or self._after(call, self._answer(call, path))
+        reply = _before(call) or api_calls.dropped_before(struck) or self._after(call, self._answer(call, path))
         self.calls.append((now, asked.method, path, 0 if reply is DROPPED else reply.status))
         return self._dressed(call, path, reply)
 
@@ -182,9 +182,6 @@ class VastApi:
         if self._date[0] != second:
             self._date = (second, email.utils.formatdate(second, usegmt=True))
         return self._date[1]
-
-
-DROPPED = Reply(b"", 0)
 
 
 def _is_spoken(call: Call) -> bool:
@@ -259,11 +256,6 @@ def _throttled(struck: Mapping[str, Fault]) -> Reply | None:
         reply.headers = {"Retry-After": fault.text("retry_after", 5.0)}
         return reply
     return None
-
-
-def _dropped_before(struck: Mapping[str, Fault]) -> Reply | None:
-    fault = struck.get("reset")
-    return DROPPED if fault is not None and fault.extra.get("when") == "before" else None
 
 
 def _server_error(fault: Fault) -> Reply:
