@@ -5,6 +5,7 @@ Invariants:
 """
 
 import difflib
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -32,7 +33,7 @@ _PLACES = {
     for name in sorted(countries.NAMES | subdivisions.NAMES)
     for spelling in (name.casefold(), f"the {name.casefold()}")
 }
-"""Names of places by their spellings: Vast.ai writes "The Netherlands"."""
+"""Names of places by their spellings: some markets write "The Netherlands"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +178,8 @@ def _places(work: Workload, name: str, config: Config) -> Iterator[Finding]:
     without = [record.name for record in records if wants.network_volume and not record.mounts_volumes]
     if without:
         sentence = f"{' and '.join(without)} mounts no network volume: nothing is rented there"
-        yield Finding(f"{name}.network_volume", sentence, 'write markets = ["runpod"]')
+        mounting = [record.name for record in registered_markets.installed().values() if record.mounts_volumes]
+        yield Finding(f"{name}.network_volume", sentence, f"write markets = {json.dumps(mounting)}")
 
 
 def _is_place(name: str) -> bool:

@@ -6,11 +6,12 @@ A package registers its record in the entry-point group `gpubid.simulators`, und
 
 import collections
 import dataclasses
-from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
 
 from agent.simulator.climate import Climate
 from agent.simulator.http_wire import Answer, Asked
+from agent.simulator.market_model import Charge
 from agent.simulator.simulated_clock import Clock
 from agent.simulator.weather import Weather
 
@@ -47,6 +48,15 @@ class Ask:
     inet_down_mbps: float = float("inf")
     disk_gb: float = float("inf")
     ends_at: float = float("inf")
+
+
+class DayCharge(NamedTuple):
+    """What something cost on one UTC day: a moment of that day in epoch seconds, and dollars."""
+
+    at: float
+    dollars: float
+    is_disk: bool = False
+    """Whether it is the price of a disk, which a stopped instance goes on to cost."""
 
 
 class SimulatedMarket(Protocol):
@@ -88,8 +98,19 @@ class SimulatedMarket(Protocol):
         """Return its true state: `contracts` (id, label, created, ended) and `charged_total` in dollars at least."""
         ...
 
+    def charges(self, since: float, until: float) -> Iterable[DayCharge]:
+        """Return what was charged on the UTC days that touch the span, epoch seconds."""
+        ...
+
     def asks(self, gpus: int, disk_gb: float) -> Iterator[Ask]:
         """Yield what instances of so many GPUs with such a disk cost on demand, those that are free."""
+        ...
+
+    def add_volume(self, name: str, size_gb: int, is_wanted: Callable[[str], bool]) -> None:
+        """Give the account a network volume of this id where most wanted GPUs are, unless it has one.
+
+        `is_wanted` says of the vendor's name of a GPU whether the volume's renter takes it.
+        """
         ...
 
     async def close(self) -> None:
@@ -115,8 +136,19 @@ class World(Protocol):
         """Its time, epoch seconds."""
         ...
 
+    def charges(self, since: float, until: float) -> Iterable[Charge]:
+        """Return what was charged in a span."""
+        ...
 
-class ServedMarket:
+
+class PlainMarket:
+    """What a market needs no methods for: it has no network volumes."""
+
+    def add_volume(self, name: str, size_gb: int, is_wanted: Callable[[str], bool]) -> None:
+        """Do nothing."""
+
+
+class ServedMarket(PlainMarket):
     """What our own simulated markets share: a world, its weather and the API in front of both."""
 
     def __init__(self, api: Api, world: World, weather: Weather, key: str) -> None:
@@ -146,6 +178,11 @@ class ServedMarket:
     def calls(self) -> Collection[tuple[float, str, str, int]]:
         """The answered calls."""
         return self._api.calls
+
+    def charges(self, since: float, until: float) -> Iterable[DayCharge]:
+        """Return what was charged in a span."""
+        for charge in self._served.charges(since, until):
+            yield DayCharge(charge.day, charge.amount, is_disk=charge.kind == "disk")
 
     @property
     def weather(self) -> Weather:

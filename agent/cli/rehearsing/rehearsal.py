@@ -355,11 +355,11 @@ def _over_cap(app: App, simulator: Simulator, now: datetime) -> float:
     days: dict[float, float] = defaultdict(float)
     disks: dict[float, float] = defaultdict(float)
     first = now - timedelta(days=32)
-    for world in (simulator.world, simulator.pods):
-        for charge in world.charges(first.timestamp(), now.timestamp()):
-            day = charge.day // 86_400 * 86_400
-            days[day] += charge.amount
-            disks[day] += charge.amount if charge.kind == "disk" else 0.0
+    for market in app.config.markets:
+        for charge in simulator.sides[market.name].charges(first.timestamp(), now.timestamp()):
+            day = charge.at // 86_400 * 86_400
+            days[day] += charge.dollars
+            disks[day] += charge.dollars if charge.is_disk else 0.0
     rate = app.rules.caps.per_hour
     allowed = (rate.dollars if rate is not None else 0.0) * (app.config.poll.total_seconds() + 300) / 3600
     return max(0.0, *(total - cap.dollars - allowed - disks[day] for day, total in days.items()), 0.0)

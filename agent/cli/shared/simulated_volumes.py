@@ -1,28 +1,25 @@
 """The network volumes of a simulated account: a real one has those that its workloads name."""
 
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from agent.domain.work.workload import Workload
-from agent.markets.runpod import names
+from agent.markets import registered_markets
+from agent.markets.market_record import MarketRecord
 from agent.simulator.market_server import Simulator
 
 SIZE_GB = 100
 
 
 def put(simulator: Simulator, workloads: Iterable[Workload]) -> None:
-    """Make the volumes that workloads name, each in the data centre with most GPUs that its workload takes."""
+    """Make the volumes that workloads name, on each market that mounts some, each near the GPUs of its workload."""
+    records = [record for name, record in registered_markets.installed().items() if record.mounts_volumes]
     for work in workloads:
         volume = work.requirements.network_volume
-        if volume and simulator.pods.volumes.get(volume) is None:
-            simulator.pods.volumes.create(volume, SIZE_GB, _place(simulator, work), volume)
+        for record in records if volume else ():
+            if record.name in simulator.sides:
+                simulator.sides[record.name].add_volume(volume, SIZE_GB, _wanted(record, work))
 
 
-def _place(simulator: Simulator, work: Workload) -> str:
+def _wanted(record: MarketRecord, work: Workload) -> Callable[[str], bool]:
     models = work.requirements.gpu_models
-    gpus = Counter[str]()
-    for host in simulator.pods.hosts.values():
-        if host.center_id is not None and (not models or names.model(host.gpu.name) in models):
-            gpus[host.center_id] += host.gpu_count
-    # Among equals the first by name, so that the same configuration gives the same market.
-    return min(gpus, key=lambda place: (-gpus[place], place), default="EU-RO-1")
+    return lambda gpu: not models or record.gpu_model(gpu) in models

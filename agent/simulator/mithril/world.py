@@ -11,7 +11,7 @@ import random
 
 from agent.simulator.climate import Climate, Strike
 from agent.simulator.event_queue import Timeline
-from agent.simulator.market_model import Refusal
+from agent.simulator.market_model import Charge, Refusal
 from agent.simulator.mithril import identity, places, prices
 from agent.simulator.mithril.belongings import Belongings
 from agent.simulator.mithril.bid_desk import BidDesk
@@ -87,6 +87,10 @@ class World:
     def charged_total(self) -> float:
         """Return every dollar charged so far, for bids and volumes."""
         return self.fleet.till.charged(self.now) + self.belongings.cost(self.now)
+
+    def charges(self, since: float, until: float) -> list[Charge]:
+        """Return the charges of bids on the UTC days that touch the span."""
+        return self.fleet.till.charges(since, until, self.now)
 
     # --- forced events ------------------------------------------------------------------------------------------------
     def add_rival(self, pool_fid: str, limit_cents: int, quantity: int) -> int:

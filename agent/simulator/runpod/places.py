@@ -27,6 +27,7 @@ DATA_CENTERS: tuple[DataCenter, ...] = (
     DataCenter("EU-SE-1", "EU Sweden 1", "SE", "EUROPE"),
     DataCenter("EUR-IS-3", "EUR Iceland 3", "IS", "EUROPE"),
 )
+EUROPEAN = "EU-RO-1"
 BY_ID = {center.center_id: center for center in DATA_CENTERS}
 # Community hosts are in no data centre.
 COMMUNITY_COUNTRIES = ("US", "CA", "SE", "NO", "CZ", "PL", "BG", "NL")

@@ -1,9 +1,10 @@
 """This market as the server of all simulated markets sees it."""
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from agent.simulator.runpod import truth
+from agent.simulator.runpod import places, truth
 from agent.simulator.runpod.http.api import RunpodApi
 from agent.simulator.runpod.http.surface import Surface
 from agent.simulator.simulated_market import Ask, ServedMarket
@@ -44,6 +45,19 @@ class Side(ServedMarket):
                     is_verified=is_secure,
                     is_datacenter=is_secure,
                 )
+
+    def add_volume(self, name: str, size_gb: int, is_wanted: Callable[[str], bool]) -> None:
+        """Make a network volume in the data centre with most wanted GPUs."""
+        if self._world.volumes.get(name) is None:
+            self._world.volumes.create(name, size_gb, self._center(is_wanted), name)
+
+    def _center(self, is_wanted: Callable[[str], bool]) -> str:
+        gpus = Counter[str]()
+        for host in self._world.hosts.values():
+            if host.center_id is not None and is_wanted(host.gpu.name):
+                gpus[host.center_id] += host.gpu_count
+        # Among equals the first by name, so that the same configuration gives the same market.
+        return min(gpus, key=lambda center: (-gpus[center], center), default=places.EUROPEAN)
 
     async def close(self) -> None:
         """Close the ports of containers."""

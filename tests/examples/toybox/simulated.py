@@ -2,11 +2,11 @@
 
 import email.utils
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from agent.simulator.http_wire import Answer, Asked, decoded
-from agent.simulator.simulated_market import Answering, Ask, Beginning, SimulatorRecord
+from agent.simulator.simulated_market import Answering, Ask, Beginning, DayCharge, PlainMarket, SimulatorRecord
 
 MACHINES = {f"toy-{number}": 200_000 + 10_000 * number for number in range(4)}
 """The floor of each machine; on demand it costs twice as much."""
@@ -14,7 +14,7 @@ DISK_PRICE = 100_000
 START_SECONDS = 1.0
 
 
-class Toybox:
+class Toybox(PlainMarket):
     """The market of one account."""
 
     weather = None
@@ -26,13 +26,16 @@ class Toybox:
         self.calls: list[tuple[float, str, str, int]] = []
         self.answer: Answering = self._answer
         self._rented: dict[str, dict[str, Any]] = {}
+        self._charges: list[DayCharge] = []
 
     def follow(self, now: float) -> None:
         """Charge what was used, and let instances start."""
         for row in self._rented.values():
             seconds = 0.0 if row["ended"] is not None else max(now - self.now, 0.0)
             is_on = row["state"] != "paused"
-            row["charged"] += seconds / 3600 * (row["disk_gb"] * DISK_PRICE / 720 + row["price"] * is_on) / 1e6
+            dollars = seconds / 3600 * (row["disk_gb"] * DISK_PRICE / 720 + row["price"] * is_on) / 1e6
+            row["charged"] += dollars
+            self._charges.append(DayCharge(now, dollars, is_disk=not is_on))
             if row["state"] == "starting" and now - row["since"] >= START_SECONDS:
                 row["state"] = "running"
         self.now = max(now, self.now)
@@ -41,6 +44,10 @@ class Toybox:
         """Return its true state."""
         rows = list(self._rented.values())
         return {"contracts": rows, "charged_total": sum(row["charged"] for row in rows)}
+
+    def charges(self, since: float, until: float) -> Iterable[DayCharge]:
+        """Return what was charged in a span."""
+        return [charge for charge in self._charges if since <= charge.at <= until]
 
     def asks(self, gpus: int, disk_gb: float) -> Iterator[Ask]:
         """Yield what the free machines cost on demand."""

@@ -66,6 +66,8 @@ async def test_the_bill_is_the_truth_and_the_climate_says_whether_notice_is_bill
         assert bid["charged"]["gpu"] == pytest.approx(seconds / 3600.0)
         ((cents, start, end),) = bid["instances"][0]["prices"]
         assert cents * (end - start) / 360_000.0 == pytest.approx(bid["charged"]["gpu"])
+        billed = auctions.simulator.sides["mithril"].charges(START, START + 3600.0)
+        assert sum(charge.dollars for charge in billed) == pytest.approx(bid["charged"]["gpu"])
 
 
 async def test_a_new_price_is_a_new_period_of_the_bill(auctions: Auctions) -> None:
