@@ -6,7 +6,7 @@ import sys
 
 import structlog
 
-from tests.bench import cockpit, daemon, guard_upload, lab, page, planning, rehearsal, reports
+from tests.bench import cockpit, daemon, guard_upload, lab, page, planning, rehearsal, reports, three_markets
 
 
 def main() -> int:
@@ -15,6 +15,7 @@ def main() -> int:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     verdicts = [
         planning.measure(),
+        three_markets.measure(),
         rehearsal.measure(),
         lab.measure(),
         asyncio.run(page.measure()),

@@ -105,12 +105,12 @@ def full_fleet(offers: list[Offer], state: LeaseState) -> Fleet:
     by_host = list({offer.host_id: offer for offer in offers}.values())
     places = [place for work in fleet.workloads for place in work.places]
     leases = [
-        _lease(number, place, offer, state) for number, (place, offer) in enumerate(zip(places, by_host, strict=False))
+        lease(number, place, offer, state) for number, (place, offer) in enumerate(zip(places, by_host, strict=False))
     ]
     return msgspec.structs.replace(fleet, leases=tuple(leases))
 
 
-def _lease(number: int, place: Slot, offer: Offer, state: LeaseState) -> Lease:
+def lease(number: int, place: Slot, offer: Offer, state: LeaseState) -> Lease:
     return builders.lease(
         number,
         slot=place,
