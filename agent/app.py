@@ -384,7 +384,7 @@ def connect(settings: MarketSettings, outside: Outside) -> port.Market:
     url = outside.urls.get(settings.name, settings.url)
     given = (url, lambda: outside.secret(settings), outside.clock, outside.jitter)
     record, through = registered_markets.record(settings.name), outside.exchanges.get(settings.name)
-    market = record.connect(*given, options=settings.options, through=through)
+    market = record.connect(*given, options=settings.connect_options, through=through)
     if outside.observer is None:
         return market
     return instrumented.Instrumented(market, outside.observer(settings.name), outside.clock.monotonic)

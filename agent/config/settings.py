@@ -34,6 +34,11 @@ class MarketSettings:
         return bool(self.simulated)
 
     @property
+    def connect_options(self) -> MarketOptions | None:
+        """The keys to connect with; None if there are none."""
+        return self.options.on_simulated_market() if self.options is not None and self.is_simulated else self.options
+
+    @property
     def is_on_this_machine(self) -> bool:
         """Whether its API is on this machine, as that of `gpubid simulate`; then its instances may be here too."""
         host = urlsplit(self.url).hostname or ""

@@ -6,7 +6,7 @@ agent.toml. A record is read by every verb, so it imports its adapter only in th
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict
 
@@ -23,6 +23,10 @@ class MarketOptions(BaseModel):
     """The keys of `[markets.NAME]` that only this market has. A docstring under a key describes it to operators."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    def on_simulated_market(self) -> Self:
+        """Return the keys as they count on a simulated market, which does not know the real account."""
+        return self
 
 
 class Connect(Protocol):

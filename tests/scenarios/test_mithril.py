@@ -19,7 +19,8 @@ from agent.simulator.mithril.pool_auction import Bidder
 from tests.support import builders
 from tests.support.both import Both, both
 
-OPTIONS = {"mithril": MithrilOptions(disk_per_gb_month=Decimal("0.1"))}
+# A simulated market does not know the project of a live configuration.
+OPTIONS = {"mithril": MithrilOptions(project="proj_mine", disk_per_gb_month=Decimal("0.1"))}
 
 
 def work(**changes: Any) -> Any:

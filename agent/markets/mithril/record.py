@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Self
 
 from pydantic import Field, WithJsonSchema
 
@@ -36,6 +36,10 @@ class MithrilOptions(MarketOptions):
     ) = None
     """Dollars per gigabyte and month of a kept disk, from your bill: the market publishes none. Without it gpubid rents
     nothing there."""
+
+    def on_simulated_market(self) -> Self:
+        """Return the keys without the project: a simulated market has one of its own."""
+        return self.model_copy(update={"project": None})
 
 
 def connect(
