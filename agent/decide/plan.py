@@ -347,7 +347,7 @@ def _rent(slot: Slot, candidate: Candidate, work: Workload, reason: Reason) -> R
     rent = Rent(slot, offer, way.tenure, bid, way.bid + offer.disk_rate(work.disk_gb), reason, advice)
     if way.limit is None:
         return rent
-    return replace(rent, is_limit=True, expected=None if offer.is_price_unknown else way.rate)
+    return replace(rent, is_limit=True, expected=None if way.is_waiting else way.rate)
 
 
 def _of_lease(proposal: Proposal) -> Decision:

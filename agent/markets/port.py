@@ -38,7 +38,8 @@ class OfferQuery:
     """A question for offers; narrow by design, since rows are rationed.
 
     `disk_gb` enters no price; it is checked against the host's space. `host_ids` and `offer_ids` narrow the question to
-    those. `max_rows` bounds the rows of one search. With `is_sample` one search answers for all tenures. At least
+    those. `max_price` spares rows: a market where a bid may wait for its price answers without it. `max_rows` bounds
+    the rows of one search. With `is_sample` one search answers for all tenures. At least
     `spared_rows` rows of the day's ration must be left.
     """
 

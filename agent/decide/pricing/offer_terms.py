@@ -79,7 +79,7 @@ class Bids:
 def limits(candidate: Offer, bids: Bids, expected: UsdPerHour | None) -> Sequence[useful_hour.Way]:
     """Return the bid of what an hour is worth at most, at the expected price; none if the price is above it.
 
-    If no price is expected, the bid itself is the highest one.
+    If no price is expected, the bid waits, and is itself the highest price.
     """
     share = speed(candidate.dlperf, bids.fastest)
     most = bids.max_price.at_speed(candidate.gpu, share)
@@ -89,18 +89,23 @@ def limits(candidate: Offer, bids: Bids, expected: UsdPerHour | None) -> Sequenc
     if limit <= FREE or price > limit:
         return ()
     over = limit.micros / price.micros - 1.0 if price.micros else bids.headroom
-    return (useful_hour.Way(Tenure.INTERRUPTIBLE, price, bids.rivals.losing_share(over), limit, worth),)
+    avoided = bids.rivals.losing_share(over)
+    return (useful_hour.Way(Tenure.INTERRUPTIBLE, price, avoided, limit, worth, is_waiting=expected is None),)
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingBids:
-    """Bids where nobody can say which bid would win: each waits for an auction, without an expected price."""
+    """Bids where nobody can say which bid would win, or where only one above the limit would.
+
+    Each waits for an auction, without an expected price.
+    """
 
     bids: Bids
 
     def __call__(self, candidate: Offer, /) -> Sequence[useful_hour.Way]:
-        """Return the bid, if the market says that its price is unknown."""
-        if not candidate.is_price_unknown or candidate.market not in self.bids.limits:
+        """Return the bid, if one may be placed there; the ranking refuses the one that would win now."""
+        may_bid = candidate.is_price_unknown or candidate.floor is not None
+        if not may_bid or candidate.market not in self.bids.limits:
             return ()
         return limits(candidate, self.bids, None)
 

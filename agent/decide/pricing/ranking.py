@@ -111,5 +111,5 @@ def _reckoned(
     stay = reckon(way)
     if way.limit is None:
         return way, stay
-    settled = value_limit.settled(way, stay, is_price_unknown=candidate.is_price_unknown)
+    settled = value_limit.settled(way, stay, candidate.floor)
     return None if settled is None else (settled, stay if settled.rate == way.rate else reckon(settled))

@@ -74,6 +74,8 @@ class Way(msgspec.Struct, frozen=True):
     """The bid where the price paid is not the bid; None elsewhere."""
     worth: money.UsdPerHour | None = None
     """What a useful hour on the offer is worth, if there is a limit."""
+    is_waiting: bool = False
+    """Whether the limit is below every price that is known to win, so that no price is expected."""
 
     @property
     def bid(self) -> money.UsdPerHour:

@@ -30,17 +30,23 @@ def of_stay(worth: UsdPerHour, most: UsdPerHour, stay: useful_hour.StayCost) -> 
     return _in_cents(max(money.FREE, min(most, worth, money.per_hour(round(net, 6)))))
 
 
-def settled(way: useful_hour.Way, stay: useful_hour.StayCost, *, is_price_unknown: bool) -> useful_hour.Way | None:
+def settled(
+    way: useful_hour.Way, stay: useful_hour.StayCost, to_win: UsdPerHour | None = None
+) -> useful_hour.Way | None:
     """Return a way with the limit of its stay, or as it is without a limit; None if the hour costs more than its worth.
 
-    Where the price is unknown, the stay was reckoned at its highest price, and the limit is all that is known.
+    A bid that waits was reckoned at its highest price, and the limit is all that is known. It is None too where
+    `to_win`, the price that wins, is within the limit: such a bid does not wait.
     """
     if way.limit is None or way.worth is None:
         return way
     limit = of_stay(way.worth, way.limit, stay)
-    if limit <= money.FREE or (limit < way.rate and not is_price_unknown):
+    if limit <= money.FREE:
         return None
-    return msgspec.structs.replace(way, limit=limit, rate=limit if is_price_unknown else way.rate)
+    if way.is_waiting:
+        wins = to_win is not None and to_win <= limit
+        return None if wins else msgspec.structs.replace(way, limit=limit, rate=limit)
+    return None if limit < way.rate else msgspec.structs.replace(way, limit=limit)
 
 
 def of_lease(lease: Lease, work: Workload, worth: UsdPerHour, most: UsdPerHour, hazard: float) -> UsdPerHour:

@@ -80,8 +80,8 @@ class MithrilMarket:
         bare = [(pool, search.offer(pool, kind, disk, now)) for pool, kind in pairs]
         fitting = [(pool, offer) for pool, offer in bare if search.fits(offer, query)]
         # Each price is a question of its own, so only as many are asked as may be returned.
+        # A pool above the question's price is an offer too: a bid may wait there until the price falls.
         found = [search.priced(offer, await self._catalogue.prices(pool)) for pool, offer in fitting[: query.max_rows]]
-        found = [offer for offer in found if search.is_affordable(offer, query)]
         found.sort(key=lambda offer: (offer.floor is None, offer.floor or money.FREE, offer.offer_id))
         return found
 

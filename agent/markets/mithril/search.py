@@ -31,12 +31,6 @@ def fits(offer: Offer, asked: OfferQuery) -> bool:
     )
 
 
-def is_affordable(offer: Offer, asked: OfferQuery) -> bool:
-    """Return whether an offer's price to win is within the question's; an unknown price may be."""
-    most, disk = asked.max_price, offer.disk_rate(asked.disk_gb)
-    return most is None or offer.floor is None or offer.floor + disk <= most
-
-
 def offer(pool: names.Pool, kind: parse.InstanceType, disk_micros: int | None, seen_at: datetime) -> Offer:
     """Return the offer of a pool without its prices; figures.py has the figures that the market does not report.
 

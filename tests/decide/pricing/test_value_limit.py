@@ -113,6 +113,17 @@ def test_a_pool_of_unknown_price_is_no_candidate_but_may_be_waited_for() -> None
     assert candidates(work, second_price.pool(), pricing=offer_terms.WaitingBids(bids(work))) == []
 
 
+def test_a_pool_that_only_a_bid_above_the_limit_wins_may_be_waited_for() -> None:
+    work = builders.workload()
+    limit = limit_of(work, second_price.pool())
+    for floor in (limit + value_limit.CENT, builders.per_hour("9.00")):
+        dear = second_price.pool(floor=floor)
+        assert candidates(work, dear) == []
+        (found,) = candidates(work, dear, pricing=offer_terms.WaitingBids(bids(work)))
+        assert found.way.is_waiting
+        assert found.way.rate == found.way.bid < floor
+
+
 def test_a_lease_is_worth_what_a_new_one_would_be_without_its_loading() -> None:
     work = builders.workload()
     here = value_limit.of_lease(second_price.lease(), work, work.max_price, work.max_price, 0.04)
