@@ -255,10 +255,9 @@ def _changed(tx: Transaction, fleet: Fleet, fact: LeaseChanged) -> None:
         tx.add_loss(after.lease_id, after.state_since, fact.cause, lost, is_measured=is_measured)
     if fact.kind is EventKind.LEASE_PROGRESSED:
         tx.lift_expiring(place_of(Counted.STALLED, str(after.slot)))
-    if after.state is LeaseState.RUNNING:
-        for start in fleet.tallies:
-            if (start.counted, start.of) == (Counted.STARTED, after.lease_id):
-                tx.lift_expiring(start.place)
+    for start in fleet.tallies if after.state is LeaseState.RUNNING else ():
+        if (start.counted, start.of) == (Counted.STARTED, after.lease_id):
+            tx.lift_expiring(start.place)
     log.info(fact.kind, lease=after.lease_id, slot=str(after.slot), cause=fact.cause.value if fact.cause else None)
     tx.append_event(_lease_event(fact, fact.kind, fleet.now))
 
@@ -310,6 +309,7 @@ def _lease_event(fact: LeaseChanged, kind: EventKind, now: datetime) -> Event:
         evidence=evidence.sentence if evidence else "",
         bid=fact.before.bid,
         floor=evidence.floor if evidence else None,
+        notice_at=evidence.notice_at if evidence else None,
         rate=after.billing_rate,
         amount=money.total(charge.gpu + charge.disk + charge.traffic for charge in fact.charges),
         reason=after.end_reason,

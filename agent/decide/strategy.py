@@ -62,6 +62,7 @@ class Params(pydantic.BaseModel):
 class Down:
     """A slot without a running lease since `since`. `quotes` are floors of the paused lease's slice since then.
 
+    With `is_announced` the lease still runs, and `since` is when its market ends it: nothing could start it again yet.
     `unverified` says why its bucket does not free its disk; empty if it does, or does not matter. `refused` are the
     kinds of orders that its market has just refused: `resume` or `raise`.
     """
@@ -70,6 +71,7 @@ class Down:
     quotes: tuple[UsdPerHour, ...] = ()
     unverified: str = ""
     refused: frozenset[str] = frozenset()
+    is_announced: bool = False
 
 
 @dataclass(frozen=True, slots=True)

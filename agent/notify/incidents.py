@@ -119,4 +119,4 @@ def line(event: Event) -> str:
         parts.append(f"{event.workload}/{event.slot}")
     if event.host_id:
         parts.append(f"host {event.host_id}")
-    return ": ".join([" ".join(parts), *(text for text in (event.evidence, event.reason) if text)])
+    return ": ".join([" ".join(parts), *(text for text in (event.observation, event.reason) if text)])

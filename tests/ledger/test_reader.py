@@ -104,6 +104,7 @@ async def test_an_event_keeps_cause_evidence_and_money(ledger: Ledger) -> None:
         bid=UsdPerHour(200_000),
         floor=UsdPerHour(250_000),
         amount=Usd(1_234),
+        notice_at=NOW,
     )
     async with ledger.transaction() as tx:
         tx.append_event(event)
@@ -111,6 +112,9 @@ async def test_an_event_keeps_cause_evidence_and_money(ledger: Ledger) -> None:
     [later, first] = await (await ledger.reader()).events()
     assert (first.event_id, later.event_id) == (1, 2)
     assert (first.cause, first.rule, first.floor, first.amount) == (event.cause, "inbox", event.floor, event.amount)
+    assert first.notice_at == NOW
+    assert first.observation == f"the market wrote: outbid; the market had said that it ends at {NOW:%H:%M:%S}"
+    assert (later.notice_at, later.observation) == (None, "")
 
 
 async def test_prices_narrow_by_market_model_host_and_time(ledger: Ledger) -> None:

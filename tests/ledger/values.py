@@ -240,6 +240,7 @@ def events(draw: st.DrawFn) -> Event:
         amount=draw(maybe(st.builds(Usd, st.integers(-(2**62), 2**62)))),
         reason_code=draw(texts),
         reason=draw(texts),
+        notice_at=draw(maybe(times)),
     )
 
 

@@ -111,4 +111,4 @@ def _price(event: Event, *, is_on_demand: bool) -> str:
 
 def _why(event: Event) -> str:
     """Return the evidence of a loss, or the reason of a step, as plain text."""
-    return event.evidence if event.cause is not None else event.reason
+    return event.observation if event.cause is not None else event.reason

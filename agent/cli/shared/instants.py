@@ -18,6 +18,11 @@ def instant(option: str, text: str | None) -> datetime | None:
     return at
 
 
+def told(text: str | None) -> datetime | None:
+    """Return the instant of an ISO text; None stays None."""
+    return None if text is None else datetime.fromisoformat(text)
+
+
 def shown(text: str) -> str:
     """Return an instant for a table, with its year if that is not this year."""
     from agent.clock import SystemClock

@@ -42,6 +42,7 @@ def events(
 ) -> None:
     """Show every pause, resume, rent and release with its cause, evidence and money."""
     from agent.domain import money
+    from agent.domain.market.interruption import announced
     from agent.web.reading import views
 
     start = instants.instant("--since", since)
@@ -63,7 +64,7 @@ def events(
         amount = str(money.usd(row["amount"])) if row["amount"] else ""
         price = str(money.per_hour(row["bid"])) if row["bid"] is not None else ""
         when = instants.shown(row["at"])
-        why = row["evidence"] or row["reason"]
+        why = row["evidence"] + announced(instants.told(row.get("notice_at"))) or row["reason"]
         session.add(table, when, slot, row["kind"], row["host_id"], row["cause"] or "", price, amount, why)
     session.show(table)
 

@@ -71,8 +71,6 @@ OWN_HANDS = {
     Cause.CONTAINER_EXIT: "its container ended",
     Cause.EXTERNAL_STOP: "a person or the work itself stopped it",
 }
-CANCELS = "; first make sure that the old lease cannot start by itself"
-"""What is said of a move that begins with a pause."""
 NO_RETURN = frozenset({Cause.HOST_GONE, Cause.CONTRACT_END})
 
 
@@ -287,10 +285,11 @@ def _move(
 def move_to(slot: SlotView, best: Candidate, reason: Reason) -> Proposal:
     """Return the move of a slot to `best`; if the lost lease could start again, first the pause that cancels that."""
     lease = slot.lease
-    may_start = lease is not None and slot.down is not None and lease.tenure is Tenure.INTERRUPTIBLE
+    is_down = slot.down is not None and not slot.down.is_announced
+    may_start = lease is not None and is_down and lease.tenure is Tenure.INTERRUPTIBLE
     if lease is None or not may_start or lease.paused_by_us or lease.interrupted_by is Cause.HOST_OFFLINE:
         return Proposal(slot.slot, IntentKind.RENT, reason, candidate=best)
-    sentence = f"{reason.sentence}{CANCELS}"
+    sentence = f"{reason.sentence}; first make sure that the old lease cannot start by itself"
     cancel = Reason("cancel_start", sentence, reason.options)
     return Proposal(slot.slot, IntentKind.PAUSE, cancel, candidate=best, lease=lease)
 

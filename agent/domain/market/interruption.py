@@ -73,6 +73,13 @@ class Evidence:
     rule: str
     sentence: str
     floor: UsdPerHour | None = None
+    notice_at: datetime | None = None
+    """When the market had said before that it ends the lease; None without a notice."""
+
+
+def announced(notice_at: datetime | None) -> str:
+    """Return a notice in words that follow the evidence of a loss; empty without one."""
+    return f"; the market had said that it ends at {notice_at:%H:%M:%S}" if notice_at is not None else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from agent.domain.market.interruption import Cause
+from agent.domain.market.interruption import Cause, announced
 from agent.domain.money import Usd, UsdPerHour
 from agent.domain.record.event_kind import EventKind
 
@@ -46,3 +46,10 @@ class Event:
     """The reason for our action, in one sentence."""
     event_id: int | None = None
     """Its number, which the ledger assigns when it is written; None before."""
+    notice_at: datetime | None = None
+    """For a loss, when the market had said before that it ends the lease; None without a notice."""
+
+    @property
+    def observation(self) -> str:
+        """The evidence, with the notice that came before a loss; empty without evidence."""
+        return f"{self.evidence}{announced(self.notice_at)}" if self.evidence else ""

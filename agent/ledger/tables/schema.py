@@ -30,7 +30,7 @@ from agent.ledger.tables.types import (
 
 FIRST = "0100"
 """The schema of the first release. Earlier ones were never released, and there is no upgrade from them."""
-REVISION = "0125"
+REVISION = "0126"
 """The newest migration. It is a constant so that opening an up-to-date ledger does not import Alembic."""
 
 METADATA = columns.METADATA
@@ -149,7 +149,7 @@ events = columns.table(
     columns.text("rule", "evidence"),
     columns.maybe_rates("bid", "floor", "rate"),
     [sa.Column("amount", MicroUsd)],
-    columns.text("reason_code", "reason"),
+    [*columns.text("reason_code", "reason"), *columns.maybe_times("notice_at")],
     autoincrement=True,
 )
 sa.Index("ix_events_at", events.c.at)

@@ -294,7 +294,7 @@ def _happened(each: Event) -> read_model.Happened:
         cause=each.cause.value if each.cause is not None else None,
         bid=each.bid.dollars if each.bid is not None else None,
         dollars=each.amount.dollars if each.amount is not None else None,
-        why=_sentence(each.evidence or each.reason),
+        why=_sentence(each.observation or each.reason),
     )
 
 

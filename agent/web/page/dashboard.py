@@ -110,7 +110,7 @@ def event(each: Event) -> dict[str, Any]:
         "cause": each.cause.value if each.cause is not None else "",
         "bid": each.bid.dollars if each.bid is not None else None,
         "amount": each.amount.dollars if each.amount is not None else None,
-        "why": each.evidence or each.reason,
+        "why": each.observation or each.reason,
     }
 
 

@@ -114,7 +114,7 @@ def test_the_loss_is_recorded_with_its_notice() -> None:
     fact = changed(looked(lease, row, at=2, memory=first.memory))
     assert fact.kind is EventKind.LEASE_INTERRUPTED
     assert fact.evidence is not None
-    assert fact.evidence.sentence.endswith("; the market had said that it ends at 12:04:00")
+    assert fact.evidence.notice_at == ENDS
     assert fact.after.notice_at is None
 
 

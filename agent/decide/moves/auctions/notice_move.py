@@ -31,10 +31,9 @@ def propose(
     lost = msgspec.structs.replace(
         lease, state=LeaseState.PAUSED, state_since=lease.notice_at, interrupted_by=Cause.OUTBID, paused_by_us=False
     )
-    at_end = replace(slot, lease=lost, down=Down(lease.notice_at))
+    at_end = replace(slot, lease=lost, down=Down(lease.notice_at, is_announced=True))
     chosen = recovery.recover(at_end, work, elsewhere, market_loss_rate, numbers, lease.notice_at)
-    then = chosen.reason.sentence.replace(recovery.CANCELS, "")
-    sentence = f"the market ends it at {lease.notice_at:%H:%M:%S} UTC; then {then}"
+    sentence = f"the market ends it at {lease.notice_at:%H:%M:%S} UTC; then {chosen.reason.sentence}"
     reason = replace(chosen.reason, code="notice", sentence=sentence)
     if chosen.candidate is None:
         return Proposal(slot.slot, None, reason)

@@ -19,6 +19,4 @@ def at(lease: Lease, row: Instance) -> datetime | None:
 
 def evidence(lease: Lease, found: Evidence) -> Evidence:
     """Return the evidence of a loss, with the notice that came before it."""
-    if lease.notice_at is None:
-        return found
-    return replace(found, sentence=f"{found.sentence}; the market had said that it ends at {lease.notice_at:%H:%M:%S}")
+    return replace(found, notice_at=lease.notice_at)
