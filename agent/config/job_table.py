@@ -90,6 +90,8 @@ class JobTable(Table):
         Field(max_length=16),
     ] = {}  # noqa: RUF012 - pydantic copies it
     """The same for single GPU models."""
+    value_per_hour: Annotated[Dollars, Field(gt=0, le=1000)] | None = None
+    """What an hour of the job is worth, which is the bid where the price paid is not the bid; else `max_price`."""
     checkpoint: JobCheckpointTable = JobCheckpointTable()
     """How it keeps checkpoints."""
 

@@ -18,8 +18,10 @@ from agent.domain import money
 from agent.domain.market import gpu
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.host import HostRecord
+from agent.domain.market.market_rules import ASSUMED
 from agent.domain.work.workload import CheckpointPlace, Workload
 from agent.ledger.reader import Reader, open_reader
+from agent.markets import registered_markets
 
 ROWS = 100_000
 """The most price rows to read for one model and market."""
@@ -101,6 +103,8 @@ def of_workload(work: Workload, now: datetime, figures: Mapping[str, Measured]) 
     }
     if work.max_price_by_gpu:
         said["max_price_by_gpu"] = {model: price.dollars for model, price in work.max_price_by_gpu}
+    if work.value_per_hour is not None:
+        said["value_per_hour"] = work.value_per_hour.dollars
     optional: dict[str, Any] = {"reliability": wants.min_reliability, "inet_down": wants.min_inet_down_mbps}
     if work.deadline is not None:
         optional["deadline"] = min(max(work.deadline.by - now, timedelta(seconds=1)), _MOST_DEADLINE)
@@ -211,6 +215,8 @@ async def _place(
         max_price=_max_price(table, model),
         asks_as_of="given" if given[0] else _until(asks),
         floors_as_of="given" if given[1] else _until(floors),
+        rules=registered_markets.record(market).rules if market in registered_markets.names() else ASSUMED,
+        worth=None if table.value_per_hour is None else money.per_hour(table.value_per_hour),
     )
 
 

@@ -119,6 +119,26 @@ def test_the_units_of_a_workload_are_those_of_its_deadlines_hours(somewhere: Pat
     assert [one["dollars_per_unit"] for one in options("train", "--hours", "9") if one["name"] == "aws"] == [None]
 
 
+def test_limit_expected_price_and_margin_are_shown_apart_where_the_price_paid_is_not_the_bid(somewhere: Path) -> None:
+    (somewhere / "agent.toml").write_text(GOOD.replace("[markets.vast]", "[markets.mithril]"))
+    given = ("--gpu", "A100 SXM4", "--hours", "10", "--checkpoint-takes", "30s", "--floor")
+    (somewhere / "job.toml").write_text("max_price = 2.0\nvalue_per_hour = 1.5\n")
+    job = ("--job", "job.toml", *given)
+    patient = next(one for one in options(*job, "0.8") if one["name"] == "mithril, patient")
+    figures = [patient[f"{name}dollars_per_hour"] for name in ("", "limit_", "margin_")]
+    assert figures == [0.8, 1.5, pytest.approx(0.7)]
+    said = " ".join(run(*job, "0.8").split())
+    assert "mithril, patient (limit)" in said
+    assert "limit $1.5000/h, expected price $0.8000/h, margin $0.7000/h" in said
+    assert "mithril sends its bill later: no credit ends the spending there, only budgets do" in said
+    assert "not estimated: mithril, ondemand: mithril sells nothing on demand" in said
+    over = " ".join(run(*job, "1.6").split())
+    assert "every known price to win is above the limit of $1.5000/h: a bid waits, at no known price" in over
+    unbounded = next(one for one in options(*given, "0.8") if one["name"] == "mithril, patient")
+    assert unbounded["limit_dollars_per_hour"] is None
+    assert "no limit is known: give max_price or value_per_hour" in unbounded["unknown"]
+
+
 def test_csv_holds_the_same_figures() -> None:
     arguments = ("--gpu", "L4", "--hours", "3")
     rows = list(csv.DictReader(io.StringIO(run(*arguments, "--csv"))))

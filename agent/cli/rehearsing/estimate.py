@@ -264,7 +264,7 @@ def _say_model(table: "JobTable", one: "Found", reruns: "Reruns") -> None:
     )  # fmt: skip
     sources: dict[str, int] = {}
     for option in one.options:
-        notes = [*option.cited, *option.unknown]
+        notes = [*_under_limit(option), *option.cited, *option.unknown]
         numbers = [sources.setdefault(note, len(sources) + 1) for note in notes]
         cells = list(_cells(option, reruns))
         if has_units:
@@ -304,8 +304,17 @@ def _say_checkpoints(options: "Sequence[Estimate]") -> None:
             session.say(f"  by the age of the lease, in minutes: {steps}")
 
 
+def _under_limit(one: "Estimate") -> list[str]:
+    """Return the limit, the expected price and the margin between them; none where the bid is the price."""
+    limit, margin, expected = one.limit_dollars_per_hour, one.margin_dollars_per_hour, one.dollars_per_hour
+    if limit is None:
+        return []
+    return [f"limit ${limit:.4f}/h, expected price ${expected:.4f}/h, margin ${margin:.4f}/h"]
+
+
 def _cells(one: "Estimate", reruns: "Reruns") -> tuple[str, ...]:
     tenure = {"interruptible": "bid", "reserved": "reserved"}.get(one.tenure.value, "on demand")
+    tenure = tenure if one.limit_dollars_per_hour is None else "limit"
     least, most = _times(one.dollars, reruns.least), _times(one.dollars, reruns.most)
     again = "" if reruns.most == 1 or least is None else f"{_dollars(least)} - {_dollars(most)}"
     return (

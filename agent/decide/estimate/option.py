@@ -76,6 +76,8 @@ class Option:
     cited: tuple[str, ...]
     unknown: tuple[str, ...] = ()
     as_of: str = ""
+    limit: UsdPerHour | None = None
+    """The bid where the price paid is not the bid; `rates` are then expected prices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,10 @@ class Estimate:
     as_of: str
     cited: tuple[str, ...]
     unknown: tuple[str, ...]
+    limit_dollars_per_hour: float | None = None
+    """The bid where the price paid is not the bid."""
+    margin_dollars_per_hour: float | None = None
+    """That bid less the expected price."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +156,8 @@ def estimate(job: Job, option: Option) -> Estimate:
         as_of=option.as_of,
         cited=option.cited,
         unknown=(*option.unknown, *unknown),
+        limit_dollars_per_hour=None if option.limit is None else option.limit.dollars,
+        margin_dollars_per_hour=None if option.limit is None else option.limit.dollars - rate,
     )
 
 

@@ -1,13 +1,16 @@
 """The options of a job on one market: a bid by each strategy, and on demand; unknown figures are named."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent.decide.estimate.job import Job
 from agent.decide.estimate.option import Estimate, Hazard, Option, estimate
+from agent.decide.limits import credit_watch
 from agent.decide.pricing import bidding, rival_bids, useful_hour
 from agent.decide.pricing.gamma_distribution import Gamma
+from agent.domain import money
 from agent.domain.market.host import HostRecord
+from agent.domain.market.market_rules import ASSUMED, MarketRules, Settlement
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
 from agent.domain.work.workload import CheckpointPlace
@@ -40,7 +43,7 @@ class Place:
 
     `hazard` replaces the record. `storage` is dollars per gigabyte and month, `per_gb` dollars per downloaded gigabyte.
     `reliability` and `inet_down` are the least of its hosts. `down` is the hours from an interruption until the job
-    runs again.
+    runs again. `worth` is what an hour of the job is worth, if that is not `max_price`.
     """
 
     market: str
@@ -58,6 +61,8 @@ class Place:
     max_price: UsdPerHour | None = None
     asks_as_of: str = ""
     floors_as_of: str = ""
+    rules: MarketRules = ASSUMED
+    worth: UsdPerHour | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +81,7 @@ class _Way:
     hazard: Hazard
     priced: str
     unknown: tuple[str, ...] = ()
+    limit: UsdPerHour | None = None
 
 
 def weigh(job: Job, place: Place, bidders: Sequence[Bidder]) -> list[Estimate | Missing]:
@@ -85,6 +91,9 @@ def weigh(job: Job, place: Place, bidders: Sequence[Bidder]) -> list[Estimate | 
 
 def _on_demand(job: Job, place: Place, bidder: Bidder) -> Estimate | Missing:
     name = f"{place.market}, {bidder.name}"
+    if not place.asks and not place.rules.sells_on_demand:
+        sentence = f"{place.market} sells nothing on demand, and reserves for a term at a price that is not recorded"
+        return Missing(name, sentence)
     if not place.asks:
         return Missing(name, f"no on-demand price is known: {place.asks_from}")
     hazard = Hazard(0.0, host=_host(place))
@@ -97,9 +106,46 @@ def _bid(job: Job, place: Place, bidder: Bidder) -> Estimate | Missing:
     name = f"{place.market}, {bidder.name}"
     if not place.floors:
         return Missing(name, f"no floor is known: {place.floors_from}")
+    if place.rules.has_limits:
+        return _under_limit(job, place, bidder, name)
     shares = bidding.ladder(bidder.headroom or 0.0)
     tried = [estimate(job, _option(job, place, _at(place, bidder, name, share))) for share in shares]
     return min(tried, key=lambda one: (one.dollars is None, one.dollars or one.dollars_least))
+
+
+def _under_limit(job: Job, place: Place, bidder: Bidder, name: str) -> Estimate | Missing:
+    """Return the estimate of a bid that is the value of the hour, at the prices to win that it reaches."""
+    limit = _limit(job, place)
+    rates = tuple(rate for rate in place.floors if limit is None or rate <= limit)
+    if not rates:
+        return Missing(name, f"every known price to win is above the limit of {limit}: a bid waits, at no known price")
+    over = 0.0 if limit is None else max(limit.micros * len(rates) / sum(rate.micros for rate in rates) - 1.0, 0.0)
+    way = _at(place, bidder, name, over)
+    notes = [note for note in (_waits(place, rates), _no_limit(limit)) if note]
+    priced = f"{place.floors_from}; the price to win is paid, not the bid"
+    way = replace(way, rates=rates, priced=priced, unknown=(*_only(bidder), *notes), limit=limit)
+    return estimate(job, _option(job, place, way))
+
+
+def _limit(job: Job, place: Place) -> UsdPerHour | None:
+    """Return the value of an hour, at most the highest price less the disk; None if neither is known."""
+    disk = money.per_hour(round((place.storage or 0.0) * job.disk_gb / HOURS_A_MONTH, 6))
+    known = [place.worth, None if place.max_price is None else place.max_price - disk]
+    return min((rate for rate in known if rate is not None), default=None)
+
+
+def _waits(place: Place, rates: Sequence[UsdPerHour]) -> str:
+    share = 1.0 - len(rates) / len(place.floors)
+    said = f"the price to win is above the limit {share:.0%} of the time; the bid then waits, which is not counted"
+    return said if share > 0 else ""
+
+
+def _no_limit(limit: UsdPerHour | None) -> str:
+    return "" if limit is not None else "no limit is known: give max_price or value_per_hour"
+
+
+def _only(bidder: Bidder) -> tuple[str, ...]:
+    return () if bidder.is_known else ("only this strategy's bids near the floor are counted, not its other decisions",)
 
 
 def _at(place: Place, bidder: Bidder, name: str, share: float) -> _Way:
@@ -108,9 +154,8 @@ def _at(place: Place, bidder: Bidder, name: str, share: float) -> _Way:
     law = rival_bids.learned(place.record)
     hazard = Hazard(posterior if place.hazard is None else place.hazard, law.losing_share(share), host=_host(place))
     rates = tuple(floor.scaled(1.0 + share) for floor in place.floors)
-    rest = () if bidder.is_known else ("only this strategy's bids near the floor are counted, not its other decisions",)
     priced = f"{place.floors_from}; bid {share:.0%} over it"
-    return _Way(name, Tenure.INTERRUPTIBLE, rates, hazard, priced, (*rest, *_dear(place, rates)))
+    return _Way(name, Tenure.INTERRUPTIBLE, rates, hazard, priced, (*_only(bidder), *_dear(place, rates)))
 
 
 def _dear(place: Place, rates: Sequence[UsdPerHour]) -> tuple[str, ...]:
@@ -142,7 +187,9 @@ def _option(job: Job, place: Place, way: _Way) -> Option:
         unknown=(
             *(f"{what} is not counted, its price is not known" for what, known in gaps.items() if known is None),
             *way.unknown,
+            *([credit_watch.IN_ARREARS.format(place.market)] if place.rules.settlement is Settlement.ARREARS else []),
         ),
+        limit=way.limit,
     )
 
 

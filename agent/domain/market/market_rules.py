@@ -62,6 +62,8 @@ class MarketRules(msgspec.Struct, frozen=True, kw_only=True):
     """What an interruption leaves."""
     settlement: Settlement = Settlement.PREPAID
     """Whether the account pays before or after."""
+    sells_on_demand: bool = True
+    """Whether it may sell capacity on demand."""
     starts_by_itself: bool = True
     """Whether the market may start an interrupted or waiting instance without another call."""
 

@@ -12,6 +12,7 @@ RULES = MarketRules(
     can_pause=True,
     survives=Survives.DISK,
     settlement=Settlement.ARREARS,
+    sells_on_demand=False,
     starts_by_itself=True,
 )
 """All winners of a pool pay the highest losing bid; an Open bid may win at any auction, without another call."""
