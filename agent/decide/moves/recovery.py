@@ -49,8 +49,10 @@ episodes). As a constant rate in that window: -ln(1 - 9/48) / 0.135 h."""
 LATE_RESUME_PER_HOUR = 0.05
 """Rate after that. None came back while watched; the small rate is assumed, so that waiting is not priced as
 hopeless."""
+NEVER_STARTED_RESUME = timedelta(minutes=90)
 NEVER_STARTED_RESUME_PER_HOUR = 0.62
-"""Rate for instances outbid before they ran: 60.5 % came back within 90 minutes (same record): -ln(.395) / 1.5 h."""
+"""Rate in that window for instances outbid before they ran: 60.5 % came back (same record): -ln(.395) / 1.5 h. No
+longer wait was recorded, and a person may have stopped it for good: afterwards the late rate counts."""
 TROUBLE_HOURS = 10 / 60
 """How long a further interruption idles a slot: detection, choice, and loading elsewhere. Assumed."""
 RAISE_SUCCESS = 0.8
@@ -204,10 +206,11 @@ def _idle_hours(lease: Lease, down_for: timedelta) -> float:
     """Return the expected hours of the horizon that a paused lease waits until the market gives it back."""
     if lease.interrupted_by in NO_RETURN:
         return HORIZON_HOURS
+    window, rate = EARLY_RESUME, EARLY_RESUME_PER_HOUR
     if not lease.has_run:
-        return useful_hour.stay(NEVER_STARTED_RESUME_PER_HOUR, HORIZON_HOURS)[0]
-    early = max((EARLY_RESUME - down_for) / timedelta(hours=1), 0.0)
-    waited, resumed = useful_hour.stay(EARLY_RESUME_PER_HOUR, early) if early else (0.0, 0.0)
+        window, rate = NEVER_STARTED_RESUME, NEVER_STARTED_RESUME_PER_HOUR
+    early = max((window - down_for) / _HOUR, 0.0)
+    waited, resumed = useful_hour.stay(rate, early) if early else (0.0, 0.0)
     return waited + (1 - resumed) * useful_hour.stay(LATE_RESUME_PER_HOUR, HORIZON_HOURS - early)[0]
 
 

@@ -250,13 +250,25 @@ def test_the_longer_it_is_down_the_longer_it_is_expected_to_stay_down(minutes: f
     assert later >= now - 1e-9
 
 
-def test_what_never_ran_comes_back_at_its_own_rate() -> None:
+@pytest.mark.parametrize("minutes", [5, 60, 90, 600])
+def test_what_never_ran_comes_back_at_its_own_rate_as_long_as_that_was_recorded(minutes: float) -> None:
     """Idle time is the integral of being down, cut at the horizon."""
-    idle = recovery._idle_hours(lost(has_run=False), timedelta(minutes=5))
-    rate, steps = recovery.NEVER_STARTED_RESUME_PER_HOUR, 20_000
+    idle = recovery._idle_hours(lost(has_run=False), timedelta(minutes=minutes))
+    steps, down, summed = 20_000, 1.0, 0.0
     width = recovery.HORIZON_HOURS / steps
-    summed = sum(2.718281828459045 ** (-rate * (step + 0.5) * width) for step in range(steps)) * width
-    assert idle == pytest.approx(summed, rel=1e-6)
+    for step in range(steps):
+        is_recorded = minutes / 60 + (step + 0.5) * width < 1.5
+        rate = recovery.NEVER_STARTED_RESUME_PER_HOUR if is_recorded else recovery.LATE_RESUME_PER_HOUR
+        summed += down * width
+        down *= 1 - rate * width
+    assert idle == pytest.approx(summed, rel=1e-3)
+
+
+def test_what_never_ran_is_not_waited_for_without_end() -> None:
+    """The rate of its return is known for 90 minutes; a person who stopped it shows the same states for ever."""
+    best = builders.candidate(builders.offer(2), traffic_dollars=0.9)
+    assert recovered(lost(has_run=False, minutes=30), best=best).reason.code == "wait_paused"
+    assert recovered(lost(has_run=False, minutes=91), best=best).kind is not None
 
 
 def test_what_ran_comes_back_early_or_hardly_ever() -> None:
