@@ -98,12 +98,22 @@ def _workload(work: Workload, config: Config, known: Known) -> Iterator[Finding]
     name = problems.dotted(("workloads", work.name))
     yield from _cards(work, name)
     yield from _price(work, name, config, known)
+    yield from _worth(work, name)
     yield from _regions(work, name, known.regions)
     yield from _places(work, name, config)
     yield from _disk(work, name)
     yield from _deadline(work, name, known.now)
     yield from _guard(work, name, config)
     yield from _number(work, name)
+
+
+def _worth(work: Workload, name: str) -> Iterator[Finding]:
+    """Find a price at which an hour costs more than it is said to be worth."""
+    named = {problems.dotted(("max_price_by_gpu", model)): price for model, price in work.max_price_by_gpu}
+    for key, price in {"max_price": work.max_price, **named}.items():
+        if work.value_per_hour is not None and price > work.value_per_hour:
+            sentence = f"up to {price} may be paid for an hour that is worth {work.value_per_hour} (value_per_hour)"
+            yield Finding(f"{name}.{key}", sentence, "lower it to value_per_hour, or raise value_per_hour")
 
 
 def _number(work: Workload, name: str) -> Iterator[Finding]:

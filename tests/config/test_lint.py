@@ -50,6 +50,20 @@ def test_a_sound_file_draws_nothing(good: Config) -> None:
     ("changes", "key", "words"),
     [
         ({"gpu_models": (gpu.model("RTX 4909"),)}, "gpu", 'did you mean "RTX 4090"?'),
+        (
+            {"value_per_hour": money.per_hour("0.44")},
+            "max_price",
+            "for an hour that is worth $0.4400/h (value_per_hour)",
+        ),
+        (
+            {
+                "value_per_hour": money.per_hour("0.45"),
+                "gpu_models": (gpu.model("RTX 4090"),),
+                "max_price_by_gpu": ((gpu.model("RTX 4090"), money.per_hour("0.46")),),
+            },
+            'max_price_by_gpu."RTX 4090"',
+            "lower it to value_per_hour",
+        ),
         ({"gpu_models": (gpu.model("quantum cube"),)}, "gpu", "compare the market's own list"),
         ({"gpu_models": (gpu.model("RTX 4090"),), "min_vram_mb": 48_000}, "min_vram_gb", "the largest has 24"),
         ({"min_vram_mb": 900_000, "gpu_models": ()}, "min_vram_gb", "no card that is accepted has 900 GB"),
