@@ -45,6 +45,11 @@ def names() -> tuple[str, ...]:
     return tuple(_entries())
 
 
+def keeps_logs(name: str) -> bool:
+    """Return whether a market gives the output of a container; one that is not installed here may."""
+    return name not in names() or record(name).keeps_logs
+
+
 @cache
 def record(name: str) -> MarketRecord:
     """Return the record of an installed market.

@@ -1,13 +1,19 @@
 """The whole program at Mithril: it pays the price and not its limit, waits for auctions, and no answer rents twice."""
 
 import contextlib
+import io
 from collections.abc import AsyncIterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
+from agent.act.kept_logs import kept_log
+from agent.cli.rehearsing import rehearsal_report
+from agent.cli.rehearsing.rehearsal import Scene, rehearse
+from agent.cli.shared import session
 from agent.domain import money
 from agent.domain.market import gpu
 from agent.domain.work.order import Order
@@ -16,6 +22,8 @@ from agent.markets.mithril.record import MithrilOptions
 from agent.simulator import faults
 from agent.simulator.mithril.model import Bid, Status
 from agent.simulator.mithril.pool_auction import Bidder
+from agent.web.reading import log_answers
+from agent.web.reading.log_answers import LogQuestion
 from tests.support import builders
 from tests.support.both import Both, both
 
@@ -30,7 +38,8 @@ def work(**changes: Any) -> Any:
 
 @contextlib.asynccontextmanager
 async def running(directory: Path, **changes: Any) -> AsyncIterator[Both]:
-    async with both(directory, work(**changes), markets=("mithril",), options=OPTIONS, is_wired=True) as world:
+    place = {"markets": ("mithril",), "options": OPTIONS, "log_bytes": 10**6}
+    async with both(directory, work(**changes), **place, is_wired=True) as world:  # type: ignore[arg-type]
         yield world
 
 
@@ -111,6 +120,12 @@ async def test_a_machine_is_replaced_within_the_notice_of_its_end(tmp_path: Path
         assert await world.events("lease.interrupted") == [], "its work went on elsewhere before the end"
         assert sum(bid.holds_gpu for bid in bids(world)) == 1
         assert await world.spend() == pytest.approx(charged(world), rel=0.05, abs=0.02)
+        assert kept_log.headers(kept_log.folder_of(world.config.ledger)) == [], "no log is asked where there is none"
+        known, reader = world.app.ledger.recollection(world.clock.now()), await world.app.ledger.reader()
+        place = (world.app.ledger.fleet_id, world.config.ledger, world.app.credential, world.clock.now())
+        grounds = log_answers.Grounds(known, reader, world.app.rules.workloads, *place)
+        told = await log_answers.answer(LogQuestion("train/0", 100), grounds, world.app.markets)
+        assert told["sentence"].startswith("mithril keeps no log of an instance; write [workloads.train.guard]")
 
 
 async def test_a_kill_leaves_no_bid_that_could_still_win(tmp_path: Path) -> None:
@@ -124,3 +139,32 @@ async def test_a_kill_leaves_no_bid_that_could_still_win(tmp_path: Path) -> None
         await world.app.say(Order("kill", "fleet:all"), "a person")
         await world.cycle(minutes=5)
         assert bids(world) == []
+
+
+CONFIG = """\
+[markets.mithril]
+simulated = "calm"
+disk_per_gb_month = 0.1
+[limits]
+max_price_per_instance_hour = 3.0
+max_fleet_per_hour = 10.0
+max_per_day = 100.0
+max_per_month = 1000.0
+max_instances = 4
+[workloads.train]
+image = "pytorch/pytorch:latest"
+gpu = ["A100 SXM4"]
+slots = 2
+max_price = 0.60
+strategy = "patient"
+"""
+
+
+async def test_a_rehearsal_without_an_ask_compares_with_none(tmp_path: Path) -> None:
+    (tmp_path / "agent.toml").write_text(CONFIG, encoding="utf-8")
+    settings, tuned = session.read(tmp_path / "agent.toml")
+    told = await rehearse(settings, tuned, Scene("calm", 0.5, 7), tmp_path)
+    assert (told.figures["ondemand_cost"], told.figures["savings_ratio"]) == (None, None)
+    console = Console(width=200, file=io.StringIO())
+    rehearsal_report.print_report(told, console)
+    assert "Nothing that matches was sold on demand" in console.file.getvalue()  # type: ignore[attr-defined]

@@ -154,6 +154,7 @@ async def both(  # noqa: PLR0913 - each has a default
     climate: Climate = STILL,
     is_wired: bool = IS_WIRED,
     options: Mapping[str, MarketOptions] | None = None,
+    log_bytes: int = 0,
 ) -> AsyncIterator[Both]:
     """Run the program with both markets while the block runs. Unless IS_WIRED, no connection carries its requests.
 
@@ -174,6 +175,7 @@ async def both(  # noqa: PLR0913 - each has a default
         ledger=directory / "ledger.sqlite",
         listen=Listen("127.0.0.1", 0),
         strategies=None,
+        log_bytes=log_bytes,
     )
     world = Both(simulator, clock, config, is_wired=is_wired)
     try:

@@ -3,7 +3,8 @@
 Invariants:
 1. Nothing waits for a log: no cycle, no release, no kill, no hard cap.
 2. At most `MOST_AT_ONCE` logs are read at a time, `MOST_IN_HOUR` in any hour, and `MOST_TRIES` for one moment.
-3. A log that cannot be had is said so in its header and in our log. It is no error of the cycle.
+3. A log that cannot be had is said so in its header and in our log. It is no error of the cycle. A market that keeps no
+   logs is not asked.
 4. What a lease has lost is derived again in every cycle from the ledger; the kept files say what is done.
 5. No key of ours is kept: whatever this process has read as a key is removed.
 """
@@ -25,7 +26,7 @@ from agent.act.kept_logs.log_moments import Moment
 from agent.clock import Clock
 from agent.domain.record.hold import OperatorHold, Word, of_lease, of_slot, of_workload
 from agent.domain.record.lease import Lease, LeaseState
-from agent.markets import market_errors, port
+from agent.markets import market_errors, port, registered_markets
 
 log = structlog.get_logger("gpubid.logs")
 
@@ -151,7 +152,9 @@ class LogKeeper:
         self._running = {key: task for key, task in self._running.items() if not task.done()}
         is_free = lease.lease_id not in self._running and len(self._running) < MOST_AT_ONCE
         market = self._markets.get(lease.market)
-        if not self._most_bytes or market is None or not is_free or not lease.is_proven or not self._may_write():
+        if market is None or not registered_markets.keeps_logs(lease.market):
+            return False
+        if not self._most_bytes or not is_free or not lease.is_proven or not self._may_write():
             return False
         if not self._has_room(spare) or not self._may_try(lease, moment):
             return False

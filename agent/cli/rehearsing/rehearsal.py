@@ -230,8 +230,8 @@ async def _report(app: App, simulator: Simulator, tally: Tally, scene: Scene, wa
     lines += [_open_line(charge) for lease in leases if lease.is_open for charge in meter.accrue(lease, now)]
     spend = sum(line.amount.dollars for line in lines)
     running, useful = _hours(app, lines, leases, now)
-    ask = sum(price for _, price in tally.cheapest) / len(tally.cheapest) if tally.cheapest else 0.0
-    on_demand_cost = ask * useful
+    asks = [price for _, price in tally.cheapest]
+    on_demand_cost = sum(asks) / len(asks) * useful if asks else None
     losses = [event for event in events if event.kind == EventKind.LEASE_INTERRUPTED]
     figures: dict[str, Any] = {
         "climate": scene.climate,
@@ -252,7 +252,7 @@ async def _report(app: App, simulator: Simulator, tally: Tally, scene: Scene, wa
         "on_demand_hours": round(_on_demand_hours(leases, lines), 4),
         "spend": round(spend, 6),
         "charged": round(truth["charged_total"], 6),
-        "ondemand_cost": round(on_demand_cost, 6),
+        "ondemand_cost": None if on_demand_cost is None else round(on_demand_cost, 6),
         "savings_ratio": round(1 - spend / on_demand_cost, 4) if on_demand_cost else None,
         "orphans": _orphans(truth["contracts"], leases, events, now.timestamp()),
         "double_rents": _double_rents(truth["contracts"]),

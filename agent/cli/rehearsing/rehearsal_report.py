@@ -134,10 +134,12 @@ def _verdict(rehearsed: Rehearsal) -> str:
         f"Spent ${figures['spend']:.4f} by our own count, made without reading the market's bill; the market charged "
         f"${figures['charged']:.4f}."
     )
-    instead = (
-        f"The same useful hours at the cheapest matching ask of the time: ${figures['ondemand_cost']:.4f}"
-        f"{_saved(figures['savings_ratio'])}"
-    )
+    instead = "Nothing that matches was sold on demand, so there is no ask to compare with."
+    if figures["ondemand_cost"] is not None:
+        instead = (
+            f"The same useful hours at the cheapest matching ask of the time: ${figures['ondemand_cost']:.4f}"
+            f"{_saved(figures['savings_ratio'])}"
+        )
     safety = (
         f"Rented twice for one decision: {figures['double_rents']}. Billing and unknown to us: {figures['orphans']}.\n"
         f"{figures['calls']} calls, {figures['search_rows']} search rows, {figures['wall_seconds']:.1f} s of your time."

@@ -4,11 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent.domain.record.lease import Lease, LeaseState
-from agent.markets import market_errors
+from agent.markets import market_errors, registered_markets
 from agent.markets.port import Market
 
 MOST_LINES = 5_000
 NO_LEASE = "no open lease matches {!r}; `gpubid fleet` shows them, and `gpubid logs --previous` the log of an ended one"
+
+NO_LOGS = "{} keeps no log of an instance; write [workloads.{}.guard] with bucket, and the guard keeps the whole output"
 
 
 def lease_of(slot: str, leases: Sequence[Lease]) -> Lease | None:
@@ -17,6 +19,15 @@ def lease_of(slot: str, leases: Sequence[Lease]) -> Lease | None:
     running = [lease for lease in mine if lease.state is LeaseState.RUNNING]
     candidates = running or mine
     return candidates[-1] if candidates else None
+
+
+def none_kept(slot: str, leases: Sequence[Lease]) -> dict[str, Any] | None:
+    """Return an `error` with the lease if its market keeps no logs; else None."""
+    lease = lease_of(slot, leases)
+    if lease is None or registered_markets.keeps_logs(lease.market):
+        return None
+    sentence = NO_LOGS.format(lease.market, lease.slot.workload)
+    return {"error": "no_log", "sentence": sentence, "lease": lease.lease_id}
 
 
 async def read(slot: str, lines: int, leases: Sequence[Lease], markets: Mapping[str, Market]) -> dict[str, Any]:

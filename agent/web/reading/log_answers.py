@@ -70,6 +70,7 @@ async def past(question: LogQuestion, grounds: Grounds) -> dict[str, Any] | None
     The bucket of a guard has the whole output, the files beside the ledger the last lines.
     """
     said = await kept(question, grounds.known.leases, grounds.ledger)
+    said = said or container_logs.none_kept(question.lease or question.slot, grounds.known.leases)
     if said is None or said.get("error") in {"no_lease", "unreadable"}:
         return said
     lease = str(said.get("lease") or question.lease)
