@@ -14,7 +14,7 @@ from agent.config import problems
 from agent.config.settings import Config
 from agent.domain.market import card_memory, countries, subdivisions
 from agent.domain.market.gpu import GpuModel
-from agent.domain.money import Usd, UsdPerHour
+from agent.domain.money import FREE, Usd, UsdPerHour
 from agent.domain.work.workload import CheckpointPlace, Workload
 from agent.markets import registered_markets
 
@@ -99,6 +99,7 @@ def _workload(work: Workload, config: Config, known: Known) -> Iterator[Finding]
     yield from _cards(work, name)
     yield from _price(work, name, config, known)
     yield from _worth(work, name)
+    yield from _volume(work, name)
     yield from _regions(work, name, known.regions)
     yield from _places(work, name, config)
     yield from _disk(work, name)
@@ -114,6 +115,14 @@ def _worth(work: Workload, name: str) -> Iterator[Finding]:
         if work.value_per_hour is not None and price > work.value_per_hour:
             sentence = f"up to {price} may be paid for an hour that is worth {work.value_per_hour} (value_per_hour)"
             yield Finding(f"{name}.{key}", sentence, "lower it to value_per_hour, or raise value_per_hour")
+
+
+def _volume(work: Workload, name: str) -> Iterator[Finding]:
+    """Find a network volume that bills past every budget."""
+    if work.requirements.network_volume and work.network_volume_rate == FREE:
+        sentence = "bills by the hour whether or not anything runs, and no budget counts it"
+        fix = "write network_volume_per_month, in dollars, from your bill"
+        yield Finding(f"{name}.network_volume", sentence, fix)
 
 
 def _number(work: Workload, name: str) -> Iterator[Finding]:

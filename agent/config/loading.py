@@ -16,6 +16,7 @@ from agent.config.workload_tables import array_keys, front_table, guard_table, m
 from agent.config.workload_tables.workload_table import WorkloadTable
 from agent.domain import money
 from agent.domain.market import gpu
+from agent.domain.work.array_terms import ArrayTerms
 from agent.domain.work.ready_sign import Liveness, Readiness, ReadySign
 from agent.domain.work.run_times.run_window import Outside
 from agent.domain.work.stall import OnStall, StallRule
@@ -32,6 +33,7 @@ from agent.domain.work.workload import (
 from agent.markets import registered_markets
 
 MB_PER_GB = 1000
+HOURS_A_MONTH = 720
 """Markets list a 24 GB card with 24,564 MB. With 1,024 MB per GB it would count as less than 24 GB."""
 SERVICE, STATE, RUNTIME = Path("/etc/gpubid"), "/var/lib/gpubid", "/run/gpubid"
 """Where the systemd unit has its configuration, its ledger and its socket."""
@@ -228,6 +230,7 @@ def _workload(name: str, table: WorkloadTable) -> Workload:
         image=table.image,
         max_price=money.per_hour(table.max_price),
         max_price_by_gpu=_prices(table),
+        network_volume_rate=money.per_hour(round((table.network_volume_per_month or Decimal()) / HOURS_A_MONTH, 6)),
         value_per_hour=None if table.value_per_hour is None else money.per_hour(table.value_per_hour),
         strategy=table.strategy,
         shadow=table.shadow,
@@ -240,9 +243,7 @@ def _workload(name: str, table: WorkloadTable) -> Workload:
         slots=table.slots.most,
         demand=None if table.demand is None else table.demand.demand(table.slots.least, table.shrink_after),
         after=table.after,
-        array=array_keys.terms(
-            table.kind, table.slots.most, table.at_once, table.order, table.retries, table.task_hours
-        ),
+        array=_array(table),
         disk_gb=table.disk_gb,
         image_gb=table.image_gb,
         command=table.command,
@@ -272,6 +273,11 @@ def _workload(name: str, table: WorkloadTable) -> Workload:
         stalled=StallRule(_every(table.stalled_after), tuple(map(OnStall, table.stalled_then))),
         ready=_ready(table),
     )
+
+
+def _array(table: WorkloadTable) -> ArrayTerms | None:
+    most = table.slots.most
+    return array_keys.terms(table.kind, most, table.at_once, table.order, table.retries, table.task_hours)
 
 
 def _prices(table: WorkloadTable) -> tuple[tuple[gpu.GpuModel, money.UsdPerHour], ...]:

@@ -28,7 +28,7 @@ from agent.domain.market.host import HostKey
 from agent.domain.market.market_rules import Settlement
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
-from agent.domain.money import UsdPerHour
+from agent.domain.money import FREE, UsdPerHour
 from agent.domain.work.decision import Advice, Decision, Hold, Option, Rebid, Rent, kind_of, slot_of
 from agent.domain.work.workload import Workload
 
@@ -108,18 +108,20 @@ def explain(fleet: Fleet, planned: Plan, work: Workload) -> Explanation:
             _notice(fleet, name) for name in sorted(fleet.markets) if work.guard is not None and work.may_use(name)
         ),
         arrears=tuple(_arrears(fleet, work)),
-        network_volume=_of_volume(work.requirements.network_volume, book.offers),
+        network_volume=_of_volume(work, book.offers),
     )
 
 
-def _of_volume(volume: str, offers: Iterable[Offer]) -> str:
+def _of_volume(work: Workload, offers: Iterable[Offer]) -> str:
+    volume, rate = work.requirements.network_volume, work.network_volume_rate
     if not volume:
         return ""
     places = sorted({offer.region for offer in offers if volume in offer.network_volumes})
     where = f"is in {' and '.join(places)}" if places else "is where no offer is now, or does not exist"
+    priced = f"budgets count {rate} for it by your figure" if rate > FREE else "its own price is in no budget"
     return (
         f"network volume {volume} {where}; a move keeps its data, both instances write to it until the old one is "
-        "released, and its own price is in no figure and no budget of gpubid"
+        f"released, and {priced}"
     )
 
 

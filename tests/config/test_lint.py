@@ -80,7 +80,7 @@ def test_a_sound_file_draws_nothing(good: Config) -> None:
             "all 2 slots get this value in place of their own number",
         ),
         (
-            {"network_volume": "nv1"},
+            {"network_volume": "nv1", "network_volume_rate": money.per_hour("0.01")},
             "network_volume",
             "vast mounts no network volume: nothing is rented there; write mark",
         ),
@@ -140,6 +140,11 @@ def test_every_place_of_the_simulated_markets_passes(good: Config) -> None:
 
 def test_cards_that_show_a_little_more_memory_than_they_are_sold_with_pass(good: Config) -> None:
     assert told(changed(good, gpu_models=(gpu.model("RTX 4090"),), min_vram_mb=24_500)) == []
+
+
+def test_a_volume_that_no_budget_counts_is_found(good: Config) -> None:
+    unpriced, _ = told(changed(good, network_volume="nv1"))
+    assert unpriced.startswith("workloads.train.network_volume: bills by the hour whether or not anything runs")
 
 
 def test_the_price_of_a_model_is_compared_with_what_that_model_costs(good: Config) -> None:

@@ -98,6 +98,10 @@ def test_data_on_a_network_volume_is_on_no_leases_disk(tmp_path: Path) -> None:
     volume = 'network_volume = "agv6w2qcg7"'
     work = loaded(tmp_path, volume, 'checkpoint = { at = "remote" }')
     assert work.requirements.network_volume == "agv6w2qcg7"
+    priced = loaded(tmp_path, volume, "network_volume_per_month = 7.20", 'checkpoint = { at = "remote" }')
+    assert (priced.network_volume_rate.dollars, work.network_volume_rate.dollars) == (0.01, 0.0)
+    with pytest.raises(ConfigError, match="name the volume too"):
+        loaded(tmp_path, "network_volume_per_month = 7.20")
     with pytest.raises(ConfigError, match='write at = "remote" in the checkpoint table'):
         loaded(tmp_path, volume)
     bucket = (

@@ -16,6 +16,7 @@ from agent.config.value_kinds import (
     URL_PATH,
     VARIABLE_NAME,
     WORKLOAD_NAME,
+    Dollars,
     Flag,
     Line,
     Number,
@@ -150,6 +151,8 @@ class WorkloadTable(Table):
         Annotated[Line, Field(pattern=r"^[A-Za-z0-9_-]+$", max_length=64, examples=["agv6w2qcg7"])] | None
     ) = None
     """RunPod's id of a network volume of yours, mounted at /workspace. Only its data centre is then used."""
+    network_volume_per_month: Annotated[Dollars, Field(ge=0, le=100_000, examples=[7.0])] | None = None
+    """What that volume costs in a month of 720 hours, in dollars, from your bill. Budgets count it, no lease does."""
     datacenter: Flag = False
     """Whether to accept only hosts that the market says are in a data centre. On RunPod that is the Secure cloud."""
     regions: Annotated[
@@ -259,6 +262,8 @@ class WorkloadTable(Table):
         if self.network_volume is not None and self.checkpoint.at == "disk":
             sentence = "a network volume outlives every lease, so its checkpoints are on no lease's disk"
             raise refused("conflict", f'{sentence}; write at = "remote" in the checkpoint table')
+        if self.network_volume is None and self.network_volume_per_month is not None:
+            raise refused("conflict", "network_volume_per_month is the price of a network_volume; name the volume too")
         if self.network_volume is not None and self.guard is not None:
             self.guard.refuse_shared_paths("/workspace")
         return self

@@ -4,14 +4,17 @@ Invariants:
 1. Doubt counts as spend: an open paying intent counts at its whole rate since it was sent.
 2. The cost of a lease since its last metering counts before the ledger has it. Paused storage goes on billing and
    counts.
+3. The price of a network volume counts in every budget but one over the whole time.
 """
 
+import functools
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 import msgspec
 
 from agent.decide.accounting import meter
+from agent.decide.limits import volume_costs
 from agent.domain import money
 from agent.domain.fleet import Fleet, Spend
 from agent.domain.money import Usd, UsdPerHour
@@ -20,6 +23,7 @@ from agent.domain.record.budget import EVERYTHING, Scope, Window
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
 from agent.domain.work.decision import Decision, Pause, Rebid, Rent, Resume
+from agent.domain.work.workload import Workload
 
 
 class CommittedSpend(msgspec.Struct, frozen=True):
@@ -87,7 +91,7 @@ class _Item(msgspec.Struct, frozen=True):
 def committed_by_fleet(fleet: Fleet) -> CommittedSpend:
     """Return the committed spend of the fleet, with leases and doubts."""
     pledges = {lease.lease_id: _pledge(fleet, lease) for lease in fleet.leases if lease.is_live}
-    return committed(fleet.leases, fleet.intents, fleet.spend, fleet.spend_of, fleet.now, pledges)
+    return committed(fleet.leases, fleet.intents, fleet.spend, fleet.spend_of, fleet.now, pledges, fleet.workloads)
 
 
 def committed(
@@ -97,17 +101,24 @@ def committed(
     spend_of: Mapping[Scope, Spend],
     now: datetime,
     pledges: Mapping[str, Usd] | None = None,
+    workloads: Iterable[Workload] = (),
 ) -> CommittedSpend:
-    """Return the committed spend at `now` from leases, open intents and the ledger's counts."""
+    """Return the committed spend at `now` from leases, open intents, the ledger's counts and network volumes."""
     open_leases = {lease.lease_id: lease for lease in leases if lease.is_open}
     doubts = [intent for intent in intents if intent.is_open and intent.kind.is_paying]
     items = [_of_lease(lease, now, (pledges or {}).get(lease.lease_id, money.ZERO)) for lease in open_leases.values()]
     items += [_of_doubt(intent, open_leases.get(intent.lease_id), now) for intent in doubts]
+    volumes = volume_costs.of(workloads, now)
+    items += [_Item(volume.scopes, volume.rate, money.ZERO, 0) for volume in volumes]
     named = {*spend_of, *(scope for item in items for scope in item.scopes)}
     parts = {
-        scope: _sum([item for item in items if scope in item.scopes], spend_of.get(scope, Spend())) for scope in named
+        scope: _sum(
+            [item for item in items if scope in item.scopes],
+            _with([volume for volume in volumes if scope in volume.scopes], spend_of.get(scope, Spend())),
+        )
+        for scope in named
     }
-    whole = _sum(items, spend)
+    whole = _sum(items, _with(volumes, spend))
     return msgspec.structs.replace(whole, parts={scope: part for scope, part in parts.items() if part != NOTHING})
 
 
@@ -158,6 +169,10 @@ def _pledge(fleet: Fleet, lease: Lease) -> Usd:
         return money.ZERO
     left = max(0.0, work.image_gb + work.checkpoint.size_gb - lease.traffic_down_gb)
     return Usd(round(left * row.traffic_down_micros_per_gb))
+
+
+def _with(volumes: Iterable[volume_costs.VolumeCost], spend: Spend) -> Spend:
+    return functools.reduce(lambda counted, volume: counted.plus(volume.spend), volumes, spend)
 
 
 def _sum(items: list[_Item], spend: Spend) -> CommittedSpend:

@@ -82,12 +82,21 @@ SUMS = (Window.DAY, Window.MONTH, Window.TOTAL)
 
 def end(window: Window, at: datetime) -> datetime | None:
     """Return when the UTC day or month of an instant ends and its sum begins again; None for other windows."""
-    midnight = at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     if window is Window.DAY:
-        return midnight + timedelta(days=1)
+        return day(at) + timedelta(days=1)
     if window is Window.MONTH:
-        return (midnight.replace(day=1) + timedelta(days=32)).replace(day=1)
+        return (month(at) + timedelta(days=32)).replace(day=1)
     return None
+
+
+def day(at: datetime) -> datetime:
+    """Return when the UTC day of an instant began."""
+    return at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def month(at: datetime) -> datetime:
+    """Return when the UTC month of an instant began."""
+    return day(at).replace(day=1)
 
 
 @dataclass(frozen=True, slots=True)

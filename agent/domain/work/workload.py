@@ -7,7 +7,7 @@ from enum import Enum
 import msgspec
 
 from agent.domain.market.gpu import GpuModel
-from agent.domain.money import UsdPerHour
+from agent.domain.money import FREE, UsdPerHour
 from agent.domain.slot import Slot
 from agent.domain.slot_demand import Demand
 from agent.domain.work.array_terms import ArrayTerms
@@ -226,6 +226,8 @@ class Workload:
     """GPU models with a price of their own instead of `max_price`."""
     value_per_hour: UsdPerHour | None = None
     """What an hour of work in one slot is worth to its owner; None: the highest price of the GPU model."""
+    network_volume_rate: UsdPerHour = FREE
+    """What its network volume costs per hour, by its owner's figure; free if that is not known."""
     guard: GuardTerms | None = None
     """The settings of its guard, which carries checkpoints to a bucket; None without one."""
     array: ArrayTerms | None = None

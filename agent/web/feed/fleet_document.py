@@ -78,7 +78,9 @@ async def summary(of: Sources, reader: Reader) -> Summary:
     """Return alerts, notes, money, and the age of the last cycle."""
     metered = await reader.sums(of.now.date(), of.now.date())
     known, caps, now = of.known, of.rules.caps, of.now
-    standing = committed_spend.committed(known.leases, known.intents, known.total, known.spend_of, now)
+    standing = committed_spend.committed(
+        known.leases, known.intents, known.total, known.spend_of, now, workloads=of.rules.workloads
+    )
     daemon = status_json.daemon_of(of.seen, of.config, of.late, of.refused)
     notes, troubles = status_json.conditions(known, standing, of.notices, caps, now, daemon)
     last = of.seen.fleet.now if of.seen is not None else None

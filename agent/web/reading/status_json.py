@@ -53,7 +53,9 @@ def shown(
 ) -> dict[str, Any]:
     """Return the state of the whole fleet. Without a `daemon` it is the ledger's last state, and not well."""
     fleet = views.fleet(workloads, known, decided, now, (), caps)
-    standing = committed_spend.committed(known.leases, known.intents, known.total, known.spend_of, now)
+    standing = committed_spend.committed(
+        known.leases, known.intents, known.total, known.spend_of, now, workloads=workloads
+    )
     notes, troubles = conditions(known, standing, notices, caps, now, daemon)
     places = {str(place): place for work in workloads for place in work.places}
     filled = slot_leases.filled(places.values(), known.leases).by_slot
