@@ -74,7 +74,7 @@ async def _run_until_signal(settings: "Config", tuned: "Mapping[str, Tuned]", co
 async def _run(config: "Config", tuned: "Mapping[str, Tuned]", file: Path, *, is_dry: bool) -> None:
     from agent import daemon, systemd
     from agent.app import App
-    from agent.simulator import climate
+    from agent.simulator import climate_files
     from agent.telemetry import families, metrics
 
     registry = families.registry()
@@ -91,7 +91,7 @@ async def _run(config: "Config", tuned: "Mapping[str, Tuned]", file: Path, *, is
             figures,
             registry,
             systemd.Notifier(os.environ),
-            lambda: session.parse(file, climate.names()),
+            lambda: session.parse(file, climate_files.names()),
             lambda url: _print_line(f"page at {url}/, metrics at {url}/metrics; ledger {app.ledger.path}"),
             credential=session.named,
             webhook_secret=_named(config.listen.webhook_credential),

@@ -1,16 +1,12 @@
-"""A climate: a named simulated market, read from climates/*.toml.
+"""A climate: the figures and the events of simulated markets, under a name.
 
-Every key has a default. The defaults are the calibrated market (see recorded_figures.py), and climates/recorded.toml
-sets nothing else. Every other climate sets the keys in which it differs.
+Every figure has a default. The defaults are the calibrated market (see recorded_figures.py).
 """
 
 import dataclasses
-import functools
-import importlib.resources
-import tomllib
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
-from agent.simulator import recorded_figures, runpod_modes
+from agent.simulator import recorded_figures
 
 _T = TypeVar("_T")
 
@@ -60,36 +56,6 @@ class Deposit:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Turn:
-    """From a set time on RunPod sells something else: a mode of runpod_modes.py."""
-
-    at_seconds: float
-    mode: str
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Runpod:
-    """The settings of the RunPod side alone. Demand, price spikes and strikes apply to both sides."""
-
-    credit: float = 100.0
-    scale: float = 1.0  # times the hosts of each type
-    mode: str = "spot_discontinued"  # what is sold, today's by default: see runpod_modes.py
-    low_balance: str = "terminate"  # without credit: "terminate" ends pods without a network volume, or "stop"
-    bid_share: float = 0.3  # of the renters that come, those who bid
-    bills_silent_hosts: bool = False  # undocumented; renters claim the money from support afterwards
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Mithril:
-    """The settings of the Mithril side alone. Arrivals and price spikes apply to all sides."""
-
-    load: float = recorded_figures.MITHRIL_LOAD  # instances that rivals want in the long run, over those that there are
-    reservations: float = 1.0  # times the assumed rate of reservations
-    tells_win_price: float = 0.0  # share of the pools that tell the lowest allocated bid and the price to win
-    bills_notice: bool = True  # undocumented: the minutes between the notice and the end
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class Climate:
     """One named market: its demand, prices, hosts, account, and weather."""
 
@@ -111,72 +77,27 @@ class Climate:
     spikes: tuple[Spike, ...] = ()
     strikes: tuple[Strike, ...] = ()
     deposits: tuple[Deposit, ...] = ()
-    runpod: Runpod = Runpod()
-    mithril: Mithril = Mithril()
-    turns: tuple[Turn, ...] = ()
+    tables: tuple[object, ...] = ()  # what it sets of single markets, each of the type that the market's record names
     # Containers run their command on this machine. Not in the repr, by which a saved market recognises its climate:
     # saved markets never run real processes.
     processes: bool = dataclasses.field(default=False, repr=False)
     weather: tuple[dict[str, Any], ...] = ()  # {at_seconds, fault, route, probability, seconds, ...}, for the surface
 
+    def table(self, kind: type[_T]) -> _T:
+        """Return what it sets of one market, by the type of the market's table; the defaults if it sets nothing."""
+        for table in self.tables:
+            if isinstance(table, kind):
+                return table
+        return kind()
 
-_PARTS: dict[str, type[Any]] = {"spikes": Spike, "strikes": Strike, "deposits": Deposit, "turns": Turn}
-_TABLES: dict[str, type[Any]] = {"demand": Demand, "runpod": Runpod, "mithril": Mithril}
-_ONES = {"spike": "spikes", "strike": "strikes", "deposit": "deposits", "turn": "turns"}
+    def having(self, *tables: object) -> "Climate":
+        """Return it with other tables of single markets."""
+        kinds = tuple(map(type, tables))
+        kept = tuple(table for table in self.tables if type(table) not in kinds)
+        return dataclasses.replace(self, tables=(*kept, *tables))
 
 
 class ClimateError(Exception):
     """A climate is not available; the text says what to do."""
 
     code = "bad_climate"
-
-
-def names() -> list[str]:
-    """Return the names of the shipped climates."""
-    folder = importlib.resources.files("agent.simulator") / "climates"
-    return sorted(path.name.removesuffix(".toml") for path in folder.iterdir() if path.name.endswith(".toml"))
-
-
-@functools.cache
-def named(name: str) -> Climate:
-    """Return a shipped climate by its name."""
-    if name not in names():
-        raise ClimateError(f"There is no climate {name!r}; known: {', '.join(names())}.")
-    text = (importlib.resources.files("agent.simulator") / "climates" / f"{name}.toml").read_text(encoding="utf-8")
-    return parse(text, name)
-
-
-def parse(text: str, name: str) -> Climate:
-    """Read a climate from TOML. An unknown key is an error."""
-    try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ClimateError(f"{name}: not TOML ({error}).") from error
-    values: dict[str, Any] = {"name": name}
-    for key, value in table.items():
-        if key in _TABLES:
-            values[key] = _made(_TABLES[key], value, f"{name}: [{key}]")
-        elif key in _ONES:
-            part = _PARTS[_ONES[key]]
-            values[_ONES[key]] = tuple(_made(part, row, f"{name}: [[{key}]]") for row in value)
-        else:
-            values[key] = tuple(value) if isinstance(value, list) else value
-    climate = _made(Climate, values, name)
-    for mode in (climate.runpod.mode, *(turn.mode for turn in climate.turns)):
-        if mode not in runpod_modes.NAMES:
-            raise ClimateError(f"{name}: mode: {mode!r} is unknown; there are {', '.join(runpod_modes.NAMES)}.")
-    if not isinstance(climate.processes, bool):
-        raise ClimateError(f"{name}: processes: must be true or false, not {climate.processes!r}.")
-    return climate
-
-
-def _made(kind: type[_T], values: dict[str, Any], where: str) -> _T:
-    """Build a part from its table, lists as tuples."""
-    known = [field.name for field in dataclasses.fields(cast(Any, kind))]
-    for key in values:
-        if key not in known:
-            raise ClimateError(f"{where}: unknown key {key!r}; known: {', '.join(known)}.")
-    try:
-        return kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in values.items()})
-    except TypeError as error:
-        raise ClimateError(f"{where}: {error}") from error

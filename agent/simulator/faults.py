@@ -35,18 +35,18 @@
 | field_lie | replies | one field of the answer is wrong | `field`, `how`, `value`, `instance`: see field_lies.py |
 | label_edit | world | a person edits labels until the end | `label` ("a person's"), `contract_id` (all) |
 
-Every fault takes `market` ("vast" by default, "runpod", "mithril", or "*" for all) and `route` ("*", "PUT", "/asks" or
-"PUT /asks"). The path of a route is a prefix, for Vast of the part behind /api/vN. `probability` (1.0) is drawn per
-call; world faults draw once. `seconds` is the duration (none: until cleared). `count` is the number of calls that the
-fault strikes before it ends (none: any number). A world fault ignores the route and takes no count. Several field lies
-may blow at once; of any other fault the newest counts. For RunPod a `contract_id` is the `number` in the truth, and an
-`instance` the pod's id.
+Every fault takes `market` (the name of one, the first by default, or "*" for all) and `route` ("*", "PUT", "/asks" or
+"PUT /asks"). The path of a route is a prefix, without a leading /api/vN. `probability` (1.0) is drawn per call; world
+faults draw once. `seconds` is the duration (none: until cleared). `count` is the number of calls that the fault strikes
+before it ends (none: any number). A world fault ignores the route and takes no count. Several field lies may blow at
+once; of any other fault the newest counts. A `contract_id` is the `number` in the truth where a contract has one, and
+an `instance` the id that the market gives.
 """
 
 import dataclasses
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from agent.simulator import field_lies
@@ -111,7 +111,7 @@ PARAMETERS: Mapping[str, Mapping[str, str]] = {
     "label_edit": {"contract_id": _NUMBER, "label": _WORD},
 }
 _COMMON = frozenset({"fault", "market", "route", "probability", "seconds", "count", "at_seconds"})
-MARKETS = ("vast", "runpod", "mithril", "*")
+ALL = "*"
 _METHODS = frozenset({"GET", "PUT", "POST", "PATCH", "DELETE", "*"})
 _VERSION = re.compile(r"^/api/v\d+")
 
@@ -125,7 +125,7 @@ class Fault:
     """One declaration. `method` and `prefix` are its route taken apart; inf seconds last until cleared."""
 
     name: str
-    market: str = "vast"
+    market: str = ""  # empty: the first
     method: str = "*"
     prefix: str = ""
     probability: float = 1.0
@@ -168,10 +168,17 @@ def parse(declaration: Mapping[str, Any]) -> Fault:
     seconds = _number(declaration, "seconds", math.inf) if declaration.get("seconds") is not None else math.inf
     extra = {key: declaration[key] for key in allowed if declaration.get(key) is not None}
     _check_extra(name, extra)
-    market = declaration.get("market", "vast")
-    if market not in MARKETS:
-        raise BadFaultError(f"market: {market!r} is none of {', '.join(MARKETS)}.")
+    market = declaration.get("market", "")
+    if not isinstance(market, str):
+        raise BadFaultError("market: must be the name of a market, or *.")
     return Fault(name, market, method, prefix, probability, seconds, _count(name, declaration), extra)
+
+
+def check_markets(declared: Iterable[Fault], markets: Collection[str]) -> None:
+    """Raise BadFaultError for a fault of a market that is none of these."""
+    for fault in declared:
+        if fault.market not in ("", ALL, *markets):
+            raise BadFaultError(f"market: {fault.market!r} is none of {', '.join((*markets, ALL))}.")
 
 
 def _check_extra(name: str, extra: Mapping[str, Any]) -> None:

@@ -5,90 +5,54 @@ They run in the process of a test or a rehearsal, or alone behind `gpubid simula
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Self
+from typing import Any, Self
 
 from aiohttp import web
 
-from agent.simulator import http_wire, registered_simulators
-from agent.simulator.call_gate import Gate
+from agent.simulator import faults, http_wire, registered_simulators
 from agent.simulator.climate import Climate, ClimateError
 from agent.simulator.control_api import Control
-from agent.simulator.mithril import container_start as machine_start
-from agent.simulator.mithril import side as mithril_side
-from agent.simulator.mithril import world as mithril_world
-from agent.simulator.mithril.http.api import MithrilApi
-from agent.simulator.mithril.http.surface import Surface as MithrilSurface
 from agent.simulator.processes.process_registry import ProcessRegistry
-from agent.simulator.runpod import container_start as pod_start
-from agent.simulator.runpod import side as runpod_side
-from agent.simulator.runpod import world as runpod_world
-from agent.simulator.runpod.http.api import RunpodApi
-from agent.simulator.runpod.http.rate_windows import Limits
-from agent.simulator.runpod.http.surface import Surface as RunpodSurface
 from agent.simulator.simulated_clock import Clock
-from agent.simulator.simulated_market import Beginning, SimulatedMarket
-from agent.simulator.vast import container_start
-from agent.simulator.vast import side as vast_side
-from agent.simulator.vast.http.api import VastApi
-from agent.simulator.vast.http.surface import Surface
-from agent.simulator.vast.world import World
-from agent.simulator.weather import Weather
+from agent.simulator.simulated_market import SimulatedMarket
+from agent.simulator.simulator_record import Beginning
 
 ADDRESS = "127.0.0.1"
 
 
 class Simulator:
-    """Serve one world of each market. A test may also read and steer its parts directly."""
+    """Serve one market of each vendor."""
 
-    def __init__(  # noqa: PLR0913 - one parameter per part
+    def __init__(
         self,
-        world: World,
+        climate: Climate,
         clock: Clock,
-        *,
-        seed: int = 7,
-        gate: Gate | None = None,
-        pods: runpod_world.World | None = None,
-        limits: Limits | None = None,
+        sides: Mapping[str, SimulatedMarket],
         processes: ProcessRegistry | None = None,
-        auctions: mithril_world.World | None = None,
-        ids: str = "",
     ) -> None:
-        """Put a surface before each world, each with its own weather.
-
-        Without `pods` and `auctions` the worlds of RunPod and Mithril have the climate of `world`. Markets that
-        register a record begin beside them; with `ids` their ids differ from those of every other simulator.
+        """Take the markets by their names, in one climate; the control API means the first where a call names none.
 
         Raises:
             ClimateError: the climate runs real processes without `processes`, or `processes` is given and it runs none.
+            BadFaultError: its weather names a market that is none of `sides`.
         """
-        if world.climate.processes != (processes is not None):
+        if climate.processes != (processes is not None):
             raise ClimateError(
-                f"The climate {world.climate.name!r} {'runs' if processes is None else 'does not run'} real processes. "
+                f"The climate {climate.name!r} {'runs' if processes is None else 'does not run'} real processes. "
                 "Only `gpubid simulate`, `gpubid rehearse` and tests may, in a climate with processes = true."
             )
+        faults.check_markets(map(faults.parse, climate.weather), sides.keys())
         self._processes = processes
-        self.world = world
+        self.climate = climate
         self.clock = clock
-        self.weather = Weather(world, seed, world.climate.weather)
-        self.gate = gate if gate is not None else Gate()
-        self.surface = Surface(world, self.weather, self.gate, seed)
-        self.api = VastApi(self.surface, clock)
-        self.pods = pods if pods is not None else runpod_world.World(world.climate, seed=seed, start=world.now)
-        pod_weather = Weather(self.pods, seed, world.climate.weather, market="runpod")
-        self.runpod = RunpodSurface(self.pods, pod_weather, limits, self.gate.key)
-        self.runpod_api = RunpodApi(self.runpod, clock)
-        self.mithril = self._mithril(auctions or mithril_world.World(world.climate, seed=seed, start=world.now), seed)
-        self.mithril_api = MithrilApi(self.mithril, clock)
-        if processes is not None:
-            self._run_processes(processes)
-        self.sides = self._sides(seed, ids)
-        self.control = Control(self.surface, self.runpod, self.mithril, clock, self.sides)
+        self.sides = sides
+        self.control = Control(clock, sides)
         self._urls: dict[str, str] = {}
-        self.vast_url = self.runpod_url = self.mithril_url = self.control_url = ""
+        self.control_url = ""
         self._running: list[tuple[asyncio.Server, web.Server]] = []
 
     @classmethod
-    def begun(
+    def begun(  # noqa: PLR0913 - one parameter per part
         cls,
         climate: Climate,
         clock: Clock,
@@ -97,48 +61,43 @@ class Simulator:
         start: float,
         hosts: int | None = None,
         ids: str = "",
+        is_paced: bool = False,
         processes: ProcessRegistry | None = None,
-    ) -> Self:
+        options: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> "Simulator":
         """Return a simulator whose markets begin at `start`; with `ids` their ids are those of no other start.
 
+        `options` are those of the markets' records, by market and key. With `is_paced` calls that come faster than the
+        vendors publish are refused.
+
         Raises:
-            ClimateError: as when it is made of worlds.
+            ClimateError: as when it is made of markets.
+            ImportError: a package that brings a market is broken.
         """
-        world = World(climate, seed=seed, start=start, hosts=hosts)
-        if ids:
-            # Milliseconds: a later start has higher numbers.
-            world.next_contract = int(start * 1000)
-        pods = runpod_world.World(climate, seed=seed, start=start, ids=ids)
-        auctions = mithril_world.World(climate, seed=seed, start=start, ids=ids)
-        return cls(world, clock, seed=seed, pods=pods, processes=processes, auctions=auctions, ids=ids)
-
-    def _mithril(self, world: mithril_world.World, seed: int) -> MithrilSurface:
-        return MithrilSurface(world, Weather(world, seed, world.climate.weather, market="mithril"), self.gate.key)
-
-    def _run_processes(self, registry: ProcessRegistry) -> None:
-        instances, pods, machines = self.world.containers, self.pods.containers, self.mithril.world.containers
-        instances.run_processes(container_start.launcher(registry, self.gate.instance_key, instances.gpu_lies))
-        pods.run_processes(pod_start.launcher(registry, self.runpod.pod_key, pods.gpu_lies))
-        machines.run_processes(machine_start.launcher(registry, machines.gpu_lies))
-
-    def _sides(self, seed: int, ids: str) -> dict[str, SimulatedMarket]:
-        """Return the markets that tests steer by their parts, and those that register a record."""
-        sides: dict[str, SimulatedMarket] = {
-            "vast": vast_side.Side(self.surface, self.api),
-            "runpod": runpod_side.Side(self.runpod, self.runpod_api),
-            "mithril": mithril_side.Side(self.mithril, self.mithril_api),
+        about = options or {}
+        sides = {
+            name: record.begin(
+                Beginning(
+                    climate,
+                    seed,
+                    start,
+                    clock,
+                    ids=ids,
+                    hosts=hosts,
+                    is_paced=is_paced,
+                    processes=processes,
+                    options=about.get(name, {}),
+                )
+            )
+            for name, record in registered_simulators.installed().items()
         }
-        beginning = Beginning(self.world.climate, seed, self.world.now, self.clock, self.gate.key, ids)
-        return sides | {
-            name: record.begin(beginning) for name, record in registered_simulators.others(sides.keys()).items()
-        }
+        return cls(climate, clock, sides, processes)
 
     async def start(self, ports: Mapping[str, int] | None = None, control_port: int = 0) -> None:
         """Listen on loopback, with the ports of some markets by their names; any other port is a free one."""
         for name, side in self.sides.items():
             server = web.Server(_handler(side), access_log=None)
             self._urls[name] = await self._listen(server, (ports or {}).get(name, 0))
-        self.vast_url, self.runpod_url, self.mithril_url = map(self.url, ("vast", "runpod", "mithril"))
         self.control_url = await self._listen(web.Server(self.control.handle, access_log=None), control_port)
 
     def url(self, market: str) -> str:

@@ -256,12 +256,6 @@ WEBHOOK_RETRY_SECONDS = assumed(
     "WEBHOOK_RETRY_SECONDS", (30.0, 120.0, 600.0, 1800.0, 3600.0), "waits before a failed delivery is sent again"
 )
 PULLS_ARE_BILLED = assumed("PULLS_ARE_BILLED", value=True, meaning="image pulls count as traffic")
-MITHRIL_LOAD = assumed(
-    "MITHRIL_LOAD",
-    1.4,
-    "instances that rivals on Mithril want in the long run, over those there are; fitted to the median of the recorded "
-    "prices over the reserved price",
-)
 
 
 def figures() -> Sequence[Figure]:

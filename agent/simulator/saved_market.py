@@ -73,18 +73,21 @@ class Saved:
         self._conceal = conceal
         self._clock = _Pinned(clock)
         self.is_anew = True
-        self.simulator = self._made(clock.time())
+        self._start = clock.time()
+        self.simulator = self._made(self._start)
 
     async def open(self) -> None:
         """Repeat the past calls, or begin again; from now on write down the changing calls."""
         try:
             lines = self._lines()
-            self.simulator = self._made(float(lines[0]["start"]))
+            self._start = float(lines[0]["start"])
+            self.simulator = self._made(self._start)
             await self._replay(lines[1:])
             self.is_anew = False
         except (_Differs, OSError, ValueError, KeyError, TypeError, IndexError):
             self._clock.at = None
-            self.simulator = self._made(self._clock.time())
+            self._start = self._clock.time()
+            self.simulator = self._made(self._start)
             if self._keeps:
                 self._begin()
         if self._keeps:
@@ -110,7 +113,7 @@ class Saved:
         return lines
 
     def _begin(self) -> None:
-        head = {"climate": self._head(), "start": self.simulator.world.now}
+        head = {"climate": self._head(), "start": self._start}
         self._file.unlink(missing_ok=True)
         self._file.touch(mode=0o600)
         self._write(head)

@@ -1,37 +1,15 @@
-"""What the server of simulated markets needs of each vendor's market, and the record that begins one.
-
-A package registers its record in the entry-point group `gpubid.simulators`, under the name of the market in
-`gpubid.markets`. Two groups, because the adapter and the simulated market share no code: neither knows the other.
-"""
+"""What the server of simulated markets needs of each vendor's market, and what our own share of that."""
 
 import collections
 import dataclasses
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
-from agent.simulator.climate import Climate
 from agent.simulator.http_wire import Answer, Asked
 from agent.simulator.market_model import Charge
-from agent.simulator.simulated_clock import Clock
 from agent.simulator.weather import Weather
 
 Answering = Callable[[Asked], Coroutine[Any, Any, Answer]]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Beginning:
-    """How a simulated market begins: at `start`, epoch seconds, by the rules of its climate.
-
-    The same beginning gives the same market. `key` is the key that it takes. With `ids` its ids differ from those of
-    every other beginning.
-    """
-
-    climate: Climate
-    seed: int
-    start: float
-    clock: Clock
-    key: str
-    ids: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -94,8 +72,15 @@ class SimulatedMarket(Protocol):
         """Let everything happen that is due until `now`."""
         ...
 
+    def wake(self, now: float) -> None:
+        """Let everything happen that is due until `now`, also in a market that nobody has called yet."""
+        ...
+
     def truth(self) -> Mapping[str, Any]:
-        """Return its true state: `contracts` (id, label, created, ended) and `charged_total` in dollars at least."""
+        """Return its true state: `contracts` (id, label, created, ended) and `charged_total` in dollars at least.
+
+        A market that rations the rows of searches also tells how many it has returned: `search_rows`.
+        """
         ...
 
     def charges(self, since: float, until: float) -> Iterable[DayCharge]:
@@ -111,6 +96,17 @@ class SimulatedMarket(Protocol):
 
         `is_wanted` says of the vendor's name of a GPU whether the volume's renter takes it.
         """
+        ...
+
+    def steer(self, method: str, path: str, fields: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Answer a call of the control API that is about this market; None: it is not.
+
+        Raises: BadRequestError, Refusal.
+        """
+        ...
+
+    async def settle(self) -> None:
+        """Finish what a call of the control API has begun."""
         ...
 
     async def close(self) -> None:
@@ -141,10 +137,26 @@ class World(Protocol):
         ...
 
 
+class _Following(Protocol):
+    def follow(self, now: float) -> None: ...
+
+
 class PlainMarket:
-    """What a market needs no methods for: it has no network volumes."""
+    """A market without network volumes, and without controls of its own."""
+
+    def wake(self: _Following, now: float) -> None:
+        """Let everything happen that is due until `now`."""
+        self.follow(now)
 
     def add_volume(self, name: str, size_gb: int, is_wanted: Callable[[str], bool]) -> None:
+        """Do nothing."""
+
+    def steer(self, method: str, path: str, fields: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Return None: no call is about this market."""
+        del method, path, fields
+        return None
+
+    async def settle(self) -> None:
         """Do nothing."""
 
 
@@ -188,11 +200,3 @@ class ServedMarket(PlainMarket):
     def weather(self) -> Weather:
         """Its faults."""
         return self._weather
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class SimulatorRecord:
-    """The simulated market of a vendor, by the name of the market."""
-
-    name: str
-    begin: Callable[[Beginning], SimulatedMarket]

@@ -54,6 +54,44 @@ class Land(Protocol):
     def calm_pulls(self) -> None: ...  # noqa: D102
 
 
+class StillLand:
+    """A world in which no fault finds anything: for a market of a package that takes faults of calls alone."""
+
+    credit = 0.0
+
+    def __init__(self, start: float) -> None:
+        """Begin at `start`, epoch seconds."""
+        self.now = start
+        self.containers = StillContainers()
+        self.hosts: Mapping[int, _Host] = {}
+
+    def advance_to(self, now: float) -> None:
+        """Move its time alone."""
+        self.now = max(self.now, now)
+
+    def live_contracts(self) -> Sequence[Rented]:
+        """Return nothing."""
+        return ()
+
+    def set_credit(self, dollars: float) -> None:
+        """Do nothing, as every method below."""
+
+    def set_host_offline(self, machine_id: int, until: float | None) -> None: ...  # noqa: D102
+    def set_host_online(self, machine_id: int) -> None: ...  # noqa: D102
+    def set_host_gone(self, machine_id: int) -> None: ...  # noqa: D102
+    def fail_pull(self, contract_id: int | None = None, *, probability: float = 1.0) -> None: ...  # noqa: D102
+    def stick_loading(self, contract_id: int | None = None, *, probability: float = 1.0) -> None: ...  # noqa: D102
+    def calm_pulls(self) -> None: ...  # noqa: D102
+
+
+@dataclasses.dataclass(slots=True)
+class StillContainers:
+    """The settings of containers that do not exist."""
+
+    notice_seconds: float = 0.0
+    gpu_lies: dict[int, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
+
+
 @dataclasses.dataclass(slots=True)
 class Blow:
     """An active fault: its span of time, and the state that it took from the world."""
@@ -74,10 +112,20 @@ class Weather:
     """The faults of one market; it drives the world through their beginnings and ends."""
 
     def __init__(
-        self, world: Land, seed: int, declarations: Iterable[Mapping[str, Any]] = (), *, market: str = "vast"
+        self,
+        world: Land,
+        seed: int,
+        declarations: Iterable[Mapping[str, Any]] = (),
+        *,
+        market: str = "",
+        is_first: bool = False,
     ) -> None:
-        """Schedule the climate's declarations for this market; `at_seconds` count from now."""
+        """Schedule the climate's declarations for this market; `at_seconds` count from now.
+
+        Faults without the name of a market are for the one that `is_first`.
+        """
         self._world = world
+        self._markets = {faults.ALL, market} | ({""} if is_first else set())
         self._seed = seed
         self._blows: dict[int, Blow] = {}
         self.next_id = 1
@@ -86,8 +134,12 @@ class Weather:
         for order, declaration in enumerate(declarations):
             at = world.now + float(declaration.get("at_seconds", 0.0))
             fault = faults.parse(declaration)
-            if fault.market in (market, "*"):
+            if self.is_for(fault):
                 heapq.heappush(self._due, (at, order, fault))
+
+    def is_for(self, fault: Fault) -> bool:
+        """Return whether a fault is for this market."""
+        return fault.market in self._markets
 
     def names(self) -> list[tuple[int, str]]:
         """Return id and name of the faults that blow now."""

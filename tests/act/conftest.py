@@ -23,7 +23,7 @@ from agent.ledger.store import Ledger
 from agent.markets import labels, pace, port, transport
 from agent.markets.vast import client
 from agent.markets.vast.market import VastMarket
-from agent.simulator import call_gate
+from agent.simulator.vast.http import call_gate
 from tests.support import builders
 from tests.support.market import START, Market, running_market
 

@@ -21,7 +21,7 @@ from agent.domain.slot import Slot
 from agent.ledger import reader
 from agent.ledger.store import Ledger
 from agent.markets import labels
-from agent.simulator import call_gate
+from agent.simulator.vast.http import call_gate
 from tests.bench import report
 
 LEASES = 50

@@ -25,7 +25,7 @@ from agent.domain.slot import Slot
 from agent.domain.work.array_terms import ArrayTerms
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Requirements, Workload, WorkloadKind
 from agent.markets.vast import parse
-from agent.simulator import climate
+from agent.simulator import climate_files
 from agent.simulator.vast.http import offer_rows
 from agent.simulator.vast.world import World
 from tests.bench import report
@@ -45,7 +45,7 @@ MOST = 1.0
 
 def whole_market() -> bytes:
     """Encode every offer of a market of 7,400 hosts, full width, all of them to be had: nothing is skipped early."""
-    world = World(climate.named("calm"), seed=7, start=START, hosts=HOSTS)
+    world = World(climate_files.named("calm"), seed=7, start=START, hosts=HOSTS)
     raw = market_answer.encoded(world, offer_rows.ON_DEMAND)
     return raw.replace(b'"rentable":false', b'"rentable":true')
 

@@ -28,15 +28,16 @@ from agent.markets.runpod import parse as pod_rows
 from agent.markets.runpod import rules as listed
 from agent.markets.vast import parse
 from agent.markets.vast import rules as at_a_bid
-from agent.simulator import call_gate, climate
+from agent.simulator import climate_files
 from agent.simulator.http_wire import Asked
-from agent.simulator.market_server import Simulator
 from agent.simulator.simulated_clock import ScaledClock
 from agent.simulator.simulated_market import SimulatedMarket
+from agent.simulator.vast.http import call_gate
 from agent.simulator.vast.world import World
 from tests.bench import planning, report
 from tests.bench.planning import MOST, NOW, ROUNDS, START
 from tests.support import builders
+from tests.support.steered import Simulator
 
 RULES = {"vast": at_a_bid.RULES, "runpod": listed.RULES, "mithril": uniform.RULES}
 DISK_MICROS = 80_000
@@ -83,7 +84,7 @@ class Answers:
 async def answers() -> Answers:
     """Ask the simulated markets once, the way the adapters do; Vast's answer is its whole market in one."""
     clock = ScaledClock(START, speed=0.0)
-    simulator = Simulator(World(climate.named("calm"), seed=7, start=START, hosts=1), clock)
+    simulator = Simulator(World(climate_files.named("calm"), seed=7, start=START, hosts=1), clock)
     runpod, mithril = simulator.sides["runpod"], simulator.sides["mithril"]
     catalogue = {"include": "AVAILABILITY", "product": "POD"}
     pods = {

@@ -19,7 +19,7 @@ from agent.config.settings import MarketSettings
 from agent.markets.runpod import scope as runpod
 from agent.markets.vast import scope as vast
 from agent.outside import Outside
-from agent.simulator.call_gate import DEFAULT_KEY
+from agent.simulator.vast.http.call_gate import DEFAULT_KEY
 from tests.support import ports, programs
 from tests.support.launch import COLD
 from tests.support.programs import LIVE, Ran, gpubid, until

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.simulator.call_gate import DEFAULT_KEY
+from agent.simulator.vast.http.call_gate import DEFAULT_KEY
 from tests.support import ports, programs
 
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agent.simulator.call_gate import DEFAULT_KEY
+from agent.simulator.vast.http.call_gate import DEFAULT_KEY
 from tests.support import programs
 from tests.support.programs import gpubid
 from tests.support.terminal import typed

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent.decide.reconcile.probes import probing
-from agent.simulator.call_gate import DEFAULT_KEY
+from agent.simulator.vast.http.call_gate import DEFAULT_KEY
 from agent.web.reading import container_logs, lease_address
 from tests.support import builders, launch, programs
 from tests.support.programs import gpubid, until

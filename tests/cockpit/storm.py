@@ -8,7 +8,7 @@ from typing import Any
 
 import aiohttp
 
-from agent.simulator.call_gate import DEFAULT_KEY
+from agent.simulator.vast.http.call_gate import DEFAULT_KEY
 from tests.storm import weather
 from tests.support.programs import Market
 

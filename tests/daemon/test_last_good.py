@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry
 from agent import systemd
 from agent.cli.shared import session
 from agent.daemon import Daemon, Parts
-from agent.simulator import climate
+from agent.simulator import climate_files
 from agent.telemetry import families, metrics
 from tests.config.test_broken_configurations import BROKEN as FILES
 from tests.config.test_tuning import BROKEN as STRATEGIES
@@ -31,7 +31,7 @@ class Reloading:
         self.app = world.app
         self._registry: CollectorRegistry = families.registry()
         figures = metrics.Metrics(self._registry, ["vast"], ["train"])
-        read = lambda: session.parse(self.file, climate.names())  # noqa: E731 - what Parts asks for
+        read = lambda: session.parse(self.file, climate_files.names())  # noqa: E731 - what Parts asks for
         self.daemon = Daemon(world.app, Parts(figures, self._registry, systemd.Notifier({}), read))
 
     def is_good(self) -> bool:

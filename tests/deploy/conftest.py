@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agent import __version__
-from agent.simulator.call_gate import DEFAULT_KEY
+from agent.simulator.vast.http.call_gate import DEFAULT_KEY
 from tests.support import guest, programs
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent import __version__
-from agent.simulator.call_gate import DEFAULT_KEY
+from agent.simulator.vast.http.call_gate import DEFAULT_KEY
 from tests.deploy import keep_ledgers
 from tests.deploy.conftest import CONFIG, EARLIER, LIVE, ROOT, Box
 

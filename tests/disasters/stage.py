@@ -26,8 +26,8 @@ from agent.domain.work.stall import StallRule
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Requirements, Workload, WorkloadKind
 from agent.ledger.store import Ledger
 from agent.outside import Outside
-from agent.simulator.climate import Climate, Demand, Runpod
-from agent.simulator.market_server import Simulator
+from agent.simulator.climate import Climate, Demand
+from agent.simulator.runpod.climate_table import Runpod
 from agent.simulator.vast.world import World
 from tests.disasters.exchange import Process, StruckExchange, Weather, Witness
 from tests.disasters.guards.guard_world import GuardWorld
@@ -36,6 +36,7 @@ from tests.disasters.story import Guarded, Health, Story, Work
 from tests.support import loop
 from tests.support.in_process import InProcess
 from tests.support.scene import FLEET, KEY, START
+from tests.support.steered import Simulator
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - a memory file system; a folder of our own is made in it
 HOSTS = 60
@@ -116,7 +117,7 @@ def _climate(demand: float) -> Climate:
         price_walks_per_day=0.0,
         failures=0.0,
         pull_failure_probability=0.0,
-        runpod=Runpod(mode="historical", credit=CREDIT),
+        tables=(Runpod(mode="historical", credit=CREDIT),),
     )
 
 

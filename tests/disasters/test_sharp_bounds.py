@@ -20,7 +20,6 @@ from agent.domain import money
 from agent.domain.fleet import Fleet, MarketView
 from agent.domain.market.offer import Offer
 from agent.domain.record.lease import Lease
-from agent.simulator.market_server import Simulator
 from agent.simulator.vast.world import World
 from tests.disasters import __main__ as disasters
 from tests.disasters import play
@@ -28,6 +27,7 @@ from tests.disasters.orders import Order
 from tests.disasters.points.prices import Prices
 from tests.disasters.sight import Broken
 from tests.disasters.story import Deed, Story, Strike, Work
+from tests.support.steered import Simulator
 
 
 @pytest.fixture(autouse=True)

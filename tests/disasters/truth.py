@@ -7,10 +7,10 @@ from agent.domain.market.label import Label
 from agent.markets import labels
 from agent.simulator.instances.billing import Turn
 from agent.simulator.market_model import Container, Contract, EndCause
-from agent.simulator.market_server import Simulator
 from agent.simulator.runpod import assumed_figures
 from agent.simulator.runpod.model import Pod
 from tests.support.scene import FLEET
+from tests.support.steered import Simulator
 
 
 @dataclasses.dataclass(slots=True)

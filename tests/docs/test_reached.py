@@ -30,6 +30,7 @@ ALSO = {
     "agent.simulator.mithril.assumed_figures": "as in recorded_figures",
     "agent.simulator.recorded_figures": "`recorded` and `assumed` keep every figure for `gpubid simulate --about`",
     "agent.simulator.runpod.assumed_figures": "as in recorded_figures",
+    "agent.simulator.weather.StillLand": "simulated markets of other packages begin with it",
 }
 """Units that are reached in a way that no source shows, or stay although nothing reaches them, and why."""
 

@@ -71,8 +71,10 @@ async def test_a_vendor_of_another_package_goes_through_every_verb(tmp_path: Pat
     ):
         assert line in told["doctor"]["said"]
     figures = json.loads(told["rehearse"]["said"])
-    assert (figures["hosts"], figures["orphans"], figures["double_rents"], figures["over_cap"]) == (4, 0, 0, 0)
+    assert (figures["hosts"], figures["orphans"], figures["double_rents"], figures["over_cap"]) == (2, 0, 0, 0)
     assert figures["useful_hours"] > 0.9
+    assert told["struck"] == [200, 503, 200]
+    assert all(word in told["simulate"]["said"] for word in ("--toybox-port", "toy_drought", "toybox_url"))
     assert abs(figures["spend"] - figures["charged"]) < 0.001
     assert figures["ondemand_cost"] > figures["spend"]
     assert (told["run"]["code"], "toybox-" in told["run"]["said"]) == (0, True)

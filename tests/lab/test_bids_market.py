@@ -17,8 +17,8 @@ from agent.lab.bids import bid_baselines, day
 from agent.lab.engine.engine import at_once
 from agent.markets import pace, port, transport
 from agent.markets.vast import client, market
-from agent.simulator.call_gate import DEFAULT_KEY
-from agent.simulator.market_server import Simulator
+from agent.simulator.vast.http.call_gate import DEFAULT_KEY
+from tests.support.steered import Simulator
 
 TUNED = tuning.load() | bid_baselines.tuned()
 QUERY = port.OfferQuery(

@@ -16,11 +16,11 @@ from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
 from agent.markets.port import Market, Terms
 from agent.markets.vast import market as vast
-from agent.simulator import call_gate
-from agent.simulator.market_server import Simulator
+from agent.simulator.vast.http import call_gate
 from agent.simulator.vast.world import World
 from tests.markets.scene import LABEL, asked
 from tests.support import market as support
+from tests.support.steered import Simulator
 
 HOSTS = 60
 DISK_GB = 16.0

@@ -19,15 +19,15 @@ from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
 from agent.markets.mithril import market as mithril
 from agent.markets.port import Terms
-from agent.simulator import call_gate
 from agent.simulator.climate import Climate
-from agent.simulator.market_server import Simulator
 from agent.simulator.mithril import world as auctions
 from agent.simulator.mithril.pool_auction import Bidder
+from agent.simulator.vast.http import call_gate
 from agent.simulator.vast.world import World
 from tests.markets.bench import DISK_GB, Bench
 from tests.markets.scene import LABEL
 from tests.support import market as support
+from tests.support.steered import Simulator
 
 ROUTES = {
     "PUT /asks": "POST /v2/spot/bids",

@@ -18,14 +18,14 @@ from agent.domain.money import UsdPerHour
 from agent.markets.port import Terms
 from agent.markets.runpod import market as runpod
 from agent.markets.runpod import names
-from agent.simulator import call_gate
-from agent.simulator.market_server import Simulator
 from agent.simulator.runpod import world as pods
+from agent.simulator.vast.http import call_gate
 from agent.simulator.vast.world import World
 from tests.markets.bench import DISK_GB, Bench
 from tests.markets.scene import LABEL
 from tests.support import market as support
 from tests.support.both import OF_THE_PAST
+from tests.support.steered import Simulator
 
 ROUTES = {"PUT /asks": "POST /v2/pods", "DELETE /instances": "POST /v2/pods", "GET": "GET"}
 CALLS = {("PUT", "/asks/"): ("POST", "/v2/pods")}

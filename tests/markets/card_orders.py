@@ -6,7 +6,7 @@ import pytest
 
 from agent.domain import money
 from agent.markets import market_errors
-from agent.simulator import call_gate
+from agent.simulator.vast.http import call_gate
 from tests.markets.bench import Bench
 from tests.markets.card import card
 from tests.markets.scene import asked

@@ -17,12 +17,12 @@ from agent.domain.work.workload import WorkloadKind
 from agent.markets.http_exchange import Exchange, HttpExchange, Lost, Request
 from agent.outside import Outside
 from agent.simulator import faults
-from agent.simulator.climate import named
-from agent.simulator.market_server import Simulator
+from agent.simulator.climate_files import named
 from agent.simulator.vast.world import World
 from tests.support.both import LIMITS
 from tests.support.in_process import InProcess
 from tests.support.scene import FLEET, KEY, START, STILL, strategies, work
+from tests.support.steered import Simulator
 
 BEARER = {"Authorization": f"Bearer {KEY}"}
 CALLS = (

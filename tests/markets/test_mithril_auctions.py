@@ -14,7 +14,7 @@ from agent.domain.market.interruption import MarketEventKind
 from agent.domain.market.offer import Offer
 from agent.domain.money import UsdPerHour
 from agent.markets import market_errors
-from agent.simulator.climate import Mithril
+from agent.simulator.mithril.climate_table import Mithril
 from tests.markets.bench_mithril import AuctionBench, mithril_bench
 from tests.markets.scene import LABEL, asked
 from tests.support.market import STILL
@@ -105,7 +105,7 @@ async def test_a_full_pool_has_no_price_to_win_and_a_bid_there_waits(bench: Auct
 
 
 async def test_a_pool_that_tells_its_price_is_won_at_it() -> None:
-    climate = dataclasses.replace(STILL, mithril=Mithril(tells_win_price=1.0))
+    climate = STILL.having(Mithril(tells_win_price=1.0))
     async with mithril_bench(climate=climate) as bench:
         full = next(one for one in await bench.offers(gpus=8) if "us-central2-a" in one.region)
         assert full.floor is not None

@@ -16,7 +16,7 @@ from agent.decide.pricing import offer_terms
 from agent.decide.strategy import Params, Proposal, Tuned, View
 from agent.domain.record.intent import IntentKind
 from agent.domain.work.decision import Reason
-from agent.simulator import climate
+from agent.simulator import climate_files
 from tests.support.losses import seeds
 from tests.support.world import Rehearsed, rehearsed, strategies, work
 
@@ -65,7 +65,7 @@ async def _lived(seed: int, weather: str, shadow: tuple[str, ...]) -> tuple[dict
     workloads = (work(shadow=shadow),)
     with tempfile.TemporaryDirectory(prefix="gpubid-rules-") as place:
         async with rehearsed(
-            Path(place), seed=seed, climate=climate.named(weather), workloads=workloads, tuned=tuned
+            Path(place), seed=seed, climate=climate_files.named(weather), workloads=workloads, tuned=tuned
         ) as world:
             await world.cycle(minutes=40)
             reader = await world.app.ledger.reader()

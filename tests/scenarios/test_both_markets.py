@@ -7,7 +7,7 @@ import pytest
 from agent.domain.market.interruption import Cause
 from agent.domain.market.tenure import Tenure
 from agent.domain.record.lease import LeaseState
-from agent.simulator.runpod_modes import Mode
+from agent.simulator.runpod.sales_modes import Mode
 from tests.support import builders
 from tests.support.both import OF_THE_PAST, both
 

@@ -16,7 +16,7 @@ from agent.domain.work.deadline import Deadline, ProgressSign
 from agent.domain.work.order import Order
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Requirements, Workload, WorkloadKind
 from agent.lab.engine.lab_job import Job
-from agent.simulator import climate
+from agent.simulator import climate_files
 from agent.simulator.market_model import Container
 from tests.support.world import START, Rehearsed, Scene, rehearsed, work
 
@@ -81,7 +81,7 @@ def observe(world: Rehearsed, job: Job, running: dict[int, float]) -> None:
 async def lived(place: Path, job: Drawn, strategy: str) -> tuple[dt.datetime | None, set[Tenure]]:
     """Return when a job was done under a strategy, and its leases."""
     scene = Scene(
-        climate=climate.named(job.climate),
+        climate=climate_files.named(job.climate),
         seed=job.seed,
         hosts=200,
         workloads=(workload(job, strategy),),

@@ -1,7 +1,6 @@
 """Silent hosts: their possible cost counts against budgets, and a smaller bill corrects nothing."""
 
 import datetime as dt
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from agent.decide.limits.limits import Limits
 from agent.domain import money
 from agent.domain.record.lease import Bills, LeaseState
 from agent.domain.work.workload import Checkpoint, CheckpointPlace
-from agent.simulator.climate import Runpod
+from agent.simulator.runpod.climate_table import Runpod
 from tests.support import builders
 from tests.support.both import Both, both
 from tests.support.scene import STILL
@@ -36,7 +35,7 @@ async def never_short(world: Both, minutes: int) -> None:
 
 @pytest.mark.parametrize("is_billed", [False, True], ids=["free", "billed"])
 async def test_a_pod_whose_host_falls_silent_is_never_counted_short(tmp_path: Path, is_billed: bool) -> None:
-    there = replace(STILL, runpod=Runpod(bills_silent_hosts=is_billed))
+    there = STILL.having(Runpod(bills_silent_hosts=is_billed))
     async with both(tmp_path, KEPT, markets=("runpod",), start=EVE, climate=there) as world:
         await world.until(lambda: len(world.running()) == 1)
         await never_short(world, 30)
@@ -63,7 +62,7 @@ async def test_a_pod_whose_host_falls_silent_is_never_counted_short(tmp_path: Pa
 
 
 async def test_a_spent_budget_pauses_a_pod_whose_host_is_silent(tmp_path: Path) -> None:
-    there = replace(STILL, runpod=Runpod(bills_silent_hosts=True))
+    there = STILL.having(Runpod(bills_silent_hosts=True))
     caps = Limits(money.per_hour(20), money.per_hour(50), money.usd("0.12"), money.usd(5000), 20)
     async with both(tmp_path, KEPT, markets=("runpod",), start=EVE, climate=there, limits=caps) as world:
         await world.until(lambda: len(world.running()) == 1)

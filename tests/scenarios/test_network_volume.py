@@ -11,8 +11,8 @@ from agent.cli.rehearsing.rehearsal import Scene, rehearse
 from agent.cli.shared import session
 from agent.decide import explain
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
-from agent.simulator.call_gate import DEFAULT_KEY
 from agent.simulator.runpod.model import Pod, Terms
+from agent.simulator.vast.http.call_gate import DEFAULT_KEY
 from tests.support import builders, verdict
 from tests.support.both import Both, both
 from tests.support.configs import GOOD

@@ -12,11 +12,11 @@ from agent.cli.rehearsing.rehearsal import START
 from agent.cli.shared import session
 from agent.clock import SteppedClock
 from agent.outside import Outside
-from agent.simulator import climate
-from agent.simulator.market_server import Simulator
+from agent.simulator import climate_files
 from agent.simulator.runpod.model import Pod
 from agent.simulator.vast.world import World
 from tests.support import sdk
+from tests.support.steered import Simulator
 from tests.support.vendor import Vendor
 
 CONFIG = """\
@@ -64,7 +64,7 @@ async def test_both_sessions_while_the_agent_trades(tmp_path: Path) -> None:
     (tmp_path / "agent.toml").write_text(CONFIG, encoding="utf-8")
     config, tuned = session.read(tmp_path / "agent.toml")
     clock = SteppedClock(START)
-    world = World(climate.named("calm"), seed=7, start=clock.time())
+    world = World(climate_files.named("calm"), seed=7, start=clock.time())
     async with Simulator(world, clock, seed=7) as simulator:
         urls = {market.name: simulator.url(market.name) for market in config.markets}
         outside = Outside(clock, lambda _: "simulated-key", urls)

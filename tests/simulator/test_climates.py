@@ -2,10 +2,10 @@
 
 import pytest
 
-from agent.simulator import climate as climates
-from agent.simulator import faults
-from agent.simulator.climate import Climate, ClimateError, Runpod
+from agent.simulator import climate_files, faults
+from agent.simulator.climate import Climate, ClimateError
 from agent.simulator.market_model import EndCause, NoticeKind, RentTerms, StopCause
+from agent.simulator.runpod.climate_table import Runpod
 from agent.simulator.vast.world import World
 from tests.support import quiet
 
@@ -14,12 +14,12 @@ GRACE_SECONDS = 600.0
 
 
 def test_every_wanted_climate_comes_along() -> None:
-    assert set(climates.names()) >= WANTED
+    assert set(climate_files.names()) >= WANTED
 
 
 @pytest.mark.parametrize("name", sorted(WANTED))
 def test_a_climate_can_be_read_and_its_weather_declared(name: str) -> None:
-    climate = climates.named(name)
+    climate = climate_files.named(name)
     assert climate.name == name
     assert climate.about
     for declaration in climate.weather:
@@ -27,19 +27,19 @@ def test_a_climate_can_be_read_and_its_weather_declared(name: str) -> None:
 
 
 def test_the_recorded_climate_is_nothing_but_the_defaults() -> None:
-    about = climates.named("recorded").about
-    assert climates.named("recorded") == Climate(about=about, runpod=Runpod(mode="historical"))
+    about = climate_files.named("recorded").about
+    assert climate_files.named("recorded") == Climate(about=about, tables=(Runpod(mode="historical"),))
 
 
 def test_only_climates_of_the_past_begin_with_bids_on_runpod() -> None:
-    begun = {name: climates.named(name).runpod.mode for name in climates.names()}
+    begun = {name: climate_files.named(name).table(Runpod).mode for name in climate_files.names()}
     assert {name for name, mode in begun.items() if mode == "historical"} == {"recorded", "bids_end"}
     assert {mode for name, mode in begun.items() if name not in {"recorded", "bids_end"}} == {"spot_discontinued"}
 
 
 def test_lists_lie_for_less_than_the_grace_and_one_lie_at_a_time() -> None:
     end = 0.0
-    lies = sorted(climates.named("lying_list").weather, key=lambda lie: float(lie["at_seconds"]))
+    lies = sorted(climate_files.named("lying_list").weather, key=lambda lie: float(lie["at_seconds"]))
     assert {lie["fault"] for lie in lies} == {"empty_list", "partial_list", "stale_list"}
     for lie in lies:
         assert lie["at_seconds"] - end > GRACE_SECONDS
@@ -48,7 +48,7 @@ def test_lists_lie_for_less_than_the_grace_and_one_lie_at_a_time() -> None:
 
 
 def test_the_blackout_lasts_thirty_minutes() -> None:
-    assert {fault["seconds"] for fault in climates.named("blackout").weather} == {1800}
+    assert {fault["seconds"] for fault in climate_files.named("blackout").weather} == {1800}
 
 
 def rent_some(market: World, count: int) -> None:
@@ -61,7 +61,7 @@ def rent_some(market: World, count: int) -> None:
 
 
 def stops(name: str) -> int:
-    market = World(climates.named(name), seed=3, start=quiet.START, hosts=200, credit=1e5)
+    market = World(climate_files.named(name), seed=3, start=quiet.START, hosts=200, credit=1e5)
     rent_some(market, 30)
     market.advance_to(market.now + 12 * 3600)
     return sum(notice.kind is NoticeKind.OUTBID for notice in market.inbox)
@@ -74,7 +74,7 @@ def test_a_calm_market_interrupts_least_and_a_bidding_war_most() -> None:
 
 
 def test_a_price_spike_raises_asks_and_floors_and_stops_what_bids_less() -> None:
-    market = World(climates.named("price_spike"), seed=3, start=quiet.START, hosts=200, credit=1e5)
+    market = World(climate_files.named("price_spike"), seed=3, start=quiet.START, hosts=200, credit=1e5)
     rent_some(market, 20)
     spike = market.climate.spikes[0]
     slice_ = next(slice_ for slice_ in market.listed() if slice_.gpus)
@@ -88,7 +88,7 @@ def test_a_price_spike_raises_asks_and_floors_and_stops_what_bids_less() -> None
 
 
 def test_host_death_strikes_a_host_of_ours() -> None:
-    market = World(climates.named("host_death"), seed=3, start=quiet.START, hosts=100, credit=1e5)
+    market = World(climate_files.named("host_death"), seed=3, start=quiet.START, hosts=100, credit=1e5)
     rent_some(market, 3)
     market.advance_to(quiet.START + 24 * 3600)
     assert NoticeKind.OFFLINE in [notice.kind for notice in market.inbox]
@@ -96,7 +96,7 @@ def test_host_death_strikes_a_host_of_ours() -> None:
 
 
 def test_broke_runs_out_of_credit_and_is_paid_in_again() -> None:
-    market = World(climates.named("broke"), seed=3, start=quiet.START, hosts=100)
+    market = World(climate_files.named("broke"), seed=3, start=quiet.START, hosts=100)
     rent_some(market, 2)
     market.advance_to(quiet.START + 12 * 3600 - 1)
     assert market.credit < 0
@@ -116,11 +116,11 @@ def test_broke_runs_out_of_credit_and_is_paid_in_again() -> None:
 )
 def test_a_climate_that_cannot_be_read_says_where(text: str, named: str) -> None:
     with pytest.raises(ClimateError, match=named):
-        climates.parse(text, "mine")
+        climate_files.parse(text, "mine")
 
 
 def test_a_climate_takes_what_its_text_says_and_no_unknown_name() -> None:
-    climate = climates.parse("hosts = 3\n[demand]\narrivals = 0.0\n", "mine")
+    climate = climate_files.parse("hosts = 3\n[demand]\narrivals = 0.0\n", "mine")
     assert (climate.name, climate.hosts, climate.demand.arrivals) == ("mine", 3, 0.0)
     with pytest.raises(ClimateError, match="calm"):
-        climates.named("stormy")
+        climate_files.named("stormy")

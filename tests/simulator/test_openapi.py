@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from agent.simulator import call_gate
+from agent.simulator.vast.http import call_gate
 
 SPECIFICATION = os.environ.get("GPUBID_OPENAPI", "")
 EXAMPLES = 40

@@ -7,8 +7,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from agent.simulator import call_gate
 from agent.simulator.climate import Climate
+from agent.simulator.vast.http import call_gate
 from tests.support.market import START, Market, running_market, states
 
 BID_SEARCH = {"rentable": {"eq": True}, "type": "bid", "num_gpus": {"gte": "1"}}

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 from multidict import CIMultiDict
 
-from agent.simulator import call_gate
 from agent.simulator.http_wire import Asked
+from agent.simulator.mithril import side as mithril_side
 from agent.simulator.saved_market import Saved
 from agent.simulator.simulated_clock import ScaledClock
+from agent.simulator.vast import side as vast_side
+from agent.simulator.vast.http import call_gate
 from tests.support.market import START, STILL
 
 HOUR = 3600.0
@@ -22,9 +24,21 @@ async def opened(file: Path, clock: ScaledClock) -> Saved:
     return saved
 
 
+def vast(saved: Saved) -> vast_side.Side:
+    side = saved.simulator.sides["vast"]
+    assert isinstance(side, vast_side.Side)
+    return side
+
+
+def mithril(saved: Saved) -> mithril_side.Side:
+    side = saved.simulator.sides["mithril"]
+    assert isinstance(side, mithril_side.Side)
+    return side
+
+
 async def call(saved: Saved, method: str, path: str, body: dict[str, Any]) -> dict[str, Any]:
     headers = CIMultiDict({"Authorization": f"Bearer {call_gate.DEFAULT_KEY}", "Content-Type": "application/json"})
-    reply = await saved.simulator.api.answer(Asked(method, path, {}, headers, json.dumps(body).encode()))
+    reply = await vast(saved).api.answer(Asked(method, path, {}, headers, json.dumps(body).encode()))
     return dict(json.loads(reply.body))
 
 
@@ -37,16 +51,16 @@ async def test_what_was_rented_runs_and_bills_on_while_the_daemon_is_down(tmp_pa
     rented = (await call(before, "PUT", f"/api/v0/asks/{rows[0]['id']}/", terms))["new_contract"]
     clock.advance(HOUR)
     before.simulator.advance_to(clock.time())
-    then = before.simulator.world.charged_total()
+    then = vast(before).world.charged_total()
 
     clock.advance(10 * HOUR)
     after = await opened(file, clock)
     assert not after.is_anew
     after.simulator.advance_to(clock.time())
-    (contract,) = after.simulator.world.live_contracts()
+    (contract,) = vast(after).world.live_contracts()
     assert (contract.contract_id, contract.label, contract.holds_gpu) == (rented, "ours", True)
-    rate = contract.locked_ask + after.simulator.world.disk_rate(contract)
-    billed = after.simulator.world.charged_total() - then
+    rate = contract.locked_ask + vast(after).world.disk_rate(contract)
+    billed = vast(after).world.charged_total() - then
     assert 0.99 * 10 * rate <= billed <= 1.01 * 10 * rate
 
 
@@ -54,7 +68,7 @@ async def test_a_bid_on_mithril_runs_on_while_the_daemon_is_down(tmp_path: Path)
     file, clock = tmp_path / "market", ScaledClock(START, speed=0.0)
     before = await opened(file, clock)
     body = {
-        "project": before.simulator.mithril.world.project,
+        "project": mithril(before).world.project,
         "region": "us-central3-a",
         "instance_type": "it_RrgkIZz6c9BZu5gi",
         "limit_price": "$2.00",
@@ -62,14 +76,14 @@ async def test_a_bid_on_mithril_runs_on_while_the_daemon_is_down(tmp_path: Path)
         "name": "ours",
         "launch_specification": {"volumes": [], "ssh_keys": []},
     }
-    headers = CIMultiDict({"Authorization": f"Bearer {before.simulator.mithril.key}"})
+    headers = CIMultiDict({"Authorization": f"Bearer {mithril(before).key}"})
     asked = Asked("POST", "/v2/spot/bids", {}, headers, json.dumps(body).encode())
-    placed = json.loads((await before.simulator.mithril_api.answer(asked)).body)["fid"]
+    placed = json.loads((await mithril(before).api.answer(asked)).body)["fid"]
 
     clock.advance(10 * HOUR)
     after = await opened(file, clock)
     assert not after.is_anew
-    world = after.simulator.mithril.world
+    world = mithril(after).world
     world.advance_to(clock.time())
     (bid,) = world.live_contracts()
     assert (bid.fid, bid.label, bid.status.value, bid.rate) == (placed, "ours", "Allocated", 1.0)
@@ -77,4 +91,4 @@ async def test_a_bid_on_mithril_runs_on_while_the_daemon_is_down(tmp_path: Path)
 
     anew = await opened(tmp_path / "other", clock)
     asked = Asked("POST", "/v2/spot/bids", {}, headers, json.dumps(body).encode())
-    assert json.loads((await anew.simulator.mithril_api.answer(asked)).body)["fid"] != placed
+    assert json.loads((await mithril(anew).api.answer(asked)).body)["fid"] != placed

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from agent.cli.rehearsing import simulate
-from agent.simulator import climate as climates
+from agent.simulator import climate_files
 from agent.simulator.market_server import Simulator
 from tests.support import counter, launch
 from tests.support.programs import PATIENCE_SECONDS, until
@@ -139,8 +139,8 @@ async def test_help_names_the_keys_and_every_climate_with_what_it_does(tmp_path:
     assert "vast_key" in words
     assert "runpod_key" in words
     assert "mithril_key" in words
-    for name in climates.names():
-        assert f"{name} {climates.named(name).about}" in words
+    for name in climate_files.names():
+        assert f"{name} {climate_files.named(name).about}" in words
 
 
 async def test_weather_lists_every_fault_and_how_fields_lie(tmp_path: Path) -> None:

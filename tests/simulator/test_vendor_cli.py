@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from agent.simulator.market_model import RentTerms
-from agent.simulator.market_server import Simulator
 from agent.simulator.simulated_clock import ScaledClock
 from agent.simulator.vast.world import World
 from tests.support.market import STILL, Market
+from tests.support.steered import Simulator
 from tests.support.vendor import Vendor
 
 

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from agent.simulator import climate as climates
+from agent.simulator import climate_files
 from agent.simulator.market_model import Refusal, RentTerms
 from agent.simulator.vast.world import World
 from tests.support import quiet
@@ -15,7 +15,7 @@ HOURS = 30
 
 def play(name: str, seed: int, *, step: float, looks: bool) -> tuple[object, ...]:
     """Rent a dozen slices on the hour, stop, start and rebid, and give everything that can be seen in the end."""
-    market = World(climates.named(name), seed=seed, start=quiet.START, hosts=80, credit=100.0)
+    market = World(climate_files.named(name), seed=seed, start=quiet.START, hosts=80, credit=100.0)
     dice = random.Random(seed)
     offers = sorted(slice_.offer_id for slice_ in market.slices.values() if slice_.gpus)
     for hour in range(HOURS):

@@ -5,7 +5,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from agent.simulator import climate as climates
+from agent.simulator import climate_files
 from agent.simulator.market_model import Container, Contract, Refusal, RentTerms
 from agent.simulator.vast.world import World
 from tests.support import quiet
@@ -23,7 +23,7 @@ class MarketMachine(RuleBasedStateMachine):
         name=st.sampled_from(["recorded", "bidding_war", "price_spike", "host_death"]), seed=st.integers(0, 10_000)
     )
     def open(self, name: str, seed: int) -> None:
-        self.market = World(climates.named(name), seed=seed, start=quiet.START, hosts=12, credit=GRANTED)
+        self.market = World(climate_files.named(name), seed=seed, start=quiet.START, hosts=12, credit=GRANTED)
         self.granted = GRANTED
 
     def any_contract(self, which: int) -> Contract | None:

@@ -4,7 +4,7 @@ import dataclasses
 import math
 import statistics
 
-from agent.simulator import climate as climates
+from agent.simulator import climate_files
 from agent.simulator.climate import Demand
 from agent.simulator.market_model import NoticeKind, RentTerms
 from agent.simulator.vast.world import World
@@ -12,7 +12,7 @@ from tests.support import quiet
 
 
 def test_item_5_slices_of_a_host_overlap_and_cost_the_same_per_gpu() -> None:
-    market = World(climates.named("recorded"), seed=3, start=quiet.START, hosts=400)
+    market = World(climate_files.named("recorded"), seed=3, start=quiet.START, hosts=400)
     kinds = {slice_.num_gpus for slice_ in market.slices.values()}
     assert {0, 1, 2, 4, 8} <= kinds
     for machine_id, host in market.hosts.items():
@@ -24,7 +24,7 @@ def test_item_5_slices_of_a_host_overlap_and_cost_the_same_per_gpu() -> None:
 
 
 def test_item_5_prices_are_round_before_the_fee_and_some_floors_exceed_the_ask() -> None:
-    market = World(climates.named("recorded"), seed=3, start=quiet.START, hosts=400)
+    market = World(climate_files.named("recorded"), seed=3, start=quiet.START, hosts=400)
     for host in market.hosts.values():
         assert math.isclose(host.ask_per_gpu * 0.75, round(host.ask_per_gpu * 0.75, 3), abs_tol=1e-9)
         assert math.isclose(host.floor_per_gpu * 0.75, round(host.floor_per_gpu * 0.75, 3), abs_tol=1e-9)
@@ -41,7 +41,7 @@ def test_item_5_disk_only_slices_have_no_floor_and_cannot_be_rented() -> None:
 
 
 def test_item_5_most_rows_cannot_be_rented_and_a_day_later_it_is_so_still() -> None:
-    market = World(climates.named("recorded"), seed=3, start=quiet.START, hosts=1500)
+    market = World(climate_files.named("recorded"), seed=3, start=quiet.START, hosts=1500)
     shares = []
     for _ in range(3):
         rows = list(market.listed())
@@ -52,7 +52,7 @@ def test_item_5_most_rows_cannot_be_rented_and_a_day_later_it_is_so_still() -> N
 
 
 def test_item_5_the_whole_market_has_the_recorded_number_of_offers() -> None:
-    market = World(climates.named("recorded"), seed=1, start=quiet.START, hosts=7_357)
+    market = World(climate_files.named("recorded"), seed=1, start=quiet.START, hosts=7_357)
     assert abs(len(market.slices) - 13_069) < 13_069 * 0.03
 
 

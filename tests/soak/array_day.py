@@ -18,7 +18,7 @@ from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload, Wo
 from agent.lab.bids.bid_market import WorldMarket
 from agent.lab.engine import engine
 from agent.markets import port
-from agent.simulator import climate
+from agent.simulator import climate_files
 from tests.support.world import Rehearsed, Scene, rehearsed, work
 
 POLL = dt.timedelta(minutes=1)
@@ -63,7 +63,7 @@ def array(tasks: int, at_once: int, seed: int, minutes: tuple[float, float] = MI
 
 async def play(place: Path, weather: str, seed: int, made: Workload, hosts: int = 300, *, is_checked: bool) -> Day:
     """Let an array run to its end. Raises AssertionError if it does not end."""
-    scene = Scene(climate.named(weather), seed=seed, hosts=hosts, workloads=(made,), poll=POLL)
+    scene = Scene(climate_files.named(weather), seed=seed, hosts=hosts, workloads=(made,), poll=POLL)
     async with rehearsed(place, scene) as world:
         world.is_checked = is_checked
         looks: list[float] = []

@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from agent.simulator.market_server import Simulator
 from agent.simulator.simulated_clock import ScaledClock
 from agent.simulator.vast.world import World
 from tests.support import guarded_fleet, programs, s3_server, store_proxy, trainer
@@ -25,6 +24,7 @@ from tests.support.guarded_fleet import GuardedFleet, OwnRoots
 from tests.support.market import START
 from tests.support.programs import LIVE, until
 from tests.support.s3_servers import Store
+from tests.support.steered import Simulator
 from tests.support.store_proxy import StoreProxy
 
 SPEED = 60.0

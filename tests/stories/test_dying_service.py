@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from agent.simulator.market_server import Simulator
 from agent.simulator.simulated_clock import ScaledClock
 from agent.simulator.vast.world import World
 from tests.support import counter, guarded_fleet, programs
@@ -21,6 +20,7 @@ from tests.support.container_scene import REAL
 from tests.support.guarded_fleet import OwnRoots, RealFleet
 from tests.support.market import START
 from tests.support.programs import LIVE, Daemon, until
+from tests.support.steered import Simulator
 
 SPEED = 30.0
 DYING = 3

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.simulator.call_gate import Gate
+from agent.simulator.vast.http.call_gate import Gate
 from tests.support import stories
 
 BATCH = ("slots = 1", 'slots = 1\nkind = "batch"')

@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from agent.simulator.market_server import Simulator
 from agent.simulator.processes.container_process import Start
 from agent.simulator.simulated_clock import ScaledClock
 from agent.simulator.vast.world import World
@@ -23,6 +22,7 @@ from tests.support.container_scene import REAL
 from tests.support.guarded_fleet import GuardedFleet, OwnRoots
 from tests.support.market import START
 from tests.support.programs import LIVE, until
+from tests.support.steered import Simulator
 from tests.support.stormy_work import DISK, FOLDER
 
 SPEED = 30.0

@@ -17,8 +17,7 @@ from typing import Any
 
 import pytest
 
-from agent.simulator import climate
-from agent.simulator.market_server import Simulator
+from agent.simulator import climate_files
 from agent.simulator.processes.container_process import ContainerProcess, Start
 from agent.simulator.simulated_clock import ScaledClock
 from agent.simulator.vast.world import World
@@ -27,6 +26,7 @@ from tests.support.guarded_fleet import GuardedFleet, OwnRoots
 from tests.support.market import START
 from tests.support.programs import LIVE
 from tests.support.s3_server import S3Server
+from tests.support.steered import Simulator
 from tests.support.stormy_work import DISK, StormyWork
 
 SPEED = 30.0
@@ -131,7 +131,7 @@ async def storm(place: Path, seed: int, works: Sequence[StormyWork], steps: int)
     clock = ScaledClock(START, SPEED)
     environment = guarded_fleet.environment(place, clock, SPEED)
     registry = WitnessedDisks(clock, place)
-    world = World(climate.named("real_processes"), seed=seed, start=START, hosts=60)
+    world = World(climate_files.named("real_processes"), seed=seed, start=START, hosts=60)
     with s3_servers.running("moto", place / "store") as store:
         server = S3Server(store.url)
         async with Simulator(world, clock, seed=seed, processes=registry) as simulator:

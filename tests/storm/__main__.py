@@ -17,7 +17,7 @@ from typing import Any
 
 import aiohttp
 
-from agent.simulator.call_gate import DEFAULT_KEY
+from agent.simulator.vast.http.call_gate import DEFAULT_KEY
 from tests.storm import judge, weather
 from tests.support import programs, stories
 from tests.support.programs import LIVE

@@ -8,13 +8,13 @@ from typing import Any
 import aiohttp
 
 from agent.simulator.climate import Climate
-from agent.simulator.market_server import Simulator
 from agent.simulator.mithril.world import World
 from agent.simulator.processes.process_registry import ProcessRegistry
 from agent.simulator.simulated_clock import ScaledClock
 from agent.simulator.vast.world import World as VastWorld
 from tests.support import mithril_schema
 from tests.support.market import START, STILL, Answer
+from tests.support.steered import Simulator
 
 A100 = "it_RrgkIZz6c9BZu5gi", "us-central3-a"
 """A recorded pool: 3 of 26 instances are free, at $1.00."""

@@ -4,7 +4,6 @@ The ledger is a real file, and a wired world has real HTTP. The truth of RunPod 
 """
 
 import contextlib
-import dataclasses
 import datetime as dt
 import random
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -25,16 +24,17 @@ from agent.ledger.tables.spend_rows import SpendKey
 from agent.markets.market_record import MarketOptions
 from agent.outside import Outside
 from agent.simulator import faults
-from agent.simulator.climate import Climate, Runpod
+from agent.simulator.climate import Climate
 from agent.simulator.market_model import Charge, Contract
-from agent.simulator.market_server import Simulator
+from agent.simulator.runpod.climate_table import Runpod
 from agent.simulator.runpod.model import Pod
 from agent.simulator.vast.world import World
 from tests.support.in_process import InProcess
 from tests.support.scene import FLEET, KEY, START, STILL, strategies
+from tests.support.steered import Simulator
 from tests.support.wiring import IS_WIRED
 
-OF_THE_PAST = dataclasses.replace(STILL, runpod=Runpod(mode="historical"))
+OF_THE_PAST = STILL.having(Runpod(mode="historical"))
 """A still market whose RunPod sells pods at a bid, as it did until September 2026."""
 LIMITS = Limits(money.per_hour(20), money.per_hour(50), money.usd(500), money.usd(5000), 20)
 

@@ -7,12 +7,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from agent.simulator.market_server import Simulator
 from agent.simulator.processes.container_process import Start
 from agent.simulator.processes.process_registry import ProcessRegistry
 from agent.simulator.simulated_clock import ScaledClock
 from tests.support import stories
 from tests.support.s3_server import SECRET, S3Server
+from tests.support.steered import Simulator
 
 
 class OwnRoots(ProcessRegistry):

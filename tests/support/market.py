@@ -8,12 +8,12 @@ from typing import Any
 
 import aiohttp
 
-from agent.simulator import call_gate
 from agent.simulator.climate import Climate, Demand
-from agent.simulator.market_server import Simulator
 from agent.simulator.processes.process_registry import ProcessRegistry
 from agent.simulator.simulated_clock import ScaledClock
+from agent.simulator.vast.http import call_gate
 from agent.simulator.vast.world import World
+from tests.support.steered import Simulator
 
 START = 1_793_836_800.0  # 2026-11-05T00:00:00Z
 # Nothing happens in it by itself: no rivals come, no prices walk, no host fails, every pull succeeds.

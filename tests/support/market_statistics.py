@@ -4,8 +4,7 @@ import dataclasses
 import math
 import random
 
-from agent.simulator import climate as climates
-from agent.simulator import recorded_figures
+from agent.simulator import climate_files, recorded_figures
 from agent.simulator.market_model import Host, NoticeKind, Refusal, RentTerms, Slice
 from agent.simulator.vast.world import World
 
@@ -31,7 +30,7 @@ def draw(seeds: int = 3, hosts: int = 5_000, rents: int = 220, hours: float = 8.
     found = Statistics([], [], [], [], [], 0.0, [])
     hits = starts = 0
     for seed in range(seeds):
-        market = World(climates.named("recorded"), seed=seed, start=START, hosts=hosts, credit=1e6)
+        market = World(climate_files.named("recorded"), seed=seed, start=START, hosts=hosts, credit=1e6)
         found.hosts.extend(market.hosts.values())
         found.slices.extend(market.slices.values())
         found.floor_over_ask.extend(

@@ -7,17 +7,18 @@ from typing import Any
 
 import aiohttp
 
-from agent.simulator import call_gate
-from agent.simulator.climate import Climate, Runpod
-from agent.simulator.market_server import Simulator
+from agent.simulator.climate import Climate
 from agent.simulator.processes.process_registry import ProcessRegistry
+from agent.simulator.runpod.climate_table import Runpod
 from agent.simulator.runpod.http.rate_windows import Limits
 from agent.simulator.runpod.world import World
 from agent.simulator.simulated_clock import ScaledClock
+from agent.simulator.vast.http import call_gate
 from agent.simulator.vast.world import World as VastWorld
 from tests.support.market import START, STILL, Answer
+from tests.support.steered import Simulator
 
-OF_THE_PAST = dataclasses.replace(STILL, runpod=Runpod(mode="historical"))
+OF_THE_PAST = STILL.having(Runpod(mode="historical"))
 """A still market that sells pods at a bid, as RunPod did until September 2026."""
 A4000 = "NVIDIA RTX A4000"
 

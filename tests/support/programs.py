@@ -19,7 +19,7 @@ from typing import Any
 
 import aiohttp
 
-from agent.simulator.call_gate import DEFAULT_KEY
+from agent.simulator.vast.http.call_gate import DEFAULT_KEY
 from tests.support import launch
 
 PATIENCE_SECONDS = 120.0

@@ -13,8 +13,8 @@ from agent.decide.strategy import Tuned
 from agent.domain import money
 from agent.domain.market import gpu
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Requirements, Workload
-from agent.simulator.call_gate import Gate
 from agent.simulator.climate import Climate, Demand
+from agent.simulator.vast.http.call_gate import Gate
 from strategies.ondemand import OnDemand, OnDemandParams
 from strategies.patient import Patient, PatientParams
 

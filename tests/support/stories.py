@@ -9,7 +9,7 @@ from typing import Any
 
 import aiohttp
 
-from agent.simulator.call_gate import DEFAULT_KEY
+from agent.simulator.vast.http.call_gate import DEFAULT_KEY
 from tests.support import programs
 from tests.support.programs import LIVE, Daemon, Market
 

@@ -6,7 +6,7 @@ import os
 import pathlib
 import sys
 
-from agent.simulator import call_gate
+from agent.simulator.vast.http import call_gate
 
 _PROGRAM = pathlib.Path(sys.executable).parent / "vastai"
 _FOLDERS = {"CONFIG": "config", "CACHE": "cache", "STATE": "state"}

@@ -36,7 +36,6 @@ from agent.domain.record.lease import Lease, LeaseState
 from agent.outside import Outside
 from agent.simulator import faults
 from agent.simulator.market_model import Contract, RentTerms
-from agent.simulator.market_server import Simulator
 from agent.simulator.processes.process_registry import ProcessRegistry
 from agent.simulator.vast.world import World
 from tests.support import bucket_calls, loop
@@ -44,6 +43,7 @@ from tests.support.bucket_calls import BucketCalls
 from tests.support.in_process import InProcess
 from tests.support.judge import Judge
 from tests.support.scene import FLEET, KEY, MINUTE, START, STILL, Scene, strategies, work
+from tests.support.steered import Simulator
 from tests.support.wiring import IS_WIRED
 from tests.support.witness import Order, Witness, is_ours
 

@@ -15,7 +15,7 @@ from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.slot import Slot
-from agent.simulator import climate
+from agent.simulator import climate_files
 from agent.web.feed import slot_history
 from agent.web.feed.slot_history import Doing, History, Stretch
 from agent.web.page import timeline
@@ -114,7 +114,7 @@ def test_stretches_fill_the_day_without_a_gap(lives: list[tuple[datetime, list[t
 
 
 async def test_the_page_draws_each_slot_and_says_it_in_words(tmp_path: Path) -> None:
-    async with served(tmp_path, workloads=(work(slots=2),), climate=climate.named("bidding_war")) as page:
+    async with served(tmp_path, workloads=(work(slots=2),), climate=climate_files.named("bidding_war")) as page:
         page.world.is_checked = False
         for _ in range(40):
             await page.world.cycle(minutes=3)

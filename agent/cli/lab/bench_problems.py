@@ -80,11 +80,11 @@ def _availability(options: Options) -> "Problem":
 def _bids(options: Options) -> "Problem":
     from agent.cli.shared import exits
     from agent.lab.bids import bids_problem
-    from agent.simulator import climate
+    from agent.simulator import climate_files
 
     climates = tuple(dict.fromkeys(name.strip() for name in options.climates.split(",") if name.strip()))
     # The market in memory runs no processes.
-    known = [name for name in climate.names() if not climate.named(name).processes]
+    known = [name for name in climate_files.names() if not climate_files.named(name).processes]
     unknown = sorted(set(climates) - set(known)) if climates else ["climate named"]
     if unknown:
         exits.stop(exits.BAD_INPUT, [f"--climates: no {', '.join(unknown)}; known: {', '.join(known)}"])

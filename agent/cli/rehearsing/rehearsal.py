@@ -31,7 +31,7 @@ from agent.domain.work.workload import Workload
 from agent.ledger.tables.spend_rows import SpendKey, SpendLine
 from agent.markets import labels, registered_markets
 from agent.outside import Outside
-from agent.simulator import climate
+from agent.simulator import climate, climate_files
 from agent.simulator.market_server import Simulator
 from agent.simulator.processes import process_registry
 from agent.simulator.simulated_market import Ask
@@ -102,9 +102,9 @@ async def rehearse(
             return await rehearse(config, tuned, scene, Path(folder))
     wall = SystemClock()
     began = wall.monotonic()
-    clock, processes = _paced(scene) if climate.named(scene.climate).processes else (_stepped(scene), None)
+    clock, processes = _paced(scene) if climate_files.named(scene.climate).processes else (_stepped(scene), None)
     simulated = Simulator.begun(
-        climate.named(scene.climate),
+        climate_files.named(scene.climate),
         clock,
         seed=scene.seed,
         start=clock.time(),
@@ -257,7 +257,7 @@ async def _report(app: App, simulator: Simulator, tally: Tally, scene: Scene, wa
         "orphans": _orphans(truth["contracts"], leases, events, now.timestamp()),
         "double_rents": _double_rents(truth["contracts"]),
         "calls": sum(len(simulator.sides[market.name].calls) for market in app.config.markets),
-        "search_rows": simulator.gate.search_rows,
+        "search_rows": truth["search_rows"],
         "over_cap": round(_over_cap(app, simulator, now), 6),
     }
     return Rehearsal(figures, events, tuple(lines), tuple(leases), app.config, tuple(await reader.lines()))
@@ -271,6 +271,7 @@ def _truth(app: App, simulator: Simulator) -> Mapping[str, Any]:
         "contracts": [contract for truth in truths for contract in truth["contracts"]],
         "charged_total": sum(truth["charged_total"] for truth in truths),
         "hosts": sum(side.hosts for side in sides),
+        "search_rows": sum(truth.get("search_rows", 0) for truth in truths),
     }
 
 

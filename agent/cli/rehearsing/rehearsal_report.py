@@ -14,7 +14,7 @@ from agent.cli.shared import session
 from agent.decide.moves import recovery
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd, total
-from agent.simulator import climate
+from agent.simulator import climate_files
 
 MOST_ROWS = 40
 LEGEND = (
@@ -59,7 +59,7 @@ def _page(rehearsed: Rehearsal, width: int) -> Iterator[RenderableType]:
 
 def _subject(rehearsed: Rehearsal) -> str:
     """Return the sentence about the workloads and the market."""
-    named = climate.named(rehearsed.figures["climate"])
+    named = climate_files.named(rehearsed.figures["climate"])
     work = "; ".join(
         f"{one.name}, {one.slots} slot{'s' if one.slots > 1 else ''} of {one.requirements.gpus} x "
         f"{' or '.join(str(model) for model in one.requirements.gpu_models) or 'any GPU'}, "

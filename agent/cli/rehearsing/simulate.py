@@ -1,22 +1,22 @@
 """`gpubid simulate`: the simulated markets as a separate program, for tests, rehearsals and the vendors' tools.
 
-One JSON line on stdout, {"vast_url": ..., "vast_key": ..., "runpod_url": ..., "runpod_key": ...,
-"mithril_url": ..., "mithril_key": ..., "control_url": ...}, then it serves until SIGTERM, SIGINT or SIGHUP and ends
-with 0. Bad input ends with 2 and a sentence on stderr.
+One JSON line on stdout, {"NAME_url": ..., "NAME_key": ... of each market, "control_url": ...}, then it serves until
+SIGTERM, SIGINT or SIGHUP and ends with 0. Bad input ends with 2 and a sentence on stderr.
 """
 
 import asyncio
 import contextlib
-import dataclasses
 import json
 import math
 import signal
 import sys
+from collections import defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from agent.cli.rehearsing import simulate_options
 from agent.cli.shared import completion, instants
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ BAD_INPUT = 2
 TICK_SECONDS = 1.0
 REAL_TICK_SECONDS = 0.05
 """With real processes: the longest delay until an outbid process is killed while the market gets no requests."""
+PACES = {"lenient": False, "published": True}
 
 
 def simulate(  # noqa: PLR0913 - one parameter per option
@@ -38,27 +39,17 @@ def simulate(  # noqa: PLR0913 - one parameter per option
         str, typer.Option(help="One of the climates listed above.", autocompletion=completion.climates)
     ] = "calm",
     seed: Annotated[int, typer.Option(help="Same seed, same market, same answers.")] = 7,
-    vast_port: Annotated[int, typer.Option(min=0, max=65535, help="Port of Vast.ai's API; 0 takes any.")] = 0,
-    runpod_port: Annotated[int, typer.Option(min=0, max=65535, help="Port of RunPod's API; 0 takes any.")] = 0,
-    mithril_port: Annotated[int, typer.Option(min=0, max=65535, help="Port of Mithril's API; 0 takes any.")] = 0,
     control_port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the control API; 0 takes any.")] = 0,
     speed: Annotated[float, typer.Option(min=0.0, help="Simulated seconds per real second; 0: only on request.")] = 1.0,
     hosts: Annotated[int | None, typer.Option(min=1, max=100_000, help="Hosts; by default the climate's own.")] = None,
-    credit: Annotated[float | None, typer.Option(help="Dollars of the account; the climate's own by default.")] = None,
     start: Annotated[str | None, typer.Option(metavar="TIME", help="First instant, UTC; now by default.")] = None,
     rate_limits: Annotated[str, typer.Option(help="lenient (the daily quota of search rows only) or published.")] = (
         "lenient"
     ),
-    runpod_mode: Annotated[
-        str | None,
-        typer.Option(help="What RunPod sells, as agent/simulator/runpod_modes.py names it; else the climate's."),
-    ] = None,
-    runpod_credit: Annotated[
-        float | None, typer.Option(help="Dollars at RunPod; the climate's own by default.")
-    ] = None,
     about: Annotated[bool, typer.Option("--about", help="Show which figures are recorded, which assumed.")] = False,
     weather: Annotated[bool, typer.Option("--weather", help="List the faults that POST /weather takes.")] = False,
     disks: Annotated[Path | None, typer.Option(help="Keep real_processes' disks in a new folder in this one.")] = None,
+    **of_markets: Any,  # noqa: ANN401 - a port, and what the market's record says
 ) -> None:
     """Serve the simulated markets over the vendors' HTTP APIs until stopped.
 
@@ -69,88 +60,70 @@ def simulate(  # noqa: PLR0913 - one parameter per option
         return
     from agent.simulator.simulated_clock import ScaledClock
 
-    _check_finite({"--speed": speed, "--credit": credit or 0.0, "--runpod-credit": runpod_credit or 0.0})
-    clock, named = ScaledClock(_instant(start), speed), _named(climate, runpod_mode)
+    ports, options = _of_markets(of_markets)
+    _check_finite({"--speed": speed})
+    clock, named = ScaledClock(_instant(start), speed), _named(climate)
     with _registry(clock, named, speed, disks) as processes:
-        simulator = _simulator(
-            clock,
-            named,
-            seed=seed,
-            hosts=hosts,
-            credits_=(credit, runpod_credit),
-            rate_limits=rate_limits,
-            processes=processes,
-        )
-        ports = {"vast": vast_port, "runpod": runpod_port, "mithril": mithril_port}
+        if rate_limits not in PACES:
+            _fail(f"--rate-limits: {rate_limits!r} is neither lenient nor published.")
+        simulator = _simulator(clock, named, seed, hosts, processes, options, is_paced=PACES[rate_limits])
         asyncio.run(_serve(simulator, ports, control_port))
 
 
-simulate.__doc__ = """Serve the simulated markets over the vendors' HTTP APIs until stopped.
-
-The first line printed is JSON with the addresses and the keys they take: vast_url, vast_key, runpod_url, runpod_key,
-mithril_url, mithril_key, control_url. Any other key is refused.
-
-The climate real_processes runs the commands of rented containers on this machine, as you, at a --speed from 1 to 30.
-
-\b
-Climates:
-  bidding_war   many rivals that raise their bids when displaced
-  bids_end      RunPod's bids come to an end, step by step, within a day
-  blackout      the API is down for 30 minutes, twice
-  broke         the credit runs out; a deposit comes in the evening
-  calm          few rivals, steady prices, good hosts
-  host_death    hosts fall silent or vanish, ours among them
-  lying_list    empty, partial and stale lists, each shorter than ten minutes
-  price_spike   prices of every host double twice in a day
-  real_processes  a bidding war; containers run their command on this machine
-  recorded      the market as recorded in July and August 2026
-  second_price  Mithril's pools are full, reserved away and fought over
-"""
+def _of_markets(given: "Mapping[str, Any]") -> "tuple[Mapping[str, int], Mapping[str, Mapping[str, Any]]]":
+    """Return the given ports, and the given options by market and key."""
+    ports, options = dict[str, int](), defaultdict[str, dict[str, Any]](dict)
+    for market in simulate_options.of_markets():
+        value = given.get(market.parameter)
+        if value is None:
+            continue
+        if market.option is None:
+            ports[market.market] = value
+            continue
+        if isinstance(value, float):
+            _check_finite({market.flag: value})
+        if market.option.choices and value not in market.option.choices:
+            _fail(f"{market.flag}: {value!r} is none of {', '.join(market.option.choices)}.")
+        options[market.market][market.option.key] = value
+    return ports, options
 
 
-def _named(climate: str, runpod_mode: str | None) -> "Climate":
-    """Return the climate, with another RunPod mode if one is named."""
+def _named(climate: str) -> "Climate":
     from agent.simulator import climate as climates
-    from agent.simulator import runpod_modes
+    from agent.simulator import climate_files
 
     try:
-        named = climates.named(climate)
+        return climate_files.named(climate)
     except climates.ClimateError as error:
         _fail(str(error))
-    if runpod_mode is None:
-        return named
-    if runpod_mode not in runpod_modes.NAMES:
-        _fail(f"--runpod-mode: {runpod_mode!r} is none of {', '.join(runpod_modes.NAMES)}.")
-    return dataclasses.replace(named, runpod=dataclasses.replace(named.runpod, mode=runpod_mode))
 
 
 def _simulator(
     clock: "Clock",
     climate: "Climate",
-    *,
     seed: int,
     hosts: int | None,
-    credits_: tuple[float | None, float | None],
-    rate_limits: str,
     processes: "ProcessRegistry | None",
+    options: "Mapping[str, Mapping[str, Any]]",
+    *,
+    is_paced: bool,
 ) -> "Simulator":
-    """Return a simulator with both markets."""
-    from agent.simulator import call_gate
+    """Return a simulator of every market that can be begun."""
     from agent.simulator.market_server import Simulator
-    from agent.simulator.runpod.http import rate_windows
-    from agent.simulator.runpod.world import World as RunpodWorld
-    from agent.simulator.vast.world import World
 
-    gates = {
-        "lenient": (call_gate.Gate, rate_windows.Limits),
-        "published": (call_gate.published, rate_windows.published),
-    }
-    if rate_limits not in gates:
-        _fail(f"--rate-limits: {rate_limits!r} is neither lenient nor published.")
-    world = World(climate, seed=seed, start=clock.time(), hosts=hosts, credit=credits_[0])
-    pods = RunpodWorld(climate, seed=seed, start=clock.time(), credit=credits_[1])
-    keeper, pace = gates[rate_limits]
-    return Simulator(world, clock, seed=seed, gate=keeper(), pods=pods, limits=pace(), processes=processes)
+    try:
+        return Simulator.begun(
+            climate,
+            clock,
+            seed=seed,
+            start=clock.time(),
+            hosts=hosts,
+            is_paced=is_paced,
+            processes=processes,
+            options=options,
+        )
+    except ImportError as error:
+        _fail(f"The package of a simulated market is broken: {error}.")
 
 
 @contextlib.contextmanager
@@ -178,12 +151,11 @@ def _registry(
 
 
 def _about() -> str:
-    import importlib
+    from agent.simulator import recorded_figures, registered_simulators
 
-    from agent.simulator import recorded_figures
-
-    for market in ("runpod", "mithril"):
-        importlib.import_module(f"agent.simulator.{market}.assumed_figures")  # adds its own figures to the list
+    for record in registered_simulators.usable().values():
+        if record.list_figures is not None:
+            record.list_figures()
     return recorded_figures.about()
 
 
@@ -201,7 +173,7 @@ async def _serve(simulator: "Simulator", ports: "Mapping[str, int]", control_por
             asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     try:
         await _listen(simulator, ports, control_port)
-        tick_seconds = REAL_TICK_SECONDS if simulator.world.climate.processes else TICK_SECONDS
+        tick_seconds = REAL_TICK_SECONDS if simulator.climate.processes else TICK_SECONDS
         # Step the markets without requests too, so that an event sends its webhook and kills its processes.
         while not stopping.is_set():
             simulator.advance_to(simulator.clock.time())
@@ -239,6 +211,9 @@ def _instant(text: str | None) -> float | None:
 def _fail(sentence: str) -> NoReturn:
     typer.echo(sentence, err=True)
     raise typer.Exit(BAD_INPUT)
+
+
+simulate_options.add_to(simulate)
 
 
 if __name__ == "__main__":

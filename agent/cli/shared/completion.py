@@ -40,9 +40,9 @@ def strategies(context: typer.Context, incomplete: str) -> list[str]:
 
 def climates(incomplete: str) -> list[str]:
     """Return the climates of the simulator."""
-    from agent.simulator import climate
+    from agent.simulator import climate_files
 
-    return _beginning(climate.names(), incomplete)
+    return _beginning(climate_files.names(), incomplete)
 
 
 def kinds(incomplete: str) -> list[str]:

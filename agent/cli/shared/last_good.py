@@ -44,10 +44,10 @@ class Broken:
 def read(path: Path) -> "tuple[Config, Mapping[str, Tuned]] | Broken":
     """Return the configuration and the tuned strategies, or the broken file with its mistakes."""
     from agent.config import market_place
-    from agent.simulator import climate
+    from agent.simulator import climate_files
 
     try:
-        return session.parse(path, climate.names())
+        return session.parse(path, climate_files.names())
     except ConfigError as error:
         return Broken(path, market_place.of_file(path), tuple(str(problem) for problem in error.problems))
 

@@ -63,10 +63,10 @@ def is_service(config: Path) -> bool:
 
 def read(path: Path) -> tuple[Config, Mapping[str, Tuned]]:
     """Return the configuration and the tuned strategies, or end with 2 and every mistake."""
-    from agent.simulator import climate
+    from agent.simulator import climate_files
 
     try:
-        return parse(path, climate.names())
+        return parse(path, climate_files.names())
     except ConfigError as error:
         exits.stop(exits.BAD_INPUT, [str(problem) for problem in error.problems])
 
@@ -91,9 +91,10 @@ def parse(path: Path, climates: list[str]) -> tuple[Config, Mapping[str, Tuned]]
 
 
 def _runs_processes(climate_name: str) -> bool:
-    from agent.simulator import climate
 
-    return climate.named(climate_name).processes
+    from agent.simulator import climate_files
+
+    return climate_files.named(climate_name).processes
 
 
 def _check_query(text: str) -> None:
@@ -217,7 +218,7 @@ def outside_of_markets(config: Config) -> "contextlib.AbstractAsyncContextManage
 @contextlib.asynccontextmanager
 async def _embedded(climate_name: str, config: "Config", *, keeps: bool) -> AsyncIterator["Saved"]:
     from agent.cli.shared import simulated_volumes
-    from agent.simulator import climate
+    from agent.simulator import climate_files
     from agent.simulator.saved_market import Saved
     from agent.simulator.simulated_clock import ScaledClock
 
@@ -226,7 +227,7 @@ async def _embedded(climate_name: str, config: "Config", *, keeps: bool) -> Asyn
         simulated_volumes.put(simulator, config.workloads)
 
     file = config.ledger.with_name(f"{config.ledger.name}.market-{climate_name}.jsonl")
-    own, hidden = climate.named(climate_name), REDACTOR.concealed
+    own, hidden = climate_files.named(climate_name), REDACTOR.concealed
     saved = Saved(file, own, SEED, ScaledClock(), hidden, keeps=keeps, prepare=prepare)
     await saved.open()
     async with saved.simulator:

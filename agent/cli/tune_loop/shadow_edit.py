@@ -81,6 +81,6 @@ def _changed(config: Path, changes: "dict[Path, Callable[[Any], None]]") -> list
 
 
 def _parsed(config: Path) -> "Config":
-    from agent.simulator import climate
+    from agent.simulator import climate_files
 
-    return session.parse(config, climate.names())[0]
+    return session.parse(config, climate_files.names())[0]

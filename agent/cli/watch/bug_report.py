@@ -93,10 +93,10 @@ def _without_blocks(lines: list[str]) -> Iterator[str]:
 
 def _settings(config: Path) -> "Config | None":
     from agent.config.problems import ConfigError
-    from agent.simulator import climate
+    from agent.simulator import climate_files
 
     try:
-        return session.parse(config, climate.names())[0]
+        return session.parse(config, climate_files.names())[0]
     except ConfigError:
         return None
 

@@ -21,7 +21,7 @@ from agent.lab.bids.bid_market import WorldMarket
 from agent.lab.engine.engine import Engine
 from agent.markets import port
 from agent.observe import poller
-from agent.simulator import climate
+from agent.simulator import climate_files
 from agent.simulator.vast.world import World
 
 START = datetime(2026, 7, 27, tzinfo=UTC)
@@ -51,7 +51,7 @@ class Setting:
     @property
     def world(self) -> World:
         """The market when the day begins."""
-        return World(climate.named(self.climate), seed=self.seed, start=START.timestamp())
+        return World(climate_files.named(self.climate), seed=self.seed, start=START.timestamp())
 
     @property
     def end(self) -> datetime:

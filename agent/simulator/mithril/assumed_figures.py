@@ -1,5 +1,6 @@
 """The figures of this market, recorded and assumed, in the list that `gpubid simulate --about` prints."""
 
+from agent.simulator.mithril import climate_table
 from agent.simulator.recorded_figures import assumed, recorded
 
 _PRICES = "three answers of /v2/pricing/current in the tests of a public price tracker, as the live API gave them"
@@ -22,6 +23,12 @@ AUCTION_SECONDS = recorded("MITHRIL_AUCTION_SECONDS", 120.0, "between two auctio
 NOTICE_SECONDS = recorded("MITHRIL_NOTICE_SECONDS", 300.0, "from Preempting to the shut-down", _DOCS)
 DEFAULT_LIMIT_CENTS = recorded("MITHRIL_DEFAULT_LIMIT_CENTS", 3200, "limit of the vendor's client by default", _DOCS)
 
+assumed(
+    "MITHRIL_LOAD",
+    climate_table.LOAD,
+    "instances that rivals on Mithril want in the long run, over those there are; fitted to the median of the recorded "
+    "prices over the reserved price",
+)
 MINIMUM_CENTS = assumed("MITHRIL_MINIMUM_CENTS", 1, "minimum price of every other pool, as in the three recorded ones")
 RESERVED_CENTS = assumed(
     "MITHRIL_RESERVED_CENTS",

@@ -4,7 +4,7 @@ import dataclasses
 import random
 
 from agent.simulator.mithril import assumed_figures, places
-from agent.simulator.mithril.identity import fid
+from agent.simulator.mithril.identifiers import fid
 from agent.simulator.mithril.model import Bid, Refused
 
 INTERFACES = ("Block", "File")

@@ -4,7 +4,7 @@ import random
 
 from agent.simulator.event_queue import Timeline
 from agent.simulator.instances import images
-from agent.simulator.mithril import assumed_figures, identity, places, startup_script
+from agent.simulator.mithril import assumed_figures, identifiers, places, startup_script
 from agent.simulator.mithril.belongings import Belongings
 from agent.simulator.mithril.bid_fleet import Fleet
 from agent.simulator.mithril.model import Bid, Happening, Machines, Refused, Status, Terms
@@ -53,7 +53,7 @@ class BidDesk:
         container = startup_script.read(terms.script)
         bid = Bid(
             contract_id=number,
-            fid=identity.fid(self._ids, "bid"),
+            fid=identifiers.fid(self._ids, "bid"),
             terms=terms,
             label=terms.name,
             limit_cents=terms.limit_cents,

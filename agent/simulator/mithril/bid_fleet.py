@@ -11,8 +11,8 @@ from agent.simulator.climate import Climate
 from agent.simulator.event_queue import Timeline
 from agent.simulator.instances.billing import Rates, Till
 from agent.simulator.instances.containers import Containers
-from agent.simulator.mithril import addresses, assumed_figures
-from agent.simulator.mithril.identity import fid
+from agent.simulator.mithril import assumed_figures, identifiers
+from agent.simulator.mithril.climate_table import Mithril
 from agent.simulator.mithril.model import Bid, Event, Happening, Status
 from agent.simulator.mithril.vms import BOOTING, PricePeriod, Vm, VmStatus
 
@@ -50,7 +50,7 @@ class Fleet:
         bid.status, bid.notice_at = Status.PREEMPTING, self._timeline.now
         bid.turn += 1
         self._turn(bid, VmStatus.PREEMPTING)
-        if not self._climate.mithril.bills_notice:
+        if not self._climate.table(Mithril).bills_notice:
             self._price(bid, None)
 
     def shut_down(self, bid: Bid) -> None:
@@ -102,7 +102,7 @@ class Fleet:
     def _new_vm(self, bid: Bid) -> Vm:
         now, number = self._timeline.now, len(self.vms) + 1
         name = bid.terms.name if bid.quantity == 1 else f"{bid.terms.name}-{len(bid.vms) % bid.quantity}"
-        vm = Vm(fid(self._ids, "inst"), number, name, now, addresses.drawn(), [(now, VmStatus.NEW)])
+        vm = Vm(identifiers.fid(self._ids, "inst"), number, name, now, identifiers.address(), [(now, VmStatus.NEW)])
         bid.vms.append(vm)
         self.vms[vm.fid] = bid, vm
         return vm

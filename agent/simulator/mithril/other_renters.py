@@ -11,6 +11,7 @@ from agent.simulator import demand
 from agent.simulator.climate import Climate
 from agent.simulator.event_queue import Timeline
 from agent.simulator.mithril import assumed_figures
+from agent.simulator.mithril.climate_table import Mithril
 from agent.simulator.mithril.pool_auction import Bidder, PoolAuction
 
 _HOUR = 3600.0
@@ -87,7 +88,7 @@ class Crowd:
             self._timeline.put(self._timeline.now + seconds, lambda: pool.remove(bidder.number))
 
     def _await_rival(self, pool: PoolAuction, rng: random.Random) -> None:
-        per_hour = self._climate.mithril.load * pool.pool.total / _MEAN_QUANTITY / _MEAN_HOURS
+        per_hour = self._climate.table(Mithril).load * pool.pool.total / _MEAN_QUANTITY / _MEAN_HOURS
         gap = demand.gap(rng, per_hour * self._climate.demand.arrivals)
         if gap < math.inf:
             self._timeline.put(self._timeline.now + gap, lambda: self._come(pool, rng))
@@ -110,7 +111,7 @@ class Crowd:
         return factor
 
     def _await_reservation(self, pool: PoolAuction, rng: random.Random) -> None:
-        per_hour = assumed_figures.RESERVATIONS_PER_DAY / 24.0 * self._climate.mithril.reservations
+        per_hour = assumed_figures.RESERVATIONS_PER_DAY / 24.0 * self._climate.table(Mithril).reservations
         gap = demand.gap(rng, per_hour * self._climate.demand.arrivals)
         if gap < math.inf:
             self._timeline.put(self._timeline.now + gap, lambda: self._reserve(pool, rng))

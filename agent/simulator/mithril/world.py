@@ -12,10 +12,11 @@ import random
 from agent.simulator.climate import Climate, Strike
 from agent.simulator.event_queue import Timeline
 from agent.simulator.market_model import Charge, Refusal
-from agent.simulator.mithril import identity, places, prices
+from agent.simulator.mithril import identifiers, places, prices
 from agent.simulator.mithril.belongings import Belongings
 from agent.simulator.mithril.bid_desk import BidDesk
 from agent.simulator.mithril.bid_fleet import Fleet
+from agent.simulator.mithril.climate_table import Mithril
 from agent.simulator.mithril.model import Bid, Refused
 from agent.simulator.mithril.other_renters import Crowd
 from agent.simulator.mithril.pool_auction import PoolAuction
@@ -31,9 +32,9 @@ class World:
         self.start_time = start
         self._timeline = Timeline(start)
         account = random.Random(f"{seed}/mithril/account")
-        self.user_id = identity.fid(account, "user")
-        self.organization = identity.fid(account, "org")
-        self.project = identity.fid(account, "proj")
+        self.user_id = identifiers.fid(account, "user")
+        self.organization = identifiers.fid(account, "org")
+        self.project = identifiers.fid(account, "proj")
         # Other ids than those of an earlier world, of the same account.
         drawing = random.Random(ids) if ids else account
         self.fleet = Fleet(self._timeline, climate, drawing, str(seed))
@@ -80,7 +81,7 @@ class World:
 
     def told(self, pool: PoolAuction, quantity: int = 1) -> prices.Told:
         """Return what the market says of a pool."""
-        is_telling = prices.tells(self.climate.mithril.tells_win_price, pool.pool.fid)
+        is_telling = prices.tells(self.climate.table(Mithril).tells_win_price, pool.pool.fid)
         return prices.now(pool, quantity, is_telling=is_telling)
 
     # --- money ------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from agent.simulator import recorded_figures as shared
 from agent.simulator.climate import Climate
 from agent.simulator.event_queue import Timeline
 from agent.simulator.runpod import assumed_figures
+from agent.simulator.runpod.climate_table import Runpod
 from agent.simulator.runpod.model import Guest, Host
 from agent.simulator.runpod.stock import Holder, Stock
 
@@ -91,7 +92,7 @@ class Crowd:
 
     def _bid(self, host: Host, drawn: float, over: float) -> float | None:
         floor = self._floor_of(host)
-        if drawn >= self._climate.runpod.bid_share or floor is None:
+        if drawn >= self._climate.table(Runpod).bid_share or floor is None:
             return None
         median, deviation = assumed_figures.BID_OVER_FLOOR
         return round(min(floor * max(median * math.exp(deviation * over), 1.0), host.gpu.price(host.cloud)), 3)

@@ -14,6 +14,7 @@ from agent.simulator.instances.billing import Rates, Till
 from agent.simulator.instances.containers import Containers
 from agent.simulator.market_model import Container
 from agent.simulator.runpod import assumed_figures
+from agent.simulator.runpod.climate_table import Runpod
 from agent.simulator.runpod.model import Change, Guest, Host, Pod, Refused
 from agent.simulator.runpod.stock import Holder, Stock
 from agent.simulator.vast import truth
@@ -76,7 +77,7 @@ class Fleet:
 
     def rates(self, pod: Pod) -> Rates:
         """Return the rates of a pod now. The climate decides whether a pod on a silent host costs anything."""
-        is_free = pod.is_offline and not self._climate.runpod.bills_silent_hosts
+        is_free = pod.is_offline and not self._climate.table(Runpod).bills_silent_hosts
         if is_free or pod.ended is not None:
             return Rates()
         if not pod.holds_gpu:
@@ -225,7 +226,7 @@ class Fleet:
         """Check the balance, every five minutes."""
         now = self._timeline.now
         credit = self.till.credit(now)
-        if self._climate.runpod.low_balance == "stop":
+        if self._climate.table(Runpod).low_balance == "stop":
             left_hours = assumed_figures.LAST_MINUTES / 60.0
             is_empty = credit < (self.gpu_rate() + self.disk_rate()) * left_hours
         else:
@@ -236,7 +237,7 @@ class Fleet:
         self._timeline.put(now + assumed_figures.TICK_SECONDS, self._tick)
 
     def _cut_off(self, pod: Pod) -> None:
-        is_kept = pod.terms.network_volume is not None or self._climate.runpod.low_balance == "stop"
+        is_kept = pod.terms.network_volume is not None or self._climate.table(Runpod).low_balance == "stop"
         if not is_kept:
             self.end(pod, Change.EXITED, "balance")
         elif pod.holds_gpu:

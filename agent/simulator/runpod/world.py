@@ -9,19 +9,20 @@ import math
 import random
 from collections.abc import Hashable, Sequence
 
-from agent.simulator import demand, runpod_modes
+from agent.simulator import demand
 from agent.simulator.climate import Climate, Strike
 from agent.simulator.event_queue import Timeline
 from agent.simulator.instances import images
 from agent.simulator.market_model import Charge, Refusal
-from agent.simulator.runpod import assumed_figures, hosts, prices
+from agent.simulator.runpod import assumed_figures, hosts, prices, sales_modes
+from agent.simulator.runpod.climate_table import Runpod
 from agent.simulator.runpod.model import Change, Guest, Host, Pod, Refused, Terms
 from agent.simulator.runpod.models import Cloud, GpuType
 from agent.simulator.runpod.network_volumes import NetworkVolumes
 from agent.simulator.runpod.other_renters import Crowd
 from agent.simulator.runpod.pod_fleet import Fleet
+from agent.simulator.runpod.sales_modes import Mode
 from agent.simulator.runpod.stock import Stock
-from agent.simulator.runpod_modes import Mode
 
 NO_STOCK = (
     "There are no longer any instances available with the requested specifications. Please refresh and try again."
@@ -40,7 +41,7 @@ class World:
     ) -> None:
         """Draw the hosts and start at `start` (epoch seconds). `credit` overrides the climate's."""
         self.climate = climate
-        self.mode = runpod_modes.parse(climate.runpod.mode)
+        self.mode = sales_modes.parse(climate.table(Runpod).mode)
         self.start_time = start
         self._timeline = Timeline(start)
         self._account = random.Random(f"{seed}/runpod/account")
@@ -48,7 +49,7 @@ class World:
         if ids:
             # Other pods than those of an earlier world, of the same account.
             self._account = random.Random(ids)
-        self.hosts: dict[int, Host] = hosts.draw(random.Random(f"{seed}/runpod/hosts"), climate.runpod.scale)
+        self.hosts: dict[int, Host] = hosts.draw(random.Random(f"{seed}/runpod/hosts"), climate.table(Runpod).scale)
         self._hosts_of: dict[str, list[Host]] = {}
         for host in self.hosts.values():
             self._hosts_of.setdefault(host.gpu.type_id, []).append(host)
@@ -58,7 +59,7 @@ class World:
             climate,
             self.stock,
             seed=f"{seed}/runpod",
-            credit=climate.runpod.credit if credit is None else credit,
+            credit=climate.table(Runpod).credit if credit is None else credit,
         )
         self.containers = self.fleet.containers
         self._silences = 0
@@ -335,8 +336,8 @@ class World:
         for strike in self.climate.strikes:
             begins = self.start_time + strike.at_seconds
             self._timeline.put(begins, lambda strike=strike: self._strike(strike, rng))  # type: ignore[misc]
-        for turn in self.climate.turns:
-            mode = runpod_modes.parse(turn.mode)
+        for turn in self.climate.table(Runpod).turns:
+            mode = sales_modes.parse(turn.mode)
             self._timeline.put(self.start_time + turn.at_seconds, lambda mode=mode: self.set_mode(mode))  # type: ignore[misc]
         for deposit in self.climate.deposits:
             comes, dollars = self.start_time + deposit.at_seconds, deposit.dollars

@@ -12,7 +12,6 @@ from agent.guard.bucket_notes import BucketNotes
 from agent.guard.checkpoints import manifest as manifests
 from agent.guard.checkpoints.manifest import WrongManifest
 from agent.simulator.market_model import Contract, Refusal
-from agent.simulator.market_server import Simulator
 from agent.simulator.processes import simulated_gpus
 from agent.simulator.runpod.model import Pod, Refused
 from tests.disasters.guards.bucket import Bucket, GuardSide
@@ -20,6 +19,7 @@ from tests.disasters.guards.scripted_guard import ScriptedGuard
 from tests.disasters.story import Story
 from tests.disasters.truth import Box
 from tests.support.scene import FLEET
+from tests.support.steered import Simulator
 
 RESTART_SECONDS = 10.0
 """A pod whose container ended starts it again."""

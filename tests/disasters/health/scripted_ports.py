@@ -9,8 +9,8 @@ from unittest import mock
 from agent.clock import SteppedClock
 from agent.simulator.instances import program
 from agent.simulator.instances.rented import Rented
-from agent.simulator.market_server import Simulator
 from tests.disasters.exchange import Process
+from tests.support.steered import Simulator
 
 FIRST_NUMBER = 20_000
 

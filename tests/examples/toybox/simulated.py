@@ -1,28 +1,49 @@
 """The simulated Toybox: four machines with fixed prices in micro-dollars; an instance starts within a second."""
 
+import dataclasses
 import email.utils
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from agent.simulator.http_wire import Answer, Asked, decoded
-from agent.simulator.simulated_market import Answering, Ask, Beginning, DayCharge, PlainMarket, SimulatorRecord
+from agent.simulator.simulated_market import Answering, Ask, DayCharge, PlainMarket
+from agent.simulator.simulator_record import Beginning, SimulatorRecord
+from agent.simulator.weather import StillLand, Weather
 
 MACHINES = {f"toy-{number}": 200_000 + 10_000 * number for number in range(4)}
 """The floor of each machine; on demand it costs twice as much."""
 DISK_PRICE = 100_000
 START_SECONDS = 1.0
+CLIMATES = {
+    "toy_drought": """
+        about = "half of the machines of Toybox; it is silent for a minute"
+        [toybox]
+        machines = 2
+        [[weather]]
+        fault = "server_error_before"
+        market = "toybox"
+        at_seconds = 1_200
+        seconds = 60
+    """
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class ToyTable:
+    """What a climate may set of this market alone."""
+
+    machines: int = len(MACHINES)
 
 
 class Toybox(PlainMarket):
     """The market of one account."""
 
-    weather = None
-    hosts = len(MACHINES)
-
     def __init__(self, beginning: Beginning) -> None:
         self.key, self._clock, self._ids = beginning.key, beginning.clock, beginning.ids or str(beginning.seed)
-        self.now = beginning.start
+        self.now, climate = beginning.start, beginning.climate
+        self.weather = Weather(StillLand(self.now), beginning.seed, climate.weather, market="toybox")
+        self.hosts = climate.table(ToyTable).machines
         self.calls: list[tuple[float, str, str, int]] = []
         self.answer: Answering = self._answer
         self._rented: dict[str, dict[str, Any]] = {}
@@ -30,6 +51,7 @@ class Toybox(PlainMarket):
 
     def follow(self, now: float) -> None:
         """Charge what was used, and let instances start."""
+        self.weather.advance_to(now)
         for row in self._rented.values():
             seconds = 0.0 if row["ended"] is not None else max(now - self.now, 0.0)
             is_on = row["state"] != "paused"
@@ -52,7 +74,7 @@ class Toybox(PlainMarket):
     def asks(self, gpus: int, disk_gb: float) -> Iterator[Ask]:
         """Yield what the free machines cost on demand."""
         for machine, floor in MACHINES.items():
-            if gpus == 1 and not self._is_taken(machine):
+            if gpus == 1 and machine in self._free():
                 yield Ask("RTX 4090", 1, (2 * floor + disk_gb * DISK_PRICE / 720) / 1e6, 24_564, is_verified=True)
 
     async def close(self) -> None:
@@ -60,7 +82,8 @@ class Toybox(PlainMarket):
 
     async def _answer(self, asked: Asked) -> Answer:
         self.follow(self._clock.time())
-        status, body = self._routed(asked)
+        is_silent = "server_error_before" in self.weather.struck(asked.method, asked.path)
+        status, body = (503, {"code": "silent"}) if is_silent else self._routed(asked)
         self.calls.append((self.now, asked.method, asked.path, status))
         headers = {"Content-Type": "application/json", "Date": email.utils.formatdate(self.now, usegmt=True)}
         return Answer(status, headers, json.dumps(body).encode())
@@ -73,8 +96,7 @@ class Toybox(PlainMarket):
             case "GET", ["account"]:
                 return 200, {"id": "toy-account"}
             case "GET", ["rooms", _, "machines"]:
-                free = [name for name in MACHINES if not self._is_taken(name)]
-                return 200, {"machines": [_machine(name) for name in free]}
+                return 200, {"machines": [_machine(name) for name in self._free()]}
             case "GET", ["instances"]:
                 return 200, {"instances": list(self._live())}
             case "POST", ["instances"]:
@@ -85,7 +107,7 @@ class Toybox(PlainMarket):
 
     def _rent(self, body: Mapping[str, Any]) -> tuple[int, Any]:
         machine, bid = body["machine"], body["bid"]
-        if machine not in MACHINES or self._is_taken(machine) or (bid is not None and bid < MACHINES[machine]):
+        if machine not in self._free() or (bid is not None and bid < MACHINES[machine]):
             return 409, {"code": "machine_taken"}
         number = f"{self._ids.replace('/', '-')}-{len(self._rented)}"
         row = {"id": number, "label": body["label"], "machine": machine, "bid": bid, "disk_gb": body["disk_gb"]}
@@ -104,8 +126,9 @@ class Toybox(PlainMarket):
     def _live(self) -> Collection[dict[str, Any]]:
         return [row for row in self._rented.values() if row["ended"] is None]
 
-    def _is_taken(self, machine: str) -> bool:
-        return any(row["machine"] == machine and row["state"] != "paused" for row in self._live())
+    def _free(self) -> Collection[str]:
+        taken = {row["machine"] for row in self._live() if row["state"] != "paused"}
+        return [name for name in list(MACHINES)[: self.hosts] if name not in taken]
 
 
 def _machine(name: str) -> dict[str, Any]:
@@ -114,4 +137,4 @@ def _machine(name: str) -> dict[str, Any]:
     return {"id": name, "gpu": "RTX 4090", "gpus": 1, "vram_mb": 24_564, **prices}
 
 
-RECORD = SimulatorRecord("toybox", Toybox)
+RECORD = SimulatorRecord("toybox", Toybox, climate_table=ToyTable, climates=CLIMATES)

@@ -8,6 +8,7 @@ import socket
 import sys
 import threading
 import time
+import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,9 @@ from typing import Any
 from typer.testing import CliRunner
 
 from agent.cli.main import app
-from agent.simulator.climate import named
+from agent.simulator.climate_files import named
 from agent.simulator.market_server import Simulator
 from agent.simulator.simulated_clock import ScaledClock
-from agent.simulator.vast.world import World
 
 PATIENCE_SECONDS = 60.0
 PAUSE_SECONDS = 0.1
@@ -28,7 +28,7 @@ def served() -> Simulator:
     """Serve the simulated markets beside this thread until the process ends."""
     clock, loop = ScaledClock(), asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, daemon=True).start()
-    simulator = Simulator(World(named("calm"), seed=7, start=clock.time(), hosts=1), clock)
+    simulator = Simulator.begun(named("calm"), clock, seed=7, start=clock.time(), hosts=1)
     asyncio.run_coroutine_threadsafe(simulator.start(), loop).result(PATIENCE_SECONDS)
     return simulator
 
@@ -46,6 +46,24 @@ def page(port: int, path: str) -> str:
             return str(reply.read().decode())
     except OSError:
         return ""
+
+
+def asked(url: str, fields: dict[str, Any] | None = None, key: str = "") -> int:
+    """Return the status of an answer: to a POST of fields, else to a GET."""
+    body = None if fields is None else json.dumps(fields).encode()
+    request = urllib.request.Request(url, body, {"Authorization": f"Bearer {key}"})  # noqa: S310 - loopback
+    try:
+        with urllib.request.urlopen(request, timeout=5) as reply:  # noqa: S310 - loopback
+            return int(reply.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def struck(simulator: Simulator) -> list[int]:
+    """Let one fault blow at Toybox; return the answers to its declaration and to the next two calls."""
+    fault = {"fault": "server_error_before", "market": "toybox", "count": 1}
+    account, key = f"{simulator.url('toybox')}/account", simulator.sides["toybox"].key
+    return [asked(f"{simulator.control_url}/weather", fault), asked(account, key=key), asked(account, key=key)]
 
 
 def watch(port: int, seen: dict[str, str]) -> None:
@@ -71,7 +89,9 @@ def main() -> None:
     told["init"] = verb("init", "--yes", *given, "--set", "room=blue")
     told["check"] = verb("check")
     told["doctor"] = verb("doctor")
-    told["rehearse"] = verb("rehearse", "--climate", "calm", "--hours", "1", "--json")
+    told["rehearse"] = verb("rehearse", "--climate", "toy_drought", "--hours", "1", "--json")
+    told["simulate"] = verb("simulate", "--help")
+    told["struck"] = struck(simulator)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     config = Path("agent.toml")

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from agent.simulator import climate
-from agent.simulator.climate import Climate, Mithril, Strike
+from agent.simulator import climate_files
+from agent.simulator.climate import Climate, Strike
 from agent.simulator.mithril import assumed_figures, truth
+from agent.simulator.mithril.climate_table import Mithril
 from agent.simulator.mithril.model import Terms
 from agent.simulator.mithril.world import World
 from tests.support.auctions import A100, H100, Auctions, running_auctions
@@ -55,7 +56,7 @@ async def test_a_loser_has_five_minutes_and_keeps_its_boot_disk_and_comes_back(a
 
 @pytest.mark.parametrize(("bills", "seconds"), [(True, 900.0), (False, 600.0)])
 async def test_the_bill_is_the_truth_and_the_climate_says_whether_notice_is_billed(bills: bool, seconds: float) -> None:
-    quiet = dataclasses.replace(STILL, mithril=Mithril(bills_notice=bills))
+    quiet = STILL.having(Mithril(bills_notice=bills))
     async with running_auctions(quiet) as auctions:
         await displaced(auctions)
         await auctions.advance(600)
@@ -98,7 +99,7 @@ async def test_a_reservation_takes_capacity_and_gives_it_back(auctions: Auctions
 
 
 async def test_a_telling_pool_names_the_price_to_win() -> None:
-    telling = dataclasses.replace(STILL, mithril=Mithril(tells_win_price=1.0))
+    telling = STILL.having(Mithril(tells_win_price=1.0))
     async with running_auctions(telling) as auctions:
         told = await auctions.prices(H100)
         assert told["dynamic_win_price_cents"] == told["lowest_allocated_bid_cents"] + 1
@@ -171,14 +172,14 @@ def played(market: Climate, seed: int, *stops: float) -> Any:
 
 
 def test_the_same_seed_plays_the_same_market_however_time_is_cut() -> None:
-    market = climate.named("recorded")
+    market = climate_files.named("recorded")
     whole = played(market, 3, DAY)
     assert whole == played(market, 3, 1.0, 130.0, 7_000.0, DAY)
     assert whole["pools"] != played(market, 4, DAY)["pools"]
 
 
 def test_prices_and_free_capacity_are_like_the_three_recorded_ones() -> None:
-    world = World(climate.named("recorded"), seed=7, start=START)
+    world = World(climate_files.named("recorded"), seed=7, start=START)
     ratios: list[float] = []
     full = 0
     for hour in range(24, 24 * 8, 6):
@@ -196,7 +197,7 @@ def test_prices_and_free_capacity_are_like_the_three_recorded_ones() -> None:
 
 def hours_held(name: str) -> float:
     """Return how long bids at half of the reserved price, one in each pool, hold their instances in a week."""
-    world = World(climate.named(name), seed=5, start=START)
+    world = World(climate_files.named(name), seed=5, start=START)
     for number, pool in enumerate(world.pools.values()):
         limit = pool.pool.reserved_cents // 2
         world.desk.place(Terms(f"bid-{number}", world.project, pool.pool, limit, 1))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.simulator import climate
+from agent.simulator import climate_files
 from agent.simulator.mithril.model import Bid, Status, Terms
 from agent.simulator.mithril.world import World
 from tests.support.auctions import A100
@@ -52,7 +52,7 @@ def billed(world: World, bid: Bid) -> float:
 @settings(max_examples=40, deadline=None, database=None)
 @given(deeds, st.integers(0, 3))
 def test_capacity_states_prices_and_bills_agree(played: list[tuple[str, int, int, float]], seed: int) -> None:
-    world = World(climate.named("second_price"), seed=seed, start=START)
+    world = World(climate_files.named("second_price"), seed=seed, start=START)
     pool = world.pools[A100]
     for deed, which, cents, seconds in played:
         do(world, deed, which, cents)

@@ -6,23 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from agent.simulator import climate as climates
+from agent.simulator import climate_files
 from agent.simulator.climate import ClimateError
-from agent.simulator.market_server import Simulator
 from agent.simulator.saved_market import Saved
 from agent.simulator.simulated_clock import ScaledClock
 from agent.simulator.vast.world import World
 from tests.support import counter
 from tests.support.market import START, STILL
 from tests.support.programs import LIVE, gpubid
+from tests.support.steered import Simulator
 
-REAL = climates.named("real_processes")
+REAL = climate_files.named("real_processes")
 
 
 def test_one_shipped_climate_runs_processes() -> None:
-    assert [name for name in climates.names() if climates.named(name).processes] == ["real_processes"]
+    assert [name for name in climate_files.names() if climate_files.named(name).processes] == ["real_processes"]
     with pytest.raises(ClimateError, match="true or false"):
-        climates.parse("processes = 1", "mine")
+        climate_files.parse("processes = 1", "mine")
 
 
 def test_a_simulator_runs_them_only_if_the_climate_and_its_maker_both_say_so(tmp_path: Path) -> None:

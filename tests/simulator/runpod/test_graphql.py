@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
-from agent.simulator import climate, runpod_modes
+from agent.simulator import climate, climate_files
 from agent.simulator.climate import Climate, Demand
+from agent.simulator.runpod import sales_modes
+from agent.simulator.runpod.climate_table import Runpod
 from tests.support import levers
 from tests.support.market import STILL
 from tests.support.pods import A4000, Pods, running_pods
@@ -261,17 +263,17 @@ async def test_bids_come_to_an_end(pods: Pods) -> None:
 
 async def test_a_climate_takes_them_away_step_by_step() -> None:
     seen = []
-    async with running_pods(climate.named("bids_end")) as pods:
+    async with running_pods(climate_files.named("bids_end")) as pods:
         for _ in range(7):
             seen.append((await pods.truth())["mode"])
             await pods.advance(14_400.0)
-    assert seen == [*runpod_modes.NAMES, "graphql_gone"]
+    assert seen == [*sales_modes.NAMES, "graphql_gone"]
 
 
 def test_a_climate_with_a_mode_nobody_knows() -> None:
-    for text in ('[runpod]\nmode = "auction"', '[[turn]]\nat_seconds = 1\nmode = "auction"'):
+    for text in ('[runpod]\nmode = "auction"', '[[runpod.turns]]\nat_seconds = 1\nmode = "auction"'):
         with pytest.raises(climate.ClimateError, match="spot_discontinued"):
-            climate.parse(text, "mine")
+            climate_files.parse(text, "mine")
 
 
 async def test_a_mode_nobody_knows(pods: Pods) -> None:
@@ -359,7 +361,7 @@ async def test_types_and_prices_are_the_recorded_ones(pods: Pods, name: str) -> 
             assert {field: by_id[row["id"]][field] for field in fields} == {field: row[field] for field in fields}
             assert abs(by_id[row["id"]]["maxGpuCount"] - row["maxGpuCount"]) <= 2
     assert by_id.keys() == {row["id"] for row in recorded}
-    assert pods.world.climate.runpod.mode == "historical"
+    assert pods.world.climate.table(Runpod).mode == "historical"
 
 
 async def test_today_no_pod_is_made_at_a_bid() -> None:

@@ -8,12 +8,12 @@ import msgspec
 import pytest
 
 from agent.markets.runpod import bids, history
-from agent.simulator.call_gate import DEFAULT_KEY
 from agent.simulator.runpod.http import calls, graphql_offers, graphql_plain, graphql_pods, graphql_schema
 from agent.simulator.runpod.http.surface import Surface
 from agent.simulator.runpod.model import Terms
 from agent.simulator.runpod.models import BY_ID, Cloud
 from agent.simulator.runpod.world import World
+from agent.simulator.vast.http.call_gate import DEFAULT_KEY
 from agent.simulator.weather import Weather
 from tests.support.market import START
 from tests.support.pods import A4000, OF_THE_PAST

@@ -2,12 +2,12 @@
 
 import dataclasses
 
-from agent.simulator.call_gate import DEFAULT_KEY
 from agent.simulator.faults import Fault
 from agent.simulator.instances.open_ports import Doors
 from agent.simulator.mithril.http.calls import Call
 from agent.simulator.mithril.model import Bid, Refused
 from agent.simulator.mithril.world import World
+from agent.simulator.simulator_record import DEFAULT_KEY
 from agent.simulator.weather import Weather
 
 PREFIX = "fkey_"

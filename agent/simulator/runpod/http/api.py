@@ -20,7 +20,7 @@ from agent.simulator.runpod.http import calls, graphql_api, logs, pod_scope, res
 from agent.simulator.runpod.http.calls import Call
 from agent.simulator.runpod.http.surface import Surface
 from agent.simulator.runpod.model import Pod, Refused
-from agent.simulator.runpod_modes import Mode
+from agent.simulator.runpod.sales_modes import Mode
 from agent.simulator.simulated_clock import Clock
 
 MOST_CALLS_KEPT = 200_000

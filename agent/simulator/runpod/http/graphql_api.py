@@ -21,7 +21,7 @@ from agent.simulator.runpod.http import calls, graphql_offers, graphql_plain, gr
 from agent.simulator.runpod.http.calls import Call
 from agent.simulator.runpod.http.surface import Surface
 from agent.simulator.runpod.model import Refused
-from agent.simulator.runpod_modes import Mode
+from agent.simulator.runpod.sales_modes import Mode
 
 _CODES = {
     Refused.NO_STOCK: "SUPPLY_CONSTRAINT",

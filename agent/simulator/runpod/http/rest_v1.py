@@ -12,7 +12,7 @@ from agent.simulator.runpod.http.graphql_offers import words
 from agent.simulator.runpod.http.surface import Surface
 from agent.simulator.runpod.model import Pod, Refused, Terms
 from agent.simulator.runpod.models import BY_ID, CPU, Cloud, GpuType
-from agent.simulator.runpod_modes import Mode
+from agent.simulator.runpod.sales_modes import Mode
 
 _POD = re.compile(r"/v1/pods/([^/]+)(?:/(start|stop|restart|reset|update))?")
 _STATUSES = {Refused.NO_SUCH_POD: 404, Refused.BAD_INPUT: 400}

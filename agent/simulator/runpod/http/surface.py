@@ -7,13 +7,13 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from agent.simulator.api_calls import Reply
-from agent.simulator.call_gate import DEFAULT_KEY
 from agent.simulator.faults import Fault
 from agent.simulator.instances.open_ports import Doors
 from agent.simulator.runpod.http.calls import Call
 from agent.simulator.runpod.http.rate_windows import Limits
 from agent.simulator.runpod.model import Pod, Refused, Terms
 from agent.simulator.runpod.world import NO_SPOT_STOCK, NO_STOCK, World
+from agent.simulator.simulator_record import DEFAULT_KEY
 from agent.simulator.weather import Weather
 
 MOST_KEPT = 64

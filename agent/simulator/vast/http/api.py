@@ -15,13 +15,14 @@ from typing import Any
 
 import msgspec
 
-from agent.simulator import api_calls, call_gate, http_wire
+from agent.simulator import api_calls, http_wire
 from agent.simulator.api_calls import DROPPED, Call, Reply
 from agent.simulator.faults import Fault
 from agent.simulator.http_wire import Answer, Asked, Cut
 from agent.simulator.simulated_clock import Clock
 from agent.simulator.vast.http import (
     account_money,
+    call_gate,
     create,
     inbox,
     instance_keys,

@@ -13,9 +13,9 @@ import msgspec
 
 from agent.simulator import api_calls
 from agent.simulator.api_calls import Call, Reply
-from agent.simulator.call_gate import Gate
 from agent.simulator.market_model import Slice
 from agent.simulator.vast.http import filter_grammar, offer_rows
+from agent.simulator.vast.http.call_gate import Gate
 from agent.simulator.vast.http.filter_grammar import Test
 from agent.simulator.vast.http.offer_rows import OfferRows
 from agent.simulator.vast.world import World

@@ -5,9 +5,9 @@ from typing import Any
 
 from agent.simulator import api_calls
 from agent.simulator.api_calls import Call, Reply
-from agent.simulator.call_gate import Gate
 from agent.simulator.faults import Fault
 from agent.simulator.market_model import Contract, Refusal
+from agent.simulator.vast.http.call_gate import Gate
 from agent.simulator.vast.http.records import Records
 from agent.simulator.vast.http.search import Search
 from agent.simulator.vast.http.signed_deliveries import Deliveries

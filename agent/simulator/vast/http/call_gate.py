@@ -9,10 +9,10 @@ import dataclasses
 import hashlib
 from collections.abc import Mapping
 
-from agent.simulator import api_calls
+from agent.simulator import api_calls, simulator_record
 from agent.simulator.api_calls import Call, Reply
 
-DEFAULT_KEY = "simulated-key"
+DEFAULT_KEY = simulator_record.DEFAULT_KEY
 SEARCH_ROWS_PER_DAY = 20_000
 SEARCHES_PER_MINUTE = 10
 DAY = 86_400.0

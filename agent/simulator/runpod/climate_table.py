@@ -1,0 +1,37 @@
+"""What a climate may set of this market alone: its table `[runpod]`."""
+
+import dataclasses
+from typing import Any
+
+from agent.simulator.runpod import sales_modes
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Turn:
+    """From a set time on something else is sold: a mode of sales_modes.py."""
+
+    at_seconds: float
+    mode: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Runpod:
+    """Demand, price spikes and strikes of the climate apply too."""
+
+    credit: float = 100.0
+    scale: float = 1.0  # times the hosts of each type
+    mode: str = "spot_discontinued"  # what is sold, today's by default: see sales_modes.py
+    low_balance: str = "terminate"  # without credit: "terminate" ends pods without a network volume, or "stop"
+    bid_share: float = 0.3  # of the renters that come, those who bid
+    bills_silent_hosts: bool = False  # undocumented; renters claim the money from support afterwards
+    turns: tuple[Turn, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Take turns as tables of a file too. Raises ValueError for a mode that is unknown."""
+        object.__setattr__(self, "turns", tuple(map(_turn, self.turns)))
+        for mode in (self.mode, *(turn.mode for turn in self.turns)):
+            sales_modes.parse(mode)
+
+
+def _turn(row: Any) -> Turn:  # noqa: ANN401 - what a file says
+    return row if isinstance(row, Turn) else Turn(**row)
