@@ -45,6 +45,8 @@ async def test_every_request_is_one_that_the_document_knows(clock: SteppedClock)
         await mithril.pause(BID)
         await mithril.resume(BID)
         await mithril.release(BID)
+        with pytest.raises(market_errors.MarketError):
+            await mithril.spot_quotas()
     wrong = {
         f"{seen.method} {seen.target}": mithril_schema.asked(seen.method, seen.target, seen.body) for seen in wire.seen
     }
@@ -57,6 +59,7 @@ async def test_every_request_is_one_that_the_document_knows(clock: SteppedClock)
         "/v2/instances/pricing/history",
         "/v2/instances/status/history",
         "/v2/pricing/current",
+        "/v2/quotas",
         "/v2/spot/availability",
         "/v2/spot/bids",
         f"/v2/spot/bids/{BID}",

@@ -79,6 +79,10 @@ class MithrilClient:
         asked = {"instance_type": instance_type, "region": region}
         return (await self._read("prices", "/v2/pricing/current", asked, is_of_one=True)).body
 
+    async def quotas(self) -> bytes:
+        """Return the quotas of the project to order in."""
+        return (await self._read("v2", "/v2/quotas", {"project": await self.project()})).body
+
     async def bids(self, project: str, cursor: str = "", name: str = "") -> bytes:
         """Return a page of a project's bids, the oldest first; `name` narrows it to the bids of that name."""
         asked = {"project": project, "limit": str(PAGE_ROWS), "sort_by": "created_at", "sort_dir": "asc"}

@@ -192,6 +192,10 @@ class MithrilMarket:
         """Return what is different here from other markets."""
         return rules.RULES
 
+    async def spot_quotas(self) -> Sequence[parse.Quota]:
+        """Return how many machines of each kind may be bid for. Raises: as `account`."""
+        return parse.spot_quotas(await self._client.quotas())
+
     def not_sold(self) -> Mapping[Tenure, str]:
         """Return interruptible while the price of a kept disk is not set. That nothing is sold on demand is no news."""
         is_priced = self._terrain.disk_micros_per_gb_month is not None

@@ -53,6 +53,20 @@ class InstanceType(msgspec.Struct):
         return 0 < self.num_gpus <= MOST_GPUS and "TPU" not in f"{self.gpu_type} {self.name}".upper()
 
 
+class Quota(msgspec.Struct):
+    """How many machines of one kind the project may bid for, and for how many it does."""
+
+    name: str
+    product_type: str
+    total_quantity: int
+    used_quantity: int
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether a further bid would be refused."""
+        return self.used_quantity >= self.total_quantity
+
+
 class Auction(msgspec.Struct):
     """One pool with an auction."""
 
@@ -134,6 +148,17 @@ def projects(raw: bytes) -> list[str]:
         Malformed: the body is no list.
     """
     return [row.fid for row in _readable(_bare(raw, "The list of projects"), _Project) if row.fid]
+
+
+def spot_quotas(raw: bytes) -> list[Quota]:
+    """Return the quotas of bids, with names that are safe to show.
+
+    Raises:
+        Malformed: the body is no list.
+    """
+    rows = _readable(_bare(raw, "The list of quotas"), Quota)
+    rows = (row for row in rows if row.product_type.casefold() == "spot")
+    return [msgspec.structs.replace(row, name=text.clean(row.name, 64)) for row in rows]
 
 
 def bids(raw: bytes) -> tuple[list[Bid], str]:

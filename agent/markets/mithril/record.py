@@ -61,13 +61,31 @@ def connect(
     return market.connect(url, key, clock, jitter, terrain=market.Terrain(own.project or "", micros), through=through)
 
 
-async def findings(_market: "Market", options: MarketOptions | None, /) -> Sequence[Finding]:
-    """Return what a kept disk counts for: no answer of the market shows it."""
+async def findings(market: "Market", options: MarketOptions | None, /) -> Sequence[Finding]:
+    """Return what a kept disk counts for, which no answer of the market shows, and which kinds its quotas leave."""
     figure = options.disk_per_gb_month if isinstance(options, MithrilOptions) else None
+    disk = Finding("disk", f"a kept disk counts ${figure} per GB and month, which is your own figure")
     if figure is None:
         sentence = "the price of a kept disk is not set, so nothing is rented there"
-        return (Finding("disk", sentence, "write [markets.mithril] disk_per_gb_month, from your bill"),)
-    return (Finding("disk", f"a kept disk counts ${figure} per GB and month, which is your own figure"),)
+        disk = Finding("disk", sentence, "write [markets.mithril] disk_per_gb_month, from your bill")
+    return (disk, await _quota(market))
+
+
+async def _quota(market: "Market") -> Finding:
+    from agent.markets import market_errors
+    from agent.markets.mithril.market import MithrilMarket
+
+    try:
+        quotas = await market.spot_quotas() if isinstance(market, MithrilMarket) else ()
+    except market_errors.MarketError as error:
+        return Finding("quota", f"the quotas of the project cannot be read: {error}", "look at them in the console")
+    full = [f"{each.name} ({each.used_quantity} of {each.total_quantity})" for each in quotas if each.is_used_up]
+    if full:
+        fix = "end a bid of that kind, or ask mithril for a larger quota"
+        return Finding("quota", f"no further bid is accepted for {', '.join(full)}", fix)
+    if not quotas:
+        return Finding("quota", "the project shows no quota of spot machines", "look at it in the console")
+    return Finding("quota", f"each of {len(quotas)} quotas of spot machines leaves room for a bid")
 
 
 RECORD = MarketRecord(
