@@ -82,6 +82,20 @@ async def test_orders_are_on_a_screen_of_1280_pixels(browser: Opening, page: Ser
         assert box["x"] + box["width"] <= 1280
 
 
+async def test_the_day_of_a_slot_with_a_long_host_is_whole_on_a_screen_of_1200_pixels(
+    browser: Opening, page: Served
+) -> None:
+    tab = await browser(viewport={"width": 1200, "height": 900})
+    await log_in(tab, page)
+    name = "mithril pool/us-central1-b/it_RrgkIZz6c9BZu5gi"
+    await tab.evaluate("name => document.querySelector('td[data-label=Where] a').textContent = name", name)
+    drawn = tab.locator(".chart.small").first
+    box = await drawn.bounding_box()
+    assert box is not None
+    assert box["x"] + box["width"] <= 1200 - 16
+    assert await drawn.evaluate("e => e.closest('.wide').scrollWidth <= e.closest('.wide').clientWidth")
+
+
 async def test_hostile_text_is_text(browser: Opening, page: Served) -> None:
     tab = await browser()
     await tab.goto(page.url + "/events")
