@@ -1,7 +1,7 @@
 """Every installed market, by the name of its table in agent.toml; the composition root connects only through here.
 
 Markets of other packages come from the entry-point group `gpubid.markets`. A market of ours is a folder here with a
-`record.py`; the group names it too, and no package can replace it.
+`vendor_record.py`; the group names it too, and no package can replace it.
 """
 
 import importlib.metadata
@@ -27,7 +27,7 @@ class BrokenMarket(Exception):
 
 def shipped() -> tuple[str, ...]:
     """Return the names of the markets that are part of gpubid."""
-    return tuple(sorted(file.parent.name for file in Path(__file__).parent.glob("*/record.py")))
+    return tuple(sorted(file.parent.name for file in Path(__file__).parent.glob("*/vendor_record.py")))
 
 
 @cache
@@ -35,7 +35,7 @@ def _entries() -> Mapping[str, importlib.metadata.EntryPoint]:
     entries = importlib.metadata.entry_points(group=GROUP)
     # Ours are found by their folders: the metadata of an editable install may be of another commit.
     found = {entry.name: entry for entry in entries if not entry.value.startswith(f"{__package__}.")}
-    ours = {name: f"{__package__}.{name}.record:RECORD" for name in shipped()}
+    ours = {name: f"{__package__}.{name}.vendor_record:RECORD" for name in shipped()}
     found |= {name: importlib.metadata.EntryPoint(name, value, GROUP) for name, value in ours.items()}
     return dict(sorted(found.items()))
 

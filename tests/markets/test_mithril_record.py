@@ -9,7 +9,7 @@ from agent.clock import SteppedClock
 from agent.domain import money
 from agent.domain.market.tenure import Tenure
 from agent.markets import market_errors, registered_markets
-from agent.markets.mithril.record import MithrilOptions
+from agent.markets.mithril.vendor_record import MithrilOptions
 from tests.markets import spot_bids
 from tests.markets.scene import KEY, LABEL
 from tests.markets.wire import Says, Seen, serving

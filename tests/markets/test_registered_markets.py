@@ -11,7 +11,7 @@ from agent.config import document
 from agent.config.problems import ConfigError
 from agent.markets import registered_markets
 from agent.markets.market_record import MarketRecord
-from agent.markets.vast import record as vast
+from agent.markets.vast import vendor_record as vast
 
 ROOT = Path(__file__).parents[2]
 
@@ -33,7 +33,7 @@ def _install(monkeypatch: pytest.MonkeyPatch, **values: str) -> None:
 
 def test_each_folder_with_a_record_is_registered_in_the_group() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    folders = {name: f"agent.markets.{name}.record:RECORD" for name in registered_markets.shipped()}
+    folders = {name: f"agent.markets.{name}.vendor_record:RECORD" for name in registered_markets.shipped()}
     assert project["entry-points"][registered_markets.GROUP] == folders
 
 

@@ -18,7 +18,7 @@ from agent.domain import money
 from agent.domain.market import gpu
 from agent.domain.work.order import Order
 from agent.domain.work.workload import Requirements
-from agent.markets.mithril.record import MithrilOptions
+from agent.markets.mithril.vendor_record import MithrilOptions
 from agent.simulator import faults
 from agent.simulator.mithril.model import Bid, Status
 from agent.simulator.mithril.pool_auction import Bidder
