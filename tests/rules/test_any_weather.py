@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from agent.domain.record.lease import LeaseState
+from agent.domain.work.order import Order
 from agent.simulator.market_model import Contract, EndCause
 from tests.support import levers
 from tests.support.scene import Scene, work
@@ -146,6 +147,9 @@ class AnyWeather(RuleBasedStateMachine):
         # A lease that is believed to run may have stopped unseen: only after the grace are running and moving leases
         # known.
         await world.cycle(minutes=15)
+        if await world.events("workload.held"):
+            # Storms of failed starts hold the workload for a person, who says that it may go on.
+            await world.app.say(Order("resume", "train"), "a test")
         await world.until_running(minutes=360)
         await world.cycle(minutes=15)
         for contract, bid in self.foreign:

@@ -23,6 +23,7 @@ from tests.support.world import FLEET, Rehearsed, play, work
 )
 @example(seed=3, name="train", slot=0, is_filled=False, is_underbid=False)
 @example(seed=3, name="train", slot=0, is_filled=True, is_underbid=False)
+@example(seed=225, name="train", slot=0, is_filled=False, is_underbid=False)  # its first offer costs $1.71/h
 def test_a_stranger_from_before_our_start(
     seed: int, name: str, slot: int, *, is_filled: bool, is_underbid: bool
 ) -> None:
@@ -30,7 +31,8 @@ def test_a_stranger_from_before_our_start(
         if is_filled:
             await world.until_running()
         await world.close()
-        stranger = world.foreign(f"gpubid:{FLEET}:{name}:{slot}:feedfacefeedface")
+        # One that costs more than its workload may is adopted, and released at once.
+        stranger = world.foreign(f"gpubid:{FLEET}:{name}:{slot}:feedfacefeedface", most=0.3)
         if is_underbid:
             world.market.stop(stranger.contract_id)
         world.clock.advance(30)
@@ -45,7 +47,12 @@ def test_a_stranger_from_before_our_start(
         assert lease.is_held is not is_adopted
         assert lease.slot.index == slot
         rented = [order for order in world.orders[orders:] if order.kind is IntentKind.RENT]
-        assert len(rented) == (0 if is_filled else 1 if is_adopted else 2), "each empty slot is filled once"
+        # One that is lost may be left for a better host: first it is made sure that it cannot start.
+        left = [order for order in world.orders[orders:] if order.number == stranger.contract_id]
+        is_lost = is_adopted and bool(await world.events("lease.start_lost", "lease.interrupted"))
+        assert [order.kind for order in left] in ([], [IntentKind.PAUSE] if is_lost else [])
+        expected = 0 if is_filled else 1 if is_adopted else 2
+        assert len(rented) == expected + len(left), "each empty slot is filled once"
         await world.cycle(minutes=20)
         if not is_adopted:
             assert not [order for order in world.orders if order.number == stranger.contract_id]

@@ -2,10 +2,13 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.domain import money
+from agent.domain.record.lease import LeaseState
+from agent.domain.work.order import Order
 from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from tests.support.losses import seeds
 from tests.support.world import Rehearsed, play, work
@@ -35,6 +38,35 @@ def test_a_cycle_over_an_unchanged_world_has_no_side_effect(seed: int, slots: in
         assert await _written(world) == before
 
     play(story, seed=seed, workloads=(asked_for,))
+
+
+@pytest.mark.parametrize("is_paused_first", [True, False])
+def test_what_a_person_paused_gets_no_more_orders_while_its_host_is_silent(*, is_paused_first: bool) -> None:
+    """A pause was ordered again each second, and written down twice, for as long as the host was silent."""
+
+    async def paused(world: Rehearsed) -> None:
+        await world.app.say(Order("pause", "train"), "a test")
+        await world.cycle(minutes=1)
+
+    async def story(world: Rehearsed) -> None:
+        held = await world.until_running()
+        await world.cycle(minutes=5)
+        if is_paused_first:
+            await paused(world)
+        silent = world.weather("host_offline", machine_id=int(held.host_id))
+        await world.until(lambda: world.lease().state is LeaseState.OFFLINE, minutes=5)
+        if not is_paused_first:
+            await paused(world)
+        await world.cycle(minutes=2)
+        before = await _written(world)
+        await world.cycle(minutes=3)
+        assert await _written(world) == before
+        world.simulator.weather.clear(silent)
+        await world.cycle(minutes=3)
+        assert not world.contract().holds_gpu
+        assert world.lease().state is LeaseState.PAUSED
+
+    play(story, seed=3, workloads=(work(checkpoint=Checkpoint(place=CheckpointPlace.DISK)),))
 
 
 async def _befall(world: Rehearsed, what: str) -> None:

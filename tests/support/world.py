@@ -15,6 +15,7 @@ market, and a world that the money-safety rules do not allow ends the test:
 import asyncio
 import contextlib
 import dataclasses
+import math
 import random
 import re
 import sqlite3
@@ -271,14 +272,17 @@ class Rehearsed:
         gpus = gpus or next(ours, None)
         return self.market.add_rival(machine_id, gpus, bid, on_demand=bid is None)
 
-    def foreign(self, label: str | None = "somebody else's") -> Contract:
-        """Rent something in the same account that is not ours."""
+    def foreign(self, label: str | None = "somebody else's", *, most: float = math.inf) -> Contract:
+        """Rent something in the same account that is not ours, on demand at up to `most` an hour."""
         self.market.advance_to(self.clock.time())
         held = {contract.slice.machine_id for contract in self.market.live_contracts()}
         slice_ = next(
             each
             for each in self.market.listed()
-            if each.num_gpus == 1 and each.machine_id not in held and self.market.true_floor(each) is not None
+            if each.num_gpus == 1
+            and each.machine_id not in held
+            and self.market.true_floor(each) is not None
+            and self.market.ask(each) <= most
         )
         return self.market.create(slice_.offer_id, RentTerms(20.0, "alpine:latest", label), bid=self.market.ask(slice_))
 

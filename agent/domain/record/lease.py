@@ -301,7 +301,12 @@ class Lease(msgspec.Struct, frozen=True):
 
     @property
     def is_down(self) -> bool:
-        """Whether it bills at most its disk and will not start by itself."""
+        """Whether it bills at most its disk and will not start by itself.
+
+        What we paused on a silent host stays so: once it answers and shows the lease at work, we have not paused it.
+        """
+        if self.state is LeaseState.OFFLINE:
+            return self.paused_by_us and self.bills is not Bills.GPU_AND_DISK
         return self.state is LeaseState.PAUSED and (self.paused_by_us or self.tenure is not Tenure.INTERRUPTIBLE)
 
     @property
