@@ -124,7 +124,7 @@ class WebTable(Table):
     ] = ()
     """Host names that requests may use, besides IP addresses and localhost. Other names are refused."""
     webhook_credential: Annotated[Line, AfterValidator(credential_name), Field(examples=["vast_webhook"])] | None = None
-    """Name of the credential with which Vast.ai signs its webhooks. Without it every webhook is refused."""
+    """Name of the credential with which the market signs its webhooks. Without it every webhook is refused."""
 
 
 class LabTable(Table):

@@ -4,8 +4,9 @@ A package registers its record in the entry-point group `gpubid.markets`, under 
 agent.toml. A record is read by every verb, so it imports its adapter only in the functions that need it.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict
@@ -15,6 +16,7 @@ from agent.domain.market.market_rules import MarketRules
 
 if TYPE_CHECKING:
     from agent.clock import Clock
+    from agent.domain.market.interruption import MarketEvent
     from agent.markets import port, transport
     from agent.markets.http_exchange import Exchange
 
@@ -102,6 +104,25 @@ AT_A_BID = FirstAnswers("0.45", "12", "patient")
 """The answers for a market that sells capacity at a bid."""
 
 
+class Delivery(NamedTuple):
+    """A signed request to our receiver."""
+
+    body: bytes
+    headers: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Webhooks:
+    """How a market reports an event at once: a signed request to `/webhooks/NAME` of the daemon starts a cycle."""
+
+    register: Callable[[str, str, "transport.Key", "Clock"], Awaitable[str]]
+    """Registers our address at the market's, and returns the secret of its signatures. Raises: MarketError."""
+    event: Callable[[Delivery, bytes, datetime], "MarketEvent | None"]
+    """Returns the event of a delivery, or None unless it is signed with our secret and fresh."""
+    trial: Callable[[str, datetime], Delivery]
+    """Returns a delivery signed with a secret at an instant, of an event that means nothing."""
+
+
 async def no_findings(_market: "port.Market", _options: MarketOptions | None, /) -> Sequence[Finding]:
     """Find nothing."""
     return ()
@@ -155,6 +176,8 @@ class MarketRecord:
     """How the ssh keys of a workload come to a starting instance: the rest of a sentence after "the keys are"."""
     gpu_model: Callable[[str], gpu.GpuModel] = gpu.model
     """Returns our name of a GPU model from the vendor's, for what a rehearsal is compared to."""
+    webhooks: Webhooks | None = None
+    """How it reports an event at once, if it does."""
     registers_keys: bool = False
     """Whether it registers ssh keys with running instances."""
 

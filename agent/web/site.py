@@ -33,5 +33,5 @@ def site(
     pages = Pages(app, Visitors(token, monotonic, refusals), wake, feed)
     routes = [*pages.routes(), discovery.route(app), front_lists.route(app), *feed_routes.routes(feed)]
     if webhook_secret is not None:
-        routes.append(Deliveries(webhook_secret, app.clock, wake, refusals).route())
+        routes += Deliveries(webhook_secret, app.clock, wake, refusals).routes()
     return Server(listen.host, listen.port, registry, health, routes, names=listen.names, refusals=refusals)

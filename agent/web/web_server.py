@@ -47,7 +47,8 @@ class Server:
         self._port = port
         self._health = health
         refusals = refusals or Refusals(lambda: asyncio.get_running_loop().time())
-        walls = [request_guard.answering(refusals), request_guard.guarding(names, refusals, {webhook_deliveries.PATH})]
+        signed = {webhook_deliveries.path(record) for record, _ in webhook_deliveries.senders()}
+        walls = [request_guard.answering(refusals), request_guard.guarding(names, refusals, signed)]
         app = web.Application(middlewares=walls, client_max_size=MOST_BODY)
         app.router.add_routes(routes)
         app.router.add_get("/metrics", request_guard.Turn().taken(make_aiohttp_handler(registry)))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.web import webhook_deliveries
+from agent.markets.vast import events
 from agent.web.guards.known_names import is_ours
 from tests.web.page import SECRET, TOKEN, Served, served
 
@@ -77,11 +77,11 @@ async def test_a_signed_delivery_comes_by_whatever_public_name_leads_here(tmp_pa
         now = page.world.app.clock.now()
         told = {"event_id": "e", "notif_type": "client:outbid", "timestamp": now.timestamp(), "message": "instance 1"}
         raw = json.dumps(told).encode()
-        headers = webhook_deliveries.signed(raw, now, SECRET) | {
+        headers = events.signed(raw, now, SECRET) | {
             "Host": "hooks.example",
             "Origin": "https://hooks.example",
         }
-        async with page.client.post(page.url + webhook_deliveries.PATH, data=raw, headers=headers) as answer:
+        async with page.client.post(f"{page.url}/webhooks/vast", data=raw, headers=headers) as answer:
             assert answer.status == 204
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import dataclasses
 import datetime as dt
 import json
 from collections.abc import AsyncIterator
@@ -12,8 +13,13 @@ import pytest
 import yarl
 
 from agent.act import endpoints
-from agent.clock import SteppedClock
+from agent.cli.setup import webhook
+from agent.clock import SteppedClock, SystemClock
+from agent.domain.market.interruption import MarketEvent, MarketEventKind
 from agent.domain.record.lease import Lease, LeaseState
+from agent.markets import registered_markets
+from agent.markets.market_record import Delivery, Webhooks
+from agent.markets.vast import events
 from agent.systemd import CredentialError
 from agent.telemetry import families
 from agent.telemetry.health import Health
@@ -42,8 +48,8 @@ OUTBID = {
 class Woken:
     """A receiver over real HTTP, and how often it woke somebody."""
 
-    def __init__(self) -> None:
-        self.clock = SteppedClock(NOW)
+    def __init__(self, clock: SteppedClock | None = None) -> None:
+        self.clock = clock or SteppedClock(NOW)
         self.times = 0
         self.url = ""
 
@@ -57,7 +63,7 @@ class Woken:
 
 def serving(clock: SteppedClock, taker: Deliveries) -> Server:
     health, refusals = Health(clock.monotonic), Refusals(clock.monotonic)
-    return Server("127.0.0.1", 0, families.registry(), health, [taker.route()], refusals=refusals)
+    return Server("127.0.0.1", 0, families.registry(), health, taker.routes(), refusals=refusals)
 
 
 @pytest.fixture
@@ -66,24 +72,24 @@ async def woken() -> AsyncIterator[Woken]:
     taker = Deliveries(lambda: SECRET, made.clock, made.wake)
     server = serving(made.clock, taker)
     host, port = await server.start()
-    made.url = f"http://{host}:{port}{webhook_deliveries.PATH}"
+    made.url = f"http://{host}:{port}/webhooks/vast"
     yield made
     await server.close()
 
 
 async def test_a_signed_delivery_wakes_once_however_often_it_comes(woken: Woken) -> None:
     raw = json.dumps(OUTBID).encode()
-    answers = [await woken.post(raw, webhook_deliveries.signed(raw, NOW, SECRET)) for _ in range(3)]
+    answers = [await woken.post(raw, events.signed(raw, NOW, SECRET)) for _ in range(3)]
     assert answers == [204, 204, 204]
     assert woken.times == 1
 
 
 async def test_what_is_forged_changed_or_old_wakes_nobody(woken: Woken) -> None:
     raw = json.dumps(OUTBID).encode()
-    good = webhook_deliveries.signed(raw, NOW, SECRET)
+    good = events.signed(raw, NOW, SECRET)
     answers = [
         await woken.post(raw, {}),
-        await woken.post(raw, webhook_deliveries.signed(raw, NOW, "another secret")),
+        await woken.post(raw, events.signed(raw, NOW, "another secret")),
         await woken.post(raw + b" ", good),
         await woken.post(raw, good | {"X-Vast-Timestamp": "1"}),
     ]
@@ -103,15 +109,15 @@ async def test_a_secret_that_went_missing_asks_the_sender_to_come_again() -> Non
     host, port = await server.start()
     raw = json.dumps(OUTBID).encode()
     async with aiohttp.ClientSession() as client:
-        address = f"http://{host}:{port}{webhook_deliveries.PATH}"
-        async with client.post(address, data=raw, headers=webhook_deliveries.signed(raw, NOW, SECRET)) as answer:
+        address = f"http://{host}:{port}/webhooks/vast"
+        async with client.post(address, data=raw, headers=events.signed(raw, NOW, SECRET)) as answer:
             assert answer.status == 503
     await server.close()
 
 
 async def test_a_delivery_as_large_as_a_flood_is_refused(woken: Woken) -> None:
     raw = b"x" * 100_000
-    assert await woken.post(raw, webhook_deliveries.signed(raw, NOW, SECRET)) == 413
+    assert await woken.post(raw, events.signed(raw, NOW, SECRET)) == 413
 
 
 async def test_connections_that_never_ask_give_way_to_those_that_do(woken: Woken) -> None:
@@ -120,7 +126,7 @@ async def test_connections_that_never_ask_give_way_to_those_that_do(woken: Woken
     for _, writer in idle:
         writer.write(b"POST /webhooks/vast HTTP/1.1\r\nHost: 127.0.0.1\r\n")
     raw = json.dumps(OUTBID).encode()
-    assert await woken.post(raw, webhook_deliveries.signed(raw, NOW, SECRET)) == 204
+    assert await woken.post(raw, events.signed(raw, NOW, SECRET)) == 204
     ended = [await asyncio.wait_for(reader.read(), PATIENCE_SECONDS) for reader, _ in idle[:MOST_CONNECTIONS]]
     assert ended == [b""] * MOST_CONNECTIONS, "the oldest are not cut"
     assert not idle[-1][0].at_eof()
@@ -157,3 +163,39 @@ async def test_a_service_that_moves_says_where_it_is_reached(tmp_path: Path) -> 
     assert told[-1].reason.startswith("8000/tcp=")
     assert told[-1].workload == lease.slot.workload
     assert isinstance(lease, Lease)
+
+
+async def test_the_verb_sends_a_delivery_that_counts_and_one_that_does_not() -> None:
+    made = Woken(SteppedClock(SystemClock().now()))
+    server = serving(made.clock, Deliveries(lambda: SECRET, made.clock, made.wake))
+    host, port = await server.start()
+    ((_, webhooks),) = webhook_deliveries.senders()
+    assert await webhook._deliver(f"http://{host}:{port}/webhooks/vast", SECRET, webhooks) == ("HTTP 204", "HTTP 401")
+    assert made.times == 1
+    await server.close()
+
+
+async def test_each_market_that_sends_webhooks_has_a_path_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    vast = registered_markets.record("vast")
+    event = MarketEvent("e1", "toybox", MarketEventKind.OUTBID, "toy-1", NOW)
+
+    async def register(*_: object) -> str:
+        return SECRET
+
+    toybox = dataclasses.replace(
+        vast,
+        name="toybox",
+        webhooks=Webhooks(
+            register,
+            lambda delivery, secret, _: event if delivery.headers.get("X-Toy") == secret.decode() else None,
+            lambda secret, _: Delivery(b"", {"X-Toy": secret}),
+        ),
+    )
+    monkeypatch.setattr(registered_markets, "installed", lambda: {"toybox": toybox, "vast": vast})
+    made = Woken()
+    server = serving(made.clock, Deliveries(lambda: SECRET, made.clock, made.wake))
+    host, port = await server.start()
+    made.url = f"http://{host}:{port}/webhooks/toybox"
+    assert [await made.post(b"", {"X-Toy": word}) for word in ("wrong", SECRET, SECRET)] == [401, 204, 204]
+    assert made.times == 1, "an event that comes again wakes nobody"
+    await server.close()

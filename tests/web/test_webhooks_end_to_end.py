@@ -12,14 +12,13 @@ from agent.markets import market_errors
 from agent.markets.vast import events, webhooks
 from agent.telemetry import families
 from agent.telemetry.health import Health
-from agent.web import webhook_deliveries
 from agent.web.web_server import Server
 from agent.web.webhook_deliveries import Deliveries
 from tests.support.contracts import evicted
 from tests.support.market import START, Market, running_market
 from tests.support.scene import KEY
 
-URL = f"https://hooks.example.com{webhook_deliveries.PATH}"
+URL = "https://hooks.example.com/webhooks/vast"
 
 
 def _utc(at: float) -> dt.datetime:
@@ -62,7 +61,7 @@ async def way() -> AsyncIterator[Way]:
         clock = _Following(market)
         made = Way(market, clock)
         taker = Deliveries(lambda: made.secret, clock, made.wake)
-        server = Server("127.0.0.1", 0, families.registry(), Health(clock.monotonic), [taker.route()])
+        server = Server("127.0.0.1", 0, families.registry(), Health(clock.monotonic), taker.routes())
         host, port = await server.start()
         await market.control("POST", "/webhooks", {"name": "hooks.example.com", "url": f"http://{host}:{port}"})
         await made.register()

@@ -1,8 +1,8 @@
-"""`gpubid webhook`: register a webhook with Vast.ai, and test that a delivery arrives."""
+"""`gpubid webhook`: register a webhook with a market, and test that a delivery arrives."""
 
 import asyncio
-import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,26 +12,29 @@ from agent.cli.shared import exits, session
 
 if TYPE_CHECKING:
     from agent.config.settings import Config, MarketSettings
+    from agent.markets.market_record import MarketRecord, Webhooks
 
 app = typer.Typer(no_args_is_help=True, help="Let the market wake the daemon.")
 
 
 @app.command()
 def register(
-    url: Annotated[str, typer.Argument(help="Public https address that leads to the daemon's /webhooks/vast.")],
+    url: Annotated[str, typer.Argument(help="Public https address that leads to the daemon's /webhooks/NAME.")],
     secret_file: Annotated[Path, typer.Option(help="A new file for the secret; the market shows it only once.")],
     config: session.ConfigOption = session.DEFAULT_CONFIG,
 ) -> None:
-    """Register a webhook with Vast.ai and store its secret in a file of mode 600. The secret is not printed."""
+    """Register a webhook with a market and store its secret in a file of mode 600. The secret is not printed.
+
+    NAME is the market's, such as vast; of several markets that send webhooks the end of the address names one.
+    """
     from agent.markets import market_errors
 
     settings, _ = session.read(config)
-    market = settings.market("vast")
+    record, webhooks = _sender(settings, url)
+    market = settings.market(record.name)
     if market is None or market.is_simulated:
-        exits.stop(
-            exits.BAD_INPUT,
-            [f"{config}: webhooks need a live [markets.vast]; remove `simulated` there, and name its credential"],
-        )
+        wanted = f"webhooks need a live [markets.{record.name}]; remove `simulated` there, and name its credential"
+        exits.stop(exits.BAD_INPUT, [f"{config}: {wanted}"])
     if secret_file.exists():
         exits.stop(exits.BAD_INPUT, [f"{secret_file} exists; name a new file"])
     try:
@@ -40,7 +43,7 @@ def register(
     except OSError as error:
         exits.unwritable(secret_file, error)
     try:
-        registered = asyncio.run(_register(url, market))
+        registered = asyncio.run(_register(url, market, webhooks))
     except market_errors.MarketError as error:
         secret_file.unlink()
         exits.stop(exits.FAILED, [str(error)])
@@ -68,40 +71,47 @@ def try_out(
             exits.BAD_INPUT,
             [f"{config}: [web] names no webhook_credential; `gpubid webhook register` makes its secret"],
         )
-    good, bad = asyncio.run(_deliver(url or _here(settings), session.named(settings.listen.webhook_credential)))
+    record, webhooks = _sender(settings, url or "")
+    secret = session.named(settings.listen.webhook_credential)
+    good, bad = asyncio.run(_deliver(url or _here(settings, record), secret, webhooks))
     session.say(f"signed: {good}; with a wrong signature: {bad}")
     if good != "HTTP 204" or bad != "HTTP 401":
         raise typer.Exit(exits.FAILED)
 
 
-def _here(config: "Config") -> str:
-    from agent.web.webhook_deliveries import PATH
+def _sender(config: "Config", url: str) -> "tuple[MarketRecord, Webhooks]":
+    """Return the market whose name ends the address; else the first configured one that sends webhooks, or any."""
+    from agent.web import webhook_deliveries
+
+    senders = webhook_deliveries.senders()
+    used = [sender for sender in senders if config.market(sender[0].name) is not None]
+    named = [sender for sender in senders if url.rstrip("/").endswith(webhook_deliveries.path(sender[0]))]
+    return (*named, *used, *senders)[0]
+
+
+def _here(config: "Config", record: "MarketRecord") -> str:
+    from agent.web import webhook_deliveries
 
     listen = config.listen
     name = f"[{listen.host}]" if ":" in listen.host else listen.host
-    return f"http://{name}:{listen.port}{PATH}"
+    return f"http://{name}:{listen.port}{webhook_deliveries.path(record)}"
 
 
-async def _register(url: str, market: "MarketSettings") -> str:
+async def _register(url: str, market: "MarketSettings", webhooks: "Webhooks") -> str:
     from agent.clock import SystemClock
-    from agent.markets.vast import webhooks
 
     return await webhooks.register(url, market.url, lambda: session.secret(market), SystemClock())
 
 
-async def _deliver(url: str, secret: str) -> tuple[str, str]:
+async def _deliver(url: str, secret: str, webhooks: "Webhooks") -> tuple[str, str]:
     from agent.clock import SystemClock
-    from agent.web import webhook_deliveries
 
     now = SystemClock().now()
-    body = {"event_id": f"test-{now.timestamp()}", "notif_type": "client:test", "message": "a test of gpubid"}
-    raw = json.dumps(body | {"timestamp": now.timestamp(), "user_id": 0, "subject": "test"}).encode()
-    headers = webhook_deliveries.signed(raw, now, secret)
-    forged = headers | {"X-Vast-Signature-256": "sha256=" + "0" * 64}
-    return await _post(url, raw, headers), await _post(url, raw, forged)
+    good, forged = webhooks.trial(secret, now), webhooks.trial(f"{secret} of somebody else", now)
+    return await _post(url, good.body, good.headers), await _post(url, forged.body, forged.headers)
 
 
-async def _post(url: str, raw: bytes, headers: dict[str, str]) -> str:
+async def _post(url: str, raw: bytes, headers: Mapping[str, str]) -> str:
     import aiohttp
 
     patience = aiohttp.ClientTimeout(total=10)

@@ -14,6 +14,8 @@ from agent.domain.money import UsdPerHour
 from agent.markets import text, tolerant_rows
 
 MARKET = "vast"
+TIME, SIGNATURE = "X-Vast-Timestamp", "X-Vast-Signature-256"
+"""The headers of a signed delivery."""
 MAX_WEBHOOK_AGE_SECONDS = 300.0
 """A signed delivery older than this may be a replay."""
 
@@ -94,6 +96,19 @@ def is_signed(raw: bytes, timestamp: str, signature: str, secret: bytes) -> bool
     """Return whether the signature over timestamp and raw body uses our secret; compared in constant time."""
     wanted = "sha256=" + hmac.new(secret, _header(timestamp) + b"." + raw, hashlib.sha256).hexdigest()
     return bool(secret) and hmac.compare_digest(wanted.encode(), _header(signature))
+
+
+def signed(raw: bytes, at: datetime, secret: str) -> dict[str, str]:
+    """Return the headers with which the market would sign a delivery, for a test of the path to the daemon."""
+    stamp = str(int(at.timestamp()))
+    mark = hmac.new(secret.encode(), stamp.encode() + b"." + raw, hashlib.sha256).hexdigest()
+    return {TIME: stamp, SIGNATURE: f"sha256={mark}", "Content-Type": "application/json"}
+
+
+def trial(at: datetime) -> bytes:
+    """Return the body of a delivery that reports a test."""
+    body = {"event_id": f"test-{at.timestamp()}", "notif_type": "client:test", "message": "a test of gpubid"}
+    return msgspec.json.encode(body | {"timestamp": at.timestamp(), "user_id": 0, "subject": "test"})
 
 
 def _header(value: str) -> bytes:

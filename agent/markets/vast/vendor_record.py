@@ -1,13 +1,15 @@
 """Vast.ai's record: what the rest of the program knows about this market."""
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import TYPE_CHECKING
 
-from agent.markets.market_record import KeyScope, MarketOptions, MarketRecord
+from agent.markets.market_record import Delivery, KeyScope, MarketOptions, MarketRecord, Webhooks
 from agent.markets.vast.rules import RULES
 
 if TYPE_CHECKING:
     from agent.clock import Clock
+    from agent.domain.market.interruption import MarketEvent
     from agent.markets.http_exchange import Exchange
     from agent.markets.transport import Key
     from agent.markets.vast.market import VastMarket
@@ -49,6 +51,29 @@ def check_query(text: str) -> None:
     query.check(text)
 
 
+async def register_webhook(url: str, base: str, key: "Key", clock: "Clock") -> str:
+    """Register our address at the market, and return the secret of its signatures. Raises: MarketError."""
+    from agent.markets.vast import webhooks
+
+    return await webhooks.register(url, base, key, clock)
+
+
+def webhook_event(delivery: Delivery, secret: bytes, now: datetime) -> "MarketEvent | None":
+    """Return the event of a delivery, or None unless it is signed with our secret and fresh."""
+    from agent.markets.vast import events
+
+    stamp, signature = (delivery.headers.get(name, "") for name in (events.TIME, events.SIGNATURE))
+    return events.webhook(delivery.body, stamp, signature, secret, now)
+
+
+def webhook_trial(secret: str, now: datetime) -> Delivery:
+    """Return a delivery as the market would sign it, of a test event."""
+    from agent.markets.vast import events
+
+    raw = events.trial(now)
+    return Delivery(raw, events.signed(raw, now, secret))
+
+
 RECORD = MarketRecord(
     name="vast",
     title="Vast.ai",
@@ -62,4 +87,5 @@ RECORD = MarketRecord(
     most_script=MOST_SCRIPT,
     keys_at_start="written by the start script of the container",
     registers_keys=True,
+    webhooks=Webhooks(register_webhook, webhook_event, webhook_trial),
 )
