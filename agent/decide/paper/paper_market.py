@@ -41,6 +41,7 @@ RESUME = timedelta(seconds=60)
 """Time from winning again to running, with the image already on the disk. Assumed."""
 EVENTS_KEPT = timedelta(hours=6)
 HOLDS = frozenset({InstanceState.LOADING, InstanceState.RUNNING})
+WAITS = frozenset({InstanceState.PAUSED, InstanceState.PENDING})
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,8 @@ class PaperInstance:
     floor: UsdPerHour | None = None
     limit: UsdPerHour | None = None
     """The bid where the price paid is not the bid; `rate` is then the last price that won."""
+    starts_in: timedelta = RESUME
+    """Time from winning to running."""
 
     @property
     def bid(self) -> UsdPerHour:
@@ -108,15 +111,20 @@ class PaperMarket:
         )
 
     def rent(self, decision: Rent, work: Workload, fleet: Fleet) -> str | None:
-        """Return the id of a new instance; None if its bid is below the floor or the host is taken."""
+        """Return the id of a new instance; None if its bid is below the floor or the host is taken.
+
+        A bid below the floor waits where the price paid is not the bid.
+        """
         offer, bid = decision.offer, decision.bid
         is_taken = any(
             HostKey(other.market, other.host_id) == offer.host for other in self.held.values()
         ) and not is_pool(offer.host_id)
-        if is_taken or (bid is not None and (offer.floor is None or bid < offer.floor)):
+        is_below = bid is not None and (offer.floor is None or bid < offer.floor)
+        if is_taken or (is_below and not decision.is_limit):
             return None
         self.rents += 1
         disk_rate = offer.disk_rate(work.disk_gb)
+        takes = typical_start(fleet, offer.market, work, offer.inet_down_mbps)
         instance = PaperInstance(
             instance_id=f"paper-{self.rents}",
             market=offer.market,
@@ -135,9 +143,11 @@ class PaperMarket:
             traffic_micros_per_gb=offer.traffic_down_micros_per_gb,
             created_at=fleet.now,
             ends_at=offer.ends_at,
-            ready_at=fleet.now + typical_start(fleet, offer.market, work, offer.inet_down_mbps),
+            state=InstanceState.PENDING if is_below else InstanceState.LOADING,
+            ready_at=None if is_below else fleet.now + takes,
             seen_at=offer.seen_at,
             floor=offer.floor,
+            starts_in=takes if is_below else RESUME,
         )
         self.held[instance.instance_id] = instance
         return instance.instance_id
@@ -221,12 +231,7 @@ class PaperMarket:
         rival = twin.rival_floor
         if instance.state in HOLDS and is_lost and (rival is None or rival > instance.bid):
             return self._lost(instance, now, rival)
-        if (
-            instance.state is InstanceState.PAUSED
-            and instance.is_wanted
-            and twin.is_live
-            and twin.gpu_rate <= instance.bid
-        ):
+        if instance.state in WAITS and instance.is_wanted and twin.is_live and twin.gpu_rate <= instance.bid:
             return _started(instance.at(twin.gpu_rate), now)
         return instance.at(twin.gpu_rate)
 
@@ -254,15 +259,12 @@ def _won(instance: PaperInstance, now: datetime) -> PaperInstance:
     is_met = instance.tenure is not Tenure.INTERRUPTIBLE or (
         instance.floor is not None and instance.floor <= instance.bid
     )
-    return (
-        _started(instance, now)
-        if instance.state is InstanceState.PAUSED and instance.is_wanted and is_met
-        else instance
-    )
+    return _started(instance, now) if instance.state in WAITS and instance.is_wanted and is_met else instance
 
 
 def _started(instance: PaperInstance, now: datetime) -> PaperInstance:
-    return replace(instance, state=InstanceState.LOADING, ready_at=now + RESUME)
+    takes = RESUME if instance.has_run else instance.starts_in
+    return replace(instance, state=InstanceState.LOADING, ready_at=now + takes)
 
 
 def _twin(instance: PaperInstance, fleet: Fleet) -> Lease | None:

@@ -193,14 +193,25 @@ def test_a_workload_that_is_gone_ends_it() -> None:
     assert shadow.step(made, seen(1, workloads=()), PATIENT, Limits()) is None
 
 
-def test_under_a_limit_it_pays_the_price_that_wins_and_is_lost_to_one_above_the_limit() -> None:
-    def auctioned(minutes: float, floor: str) -> Fleet:
-        pool = second_price.pool(floor=per_hour(floor), seen_at=NOW + minutes * MINUTE)
-        view = second_price.view(
-            offers=(pool,), listed_at=NOW + minutes * MINUTE, listed_monotonic=minutes * 60, listings=10 + int(minutes)
-        )
-        return seen(minutes, markets={second_price.NAME: view})
+def auctioned(minutes: float, floor: str) -> Fleet:
+    pool = second_price.pool(floor=per_hour(floor), seen_at=NOW + minutes * MINUTE)
+    view = second_price.view(
+        offers=(pool,), listed_at=NOW + minutes * MINUTE, listed_monotonic=minutes * 60, listings=10 + int(minutes)
+    )
+    return seen(minutes, markets={second_price.NAME: view})
 
+
+def test_a_bid_below_the_price_to_win_waits_and_starts_when_that_falls() -> None:
+    made = lived([auctioned(0, "1.50"), auctioned(0.25, "1.50"), auctioned(1, "1.40")])
+    assert only(made).is_open_bid
+    assert (only(made).has_run, made.tally.spent, made.tally.interruptions) == (False, 0, 0)
+    lived([auctioned(2, "0.30"), auctioned(2.25, "0.30")], made=made)
+    assert only(made).state is LeaseState.STARTING
+    lived([auctioned(20, "0.30"), auctioned(20.25, "0.30")], made=made)
+    assert (only(made).state, only(made).gpu_rate) == (LeaseState.RUNNING, per_hour("0.30"))
+
+
+def test_under_a_limit_it_pays_the_price_that_wins_and_is_lost_to_one_above_the_limit() -> None:
     made = lived([auctioned(0, "0.20"), auctioned(10, "0.20")])
     assert only(made).state is LeaseState.RUNNING
     assert only(made).gpu_rate == per_hour("0.20")
