@@ -6,11 +6,13 @@ Invariants:
 3. A set of files is taken whole or not at all.
 """
 
+import functools
 import hashlib
 import importlib.metadata
 import inspect
 import json
 import re
+import sys
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -41,9 +43,15 @@ def installed() -> Registry:
     Raises:
         ConfigError: a package's strategy cannot be imported.
     """
+    return {name: _imported(entry) for name, entry in _entries(tuple(sys.path)).items()}
+
+
+@functools.cache
+def _entries(_places: tuple[str, ...]) -> Mapping[str, importlib.metadata.EntryPoint]:
+    """Return each strategy's entry point. What is installed at one of these places later comes with the next start."""
     entries = {entry.name: entry for entry in importlib.metadata.entry_points(group=GROUP)}
     entries |= {name: importlib.metadata.EntryPoint(name, value, GROUP) for name, value in BUILT_IN.items()}
-    return {name: _imported(entry) for name, entry in sorted(entries.items())}
+    return dict(sorted(entries.items()))
 
 
 def _imported(entry: importlib.metadata.EntryPoint) -> Strategy[Any]:

@@ -179,11 +179,19 @@ class Document(Table):
     workloads: dict[Annotated[str, Field(pattern=WORKLOAD_NAME)], WorkloadTable] = Field(min_length=1)
 
 
+_MADE: dict[str, Any] = {"use_attribute_docstrings": False}
+"""A class that is made here has no source text. Pydantic would look for it in every loaded module at each start."""
+
+
 def with_markets(records: Mapping[str, MarketRecord]) -> type[Document]:
     """Return the model of a whole agent.toml with a table for each of these markets."""
     tables: dict[str, Any] = {name: (_table(record) | None, None) for name, record in records.items()}
-    markets = create_model("MarketsTable", __base__=MarketsTable, __doc__=MarketsTable.__doc__, **tables)
-    return create_model("Document", __base__=Document, __doc__=Document.__doc__, markets=(markets, ...))
+    markets = create_model(
+        "MarketsTable", __base__=MarketsTable, __doc__=MarketsTable.__doc__, __cls_kwargs__=_MADE, **tables
+    )
+    return create_model(
+        "Document", __base__=Document, __doc__=Document.__doc__, __cls_kwargs__=_MADE, markets=(markets, ...)
+    )
 
 
 @cache
@@ -214,4 +222,4 @@ def _table(record: MarketRecord) -> type[MarketTable]:
     }
     about = f"The {record.title} market, simulated or live."
     title = record.title.partition(".")[0] + "Table"
-    return create_model(title, __base__=(*own, MarketTable), __doc__=about, **changed)
+    return create_model(title, __base__=(*own, MarketTable), __doc__=about, __cls_kwargs__=_MADE, **changed)
