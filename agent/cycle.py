@@ -303,7 +303,7 @@ class Cycle:
             return []
         self._acted_at = self._clock.monotonic()
         if self._is_stopped:
-            decisions = due_endings.last_orders(fleet, limits.committed_by_fleet(fleet), rules.caps)
+            decisions = due_endings.last_orders(due_endings.endings_now(fleet, rules.caps))
         self._executor.see(turns.looks(fleet, self._memory))
         return await self._executor.run(decisions, {work.name: work for work in rules.workloads})
 
@@ -312,7 +312,7 @@ class Cycle:
         try:
             planned = plan.plan(fleet, rules.tuned, rules.caps, reconciled.faulty)
         except Exception:
-            await self._act(due_endings.orders(fleet, limits.committed_by_fleet(fleet), rules.caps), fleet, rules)
+            await self._act(due_endings.orders(due_endings.endings_now(fleet, rules.caps)), fleet, rules)
             raise
         self._witness(fleet, rules.tuned, rules.caps, reconciled.faulty, planned)
         return planned

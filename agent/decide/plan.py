@@ -126,12 +126,13 @@ def plan(
     ground = _ground(fleet)
     bounds = Bounds(fleet, caps, faulty, ground.in_force, ground.believed)
     now_standing = limits.committed_by_fleet(fleet)
-    first = due_endings.orders(fleet, now_standing, caps)
+    due = due_endings.endings(fleet, now_standing, caps)
+    first = due_endings.orders(due)
     leaving = {slot_of(decision) for decision in first}
     going_on, later = next_slots.chosen(
         fleet,
         first,
-        due_endings.grounds(fleet, now_standing, caps),
+        due_endings.grounds(due),
         ground.in_force,
         now_standing,
         lambda rent, others, left: _permitted(rent, replace(bounds, fleet=others), left),
@@ -142,7 +143,7 @@ def plan(
     leaving |= {rent.slot for rent in going_on}
     waits = WaitingEndings(fleet)
     ending = [order for order in first if order.lease.lease_id not in kept]
-    decisions = [*waits.settle(ending, due_endings.at_once(fleet, now_standing, caps)), *going_on]
+    decisions = [*waits.settle(ending, due_endings.at_once(due)), *going_on]
     for work in fleet.workloads:
         for proposal in _proposals(fleet, work, tuned[work.strategy], ground):
             if proposal.slot in leaving:

@@ -6,7 +6,7 @@ Invariants:
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from agent.decide import slots
 from agent.decide.limits import hard_caps, limits, open_bids
@@ -19,24 +19,37 @@ from agent.domain.record.hold import Word
 from agent.domain.work.decision import Pause, Release
 
 
-def orders(fleet: Fleet, standing: limits.CommittedSpend, caps: limits.Limits) -> list[Pause | Release]:
-    """Return all due endings, one order a lease, in their order."""
-    found: dict[str, Pause | Release] = {}
-    for order in _all(fleet, standing, caps):
-        if may_go(order):
-            found.setdefault(order.lease.lease_id, order)
-    return list(found.values())
+def endings(fleet: Fleet, standing: limits.CommittedSpend, caps: limits.Limits) -> tuple[Pause | Release, ...]:
+    """Return all endings that are due, on every ground, in their order."""
+    return tuple(_endings(fleet, standing, caps))
 
 
-def at_once(fleet: Fleet, standing: limits.CommittedSpend, caps: limits.Limits) -> frozenset[str]:
+def endings_now(fleet: Fleet, caps: limits.Limits) -> tuple[Pause | Release, ...]:
+    """Return all endings that are due by what the fleet has committed now."""
+    return endings(fleet, limits.committed_by_fleet(fleet), caps)
+
+
+def _endings(fleet: Fleet, standing: limits.CommittedSpend, caps: limits.Limits) -> Iterator[Pause | Release]:
+    yield from slots.releases(fleet)
+    yield from operator_holds.orders(fleet, hold.in_force(fleet.holds, fleet.now))
+    yield from run_time_verdict.endings(fleet)
+    yield from hard_caps.endings(fleet, standing, caps)
+    yield from open_bids.endings(fleet)
+
+
+def orders(due: Iterable[Pause | Release]) -> list[Pause | Release]:
+    """Return the endings to be sent, one order a lease, in their order."""
+    return _one_a_lease(filter(may_go, due))
+
+
+def at_once(due: Iterable[Pause | Release]) -> frozenset[str]:
     """Return the ids of leases that a person or a hard cap ends, even if something else ends them too."""
-    ended = (each for each in _all(fleet, standing, caps) if is_of_person(each) or is_of_cap(each))
-    return frozenset(each.lease.lease_id for each in ended)
+    return frozenset(each.lease.lease_id for each in due if is_of_person(each) or is_of_cap(each))
 
 
-def grounds(fleet: Fleet, standing: limits.CommittedSpend, caps: limits.Limits) -> Counter[str]:
+def grounds(due: Iterable[Pause | Release]) -> Counter[str]:
     """Return on how many grounds each lease ends, by its id."""
-    return Counter(order.lease.lease_id for order in _all(fleet, standing, caps))
+    return Counter(order.lease.lease_id for order in due)
 
 
 def may_go(order: Pause | Release) -> bool:
@@ -44,22 +57,20 @@ def may_go(order: Pause | Release) -> bool:
     return not ownership.why_untouched(order.lease, is_ordered=is_of_person(order) or is_of_cap(order))
 
 
-def last_orders(fleet: Fleet, standing: limits.CommittedSpend, caps: limits.Limits) -> list[Pause | Release]:
+def last_orders(due: Iterable[Pause | Release]) -> list[Pause | Release]:
     """Return the orders that are sent even if nothing else may be: a person's kill and release, a cap's pauses."""
+    return _one_a_lease(order for order in due if order.lease.is_proven and _is_last(order))
+
+
+def _is_last(order: Pause | Release) -> bool:
+    return is_of_person(order) or (isinstance(order, Pause) and is_of_cap(order))
+
+
+def _one_a_lease(due: Iterable[Pause | Release]) -> list[Pause | Release]:
     found: dict[str, Pause | Release] = {}
-    for order in _all(fleet, standing, caps):
-        is_due = is_of_person(order) or (isinstance(order, Pause) and is_of_cap(order))
-        if is_due and order.lease.is_proven:
-            found.setdefault(order.lease.lease_id, order)
+    for order in due:
+        found.setdefault(order.lease.lease_id, order)
     return list(found.values())
-
-
-def _all(fleet: Fleet, standing: limits.CommittedSpend, caps: limits.Limits) -> Iterator[Pause | Release]:
-    yield from slots.releases(fleet)
-    yield from operator_holds.orders(fleet, hold.in_force(fleet.holds, fleet.now))
-    yield from run_time_verdict.endings(fleet)
-    yield from hard_caps.endings(fleet, standing, caps)
-    yield from open_bids.endings(fleet)
 
 
 def is_of_person(order: Pause | Release) -> bool:

@@ -116,7 +116,7 @@ def test_nothing_is_due_of_what_is_not_proven_and_only_orders_of_what_is_estrang
 
     def orders(held: Lease) -> list[str]:
         fleet = builders.fleet(leases=(held,))
-        found = due_endings.orders(fleet, limits.committed_by_fleet(fleet), caps)
+        found = due_endings.orders(due_endings.endings_now(fleet, caps))
         assert all(isinstance(order, Release) for order in found)
         return [order.reason.code for order in found]
 
