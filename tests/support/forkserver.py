@@ -39,6 +39,7 @@ LIBRARIES = (
     ),
     *("prometheus_client", "pydantic", "pydantic.dataclasses", "rich.console", "rich.table", "sqlalchemy"),
     *("sqlalchemy.dialects.sqlite", "structlog", "typer", "typer.rich_utils", "typer.main"),
+    *("Crypto.Hash.SHA256", "Crypto.PublicKey.RSA", "distutils.util", "psutil", "requests"),
     *("concurrent.futures", "fractions", "random", "sqlite3", "ssl", "statistics", "tomllib", "uuid"),
 )
 OURS = ("agent", "strategies")

@@ -7,8 +7,9 @@ import pathlib
 import sys
 
 from agent.simulator.vast.http import call_gate
+from tests.support import launch
 
-_PROGRAM = pathlib.Path(sys.executable).parent / "vastai"
+_PROGRAM, _ROOT = "tests.support.vastai_program", pathlib.Path(__file__).parents[2]
 _FOLDERS = {"CONFIG": "config", "CACHE": "cache", "STATE": "state"}
 
 
@@ -31,14 +32,23 @@ class Vendor:
 
     async def cli(self, *arguments: str) -> Ran:
         """Run `vastai ARGUMENTS`."""
-        return await self._run(str(_PROGRAM), *arguments, "--no-color")
+        environment = {**self._environment(), "PYTHONPATH": str(_ROOT)}
+        words = (*arguments, "--no-color")
+        return await _ended(await launch.start(_PROGRAM, *words, folder=self.home, environment=environment))
 
     async def python(self, code: str) -> Ran:
         """Run a program that uses the vendor's package. It gets `url` and `key` in its environment."""
-        return await self._run(sys.executable, "-c", code)
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-c", code), env=self._environment(), stdout=pipe, stderr=pipe
+        )
+        return await _ended(process)
 
-    async def _run(self, *command: str) -> Ran:
-        environment = {
+    def _environment(self) -> dict[str, str]:
+        # The vendor's program makes its folders unguarded: two that start at once in a new home fail each other.
+        for folder in _FOLDERS.values():
+            (self.home / folder / "vastai").mkdir(parents=True, exist_ok=True)
+        return {
             "PATH": os.environ["PATH"],
             "HOME": str(self.home),
             **{f"XDG_{kind}_HOME": str(self.home / folder) for kind, folder in _FOLDERS.items()},
@@ -47,11 +57,8 @@ class Vendor:
             "VASTAI_NO_UPDATE_CHECK": "1",
             "COLUMNS": "220",
         }
-        # The vendor's program makes its folders unguarded: two that start at once in a new home fail each other.
-        for folder in _FOLDERS.values():
-            (self.home / folder / "vastai").mkdir(parents=True, exist_ok=True)
-        process = await asyncio.create_subprocess_exec(
-            *command, env=environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
-        )
-        out, err = await asyncio.wait_for(process.communicate(), 120)
-        return Ran(process.returncode or 0, out.decode(), err.decode())
+
+
+async def _ended(process: launch.Process) -> Ran:
+    out, err = await asyncio.wait_for(process.communicate(), 120)
+    return Ran(process.returncode or 0, out.decode(), err.decode())
