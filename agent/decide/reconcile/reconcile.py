@@ -336,12 +336,12 @@ def _updated(
     is_same_price = row.gpu_rate == lease.gpu_rate and row.disk_rate == lease.disk_rate
     is_same_bid = row.limit in {None, lease.bid_limit} and interruption_notice.at(lease, row) == lease.notice_at
     is_same_end = row.ends_at is None or (lease.ends_at is not None and abs(row.ends_at - lease.ends_at) <= SAME_END)
-    if lease.state is target and bills is lease.bills and is_same_price and is_same_bid and is_same_end and not is_due:
+    is_same = lease.state is target and bills is lease.bills and is_same_price and is_same_bid and is_same_end
+    has_run = lease.has_run or turns.may_have_run(lease, view, row, between, fleet.poll)
+    if is_same and has_run is lease.has_run and not is_due:
         return None
     after, charges = row_metering.metered(fleet, view, lease, row, target, between)
-    after = msgspec.structs.replace(
-        after, has_run=lease.has_run or turns.may_have_run(lease, view, row, between, fleet.poll)
-    )
+    after = msgspec.structs.replace(after, has_run=has_run)
     if target is LeaseState.RUNNING and lease.state is not LeaseState.RUNNING:
         after = msgspec.structs.replace(after, interrupted_by=None, paused_by_us=False, has_run=True)
         after = msgspec.structs.replace(after, end_reason="" if lease.end_reason in PASSING else lease.end_reason)

@@ -101,8 +101,8 @@ def recorded(lease: Lease, events: Iterable[MarketEvent], until: datetime) -> li
 def to_the_end(lease: Lease, look: Look, until: datetime, *, is_ordered: bool = True) -> list[meter.Turn]:
     """Return the turns of a lease that ends at `until`, by an order of ours or not, and was not seen since `look`."""
     turned_at = _started_unrecorded(lease, look.at, recorded(lease, look.events, until))
-    is_dark = is_ordered and until - look.at > UNSEEN
-    if not turned_at and (_is_starting(lease) or _is_silent(lease) or (is_dark and _may_be_given_back(lease, look))):
+    is_given_back = is_ordered and until - look.at > UNSEEN and _may_be_given_back(lease, look.rules)
+    if not turned_at and (_is_starting(lease) or _is_silent(lease) or is_given_back):
         turned_at.append((min(max(look.at, lease.accrued_until), until), Bills.GPU_AND_DISK))
     return turned_at
 
@@ -165,6 +165,7 @@ def may_have_run(
 
     The market's record shows each start, if it was read; no record shows the start of a lease that bills while it
     loads. A container that ended had begun. What is on record counts also where an order of ours stopped it unseen.
+    One that was outbid before it ran may have been given back, and lost again, where no record could be read.
     """
     unseen, is_untold = between[1] - between[0], row.bills_while_loading or not view.is_record_read
     is_stopped = row.state in {InstanceState.PAUSED, InstanceState.OFFLINE}
@@ -173,7 +174,9 @@ def may_have_run(
     if is_stopped and _is_first_start_told(lease, view, between[1]):
         return True
     may_be_unseen = is_ended or (is_stopped and is_untold and unseen > UNSEEN)
-    return may_be_unseen and (lease.state is LeaseState.STARTING or _is_missed_start(lease) or is_back)
+    is_given_back = not view.is_record_read and _may_be_given_back(lease, view.rules)
+    may_start = lease.state is LeaseState.STARTING or _is_missed_start(lease) or is_back or is_given_back
+    return may_be_unseen and may_start
 
 
 def _is_first_start_told(lease: Lease, view: MarketView, until: datetime) -> bool:
@@ -190,9 +193,9 @@ def long_unseen(poll: timedelta) -> timedelta:
     return max(UNSEEN, 2 * poll)
 
 
-def _may_be_given_back(lease: Lease, look: Look) -> bool:
+def _may_be_given_back(lease: Lease, rules: MarketRules) -> bool:
     """Return whether its market may have started a stopped lease again."""
-    is_stopped = lease.paused_by_us or lease.has_failed or not look.rules.starts_by_itself
+    is_stopped = lease.paused_by_us or lease.has_failed or not rules.starts_by_itself
     states = {LeaseState.PAUSED, LeaseState.MISSING, LeaseState.RELEASING}
     return lease.bills is Bills.DISK and lease.state in states and not is_stopped and lease.interrupted_by in GIVEN_BACK
 

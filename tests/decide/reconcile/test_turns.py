@@ -168,6 +168,29 @@ def test_what_no_record_shows_may_have_run_unseen_before_it_was_listed_as_stoppe
     assert turns.may_have_run(lease, unread, row, between, POLL) is (is_stopped and is_dark)
 
 
+@pytest.mark.parametrize(
+    ("changes", "may_have_run"),
+    [
+        ({}, True),
+        ({"interrupted_by": Cause.CONTAINER_EXIT}, False),
+        ({"paused_by_us": True}, False),
+        ({"has_failed": True}, False),
+    ],
+)
+def test_what_was_outbid_before_it_ran_may_have_run_in_a_dark_stretch_without_a_record(
+    changes: dict[str, Any], *, may_have_run: bool
+) -> None:
+    """Its disk counted as empty, and was released although it may have held the only copy of its work."""
+    stopped = {"state": LeaseState.PAUSED, "bills": Bills.DISK, "has_run": False, "interrupted_by": Cause.OUTBID}
+    lease = builders.lease(**{**stopped, "accrued_until": STARTED, **changes})
+    row = builders.instance(state=InstanceState.PAUSED)
+    view = builders.view(instances=(row,))
+    unread, dark = msgspec.structs.replace(view, is_record_read=False), (NOW - timedelta(minutes=3), NOW)
+    assert turns.may_have_run(lease, unread, row, dark, POLL) is may_have_run
+    assert not turns.may_have_run(lease, view, row, dark, POLL), "the record shows each start"
+    assert not turns.may_have_run(lease, unread, row, (NOW - timedelta(minutes=2), NOW), POLL)
+
+
 def test_a_look_of_a_clock_that_is_behind_turns_no_earlier_than_what_was_metered() -> None:
     """A pod bills while it loads, so nothing turns but its state: it cannot have run before it was rented."""
     held = builders.lease(state=LeaseState.STARTING, accrued_until=STARTED)
