@@ -95,12 +95,11 @@ def _absence_facts(
     fleet: Fleet, view: MarketView, memory: Memory, lease: Lease, absence: Absence, *, is_first: bool
 ) -> list[Fact]:
     listed_at = view.listed_at or fleet.now
+    last_seen = memory.last_seen.get(lease.lease_id, lease.accrued_until)
     if _is_released(lease):
         ended = msgspec.structs.replace(lease, state=LeaseState.ENDED, ended_at=listed_at)
-        return [
-            LeaseChanged(lease, ended, EventKind.LEASE_RELEASED, agreed_rate.at_end(lease, (), lease.accrued_until))
-        ]
-    last_seen = memory.last_seen.get(lease.lease_id, lease.accrued_until)
+        owed = agreed_rate.unlisted_end(fleet, lease, (), last_seen, lease.accrued_until)
+        return [LeaseChanged(lease, ended, EventKind.LEASE_RELEASED, owed)]
     waited = view.listed_monotonic - absence.monotonic
     missed_at = listed_at - timedelta(seconds=max(waited, 0.0))
     if is_denied(view, lease.instance_id):
@@ -154,7 +153,8 @@ def _gone(
     promised = phases.promise(work, kept_at)
     split = phases.split(lease, missed_at, ends, promised, ran)
     charges = meter.accrue(lease, missed_at, ends)
-    charges = (*charges, *agreed_rate.at_end(lease, charges, missed_at), *phases.charges(split))
+    owed = agreed_rate.unlisted_end(fleet, lease, charges, last_seen, missed_at)
+    charges = (*charges, *owed, *phases.charges(split))
     if lease.run_since is not None:
         charges = (*charges, meter.stretch_end(lease, stopped_at, work, is_lost=not is_release, kept_at=kept_at))
     after = msgspec.structs.replace(

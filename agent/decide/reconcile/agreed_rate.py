@@ -132,10 +132,25 @@ def at_end(lease: Lease, charges: Sequence[meter.Charge], until: datetime) -> tu
     return Rise(lease, rate - lease.gpu_rate, lease.agreed_until or lease.accrued_until).owed(charges, until)
 
 
-def in_doubt(fleet: Fleet, lease: Lease) -> Rise | None:
-    """Return the rise to a higher bid of ours in doubt, which may be in force; it is owed from the last metering."""
+def in_doubt(fleet: Fleet, lease: Lease, since: datetime | None = None) -> Rise | None:
+    """Return the rise to a higher bid of ours in doubt, which may be in force; it is owed from the last metering.
+
+    `since` is the last look at a lease that an order of ours has metered since.
+    """
     rate = max((lease.gpu_rate, *_bids_in_doubt(fleet, lease)))
-    return Rise(lease, rate - lease.gpu_rate, lease.accrued_until) if rate > lease.gpu_rate else None
+    since = lease.accrued_until if since is None else min(since, lease.accrued_until)
+    return Rise(lease, rate - lease.gpu_rate, since) if rate > lease.gpu_rate else None
+
+
+def unlisted_end(
+    fleet: Fleet, lease: Lease, charges: Sequence[meter.Charge], last_seen: datetime, until: datetime
+) -> tuple[meter.Charge, ...]:
+    """Return the charges of a rise that no listing confirmed before its lease's end at `until`, doubted or our own bid.
+
+    `charges` are the last ones of the lease, up to `until`; it was last listed at `last_seen`.
+    """
+    own = in_doubt(fleet, lease, last_seen)
+    return at_end(lease, charges, until) if own is None else own.owed(charges, until)
 
 
 def with_rise(fact: LeaseChanged, rise: Rise | None) -> LeaseChanged:

@@ -67,7 +67,7 @@ def _settled(
         return IntentSettled(intent, IntentState.CONFIRMED, "the market says that there is no such instance")
     if of_intent is None or not of_intent.is_open:
         return IntentSettled(intent, IntentState.VOID, "its lease has ended")
-    if not intent.kind.is_paying or _is_over(view, began):
+    if not intent.kind.is_paying or (row is not None and _is_over(view, began)):
         return IntentSettled(intent, IntentState.VOID, "the listing does not show it done")
     return None
 

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from agent.decide.facts import Alert, LeaseChanged, LeaseDisowned
 from agent.decide.reconcile import absence, reconcile
-from agent.decide.reconcile.pass_memory import Memory
+from agent.decide.reconcile.pass_memory import Absence, Memory
 from agent.domain.market.instance import InstanceState
 from agent.domain.market.interruption import Cause
 from agent.domain.money import UsdPerHour
-from agent.domain.record.intent import IntentKind, IntentState
+from agent.domain.record.intent import Intent, IntentKind, IntentState
 from agent.domain.record.lease import ALLOWED, Bills, Lease, LeaseState
 from tests.support import builders
 from tests.support.listings import (
@@ -131,6 +131,44 @@ def test_a_release_without_an_answer_counts_up_to_the_listing_that_lacks_it() ->
     (fact,) = (fact for fact in reconcile.reconcile(fleet, Memory()).facts if isinstance(fact, LeaseChanged))
     assert (fact.kind, fact.after.accrued_until) == ("lease.released", NOW)
     assert sum(charge.running_seconds for charge in fact.charges) == 30 * 60
+
+
+def _raise_in_doubt() -> tuple[Lease, Intent]:
+    """Return a lease of ten minutes at the old bid, and a raise by $0.18 an hour that got no answer."""
+    held = builders.lease(agreed_rate=builders.per_hour("0.22"), accrued_until=builders.ago(minutes=10))
+    order = builders.intent(
+        kind=IntentKind.REBID, state=IntentState.IN_DOUBT, lease_id=held.lease_id, price=builders.per_hour("0.40")
+    )
+    return held, order
+
+
+def _gpu_dollars(fact: LeaseChanged) -> float:
+    return sum(charge.gpu.dollars for charge in fact.charges)
+
+
+def test_what_is_gone_under_a_raise_in_doubt_counts_at_the_higher_bid() -> None:
+    """No listing since the order showed which bid was in force."""
+    held, order = _raise_in_doubt()
+    memory = Memory(absences={held.lease_id: Absence(1000.0 - absence.GONE_AFTER, 1, in_fault=False)})
+    fleet = msgspec.structs.replace(world((held,), **DENIED), intents=(order,))
+    found = reconcile.reconcile(fleet, memory).facts
+    (fact,) = (fact for fact in found if isinstance(fact, LeaseChanged))
+    hours = (fact.after.accrued_until - held.accrued_until) / timedelta(hours=1)
+    assert (fact.after.state, hours > 0.1) == (LeaseState.ENDED, True)
+    assert _gpu_dollars(fact) == pytest.approx(0.40 * hours, abs=1e-5)
+
+
+def test_what_was_released_under_a_raise_in_doubt_counts_at_the_higher_bid_since_the_last_look() -> None:
+    """The order itself counted the time before it at the old bid."""
+    held, order = _raise_in_doubt()
+    gone = msgspec.structs.replace(
+        held, state=LeaseState.RELEASING, bills=Bills.NOTHING, accrued_until=builders.ago(minutes=1)
+    )
+    memory = Memory(last_seen={held.lease_id: held.accrued_until})
+    fleet = msgspec.structs.replace(world((gone,)), intents=(order,))
+    (fact,) = (fact for fact in reconcile.reconcile(fleet, memory).facts if isinstance(fact, LeaseChanged))
+    assert fact.kind == "lease.released"
+    assert _gpu_dollars(fact) == pytest.approx((0.40 - held.gpu_rate.dollars) * 9 / 60, abs=1e-5)
 
 
 def test_what_was_rented_and_never_listed_counts_as_if_it_had_run() -> None:

@@ -186,7 +186,9 @@ def test_an_order_on_a_lease_that_ended_is_void(leases: tuple[Lease, ...]) -> No
 
 
 def test_an_instance_that_is_not_listed_settles_no_paying_order() -> None:
+    """Nor does it after the grace: the lease may come back, or end, at either bid."""
     assert settled(REBID, leases=(HELD,))[0] == ()
+    assert settled(REBID, leases=(HELD,), memory=BEGAN, **OVER)[0] == ()
 
 
 def test_the_doubt_of_another_market_is_left_to_its_own_listing() -> None:
