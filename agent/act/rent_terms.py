@@ -75,9 +75,9 @@ def _guarded(
     try:
         key = None if place is None else bucket_client.key_of(credential(place.credential))
         command = guard_launch.command(work)
+        variables = guard_launch.environment(launch, work, interval, key)
     except ValueError as error:
         raise market_errors.Rejected("invalid_args", f"The guard of {work.name} cannot be started: {error}.") from None
-    variables = guard_launch.environment(launch, work, interval, key)
     return replace(
         bare, command=command, onstart=guard_launch.script(work), environment=(*bare.environment, *variables)
     )

@@ -18,12 +18,13 @@ SPEED_VARIABLE, PROGRESS_VARIABLE = "SIM_SPEED", "GPUBID_PROGRESS"
 LEAST_INTERVAL_SECONDS, USUAL_INTERVAL_SECONDS, MOST_SECONDS = 5.0, 900.0, 7 * 86_400.0
 MOST_PATHS, MOST_KEPT, MOST_CODES, MOST_TEXT = 100, 100, 256, 4_096
 CODES = range(256)
-VAST, RUNPOD = "vast", "runpod"
-MARKET_VARIABLES = {VAST: ("CONTAINER_ID", "CONTAINER_API_KEY"), RUNPOD: ("RUNPOD_POD_ID", "RUNPOD_API_KEY")}
-"""Each market's variables for a container's own id, and for a key of this instance alone. The work gets both."""
+INSTANCE = "{instance}"
+"""The place of the instance's id in the path of a request."""
 LEAST_SILENT_SECONDS, MOST_SILENT_SECONDS = 3_600.0, 30 * 86_400.0
 MOST_CHECK_SECONDS = 60.0
 MOST_VARIABLES = 256
+_METHODS = frozenset({"PUT", "POST", "PATCH", "DELETE"})
+_PATH = re.compile(r"/[!-~]{0,199}")
 _INSTANCE, _KEY = re.compile(r"[A-Za-z0-9_-]{1,100}"), re.compile(r"[!-~]{1,4096}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,255}")
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -47,8 +48,17 @@ class BucketPlace:
 
 
 @dataclass(frozen=True)
+class StopRequest:
+    """A request: method, the path below the market's address, and the JSON that is sent."""
+
+    method: str
+    path: str
+    body: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class DeadmanSettings:
-    """The dead man's switch: the daemon's longest silence in seconds, and how the market is asked to stop us.
+    """The dead man's switch: the daemon's longest silence in seconds, and how the market is asked to stop or end us.
 
     `api` is the address of the market without a slash at its end. `instance` and `key` are empty if the market did not
     give them.
@@ -56,8 +66,9 @@ class DeadmanSettings:
 
     after_seconds: float
     destroys: bool
-    market: str
     api: str
+    stop: StopRequest
+    end: StopRequest
     instance: str
     key: str = field(repr=False)
 
@@ -233,21 +244,37 @@ def _bucket(value: object, environment: Mapping[str, str]) -> BucketPlace | None
 def _deadman(value: object, environment: Mapping[str, str]) -> DeadmanSettings | None:
     if value is None:
         return None
-    if not isinstance(value, dict) or value.get("market") not in (VAST, RUNPOD):
-        raise UnusableSettings(f"deadman must name a market, {VAST} or {RUNPOD}")
+    if not isinstance(value, dict):
+        raise UnusableSettings("deadman must say how the market is asked")
     # A time that nobody gave would stop paid work at a moment that nobody chose.
     after = _number(value.get("after_seconds"), 0.0, LEAST_SILENT_SECONDS, MOST_SILENT_SECONDS)
     if not after:
         raise UnusableSettings("deadman has no after_seconds")
-    instance, key = (environment.get(name, "") for name in MARKET_VARIABLES[value["market"]])
+    # The market's variables for the container's own id, and for a key of this instance alone. The work gets both.
+    instance, key = (environment.get(_needed(value, name), "") for name in ("instance_from", "key_from"))
+    instance = instance if _INSTANCE.fullmatch(instance) else ""
     return DeadmanSettings(
         after_seconds=after,
         destroys=value.get("destroy") is True,
-        market=value["market"],
         api=_api(_needed(value, "api")),
-        instance=instance if _INSTANCE.fullmatch(instance) else "",
+        stop=_request(value.get("stop"), instance),
+        end=_request(value.get("end"), instance),
+        instance=instance,
         key=key if _KEY.fullmatch(key) else "",
     )
+
+
+def _request(value: object, instance: str) -> StopRequest:
+    """Return a request about an instance."""
+    asked = value if isinstance(value, dict) else {}
+    method, path, body = asked.get("method"), asked.get("path"), asked.get("body")
+    if not isinstance(path, str) or _PATH.fullmatch(path) is None or INSTANCE not in path:
+        raise UnusableSettings("deadman has a request without a path to the instance")
+    if not isinstance(method, str) or method not in _METHODS:
+        raise UnusableSettings("deadman has a request without a method")
+    if not isinstance(body, dict) or not all(isinstance(each, str) for each in body.values()):
+        raise UnusableSettings("deadman has no usable request to the market")
+    return StopRequest(method, path.replace(INSTANCE, instance), body)
 
 
 def _acceptance(value: object) -> AcceptanceSettings | None:

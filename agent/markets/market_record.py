@@ -104,6 +104,27 @@ AT_A_BID = FirstAnswers("0.45", "12", "patient")
 """The answers for a market that sells capacity at a bid."""
 
 
+@dataclass(frozen=True, slots=True)
+class StopRequest:
+    """A request about an instance. `{instance}` in its path, below the market's address, stands for the id."""
+
+    method: str
+    path: str
+    body: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceKey:
+    """The variables of a container with its own id and with a key of this instance alone, and what the key may ask."""
+
+    id_variable: str
+    key_variable: str
+    stop: StopRequest
+    """Stops the instance; its disk stays."""
+    end: StopRequest
+    """Ends it with its disk."""
+
+
 class Delivery(NamedTuple):
     """A signed request to our receiver."""
 
@@ -170,8 +191,8 @@ class MarketRecord:
     """Whether its instances can mount a network volume of the account."""
     keeps_logs: bool = True
     """Whether it keeps what containers print; without that, a `done_line` is never seen there."""
-    gives_instance_key: bool = True
-    """Whether it gives an instance a key with which the dead man's switch of a guard can stop it."""
+    instance_key: InstanceKey | None = None
+    """The key that it gives an instance, with which the dead man's switch of a guard can stop it, if it gives one."""
     keys_at_start: str = "given to the container at its start"
     """How the ssh keys of a workload come to a starting instance: the rest of a sentence after "the keys are"."""
     gpu_model: Callable[[str], gpu.GpuModel] = gpu.model

@@ -147,7 +147,17 @@ def test_a_switch_is_told_after_how_long_and_whom_to_ask() -> None:
     launch = replace(LAUNCH, market="vast", api="https://console.vast.ai")
     made = rent_terms.of(RENT, work, KEYS.__getitem__, launch)
     told = json.loads(dict(made.environment)["GPUBID_GUARD"])["deadman"]
-    assert told == {"after_seconds": 21600, "destroy": True, "market": "vast", "api": "https://console.vast.ai"}
+    assert told == {
+        "after_seconds": 21600,
+        "destroy": True,
+        "api": "https://console.vast.ai",
+        "instance_from": "CONTAINER_ID",
+        "key_from": "CONTAINER_API_KEY",
+        "stop": {"method": "PUT", "path": "/api/v0/instances/{instance}/", "body": {"state": "stopped"}},
+        "end": {"method": "DELETE", "path": "/api/v0/instances/{instance}/", "body": {}},
+    }
+    with pytest.raises(market_errors.Rejected, match="mithril gives an instance no key"):
+        rent_terms.of(RENT, work, KEYS.__getitem__, replace(launch, market="mithril"))
 
 
 @pytest.mark.parametrize("script", ["", "python3 -m mine"])

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from agent.act.guarding import guard_launch
 from agent.guard import guard_settings
 from agent.guard.bucket_notes import BucketNotes
 from agent.guard.deadman import deadman_switch, market_stop
@@ -184,7 +185,12 @@ def test_an_absence_has_bounds(told: str, seconds: float) -> None:
 
 # --- its settings ---------------------------------------------------------------------------------------------------
 def settings(environment: dict[str, str] | None = None, **changes: Any) -> DeadmanSettings | None:
-    deadman = {"after_seconds": 21_600, "destroy": False, "market": "vast", "api": "https://market.example"}
+    deadman = {
+        "after_seconds": 21_600,
+        "destroy": False,
+        "api": "https://market.example",
+        **guard_launch.asking("vast"),
+    }
     told = {"version": 1, "paths": ["/ckpt"], "lease": "L", "deadman": {**deadman, **changes}}
     own = {"CONTAINER_ID": "12", "CONTAINER_API_KEY": KEY} if environment is None else environment
     return guard_settings.read({"GPUBID_GUARD": json.dumps(told), **own}).deadman
@@ -211,8 +217,16 @@ def test_the_settings_of_the_switch_are_bounded() -> None:
         {"after_seconds": None},
         {"after_seconds": "6h"},
         {"after_seconds": True},
-        {"market": "elsewhere"},
-        {"market": ["vast"]},
+        {"stop": None},
+        {"stop": ["PUT", "/stop"]},
+        {"stop": {"method": ["PUT"], "path": "/instances/{instance}", "body": {}}},
+        {"end": {"method": "GET", "path": "/instances/{instance}", "body": {}}},
+        {"end": {"method": "DELETE", "path": "/instances/", "body": {}}},
+        {"end": {"method": "DELETE", "path": "/instances/{instance} HTTP/1.1\r\nhost: other", "body": {}}},
+        {"end": {"method": "DELETE", "path": "@other.example/{instance}", "body": {}}},
+        {"end": {"method": "DELETE", "path": "/instances/{instance}", "body": {"all": True}}},
+        {"instance_from": None},
+        {"key_from": ["CONTAINER_API_KEY"]},
         {"api": None},
         {"api": "market.example"},
         {"api": "http://market.example/api"},
@@ -303,7 +317,11 @@ def vendor() -> Iterator[Vendor]:
 
 
 def door(vendor: Vendor, market: str = "vast") -> DeadmanSettings:
-    return DeadmanSettings(HOUR, destroys=False, market=market, api=vendor.url, instance="12", key=KEY)
+    asked = guard_launch.asking(market)
+    own = {str(asked["instance_from"]): "12", str(asked["key_from"]): KEY}
+    told = settings(own, api=vendor.url, **asked)
+    assert told is not None
+    return told
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from agent.act.guarding import guard_launch
 from agent.config import guard_archive
 from agent.guard.bucket_notes import BucketNotes
 from agent.guard.checkpoints.checkpoint_list import CheckpointList
@@ -98,7 +99,7 @@ def variables(
 
 
 def vast(scene: Scene, **changes: Any) -> dict[str, Any]:
-    return {"market": "vast", "api": scene.market.simulator.vast_url, **changes}
+    return {"api": scene.market.simulator.vast_url, **guard_launch.asking("vast"), **changes}
 
 
 async def rented(scene: Scene, folder: Path, work: list[str], environment: dict[str, str]) -> int:
@@ -317,7 +318,7 @@ async def test_a_pod_is_stopped_by_its_own_key_whatever_its_sign_of_life_holds(
     if content is not None:
         mailbox.store.put(mailbox.key("alive.json"), content)
     async with running_pods(REAL, registry=counter.Registry(tmp_path / "disks")) as pods:
-        deadman = {"market": "runpod", "api": pods.simulator.runpod_url}
+        deadman = {"api": pods.simulator.runpod_url, **guard_launch.asking("runpod")}
         words = shlex.join(command(tmp_path, ASLEEP))
         made = await pods.created(args=words, env=variables(tmp_path, store, deadman, ask="none"))
         await pods.running(made)
@@ -334,7 +335,7 @@ async def test_a_pod_is_stopped_by_its_own_key_whatever_its_sign_of_life_holds(
 
 def test_without_the_markets_key_it_says_so_and_never_fires(tmp_path: Path, store: Store, mailbox: Mailbox) -> None:
     instance = Instance(tmp_path / "one")
-    deadman = {"after_seconds": HOUR, "destroy": False, "market": "vast", "api": "http://127.0.0.1:9"}
+    deadman = {"after_seconds": HOUR, "destroy": False, "api": "http://127.0.0.1:9", **guard_launch.asking("vast")}
     with instance.started(*ASLEEP, store=store, ask="none", deadman=deadman, env={"SIM_SPEED": f"{FAST}"}) as guard:
         guard.said("the switch never fires")
         assert guard.phase("running")["deadman"] == "no_key"

@@ -8,6 +8,8 @@ from agent.domain.work import guard_prelude, kept_terms
 from agent.domain.work.guard_terms import Accept, Bucket, GuardTerms
 from agent.domain.work.run_claim import KeptRun
 from agent.domain.work.workload import Workload
+from agent.markets import registered_markets
+from agent.markets.market_record import StopRequest
 
 GUARD = "GPUBID_GUARD"
 URL = "GPUBID_GUARD_URL"
@@ -114,9 +116,26 @@ def _settings(launch: GuardLaunch, work: Workload, interval_seconds: int) -> dic
 
 
 def _switch(launch: GuardLaunch, after: timedelta, terms: GuardTerms) -> dict[str, object]:
+    seconds = int(after.total_seconds())
+    return {"after_seconds": seconds, "destroy": terms.destroy, "api": launch.api, **asking(launch.market)}
+
+
+def asking(market: str) -> dict[str, object]:
+    """Return how a container asks a market to stop or to end its instance.
+
+    Raises:
+        ValueError: the market gives an instance no key; `gpubid check` refuses a switch there.
+    """
+    key = registered_markets.record(market).instance_key
+    if key is None:
+        raise ValueError(f"{market} gives an instance no key to stop itself with")
     return {
-        "after_seconds": int(after.total_seconds()),
-        "destroy": terms.destroy,
-        "market": launch.market,
-        "api": launch.api,
+        "instance_from": key.id_variable,
+        "key_from": key.key_variable,
+        "stop": _request(key.stop),
+        "end": _request(key.end),
     }
+
+
+def _request(request: StopRequest) -> dict[str, object]:
+    return {"method": request.method, "path": request.path, "body": dict(request.body)}

@@ -20,7 +20,7 @@ def of(name: str, table: WorkloadTable, configured: Iterable[str]) -> Iterator[G
             yield ("kind",), "never_done", _mute(mute, name)
         elif blind and table.done_line is None:
             yield ("kind",), "never_done", _blind(blind, name)
-    keyless = [each for each, record in used.items() if not record.gives_instance_key]
+    keyless = [each for each, record in used.items() if record.instance_key is None]
     if keyless and table.guard is not None and table.guard.deadman is not None:
         yield ("guard", "deadman"), "conflict", _keyless(keyless)
 

@@ -1,7 +1,6 @@
 """Asks the market to stop or to end this instance, by the key that the market gave to the container.
 
-Vast.ai documents the rights of its key. Whether a pod's own key may ask for this at RunPod is not known: it was never
-tried.
+The daemon's settings have the market's own requests.
 
 No message contains the key, nor any text of the market or of a library: either might repeat it.
 """
@@ -14,11 +13,10 @@ import json
 import socket
 import ssl
 import threading
-from dataclasses import dataclass
-from typing import Mapping, Sequence
+from typing import Sequence
 from urllib.parse import SplitResult, urlsplit
 
-from agent.guard.guard_settings import VAST, DeadmanSettings
+from agent.guard.guard_settings import DeadmanSettings, StopRequest
 
 TIMEOUT_SECONDS, MOST_SECONDS = 30.0, 60.0
 """How long each step of the connection may take, and all of them."""
@@ -30,27 +28,12 @@ class MarketFailed(Exception):
     """The market did not take the request. The message is one sentence."""
 
 
-@dataclass(frozen=True)
-class StopRequest:
-    """A request: method, the path below the market's address, and the JSON that is sent."""
-
-    method: str
-    path: str
-    body: Mapping[str, str]
-
-
-def request_of(settings: DeadmanSettings, *, destroys: bool) -> StopRequest:
-    """Return the market's own request for a stop, or for the end of the instance and its disk."""
-    if settings.market == VAST:
-        path = f"/api/v0/instances/{settings.instance}/"
-        return StopRequest("DELETE", path, {}) if destroys else StopRequest("PUT", path, {"state": "stopped"})
-    action = "terminate" if destroys else "stop"
-    return StopRequest("POST", f"/v2/pods/{settings.instance}/action", {"action": action})
-
-
 def send(settings: DeadmanSettings, *, destroys: bool) -> None:
-    """Ask once; raise MarketFailed unless the market says yes. A redirect is no yes, and is not followed."""
-    status, body = _answer(settings, request_of(settings, destroys=destroys))
+    """Ask once for a stop, or for the end of the instance and its disk; raise MarketFailed unless the market says yes.
+
+    A redirect is no yes, and is not followed.
+    """
+    status, body = _answer(settings, settings.end if destroys else settings.stop)
     if status not in _SUCCESSES:
         raise MarketFailed(f"the market answered {status}")
     if _is_soft_refusal(body):

@@ -106,6 +106,5 @@ RECORD = MarketRecord(
     restarts_ended=True,
     tells_datacenter=True,
     keeps_logs=False,
-    gives_instance_key=False,
     keys_at_start="let into the machine, as its user ubuntu, by its start script",
 )

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from agent.domain.market.gpu import GpuModel
-from agent.markets.market_record import FirstAnswers, KeyScope, MarketOptions, MarketRecord
+from agent.markets.market_record import FirstAnswers, InstanceKey, KeyScope, MarketOptions, MarketRecord, StopRequest
 from agent.markets.runpod.rules import RULES
 
 if TYPE_CHECKING:
@@ -51,6 +51,15 @@ def gpu_model(name: str) -> GpuModel:
     return names.model(name)
 
 
+_ACTION = "/v2/pods/{instance}/action"
+INSTANCE_KEY = InstanceKey(
+    id_variable="RUNPOD_POD_ID",
+    key_variable="RUNPOD_API_KEY",
+    stop=StopRequest("POST", _ACTION, {"action": "stop"}),
+    end=StopRequest("POST", _ACTION, {"action": "terminate"}),
+)
+"""Whether a pod's own key may ask for this is not known: it was never tried."""
+
 RECORD = MarketRecord(
     name="runpod",
     title="RunPod",
@@ -65,6 +74,7 @@ RECORD = MarketRecord(
     restarts_ended=True,
     tells_datacenter=True,
     mounts_volumes=True,
+    instance_key=INSTANCE_KEY,
     keys_at_start=(
         "given to the container at its start as PUBLIC_KEY; RunPod's API registers keys with the account alone and "
         "updates no running instance"

@@ -4,7 +4,15 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from agent.markets.market_record import Delivery, KeyScope, MarketOptions, MarketRecord, Webhooks
+from agent.markets.market_record import (
+    Delivery,
+    InstanceKey,
+    KeyScope,
+    MarketOptions,
+    MarketRecord,
+    StopRequest,
+    Webhooks,
+)
 from agent.markets.vast.rules import RULES
 
 if TYPE_CHECKING:
@@ -74,6 +82,15 @@ def webhook_trial(secret: str, now: datetime) -> Delivery:
     return Delivery(raw, events.signed(raw, now, secret))
 
 
+_INSTANCE = "/api/v0/instances/{instance}/"
+INSTANCE_KEY = InstanceKey(
+    id_variable="CONTAINER_ID",
+    key_variable="CONTAINER_API_KEY",
+    stop=StopRequest("PUT", _INSTANCE, {"state": "stopped"}),
+    end=StopRequest("DELETE", _INSTANCE),
+)
+"""The vendor documents the rights of this key."""
+
 RECORD = MarketRecord(
     name="vast",
     title="Vast.ai",
@@ -86,6 +103,7 @@ RECORD = MarketRecord(
     check_query=check_query,
     most_script=MOST_SCRIPT,
     keys_at_start="written by the start script of the container",
+    instance_key=INSTANCE_KEY,
     registers_keys=True,
     webhooks=Webhooks(register_webhook, webhook_event, webhook_trial),
 )
