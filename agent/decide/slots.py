@@ -9,7 +9,7 @@ from agent.decide.pricing import cooldowns, useful_hour
 from agent.decide.pricing.cooldowns import InForce
 from agent.decide.reconcile import doubt, orphans, readback, workload_end
 from agent.decide.reconcile.guards import checkpoint_proofs, guard_refusal, guard_switch, untaken_task
-from agent.decide.reconcile.probes import liveness, readiness, stalls
+from agent.decide.reconcile.probes import liveness, readiness, stalls, taken_over
 from agent.decide.reconcile.tasks import failed_tasks
 from agent.decide.reconcile.workload_end import COOL_OFF
 from agent.decide.run_times import run_time_verdict
@@ -186,9 +186,8 @@ def _moved_away(fleet: Fleet, held: Lease, work: Workload | None) -> Reason | No
     if held is pair[-1]:
         is_lost = _is_lost_move(fleet, held, work)
         return Reason("move_lost", "lost before it was ready; the old lease stays") if is_lost else None
-    seen = (lease for lease in others if fleet.is_seen(lease))
     # The strategy priced the work since the old lease's last checkpoint before it rented the new one.
-    if any(usefulness.is_useful(lease, work) for lease in seen) and may_leave_at_a_price(held, work):
+    if any(taken_over.has_taken_over(fleet, lease, work) for lease in others) and may_leave_at_a_price(held, work):
         return Reason("moved", "the workload runs on another host")
     is_stopped = held.state is LeaseState.PAUSED and held.paused_by_us
     if is_stopped and _is_tied_to(fleet, pair[-1], work) and may_leave_at_a_price(held, work):

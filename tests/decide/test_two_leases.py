@@ -6,9 +6,11 @@ import msgspec
 import pytest
 
 from agent.decide.strategy import Proposal, SlotView
+from agent.domain.market.market_rules import MarketRules
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import LeaseState
 from agent.domain.work import kept_terms
+from agent.domain.work.ready_sign import Readiness, ReadySign
 from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from tests.decide.test_slots import look, released
 from tests.support import builders
@@ -32,6 +34,17 @@ def test_the_old_lease_stays_while_the_market_of_the_new_one_does_not_answer() -
     silent, seen = ({"vast": builders.view(), "runpod": builders.view(is_fresh=known)} for known in (False, True))
     assert released(OLD, new, markets=silent) == []
     assert released(OLD, new, markets=seen) == [("vast-1", "moved")]
+
+
+def test_the_old_lease_stays_while_the_machine_of_the_new_one_may_still_load_the_image() -> None:
+    new = msgspec.structs.replace(NEW, market="machines", state_since=builders.ago(minutes=3))
+    machines = {"vast": builders.view(), "machines": builders.view(rules=MarketRules(shows_container=False))}
+    assert released(OLD, new, markets=machines) == []
+    loaded = msgspec.structs.replace(new, state_since=builders.ago(minutes=8))
+    assert released(OLD, loaded, markets=machines) == [("vast-1", "moved")]
+    work = builders.workload(ready=Readiness(ReadySign.PORT, port=80))
+    ready = msgspec.structs.replace(new, ready_since=builders.ago(minutes=1))
+    assert released(OLD, ready, markets=machines, workloads=(work,)) == [("vast-1", "moved")]
 
 
 def test_the_old_lease_stays_when_it_may_hold_the_only_checkpoint() -> None:

@@ -152,6 +152,22 @@ async def test_a_preempted_bid_runs_until_its_notice_is_over(clock: SteppedClock
     assert sum(seen.path == "/v2/instances/status/history" for seen in wire.seen) == 1
 
 
+@pytest.mark.parametrize(
+    ("periods", "rate", "is_unread"),
+    [([("90", None)], "0.90", False), ([("90", "2026-11-05T21:59:00Z")], "0", False), ([], "0", True)],
+    ids=["billed", "no longer billed", "no bill yet"],
+)
+async def test_the_minutes_of_a_notice_pay_what_the_bill_says_and_never_the_price_of_those_who_won(
+    clock: SteppedClock, periods: list[tuple[str, str | None]], rate: str, *, is_unread: bool
+) -> None:
+    start = "2026-11-05T20:02:00Z"
+    events = [{"price_cents": int(cents), "start_time": start, "end_time": end} for cents, end in periods]
+    paid = {"instances": [{"instance_fid": "inst_1", "bid_fid": BID, "events": events}], "next_cursor": None}
+    machines = [machine(status="STATUS_PREEMPTING")]
+    row = await one(clock, listing(bid(status="Preempting"), machines=machines, histories=paid))
+    assert (row.gpu_rate, "gpu_rate" in row.unread) == (money.per_hour(rate), is_unread)
+
+
 async def test_without_its_history_a_notice_counts_from_the_first_look(clock: SteppedClock) -> None:
     def answers(seen: Seen) -> Says:
         if seen.path == "/v2/instances/status/history":

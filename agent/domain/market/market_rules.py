@@ -67,6 +67,9 @@ class MarketRules(msgspec.Struct, frozen=True, kw_only=True):
     starts_by_itself: bool = True
     """Whether the market may start an interrupted or waiting instance without another call."""
 
+    shows_container: bool = True
+    """Whether a running instance is a running container; else a machine that may still load the workload's image."""
+
     @property
     def has_limits(self) -> bool:
         """Whether the price paid is not the bid, so that a bid is a limit."""

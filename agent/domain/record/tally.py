@@ -54,7 +54,9 @@ AT_A_PLACE = frozenset(
 )
 """Tallies that count separately for each host or lease on which they happened, each kind of order or each bid."""
 AT = "@"
-"""The separator in a key between the subject, which contains none, and the place."""
+"""The separator in a key between the subject, in which it is escaped, and the place."""
+_ESCAPES = (("%", "%25"), (AT, "%40"))
+"""A market's id of an offer may contain any of these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,4 +90,18 @@ class Tally(Expiring):
 
 def place_of(counted: Counted, of: str, where: str = "") -> tuple[str, str]:
     """Return scope and key of a tally."""
+    if counted not in AT_A_PLACE:
+        return counted.value, of
+    for plain, escaped in _ESCAPES:
+        of = of.replace(plain, escaped)
     return counted.value, f"{of}{AT}{where}" if where else of
+
+
+def parts_of(counted: Counted, key: str) -> tuple[str, str]:
+    """Return the subject and the place of a tally from its key."""
+    if counted not in AT_A_PLACE:
+        return key, ""
+    of, _, where = key.partition(AT)
+    for plain, escaped in reversed(_ESCAPES):
+        of = of.replace(escaped, plain)
+    return of, where

@@ -7,13 +7,14 @@ from typing import Any
 import sqlalchemy as sa
 
 from agent.domain.money import Usd
+from agent.domain.record import tally
 from agent.domain.record.budget import Kind, Scope, Window
 from agent.domain.record.cooldown import Cooldown, CooldownKind
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.expiring_record import ExpiringRecord
 from agent.domain.record.hold import OperatorHold, Target, TargetKind, Word
 from agent.domain.record.reported_crossing import CROSSED, ReportedCrossing
-from agent.domain.record.tally import AT, AT_A_PLACE, Counted, Tally
+from agent.domain.record.tally import Counted, Tally
 from agent.ledger.tables import schema
 
 STORED = sa.insert(schema.cooldowns).prefix_with("OR REPLACE")
@@ -43,7 +44,7 @@ def rest_of(columns: Mapping[str, Any]) -> ExpiringRecord:
     if scope == TargetKind.FLEET:
         return OperatorHold(Word.KILL, Target(TargetKind.FLEET, key), columns["since"], ground, until)
     if scope in _COUNTED:
-        of, _, where = key.partition(AT) if scope in AT_A_PLACE else (key, "", "")
+        of, where = tally.parts_of(Counted(scope), key)
         return Tally(Counted(scope), of, columns["since"], until, ground, where, columns["count"])
     if scope == CROSSED:
         return _reported_crossing(key, columns["since"], until, ground)

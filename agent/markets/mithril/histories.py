@@ -28,6 +28,9 @@ MOST_PAGES = 100
 class _Price(msgspec.Struct):
     read_at: float
     rate: UsdPerHour | None
+    """None: the bill names none for the present."""
+    is_over: bool = False
+    """Whether the bill had one and has ended it."""
 
 
 class Histories:
@@ -56,6 +59,11 @@ class Histories:
         known = self._prices.get(bid_fid)
         return known.rate if known is not None else None
 
+    def is_bill_over(self, bid_fid: str) -> bool:
+        """Return whether the bill says that a bid's machine pays nothing any more."""
+        known = self._prices.get(bid_fid)
+        return known is not None and known.is_over
+
     async def learn_prices(self, bid_fids: Iterable[str]) -> None:
         """Read the prices that bids pay now. Raises: Unauthorized."""
         now = self._clock.monotonic()
@@ -63,13 +71,14 @@ class Histories:
         due = sorted((fid for fid, age in aged.items() if age >= PAID_KEPT_SECONDS), key=lambda fid: -aged[fid])
         for fid in due[:MOST_ASKED]:
             try:
-                rate = bill.present(await self.periods(fid))
+                periods = await self.periods(fid)
             except market_errors.Unauthorized:
                 raise
             except market_errors.MarketError as error:
                 log.debug("price.unread", bid=fid, code=error.code)
                 return
-            self._prices[fid] = _Price(now, rate)
+            rate = bill.present(periods)
+            self._prices[fid] = _Price(now, rate, is_over=rate is None and bool(periods))
 
     async def periods(self, bid_fid: str, since: datetime | None = None) -> list[bill.Paid]:
         """Return what a bid's machines paid, by period, of all pages.

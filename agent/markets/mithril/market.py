@@ -228,12 +228,22 @@ class MithrilMarket:
         notice = await self._histories.notice_at(bid.fid, is_preempting=bid.status == states.PREEMPTING)
         known = rows.Known(
             kind=self._kinds.get(bid.instance_type or ""),
-            paid=self._histories.paid(bid.fid) or self._catalogue.paid(bid.pool),
+            paid=self._paid(bid),
             notice_at=notice,
             was_allocated=bid.fid in self._had_machine,
             disk_micros=self._terrain.disk_micros_per_gb_month,
         )
         return rows.instance(bid, rows.newest(machines), standing, known)
+
+    def _paid(self, bid: parse.Bid) -> UsdPerHour | None:
+        """Return the price that a bid pays: the bill's, else the present price of its pool.
+
+        Under a notice the present price is of those who won; whether its minutes are charged, the bill alone says.
+        """
+        known = self._histories.paid(bid.fid)
+        if known is not None or bid.status != states.PREEMPTING:
+            return known or self._catalogue.paid(bid.pool)
+        return money.FREE if self._histories.is_bill_over(bid.fid) else None
 
     async def _learn(self, bids: Sequence[parse.Bid]) -> None:
         """Read the kinds of machines and the prices paid that the bids need; unknown prices stay unread."""

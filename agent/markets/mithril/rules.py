@@ -14,5 +14,7 @@ RULES = MarketRules(
     settlement=Settlement.ARREARS,
     sells_on_demand=False,
     starts_by_itself=True,
+    shows_container=False,
 )
-"""All winners of a pool pay the highest losing bid; an Open bid may win at any auction, without another call."""
+"""All winners of a pool pay the highest losing bid; an Open bid may win at any auction, without another call. Its
+machine loads the image by a script of ours, of which the market knows nothing."""
