@@ -251,7 +251,7 @@ class App:
         await halting.begin(self.ledger, self.clock.now(), who, keep_disks=order.keep_disks)
         async with self._turn_at_once():
             # A cycle that was renting when the order came has finished first: the kill must also stop its lease.
-            leases = self.ledger.recollection(self.clock.now()).leases
+            leases = operator_holds.open_bids_first(self.ledger.recollection(self.clock.now()).leases)
             reason = Reason("ordered", "ordered by `gpubid kill`")
             kind = Pause if order.keep_disks else Release
             wanted = [kind(lease, reason) for lease in leases if lease.bills is not Bills.NOTHING]

@@ -13,6 +13,8 @@ from agent.ledger.ledger_errors import LedgerError
 from agent.simulator.market_model import Refusal
 from agent.simulator.runpod.model import Refused
 from tests.disasters import edits, judge
+from tests.disasters.auctions import auction_deeds
+from tests.disasters.auctions.auction_draw import MARKET
 from tests.disasters.edits import pick
 from tests.disasters.exchange import Death
 from tests.disasters.guards import guard_deeds
@@ -140,8 +142,10 @@ def _strategy(deed: Deed, config: Config) -> Config:
 
 
 # --- fate -----------------------------------------------------------------------------------------------------------
-def _world(player: "Player", box: Box):  # type: ignore[no-untyped-def]  # noqa: ANN202 - either market's world
-    return player.stage.simulator.world if box.market == "vast" else player.stage.simulator.pods
+def _world(player: "Player", box: Box):  # type: ignore[no-untyped-def]  # noqa: ANN202 - any market's world
+    simulator = player.stage.simulator
+    worlds = {"vast": simulator.world, "runpod": simulator.pods, MARKET: simulator.mithril.world}
+    return worlds[box.market]
 
 
 def _mine(player: "Player") -> list[Box]:
@@ -171,6 +175,9 @@ async def _rival(deed: Deed, player: "Player") -> None:
     box = pick([box for box in _mine(player) if box.thing.holds_gpu], deed.pick)
     if box is None:
         return
+    if box.market == MARKET:
+        await auction_deeds.DEEDS["pool_rival"](deed, player)
+        return
     world, bid = _world(player, box), None if deed.amount < 0.5 else 5.0
     rival = world.add_rival(box.thing.host.machine_id, 1, bid, on_demand=bid is None)
     player.rivals.append((world, rival, player.stage.clock.time() + 600.0 + 3600.0 * deed.amount))
@@ -189,12 +196,13 @@ async def _stuck(deed: Deed, player: "Player") -> None:
 
 
 async def _foreign(deed: Deed, player: "Player") -> None:
-    player.rent_by_hand("somebody else's" if deed.amount < 0.5 else None)
+    player.strangers.rent("somebody else's" if deed.amount < 0.5 else None)
 
 
 async def _relabel(deed: Deed, player: "Player") -> None:
     box = pick(_mine(player), deed.pick)
-    if box is not None:
+    # The name of a bid cannot be changed.
+    if box is not None and box.market != MARKET:
         box.thing.label = "mine now"
 
 
@@ -207,7 +215,7 @@ async def _no_credit(deed: Deed, player: "Player") -> None:
 # --- hosts on purpose -----------------------------------------------------------------------------------------------
 def _of_vast(player: "Player", *, on_demand: bool = False) -> list[Box]:
     boxes = [box for box in _mine(player) if box.market == "vast"]
-    return [box for box in boxes if box.thing.bid is None] if on_demand else boxes
+    return [box for box in boxes if getattr(box.thing, "bid", None) is None] if on_demand else boxes
 
 
 async def _rise(deed: Deed, player: "Player") -> None:
@@ -229,7 +237,7 @@ async def _rise(deed: Deed, player: "Player") -> None:
 
 async def _maintenance(deed: Deed, player: "Player") -> None:
     box = pick(_mine(player), deed.pick)
-    if box is not None:
+    if box is not None and box.market != MARKET:
         world = _world(player, box)
         host = world.landlord if box.market == "vast" else world
         host.plan_maintenance(box.thing.host.machine_id, 600.0 * (deed.pick % 8), 60.0 + 1800.0 * deed.amount)
@@ -314,5 +322,6 @@ _DEEDS: Mapping[str, Callable[[Deed, "Player"], Awaitable[None]]] = {
     "clock": _clock,
     "sleep": _sleep,
     "second": _second,
+    **auction_deeds.DEEDS,
     **guard_deeds.DEEDS,
 }

@@ -1,46 +1,20 @@
 """A seed -> a story. Every kind of trouble is in some seeds and in others not, so that few kinds can meet often."""
 
-import itertools
 import random
 from collections.abc import Iterator
 from dataclasses import replace
 
+from tests.disasters import strikes
+from tests.disasters.auctions import auction_draw
 from tests.disasters.guards import guard_draw
 from tests.disasters.health import health_draw
 from tests.disasters.story import CALM_FROM, Deed, Story, Strike, Work
 
-# How many exchanges of a place are worth naming in one seed, and the share of them that is struck at full intensity.
-PLACES = {
-    "listing": (260, 0.06),
-    "look": (40, 0.15),
-    "rent": (24, 0.30),
-    "release": (24, 0.30),
-    "state": (24, 0.25),
-    "rebid": (12, 0.25),
-    "search": (60, 0.06),
-    "account": (40, 0.08),
-    "inbox": (30, 0.08),
-    "log": (60, 0.05),
-}
 COMMITS, COMMIT_SHARE = 600, 0.02
-LOST = ("never_left", "lost_before", "lost_after", "half")
-LATE = ("slow", "too_slow")
-REFUSED = ("http_500", "http_503_after", "html_403", "throttled", "malformed", "http_401", "http_404")
 INVALID = {"vast": ("rebid", "state"), "runpod": ("state",)}
 """The places of each market that refuse orders as invalid."""
-DEATH = ("death_before", "death_after")
-LISTING_LIES = ("id", "label", "price", "state", "host", "twice", "missing_row", "empty", "stale", "date")
-LOOK_LIES = ("price", "state", "host", "label", "http_404")
-RENT_LIES = ("wrong_id", "refused_with_id", "no_id")
-RELEASE_LIES = ("refused", "gone")
-ENDLESS, NO_NUMBER = -1.0, -2.0
-"""A Retry-After that says "inf", and one that says no number at all."""
-WAITS = (0.0, 1.0, 30.0, 600.0, 31_536_000.0, ENDLESS, NO_NUMBER)
-"""What Retry-After says."""
 RISES = (1.6, 2.0, 2.5, 2.9)
 """Rises that further listings alone confirm (rule 21)."""
-FACTORS = (1000.0, 0.1, 1.3, 0.0, -1.0, -2.0, -3.0)
-"""Factors of a price; -1 is no number, -2 a text, and -3 leaves the field out."""
 VERBS = ("pause", "resume", "drain", "undrain", "release", "lock", "done", "kill_workload")
 FATES = ("host_gone", "host_offline", "rival", "exit", "storm", "stuck", "foreign", "relabel", "no_credit")
 PURPOSES = ("rise", "maintenance", "near_end", "prepay")
@@ -54,7 +28,7 @@ def story(seed: int) -> Story:
     """Return the story of a seed."""
     dice = random.Random(f"disaster/{seed}")
     markets = dice.choices([("vast",), ("runpod",), ("vast", "runpod")], (6, 2, 4))[0]
-    strikes = (*_repriced(seed, _strikes(dice, markets)), *_commits(dice), *_invalid(seed, markets))
+    struck = (*_repriced(seed, strikes.drawn(dice, markets)), *_commits(dice), *_invalid(seed, markets))
     drawn = Story(
         seed,
         markets,
@@ -62,10 +36,10 @@ def story(seed: int) -> Story:
         poll=float(dice.randint(15, 60)),
         demand=dice.choice((0.0, 0.0, 1.0, 4.0)),
         instances=dice.choice((0, 0, 0, 3)),
-        strikes=tuple(sorted(strikes, key=lambda each: (each.market, each.place, each.number))),
+        strikes=tuple(sorted(struck, key=lambda each: (each.market, each.place, each.number))),
         deeds=tuple(sorted((*_deeds(dice), *_purposes(seed)), key=lambda each: each.cycle)),
     )
-    return health_draw.watched(guard_draw.guarded(drawn))
+    return auction_draw.auctioned(health_draw.watched(guard_draw.guarded(drawn)))
 
 
 def _works(dice: random.Random, markets: tuple[str, ...]) -> Iterator[Work]:
@@ -89,18 +63,6 @@ def _arrays(seed: int, works: Iterator[Work]) -> Iterator[Work]:
         yield replace(work, at_once=dice.choice((1, 2))) if is_array else work
 
 
-def _strikes(dice: random.Random, markets: tuple[str, ...]) -> Iterator[Strike]:
-    """Draw faults of exchanges: a few kinds for this seed, at an intensity of its own."""
-    kinds = [kind for kind in (LOST, LATE, REFUSED, DEATH) if dice.random() < 0.4]
-    lies = dice.random() < 0.6
-    intensity = dice.choice((0.3, 1.0, 2.0))
-    for market, (place, (most, share)) in itertools.product(markets, PLACES.items()):
-        faults = [*itertools.chain(*kinds), *(_lies(dice, place) if lies else ())]
-        for number in range(1, most + 1) if faults else ():
-            if dice.random() < share * intensity * 0.5:
-                yield _strike(dice, market, place, number, dice.choice(faults))
-
-
 def _repriced(seed: int, strikes: Iterator[Strike]) -> Iterator[Strike]:
     """Let some false prices be likelier ones, by dice of their own."""
     dice = random.Random(f"disaster/{seed}/rises")
@@ -108,26 +70,6 @@ def _repriced(seed: int, strikes: Iterator[Strike]) -> Iterator[Strike]:
     for strike in strikes:
         is_likely = strike.fault == "price" and dice.random() < 0.3
         yield replace(strike, amount=rise) if is_likely else strike
-
-
-def _lies(dice: random.Random, place: str) -> list[str]:
-    """Return the lies of a place in this seed, each as often as all other faults of a kind together."""
-    lies = {"listing": LISTING_LIES, "look": LOOK_LIES, "rent": RENT_LIES, "release": RELEASE_LIES}.get(place, ())
-    return [each for each in lies if dice.random() < 0.6] * 2
-
-
-def _strike(dice: random.Random, market: str, place: str, number: int, fault: str) -> Strike:
-    times = dice.choices((1, 2, 4, 12), (12, 3, 2, 1))[0]
-    amount = {
-        "throttled": dice.choice(WAITS),
-        "price": dice.choice(FACTORS),
-        "date": dice.choice((-3600.0, 120.0, 86_400.0)),
-    }.get(fault, float(dice.randrange(8)))
-    if fault == "price" and dice.random() < 0.5:
-        times = dice.randint(2, 40)
-    if fault in {"wrong_id", "label", "id", *DEATH}:
-        times = 1
-    return Strike(market, place, number, fault, times, amount)
 
 
 def _commits(dice: random.Random) -> Iterator[Strike]:

@@ -14,9 +14,11 @@ from agent.clock import SteppedClock
 from agent.ledger.ledger_errors import Code, LedgerError
 from agent.markets.http_exchange import Lost, NeverLeft, Reply, Request
 from tests.disasters import lies, orders
-from tests.disasters.draw import ENDLESS, NO_NUMBER
+from tests.disasters.auctions import bid_answers
+from tests.disasters.auctions.auction_draw import MARKET
 from tests.disasters.orders import Order
 from tests.disasters.story import Strike
+from tests.disasters.strikes import ENDLESS, NO_NUMBER
 from tests.support.in_process import InProcess
 
 PAGE = b"<html><body><h1>nginx</h1></body></html>"
@@ -24,6 +26,10 @@ RETRY = {ENDLESS: "inf", NO_NUMBER: "soon"}
 BEFORE = frozenset(
     {"never_left", "lost_before", "http_500", "html_403", "throttled", "http_401", "http_404", "death_before"}
 )
+
+
+LISTINGS = frozenset({"listing", "machines"})
+"""Where a market lists what there is."""
 
 
 class Death(BaseException):
@@ -141,8 +147,9 @@ class StruckExchange:
         reply: Reply = await go()
         if order.place == "listing":
             self._witness.listed()
+        if order.place in LISTINGS:
             # The content of a later stale answer.
-            self._before.setdefault("listing", reply)
+            self._before.setdefault(order.place, reply)
         return reply
 
     def _refused(self, strike: Strike) -> Reply:
@@ -176,8 +183,8 @@ class StruckExchange:
             return Reply(reply.status, reply.headers, b'{"success": tru' + reply.body[: len(reply.body) // 2])
         if fault == "date":
             return Reply(reply.status, self._dated(reply, strike.amount), reply.body)
-        if fault == "stale" and order.place == "listing":
-            stale, self._before["listing"] = self._before["listing"], reply
+        if fault == "stale" and order.place in LISTINGS:
+            stale, self._before[order.place] = self._before[order.place], reply
             self._witness.shown_stale(self._market, lies.ids(stale))
             return Reply(reply.status, reply.headers, stale.body)
         if reply.is_ok and fault in lies.OF_ROWS:
@@ -198,6 +205,8 @@ class StruckExchange:
 def _refuse_release(order: Order, strike: Strike, _: Witness) -> Reply:
     """A release that the market refuses in its own soft way; nothing was done."""
     del strike
+    if order.market == MARKET:
+        return bid_answers.refusal(409, "Bid is locked")
     if order.market == "vast":
         return Reply(200, CIMultiDict(), b'{"success":false,"error":"busy","msg":"try again"}')
     return Reply(409, CIMultiDict(), b'{"title":"Conflict","status":409,"detail":"pod is locked"}')
@@ -206,6 +215,8 @@ def _refuse_release(order: Order, strike: Strike, _: Witness) -> Reply:
 def _deny(order: Order, strike: Strike, _: Witness) -> Reply:
     """The market denies an instance that is there."""
     del strike
+    if order.market == MARKET:
+        return bid_answers.refusal(404, "Bid not found")
     if order.market == "vast":
         return Reply(404, CIMultiDict(), b'{"success":false,"error":"no_such_instance","msg":"no such instance"}')
     return Reply(404, CIMultiDict(), b'{"title":"Not Found","status":404,"detail":"pod not found"}')
@@ -220,6 +231,9 @@ def _wrong_id(order: Order, strike: Strike, witness: Witness, reply: Reply) -> R
 def _refused_with_id(order: Order, strike: Strike, witness: Witness, reply: Reply) -> Reply:
     """The order is carried out, but the answer refuses it and names a foreign instance as its leftover."""
     wrong = witness.foreign_id(order.market)
+    if order.market == MARKET:
+        # The name of the bid that was placed, as if it had been placed before.
+        return bid_answers.refusal(400, "Name already used")
     if order.market != "vast" or not wrong:
         return _wrong_id(order, strike, witness, reply)
     body = b'{"success":false,"error":"bid_too_low","msg":"bid too low","new_contract":%s}' % wrong.encode()
@@ -232,6 +246,8 @@ def _no_id(order: Order, strike: Strike, _: Witness, reply: Reply) -> Reply:
 
 
 def _named(order: Order, wrong: str, reply: Reply) -> Reply:
+    if order.market == MARKET:
+        return bid_answers.named(wrong, reply)
     if order.market == "vast":
         return Reply(reply.status, reply.headers, b'{"success":true,"new_contract":%s}' % wrong.encode())
     if b"podRentInterruptable" in reply.body:
@@ -244,6 +260,8 @@ def _named(order: Order, wrong: str, reply: Reply) -> Reply:
 def _refuse_request(order: Order, strike: Strike, _: Witness) -> Reply:
     """The market calls the request no request that it takes; nothing was done."""
     del strike
+    if order.market == MARKET:
+        return bid_answers.invalid(("body", "launch_specification"), "Extra inputs are not permitted")
     if order.market == "vast":
         return Reply(
             400, CIMultiDict(), b'{"success":false,"error":"invalid_args","msg":"error 400/3467: Invalid args"}'
@@ -253,7 +271,12 @@ def _refuse_request(order: Order, strike: Strike, _: Witness) -> Reply:
     )
 
 
-_UNDONE = {"refused": _refuse_release, "gone": _deny, "invalid": _refuse_request}
+def _refuse_limit(_order: Order, _strike: Strike, _: Witness) -> Reply:
+    """The market calls a limit too low; nothing was done."""
+    return bid_answers.invalid(("body", "limit_price"), "Limit price below minimum of $0.50")
+
+
+_UNDONE = {"refused": _refuse_release, "gone": _deny, "invalid": _refuse_request, "low_limit": _refuse_limit}
 UNHEARD = BEFORE | _UNDONE.keys()
 """Faults of an order that the market never gets."""
 _REWORDED = {"wrong_id": _wrong_id, "refused_with_id": _refused_with_id, "no_id": _no_id}

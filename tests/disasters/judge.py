@@ -8,19 +8,20 @@ from agent.app import App
 from agent.config.settings import Config
 from agent.decide.operators import operator_holds
 from agent.domain.record.lease import LeaseState
+from agent.domain.slot import Slot
 from agent.domain.work.workload import Workload
-from tests.disasters.draw import ENDLESS, NO_NUMBER
 from tests.disasters.guards.guard_world import GuardWorld
 from tests.disasters.health.scripted_ports import ScriptedPorts
 from tests.disasters.health.verdicts import Verdicts
 from tests.disasters.orders import Order
-from tests.disasters.points import nameless
+from tests.disasters.points import nameless, open_bids
 from tests.disasters.points.array_rents import ArrayRents
 from tests.disasters.points.faults import Faults
 from tests.disasters.points.finished import Finished
 from tests.disasters.points.known import Known
 from tests.disasters.points.money import Money
 from tests.disasters.points.only_copies import OnlyCopies
+from tests.disasters.points.open_bids import OpenBids
 from tests.disasters.points.prices import Prices
 from tests.disasters.points.releases import Releases
 from tests.disasters.points.slots import Slots
@@ -30,17 +31,28 @@ from tests.disasters.points.writes import Writes
 from tests.disasters.readings import Readings
 from tests.disasters.sight import Broken, Sight
 from tests.disasters.story import Story, Strike
-from tests.disasters.truth import Box, Truth
+from tests.disasters.strikes import ENDLESS, NO_NUMBER
+from tests.disasters.truth import Box, Truth, ours
 
+_SLOT = "SELECT workload, slot FROM intents WHERE intent_id = ?"
 FAULT_SECONDS = 3600.0
 """The patience with several leases that vanished from one listing."""
 MOST_CLOSED_SECONDS = 25 * 3600.0
 """How long the word of a market on searches is kept at most."""
 
 
+def _least(sight: Sight) -> float:
+    """Return the least that one more slot may cost an hour."""
+    return min((work.prices.highest.dollars for work in sight.app.rules.workloads), default=0.0)
+
+
 def is_killed(app: App) -> bool:
     """Return whether a kill of everything is in force, as the program's ledger has it."""
     return operator_holds.kill_of_everything(app.ledger.recollection().holds, app.clock.now()) is not None
+
+
+CanRun = Callable[[Workload, frozenset[str]], bool]
+"""Whether a market that is not closed has room for one more slot of a workload."""
 
 
 class Judge:
@@ -63,9 +75,10 @@ class Judge:
         self.only_copies = OnlyCopies(truth, story.works, guards)
         self.verdicts = Verdicts(story.works, ports, self._readings)
         self.waits = Waits(guards)
-        self.finished = Finished(guards, self._readings)
-        self.array_rents = ArrayRents(self._readings)
+        self.finished = Finished(truth, guards, self._readings)
+        self.array_rents = ArrayRents(truth, self._readings)
         self.prices = Prices(truth)
+        self.open_bids = OpenBids(truth)
         self.money = Money(truth, story.poll, self._readings)
         self.stopping = Stopping(self.known.may_look)
         self.slots = Slots()
@@ -96,6 +109,7 @@ class Judge:
 
     def leaves(self, order: Order, config: Config, *, is_second: bool) -> None:
         """See an order before the market acts on it; `config` is that of the daemon that sends it."""
+        self._name(order, config.ledger)
         self.writes.leaves(order, config.ledger)
         self.prices.leaves(order, config)
         if is_second:
@@ -105,11 +119,19 @@ class Judge:
             self.only_copies.leaves(order)
             self.finished.leaves(order, config, self._truth.now)
             self.array_rents.leaves(order, config)
+            self.open_bids.leaves(order, must_stop=self._must_stop())
             self.money.hear_own(order, config.ledger)
         if is_second and order.kind == "release":
             # What another daemon ends has vanished from the listings of ours.
             self.hear_vanishing()
             self.faults.share(self._truth.now)
+
+    def _name(self, order: Order, ledger: Path) -> None:
+        """Note the slot of a rent whose label is too short to name it."""
+        label = ours(order.label) if order.kind == "rent" else None
+        if label is not None and not label.slot.workload:
+            for workload, slot in self._readings.rows(ledger, _SLOT, label.intent_id):
+                self._truth.hear(label.intent_id, Slot(workload, slot))
 
     def hear(self, now: float, strike: Strike, order: Order | None) -> None:
         """See what went wrong with the answer to an order, or with a commit."""
@@ -117,6 +139,8 @@ class Judge:
         self.releases.hear(now, strike, order)
         self.faults.hear(now, strike)
         self.money.hear(strike, order)
+        if order is not None:
+            self.open_bids.hear(order)
 
     def hear_vanishing(self) -> None:
         """See that instances vanish from a listing falsely, or by another daemon."""
@@ -131,9 +155,7 @@ class Judge:
         """Judge what can be judged while no daemon runs."""
         return next(self.writes.judge(cycle), None)
 
-    def look(
-        self, sight: Sight, config: Config, ordered: set[str], can_run: Callable[[Workload], bool]
-    ) -> Broken | None:
+    def look(self, sight: Sight, config: Config, ordered: set[str], can_run: CanRun) -> Broken | None:
         """Return the first point that does not hold now."""
         # An edited file gave up a lease that no workload names any more.
         self._ordered = ordered
@@ -154,10 +176,11 @@ class Judge:
         """Judge the points that are judged once, at the end."""
         return next(self.money.verify(cycle, ledger), None)
 
-    def _broken(self, sight: Sight, config: Config, can_run: Callable[[Workload], bool]) -> Iterator[Broken]:
+    def _broken(self, sight: Sight, config: Config, can_run: CanRun) -> Iterator[Broken]:
         return itertools.chain(
             self.writes.judge(sight.cycle),
             self.array_rents.judge(sight.cycle),
+            self.open_bids.look(sight, config),
             self.known.judge(sight),
             () if sight.is_shared else self._released(sight, config.ledger),
             self.money.judge(sight, config.ledger),
@@ -206,6 +229,9 @@ class Judge:
         most = sight.app.rules.caps.instances
         if most is not None and sum(lease.is_open for lease in sight.leases) + len(nameless.rents(sight)) >= most:
             return "the cap on instances"
+        rate = sight.app.rules.caps.per_hour
+        if rate is not None and open_bids.limits(self._truth) + _least(sight) > rate.dollars:
+            return "the cap on the rate"
         return "a market fault" if sight.now - self._vanished_at < FAULT_SECONDS else ""
 
     def _watch_vanishing(self, sight: Sight) -> None:

@@ -10,13 +10,14 @@ from typing import Any
 
 import msgspec
 
+from agent.markets import labels
 from agent.markets.http_exchange import Reply
 
 Rows = list[dict[str, Any]]
 
 PRICES = {"vast": ("dph_base", "dph_total"), "runpod": ("cost",)}
-LABEL = {"vast": "label", "runpod": "name"}
-HOST = {"vast": "machine_id", "runpod": "dataCenterId"}
+LABEL = {"vast": "label", "runpod": "name", "mithril": "name"}
+HOST = {"vast": "machine_id", "runpod": "dataCenterId", "mithril": "region"}
 STATES = {
     "vast": (
         ("actual_status", "exited"),
@@ -25,7 +26,14 @@ STATES = {
         ("actual_status", "?"),
     ),
     "runpod": (("status", "EXITED"), ("status", "TERMINATED"), ("status", "?"), ("status", "STARTING")),
+    "mithril": (("status", "Open"), ("status", "Paused"), ("status", "Terminated"), ("status", "?")),
 }
+PAID = (1000.0, 2.0, 0.1, None)
+"""Factors of the price that was paid; None leaves it out."""
+MACHINE_STATES = ("STATUS_PAUSED", "STATUS_ERROR", "STATUS_PREEMPTED", "?")
+LIMITS = ("$0.01", "$31.00", "much", None)
+"""Limits of a bid that are not its own."""
+UNTOLD = ("lowest_allocated_bid_cents", "dynamic_win_price_cents", "available_capacity", "spot_price_cents")
 FACTOR_WORDS: Mapping[float, Any] = {-1.0: math.nan, -2.0: "a lot"}
 ABSENT = -3.0
 
@@ -49,18 +57,20 @@ def told(market: str, fault: str, reply: Reply, amount: float, other_label: str)
 def ids(reply: Reply) -> frozenset[str]:
     """Return the ids in a listing; none of an answer that is no listing."""
     rows = _rows(msgspec.json.decode(reply.body)) if reply.is_ok else None
-    return frozenset(str(row["id"]) for row in rows or ())
+    return frozenset(str(row.get("id") or row.get("fid")) for row in rows or ())
 
 
 def _rows(body: Any) -> Rows | None:
     """Return the rows of a listing, or the one row of a look in a list that is not the body's own."""
+    if isinstance(body, dict) and "limit_price" in body:
+        return [body]
     if isinstance(body, dict):
-        for name in ("instances", "pods"):
+        for name in ("instances", "pods", "data"):
             if isinstance(body.get(name), list):
                 return body[name]
             if isinstance(body.get(name), dict):
                 return [body[name]]
-        return [body] if "id" in body else None
+        return [body] if {"id", "fid", "spot_price_cents"} & body.keys() else None
     return body if isinstance(body, list) else None
 
 
@@ -82,11 +92,13 @@ def _row(rows: Rows, amount: float) -> dict[str, Any]:
 
 
 def _id(market: str, rows: Rows, amount: float, _: str) -> None:
-    row = _row(rows, amount)
-    row["id"] = row["id"] + 1 if market == "vast" else "x" + str(row["id"])[1:]
+    row, name = _row(rows, amount), "fid" if market == "mithril" else "id"
+    row[name] = row[name] + 1 if market == "vast" else "x" + str(row[name])[1:]
 
 
 def _label(market: str, rows: Rows, amount: float, other: str) -> None:
+    if market == "mithril" and (read := labels.parse(other)) is not None:
+        other = labels.short_text(read)
     texts = (None, "somebody else's", other, other)
     _row(rows, amount)[LABEL[market]] = texts[int(amount) % 4] or ""
 
@@ -101,12 +113,30 @@ def _price(market: str, rows: Rows, amount: float, _: str) -> None:
 
 
 def _state(market: str, rows: Rows, amount: float, _: str) -> None:
+    row = _row(rows, amount)
     name, word = STATES[market][int(amount) % 4]
-    _row(rows, amount)[name] = word
+    row[name] = MACHINE_STATES[int(amount) % 4] if "ssh_destination" in row else word
+
+
+def _limit(_market: str, rows: Rows, amount: float, _: str) -> None:
+    _row(rows, amount)["limit_price"] = LIMITS[int(amount) % 4]
+
+
+def _paid(_market: str, rows: Rows, amount: float, _: str) -> None:
+    """The prices that a machine paid are told wrong."""
+    factor = PAID[int(amount) % len(PAID)]
+    for event in [event for row in rows for event in row.get("events", ())]:
+        event["price_cents"] = None if factor is None else round(event["price_cents"] * factor)
+
+
+def _untold(_market: str, rows: Rows, amount: float, _: str) -> None:
+    """The market tells less of a pool than it did, as in all recorded prices."""
+    for row in rows:
+        row |= {name: None for name in UNTOLD[: 2 + int(amount) % 3] if name in row}
 
 
 def _host(market: str, rows: Rows, amount: float, _: str) -> None:
-    _row(rows, amount)[HOST[market]] = 4711 if market == "vast" else "XX-YY-1"
+    _row(rows, amount)[HOST[market]] = 4711 if market == "vast" else "xx-yy-1" if market == "mithril" else "XX-YY-1"
 
 
 def _twice(_market: str, rows: Rows, amount: float, _: str) -> None:
@@ -126,6 +156,9 @@ _LIES: Mapping[str, Callable[[str, Rows, float, str], None]] = {
     "label": _label,
     "price": _price,
     "state": _state,
+    "limit": _limit,
+    "paid": _paid,
+    "untold": _untold,
     "host": _host,
     "twice": _twice,
     "missing_row": _missing_row,

@@ -34,6 +34,22 @@ _RUNPOD = (
     ("GET", re.compile(r"/v2/catalog/.*"), "search"),
     ("POST", re.compile(r"/graphql"), "graph"),
 )
+_MITHRIL = (
+    ("GET", re.compile(r"/v2/spot/bids"), "listing"),
+    ("GET", re.compile(r"/v2/instances"), "machines"),
+    ("POST", re.compile(r"/v2/spot/bids"), "rent"),
+    ("GET", re.compile(r"/v2/spot/bids/([^/]+)"), "look"),
+    ("PATCH", re.compile(r"/v2/spot/bids/([^/]+)"), "change"),
+    ("DELETE", re.compile(r"/v2/spot/bids/([^/]+)"), "release"),
+    ("GET", re.compile(r"/v2/spot/bids/([^/]+)/history"), "inbox"),
+    ("GET", re.compile(r"/v2/instances/pricing/history"), "paid"),
+    ("GET", re.compile(r"/v2/instances/status/history"), "notice"),
+    ("GET", re.compile(r"/v2/(?:instance-types|spot/availability|pricing/current)"), "search"),
+    ("GET", re.compile(r"/v2/(?:me|projects)"), "account"),
+)
+_ROUTES = {"vast": _VAST, "runpod": _RUNPOD, "mithril": _MITHRIL}
+_NARROWED = {"name": "named", "bid_fid_in": "look"}
+"""Questions of the query that make a listing one of one bid, and its place then."""
 _ACTIONS = {"terminate": "release", "stop": "pause", "start": "resume"}
 
 
@@ -50,13 +66,20 @@ class Order:
 
 def read(market: str, request: Request) -> Order:
     """Return the content of a request."""
-    path = urllib.parse.urlsplit(request.url).path.rstrip("/")
-    for method, pattern, place in _VAST if market == "vast" else _RUNPOD:
+    parts = urllib.parse.urlsplit(request.url)
+    path = parts.path.rstrip("/")
+    for method, pattern, place in _ROUTES[market]:
         match = pattern.fullmatch(path) if method == request.method else None
         if match is not None:
             target = match.group(1) if match.groups() else ""
-            return _told(market, place, target, request.body)
+            return _told(market, _narrowed(place, parts.query) if market == "mithril" else place, target, request.body)
     return Order(market, "other")
+
+
+def _narrowed(place: str, query: str) -> str:
+    """Return the place of a listing that is narrowed to one bid."""
+    asked = urllib.parse.parse_qs(query) if place in {"listing", "machines"} else {}
+    return next((narrow for name, narrow in _NARROWED.items() if name in asked), place)
 
 
 def _told(market: str, place: str, target: str, body: bytes | None) -> Order:
@@ -65,6 +88,10 @@ def _told(market: str, place: str, target: str, body: bytes | None) -> Order:
         return Order(market, "rent", "rent", target, str(fields.get("label") or fields.get("name") or ""))
     if place == "state":
         return Order(market, "state", "resume" if fields.get("state") == "running" else "pause", target)
+    if place == "change":
+        if "paused" not in fields:
+            return Order(market, "rebid", "rebid", target)
+        return Order(market, "state", "pause" if fields["paused"] else "resume", target)
     if place == "action":
         kind = _ACTIONS.get(str(fields.get("action")), "")
         return Order(market, "release" if kind == "release" else "state", kind, target)

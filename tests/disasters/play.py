@@ -17,20 +17,19 @@ from agent.config.settings import Config
 from agent.cycle import Pass
 from agent.domain.work.workload import Workload
 from agent.ledger.ledger_errors import LedgerError
-from agent.simulator.market_model import RentTerms
-from tests.disasters import deeds, exchange, stage
+from tests.disasters import deeds, exchange, stage, strangers
+from tests.disasters.auctions.auction_draw import MARKET
 from tests.disasters.exchange import Death, Process
 from tests.disasters.guards.bucket import Gate
 from tests.disasters.judge import Judge
 from tests.disasters.life import Life, Verdict, cancel_all
 from tests.disasters.orders import Order
-from tests.disasters.points import room
+from tests.disasters.points import pool_room, room
 from tests.disasters.points.room import Room
 from tests.disasters.sight import Broken, Sight
 from tests.disasters.story import CALM_FROM, Deed, Story, Strike
 from tests.disasters.truth import Truth
 from tests.support import loop
-from tests.support.scene import FLEET
 
 BUSY_SECONDS = 2.0
 CALM_POLL = 290.0
@@ -40,6 +39,11 @@ MOST_CALM_CYCLES = 150
 SETTLED_ROUNDS = 8
 MOST_HURRIED_CYCLES = 60
 """So many cycles of the good weather follow soon on a busy one; after that time goes on whoever writes."""
+
+
+HIDING = dict.fromkeys(("vast", "runpod"), frozenset({"empty", "missing_row", "stale", "id"}))
+HIDING[MARKET] = HIDING["vast"] | {"state"}
+"""Lies of a listing by which instances vanish. A bid that is said to have ended does."""
 
 
 class Player:
@@ -64,7 +68,7 @@ class Player:
         self._down_until = 0.0
         self._struck: list[Strike] = []
         self._calls = hashlib.blake2b(digest_size=8)
-        self._foreign: dict[str, str] = {}
+        self.strangers = strangers.Strangers(self.stage, story.markets)
         self._cycle = 0
         on_loop.on_thread = self._on_thread
 
@@ -92,7 +96,7 @@ class Player:
         self._struck.append(strike)
         self.judge.hear(self.stage.clock.time(), strike, order)
         self._calls.update(f"{self.stage.clock.time():.3f} {strike.fault}".encode())
-        if order is not None and order.place == "listing" and strike.fault in {"empty", "missing_row", "stale", "id"}:
+        if order is not None and order.place == "listing" and strike.fault in HIDING[order.market]:
             self.note_vanishing()
 
     def listed(self) -> None:
@@ -106,13 +110,11 @@ class Player:
     def other_label(self) -> str:
         """Return a label of our fleet that this ledger never wrote."""
         work = self.config.workloads[0].name if self.config.workloads else "w0"
-        return f"gpubid:{FLEET}:{work}:0:{self.stage.fate.getrandbits(64):016x}"
+        return strangers.label(work, self.stage.fate)
 
     def foreign_id(self, market: str) -> str:
         """Return the id of an instance that somebody rented by hand."""
-        if market not in self._foreign:
-            self.rent_by_hand("somebody else's")
-        return self._foreign.get(market, "")
+        return self.strangers.id(market)
 
     # --- fate -------------------------------------------------------------------------------------------------------
     def note_vanishing(self) -> None:
@@ -138,16 +140,6 @@ class Player:
     def later(self, at: float, act: Callable[[], Any]) -> None:
         """Let something happen at a time, or when the weather clears."""
         self._later.append((at, act))
-
-    def rent_by_hand(self, label: str | None) -> None:
-        """Let a person rent an instance in the same account on Vast."""
-        world = self.stage.simulator.world
-        held = {contract.slice.machine_id for contract in world.live_contracts()}
-        for slice_ in world.listed() if "vast" in self.story.markets else ():
-            if slice_.num_gpus == 1 and slice_.machine_id not in held and world.true_floor(slice_) is not None:
-                made = world.create(slice_.offer_id, RentTerms(20.0, "alpine", label), bid=world.ask(slice_))
-                self._foreign["vast"] = str(made.contract_id)
-                return
 
     # --- lives ------------------------------------------------------------------------------------------------------
     async def _be_born(self, config: Config) -> Life | None:
@@ -355,14 +347,20 @@ class Player:
         )
         return self.judge.look(sight, self.config, self.ordered, self._can_run)
 
-    def _can_run(self, work: Workload) -> bool:
-        """Return whether Vast has room for one more slot of a workload."""
-        if not work.may_use("vast") or "vast" not in self.story.markets:
+    def _can_run(self, work: Workload, closed: frozenset[str]) -> bool:
+        """Return whether a market that is not closed has room for one more slot of a workload."""
+        usable = {name for name in self.story.markets if work.may_use(name)} - closed
+        if MARKET in usable and self._is_won(work):
+            return True
+        if "vast" not in usable:
             return False
         guards, life = self.stage.guards, self._life
         known = life.app.ledger.recollection(life.app.clock.now()).host_checks if life is not None else {}
         rejected = room.rejected(guards.refused, known.values()) if guards is not None else ()
         return Room(self.stage.simulator.world, work, rejected).is_enough
+
+    def _is_won(self, work: Workload) -> bool:
+        return pool_room.is_enough(self.stage.simulator.mithril.world, work)
 
     # --- the ledger's thread ----------------------------------------------------------------------------------------
     def _on_thread(self, name: str, work: Callable[..., Any]) -> Any:

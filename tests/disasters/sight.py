@@ -11,6 +11,9 @@ from agent.domain.record.lease import Lease
 from tests.disasters.story import Strike
 from tests.disasters.truth import Truth
 
+LISTED = frozenset({"listing", "look", "machines", "named", "notice"})
+"""What a market is asked for its instances."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Sight:
@@ -60,7 +63,7 @@ class Sight:
 
     def saw_truly(self, market: str) -> bool:
         """Return whether the cycle ended with a complete listing of a market, with no lie in it."""
-        is_false = any(each.market == market and each.place in {"listing", "look"} for each in self.struck)
+        is_false = any(each.market == market and each.place in LISTED for each in self.struck)
         return self.has_ended and not is_false and self.fresh.get(market, False)
 
 

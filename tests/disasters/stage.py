@@ -6,6 +6,7 @@ import random
 import shutil
 import tempfile
 from collections.abc import Mapping
+from decimal import Decimal
 from functools import lru_cache
 from multiprocessing import util
 from pathlib import Path
@@ -25,14 +26,18 @@ from agent.domain.work.ready_sign import Liveness, Readiness, ReadySign
 from agent.domain.work.stall import StallRule
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Requirements, Workload, WorkloadKind
 from agent.ledger.store import Ledger
+from agent.markets.mithril.vendor_record import MithrilOptions
 from agent.outside import Outside
+from agent.simulator import faults
 from agent.simulator.climate import Climate, Demand
+from agent.simulator.mithril.climate_table import Mithril
 from agent.simulator.runpod.climate_table import Runpod
 from agent.simulator.vast.world import World
+from tests.disasters.auctions.auction_draw import MARKET
 from tests.disasters.exchange import Process, StruckExchange, Weather, Witness
 from tests.disasters.guards.guard_world import GuardWorld
 from tests.disasters.health.scripted_ports import ScriptedPorts
-from tests.disasters.story import Guarded, Health, Story, Work
+from tests.disasters.story import Auctions, Guarded, Health, Story, Work
 from tests.support import loop
 from tests.support.in_process import InProcess
 from tests.support.scene import FLEET, KEY, START
@@ -41,9 +46,12 @@ from tests.support.steered import Simulator
 MEMORY = Path("/dev/shm")  # noqa: S108 - a memory file system; a folder of our own is made in it
 HOSTS = 60
 CREDIT = 2000.0
-URLS = {"vast": "https://vast.invalid", "runpod": "https://runpod.invalid"}
+URLS = {name: f"https://{name}.invalid" for name in ("vast", "runpod", MARKET)}
 BUCKET_KEY = "KEY:SECRET"
 PORT = 8000
+MODELS = ("RTX 4090", "RTX 3090", "RTX A5000", "RTX 4080S")
+AUCTIONED = ("A100 SXM4", "B200")
+"""The models that the market of auctions sells one at a time."""
 
 
 class MachineClock:
@@ -80,9 +88,12 @@ class Stage:
         self.folder = folder
         self.clock = SteppedClock(START)
         self.machine = MachineClock(self.clock)
-        climate = _climate(story.demand)
+        climate = _climate(story.demand, story.auctions)
         world = World(climate, seed=story.seed, start=self.clock.time(), hosts=HOSTS, credit=CREDIT)
         self.simulator = Simulator(world, self.clock, seed=story.seed)
+        if story.auctions is not None and story.auctions.rows:
+            pages = {"fault": "paged_list", "market": MARKET, "rows": story.auctions.rows}
+            self.simulator.mithril.weather.add(faults.parse(pages))
         self.guards = GuardWorld(story, self.simulator) if story.is_guarded else None
         self.ports = ScriptedPorts(self.simulator, self.clock) if story.is_watched else None
         self.weather = Weather(story.strikes)
@@ -92,7 +103,7 @@ class Stage:
 
     async def open(self, config: Config, process: Process, witness: Witness) -> App:
         """Start a life of the daemon on a ledger."""
-        answers = {"vast": self.simulator.api.answer, "runpod": self.simulator.runpod_api.answer}
+        answers = {name: side.answer for name, side in self.simulator.sides.items()}
         outside = Outside(
             self.machine,
             lambda _: KEY,
@@ -110,25 +121,30 @@ class Stage:
 
 
 @lru_cache(maxsize=8)
-def _climate(demand: float) -> Climate:
+def _climate(demand: float, auctions: Auctions | None = None) -> Climate:
+    told = auctions or Auctions()
     return Climate(
         name="disaster",
         demand=Demand(arrivals=demand, taken=0.02, fight_back=0.0),
         price_walks_per_day=0.0,
         failures=0.0,
         pull_failure_probability=0.0,
-        tables=(Runpod(mode="historical", credit=CREDIT),),
+        tables=(
+            Runpod(mode="historical", credit=CREDIT),
+            Mithril(tells_win_price=told.tells, bills_notice=told.bills_notice),
+        ),
     )
 
 
 def config(story: Story, ledger: Path) -> Config:
     """Return the files of a story as the program reads them."""
+    per_hour = money.per_hour((story.auctions.per_hour if story.auctions is not None else 0.0) or 50)
     return Config(
         file=ledger.with_name("agent.toml"),
         digest="",
-        markets=tuple(MarketSettings(name, "", "still", "", None, spend=False) for name in story.markets),
-        limits=Limits(money.per_hour(20), money.per_hour(50), money.usd(500), money.usd(5000), story.instances or 40),
-        workloads=tuple(workload(work) for work in story.works),
+        markets=tuple(_market(name) for name in story.markets),
+        limits=Limits(money.per_hour(20), per_hour, money.usd(500), money.usd(5000), story.instances or 40),
+        workloads=tuple(workload(work, story.auctions) for work in story.works),
         poll=dt.timedelta(seconds=story.poll),
         ledger=ledger,
         listen=Listen("127.0.0.1", 0),
@@ -136,14 +152,21 @@ def config(story: Story, ledger: Path) -> Config:
     )
 
 
-def workload(work: Work) -> Workload:
+def _market(name: str) -> MarketSettings:
+    # The simulated market bills nothing for a kept boot disk.
+    options = MithrilOptions(disk_per_gb_month=Decimal(0)) if name == MARKET else None
+    return MarketSettings(name, "", "still", "", None, spend=False, options=options)
+
+
+def workload(work: Work, auctions: Auctions | None = None) -> Workload:
     """Return a workload of a story."""
-    models = tuple(gpu.model(name) for name in ("RTX 4090", "RTX 3090", "RTX A5000", "RTX 4080S"))
+    names = MODELS if auctions is None else (*MODELS, *AUCTIONED)
+    models = tuple(gpu.model(name) for name in names)
     wants = Requirements(gpus=1, gpu_models=models, verified_only=False)
     made = Workload(
         name=work.name,
         image="pytorch/pytorch:latest",
-        max_price=money.per_hour("0.9"),
+        max_price=money.per_hour(f"{auctions.most if auctions is not None else 0.9}"),
         strategy=work.strategy,
         requirements=wants,
         markets=work.markets,

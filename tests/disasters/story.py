@@ -76,6 +76,22 @@ class Health:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Auctions:
+    """The market of auctions in a story: what it tells and bills, and what is allowed there."""
+
+    tells: float = 0.0
+    """The share of its pools that tell the price to win."""
+    bills_notice: bool = True
+    """Whether the minutes of a notice are billed."""
+    rows: int = 0
+    """The rows of a page of a listing; 0 for as many as the market gives."""
+    most: float = 0.9
+    """What an hour of each workload may cost, and is worth."""
+    per_hour: float = 0.0
+    """The cap on the rate of the fleet; 0 for none that matters."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Work:
     """One workload, in few words."""
 
@@ -108,6 +124,8 @@ class Story:
     """The cap on instances; 0 for none."""
     strikes: tuple[Strike, ...] = ()
     deeds: tuple[Deed, ...] = ()
+    auctions: Auctions | None = None
+    """None where no market of the story has auctions."""
 
     @property
     def is_guarded(self) -> bool:

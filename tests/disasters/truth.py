@@ -1,12 +1,15 @@
-"""The truth: every instance of both markets in one shape, straight from the simulators' own objects."""
+"""The truth: every instance of every market in one shape, straight from the simulators' own objects."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from agent.domain.market.label import Label
+from agent.domain.slot import Slot
 from agent.markets import labels
-from agent.simulator.instances.billing import Turn
+from agent.simulator.instances.billing import Till, Turn
 from agent.simulator.market_model import Container, Contract, EndCause
+from agent.simulator.mithril.model import Bid, Status
 from agent.simulator.runpod import assumed_figures
 from agent.simulator.runpod.model import Pod
 from tests.support.scene import FLEET
@@ -19,7 +22,7 @@ class Box:
 
     market: str
     instance_id: str
-    thing: Contract | Pod
+    thing: Contract | Pod | Bid
     label: Label | None = None
 
     @property
@@ -44,6 +47,11 @@ class Box:
         return self.is_live and thing.holds_gpu and thing.container is Container.RUNNING and not thing.is_offline
 
     @property
+    def is_waiting(self) -> bool:
+        """Whether it is a bid without a machine that the next auction may start."""
+        return self.is_live and isinstance(self.thing, Bid) and self.thing.status is Status.OPEN
+
+    @property
     def charged(self) -> float:
         """Dollars that it cost so far; the till must be settled."""
         return sum(self.thing.charged.values())
@@ -61,8 +69,11 @@ class Truth:
     def __init__(self, simulator: Simulator, markets: tuple[str, ...]) -> None:
         self._simulator = simulator
         self._markets = markets
-        self._counts = dict.fromkeys(("vast", "runpod"), 0)
-        self._turns = dict.fromkeys(("vast", "runpod"), 0)
+        self._counts = dict.fromkeys(markets, 0)
+        self._turns = dict.fromkeys(markets, 0)
+        self._numbers: dict[tuple[str, int], Box] = {}
+        self._slots: dict[str, Slot] = {}
+        """By the intent: a short label names no workload."""
         self.boxes: dict[tuple[str, str], Box] = {}
         self.live: list[Box] = []
 
@@ -71,23 +82,45 @@ class Truth:
         """Return the markets' time."""
         return self._simulator.world.now
 
+    def hear(self, intent_id: str, place: Slot) -> None:
+        """Note for which slot a rent leaves whose label is short."""
+        self._slots[intent_id] = place
+
+    def label(self, text: str | None) -> Label | None:
+        """Return the parts of a label of our fleet; a short one names the workload of its intent."""
+        label = ours(text)
+        if label is None or label.slot.workload:
+            return label
+        return dataclasses.replace(label, slot=self._slots.get(label.intent_id, label.slot))
+
     def refresh(self, now: float) -> None:
         """Move the worlds to `now` and take in new instances."""
         self._simulator.advance_to(now)
         for market in self._markets:
-            things = self._simulator.world.contracts if market == "vast" else self._simulator.pods.pods
+            things = self._things(market)
             if len(things) > self._counts[market]:
                 for key in list(things)[self._counts[market] :]:
-                    self._take(Box(market, str(key), things[key]))  # type: ignore[index]
+                    self._take(Box(market, str(key), things[key]))
                 self._counts[market] = len(things)
         for box in self.live:
             if box.label is None:
-                box.label = ours(box.thing.label)
+                box.label = self.label(box.thing.label)
         self.live = [box for box in self.live if box.is_live]
 
+    def _things(self, market: str) -> Mapping[Any, Any]:
+        if market == "vast":
+            return self._simulator.world.contracts
+        return self._simulator.pods.pods if market == "runpod" else self._simulator.mithril.world.bids
+
+    def _till(self, market: str) -> Till:
+        if market == "vast":
+            return self._simulator.world._desk.till
+        return self._simulator.pods.fleet.till if market == "runpod" else self._simulator.mithril.world.fleet.till
+
     def _take(self, box: Box) -> None:
-        box.label = ours(box.thing.label)
+        box.label = self.label(box.thing.label)
         self.boxes[box.market, box.instance_id] = box
+        self._numbers[box.market, box.thing.contract_id] = box
         self.live.append(box)
 
     def settle(self) -> None:
@@ -95,8 +128,10 @@ class Truth:
         for market in self._markets:
             if market == "vast":
                 self._simulator.world.settle()
-            else:
+            elif market == "runpod":
                 self._simulator.pods.charged_total()
+            else:
+                self._simulator.mithril.world.charged_total()
 
     def gpu_rate(self, box: Box) -> float:
         """Return what its GPUs are charged an hour right now."""
@@ -113,29 +148,33 @@ class Truth:
         if isinstance(thing, Contract):
             gpu = thing.bid if thing.bid is not None else self._simulator.world.ask(thing.slice)
             return gpu + self._simulator.world.disk_rate(thing)
+        if isinstance(thing, Bid):
+            return thing.rate or min(self._spot(thing), thing.limit_cents) / 100
         return thing.rate + self._rates(box)[1]
+
+    def _spot(self, bid: Bid) -> int:
+        return self._simulator.mithril.world.pools[bid.pool.kind.fid, bid.pool.region].spot_cents
 
     def disk_rate(self, box: Box) -> float:
         """Return what its disk is charged an hour while it runs."""
         thing = box.thing
         if isinstance(thing, Contract):
             return self._simulator.world.disk_rate(thing)
+        if isinstance(thing, Bid):
+            return 0.0
         disks = thing.disk_gb * assumed_figures.CONTAINER_DISK + thing.volume_gb * assumed_figures.VOLUME_RUNNING
         return disks / assumed_figures.MONTH_HOURS
 
     def _rates(self, box: Box) -> tuple[float, float]:
-        till = self._simulator.world._desk.till if box.market == "vast" else self._simulator.pods.fleet.till
-        meter = till._meters.get(box.thing.contract_id)
+        meter = self._till(box.market)._meters.get(box.thing.contract_id)
         return (meter.rates.gpu, meter.rates.disk) if meter is not None else (0.0, 0.0)
 
     def turns(self) -> Iterator[tuple[Box, Turn]]:
         """Yield every change of an instance's cost since the last call."""
         for market in self._markets:
-            world = self._simulator.world
-            turns = world.turns() if market == "vast" else self._simulator.pods.fleet.till.turns
+            turns = self._simulator.world.turns() if market == "vast" else self._till(market).turns
             for turn in turns[self._turns[market] :]:
-                key = str(turn.contract_id) if market == "vast" else self._simulator.pods.fleet.pod_id(turn.contract_id)
-                box = self.boxes.get((market, key))
+                box = self._numbers.get((market, turn.contract_id))
                 if box is not None:
                     yield box, turn
             self._turns[market] = len(turns)

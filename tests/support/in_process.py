@@ -6,7 +6,7 @@ This module treats answers as a connection would: a dropped or half answer is lo
 import urllib.parse
 from collections.abc import Awaitable, Callable
 
-from multidict import CIMultiDict
+from multidict import CIMultiDict, MultiDict
 
 from agent.markets.http_exchange import Lost, Reply, Request, TooLarge
 from agent.simulator.http_wire import Answer, Asked, Cut
@@ -55,12 +55,11 @@ class InProcess:
 
 def _asked(request: Request) -> Asked:
     parts = urllib.parse.urlsplit(request.url)
-    # Of a name that is given twice the first value counts, as on a connection.
     pairs = urllib.parse.parse_qsl(parts.query, keep_blank_values=True) if parts.query else []
     path = urllib.parse.unquote(parts.path)
     base = f"{parts.scheme}://{parts.netloc}"
     headers = CIMultiDict(request.headers)
-    return Asked(request.method, path, dict(reversed(pairs)), headers, request.body or b"", "127.0.0.1", base)
+    return Asked(request.method, path, MultiDict(pairs), headers, request.body or b"", "127.0.0.1", base)
 
 
 def _reply(answer: Answer, body: bytes) -> Reply:

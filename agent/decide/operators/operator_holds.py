@@ -115,14 +115,18 @@ def _orders_of_kill(fleet: Fleet, holds: Holds) -> Iterator[Release | Pause]:
     if kill is None:
         return
     reason = Reason("ordered", f"all spending is stopped after {kill.ground}")
-    # A bid that waits for an auction may start to bill while the others end.
-    for lease in sorted(fleet.leases, key=lambda lease: not lease.is_open_bid):
+    for lease in open_bids_first(fleet.leases):
         if not lease.is_open or lease.state is LeaseState.RELEASING:
             continue
         if (Word.KILL, DISKS) not in holds:
             yield Release(lease, reason)
         elif not lease.is_down:
             yield Pause(lease, reason)
+
+
+def open_bids_first(leases: Iterable[Lease]) -> list[Lease]:
+    """Return leases in the order in which a kill ends them: a bid that waits may start to bill while others end."""
+    return sorted(leases, key=lambda lease: not lease.is_open_bid)
 
 
 def forbidden(decision: Decision, holds: Holds) -> Reason | None:

@@ -6,7 +6,7 @@ from agent.config.settings import Config
 from tests.disasters.orders import Order
 from tests.disasters.readings import Readings
 from tests.disasters.sight import Broken
-from tests.disasters.truth import ours
+from tests.disasters.truth import Truth
 
 _LIVE = """
 SELECT slot FROM leases WHERE workload = ? AND state <> 'ended'
@@ -19,13 +19,14 @@ _MARKED = "SELECT key FROM cooldowns WHERE scope = ?"
 class ArrayRents:
     """Counts the live slots of an array by the ledger, at the instant at which a rent leaves."""
 
-    def __init__(self, readings: Readings) -> None:
+    def __init__(self, truth: Truth, readings: Readings) -> None:
+        self._truth = truth
         self._readings = readings
         self._broken: list[str] = []
 
     def leaves(self, order: Order, config: Config) -> None:
         """Look at a rent before the market acts on it. A slot with a lease moves: it was live before."""
-        label = ours(order.label) if order.kind == "rent" else None
+        label = self._truth.label(order.label) if order.kind == "rent" else None
         works = {work.name: work for work in config.workloads if work.array is not None}
         work = works.get(label.slot.workload) if label is not None else None
         if label is None or work is None or work.array is None or work.array.at_once is None:

@@ -8,7 +8,7 @@ from tests.disasters.orders import Order
 from tests.disasters.points.stopping import Stopping
 from tests.disasters.readings import Readings
 from tests.disasters.sight import Broken, Sight
-from tests.disasters.truth import Box, ours
+from tests.disasters.truth import Box, Truth
 
 LATELY_SECONDS = 90.0
 """So long after the bucket failed, nobody may have read the end: a guard is listened to each minute."""
@@ -18,7 +18,8 @@ _RUN = "SELECT name, slot, run FROM guard_runs WHERE workload = ? AND slot = ? O
 class Finished:
     """Knows which runs are truly done, and checks the payments for them."""
 
-    def __init__(self, guards: GuardWorld | None, readings: Readings) -> None:
+    def __init__(self, truth: Truth, guards: GuardWorld | None, readings: Readings) -> None:
+        self._truth = truth
         self._guards = guards
         self._readings = readings
         self._broken: list[str] = []
@@ -26,7 +27,7 @@ class Finished:
 
     def leaves(self, order: Order, config: Config, now: float) -> None:
         """Look at a rent before the market acts on it. A person may have the work done again, without a guard."""
-        label, ledger = ours(order.label) if order.kind == "rent" else None, config.ledger
+        label, ledger = self._truth.label(order.label) if order.kind == "rent" else None, config.ledger
         guarded = {work.name for work in config.workloads if work.guard is not None}
         if self._guards is None or label is None or label.slot.workload not in guarded:
             return

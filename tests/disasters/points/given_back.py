@@ -6,12 +6,12 @@ Only Vast gives a GPU back by itself, and only where it took the GPU itself, not
 from pathlib import Path
 
 from agent.simulator.market_model import Contract, StopCause
-from tests.disasters.draw import DEATH
 from tests.disasters.exchange import UNHEARD
 from tests.disasters.orders import Order
 from tests.disasters.points.fading import ENDS
 from tests.disasters.readings import Readings
 from tests.disasters.story import Strike
+from tests.disasters.strikes import DEATH
 from tests.disasters.truth import Box, Truth
 
 DARK_SECONDS = 110.0

@@ -15,6 +15,7 @@ from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import LeaseState
 from agent.ledger.file import ledger_check
 from agent.ledger.tables.spend_rows import MONTH_SEED
+from tests.disasters.auctions.auction_draw import MARKET
 from tests.disasters.orders import Order
 from tests.disasters.points import price_doubt
 from tests.disasters.points.fading import Fading
@@ -22,6 +23,7 @@ from tests.disasters.points.falls import Falls
 from tests.disasters.points.false_rises import FalseRises
 from tests.disasters.points.given_back import GivenBack
 from tests.disasters.points.loading_again import LoadingAgain
+from tests.disasters.points.moved_prices import MovedPrices
 from tests.disasters.points.price_doubt import Raises, agreed
 from tests.disasters.readings import Readings
 from tests.disasters.sight import Broken, Sight
@@ -62,6 +64,7 @@ class Money:
         self._doubted = price_doubt.SECONDS + price_doubt.LISTINGS * poll
         """How long a rate is doubted."""
         self._given_back = GivenBack(truth, readings)
+        self._moved_prices = MovedPrices(truth, poll)
         self._fading = Fading(poll, FAULT_SECONDS + GONE_SECONDS + 2 * poll)
         self._agreed: dict[tuple[str, str], float] = {}
         """The most that each instance was ever charged an hour."""
@@ -121,6 +124,8 @@ class Money:
         self._deny(sight, passed)
         over = (self._false_rises, self._fading, self._falls)
         self._above += sum(each.grow(sight, passed) for each in over) * SURELY
+        less, more = self._moved_prices.grow(sight)
+        self._above, self._below = self._above + more * SURELY, self._below + less * SURELY
         self._raises.see(sight)
 
     def die(self, app: App) -> None:
@@ -141,6 +146,8 @@ class Money:
                 rates = (self._rates.get(key, 0.0), rate, *silent, self._start_rate(box))
                 self._open[key] = max(self._open.get(key, 0.0), *rates, self._doubted_rate(box))
                 self._turned[key] = (self._turned.get(key, (turn.at, 0.0))[0], turn.at)
+            if box.market == MARKET and box.label is not None:
+                self._moved_prices.turn(box, turn.at, turn.rates.gpu)
             before = self._gpu_rates.get(key, 0.0)
             self._below += self._raises.fall(key, turn.at, before, turn.rates.gpu) * SURELY
             self._rates[key], self._gpu_rates[key] = rate, turn.rates.gpu
@@ -243,7 +250,7 @@ class Money:
 
     def _start_rate(self, box: Box) -> float:
         """Return the whole rate of what was lost while it loaded: nobody saw whether it had begun to run."""
-        if (box.is_live and box.thing.holds_gpu) or box.thing.first_started is not None:
+        if (box.is_live and box.thing.holds_gpu) or box.thing.first_started is not None or box.market == MARKET:
             return 0.0
         return self._truth.full_rate(box)
 

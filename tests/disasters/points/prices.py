@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterator
 from agent.config.settings import Config
 from agent.domain.market.label import Label
 from agent.domain.record.lease import LeaseState
+from agent.simulator.market_model import Contract
+from agent.simulator.mithril.model import Bid
 from agent.simulator.runpod.model import Pod
 from tests.disasters.orders import PAYING, Order
 from tests.disasters.points.known import LISTINGS
 from tests.disasters.sight import Broken, Sight
-from tests.disasters.truth import Box, Truth, ours
+from tests.disasters.truth import Box, Truth
 
 ROUNDING = 3e-6
 """Prices of GPUs and disks are each rounded to the micro-dollar."""
@@ -38,7 +40,7 @@ class Prices:
         """See an order before the market acts on it; `config` is that of the daemon that sends it."""
         key = (order.market, order.target)
         box = self._truth.boxes.get(key)
-        label = ours(order.label) if order.kind == "rent" else box.label if box is not None else None
+        label = self._truth.label(order.label) if order.kind == "rent" else box.label if box is not None else None
         if order.kind not in PAYING or label is None:
             return
         most = (work.prices.highest.dollars for work in config.workloads if work.name == label.slot.workload)
@@ -84,10 +86,13 @@ class Prices:
 
 def _bid(box: Box) -> float | None:
     thing = box.thing
+    if isinstance(thing, Bid):
+        # What it may cost at most: nobody knows at which price it will win.
+        return thing.limit_cents / 100
     if thing.bid is None:
         return None
     return thing.rate if isinstance(thing, Pod) else thing.bid
 
 
 def _asked(box: Box) -> float:
-    return box.thing.rate if isinstance(box.thing, Pod) else box.thing.locked_ask
+    return box.thing.locked_ask if isinstance(box.thing, Contract) else box.thing.rate

@@ -5,12 +5,14 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 
 from agent.domain.record.lease import LeaseState
+from agent.simulator.mithril.model import Bid
+from agent.simulator.mithril.vms import VmStatus
 from tests.disasters.exchange import UNHEARD
 from tests.disasters.guards.guard_world import GuardWorld
 from tests.disasters.orders import Order
 from tests.disasters.points.checks import Checks
 from tests.disasters.points.ends import Ends
-from tests.disasters.sight import Broken, Sight
+from tests.disasters.sight import LISTED, Broken, Sight
 from tests.disasters.story import Strike, Work
 from tests.disasters.truth import Box, Truth
 
@@ -29,7 +31,9 @@ OF_THE_LOST = frozenset({"move_lost", "not_needed"})
 """Codes of releases of leases that were lost, which the market may give back before the release is carried out."""
 LISTINGS = 2
 """So many true listings in a row that showed it running are known to the program."""
-TERMS = frozenset({"host", "price"})
+IMAGE_SECONDS = 290.0
+"""How long an image of these stories loads at 200 Mb/s."""
+TERMS = frozenset({"host", "price", "limit"})
 """Lies about the fields by which a rent is read back."""
 
 
@@ -49,6 +53,13 @@ class Pending:
     """Whether the ledger had it while the end of its host was near."""
     was_listed: bool
     """Whether the last two true listings showed it running as it runs now, no lie came since, and it was to be kept."""
+
+
+def _may_run(box: Box, now: float) -> bool:
+    """Return whether its machine has run for as long as an image loads: nothing there shows a container."""
+    thing = box.thing
+    last = thing.vms[-1].statuses[-1] if isinstance(thing, Bid) and thing.vms else (now, None)
+    return box.is_live and last[1] is VmStatus.RUNNING and now - last[0] >= IMAGE_SECONDS
 
 
 class Releases:
@@ -109,7 +120,7 @@ class Releases:
             if each is not box and each.label is not None and each.label.slot == box.label.slot
         )
         self._ends.see_one(box, box.label.slot)
-        runs_elsewhere = any(each.is_running or self._ran_lately(each) for each in others)
+        runs_elsewhere = any(each.is_running or self._ran_lately(each) or _may_run(each, self._now) for each in others)
         seen, listed = key in self._ran, self._was_listed(box) and key not in self._leaving
         began = box.thing.running_since
         was_decided = decided is not None and began is not None and decided < began
@@ -134,7 +145,7 @@ class Releases:
         """Take in a fault of an order or of its answer."""
         if order is not None and order.kind == "release" and strike.fault in UNHEARD:
             self._begun.add((order.market, order.target))
-        if strike.place in {"listing", "look"}:
+        if strike.place in LISTED:
             self._listed.pop(strike.market, None)
         if strike.fault in TERMS:
             self._lies.append((now, strike.market))

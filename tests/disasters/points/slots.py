@@ -42,11 +42,12 @@ class Slots:
         excuse: str,
         closed: frozenset[str],
         tied: frozenset[Slot],
-        can_run: Callable[[Workload], bool],
+        can_run: Callable[[Workload, frozenset[str]], bool],
     ) -> Iterator[Broken]:
         """Yield the slots that should run and do not; `excuse` is a cause that prevents all.
 
-        `closed` are markets that closed searches for now; that counts for up to a day.
+        `closed` are markets that closed searches for now; that counts for up to a day. `can_run` says whether one of
+        the others has room for a workload; on RunPod room is not judged.
         `tied` are slots whose stopped disk may not be lost.
         """
         self._first_starts.see(sight)
@@ -80,8 +81,7 @@ class Slots:
                 since = self._free_since.setdefault(place, sight.now)
                 if sight.now - since <= PATIENCE_SECONDS:
                     continue
-                # Room is judged on Vast alone.
-                if "vast" not in closed and can_run(work):
+                if can_run(work, closed):
                     yield self._idle(sight, place, sight.now - since)
 
     def _rests(self, sight: Sight, place: Slot) -> bool:

@@ -38,7 +38,9 @@ class Stopping:
         proven = {(lease.market, lease.instance_id) for lease in sight.leases if lease.is_proven}
         stopped: dict[tuple[str, str], float] = {}
         for box in sight.truth.live:
-            if box.label is None or not box.is_ours or sight.truth.gpu_rate(box) <= 0 or not of(box):
+            # What waits for an auction may bill after each.
+            is_idle = sight.truth.gpu_rate(box) <= 0 and not box.is_waiting
+            if box.label is None or not box.is_ours or is_idle or not of(box):
                 continue
             key = (box.market, box.instance_id)
             is_hindered = any(each.market in {box.market, "ledger"} and each.place in ENDING for each in sight.struck)
@@ -48,10 +50,10 @@ class Stopping:
             before = self._billed.get(key, 0.0)
             stopped[key] = before + (0.0 if is_hindered or not sight.has_ended else passed)
             if stopped[key] > ALLOWED_SECONDS:
-                yield Broken(
-                    5,
-                    sight.cycle,
-                    f"{box.market} {box.instance_id} ({box.label.slot}) bills its GPU {stopped[key]:.0f} s after "
-                    f"{must_stop}, with the market taking every call",
+                what = "waits for an auction" if box.is_waiting else "bills its GPU"
+                sentence = (
+                    f"{box.market} {box.instance_id} ({box.label.slot}) {what} {stopped[key]:.0f} s after "
+                    f"{must_stop}, with the market taking every call"
                 )
+                yield Broken(5, sight.cycle, sentence)
         self._billed = stopped

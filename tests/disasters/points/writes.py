@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.disasters.orders import PAYING, Order
 from tests.disasters.readings import Readings
 from tests.disasters.sight import Broken
-from tests.disasters.truth import Truth, ours
+from tests.disasters.truth import Truth
 
 _SENT = "SELECT intent_id FROM intents WHERE market = ? AND instance_id = ? AND kind = ? AND state = 'sent'"
 
@@ -43,7 +43,7 @@ class Writes:
 
     def _intents(self, order: Order, ledger: Path) -> Iterator[str]:
         if order.kind == "rent":
-            label = ours(order.label)
+            label = self._truth.label(order.label)
             if label is None:
                 self._broken.append(f"a rent left under the label {order.label!r}, which is none of ours")
                 return
