@@ -114,6 +114,7 @@ class Judge:
         self.prices.leaves(order, config)
         if is_second:
             self.money.hear_other(order)
+            self.open_bids.hear_other()
         else:
             self.releases.leaves(order, self._decided(order, config.ledger))
             self.only_copies.leaves(order)

@@ -263,9 +263,9 @@ told = st.builds(
     amounts, times, texts, maybe(times),
 )  # fmt: skip
 odd = st.text("ab/@:", max_size=20)
-tallies = st.builds(Tally, st.sampled_from(sorted(AT_A_PLACE)), ids | odd, times, times, texts, odd, counts) | st.builds(
-    Tally, st.sampled_from(sorted(set(Counted) - AT_A_PLACE)), odd, times, times, texts, st.just(""), counts
-)
+tallies = st.builds(
+    Tally, st.sampled_from(sorted(AT_A_PLACE)), ids | odd, times, times, texts, odd, counts
+) | st.builds(Tally, st.sampled_from(sorted(set(Counted) - AT_A_PLACE)), odd, times, times, texts, st.just(""), counts)
 targets = st.builds(Target, st.sampled_from(sorted(set(TargetKind) - {TargetKind.FLEET})), ids)
 holds = st.builds(OperatorHold, st.sampled_from(Word), targets, times, texts, maybe(times)) | st.builds(
     OperatorHold, st.just(Word.KILL), st.sampled_from([EVERYTHING, DISKS]), times, texts, maybe(times)

@@ -59,7 +59,7 @@ def auctioned(story: Story) -> Story:
         most=dice.choice((0.9, 1.6)),
         per_hour=dice.choice((0.0, 0.0, 0.0, 2.0)),
     )
-    works = tuple(_work(dice, work, is_alone=is_alone) for work in story.works)
+    works = tuple(_work(dice, work, story.markets, is_alone=is_alone) for work in story.works)
     kept = story.strikes if not is_alone else [each for each in story.strikes if each.market not in story.markets]
     struck = (*kept, *strikes.drawn(dice, (MARKET,), PLACES, LIES))
     deeds = (*story.deeds, *_deeds(dice))
@@ -73,15 +73,15 @@ def auctioned(story: Story) -> Story:
     )
 
 
-def _work(dice: random.Random, work: Work, *, is_alone: bool) -> Work:
-    """Let some works run on auctions alone. It keeps no log, so nothing there is read."""
+def _work(dice: random.Random, work: Work, others: tuple[str, ...], *, is_alone: bool) -> Work:
+    """Let some works run on auctions alone. No log of theirs is kept there, and these guards know no machines."""
     is_own = dice.random() < 0.4
     if is_alone:
         strategy = "patient" if work.strategy == "ondemand" else work.strategy
         bare = dataclasses.replace(work, guard=None, health=None, strategy=strategy)
         return dataclasses.replace(bare, markets=(), is_read=False, ends_after=0.0)
     if work.guard is not None or work.health is not None:
-        return work
+        return work if work.markets else dataclasses.replace(work, markets=others)
     if is_own and work.strategy != "ondemand":
         return dataclasses.replace(work, markets=(MARKET,), is_read=False, ends_after=0.0)
     return work if work.markets else dataclasses.replace(work, is_read=False, ends_after=0.0)

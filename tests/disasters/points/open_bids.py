@@ -39,6 +39,10 @@ class OpenBids:
         if order.market == MARKET and order.kind in ENDS:
             self._ended.add(order.target)
 
+    def hear_other(self) -> None:
+        """See an order of another daemon: ours knows of its bids by listings alone."""
+        self._is_misled = True
+
     def leaves(self, order: Order, *, must_stop: str) -> None:
         """See an order before the market acts on it: with all to stop, what works ends after all that waits."""
         if order.market != MARKET or order.kind not in ENDS:
