@@ -2,7 +2,7 @@
 
 Order: stop paying for leases that nobody uses or that a person stopped (release), then stop paying past a budget
 (pause). After that come the proposals of the workloads' strategies that the limits allow, slot by slot in the order of
-the configuration.
+the configuration; bids that only wait for a price come last, and give way to what could run.
 
 Invariants:
 1. The same fleet, numbers and `now` give the same plan, byte for byte.
@@ -30,6 +30,7 @@ from agent.decide.moves import (
     last_checkpoint,
     maintenance_checkpoint,
 )
+from agent.decide.moves.auctions import waiting_room
 from agent.decide.moves.waiting_endings import WaitingEndings
 from agent.decide.operators import operator_holds, reload
 from agent.decide.pricing import (
@@ -55,11 +56,8 @@ from agent.domain.market.tenure import Tenure
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import Lease
 from agent.domain.slot import Slot
-from agent.domain.work.decision import WAITS, Decision, Hold, Pause, Reason, Rebid, Release, Rent, Resume, slot_of
+from agent.domain.work.decision import Decision, Hold, Pause, Reason, Rebid, Release, Rent, Resume, slot_of
 from agent.domain.work.workload import Workload
-
-NOTHING_FITS = frozenset({"no_offer", "no_view", WAITS, "waits_for_fallback"})
-"""The codes of a hold because no offer was found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,24 +142,33 @@ def plan(
     waits = WaitingEndings(fleet)
     ending = [order for order in first if order.lease.lease_id not in kept]
     decisions = [*waits.settle(ending, due_endings.at_once(due)), *going_on]
-    for work in fleet.workloads:
-        for proposal in _proposals(fleet, work, tuned[work.strategy], ground):
-            if proposal.slot in leaving:
-                continue
-            settled = _settled(proposal, work, bounds, now_standing)
-            decision = waits.instead(claimed_hosts.instead(settled, proposal, ground.claimed, ground.used_hosts))
-            now_standing = _after(now_standing, decision, work)
-            if isinstance(decision, Rent):
-                ground.used_hosts.add(decision.offer.host)
-            decisions.append(decision)
+    room = waiting_room.WaitingRoom(fleet)
+    parts = ((work, _proposals(fleet, work, tuned[work.strategy], ground)) for work in fleet.workloads)
+    for work, proposal in waiting_room.in_turn(parts):
+        if proposal.slot in leaving:
+            continue
+        settled = _settled(proposal, work, bounds, now_standing)
+        room.look(settled, proposal)
+        decision = waits.instead(claimed_hosts.instead(settled, proposal, ground.claimed, ground.used_hosts))
+        now_standing = _after(now_standing, decision, work)
+        if isinstance(decision, Rent):
+            ground.used_hosts.add(decision.offer.host)
+        decisions.append(decision)
+    decisions = room.given(decisions, now_standing, lambda each, left: _would_be_allowed(each, bounds, left))
     chosen = {work.name: tuned[work.strategy] for work in fleet.workloads}
     carried = tuple(maintenance_checkpoint.orders(fleet))
     waiting = tuple(waits.asked), waits.given_up(decisions), carried, waits.leases
     return Plan(fleet.now, tuple(decisions), now_standing, chosen, *waiting)
 
 
-def _permitted(rent: Rent, bounds: Bounds, now_standing: limits.CommittedSpend) -> Decision:
+def _permitted(rent: Decision, bounds: Bounds, now_standing: limits.CommittedSpend) -> Decision:
     return _allowed(_willed(_cooled(rent, bounds.in_force), bounds.in_force), bounds, now_standing)
+
+
+def _would_be_allowed(proposal: Proposal, bounds: Bounds, now_standing: limits.CommittedSpend) -> bool:
+    work, kind = bounds.believed[proposal.slot.workload], IntentKind.RENT if proposal.candidate else proposal.kind
+    order = _decision(replace(proposal, kind=kind), work)
+    return not isinstance(_permitted(order, bounds, now_standing), Hold)
 
 
 def _settled(proposal: Proposal, work: Workload, bounds: Bounds, now_standing: limits.CommittedSpend) -> Decision:
@@ -261,25 +268,10 @@ def _proposals(fleet: Fleet, work: Workload, chosen: Tuned, ground: Ground) -> I
     )
     proposals = {proposal.slot: proposal for proposal in chosen.strategy.propose(view, chosen.params)}
     taken = requirement_check.Unavailable(ground.used_hosts, ground.in_force.cooling)
-    found = funnel.of(fleet, work, taken) if any(map(_finds_nothing, proposals.values())) else None
+    found = funnel.of(fleet, work, taken) if any(map(funnel.finds_nothing, proposals.values())) else None
     for seen in views:
         nothing = Proposal(seen.slot, None, Reason("no_proposal", "the strategy proposes nothing"))
-        yield _explained(proposals.get(seen.slot, nothing), found)
-
-
-def _finds_nothing(proposal: Proposal) -> bool:
-    return proposal.kind is None and proposal.reason.code in NOTHING_FITS
-
-
-def _explained(proposal: Proposal, found: funnel.Funnel | None) -> Proposal:
-    """Return a proposal; if it found nothing, with the number of sampled offers left after each requirement."""
-    if found is None or not _finds_nothing(proposal):
-        return proposal
-    # The sample may be older than the searches, and a strategy may pay a share of the price: on demand, or by speed.
-    less = "the strategy pays less for it, as some do on demand and for slow GPUs"
-    but = f"; by now it is gone, or {less}" if found.fits else ""
-    sentence = f"{proposal.reason.sentence}: {found.sentence}{but}"
-    return replace(proposal, reason=replace(proposal.reason, sentence=sentence))
+        yield funnel.explained(proposals.get(seen.slot, nothing), found)
 
 
 def _renewed(seen: SlotView, work: Workload, fleet: Fleet) -> SlotView:

@@ -3,14 +3,16 @@
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from agent.decide import plan
 from agent.decide.limits.limits import Limits
 from agent.domain.fleet import Fleet
+from agent.domain.market.instance import InstanceState
 from agent.domain.slot import Slot
 from agent.domain.work.deadline import Deadline
-from agent.domain.work.decision import Decision, Hold, Rent
+from agent.domain.work.decision import Decision, Hold, Pause, Rent
 from agent.domain.work.workload import Workload, WorkloadKind
 from strategies.deadline import Deadline as DeadlineStrategy
 from strategies.deadline import DeadlineParams
@@ -27,8 +29,8 @@ TUNED = {
 DUE = Deadline(4.0, builders.NOW + timedelta(hours=20))
 
 
-def work(**changes: Any) -> Workload:
-    return builders.workload(**{"value_per_hour": builders.per_hour("0.80"), **changes})
+def work(name: str = "train", **changes: Any) -> Workload:
+    return builders.workload(name, **{"value_per_hour": builders.per_hour("0.80"), **changes})
 
 
 def decided(fleet: Fleet, caps: Limits = builders.NO_LIMITS) -> tuple[Decision, ...]:
@@ -79,3 +81,51 @@ def test_two_empty_slots_wait_in_two_pools_and_none_beside_a_lease_of_the_worklo
 def test_a_slot_left_over_by_a_plan_does_not_wait_in_a_pool_that_it_would_win() -> None:
     made = decided(second_price.fleet(offers=[second_price.pool()], workloads=(work(slots=2),)))
     assert [type(each) for each in made] == [Rent, Hold]
+
+
+# --- room under a cap -------------------------------------------------------------------------------------------------
+ROOM = Limits(per_hour=builders.per_hour("1.00"))
+DEAR = second_price.pool(2, floor=builders.per_hour("0.90"))
+
+
+def two_works(priority: int = 0, **changes: Any) -> Fleet:
+    """Build a workload that only waits at the auctions, before one that could run on another market."""
+    waits = work("waits", markets=(second_price.NAME,), priority=priority)
+    runs = builders.workload("runs", markets=("vast",), max_price=builders.per_hour("0.60"))
+    rows = [second_price.row(1, state=InstanceState.PENDING)]
+    auctions = second_price.view(offers=(DEAR,), instances=rows if "leases" in changes else ())
+    markets = {second_price.NAME: auctions, "vast": builders.view(offers=(builders.offer(7),))}
+    return builders.fleet(workloads=(waits, runs), markets=markets, **changes)
+
+
+def test_bids_that_wait_are_decided_last_and_get_the_room_that_is_left() -> None:
+    runs, waits = decided(two_works(), ROOM)
+    assert isinstance(runs, Rent)
+    assert runs.slot.workload == "runs"
+    assert isinstance(waits, Rent)
+    assert waits.rate + runs.rate <= builders.per_hour("1.00")
+
+
+def test_a_bid_that_waits_is_parked_for_what_could_run_with_its_room() -> None:
+    waiting = second_price.waiting(1, slot=Slot("waits", 0), bid_limit=builders.per_hour("0.79"))
+    tight = Limits(per_hour=builders.per_hour("0.85"))
+    pause, hold = sorted(decided(two_works(leases=(waiting,)), tight), key=lambda each: isinstance(each, Hold))
+    assert isinstance(pause, Pause)
+    assert (pause.lease, pause.reason.code) == (waiting, "gives_room")
+    assert isinstance(hold, Hold)
+    assert hold.reason.limit == "per_hour"
+    parked = msgspec.structs.replace(waiting, paused_by_us=True)
+    runs, still = sorted(decided(two_works(leases=(parked,)), tight), key=lambda each: isinstance(each, Hold))
+    assert isinstance(runs, Rent)
+    assert runs.slot.workload == "runs"
+    assert isinstance(still, Hold), "it starts again only with room"
+
+
+def test_a_bid_gives_no_room_that_is_not_enough_and_none_to_less_important_work() -> None:
+    waiting = second_price.waiting(1, slot=Slot("waits", 0), bid_limit=builders.per_hour("0.79"))
+    small = Limits(per_hour=builders.per_hour("0.85"), per_instance_hour=builders.per_hour("0.01"))
+    for fleet, caps in (
+        (two_works(leases=(waiting,)), small),
+        (two_works(1, leases=(waiting,)), Limits(per_hour=builders.per_hour("0.85"))),
+    ):
+        assert not any(isinstance(each, Pause) for each in decided(fleet, caps))

@@ -12,11 +12,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from agent.decide.pricing import requirement_check
+from agent.decide.strategy import Proposal
 from agent.domain.fleet import Fleet
 from agent.domain.market.offer import Offer
 from agent.domain.money import UsdPerHour
+from agent.domain.work.decision import WAITS
 from agent.domain.work.workload import Requirements, Workload
 
+NOTHING_FITS = frozenset({"no_offer", "no_view", WAITS, "waits_for_fallback"})
+"""The codes of a hold because no offer was found."""
 PRICE = "price"
 PRICE_UNKNOWN = "price_unknown"
 UNKNOWN = "nobody can say which bid would win: a bid there waits for an auction, without an expected price"
@@ -205,3 +209,19 @@ def _prices_without(
     fitting = (row for row in rows if requirement_check.refusal(row, relaxed, now, taken) is None)
     prices = ((row.gpu, price) for row in fitting if (price := _price(row, work)) is not None)
     return [price for model, price in prices if code == PRICE or price <= work.price_of(model)]
+
+
+def finds_nothing(proposal: Proposal) -> bool:
+    """Return whether a proposal is a hold because no offer was found."""
+    return proposal.kind is None and proposal.reason.code in NOTHING_FITS
+
+
+def explained(proposal: Proposal, found: Funnel | None) -> Proposal:
+    """Return a proposal; if it found nothing, with the number of sampled offers left after each requirement."""
+    if found is None or not finds_nothing(proposal):
+        return proposal
+    # The sample may be older than the searches, and a strategy may pay a share of the price: on demand, or by speed.
+    less = "the strategy pays less for it, as some do on demand and for slow GPUs"
+    but = f"; by now it is gone, or {less}" if found.fits else ""
+    sentence = f"{proposal.reason.sentence}: {found.sentence}{but}"
+    return replace(proposal, reason=replace(proposal.reason, sentence=sentence))
