@@ -7,14 +7,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
 
+import msgspec
 import pytest
 import structlog
 
 from agent.app import App
 from agent.config.settings import Config
 from agent.decide import slots
+from agent.decide.accounting import meter
 from agent.decide.facts import LeaseChanged
-from agent.decide.reconcile import absence, agreed_rate, doubt, readback
+from agent.decide.reconcile import absence, agreed_rate, doubt, readback, row_metering
 from agent.decide.reconcile.pass_memory import Absence
 from agent.domain import money
 from agent.domain.fleet import Fleet, MarketView
@@ -80,6 +82,21 @@ def test_what_costs_too_much_and_becomes_no_lease_is_judged_too() -> None:
         assert play.play(story).broken is None
     with _dearer_rent(), mock.patch.object(doubt, "settle", return_value=((), {})):
         assert _point(play.play(story).broken) == 2
+
+
+def test_what_no_listing_ever_meters_is_found() -> None:
+    """Such a lease excused the count for as long as it lasted."""
+    metered = row_metering.metered
+
+    def never(*given: Any) -> tuple[Lease, tuple[meter.Charge, ...]]:
+        after, _ = metered(*given)
+        return msgspec.structs.replace(after, accrued_until=given[2].accrued_until), ()
+
+    def nothing(*_: Any) -> money.Usd:
+        return money.ZERO
+
+    with mock.patch.object(row_metering, "metered", never), mock.patch.object(meter, "outstanding", nothing):
+        assert _point(play.play(QUIET).broken) == 4
 
 
 @contextlib.contextmanager

@@ -25,6 +25,7 @@ from tests.disasters.points.given_back import GivenBack
 from tests.disasters.points.loading_again import LoadingAgain
 from tests.disasters.points.moved_prices import MovedPrices
 from tests.disasters.points.price_doubt import Raises, agreed
+from tests.disasters.points.unmetered import Unmetered
 from tests.disasters.readings import Readings
 from tests.disasters.sight import Broken, Sight
 from tests.disasters.story import Strike
@@ -70,6 +71,7 @@ class Money:
         """The most that each instance was ever charged an hour."""
         self._falls = Falls(truth, poll)
         self._loading_again = LoadingAgain(truth)
+        self._unmetered = Unmetered(poll)
         self._priced_falsely: dict[str, float] = {}
         self._adopted: set[str] = set()
         self._misled: set[str] = set()
@@ -127,6 +129,7 @@ class Money:
         less, more = self._moved_prices.grow(sight)
         self._above, self._below = self._above + more * SURELY, self._below + less * SURELY
         self._raises.see(sight)
+        self._unmetered.see(sight)
 
     def die(self, app: App) -> None:
         """See what a process changed that ends before anybody looked: its clock has dated that."""
@@ -350,9 +353,8 @@ class Money:
         unsure = {LeaseState.MISSING, LeaseState.RELEASING}
         leases = {(lease.market, lease.instance_id) for lease in sight.leases}
         known = all((box.market, box.instance_id) in leases for box in self._truth.live if box.label is not None)
-        # The listing that only proved a rent is not metered; the next one is.
-        is_new = any(lease.accrued_until <= lease.opened_at for lease in sight.leases)
-        return known and not is_new and not any(lease.state in unsure for lease in sight.leases)
+        is_unmetered = self._unmetered.excuses(sight)
+        return known and not is_unmetered and not any(lease.state in unsure for lease in sight.leases)
 
     def knowable(self, ledger: Path) -> float:
         """Return what our instances were charged as far as anybody could see it, with the traffic that was seen."""
