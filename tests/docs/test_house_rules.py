@@ -43,9 +43,7 @@ def test_vendor_words_stay_with_the_adapter_and_the_simulated_surface(market: st
     allowed = f"agent/markets/{market}/*.py", f"agent/simulator/{market}/*.py", f"agent/simulator/{market}/http/*.py"
     # A saved answer of a vendor is read where it is imported.
     imported = f"agent/lab/importers/{market}.py"
-    # Where a call of either market is read, the columns that may be lied about are named.
-    called = "agent/simulator/api_calls.py"
-    assert list(matches(VENDOR_WORDS[market], *allowed, imported, called)) == []
+    assert list(matches(VENDOR_WORDS[market], *allowed, imported)) == []
 
 
 def test_no_vendor_is_named_where_decisions_are_made() -> None:
@@ -56,6 +54,39 @@ def test_no_vendor_is_named_where_decisions_are_made() -> None:
     deciding = [path for path in PROGRAM if name(path).startswith(("agent/decide/", "strategies/"))]
     assert len(deciding) > MANY
     assert [name(path) for path in deciding if named.search(path.read_text())] == []
+
+
+OF_VENDORS = re.compile(r"agent/(markets|simulator)/(vast|runpod|mithril)/")
+NAMING = {
+    "agent/cli/lab/bring.py": "a kind of file is named for the program that writes it",
+    "agent/config/document.py": "an example of a name",
+    "agent/config/value_kinds.py": "an example of an address and of a name",
+    "agent/config/workload_tables/workload_table.py": "an example of a market",
+    "agent/lab/importers/vast.py": "saved searches of one program",
+    "agent/simulator/recorded_figures.py": "where figures were recorded",
+    "agent/telemetry/logging.py": "the name of a library",
+}
+"""Files outside the vendors' folders whose code names one, and why; the bench of bids plays the auction of one."""
+
+
+def test_code_that_markets_share_names_no_vendor() -> None:
+    """A new market touches its own folders: whatever else differs between markets is in its records."""
+    named = re.compile(r"vast|runpod|mithril", re.IGNORECASE)
+    shared = [path for path in PROGRAM if not OF_VENDORS.match(name(path))]
+    found = {name(path) for path in shared if any(map(named.search, _words(ast.parse(path.read_text()))))}
+    assert {file for file in found if not file.startswith("agent/lab/bids/")} == NAMING.keys()
+
+
+def _words(tree: ast.AST) -> Iterator[str]:
+    """Yield names and texts of a module, without what only describes."""
+    described = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in described:
+            yield node.value
+        elif isinstance(node, ast.Name | ast.Attribute | ast.alias | ast.arg | ast.FunctionDef | ast.ClassDef):
+            yield next(str(value) for key, value in ast.iter_fields(node) if key in {"id", "attr", "name", "arg"})
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or ""
 
 
 def test_only_the_clock_reads_the_time() -> None:

@@ -6,9 +6,10 @@ from typing import Any
 
 import msgspec
 
-from agent.simulator import api_calls
-from agent.simulator.api_calls import Call, Reply
+from agent.simulator.api_calls import Reply
 from agent.simulator.market_model import Charge, Refusal
+from agent.simulator.vast import calls
+from agent.simulator.vast.calls import Call
 from agent.simulator.vast.http import filter_grammar, refusals
 from agent.simulator.vast.http.surface import Surface
 
@@ -23,7 +24,7 @@ def show_user(surface: Surface, call: Call) -> Reply:
     """Answer the key's account and its credit."""
     account = surface.account_id(call)
     credit = surface.world.credit if account == surface.world.account_id else 0.0
-    return api_calls.ok(
+    return calls.ok(
         {
             "id": account,
             "key_id": account * 10 + 1,
@@ -53,22 +54,22 @@ def show_balance(surface: Surface, call: Call) -> Reply:
         return refusals.no_such_instance()
     left = surface.world.landlord.left_of_deposit(contract)
     months = left / (contract.locked_ask * HOURS_PER_MONTH) if left else 0
-    return api_calls.success(refundable_deposit=left, total_discount=contract.discount, discount_months=months)
+    return calls.success(refundable_deposit=left, total_discount=contract.discount, discount_months=months)
 
 
 def prepay(surface: Surface, call: Call) -> Reply:
     """Answer a deposit with the months that it covers and the discount that it buys."""
     amount = filter_grammar.to_number(call.fields.get("amount"))
     if amount is None or amount <= 0:
-        return api_calls.refuse(400, "invalid_args", "'amount' must be a number above 0.")
+        return calls.refuse(400, "invalid_args", "'amount' must be a number above 0.")
     try:
         months, discount = surface.world.landlord.prepay(surface.contract(call, call.id), amount)
     except Refusal as refusal:
         if refusal.code == Refusal.NO_SUCH_CONTRACT:
             return refusals.no_such_instance()
         code = "insufficient_credit" if refusal.code == Refusal.INSUFFICIENT_CREDIT else "invalid_args"
-        return api_calls.refuse(400, code, refusal.sentence)
-    return api_calls.success(timescale=months, discount_rate=discount, msg="")
+        return calls.refuse(400, code, refusal.sentence)
+    return calls.success(timescale=months, discount_rate=discount, msg="")
 
 
 def show_charges(surface: Surface, call: Call) -> Reply:
@@ -78,7 +79,7 @@ def show_charges(surface: Surface, call: Call) -> Reply:
     span = (_bound(days, "gte"), _bound(days, "lte"))
     if filters is None or span[0] is None or span[1] is None:
         text = "Must provide both 'day' gte and lte filters for instance charges"
-        return api_calls.refuse(400, "invalid_request", text)
+        return calls.refuse(400, "invalid_request", text)
     rows = _charge_rows(_charges(surface, call, filters, span[0], span[1]), surface.world.landlord.storeroom.volumes)
     rows.sort(key=lambda row: (row["start"], row["source"]), reverse=call.query.get("latest_first", "true") == "true")
     return _paged(rows, call, DEFAULT_CHARGES, MOST_CHARGES)
@@ -92,7 +93,7 @@ def show_invoices(surface: Surface, call: Call) -> Reply:
     until = _bound(when, "lte") if _bound(when, "lte") is not None else _bound(when, "lt")
     if since is None or until is None or since > until:
         empty: dict[str, Any] = {"count": 0, "total": 0, "results": [], "next_token": None}
-        return api_calls.ok({"success": False, "error": "Invalid date range", **empty})
+        return calls.ok({"success": False, "error": "Invalid date range", **empty})
     rows = [row for row in _payments(surface, call) if since <= row["start"] <= until]
     rows.sort(key=lambda row: row["start"], reverse=call.query.get("latest_first", "true") == "true")
     return _paged(rows, call, DEFAULT_INVOICES, MOST_CHARGES)
@@ -178,12 +179,12 @@ def _paged(rows: Sequence[Mapping[str, Any]], call: Call, default: int, most: in
         try:
             start = int(msgspec.json.decode(base64.b64decode(token, validate=True))["values"]["row"])
         except (ValueError, KeyError, TypeError):
-            return api_calls.refuse(400, "invalid_token", "Invalid pagination token")
+            return calls.refuse(400, "invalid_token", "Invalid pagination token")
     limit = filter_grammar.to_number(call.query.get("limit")) or float(default)
     end = start + max(1, min(int(limit), most))
     shown = rows[start:end]
     following = base64.b64encode(msgspec.json.encode({"values": {"row": end}})).decode() if end < len(rows) else None
-    return api_calls.success(count=len(shown), total=len(rows), next_token=following, results=shown)
+    return calls.success(count=len(shown), total=len(rows), next_token=following, results=shown)
 
 
 def _json_object(call: Call, key: str) -> dict[str, Any] | None:

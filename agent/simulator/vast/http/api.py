@@ -16,10 +16,12 @@ from typing import Any
 import msgspec
 
 from agent.simulator import api_calls, http_wire
-from agent.simulator.api_calls import DROPPED, Call, Reply
+from agent.simulator.api_calls import DROPPED, Reply
 from agent.simulator.faults import Fault
 from agent.simulator.http_wire import Answer, Asked, Cut
 from agent.simulator.simulated_clock import Clock
+from agent.simulator.vast import calls
+from agent.simulator.vast.calls import Call
 from agent.simulator.vast.http import (
     account_money,
     call_gate,
@@ -152,7 +154,7 @@ class VastApi:
             return minor_routes.root_certificate()
         endpoint = ENDPOINTS.get((call.method, call.route))
         if endpoint is None or not _is_spoken(call):
-            return api_calls.refuse(404, "not_found", f"There is no {call.method} {path} here.")
+            return calls.refuse(404, "not_found", f"There is no {call.method} {path} here.")
         return self._surface.gate.challenge(call) or self._surface.gate.pace(call) or endpoint(self._surface, call)
 
     def _after(self, call: Call, reply: Reply) -> Reply:
@@ -174,7 +176,7 @@ class VastApi:
         skew = call.struck.get("clock_skew")
         now = self._clock.time() + (skew.number("skew", 120.0) if skew is not None else 0.0)
         honest = {"Content-Type": reply.content_type, "Date": self._http_date(int(now)), **(reply.headers or {})}
-        weather, words = self._surface.weather, api_calls.VOCABULARY
+        weather, words = self._surface.weather, calls.VOCABULARY
         headers, body = weather.falsified(call.method, call.route, path, honest, reply.body, words)
         is_half = "truncated" in call.struck and len(body) > 1
         return Answer(reply.status, headers, body, Cut.HALF if is_half else Cut.WHOLE)
@@ -236,7 +238,7 @@ def _before(call: Call) -> Reply | None:
     if "session_expired" in struck:
         return refusals.session_expired()
     if "invalid_request" in struck:
-        return api_calls.refuse(400, "invalid_args", "error 400/3467: Invalid args")
+        return calls.refuse(400, "invalid_args", "error 400/3467: Invalid args")
     if "search_quota" in struck and call.route in call_gate.SEARCH_ROUTES:
         return call_gate.quota_exceeded(call.now)
     if (fault := struck.get("server_error_before")) is not None:
@@ -253,7 +255,7 @@ def _throttled(struck: Mapping[str, Fault]) -> Reply | None:
             fields["retry_after"] = fault.extra["retry_after"]
         return Reply(msgspec.json.encode(fields), 429)
     if (fault := struck.get("throttle_retry_after")) is not None:
-        reply = api_calls.refuse(429, "rate_limit_exceeded", "API requests too frequent endpoint threshold=1.0")
+        reply = calls.refuse(429, "rate_limit_exceeded", "API requests too frequent endpoint threshold=1.0")
         reply.headers = {"Retry-After": fault.text("retry_after", 5.0)}
         return reply
     return None

@@ -9,8 +9,10 @@ import dataclasses
 import hashlib
 from collections.abc import Mapping
 
-from agent.simulator import api_calls, simulator_record
-from agent.simulator.api_calls import Call, Reply
+from agent.simulator import simulator_record
+from agent.simulator.api_calls import Reply
+from agent.simulator.vast import calls
+from agent.simulator.vast.calls import Call
 
 DEFAULT_KEY = simulator_record.DEFAULT_KEY
 SEARCH_ROWS_PER_DAY = 20_000
@@ -80,11 +82,11 @@ class Gate:
         if call.key is None:
             if call.route in OPEN_ROUTES:
                 return None
-            return api_calls.refuse(403, "auth_error", "This action requires login.")
+            return calls.refuse(403, "auth_error", "This action requires login.")
         if call.route in _ROUTES_OF_A_BOX and call.key == self.instance_key(call.id):
             return None
         status = 404 if call.route in _ROUTES_OF_404 else 401
-        return api_calls.refuse(status, "auth_error", "Invalid user key")
+        return calls.refuse(status, "auth_error", "Invalid user key")
 
     def pace(self, call: Call) -> Reply | None:
         """Answer a call that comes too soon."""
@@ -138,6 +140,6 @@ def too_frequent(seconds: float) -> Reply:
 def quota_exceeded(now: float) -> Reply:
     """Answer that the day's rows are used up."""
     reset = int(now // DAY + 1) * int(DAY)
-    reply = api_calls.refuse(429, "search_quota_exceeded", "You have used up the search results of this day.")
+    reply = calls.refuse(429, "search_quota_exceeded", "You have used up the search results of this day.")
     reply.headers = {"Retry-After": str(max(1, int(reset - now))), "X-RateLimit-Reset": str(reset)}
     return reply

@@ -8,9 +8,10 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-from agent.simulator import api_calls
-from agent.simulator.api_calls import Call, Reply
+from agent.simulator.api_calls import Reply
 from agent.simulator.market_model import Contract, Refusal, RentTerms
+from agent.simulator.vast import calls
+from agent.simulator.vast.calls import Call
 from agent.simulator.vast.http import filter_grammar, refusals
 from agent.simulator.vast.http.surface import Surface
 
@@ -38,18 +39,18 @@ def rent_many(surface: Surface, call: Call) -> Reply:
         if isinstance(outcome, Reply):
             return outcome
         answers.append({"ask_id": offer_id, "new_contract": outcome.contract_id, "success": not outcome.is_underbid})
-    return api_calls.success(results=answers, new_contracts=[item["new_contract"] for item in answers])
+    return calls.success(results=answers, new_contracts=[item["new_contract"] for item in answers])
 
 
 def launch(surface: Surface, call: Call) -> Reply:
     """Answer a search and a create in one call, on demand only: it takes no price."""
     question = call.fields.get("q")
     if not isinstance(question, dict):
-        return api_calls.refuse(400, "invalid_request", "Invalid json body")
+        return calls.refuse(400, "invalid_request", "Invalid json body")
     dice = random.Random(f"launch/{call.number}")
     rows = surface.search.find(question, dice)
     if not rows:
-        return api_calls.refuse(404, "no_such_ask", "No offers match the query.")
+        return calls.refuse(404, "no_such_ask", "No offers match the query.")
     return _answer(surface, call, rows[0]["id"])
 
 
@@ -59,8 +60,8 @@ def _answer(surface: Surface, call: Call, offer_id: int) -> Reply:
         return outcome
     body = {"new_contract": outcome.contract_id, "error": None, "msg": None}
     if outcome.is_underbid:
-        return api_calls.ok({"success": False, **body})
-    return api_calls.success(**body, instance_api_key=surface.gate.instance_key(outcome.contract_id))
+        return calls.ok({"success": False, **body})
+    return calls.success(**body, instance_api_key=surface.gate.instance_key(outcome.contract_id))
 
 
 def _create(surface: Surface, call: Call, offer_id: int) -> Contract | Reply:

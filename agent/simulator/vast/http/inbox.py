@@ -8,9 +8,10 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from agent.simulator import api_calls
-from agent.simulator.api_calls import Call, Reply
+from agent.simulator.api_calls import Reply
 from agent.simulator.market_model import Notice, NoticeKind
+from agent.simulator.vast import calls
+from agent.simulator.vast.calls import Call
 from agent.simulator.vast.http import filter_grammar, notice_words
 from agent.simulator.vast.http.surface import Surface
 
@@ -27,19 +28,17 @@ def show_inbox(surface: Surface, call: Call) -> Reply:
     rows = [_row(notice) for notice in notices]
     unread = sum(1 for notice in notices if notice.at > surface.seen_through)
     seen = surface.seen_through or None
-    return api_calls.success(
-        notifications=rows, last_seen_at=surface.last_seen, seen_through_at=seen, unread_count=unread
-    )
+    return calls.success(notifications=rows, last_seen_at=surface.last_seen, seen_through_at=seen, unread_count=unread)
 
 
 def mark_seen(surface: Surface, call: Call) -> Reply:
     """Mark the rows up to a time as read."""
     until = filter_grammar.to_number(call.fields.get("seen_through_at"))
     if until is None:
-        return api_calls.refuse(400, "invalid_args", "'seen_through_at' must be a number.")
+        return calls.refuse(400, "invalid_args", "'seen_through_at' must be a number.")
     surface.seen_through = max(surface.seen_through, until)
     surface.last_seen = call.now
-    return api_calls.success(seen_through_at=surface.seen_through)
+    return calls.success(seen_through_at=surface.seen_through)
 
 
 def show_types(_: Surface, __: Call) -> Reply:
@@ -66,7 +65,7 @@ def show_types(_: Surface, __: Call) -> Reply:
         }
         for kind, (slug, subject, _) in notice_words.WORDS.items()
     ]
-    return api_calls.success(notification_types=kinds)
+    return calls.success(notification_types=kinds)
 
 
 def _shown(inbox: Sequence[Notice]) -> list[Notice]:

@@ -3,9 +3,10 @@
 import json
 import re
 
-from agent.simulator import api_calls
-from agent.simulator.api_calls import Call, Reply
+from agent.simulator.api_calls import Reply
 from agent.simulator.market_model import Refusal
+from agent.simulator.vast import calls
+from agent.simulator.vast.calls import Call
 from agent.simulator.vast.http import refusals
 from agent.simulator.vast.http.surface import Surface
 
@@ -20,14 +21,14 @@ def show(surface: Surface, call: Call) -> Reply:
     except Refusal:
         return refusals.no_such_instance()
     rows = [{"id": number, "public_key": key} for number, key in of(surface, call.id).items()]
-    return api_calls.success(ssh_keys=json.dumps(rows))
+    return calls.success(ssh_keys=json.dumps(rows))
 
 
 def attach(surface: Surface, call: Call) -> Reply:
     """Answer a key that is attached to the instance."""
     text = call.fields.get("ssh_key")
     if call.is_body_broken or not isinstance(text, str) or not _PUBLIC.fullmatch(text.strip()):
-        return api_calls.refuse(400, "invalid_args", "Invalid ssh_key.")
+        return calls.refuse(400, "invalid_args", "Invalid ssh_key.")
     try:
         surface.contract(call, call.id)
     except Refusal:
@@ -35,7 +36,7 @@ def attach(surface: Surface, call: Call) -> Reply:
     keys = of(surface, call.id)
     if text.strip() not in keys.values():
         keys[max(keys, default=FIRST_ATTACHED) + 1] = text.strip()
-    return api_calls.success(msg="SSH key attached successfully")
+    return calls.success(msg="SSH key attached successfully")
 
 
 def detach(surface: Surface, call: Call) -> Reply:
@@ -46,8 +47,8 @@ def detach(surface: Surface, call: Call) -> Reply:
     except Refusal:
         return refusals.no_such_instance()
     if of(surface, instance_id).pop(number, None) is None:
-        return api_calls.refuse(404, "no_such_ssh_key", "SSH key not found.")
-    return api_calls.success(msg="SSH key removed from instance.")
+        return calls.refuse(404, "no_such_ssh_key", "SSH key not found.")
+    return calls.success(msg="SSH key removed from instance.")
 
 
 def of(surface: Surface, instance_id: int) -> dict[int, str]:

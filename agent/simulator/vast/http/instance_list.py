@@ -7,9 +7,10 @@ from typing import Any
 
 import msgspec
 
-from agent.simulator import api_calls
-from agent.simulator.api_calls import Call, Reply
+from agent.simulator.api_calls import Reply
 from agent.simulator.market_model import Refusal
+from agent.simulator.vast import calls
+from agent.simulator.vast.calls import Call
 from agent.simulator.vast.http import filter_grammar, records
 from agent.simulator.vast.http.surface import Surface
 
@@ -29,12 +30,12 @@ class _BadQueryError(Exception):
 def show_all(surface: Surface, call: Call) -> Reply:
     """Answer one page of the list."""
     if call.version == 0:
-        return api_calls.refuse(410, "deprecated_endpoint", "Use /api/v1/instances/ instead")
+        return calls.refuse(410, "deprecated_endpoint", "Use /api/v1/instances/ instead")
     rows = _rows(surface, call)
     try:
-        return api_calls.ok(_page(rows, call))
+        return calls.ok(_page(rows, call))
     except _BadQueryError as bad:
-        return api_calls.refuse(400, bad.code, str(bad))
+        return calls.refuse(400, bad.code, str(bad))
 
 
 def show_one(surface: Surface, call: Call) -> Reply:
@@ -43,9 +44,9 @@ def show_one(surface: Surface, call: Call) -> Reply:
     try:
         row = surface.records.record(surface.contract(call, call.id))
     except Refusal:
-        return api_calls.ok({"instances": None})
+        return calls.ok({"instances": None})
     _hide_status([row], call)
-    return api_calls.ok({"instances": row})
+    return calls.ok({"instances": row})
 
 
 def show_filters(surface: Surface, call: Call) -> Reply:
@@ -55,7 +56,7 @@ def show_filters(surface: Surface, call: Call) -> Reply:
         for contract in surface.contracts(call)
     }
     keys = ("actual_status", "verification", "gpu_name")
-    return api_calls.success(filters=[dict(zip(keys, values, strict=True)) for values in sorted(seen, key=str)])
+    return calls.success(filters=[dict(zip(keys, values, strict=True)) for values in sorted(seen, key=str)])
 
 
 def _rows(surface: Surface, call: Call) -> list[Row]:

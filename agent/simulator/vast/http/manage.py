@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 
-from agent.simulator import api_calls
-from agent.simulator.api_calls import Call, Reply
+from agent.simulator.api_calls import Reply
 from agent.simulator.market_model import Refusal
+from agent.simulator.vast import calls
+from agent.simulator.vast.calls import Call
 from agent.simulator.vast.http import filter_grammar, refusals
 from agent.simulator.vast.http.surface import Surface
 
@@ -17,24 +18,24 @@ LONGEST_COMMAND = 512
 def manage(surface: Surface, call: Call) -> Reply:
     """Answer a start, a stop or a new label of one instance."""
     if call.is_body_broken:
-        return api_calls.refuse(400, "invalid_args", "Invalid json body")
+        return calls.refuse(400, "invalid_args", "Invalid json body")
     fields = call.fields
     try:
         surface.contract(call, call.id)
         if (label := fields.get("label")) is not None:
             if not isinstance(label, str) or len(label) > LONGEST_LABEL:
-                return api_calls.refuse(400, "label_too_long", f"A label has at most {LONGEST_LABEL} characters.")
+                return calls.refuse(400, "label_too_long", f"A label has at most {LONGEST_LABEL} characters.")
             surface.world.set_label(call.id, label)
         if "state" in fields:
             return _set_state(surface, call.id, fields["state"])
     except Refusal as refusal:
         return refusals.of_manage(refusal)
-    return api_calls.success()
+    return calls.success()
 
 
 def manage_many(surface: Surface, call: Call) -> Reply:
     """Answer a start or stop of several: each is tried, and the last refusal is returned."""
-    reply = api_calls.success()
+    reply = calls.success()
     for instance_id in _ids(call, "ids"):
         try:
             surface.contract(call, instance_id)
@@ -53,7 +54,7 @@ def change_bid(surface: Surface, call: Call) -> Reply:
         surface.world.change_bid(call.id, _bid(call, contract.slice.num_gpus))
     except Refusal as refusal:
         return refusals.of_bid(refusal)
-    return api_calls.success()
+    return calls.success()
 
 
 def _bid(call: Call, gpus: int) -> float | None:
@@ -81,7 +82,7 @@ def destroy_many(surface: Surface, call: Call) -> Reply:
             surface.world.destroy(instance_id)
         except Refusal:
             continue
-    return api_calls.success()
+    return calls.success()
 
 
 def reboot(surface: Surface, call: Call) -> Reply:
@@ -99,38 +100,38 @@ def request_logs(surface: Surface, call: Call) -> Reply:
     try:
         surface.contract(call, call.id)
     except Refusal:
-        return api_calls.refuse(404, "invalid_id", "Invalid instance id.")
+        return calls.refuse(404, "invalid_id", "Invalid instance id.")
     tail = filter_grammar.to_number(call.fields.get("tail")) or 1000.0
     lines = surface.world.log_lines(call.id, int(tail))
     if (wanted := call.fields.get("filter")) is not None:
         lines = [line for line in lines if str(wanted) in line]
     address = surface.publish(call, "\n".join(lines) + "\n", "instance_logs")
-    return api_calls.success(result_url=address, msg="Logs have been requested.")
+    return calls.success(result_url=address, msg="Logs have been requested.")
 
 
 def execute(surface: Surface, call: Call) -> Reply:
     """Answer the address of a command's output. The simulated container echoes the command and executes nothing."""
     command = call.fields.get("command")
     if call.is_body_broken or not isinstance(command, str) or not 0 < len(command) <= LONGEST_COMMAND:
-        return api_calls.refuse(400, "invalid_args", "Invalid command given.")
+        return calls.refuse(400, "invalid_args", "Invalid command given.")
     try:
         surface.contract(call, call.id)
     except Refusal:
-        return api_calls.refuse(400, "invalid_container_id", "Invalid instance id.")
+        return calls.refuse(400, "invalid_container_id", "Invalid instance id.")
     address = surface.publish(call, f"$ {command}\n", "instance_results")
-    return api_calls.success(result_url=address, writeable_path="/var/lib/vastai_kaalia/data/", msg="")
+    return calls.success(result_url=address, writeable_path="/var/lib/vastai_kaalia/data/", msg="")
 
 
 def _set_state(surface: Surface, instance_id: int, state: object) -> Reply:
     if state == "stopped":
         surface.world.stop(instance_id)
-        return api_calls.success()
+        return calls.success()
     if state != "running":
-        return api_calls.refuse(400, "invalid_args", "'state' must be 'running' or 'stopped'.")
+        return calls.refuse(400, "invalid_args", "'state' must be 'running' or 'stopped'.")
     if surface.world.start(instance_id):
-        return api_calls.success()
+        return calls.success()
     text = "Required resources are currently unavailable, state change queued."
-    return api_calls.refuse(200, "resources_unavailable", text)
+    return calls.refuse(200, "resources_unavailable", text)
 
 
 def _on_one(surface: Surface, call: Call, act: Callable[[int], None]) -> Reply:
@@ -140,8 +141,8 @@ def _on_one(surface: Surface, call: Call, act: Callable[[int], None]) -> Reply:
     except Refusal as refusal:
         if refusal.code == Refusal.NO_SUCH_CONTRACT:
             return refusals.no_such_instance()
-        return api_calls.refuse(400, "invalid_args", refusal.sentence)
-    return api_calls.success()
+        return calls.refuse(400, "invalid_args", refusal.sentence)
+    return calls.success()
 
 
 def _ids(call: Call, key: str) -> list[int]:

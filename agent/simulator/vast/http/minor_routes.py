@@ -3,9 +3,10 @@
 They keep their input as long as the simulator runs, and change nothing on the market.
 """
 
-from agent.simulator import api_calls
-from agent.simulator.api_calls import Call, Reply
+from agent.simulator.api_calls import Reply
 from agent.simulator.market_model import Refusal
+from agent.simulator.vast import calls
+from agent.simulator.vast.calls import Call
 from agent.simulator.vast.http import refusals
 from agent.simulator.vast.http.surface import Surface
 
@@ -31,42 +32,42 @@ def root_certificate() -> Reply:
 
 def gpu_names(surface: Surface, _: Call) -> Reply:
     """Answer the names of the GPUs on the market."""
-    return api_calls.success(gpu_names=sorted({host.gpu.name for host in surface.world.hosts.values()}))
+    return calls.success(gpu_names=sorted({host.gpu.name for host in surface.world.hosts.values()}))
 
 
 def show_ssh_keys(surface: Surface, call: Call) -> Reply:
     """Answer the keys of the account, or a refusal if there are none."""
     if not surface.ssh_keys:
-        return api_calls.refuse(404, "not_found", "No SSH keys found for the user.")
+        return calls.refuse(404, "not_found", "No SSH keys found for the user.")
     keys = [{**row, "user_id": surface.account_id(call)} for row in surface.ssh_keys.values()]
-    return api_calls.success(keys=keys)
+    return calls.success(keys=keys)
 
 
 def add_ssh_key(surface: Surface, call: Call) -> Reply:
     """Answer a new key."""
     text = call.fields.get("ssh_key")
     if not isinstance(text, str) or not text:
-        return api_calls.refuse(400, "no_ssh_key", "No ssh key provided")
+        return calls.refuse(400, "no_ssh_key", "No ssh key provided")
     number = max(surface.ssh_keys, default=0) + 1
     row = {"id": number, "key": text, "public_key": text, "created_at": call.now, "deleted_at": None}
     surface.ssh_keys[number] = row
-    return api_calls.success(key={**row, "user_id": surface.account_id(call)})
+    return calls.success(key={**row, "user_id": surface.account_id(call)})
 
 
 def change_ssh_key(surface: Surface, call: Call) -> Reply:
     """Answer a changed key."""
     text = call.fields.get("ssh_key")
     if call.id not in surface.ssh_keys or not isinstance(text, str):
-        return api_calls.refuse(404, "not_found", "SSH key not found")
+        return calls.refuse(404, "not_found", "SSH key not found")
     surface.ssh_keys[call.id].update(key=text, public_key=text)
-    return api_calls.success()
+    return calls.success()
 
 
 def remove_ssh_key(surface: Surface, call: Call) -> Reply:
     """Answer that a key is gone."""
     if surface.ssh_keys.pop(call.id, None) is None:
-        return api_calls.refuse(404, "not_found", "SSH key not found")
-    return api_calls.success()
+        return calls.refuse(404, "not_found", "SSH key not found")
+    return calls.success()
 
 
 def on_instance(surface: Surface, call: Call) -> Reply:
@@ -75,17 +76,17 @@ def on_instance(surface: Surface, call: Call) -> Reply:
         surface.contract(call, call.id)
     except Refusal:
         return refusals.no_such_instance()
-    return api_calls.success()
+    return calls.success()
 
 
 def accepted(_: Surface, __: Call) -> Reply:
     """Answer success to a call that has no effect here."""
-    return api_calls.success()
+    return calls.success()
 
 
 def copy(_: Surface, call: Call) -> Reply:
     """Answer that a copy has begun; nothing is copied."""
-    return api_calls.success(
+    return calls.success(
         result_url=None, src_addr=None, dst_addr=None, msg="Remote to Remote copy initiated.", id=call.number
     )
 
@@ -97,4 +98,4 @@ def show_scheduled_jobs(_: Surface, __: Call) -> Reply:
 
 def show_templates(_: Surface, __: Call) -> Reply:
     """Answer no templates, and their number."""
-    return api_calls.success(templates=[], templates_found=0)
+    return calls.success(templates=[], templates_found=0)

@@ -1,13 +1,13 @@
 """The market's refusals over HTTP: status, code and text of each, as recorded or documented."""
 
-from agent.simulator import api_calls
 from agent.simulator.api_calls import Reply
 from agent.simulator.market_model import Refusal
+from agent.simulator.vast import calls
 
 
 def no_such_instance(status: int = 404) -> Reply:
     """Answer for an id that is unknown or has ended."""
-    return api_calls.refuse(status, "no_such_instance", "Instance with that ID does not exist.")
+    return calls.refuse(status, "no_such_instance", "Instance with that ID does not exist.")
 
 
 def session_expired() -> Reply:
@@ -19,37 +19,37 @@ def of_create(refusal: Refusal, offer_id: int, *, was_listed: bool) -> Reply:
     """Answer a refused create. A former offer may answer 400 where an unknown one answers 404."""
     if refusal.code == Refusal.ASK_TAKEN:
         text = f"error 410/3907: no_such_ask Instance type {offer_id} is no longer available."
-        return api_calls.refuse(410, "no_such_ask", text, ask_id=offer_id)
+        return calls.refuse(410, "no_such_ask", text, ask_id=offer_id)
     if refusal.code == Refusal.INSUFFICIENT_CREDIT:
         return insufficient_credit(offer_id)
     if refusal.code == Refusal.BAD_PRICE:
-        return api_calls.refuse(400, "invalid_price", f"error 400/3491: {refusal.sentence}", ask_id=offer_id)
+        return calls.refuse(400, "invalid_price", f"error 400/3491: {refusal.sentence}", ask_id=offer_id)
     if refusal.code == Refusal.BAD_DISK:
         return bad_arguments(refusal.sentence, offer_id)
     # Documented for an unknown id: invalid_args with no_such_ask in its sentence. One that was listed answers 400.
     status, code = (400, "no_such_ask") if was_listed else (404, "invalid_args")
     text = f"error {status}/3603: no_such_ask Instance type by id {offer_id} is not available."
-    return api_calls.refuse(status, code, text, ask_id=offer_id)
+    return calls.refuse(status, code, text, ask_id=offer_id)
 
 
 def insufficient_credit(offer_id: int) -> Reply:
     """Answer a create for which the account lacks credit."""
     text = "Your account lacks credit; see the billing page."
-    return api_calls.refuse(400, "insufficient_credit", text, ask_id=offer_id)
+    return calls.refuse(400, "insufficient_credit", text, ask_id=offer_id)
 
 
 def bad_arguments(sentence: str, offer_id: int) -> Reply:
     """Answer a create whose arguments make no sense."""
-    return api_calls.refuse(400, "invalid_args", f"error 400/3467: Invalid args: {sentence}", ask_id=offer_id)
+    return calls.refuse(400, "invalid_args", f"error 400/3467: Invalid args: {sentence}", ask_id=offer_id)
 
 
 def of_manage(refusal: Refusal) -> Reply:
     """Answer a refused start, stop or label."""
     if refusal.code == Refusal.INSUFFICIENT_CREDIT:
-        return api_calls.refuse(400, "missing_billing", "Your account lacks credit; see the billing page.")
+        return calls.refuse(400, "missing_billing", "Your account lacks credit; see the billing page.")
     if refusal.code == Refusal.NO_SUCH_CONTRACT:
         return no_such_instance(400)
-    return api_calls.refuse(400, "invalid_args", refusal.sentence)
+    return calls.refuse(400, "invalid_args", refusal.sentence)
 
 
 def of_bid(refusal: Refusal) -> Reply:
@@ -57,5 +57,5 @@ def of_bid(refusal: Refusal) -> Reply:
     if refusal.code == Refusal.NO_SUCH_CONTRACT:
         return no_such_instance()
     if refusal.code == Refusal.BAD_PRICE:
-        return api_calls.refuse(400, "invalid_args", refusal.sentence)
-    return api_calls.refuse(200, "invalid_args", refusal.sentence)
+        return calls.refuse(400, "invalid_args", refusal.sentence)
+    return calls.refuse(200, "invalid_args", refusal.sentence)

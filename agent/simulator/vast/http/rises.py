@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from agent.simulator import api_calls
-from agent.simulator.api_calls import Call, Reply
+from agent.simulator.api_calls import Reply
+from agent.simulator.vast import calls
+from agent.simulator.vast.calls import Call
 from agent.simulator.vast.http.surface import Surface
 from agent.simulator.vast.landlord import Rise
 
@@ -15,7 +16,7 @@ def show(surface: Surface, call: Call) -> Reply:
     """Answer every pending rise."""
     rises = [] if "wrong_account" in call.struck else surface.world.landlord.pending()
     rows = [_row(rise) for rise in rises]
-    return api_calls.success(count=len(rows), truncated=False, pending_price_increases=rows)
+    return calls.success(count=len(rows), truncated=False, pending_price_increases=rows)
 
 
 def accept(surface: Surface, call: Call) -> Reply:
@@ -31,13 +32,13 @@ def reject(surface: Surface, call: Call) -> Reply:
 def _settled(surface: Surface, call: Call, *, is_accepted: bool) -> Reply:
     number = call.fields.get(_KEY)
     if call.fields.keys() != {_KEY} or not isinstance(number, int) or isinstance(number, bool):
-        return api_calls.refuse(400, "invalid_args", f"The body must be {_KEY} alone.")
+        return calls.refuse(400, "invalid_args", f"The body must be {_KEY} alone.")
     rise = None
     if "wrong_account" not in call.struck:
         rise = surface.world.landlord.answer(number, is_accepted=is_accepted)
     if rise is None:
-        return api_calls.refuse(404, "no_pending_price_increase", "No pending price increase of that id.")
-    return api_calls.success(**{_KEY: number, "contract_id": rise.contract.contract_id})
+        return calls.refuse(404, "no_pending_price_increase", "No pending price increase of that id.")
+    return calls.success(**{_KEY: number, "contract_id": rise.contract.contract_id})
 
 
 def _row(rise: Rise) -> dict[str, Any]:

@@ -11,9 +11,10 @@ from typing import Any
 
 import msgspec
 
-from agent.simulator import api_calls
-from agent.simulator.api_calls import Call, Reply
+from agent.simulator.api_calls import Reply
 from agent.simulator.market_model import Slice
+from agent.simulator.vast import calls
+from agent.simulator.vast.calls import Call
 from agent.simulator.vast.http import filter_grammar, offer_rows
 from agent.simulator.vast.http.call_gate import Gate
 from agent.simulator.vast.http.filter_grammar import Test
@@ -46,7 +47,7 @@ class Search:
         """Answer a search in any of the forms in which clients send it."""
         body = _question(call)
         if body is None:
-            return api_calls.refuse(400, "invalid_request", "Invalid json body")
+            return calls.refuse(400, "invalid_request", "Invalid json body")
         self._asked += 1
         dice = random.Random(f"{self._seed}/search/{self._asked}")
         rows = self.find(body, dice)
@@ -55,7 +56,7 @@ class Search:
         elif (fault := call.struck.get("partial_list")) is not None:
             rows = rows[: int(len(rows) * fault.number("keep", 0.5))]
         self._gate.count_rows(call, len(rows))
-        return api_calls.ok({"success": True, "offers": _columns(rows, call.fields.get("select_cols"))})
+        return calls.ok({"success": True, "offers": _columns(rows, call.fields.get("select_cols"))})
 
     def find(self, body: Mapping[str, Any], dice: random.Random) -> list[Row]:
         """Draw the rows of one answer."""

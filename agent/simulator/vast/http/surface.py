@@ -4,9 +4,10 @@ import hashlib
 from typing import Any
 
 from agent.simulator import api_calls
-from agent.simulator.api_calls import Call, Reply
+from agent.simulator.api_calls import Reply
 from agent.simulator.faults import Fault
 from agent.simulator.market_model import Contract, Refusal
+from agent.simulator.vast.calls import Call
 from agent.simulator.vast.http.call_gate import Gate
 from agent.simulator.vast.http.records import Records
 from agent.simulator.vast.http.search import Search

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from agent.simulator import api_calls
-from agent.simulator.api_calls import Call, Reply
+from agent.simulator.api_calls import Reply
 from agent.simulator.market_model import Host, Refusal
-from agent.simulator.vast import volume_store
+from agent.simulator.vast import calls, volume_store
+from agent.simulator.vast.calls import Call
 from agent.simulator.vast.http import filter_grammar, offer_rows
 from agent.simulator.vast.http.surface import Surface
 from agent.simulator.vast.volume_store import Volume
@@ -22,12 +22,12 @@ def search(surface: Surface, call: Call) -> Reply:
         conditions = call.fields.get(name)
         for operator, value in conditions.items() if isinstance(conditions, dict) else ():
             if operator not in filter_grammar.OPERATORS:
-                return api_calls.refuse(400, "invalid_args", f"Invalid query: {name} has no valid operator")
+                return calls.refuse(400, "invalid_args", f"Invalid query: {name} has no valid operator")
             test = filter_grammar.compile_one(operator, value)
             rows = [row for row in rows if test(row[name])]
     rows.sort(key=lambda row: (row["storage_cost"], row["id"]))
     limit = filter_grammar.to_number(call.fields.get("limit"))
-    return api_calls.ok({"offers": rows[: int(limit) if limit is not None and limit > 0 else MOST_OFFERS]})
+    return calls.ok({"offers": rows[: int(limit) if limit is not None and limit > 0 else MOST_OFFERS]})
 
 
 def show(surface: Surface, call: Call) -> Reply:
@@ -36,7 +36,7 @@ def show(surface: Surface, call: Call) -> Reply:
     wanted = call.query.get("type", "all_volume").strip('"')
     if wanted == "network_volume":
         volumes = []
-    return api_calls.success(volumes=[_row(surface, volume) for volume in volumes])
+    return calls.success(volumes=[_row(surface, volume) for volume in volumes])
 
 
 def rent(surface: Surface, call: Call) -> Reply:
@@ -44,30 +44,30 @@ def rent(surface: Surface, call: Call) -> Reply:
     number = call.fields.get("id")
     size = filter_grammar.to_number(call.fields.get("size", DEFAULT_GB))
     if not isinstance(number, int) or isinstance(number, bool) or size is None:
-        return api_calls.refuse(400, "invalid_args", "Please provide a valid volume ID and size.")
+        return calls.refuse(400, "invalid_args", "Please provide a valid volume ID and size.")
     name = call.fields.get("name")
     try:
         volume = surface.world.landlord.storeroom.rent(number, size, name if isinstance(name, str) else None)
     except Refusal as refusal:
         if refusal.code == Refusal.NO_SUCH_ASK:
-            return api_calls.refuse(404, "no_such_ask", refusal.sentence)
+            return calls.refuse(404, "no_such_ask", refusal.sentence)
         code = "insufficient_credit" if refusal.code == Refusal.INSUFFICIENT_CREDIT else "invalid_args"
-        return api_calls.refuse(400, code, refusal.sentence)
-    return api_calls.success(volume_name=volume.label)
+        return calls.refuse(400, code, refusal.sentence)
+    return calls.success(volume_name=volume.label)
 
 
 def remove(surface: Surface, call: Call) -> Reply:
     """Answer that a volume is gone; its id may be in the body or, as the vendor's own program has it, in the query."""
     number = filter_grammar.to_number(call.fields.get("id", call.query.get("id")))
     if number is None:
-        return api_calls.refuse(400, "invalid_args", "Please provide a valid volume ID.")
+        return calls.refuse(400, "invalid_args", "Please provide a valid volume ID.")
     if "wrong_account" in call.struck:
-        return api_calls.refuse(404, "not_found", "Volume with that ID does not exist.")
+        return calls.refuse(404, "not_found", "Volume with that ID does not exist.")
     try:
         surface.world.landlord.storeroom.remove(int(number))
     except Refusal as refusal:
-        return api_calls.refuse(404, "not_found", refusal.sentence)
-    return api_calls.success()
+        return calls.refuse(404, "not_found", refusal.sentence)
+    return calls.success()
 
 
 def _offer(surface: Surface, host: Host, free_gb: float, asked: dict[str, Any]) -> dict[str, Any]:

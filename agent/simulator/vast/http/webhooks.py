@@ -5,8 +5,9 @@ import ipaddress
 import urllib.parse
 from typing import Any
 
-from agent.simulator import api_calls
-from agent.simulator.api_calls import Call, Reply
+from agent.simulator.api_calls import Reply
+from agent.simulator.vast import calls
+from agent.simulator.vast.calls import Call
 from agent.simulator.vast.http import notice_words
 from agent.simulator.vast.http.surface import Surface
 
@@ -15,16 +16,16 @@ MOST_WEBHOOKS = 4
 
 def show_webhooks(surface: Surface, _: Call) -> Reply:
     """Answer the stored webhooks, without their secrets."""
-    return api_calls.success(webhooks=[_without_secret(hook) for hook in surface.webhooks.values()])
+    return calls.success(webhooks=[_without_secret(hook) for hook in surface.webhooks.values()])
 
 
 def add_webhook(surface: Surface, call: Call) -> Reply:
     """Answer a new webhook with its secret, which is shown only this once."""
     fields = call.fields
     if (complaint := _complaint(fields)) is not None:
-        return api_calls.refuse(400, "invalid_args", complaint)
+        return calls.refuse(400, "invalid_args", complaint)
     if len(surface.webhooks) >= MOST_WEBHOOKS:
-        return api_calls.refuse(400, "invalid_args", f"At most {MOST_WEBHOOKS} webhooks are allowed.")
+        return calls.refuse(400, "invalid_args", f"At most {MOST_WEBHOOKS} webhooks are allowed.")
     number = max(surface.webhooks, default=0) + 1
     hook = {
         "id": number,
@@ -37,46 +38,46 @@ def add_webhook(surface: Surface, call: Call) -> Reply:
         "webhook_secret": _secret(surface, number, 0),
     }
     surface.webhooks[number] = hook
-    return api_calls.success(webhook=hook, enabled_notification_preferences=fields["event_types"])
+    return calls.success(webhook=hook, enabled_notification_preferences=fields["event_types"])
 
 
 def change_webhook(surface: Surface, call: Call) -> Reply:
     """Answer a changed webhook."""
     hook = surface.webhooks.get(call.id)
     if hook is None:
-        return api_calls.refuse(404, "not_found", "Webhook not found")
+        return calls.refuse(404, "not_found", "Webhook not found")
     changed: dict[str, Any] = {
         key: call.fields[key] for key in ("name", "webhook_url", "event_types") if key in call.fields
     }
     if (complaint := _complaint({**hook, **changed})) is not None:
-        return api_calls.refuse(400, "invalid_args", complaint)
+        return calls.refuse(400, "invalid_args", complaint)
     hook.update(changed, updated_at=call.now)
-    return api_calls.success(webhook=_without_secret(hook), enabled_notification_preferences=hook["event_types"])
+    return calls.success(webhook=_without_secret(hook), enabled_notification_preferences=hook["event_types"])
 
 
 def remove_webhook(surface: Surface, call: Call) -> Reply:
     """Answer that a webhook is gone."""
     if surface.webhooks.pop(call.id, None) is None:
-        return api_calls.refuse(404, "not_found", "Webhook not found")
-    return api_calls.success()
+        return calls.refuse(404, "not_found", "Webhook not found")
+    return calls.success()
 
 
 def rotate_secret(surface: Surface, call: Call) -> Reply:
     """Answer a webhook with a new secret; the old one signs nothing from now on."""
     hook = surface.webhooks.get(call.id)
     if hook is None:
-        return api_calls.refuse(404, "not_found", "Webhook not found")
+        return calls.refuse(404, "not_found", "Webhook not found")
     hook.update(webhook_secret=_secret(surface, call.id, call.number), updated_at=call.now)
-    return api_calls.success(webhook=hook)
+    return calls.success(webhook=hook)
 
 
 def try_out(surface: Surface, call: Call) -> Reply:
     """Answer that a test event is on its way; it is delivered once."""
     hook = surface.webhooks.get(call.id)
     if hook is None:
-        return api_calls.refuse(404, "not_found", "Webhook not found")
+        return calls.refuse(404, "not_found", "Webhook not found")
     surface.deliveries.try_out(hook, call.number, call.now)
-    return api_calls.success(msg="Test webhook delivered")
+    return calls.success(msg="Test webhook delivered")
 
 
 def _without_secret(hook: dict[str, Any]) -> dict[str, Any]:
