@@ -357,7 +357,8 @@ class Player:
         guards, life = self.stage.guards, self._life
         known = life.app.ledger.recollection(life.app.clock.now()).host_checks if life is not None else {}
         rejected = room.rejected(guards.refused, known.values()) if guards is not None else ()
-        return Room(self.stage.simulator.world, work, rejected).is_enough
+        fastest = pool_room.fastest(work) if work.may_use(MARKET) and MARKET in self.story.markets else 0.0
+        return Room(self.stage.simulator.world, work, rejected, fastest).is_enough
 
     def _is_won(self, work: Workload) -> bool:
         return pool_room.is_enough(self.stage.simulator.mithril.world, work)

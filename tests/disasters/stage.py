@@ -160,7 +160,8 @@ def _market(name: str) -> MarketSettings:
 
 def workload(work: Work, auctions: Auctions | None = None) -> Workload:
     """Return a workload of a story."""
-    names = MODELS if auctions is None else (*MODELS, *AUCTIONED)
+    is_auctioned = auctions is not None and (not work.markets or MARKET in work.markets)
+    names = (*MODELS, *AUCTIONED) if is_auctioned else MODELS
     models = tuple(gpu.model(name) for name in names)
     wants = Requirements(gpus=1, gpu_models=models, verified_only=False)
     made = Workload(

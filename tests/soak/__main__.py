@@ -1,4 +1,4 @@
-"""`python -m tests.soak`: two days on both simulated markets, every climate, ten seeds; 1 if anything is wrong."""
+"""`python -m tests.soak`: two days on all simulated markets, every climate, ten seeds; 1 if anything is wrong."""
 
 import argparse
 import asyncio
@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from agent.domain import money
 from agent.domain.market import gpu
 from agent.domain.work.deadline import Deadline
 from agent.domain.work.workload import WorkloadKind
+from agent.markets.mithril.vendor_record import MithrilOptions
 from tests.support import verdict
 
 CONFIG = Path(__file__).parents[2] / "agent.toml"
@@ -49,26 +51,37 @@ class Lived:
     wrong: list[str]
 
 
-MARKETS: dict[str, tuple[str, ...]] = {"train": (), "serve": ("vast",), "tune": ("runpod",), "probe": ()}
-"""One on each market alone; the others run wherever it is better."""
+AUCTIONS = "mithril"
+ALL = ("vast", "runpod", AUCTIONS)
+MARKETS: dict[str, tuple[str, ...]] = {
+    "train": ("vast", "runpod"),
+    "serve": ("vast",),
+    "tune": ("runpod",),
+    "probe": ("vast", "runpod"),
+    "study": (AUCTIONS,),
+}
+"""One on each market alone; the others run where it is better of those that sell their cards."""
 CARDS = {
     "train": ("RTX 4090",),
+    "study": ("A100 SXM4",),
     "serve": ("RTX 3090",),
     "tune": ("RTX 4090", "RTX 3090"),
     "probe": ("RTX 3090",),
 }
-MIXED = {"train": "deadline", "serve": "hedged", "tune": "patient", "probe": "ondemand"}
+MIXED = {"train": "deadline", "serve": "hedged", "tune": "patient", "probe": "ondemand", "study": "patient"}
 """All four strategies live side by side in one fleet, and compete for the same hosts and the same budget."""
+VALUE = money.per_hour("1.20")
+"""What an hour of an A100 is worth at most; the recorded price of one is $1.00."""
 STRATEGIES = ("mixed", *sorted(tuning.BUILT_IN))
 
 
-def staffed(config: Config, strategy: str = "patient") -> Config:
-    """Return the shipped configuration on both markets, with workloads of both kinds and limits that leave room.
+def staffed(config: Config, strategy: str = "patient", markets: tuple[str, ...] = ALL) -> Config:
+    """Return the shipped configuration on some markets, with workloads of both kinds and limits that leave room.
 
-    They are four of all strategies where it is mixed, else three of one.
+    They are five of all strategies where it is mixed, else four of one, and one less without auctions.
     """
     (train,) = config.workloads
-    names = MIXED if strategy == "mixed" else dict.fromkeys(("train", "serve", "tune"), strategy)
+    names = MIXED if strategy == "mixed" else dict.fromkeys(("train", "serve", "tune", "study"), strategy)
     workloads = tuple(
         dataclasses.replace(
             train,
@@ -77,22 +90,31 @@ def staffed(config: Config, strategy: str = "patient") -> Config:
             kind=WorkloadKind.SERVICE if name == "serve" else WorkloadKind.BATCH,
             markets=MARKETS[name],
             requirements=dataclasses.replace(train.requirements, gpu_models=tuple(map(gpu.model, CARDS[name]))),
+            max_price=VALUE if name == "study" else train.max_price,
             deadline=Deadline(WORK_HOURS, START + DUE_AFTER) if chosen == "deadline" else None,
         )
         for name, chosen in names.items()
+        if set(MARKETS[name]) <= set(markets)
     )
     caps = dataclasses.replace(
         config.limits, per_hour=money.per_hour(3), per_day=money.usd(36), per_month=money.usd(750), instances=9
     )
-    markets = tuple(MarketSettings(name, "", "calm", "", None, spend=False) for name in ("vast", "runpod"))
-    return dataclasses.replace(config, markets=markets, workloads=workloads, limits=caps)
+    if AUCTIONS in markets:
+        caps = dataclasses.replace(caps, per_instance_hour=VALUE, per_hour=money.per_hour(5), per_day=money.usd(60))
+    return dataclasses.replace(config, markets=tuple(map(_simulated, markets)), workloads=workloads, limits=caps)
 
 
-def live(climate: str, hours: float, seed: int, strategy: str = "patient") -> Lived:
+def _simulated(name: str) -> MarketSettings:
+    # The simulated market bills nothing for a kept boot disk.
+    options = MithrilOptions(disk_per_gb_month=Decimal(0)) if name == AUCTIONS else None
+    return MarketSettings(name, "", "calm", "", None, spend=False, options=options)
+
+
+def live(climate: str, hours: float, seed: int, strategy: str = "patient", markets: tuple[str, ...] = ALL) -> Lived:
     """Rehearse once: the shipped configuration with workloads of both kinds under one strategy, or all of them."""
     session.log_quietly()
     config, tuned = session.read(CONFIG)
-    config = staffed(config, strategy)
+    config = staffed(config, strategy, markets)
     told = asyncio.run(rehearse(config, tuned, Scene(climate, hours, seed)))
     figures = dict(told.figures)
     return Lived(figures, [*verdict.wrong(told), *_ping_pong(climate, figures)])

@@ -1,10 +1,11 @@
 """Point 4: what a price that moves at an auction may be counted too high or too low by (ARCHITECTURE.md).
 
 The price paid is read every two minutes, and with each look the time since the last one is counted at one price. So a
-move is counted late, or early, by the time between two readings; in a stretch that nobody saw, by all of it.
+move is counted late, or early, by the time between two readings; in a stretch that nobody saw, by all of it. A price
+that is told falsely counts between nothing and the limit, until it is read again.
 """
 
-from agent.simulator.mithril.model import Bid
+from agent.simulator.mithril.model import Bid, Status
 from tests.disasters.auctions.auction_draw import MARKET
 from tests.disasters.sight import Sight
 from tests.disasters.truth import Box, Truth
@@ -25,12 +26,18 @@ class MovedPrices:
         self._running: set[str] = set()
         self._begun: dict[str, float] = {}
         """The limit of what began to run since the last true listing: no look has shown its price."""
+        self._untold: dict[str, tuple[float, float]] = {}
+        """The price and the limit of what ran while its market told prices falsely, or none."""
+        self._unseen = 0.0
         self._seen = truth.now
 
     def turn(self, box: Box, at: float, rate: float) -> None:
         """See what a machine pays from now on; nothing, where it is stopped."""
         told = self._prices.setdefault(box.instance_id, [])
         if rate <= 0:
+            if box.instance_id in self._running and self._is_ordered_unseen(box):
+                # Case 1 of ARCHITECTURE.md: it won after the last look, and an order of ours ended or paused it.
+                self._unseen += told[-1][1] * (at - told[-1][0]) / 3600
             self._running.discard(box.instance_id)
             return
         if box.instance_id not in self._running:
@@ -40,26 +47,32 @@ class MovedPrices:
         self._running.add(box.instance_id)
         told.append((at, rate))
 
+    def _is_ordered_unseen(self, box: Box) -> bool:
+        thing = box.thing
+        is_ordered = isinstance(thing, Bid) and thing.status in {Status.PAUSED, Status.TERMINATED}
+        return is_ordered and box.instance_id in self._begun
+
     def grow(self, sight: Sight) -> tuple[float, float]:
         """Return by how many dollars the bounds below and above have grown, as of this true listing of the market."""
-        is_unread = any(each.market == MARKET and each.place in {"paid", "search"} for each in sight.struck)
-        mine = [
-            box for box in self._truth.live if isinstance(box.thing, Bid) and box.label is not None and box.thing.rate
-        ]
-        self._moved |= {box.instance_id for box in mine if is_unread}
-        if not sight.saw_truly(MARKET) or (is_unread and not self._moved and not self._begun):
+        if any(each.market == MARKET and each.place in {"paid", "search"} for each in sight.struck):
+            for thing in (box.thing for box in self._truth.live if box.label is not None):
+                if isinstance(thing, Bid) and thing.rate:
+                    self._untold[thing.fid] = thing.rate, thing.limit_cents / 100
+        if not sight.saw_truly(MARKET):
             return 0.0, 0.0
         since, self._seen = self._seen - self._late, sight.now
-        moved, self._moved = self._moved, set()
-        begun, self._begun = self._begun, {}
+        moved, self._moved = self._moved - self._untold.keys(), set()
+        begun = [limit for key, limit in self._begun.items() if key not in self._untold]
+        untold, self._untold, self._begun = self._untold, {}, {}
         hours = (sight.now - since) / 3600
-        below = sum(self._range(key, since) for key in moved) * hours
-        return below, below + sum(begun.values()) * hours
+        change = sum(self._range(key, since) for key in moved)
+        less, more = change + sum(rate for rate, _ in untold.values()), sum(limit for _, limit in untold.values())
+        unseen, self._unseen = self._unseen, 0.0
+        return less * hours + unseen, (change + more + sum(begun)) * hours
 
     def _range(self, key: str, since: float) -> float:
         """Return the highest price less the lowest that a machine has paid since then, the one before included."""
         told = self._prices[key]
         before = [rate for at, rate in told if at <= since][-1:]
         rates = [*before, *(rate for at, rate in told if at > since)]
-        # What else its pool told counts where the machine's own price is not read.
         return max(rates) - min(rates) if rates else 0.0

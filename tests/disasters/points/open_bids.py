@@ -50,7 +50,9 @@ class OpenBids:
         self._ended.add(order.target)
         box = self._truth.boxes.get((MARKET, order.target))
         waiting = sorted(self._listed.keys() - self._ended)
-        if must_stop and box is not None and box.thing.holds_gpu and waiting:
+        # What has won since the last listing still waits as far as anybody knows.
+        is_working = box is not None and box.thing.holds_gpu and order.target not in self._listed
+        if must_stop and is_working and waiting:
             sentence = f"the end of {order.target}, which works, left after {must_stop} before that of {waiting[0]}"
             self._broken.append((5, f"{sentence}, which waits for an auction"))
 

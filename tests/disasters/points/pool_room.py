@@ -2,6 +2,7 @@
 
 from agent.domain.market import gpu
 from agent.domain.work.workload import Workload
+from agent.markets import card_benchmarks
 from agent.simulator.mithril.pool_auction import PoolAuction
 from agent.simulator.mithril.world import World
 from tests.disasters.points.room import ROOM
@@ -9,6 +10,14 @@ from tests.disasters.points.room import ROOM
 MODELS = {"A100": gpu.model("A100 SXM4"), "B200": gpu.model("B200")}
 OF_VALUE = frozenset({"patient"})
 """Strategies that bid in any pool that is worth it. The others weigh markets, hosts and time against each other."""
+
+
+def fastest(work: Workload) -> float:
+    """Return the DLPerf of the fastest model that is sold to a workload, by which its strategy weighs every other."""
+    return max(
+        (card_benchmarks.dlperf(model) for model in work.requirements.gpu_models if model in MODELS.values()),
+        default=0.0,
+    )
 
 
 def is_enough(world: World, work: Workload) -> bool:

@@ -44,6 +44,9 @@ class Room:
     rejected: Collection[tuple[str, GpuModel]] = ()
     """Hosts, each with its model, that a workload which rejects for a check does not rent."""
 
+    elsewhere: float = 0.0
+    """The DLPerf of the fastest model that another market sells to the workload."""
+
     @property
     def is_enough(self) -> bool:
         """Whether a slot that can run must run, also for a strategy that spreads owners."""
@@ -85,4 +88,5 @@ class Room:
         speeds: dict[GpuModel, list[float]] = {}
         for host in self.world.hosts.values():
             speeds.setdefault(gpu.model(host.gpu.name), []).append(host.dlperf_per_gpu)
-        return max(statistics.median(speeds[model]) for model in self.work.requirements.gpu_models if model in speeds)
+        known = [statistics.median(speeds[model]) for model in self.work.requirements.gpu_models if model in speeds]
+        return max([self.elsewhere, *known])
