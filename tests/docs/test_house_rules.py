@@ -56,7 +56,8 @@ def test_no_vendor_is_named_where_decisions_are_made() -> None:
     assert [name(path) for path in deciding if named.search(path.read_text())] == []
 
 
-OF_VENDORS = re.compile(r"agent/(markets|simulator)/(vast|runpod|mithril)/")
+VENDORS = "|".join(registered_markets.shipped())
+OF_VENDORS = re.compile(rf"agent/(markets|simulator)/({VENDORS})/")
 NAMING = {
     "agent/cli/lab/bring.py": "a kind of file is named for the program that writes it",
     "agent/config/document.py": "an example of a name",
@@ -71,7 +72,7 @@ NAMING = {
 
 def test_code_that_markets_share_names_no_vendor() -> None:
     """A new market touches its own folders: whatever else differs between markets is in its records."""
-    named = re.compile(r"vast|runpod|mithril", re.IGNORECASE)
+    named = re.compile(VENDORS, re.IGNORECASE)
     shared = [path for path in PROGRAM if not OF_VENDORS.match(name(path))]
     found = {name(path) for path in shared if any(map(named.search, _words(ast.parse(path.read_text()))))}
     assert {file for file in found if not file.startswith("agent/lab/bids/")} == NAMING.keys()

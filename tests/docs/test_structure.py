@@ -11,13 +11,14 @@ from typing import NamedTuple
 
 import pytest
 
+from agent.markets import registered_markets
 from tests.docs.exceptions import EXCEPTIONS
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ("agent", "strategies", "migrations")
 OWN_NAMES = {
     # The vendors' folders name their files alike on purpose (CONTRIBUTING.md, "Add a market"): they count as one.
-    "vendors": re.compile(r"agent/(markets|simulator)/(vast|runpod|mithril)/(http/)?"),
+    "vendors": re.compile(rf"agent/(markets|simulator)/({'|'.join(registered_markets.shipped())})/(http/)?"),
     # A verb's file has the verb's name, and a strategy's file the strategy's.
     "verbs": re.compile(r"agent/cli/(lab/|\w+/)?"),
     "strategies": re.compile(r"strategies/"),
