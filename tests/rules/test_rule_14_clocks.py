@@ -15,7 +15,7 @@ from agent.domain.record.lease import Bills, LeaseState
 from agent.domain.work.order import Order
 from agent.domain.work.run_times.run_window import Outside, WindowRule
 from tests.support.losses import seeds
-from tests.support.world import START, Rehearsed, play, work
+from tests.support.world import HOURS_POLL, START, Rehearsed, play, work
 
 jumps = st.sampled_from([-86_400, -3_600, -90, 90, 3_600, 86_400])
 
@@ -82,7 +82,7 @@ def test_a_jump_bills_nothing_releases_nothing_and_pays_nothing(
         counted, true = await world.spend(), charged(world)
         assert abs(counted - true) <= max(0.02, 0.01 * true), f"counted {counted}, charged {true}"
 
-    play(story, seed=seed)
+    play(story, seed=seed, poll=HOURS_POLL)
 
 
 @pytest.mark.nightly
@@ -139,7 +139,14 @@ def test_a_budget_ends_with_its_utc_day_or_month(seed: int, month: bool, hour: i
             assert is_over or world.lease().state is LeaseState.RUNNING
 
     limits = Limits(per_month=cap) if month else Limits(per_day=cap)
-    play(story, seed=seed, limits=limits, start=start, workloads=(dataclasses.replace(work(), image_gb=0.1),))
+    play(
+        story,
+        seed=seed,
+        limits=limits,
+        start=start,
+        workloads=(dataclasses.replace(work(), image_gb=0.1),),
+        poll=HOURS_POLL,
+    )
 
 
 @given(seed=seeds, skew=st.sampled_from([-300, 61, 120, 7200]))

@@ -17,6 +17,7 @@ from agent.simulator.climate import Climate, Demand
 from agent.simulator.vast.http.call_gate import Gate
 from strategies.ondemand import OnDemand, OnDemandParams
 from strategies.patient import Patient, PatientParams
+from tests.support.wiring import IS_WIRED
 
 START = dt.datetime(2026, 7, 27, tzinfo=dt.UTC)
 FLEET = "f1ee7f1ee7f1"
@@ -69,6 +70,8 @@ def strategies(**params: Any) -> dict[str, Tuned]:
 
 MINUTE = dt.timedelta(minutes=1)
 """The poll of stories that take hours: with the usual one they have four times as many cycles, and prove no more."""
+HOURS_POLL = dt.timedelta(seconds=15) if IS_WIRED else MINUTE
+"""The poll of properties over hours: the usual one at night alone."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

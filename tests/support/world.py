@@ -43,13 +43,14 @@ from tests.support import bucket_calls, loop
 from tests.support.bucket_calls import BucketCalls
 from tests.support.in_process import InProcess
 from tests.support.judge import Judge
-from tests.support.scene import FLEET, KEY, MINUTE, START, STILL, Scene, strategies, work
+from tests.support.scene import FLEET, HOURS_POLL, KEY, MINUTE, START, STILL, Scene, strategies, work
 from tests.support.steered import Simulator
 from tests.support.wiring import IS_WIRED
 from tests.support.witness import Order, Witness, is_ours
 
 __all__ = [
     "FLEET",
+    "HOURS_POLL",
     "MINUTE",
     "START",
     "STILL",
