@@ -10,7 +10,7 @@ from agent.domain.work.array_terms import ArrayTerms
 from agent.domain.work.order import Order
 from agent.domain.work.workload import Workload, WorkloadKind
 from agent.web.reading.workload_rows import array_json
-from tests.support.world import Rehearsed, rehearsed, work
+from tests.support.world import MINUTE, Rehearsed, rehearsed, work
 
 TRACEBACK = "torch.OutOfMemoryError: CUDA out of memory"
 
@@ -45,7 +45,7 @@ async def test_a_wrong_command_costs_at_most_four_leases(
     environment: tuple[tuple[str, str], ...], retries: int, tmp_path: Path
 ) -> None:
     wrong = sweep(50, *environment, array=ArrayTerms(8, retries=retries))
-    async with rehearsed(tmp_path, workloads=(wrong,)) as world:
+    async with rehearsed(tmp_path, workloads=(wrong,), poll=MINUTE) as world:
         await world.cycle(minutes=120)
         assert 2 <= len(world.contracts()) <= 4
         assert marks(world, Word.HELD)

@@ -110,11 +110,22 @@ def _simulated(name: str) -> MarketSettings:
     return MarketSettings(name, "", "calm", "", None, spend=False, options=options)
 
 
-def live(climate: str, hours: float, seed: int, strategy: str = "patient", markets: tuple[str, ...] = ALL) -> Lived:
-    """Rehearse once: the shipped configuration with workloads of both kinds under one strategy, or all of them."""
+def live(
+    climate: str,
+    hours: float,
+    seed: int,
+    strategy: str = "patient",
+    markets: tuple[str, ...] = ALL,
+    *,
+    poll: timedelta | None = None,
+) -> Lived:
+    """Rehearse once: the shipped configuration with workloads of both kinds under one strategy, or all of them.
+
+    Without `poll` it polls as shipped.
+    """
     session.log_quietly()
     config, tuned = session.read(CONFIG)
-    config = staffed(config, strategy, markets)
+    config = dataclasses.replace(staffed(config, strategy, markets), poll=poll or config.poll)
     told = asyncio.run(rehearse(config, tuned, Scene(climate, hours, seed)))
     figures = dict(told.figures)
     return Lived(figures, [*verdict.wrong(told), *_ping_pong(climate, figures)])
