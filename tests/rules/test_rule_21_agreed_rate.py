@@ -290,10 +290,11 @@ def test_a_fall_is_followed_however_often_the_price_moves_and_never_counts_too_l
         assert held.gpu_rate <= most
 
 
-def test_of_a_price_that_keeps_falling_one_alert_is_sent() -> None:
+@pytest.mark.parametrize("shares", [(0.9, 0.5, 0.7), (1.6, 2.5, 4.0)])
+def test_of_a_price_that_keeps_moving_one_alert_is_sent(shares: tuple[float, ...]) -> None:
     held = builders.lease()
     keys = set()
-    for share in (0.9, 0.5, 0.7):
+    for share in shares:
         row = builders.instance(gpu_rate=UsdPerHour(round(held.agreed.micros * share)))
         fleet = builders.fleet(leases=(held,), markets={"vast": builders.view(instances=(row,))})
         keys |= {alert.key for alert in agreed_rate.alerts(fleet)}

@@ -10,7 +10,8 @@ Invariants:
 3. A rise is owed from the last look that showed the agreed rate, restart or not, since nobody saw when the rate rose.
    It is owed for the GPU time metered at the lower rate since then, even if the lease has stopped meanwhile.
 4. While listed rates below the agreed one change, the doubt goes on, and the highest of them is believed: a price that
-   moves often is followed at last, and one wrong price among them lowers nothing.
+   moves often is followed at last, and one wrong price among them lowers nothing. While rates that rose too far change,
+   it goes on too, and the lowest of them is believed; the rest is owed from the same look on.
 5. A rise of up to `QUICK_RISE` is also owed if it can no longer be confirmed, because the lease ends or our own bid
    replaces the rate first. A higher rise is more likely a wrong price.
 6. A row whose price could not be read neither ends nor furthers a doubt, and is no look at the agreed rate.
@@ -89,7 +90,9 @@ def settle(fleet: Fleet, view: MarketView, lease: Lease, row: Instance, previous
     if _is_accepted(fleet, view, lease, row):
         rate = row.gpu_rate if _is_known(fleet, view, lease, row) else _believed_rate(lease, _rows(view, lease))
         believed = _without_doubt(replace(lease, agreed_rate=rate))
-        return _at(believed, row, rate, shown_at)
+        if row.gpu_rate > rate and not _is_plausible(believed, row):
+            return _at(_doubted(fleet, replace(believed, agreed_until=shown_at), row, since), row, rate, shown_at)
+        return _at(believed, row, max(rate, row.gpu_rate) if row.gpu_rate > lease.agreed else rate, shown_at)
     if _is_plausible(lease, row):
         rate = max(row.gpu_rate, highest) if highest > lease.agreed else row.gpu_rate
         kept = lease if rate == lease.gpu_rate else replace(lease, agreed_rate=lease.agreed)
@@ -195,7 +198,7 @@ def alerts(fleet: Fleet) -> Iterator[Alert]:
                     f"it counts at {max(lease.gpu_rate, lease.agreed)} until further listings and a look by id agree; "
                     "compare it with the market's bill"
                 )
-                which = "fall" if _is_fall(lease, row.gpu_rate) else f"{row.gpu_rate.micros}"
+                which = "fall" if _is_fall(lease, row.gpu_rate) else "rise"
                 yield Alert(EventKind.ALERT_RATE_DOUBTED, f"{lease.lease_id}@{which}", sentence)
                 break
 
@@ -230,16 +233,22 @@ def _is_plausible(lease: Lease, row: Instance) -> bool:
     return not _is_fall(lease, row.gpu_rate) and row.gpu_rate.micros <= lease.agreed.micros * MOST_RISE
 
 
+def _is_far_rise(lease: Lease, rate: UsdPerHour) -> bool:
+    return lease.bid_limit is None and rate.micros > lease.agreed.micros * MOST_RISE
+
+
 def _is_still_doubted(lease: Lease, rate: UsdPerHour) -> bool:
-    """Return whether a listed rate belongs to the present doubt: a rise only at its own rate, a fall at any."""
+    """Return whether a listed rate belongs to the present doubt, as any other fall, or any other rise too far, does."""
     was = lease.doubted_rate
-    return was == rate or (was is not None and _is_fall(lease, was) and _is_fall(lease, rate))
+    if was is None or was == rate:
+        return was is not None
+    return (_is_fall(lease, was) and _is_fall(lease, rate)) or (_is_far_rise(lease, was) and _is_far_rise(lease, rate))
 
 
 def _believed_rate(lease: Lease, rows: Iterable[Instance]) -> UsdPerHour:
-    """Return the highest rate that was listed in the present doubt, with these rows."""
-    listed = [row.gpu_rate for row in rows]
-    return max(listed if lease.doubted_rate is None else [lease.doubted_rate, *listed])
+    """Return the rate that all listings of the present doubt, with these rows, show at least: of falls the highest."""
+    listed = [row.gpu_rate for row in rows] + ([] if lease.doubted_rate is None else [lease.doubted_rate])
+    return min(listed) if all(_is_far_rise(lease, rate) for rate in listed) else max(listed)
 
 
 def _is_known(fleet: Fleet, view: MarketView, lease: Lease, row: Instance) -> bool:
@@ -267,7 +276,7 @@ def _is_listed_enough(fleet: Fleet, lease: Lease, row: Instance) -> bool:
         return False
     if not _is_still_doubted(lease, row.gpu_rate):
         return False
-    is_quick = lease.agreed < row.gpu_rate <= lease.agreed.scaled(QUICK_RISE)
+    is_quick = lease.agreed < _believed_rate(lease, (row,)) <= lease.agreed.scaled(QUICK_RISE)
     return is_quick or fleet.now - lease.doubted_since >= PATIENCE
 
 

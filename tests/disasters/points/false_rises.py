@@ -16,7 +16,7 @@ from tests.disasters.truth import Box, Truth
 
 @dataclasses.dataclass(slots=True)
 class Lie:
-    """A factor by which consecutive listings show the price of one instance too high."""
+    """The lowest factor by which consecutive listings show the price of one instance too high."""
 
     factor: float
     since: float
@@ -29,18 +29,18 @@ class Lie:
     contradicted: float = 0.0
     """Seconds of true listings since it was believed."""
 
-    def hear(self, factor: float, now: float) -> None:
-        """See it in one more listing; another price is doubted anew, and owed from the same last true look on."""
-        if factor != self.factor and not self.is_believed:
-            self.factor, self.since, self.listings = factor, now, 0
-        self.listings += factor == self.factor
+    def hear(self, factor: float) -> None:
+        """See it in one more listing; of several prices the lowest is believed, and owed from the last true look on."""
+        if not self.is_believed:
+            self.factor = min(self.factor, factor)
+            self.listings += 1
 
     def confirm(self, factor: float, now: float) -> None:
         """See a false price in a look by id: it begins the doubt of a fall anew."""
         self.contradicted = 0.0
         is_over = self.factor <= price_doubt.STEEP or now - self.since >= price_doubt.SECONDS
         is_listed_enough = self.listings >= price_doubt.LISTINGS and is_over
-        self.is_believed |= factor == self.factor and is_listed_enough
+        self.is_believed |= factor >= self.factor and is_listed_enough
 
 
 class FalseRises:
@@ -58,13 +58,13 @@ class FalseRises:
         key = (order.market, order.target)
         if order.place == "listing":
             for each, box in self._listed(strike.market):
-                self._lie(each, box, strike.amount, looked).hear(strike.amount, self._truth.now)
+                self._lie(each, box, strike.amount, looked).hear(strike.amount)
         elif order.place == "look" and key in self._truth.boxes:
             is_new = key not in self._lies
             lie = self._lie(key, self._truth.boxes[key], strike.amount, looked)
             lie.is_by_look |= is_new
             if lie.is_by_look:
-                lie.hear(strike.amount, self._truth.now)
+                lie.hear(strike.amount)
             lie.confirm(strike.amount, self._truth.now)
 
     def _lie(self, key: tuple[str, str], box: Box, factor: float, looked: float) -> Lie:
