@@ -5,6 +5,7 @@ releases + release latency) + traffic metered between two polls. What one market
 everything and for that of a workload that runs on both; the budget of a market bounds that market alone.
 """
 
+import contextlib
 import datetime as dt
 import tempfile
 from pathlib import Path
@@ -21,7 +22,7 @@ from agent.domain.record import budget
 from agent.domain.record.budget import EVERYTHING, Budget, Kind, Scope, Thresholds
 from agent.domain.record.intent import Intent
 from agent.markets import labels
-from agent.simulator.market_model import Charge
+from agent.simulator.market_model import Charge, Refusal
 from tests.support import loop
 from tests.support.both import OF_THE_PAST, Both, both
 from tests.support.losses import AFTER, BEFORE, seeds
@@ -77,10 +78,12 @@ def charged(world: Both, markets: tuple[str, ...], scope: Scope) -> list[Charge]
 def outbid(world: Both, market: str) -> None:
     """Let somebody rent the GPU of a market's first bidder on demand."""
     held = [one for one in world.contracts(market) if one.bid is not None and one.holds_gpu]
-    if held and market == "runpod":
-        world.pods.add_rival(held[0].host.machine_id, None, None, on_demand=True)
-    elif held:
-        world.hosts.add_rival(held[0].host.machine_id, 1, None, on_demand=True)
+    # A rival before may have rented the rest of the host: then nobody is outbid.
+    with contextlib.suppress(Refusal):
+        if held and market == "runpod":
+            world.pods.add_rival(held[0].host.machine_id, None, None, on_demand=True)
+        elif held:
+            world.hosts.add_rival(held[0].host.machine_id, 1, None, on_demand=True)
 
 
 async def befall(world: Both, market: str, blow: Blow) -> float:
