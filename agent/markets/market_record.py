@@ -125,6 +125,44 @@ class InstanceKey:
     """Ends it with its disk."""
 
 
+class Figure(NamedTuple):
+    """A raw figure of a saved answer, and the name of its key there."""
+
+    key: str
+    value: object
+
+
+class SavedOffer(NamedTuple):
+    """An offer in a saved answer: so many GPUs of a name, and $/h; a figure may have the value None."""
+
+    where: str
+    """Its place in the answer, such as `offers[0]`."""
+    gpu: str
+    gpus: int
+    lowest_bid: Figure
+    ask: Figure
+    is_rentable: bool = True
+
+
+class UnreadableAnswer(Exception):
+    """A saved answer is none; the text says what is wrong with the key."""
+
+    def __init__(self, key: str, sentence: str) -> None:
+        """Name the key."""
+        super().__init__(sentence)
+        self.key = key
+
+
+@dataclass(frozen=True, slots=True)
+class SavedSearches:
+    """How `gpubid lab import NAME` reads saved answers of a search for offers."""
+
+    command: str
+    """The vendor's own command that prints one."""
+    offers: Callable[[object], Sequence[SavedOffer]]
+    """Returns the offers in the JSON of an answer. Raises: UnreadableAnswer."""
+
+
 class Delivery(NamedTuple):
     """A signed request to our receiver."""
 
@@ -197,6 +235,8 @@ class MarketRecord:
     """How the ssh keys of a workload come to a starting instance: the rest of a sentence after "the keys are"."""
     gpu_model: Callable[[str], gpu.GpuModel] = gpu.model
     """Returns our name of a GPU model from the vendor's, for what a rehearsal is compared to."""
+    saved_searches: SavedSearches | None = None
+    """How `gpubid lab import` reads saved answers of its search, if it does."""
     webhooks: Webhooks | None = None
     """How it reports an event at once, if it does."""
     registers_keys: bool = False

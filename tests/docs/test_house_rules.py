@@ -41,9 +41,7 @@ def matches(pattern: str | re.Pattern[str], *allowed: str) -> Iterator[str]:
 @pytest.mark.parametrize("market", VENDOR_WORDS)
 def test_vendor_words_stay_with_the_adapter_and_the_simulated_surface(market: str) -> None:
     allowed = f"agent/markets/{market}/*.py", f"agent/simulator/{market}/*.py", f"agent/simulator/{market}/http/*.py"
-    # A saved answer of a vendor is read where it is imported.
-    imported = f"agent/lab/importers/{market}.py"
-    assert list(matches(VENDOR_WORDS[market], *allowed, imported)) == []
+    assert list(matches(VENDOR_WORDS[market], *allowed)) == []
 
 
 def test_no_vendor_is_named_where_decisions_are_made() -> None:
@@ -59,11 +57,10 @@ def test_no_vendor_is_named_where_decisions_are_made() -> None:
 VENDORS = "|".join(registered_markets.shipped())
 OF_VENDORS = re.compile(rf"agent/(markets|simulator)/({VENDORS})/")
 NAMING = {
-    "agent/cli/lab/bring.py": "a kind of file is named for the program that writes it",
+    "agent/cli/lab/bring.py": "an example of a market",
     "agent/config/document.py": "an example of a name",
     "agent/config/value_kinds.py": "an example of an address and of a name",
     "agent/config/workload_tables/workload_table.py": "an example of a market",
-    "agent/lab/importers/vast.py": "saved searches of one program",
     "agent/simulator/recorded_figures.py": "where figures were recorded",
     "agent/telemetry/logging.py": "the name of a library",
 }

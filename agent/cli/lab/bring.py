@@ -3,7 +3,6 @@
 import json
 import re
 from datetime import UTC, datetime
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,28 +12,41 @@ from agent.cli.lab import running
 from agent.cli.shared import exits, session
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from agent.lab.traces.trace_files import Trace
+    from agent.markets.market_record import SavedSearches
 
 
-class Kind(StrEnum):
-    """The kind of a file."""
-
-    CSV = "csv"
-    AWS = "aws"
-    VAST = "vast"
-    LEDGER = "ledger"
-
-
+CSV, AWS, LEDGER = "csv", "aws", "ledger"
 SAID = {
-    Kind.AWS: "AWS shows prices, not capacity: capacity counts as available from the first price on",
-    Kind.VAST: "a search shows a sample of the market: counts are minimum counts",
-    Kind.LEDGER: "only offers that a search asked for were seen: counts are minimum counts",
+    AWS: "AWS shows prices, not capacity: capacity counts as available from the first price on",
+    LEDGER: "only offers that a search asked for were seen: counts are minimum counts",
 }
+SAID_OF_SEARCHES = "a search shows a sample of the market: counts are minimum counts"
+
+
+def kinds(incomplete: str) -> list[str]:
+    """Return the kinds of files that begin so."""
+    return [kind for kind in (CSV, AWS, LEDGER, *_searches()) if kind.startswith(incomplete)]
+
+
+def _searches() -> "Mapping[str, SavedSearches]":
+    from agent.markets import registered_markets
+
+    records = registered_markets.installed()
+    return {name: record.saved_searches for name, record in records.items() if record.saved_searches}
 
 
 def bring(
-    kind: Annotated[Kind, typer.Argument(help="csv, aws (describe-spot-price-history), vast (search offers), ledger.")],
-    files: Annotated[list[Path], typer.Argument(help="Files; for vast also folders of files.")],
+    kind: Annotated[
+        str,
+        typer.Argument(
+            help="csv, aws (describe-spot-price-history), ledger, or a market for its saved searches, such as vast.",
+            autocompletion=kinds,
+        ),
+    ],
+    files: Annotated[list[Path], typer.Argument(help="Files; for saved searches also folders of files.")],
     out: Annotated[Path, typer.Option(help="The folder to write to, one file for each pool.")],
     gap_seconds: Annotated[int | None, typer.Option(min=1, max=86_400, help="Length of a tick.")] = None,
     at: Annotated[
@@ -42,19 +54,22 @@ def bring(
     ] = None,
 ) -> None:
     """Convert records of a market to trace files."""
-    from agent.lab.importers import aws, ledger, table, vast
+    from agent.lab.importers import aws, ledger, saved_search, table
 
-    if at is not None and (kind is not Kind.VAST or len(files) != 1 or files[0].is_dir()):
-        exits.stop(exits.BAD_INPUT, ["--at goes with one file of kind vast; name it, or leave --at out"])
+    searches = _searches()
+    if kind not in kinds(""):
+        exits.stop(exits.BAD_INPUT, [f"{kind}: is no kind of file; name {', '.join(kinds(''))}"])
+    if at is not None and (kind not in searches or len(files) != 1 or files[0].is_dir()):
+        named = " or ".join(searches)
+        exits.stop(exits.BAD_INPUT, [f"--at goes with one file of kind {named}; name it, or leave --at out"])
     with running.honest():
-        if kind is Kind.VAST:
-            traces = vast.read(files, gap_seconds, _instant(at))
+        if kind in searches:
+            traces = saved_search.read(files, searches[kind], gap_seconds, _instant(at))
         else:
-            read = {Kind.CSV: table.read, Kind.AWS: aws.read, Kind.LEDGER: ledger.read}[kind]
-            traces = read(files, gap_seconds)
+            traces = {CSV: table.read, AWS: aws.read, LEDGER: ledger.read}[kind](files, gap_seconds)
     _write(traces, out)
-    if kind in SAID:
-        session.say(SAID[kind])
+    if kind in searches or kind in SAID:
+        session.say(SAID.get(kind, SAID_OF_SEARCHES))
 
 
 def _instant(text: str | None) -> datetime | None:

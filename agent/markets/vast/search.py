@@ -13,11 +13,15 @@ from agent.domain.market import gpu
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
+from agent.markets.market_record import Figure, SavedOffer, UnreadableAnswer
 from agent.markets.port import OfferQuery
 from agent.markets.vast import names, query
 
 Question = dict[str, Any]
 
+SAVE = "vastai search offers --raw"
+"""The vendor's command that prints an answer."""
+_MOST_GPUS = 1024
 TYPES = {Tenure.INTERRUPTIBLE: "bid", Tenure.ON_DEMAND: "on-demand"}
 
 _STRICTER: dict[str, Callable[[float, float], float]] = {"gte": max, "gt": max, "lte": min, "lt": min}
@@ -131,3 +135,29 @@ def _join(question: Question, filters: query.Filters) -> None:
 
 def _numbers(identifiers: Iterable[str]) -> list[int]:
     return [int(identifier) for identifier in identifiers if identifier.isascii() and identifier.isdigit()]
+
+
+def saved(document: object) -> list[SavedOffer]:
+    """Return the offers in the JSON of a saved answer. Raises: UnreadableAnswer."""
+    offers = document.get("offers") if isinstance(document, dict) else document
+    if not isinstance(offers, list):
+        raise UnreadableAnswer("offers", f"is no list; save the output of {SAVE}")
+    return [_saved(f"offers[{number}]", offer) for number, offer in enumerate(offers)]
+
+
+def _saved(where: str, offer: object) -> SavedOffer:
+    if not isinstance(offer, dict) or not isinstance(offer.get("gpu_name"), str):
+        raise UnreadableAnswer(f"{where}.gpu_name", f"is missing; save the output of {SAVE} whole")
+    count = offer.get("num_gpus")
+    if not isinstance(count, int) or not 1 <= count <= _MOST_GPUS:
+        raise UnreadableAnswer(f"{where}.num_gpus", "is no number of GPUs; save the search's output whole")
+    # In an answer for bids the price of an offer is its lowest bid.
+    ask = None if offer.get("is_bid") else offer.get("dph_base", offer.get("dph_total"))
+    return SavedOffer(
+        where,
+        offer["gpu_name"],
+        count,
+        lowest_bid=Figure("min_bid", offer.get("min_bid")),
+        ask=Figure("dph_total", ask),
+        is_rentable=offer.get("rentable") is not False,
+    )

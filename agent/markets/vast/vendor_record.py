@@ -1,6 +1,6 @@
 """Vast.ai's record: what the rest of the program knows about this market."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,8 @@ from agent.markets.market_record import (
     KeyScope,
     MarketOptions,
     MarketRecord,
+    SavedOffer,
+    SavedSearches,
     StopRequest,
     Webhooks,
 )
@@ -59,6 +61,13 @@ def check_query(text: str) -> None:
     query.check(text)
 
 
+def saved_offers(document: object) -> Sequence[SavedOffer]:
+    """Return the offers in the JSON of a saved answer. Raises: UnreadableAnswer."""
+    from agent.markets.vast import search
+
+    return search.saved(document)
+
+
 async def register_webhook(url: str, base: str, key: "Key", clock: "Clock") -> str:
     """Register our address at the market, and return the secret of its signatures. Raises: MarketError."""
     from agent.markets.vast import webhooks
@@ -104,6 +113,7 @@ RECORD = MarketRecord(
     most_script=MOST_SCRIPT,
     keys_at_start="written by the start script of the container",
     instance_key=INSTANCE_KEY,
+    saved_searches=SavedSearches("vastai search offers --raw", saved_offers),
     registers_keys=True,
     webhooks=Webhooks(register_webhook, webhook_event, webhook_trial),
 )
