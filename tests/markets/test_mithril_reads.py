@@ -168,6 +168,22 @@ async def test_the_minutes_of_a_notice_pay_what_the_bill_says_and_never_the_pric
     assert (row.gpu_rate, "gpu_rate" in row.unread) == (money.per_hour(rate), is_unread)
 
 
+async def test_a_bid_with_the_time_of_its_end_has_ended_whatever_word_the_market_has_for_it(
+    clock: SteppedClock,
+) -> None:
+    ended = bid(fid="bid_over", status="bogus", deactivated_at="2026-11-05T21:00:00Z")
+    odd = bid(fid="bid_odd", status="bogus")
+    async with mithril_saying(listing(ended, odd, machines=[]), clock) as (mithril, _):
+        assert [(row.instance_id, row.state) for row in await mithril.instances()] == [("bid_odd", UNKNOWN)]
+
+
+async def test_no_machine_counts_at_more_than_its_limit_where_only_its_pool_tells_a_price(clock: SteppedClock) -> None:
+    unpaid: dict[str, Any] = {"instances": [], "next_cursor": None}
+    cheap = bid(limit_price="$0.40")
+    row = await one(clock, listing(cheap, machines=[machine()], histories=unpaid))
+    assert row.gpu_rate == money.per_hour("0.40")
+
+
 async def test_without_its_history_a_notice_counts_from_the_first_look(clock: SteppedClock) -> None:
     def answers(seen: Seen) -> Says:
         if seen.path == "/v2/instances/status/history":

@@ -239,11 +239,13 @@ class MithrilMarket:
         """Return the price that a bid pays: the bill's, else the present price of its pool.
 
         Under a notice the present price is of those who won; whether its minutes are charged, the bill alone says.
+        Nobody pays more than the limit.
         """
         known = self._histories.paid(bid.fid)
-        if known is not None or bid.status != states.PREEMPTING:
-            return known or self._catalogue.paid(bid.pool)
-        return money.FREE if self._histories.is_bill_over(bid.fid) else None
+        if known is None and bid.status == states.PREEMPTING:
+            return money.FREE if self._histories.is_bill_over(bid.fid) else None
+        of_pool, limit = self._catalogue.paid(bid.pool), prices.of_text(bid.limit_price)
+        return known or (of_pool if of_pool is None or limit is None else min(of_pool, limit))
 
     async def _learn(self, bids: Sequence[parse.Bid]) -> None:
         """Read the kinds of machines and the prices paid that the bids need; unknown prices stay unread."""

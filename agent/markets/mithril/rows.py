@@ -38,6 +38,9 @@ def newest(machines: Iterable[parse.Machine]) -> parse.Machine | None:
 
 def standing(bid: parse.Bid, machine: parse.Machine | None, *, was_allocated: bool) -> states.Standing | None:
     """Return the state of a bid with its newest machine; None: it has ended."""
+    if bid.status not in states.KNOWN and parse.moment(bid.deactivated_at) is not None:
+        # Every bid that ever was is listed: a word of no meaning must not revive one that has ended.
+        return None
     had_one = was_allocated or bool(bid.instances) or machine is not None
     status = (machine.status or "?") if machine is not None else ""
     return states.standing(bid.status or "", status, was_allocated=had_one)

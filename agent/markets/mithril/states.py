@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from agent.domain.market.instance import InstanceState
 
 OPEN, ALLOCATED, PREEMPTING, PAUSED, TERMINATED = "Open", "Allocated", "Preempting", "Paused", "Terminated"
+KNOWN = frozenset({OPEN, ALLOCATED, PREEMPTING, PAUSED, TERMINATED})
+"""The statuses of a bid whose meaning is documented."""
 
 _LOADING = frozenset({"NEW", "CONFIRMED", "INITIALIZING", "STARTING"})
 _UNCLEAR = frozenset({"STOPPING", "RELOCATING"})
