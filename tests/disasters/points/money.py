@@ -15,7 +15,7 @@ from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import LeaseState
 from agent.ledger.file import ledger_check
 from agent.ledger.tables.spend_rows import MONTH_SEED
-from tests.disasters.auctions.auction_draw import MARKET
+from agent.simulator.mithril.model import Bid
 from tests.disasters.orders import Order
 from tests.disasters.points import price_doubt
 from tests.disasters.points.fading import Fading
@@ -149,7 +149,6 @@ class Money:
                 rates = (self._rates.get(key, 0.0), rate, *silent, self._start_rate(box))
                 self._open[key] = max(self._open.get(key, 0.0), *rates, self._doubted_rate(box))
                 self._turned[key] = (self._turned.get(key, (turn.at, 0.0))[0], turn.at)
-            if box.market == MARKET and box.label is not None:
                 self._moved_prices.turn(box, turn.at, turn.rates.gpu)
             before = self._gpu_rates.get(key, 0.0)
             self._below += self._raises.fall(key, turn.at, before, turn.rates.gpu) * SURELY
@@ -252,8 +251,10 @@ class Money:
         return self._falls.counted(box) + self._truth.disk_rate(box) if billed else 0.0
 
     def _start_rate(self, box: Box) -> float:
-        """Return the whole rate of what was lost while it loaded: nobody saw whether it had begun to run."""
-        if (box.is_live and box.thing.holds_gpu) or box.thing.first_started is not None or box.market == MARKET:
+        """Return the whole rate of what was lost while it loaded, or waited for an auction: it may have run."""
+        if isinstance(box.thing, Bid):
+            return 0.0 if box.is_live else box.thing.limit_cents / 100
+        if (box.is_live and box.thing.holds_gpu) or box.thing.first_started is not None:
             return 0.0
         return self._truth.full_rate(box)
 

@@ -24,8 +24,8 @@ class MovedPrices:
         """When each machine's price became which."""
         self._moved: set[str] = set()
         self._running: set[str] = set()
-        self._begun: dict[str, float] = {}
-        """The limit of what began to run since the last true listing: no look has shown its price."""
+        self._begun: dict[str, tuple[float, float]] = {}
+        """The price and the limit of what began to run since the last true listing: no look has shown its price."""
         self._untold: dict[str, tuple[float, float]] = {}
         """The price and the limit of what ran while its market told prices falsely, or none."""
         self._unseen = 0.0
@@ -33,7 +33,9 @@ class MovedPrices:
 
     def turn(self, box: Box, at: float, rate: float) -> None:
         """See what a machine pays from now on; nothing, where it is stopped."""
-        told = self._prices.setdefault(box.instance_id, [])
+        thing, told = box.thing, self._prices.setdefault(box.instance_id, [])
+        if not isinstance(thing, Bid):
+            return
         if rate <= 0:
             if box.instance_id in self._running and self._is_ordered_unseen(box):
                 # Case 1 of ARCHITECTURE.md: it won after the last look, and an order of ours ended or paused it.
@@ -41,7 +43,7 @@ class MovedPrices:
             self._running.discard(box.instance_id)
             return
         if box.instance_id not in self._running:
-            self._begun[box.instance_id] = float(box.thing.limit_cents) / 100  # type: ignore[union-attr]
+            self._begun[box.instance_id] = rate, thing.limit_cents / 100
         elif told and told[-1][1] != rate:
             self._moved.add(box.instance_id)
         self._running.add(box.instance_id)
@@ -61,14 +63,13 @@ class MovedPrices:
         if not sight.saw_truly(MARKET):
             return 0.0, 0.0
         since, self._seen = self._seen - self._late, sight.now
-        moved, self._moved = self._moved - self._untold.keys(), set()
-        begun = [limit for key, limit in self._begun.items() if key not in self._untold]
-        untold, self._untold, self._begun = self._untold, {}, {}
+        untold, self._untold, self._begun = self._begun | self._untold, {}, {}
+        moved, self._moved = self._moved - untold.keys(), set()
         hours = (sight.now - since) / 3600
         change = sum(self._range(key, since) for key in moved)
         less, more = change + sum(rate for rate, _ in untold.values()), sum(limit for _, limit in untold.values())
         unseen, self._unseen = self._unseen, 0.0
-        return less * hours + unseen, (change + more + sum(begun)) * hours
+        return less * hours + unseen, (change + more) * hours
 
     def _range(self, key: str, since: float) -> float:
         """Return the highest price less the lowest that a machine has paid since then, the one before included."""
