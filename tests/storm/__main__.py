@@ -25,13 +25,19 @@ from tests.support.programs import LIVE
 KILLS = 60
 CALM_MINUTES = 75
 """After the weather: the grace of a doubt is ten minutes, patience with a market's fault an hour."""
-WRITES = frozenset({"PUT", "POST", "DELETE"})
 LOOK_SECONDS = 0.05
 MOST_SECONDS = 60.0
 """A daemon may take so long to start, of our seconds: the machine may be busy."""
 LIVES = (20.0, 400.0)
 """Simulated seconds from its readiness to its death: some long enough to prove an absence, which takes two minutes."""
 RUNPOD = LIVE.replace("[markets.vast]", "[markets.runpod]").replace("vast_api_key", "runpod_api_key")
+MITHRIL = LIVE.replace("[markets.vast]", '[markets.mithril]\nproject = "{project}"\ndisk_per_gb_month = 0').replace(
+    "vast_api_key", "mithril_api_key"
+)
+"""The simulated market bills nothing for a kept boot disk."""
+POOLS = ("auc_simulated00001", "auc_simulated00003", "auc_simulated00004")
+"""Those of single GPUs."""
+HAND = {"instance_type": "it_RrgkIZz6c9BZu5gi", "region": "us-central3-a", "instance_quantity": 1, "name": "by-hand"}
 SLOTS = 3
 CHANGES = (
     ('poll = "5s"', 'poll = "10s"'),
@@ -50,15 +56,22 @@ class Storm:
         self._place = stage.box.place
         urls = stage.market.first_line
         self._url = urls[f"{market}_url"]
-        config = LIVE if market == "vast" else RUNPOD.replace(*stories.ON_DEMAND)
-        text = config.format(url=self._url)
+        self._project = ""
+        stage.box.environment["RUNPOD_API_KEY"] = urls.get("runpod_key", DEFAULT_KEY)
+        stage.box.environment["MITHRIL_API_KEY"] = urls.get("mithril_key", DEFAULT_KEY)
+
+    async def _configure(self) -> None:
+        """Write the configuration of the daemon."""
+        self._project = str((await self.stage.market.truth())["mithril"]["project"])
+        configs = {"vast": LIVE, "runpod": RUNPOD.replace(*stories.ON_DEMAND), "mithril": MITHRIL}
+        text = configs[self.seen.market].format(url=self._url, project=self._project)
         for old, new in CHANGES:
             text = text.replace(old, new)
         (self._place / "agent.toml").write_text(text)
-        stage.box.environment["RUNPOD_API_KEY"] = urls.get("runpod_key", DEFAULT_KEY)
 
     async def blow(self, kills: int) -> judge.Verdict:
         """Kill so many daemons, clear the weather, and judge."""
+        await self._configure()
         await self._live(0, is_first=True)
         self.seen.foreign = await self._by_hand()
         for turn in range(1, kills):
@@ -69,7 +82,7 @@ class Storm:
     async def truth(self) -> dict[str, Any]:
         """Return everything as it really is at this market."""
         told = await self.stage.market.truth()
-        found = told if self.seen.market == "vast" else {**told["runpod"], "now": told["now"]}
+        found = told if self.seen.market == "vast" else {**told[self.seen.market], "now": told["now"]}
         self.seen.see(found)
         return found
 
@@ -140,11 +153,15 @@ class Storm:
             rival = {"machine_id": row["machine_id"], "gpus": row["num_gpus"], "on_demand": True}
             await _ask("POST", f"{self.stage.market.control_url}/rivals", rival)
             return
+        if self.seen.market == "mithril" and self._draw.random() < 0.5:
+            booked = {"pool": self._draw.choice(POOLS), "quantity": 32, "seconds": self._draw.uniform(300.0, 1800.0)}
+            await _ask("POST", f"{self.stage.market.control_url}/reservations", booked)
+            return
         if self._draw.random() < 0.3:
             await self.stage.market.weather("host_gone", market=self.seen.market, machine_id=row["machine_id"])
             return
-        path = "/api/v0/instances" if self.seen.market == "vast" else "/v2/pods"
-        await _ask("DELETE", f"{self._url}{path}/{row['id']}")
+        paths = {"vast": "/api/v0/instances", "runpod": "/v2/pods", "mithril": "/v2/spot/bids"}
+        await _ask("DELETE", f"{self._url}{paths[self.seen.market]}/{row['id']}")
 
     async def _by_hand(self) -> str:
         """Rent something in the same account by hand; return its id."""
@@ -156,6 +173,10 @@ class Storm:
                 "disk": 20,
             }
             return str((await _ask("POST", f"{self._url}/v2/pods", body))["id"])
+        if self.seen.market == "mithril":
+            launch: dict[str, list[str]] = {"volumes": [], "ssh_keys": []}
+            bid = {**HAND, "project": self._project, "limit_price": "$50.00", "launch_specification": launch}
+            return str((await _ask("POST", f"{self._url}/v2/spot/bids", bid))["fid"])
         question = {"rentable": {"eq": True}, "num_gpus": {"gte": 1}, "type": "on-demand", "limit": 64}
         offers = (await _ask("POST", f"{self._url}/api/v0/bundles/", question))["offers"]
         terms = {"client_id": "me", "image": "ubuntu:22.04", "disk": 16.0, "price": None, "label": "by hand"}
@@ -191,7 +212,9 @@ async def _ask(method: str, url: str, body: Mapping[str, Any] | None = None) -> 
 def _writes(truth: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     reads = ("/bundles", "/graphql")
     return [
-        call for call in truth["calls"] if call["method"] in WRITES and not call["path"].rstrip("/").endswith(reads)
+        call
+        for call in truth["calls"]
+        if call["method"] in judge.WRITES and not call["path"].rstrip("/").endswith(reads)
     ]
 
 

@@ -9,7 +9,12 @@ from agent.markets import labels
 
 SHARE = 0.02
 CENT = 0.01
-LISTED = {"vast": "/instances", "runpod": "/v2/pods"}
+LISTED = {"vast": "/instances", "runpod": "/v2/pods", "mithril": "/v2/spot/bids"}
+WAITING = frozenset({"Open", "Paused"})
+"""States of a bid without a machine: it fills no slot."""
+WORK = "train"
+"""The workload, which a short label does not name."""
+WRITES = frozenset({"PUT", "POST", "PATCH", "DELETE"})
 ALONE = 3600.0
 """Seconds an hour."""
 
@@ -124,9 +129,11 @@ def _wrong_slots(seen: Watched, live: Sequence[Mapping[str, Any]], fleet: Mappin
     """Yield each slot that runs twice in calm weather, except those that wait for a person."""
     held = {lease["instance"] for lease in fleet["leases"] if lease["is_held"] or lease["state"] == "releasing"}
     slots = Counter(
-        f"{label.slot}"
+        f"{label.slot.workload or WORK}/{label.slot.index}"
         for row in live
-        if str(row["id"]) not in held and (label := labels.parse(seen.label_of[str(row["id"])])) is not None
+        if str(row["id"]) not in held
+        and row.get("status") not in WAITING
+        and (label := labels.parse(seen.label_of[str(row["id"])])) is not None
     )
     moving = {lease["slot"] for lease in fleet["leases"] if lease["state"] == "starting"}
     yield from (
@@ -136,9 +143,7 @@ def _wrong_slots(seen: Watched, live: Sequence[Mapping[str, Any]], fleet: Mappin
 
 def _foreign(seen: Watched, truth: Mapping[str, Any]) -> Iterator[str]:
     """Yield that the instance which the owner rented by hand was written to."""
-    calls = [
-        f"{call['method']} {call['path']}" for call in truth["calls"] if call["method"] in {"PUT", "DELETE", "POST"}
-    ]
+    calls = [f"{call['method']} {call['path']}" for call in truth["calls"] if call["method"] in WRITES]
     touched = [call for call in calls if seen.foreign in call.rstrip("/").split(" ", 1)[1].split("/")]
     if touched:
         yield f"the foreign instance {seen.foreign} was written to: {', '.join(touched[:3])}"

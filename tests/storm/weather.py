@@ -41,7 +41,7 @@ LIES: Sequence[Fields] = (
     {"field": "rows", "how": "twice"},
     {"field": "rows", "how": "twice_changed"},
 )
-RENT = {"vast": "PUT /asks", "runpod": "POST /v2/pods"}
+RENT = {"vast": "PUT /asks", "runpod": "POST /v2/pods", "mithril": "POST /v2/spot/bids"}
 """The routes by which something is rented; a wrong id in their reply is the worst lie of all."""
 
 
