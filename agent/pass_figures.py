@@ -87,8 +87,9 @@ class Figures:
         metrics.see_purse(budget_alerts.used(done.plan.standing, caps), known)
 
     def see_ledger(self, app: App) -> None:
-        """Write the ledger's file, unaccounted instances and signs of life, also after a failed pass."""
+        """Write the ledger's file, unaccounted instances, signs of life and demands, also after a failed pass."""
         self._metrics.named.see_unsigned(app.signs.silences())
+        self._metrics.named.see_demands(app.demand.silences())
         self._metrics.named.forget_fronts()
         for each in app.fronts.statuses.values():
             counts = {"wanted": each.wanted, "up": each.up, "draining": each.draining}

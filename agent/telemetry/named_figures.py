@@ -75,6 +75,11 @@ class NamedFigures:
             "Time since a bucket last confirmed a sign of life, as a share of deadman; at 1 a guard ends its lease.",
             ("workload",), registry=target,
         )  # fmt: skip
+        self.undemanded = Gauge(
+            "gpubid_demand_silence_seconds",
+            "Time for which a demand has had no answer; 0 if its last question was answered.",
+            ("workload",), registry=target,
+        )  # fmt: skip
         self._register_fronts(target)
 
     def _register_fronts(self, target: CollectorRegistry) -> None:
@@ -104,6 +109,12 @@ class NamedFigures:
         self.unsigned.clear()
         for workload, share in silences.items():
             self.unsigned.labels(workload).set(share)
+
+    def see_demands(self, silences: Mapping[str, float]) -> None:
+        """Write for how many seconds each demand has had no answer, by workload."""
+        self.undemanded.clear()
+        for workload, seconds in silences.items():
+            self.undemanded.labels(workload).set(seconds)
 
     def see_silent(self, guards: Mapping[str, int], keys: Mapping[str, int]) -> None:
         """Write how many guards are silent, and how many leases lack their ssh keys, by workload that has such."""

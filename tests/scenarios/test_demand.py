@@ -3,6 +3,8 @@
 import datetime as dt
 from pathlib import Path
 
+import pytest
+
 from agent.domain.record.lease import LeaseState
 from agent.domain.slot_demand import Demand, DemandFrom
 from agent.domain.work.order import Order
@@ -51,9 +53,11 @@ async def test_slots_follow_a_queue(tmp_path: Path) -> None:
             assert "the demand of train has no answer: it answers 500; the last answer is of" in alert.reason
             (notice,) = (each for each in world.app.notices() if each.code == "demand_unknown")
             assert notice.about == "train"
+            assert world.app.demand.silences() == {"train": pytest.approx(30 * 60, abs=120)}
             page.status, page.tasks = 200, "0"
             await cycle(world, 8)
             assert running(world) == 1, "after a gap the ten minutes begin anew"
+            assert world.app.demand.silences() == {"train": 0.0}
             await cycle(world, 5)
             assert world.leases() == []
 

@@ -85,6 +85,11 @@ class DemandReader:
         """Return a notice for each demand whose last question has no answer."""
         return tuple(Notice(name, "demand_unknown", _sentence(name, report)) for name, report, _ in self._troubled())
 
+    def silences(self) -> dict[str, float]:
+        """Return for how many seconds each demand has had no answer, by workload; 0 if the last one came."""
+        troubled = {name: (self._clock.now() - since).total_seconds() for name, _, since in self._troubled()}
+        return {name: max(troubled.get(name, 0.0), 0.0) for name in self._terms}
+
     def _troubled(self) -> Iterator[tuple[str, DemandReport, datetime]]:
         for name, report in self.reports.items():
             if report.trouble_since is not None:
