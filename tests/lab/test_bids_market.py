@@ -1,8 +1,6 @@
 """The market in memory against the same market over HTTP, read by the adapter: the same rows, the same decisions."""
 
 import asyncio
-import functools
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,6 +16,7 @@ from agent.lab.engine.engine import at_once
 from agent.markets import pace, port, transport
 from agent.markets.vast import client, market
 from agent.simulator.vast.http.call_gate import DEFAULT_KEY
+from tests.lab.waited_market import Waited, loop_beside
 from tests.support.steered import Simulator
 
 TUNED = tuning.load() | bid_baselines.tuned()
@@ -26,36 +25,11 @@ QUERY = port.OfferQuery(
 )
 
 
-class Waited:
-    """A market over HTTP whose answers are waited for: its calls come back at once, as those in memory do."""
-
-    def __init__(self, inner: port.Market, loop: asyncio.AbstractEventLoop) -> None:
-        self.name = inner.name
-        self.inner = inner
-        self._loop = loop
-
-    def __getattr__(self, verb: str) -> Callable[..., Any]:
-        call = getattr(self.inner, verb)
-        if not asyncio.iscoroutinefunction(call):
-            return call
-
-        @functools.wraps(call)
-        async def waited(*given: Any, **named: Any) -> Any:
-            return asyncio.run_coroutine_threadsafe(call(*given, **named), self._loop).result(30)
-
-        return waited
-
-
 @pytest.fixture
 def loop() -> Iterator[asyncio.AbstractEventLoop]:
     """Run an event loop beside the test."""
-    made = asyncio.new_event_loop()
-    thread = threading.Thread(target=made.run_forever, daemon=True)
-    thread.start()
-    yield made
-    made.call_soon_threadsafe(made.stop)
-    thread.join(10)
-    made.close()
+    with loop_beside() as made:
+        yield made
 
 
 @pytest.fixture

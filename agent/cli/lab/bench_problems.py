@@ -79,7 +79,7 @@ def _availability(options: Options) -> "Problem":
 
 def _bids(options: Options) -> "Problem":
     from agent.cli.shared import exits
-    from agent.lab.bids import bids_problem
+    from agent.lab.bids import lab_markets
     from agent.simulator import climate_files
 
     climates = tuple(dict.fromkeys(name.strip() for name in options.climates.split(",") if name.strip()))
@@ -88,9 +88,15 @@ def _bids(options: Options) -> "Problem":
     unknown = sorted(set(climates) - set(known)) if climates else ["climate named"]
     if unknown:
         exits.stop(exits.BAD_INPUT, [f"--climates: no {', '.join(unknown)}; known: {', '.join(known)}"])
+    markets = lab_markets.known()
+    market = lab_markets.OF_HOSTS if options.market is None else options.market
+    if market not in markets:
+        sentence = f"--market: the lab has no auction of {market}; known: {', '.join(sorted(markets))}"
+        exits.stop(exits.BAD_INPUT, [sentence])
     work = None if options.workload is None else _workload(options.config, options.workload)
     days = span("--seeds", options.seeds)
-    return bids_problem.BidsProblem(climates, days, options.hours, options.poll_seconds, work=work)
+    asked = lab_markets.Days(climates, days, options.hours, options.poll_seconds, work)
+    return markets[market].problem(asked)
 
 
 def _recorded(options: Options) -> "Problem":

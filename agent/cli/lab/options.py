@@ -90,6 +90,9 @@ class Options:
         int | None, typer.Option(min=1, help="availability: bounds pools recorded as yes or no only; any by default.")
     ] = None
 
+    market: Annotated[
+        str | None, typer.Option(help="bids: the market whose auction is rehearsed; by default that of single hosts.")
+    ] = None
     climates: Annotated[
         str, typer.Option(help="bids: climates of the rehearsed market, a table each, with commas between.")
     ] = "bidding_war,price_spike,calm"

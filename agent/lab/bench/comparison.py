@@ -15,7 +15,7 @@ from typing import Protocol, Self, runtime_checkable
 
 from agent.clock import SystemClock
 from agent.decide.strategy import Params
-from agent.lab.bench import interval
+from agent.lab.bench import figure_gaps, interval
 from agent.lab.bench.result_table import Row, Table
 
 CHUNK = 16
@@ -206,13 +206,21 @@ def run(
     bound = _mean([each.score.cost for each in scored[problem.optimum]])
     clusters = [case.cluster for case in cases]
     digests = problem.digests()
-    rows = [
-        replace(
-            _row(name, scored, rivals.get(name, against), clusters, bound, digests.get(name, ""), seed),
-            fitted_on=problem.fitted_on(name) if isinstance(problem, Sourced) else (),
+    figures = {name: [each.score.figures for each in timed] for name, timed in scored.items()}
+    rows: list[Row] = []
+    for name in named:
+        row = _row(name, scored, rivals.get(name, against), clusters, bound, digests.get(name, ""), seed)
+        is_compared = problem.optimum not in {name, row.against}
+        rows.append(
+            replace(
+                row,
+                fitted_on=problem.fitted_on(name) if isinstance(problem, Sourced) else (),
+                figures={**row.figures, **(figure_gaps.rates(problem, figures[name]) if is_compared else {})},
+                gaps=figure_gaps.gaps(problem, figures[name], figures[row.against], clusters, seed)
+                if is_compared and name != row.against
+                else {},
+            )
         )
-        for name in named
-    ]
     about, blocks = problem.about(), len(set(clusters))
     return Table(problem.name, len(cases), against, seed, interval.DRAWS, about, tuple(rows), blocks)
 

@@ -31,6 +31,29 @@ def clustered(differences: Sequence[float], clusters: Sequence[str], seed: int) 
     return float(low), float(high)
 
 
+def clustered_rates(
+    mine: Sequence[tuple[float, float]], theirs: Sequence[tuple[float, float]], clusters: Sequence[str], seed: int
+) -> tuple[float, float]:
+    """Return the 95 % interval of the difference of two rates: sums of the first figures over sums of the second.
+
+    With fewer than `FEWEST` clusters, or a draw without a denominator, the ends are infinite.
+    """
+    names, places = np.unique(np.asarray(clusters), return_inverse=True)
+    if len(names) < FEWEST:
+        return -math.inf, math.inf
+    drawn = np.random.default_rng(seed).integers(len(names), size=(DRAWS, len(names)))
+    above_mine, below_mine, above_theirs, below_theirs = (
+        np.bincount(places, weights=np.asarray(column, dtype=np.float64))[drawn].sum(axis=1)
+        for column in (*zip(*mine, strict=True), *zip(*theirs, strict=True))
+    )
+    if not (below_mine.all() and below_theirs.all()):
+        return -math.inf, math.inf
+    low, high = np.percentile(
+        above_mine / below_mine - above_theirs / below_theirs, [(100 - LEVEL) / 2, (100 + LEVEL) / 2]
+    )
+    return float(low), float(high)
+
+
 def as_text(ends: tuple[float, float], digits: str = ".3f") -> str:
     """Return an interval for people. `digits` is the format of a number."""
     low, high = ends

@@ -4,15 +4,15 @@ import csv
 import io
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from agent.lab.bench import interval
+from agent.lab.bench import figure_gaps, interval
 
 PERCENTILES = (0, 5, 25, 50, 75, 95, 100)
-NESTED = {"ci95_vs_baseline", "cost_percentiles", "figures"}
+NESTED = {"ci95_vs_baseline", "cost_percentiles", "figures", "figure_differences"}
 """Parts of a document that do not fit into a line of CSV."""
 
 
@@ -37,6 +37,8 @@ class Row:
     figures: Mapping[str, float]
     against: str = ""
     fitted_on: tuple[str, ...] = ()
+    gaps: Mapping[str, figure_gaps.Gap] = field(default_factory=dict)
+    """The paired differences of further figures to those of `against`."""
 
     @property
     def percentiles(self) -> dict[str, float]:
@@ -74,10 +76,30 @@ class Table:
     def lines(self) -> list[list[str]]:
         """Return the cells as text, the heading first."""
         figures = list(dict.fromkeys(key for row in self.rows for key in row.figures))
-        heading = ["strategy", "mean $", "/ optimum", "late", f"less {self.baseline}", "95 %", *figures, "wall s"]
+        gaps = list(dict.fromkeys(key for row in self.rows for key in row.gaps))
+        compared = [f"{key} less {self.baseline}, 95 %" for key in gaps]
+        heading = [
+            "strategy",
+            "mean $",
+            "/ optimum",
+            "late",
+            f"less {self.baseline}",
+            "95 %",
+            *figures,
+            *compared,
+            "wall s",
+        ]
         return [
             heading,
-            *([*self._cells(row), *(_figure(row, key) for key in figures), _wall(row)] for row in self.rows),
+            *(
+                [
+                    *self._cells(row),
+                    *(_figure(row, key) for key in figures),
+                    *(row.gaps[key].text if key in row.gaps else "" for key in gaps),
+                    _wall(row),
+                ]
+                for row in self.rows
+            ),
         ]
 
     def notes(self) -> list[str]:
@@ -126,6 +148,7 @@ def _document(row: Row) -> dict[str, Any]:
         "fitted_on": list(row.fitted_on),
         "cost_percentiles": row.percentiles,
         **({"figures": figures} if figures else {}),
+        **({"figure_differences": {key: gap.document() for key, gap in row.gaps.items()}} if row.gaps else {}),
     }
 
 

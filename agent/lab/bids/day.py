@@ -5,32 +5,30 @@ nothing was due for it on the market. `tests/lab/test_bids_day.py` proves that t
 same. A silent host counts as lost from the last look, and so one poll earlier.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
-from agent.clock import SteadyClock, SteppedClock
+from agent.clock import SteppedClock
 from agent.decide.reconcile import reconcile
 from agent.decide.strategy import Tuned
 from agent.domain import money
 from agent.domain.market import gpu
 from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Requirements, Workload
-from agent.lab.bids import waste
+from agent.lab.bids import running_day
 from agent.lab.bids.bid_market import WorldMarket
-from agent.lab.engine.engine import Engine
 from agent.markets import port
 from agent.observe import poller
 from agent.simulator import climate_files
+from agent.simulator.instances.billing import Turn
 from agent.simulator.vast.world import World
 
-START = datetime(2026, 7, 27, tzinfo=UTC)
+START = running_day.START
 """First instant of rehearsals."""
 IMAGE = "pytorch/pytorch:2.5.1-cuda12.4-cudnn9-runtime"
 MODELS = ("RTX 4090", "RTX 3090")
 CHECKPOINT = Checkpoint(timedelta(minutes=15), timedelta(seconds=60), 2.0, CheckpointPlace.REMOTE)
-BUSY = timedelta(seconds=2)
-"""The time from a write to the next cycle, as in the daemon."""
 LOOK_AROUND = timedelta(seconds=min(poller.SURVEY_OF_DEAR_EVERY, poller.SURVEY_EVERY))
 """A search without a need comes at a whole multiple of this after the last search."""
 ENDS_SOON = timedelta(hours=3)
@@ -59,17 +57,6 @@ class Setting:
         return START + timedelta(hours=self.hours)
 
 
-@dataclass(frozen=True, slots=True)
-class Lived:
-    """The result of a day under one strategy: dollars by purpose, and its counts."""
-
-    split: waste.Split
-    charged: float
-    losses: int
-    leases: int
-    on_demand_hours: float
-
-
 def workload(strategy: str) -> Workload:
     """Return the workload of the bench: the shipped configuration's, on either of two cards."""
     return Workload(
@@ -89,8 +76,8 @@ def workload(strategy: str) -> Workload:
     )
 
 
-class Day:
-    """A running day: the market, and its engine."""
+class Day(running_day.RunningDay):
+    """A running day of the auction of hosts: the market, and its engine."""
 
     def __init__(
         self,
@@ -106,33 +93,18 @@ class Day:
         self.setting = setting
         self.world = setting.world if world is None else world
         self.market = WorldMarket(self.world)
-        self.clock = SteppedClock(START) if clock is None else clock
-        seen = self.market if through is None else through
-        eyes = poller.Poller(seen, SteadyClock(self.clock), "", lambda _: "")
         self.may_skip = through is None
         self._asked_at = self._looked_at = START
         self._seen, self._was_quiet = (0, 0, 0, 0), False
-        self.engine = Engine(seen, (replace(setting.work, strategy=strategy),), tuned, START, poller=eyes)
+        course = running_day.Course(setting.work, setting.hours, setting.poll)
+        super().__init__(course, strategy, tuned, self.market if through is None else through, clock)
 
-    def live(self) -> Lived:
-        """Run the day and return its result."""
-        while self.clock.now() < self.setting.end:
-            self.step()
-        return self.result_so_far()
-
-    def step(self) -> None:
-        """Run one cycle, unless nothing can have changed. Then let time pass until the next."""
-        now = self.clock.now()
-        before = len(self.engine.decisions)
-        if not self._is_quiet(now):
-            self._look(now)
-        wait = BUSY if len(self.engine.decisions) > before else self.setting.poll
-        self.clock.advance(min(wait, self.setting.end - now).total_seconds())
-        self.world.advance_to(self.clock.time())
-
-    def _look(self, now: datetime) -> None:
+    def look(self, now: datetime) -> None:
+        """Run the cycle of an instant, unless nothing can have changed."""
+        if self._is_quiet(now):
+            return
         asked, seen = self.market.searches, self._mark()
-        self.engine.cycle(now)
+        super().look(now)
         if self.market.searches > asked:
             self._asked_at = now
         self._was_quiet = self._seen == seen == self._mark()
@@ -153,26 +125,31 @@ class Day:
         leases = self.engine.book.leases
         return len(leases) == 1 and all(_is_settled(lease, now) for lease in leases.values())
 
-    def parts(self) -> Iterable[waste.Part]:
-        """Return the payments so far, in parts."""
-        contracts = self.world.contracts.values()
-        speeds = {each.contract_id: each.host.dlperf_per_gpu * each.slice.num_gpus for each in contracts}
-        return waste.parts(
-            self.world.turns(), speeds, self.market.stops, self.setting.work.checkpoint, self.clock.time()
-        )
+    def pass_time(self) -> None:
+        """Move the world to the clock's instant."""
+        self.world.advance_to(self.clock.time())
 
-    def result_so_far(self) -> Lived:
-        """Return the result so far."""
-        world = self.world
-        contracts = world.contracts.values()
-        return Lived(
-            split=waste.split(self.parts()),
-            charged=world.charged_total(),
-            losses=len(self.engine.book.losses),
-            leases=len(world.contracts),
-            on_demand_hours=sum(each.worked + world.running_seconds(each) for each in contracts if not each.is_bid)
-            / 3600,
-        )
+    def turns(self) -> Sequence[Turn]:
+        """Return the world's billing records."""
+        return self.world.turns()
+
+    def speeds(self) -> Mapping[int, float]:
+        """Return the DLPerf of each contract."""
+        contracts = self.world.contracts.values()
+        return {each.contract_id: each.host.dlperf_per_gpu * each.slice.num_gpus for each in contracts}
+
+    def stops(self) -> Collection[tuple[int, float]]:
+        """Return the contracts that we ourselves stopped or ended, and when."""
+        return self.market.stops
+
+    def charged(self) -> float:
+        """Return every dollar that the world charged."""
+        return self.world.charged_total()
+
+    def on_demand_hours(self) -> float:
+        """Return the hours that ran on demand."""
+        contracts = self.world.contracts.values()
+        return sum(each.worked + self.world.running_seconds(each) for each in contracts if not each.is_bid) / 3600
 
 
 def _is_settled(lease: Lease, now: datetime) -> bool:
