@@ -31,6 +31,8 @@ RULES = MarketRules(
     auction_every=timedelta(seconds=AUCTION_SECONDS),
     notice=timedelta(minutes=5),
     settlement=Settlement.ARREARS,
+    sells_on_demand=False,
+    shows_container=False,
 )
 RELIABILITY = 0.995
 INET_MBPS = 1000.0
