@@ -12,15 +12,18 @@ import pytest
 from textual.pilot import Pilot
 
 from agent.cli.shared import daemon_socket
-from agent.cli.watch import feed_client
+from agent.cli.watch import feed_client, top_rows
 from agent.cli.watch.feed_client import FeedClient
 from agent.cli.watch.top_screen import Top
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import LeaseState
+from agent.domain.work.array_terms import ArrayTerms
 from agent.domain.work.order import Order
+from agent.domain.work.workload import WorkloadKind
 from tests.support import launch, programs
 from tests.support.programs import gpubid
+from tests.support.scene import work
 from tests.web.page import Served, served
 
 SIZE = (80, 24)
@@ -70,6 +73,32 @@ async def test_it_shows_slots_money_and_events_on_80_by_24_without_colour(
         work = [f"vast/{lease.host_id}", lease.lease_id, "lease.running"]
         text = await seen(pilot, "1 of 1 slot(s) run", *money, *work, "K kill all", "q quit")
     assert all(len(line) <= SIZE[0] for line in text.splitlines())
+
+
+async def test_empty_slots_of_an_array_share_a_row_for_which_no_order_is_asked(tmp_path: Path) -> None:
+    """Its hundred slots pushed those that bill off the screen."""
+    many = work("sweep", kind=WorkloadKind.BATCH, slots=60, array=ArrayTerms(2))
+    async with (
+        served(tmp_path, running=2, workloads=(many,)) as page,
+        Top(FeedClient(page.socket)).run_test(size=SIZE) as pilot,
+    ):
+        text = await seen(pilot, "2 of 60 slot(s) run", "sweep/0", "sweep/1", "58 empty")
+        await pilot.press("down", "down")
+        await seen(pilot, "sweep: 58 empty slots, 2-59")
+        await pilot.press("p")
+        await seen(pilot, "58 slots share this row: `gpubid pause sweep/NUMBER` names one")
+    assert "sweep/2" not in text
+
+
+def test_empty_slots_share_a_row_by_their_reason() -> None:
+    def slot(number: int, code: str, *, lease: str = "") -> dict[str, Any]:
+        state = "running" if lease else "empty"
+        return {"slot": f"sweep/{number}", "lease": lease, "state": state, "decision": {"code": code}}
+
+    slots = [slot(0, "hold", lease="vast-1"), *(slot(each, "array_waits") for each in (1, 2, 4, 6)), slot(5, "held")]
+    document = {"slots": slots, "arrays": [{"workload": "sweep"}], "demands": []}
+    assert [top_rows.numbers(row) for row in top_rows.of(document)] == ["0", "1-2, 4, 6", "5"]
+    assert [len(row) for row in top_rows.of(document | {"arrays": []})] == [1] * 6
 
 
 async def test_ids_and_money_are_whole_at_sixty_columns_and_after_a_resize(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from textual.widgets import DataTable, Footer, Static
 from agent.act.orders import order_preview
 from agent.cli.shared import order_text
 from agent.cli.shared.daemon_socket import Refused
-from agent.cli.watch import top_text
+from agent.cli.watch import top_rows, top_text
 from agent.cli.watch.feed_client import GONE, SILENCE_SECONDS, FeedClient
 from agent.domain.record.hold import EVERYTHING
 from agent.domain.work.order import Order
@@ -177,22 +177,25 @@ class Top(App[None]):
             self.call_later(self._show_slots)
 
     def _show_detail(self) -> None:
-        slot = self._selected()
-        self._put("detail", top_text.detail(slot) if slot else "")
+        row = self._selected()
+        self._put("detail", top_text.detail(row) if row else "")
 
     def on_data_table_row_highlighted(self) -> None:
         """Show the row at the cursor."""
         self._show_detail()
 
-    def _selected(self) -> Mapping[str, Any] | None:
-        slots = self._fleet.get("slots", [])
-        row = self.screen_stack[0].query_one("#slots", DataTable).cursor_row
-        return slots[row] if 0 <= row < len(slots) else None
+    def _selected(self) -> top_rows.Row:
+        rows = top_rows.of(self._fleet) if self._fleet else []
+        number = self.screen_stack[0].query_one("#slots", DataTable).cursor_row
+        return rows[number] if 0 <= number < len(rows) else ()
 
     def action_order(self, verb: str) -> None:
         """Ask about an order for the selected slot, or for the selected lease if it has no slot."""
-        slot = self._selected()
-        if slot is not None:
+        row = self._selected()
+        if len(row) > 1:
+            name = top_rows.workload(row[0])
+            self._say(f"{len(row)} slots share this row: `gpubid {verb} {name}/NUMBER` names one, {name} all")
+        for slot in row if len(row) == 1 else ():
             self._ask(Order(verb, slot["slot"] if slot["is_configured"] else slot["lease"]))
 
     def action_kill(self) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from rich.cells import cell_len
 
 from agent.cli.shared import order_text
-from agent.cli.watch import fleet_watch
+from agent.cli.watch import fleet_watch, top_rows
 from agent.telemetry.plain_text import plain
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -45,7 +45,7 @@ def money(fleet: Mapping[str, Any]) -> str:
 
 def table(fleet: Mapping[str, Any], width: int) -> tuple[list[tuple[str, int]], list[list[str]]]:
     """Return the columns that fit into `width`, each with its own width, and the rows. No id and no figure is cut."""
-    rows = [cells(slot) for slot in fleet["slots"]]
+    rows = [cells(row[0]) if len(row) == 1 else _shared(row) for row in top_rows.of(fleet)]
     needed = {name: max(map(cell_len, (name, *each))) + 1 for name, *each in zip(COLUMNS, *rows, strict=True)}
     widths = needed | {"next": min(needed["next"], NEXT + 1)}
     kept = list(COLUMNS)
@@ -74,9 +74,21 @@ def cells(slot: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def detail(slot: Mapping[str, Any]) -> str:
-    """Return the selected slot: its host, its prices of the last day, and its next decision with the reason."""
-    return "\n".join(plain(line) for line in _detail(slot))
+def _shared(row: top_rows.Row) -> tuple[str, ...]:
+    """Return the cells of empty slots that share a row."""
+    first = cells(row[0])
+    return (plain(top_rows.workload(row[0])), f"{len(row)} empty", *first[2:])
+
+
+def detail(row: top_rows.Row) -> str:
+    """Return the selected slot: its host, its prices of the last day, and its next decision with the reason.
+
+    Of several empty slots it has the numbers, and the reason of the first.
+    """
+    lines = [*_detail(row[0])]
+    if len(row) > 1:
+        lines[0] = f"{top_rows.workload(row[0])}: {len(row)} empty slots, {top_rows.numbers(row)}"
+    return "\n".join(map(plain, lines))
 
 
 def _detail(slot: Mapping[str, Any]) -> Iterator[str]:
