@@ -34,6 +34,7 @@ async def test_a_running_bid_shows_what_it_pays_and_its_limit_apart(clock: Stepp
     async with mithril_saying(spot_bids.project, clock) as (mithril, wire):
         (row,) = await mithril.instances()
         assert await mithril.instance(BID) == row
+    assert row.price_since == datetime(2026, 11, 5, 21, 2, tzinfo=UTC)
     assert (row.instance_id, row.host_id, row.state, row.tenure) == (
         BID,
         spot_bids.HOST,

@@ -49,3 +49,26 @@ def test_where_the_price_paid_is_not_the_bid_the_price_is_metered_and_never_the_
     steps = sum(abs((one - other).micros) for one, other in pairwise(paid)) * 15 // 3600
     steps += 0 if restarted is None else max(paid).over(reconcile.METER_EVERY.total_seconds()).micros
     assert truth - 100 <= charged <= truth + steps + 100, "not the price that the listings showed"
+
+
+@given(at=st.integers(0, 120), looked=st.integers(0, 119))
+def test_a_rise_that_the_bill_dates_is_owed_since_then(at: int, looked: int) -> None:
+    """Two looks show the old price, the second of them late; the third shows the new one with the time of its rise."""
+    low, high = builders.per_hour("0.20"), builders.per_hour("0.60")
+    lease = second_price.lease(gpu_rate=low)
+    memory, charged = Memory(), 0
+    for seconds in (-15, looked, 120):
+        now = builders.NOW + timedelta(seconds=seconds)
+        since = builders.NOW + timedelta(seconds=at) if seconds == 120 else None
+        row = second_price.row(gpu_rate=low if since is None else high, price_since=since)
+        view = second_price.view(instances=(row,), listed_at=now, listings=10)
+        result = reconcile.reconcile(
+            builders.fleet(leases=(lease,), now=now, markets={second_price.NAME: view}), memory
+        )
+        memory = result.memory
+        for fact in result.facts:
+            if isinstance(fact, LeaseChanged):
+                lease, charged = fact.after, charged + sum(charge.gpu.micros for charge in fact.charges)
+    began = second_price.lease().accrued_until
+    whole = low.over((builders.NOW + timedelta(seconds=at) - began).total_seconds()).micros + high.over(120 - at).micros
+    assert abs(charged - whole) <= 100

@@ -16,7 +16,7 @@ Invariants:
    replaces the rate first. A higher rise is more likely a wrong price.
 6. A row whose price could not be read neither ends nor furthers a doubt, and is no look at the agreed rate.
 7. Where the price paid is not the bid, the listed price is metered, whether it rose or fell. Only one above our limit
-   is doubted: no winner pays more than that.
+   is doubted: no winner pays more than that. A rise that the market's bill dates is owed since then.
 """
 
 import dataclasses
@@ -47,6 +47,8 @@ FURTHER_LISTINGS = 2
 PATIENCE = timedelta(minutes=15)
 """How long a fall, or a rise beyond `QUICK_RISE`, must be listed, since markets have shown wrong prices for ten
 minutes."""
+DATED = timedelta(minutes=5)
+"""How far from the last look at the old price a bill may date a rise."""
 TOLERANCE = 0.005
 """Share of the agreed rate by which a listed one may be lower: markets round, and subtract the disk from a sum."""
 
@@ -117,7 +119,19 @@ def _under_limit(fleet: Fleet, view: MarketView, lease: Lease, row: Instance, si
     if lease.bills is not Bills.GPU_AND_DISK:
         # What has run since the last look was never paid at the expected price.
         return Rated(replace(believed, gpu_rate=row.gpu_rate), row)
-    return _at(believed, row, row.gpu_rate, shown_at)
+    return _at(believed, row, row.gpu_rate, _risen_at(lease, row, shown_at))
+
+
+def _risen_at(lease: Lease, row: Instance, shown_at: datetime) -> datetime:
+    """Return since when a price that has risen is owed: since its bill has it, or the last look at the old price.
+
+    A bill that has it for much longer is not believed, since looks have shown the other price. After a longer stretch
+    without a look other prices may have come between, so all of it is owed.
+    """
+    at = row.price_since
+    if at is None or lease.agreed_until is not None or abs(at - shown_at) > DATED:
+        return shown_at
+    return max(at, lease.opened_at)
 
 
 def agreed_until(lease: Lease, charges: Sequence[meter.Charge], until: datetime) -> datetime | None:

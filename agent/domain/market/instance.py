@@ -112,6 +112,8 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     """The network volume that it mounts, empty if it surely mounts none; None if the market does not show that."""
     notice_at: datetime | None = None
     """When it ends, in UTC, if the market has said that it interrupts it."""
+    price_since: datetime | None = None
+    """Since when, in UTC, it pays `gpu_rate` by the market's own bill; None if no bill says so."""
 
     @property
     def host(self) -> HostKey:

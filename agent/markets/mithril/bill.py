@@ -68,10 +68,9 @@ def periods(raw: bytes, bid_fid: str) -> tuple[list[Paid], str]:
     return [_paid(event) for one in mine for event in one.events], parse.cursor(document, _WHAT)
 
 
-def present(paid: Iterable[Paid]) -> UsdPerHour | None:
-    """Return the price of the youngest period that goes on, or None if none does."""
-    going_on = [period for period in paid if period.end is None]
-    return max(going_on, key=lambda period: period.start).rate if going_on else None
+def present(paid: Iterable[Paid]) -> Paid | None:
+    """Return the youngest period that goes on, or None if none does."""
+    return max((period for period in paid if period.end is None), key=lambda period: period.start, default=None)
 
 
 def charges(instance_id: str, paid: Iterable[Paid], since: datetime, until: datetime) -> Iterator[Charge]:

@@ -27,7 +27,7 @@ MOST_PAGES = 100
 
 class _Price(msgspec.Struct):
     read_at: float
-    rate: UsdPerHour | None
+    period: bill.Paid | None
     """None: the bill names none for the present."""
     is_over: bool = False
     """Whether the bill had one and has ended it."""
@@ -56,8 +56,13 @@ class Histories:
 
     def paid(self, bid_fid: str) -> UsdPerHour | None:
         """Return the last known price that a bid's machine paid, or None."""
+        period = self.period(bid_fid)
+        return period.rate if period is not None else None
+
+    def period(self, bid_fid: str) -> bill.Paid | None:
+        """Return the present period of the bill of a bid's machine, or None."""
         known = self._prices.get(bid_fid)
-        return known.rate if known is not None else None
+        return known.period if known is not None else None
 
     def is_bill_over(self, bid_fid: str) -> bool:
         """Return whether the bill says that a bid's machine pays nothing any more."""
@@ -77,8 +82,8 @@ class Histories:
             except market_errors.MarketError as error:
                 log.debug("price.unread", bid=fid, code=error.code)
                 return
-            rate = bill.present(periods)
-            self._prices[fid] = _Price(now, rate, is_over=rate is None and bool(periods))
+            period = bill.present(periods)
+            self._prices[fid] = _Price(now, period, is_over=period is None and bool(periods))
 
     async def periods(self, bid_fid: str, since: datetime | None = None) -> list[bill.Paid]:
         """Return what a bid's machines paid, by period, of all pages.

@@ -229,6 +229,7 @@ class MithrilMarket:
         known = rows.Known(
             kind=self._kinds.get(bid.instance_type or ""),
             paid=self._paid(bid),
+            paid_since=period.start if (period := self._histories.period(bid.fid)) is not None else None,
             notice_at=notice,
             was_allocated=bid.fid in self._had_machine,
             disk_micros=self._terrain.disk_micros_per_gb_month,

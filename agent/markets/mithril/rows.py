@@ -24,6 +24,7 @@ class Known:
 
     kind: parse.InstanceType | None = None
     paid: UsdPerHour | None = None
+    paid_since: datetime | None = None
     notice_at: datetime | None = None
     was_allocated: bool = False
     disk_micros: int | None = None
@@ -86,6 +87,7 @@ def instance(bid: parse.Bid, machine: parse.Machine | None, where: states.Standi
         unread=frozenset(name for name, figure in read.items() if figure is None),
         limit=limit,
         notice_at=known.notice_at,
+        price_since=known.paid_since,
     )
 
 
