@@ -67,13 +67,18 @@ class MovedPrices:
         moved, self._moved = self._moved - untold.keys(), set()
         hours = (sight.now - since) / 3600
         change = sum(self._range(key, since) for key in moved)
-        less, more = change + sum(rate for rate, _ in untold.values()), sum(limit for _, limit in untold.values())
+        less, more = change + sum(self._most(key, since) for key in untold), sum(limit for _, limit in untold.values())
         unseen, self._unseen = self._unseen, 0.0
         return less * hours + unseen, (change + more) * hours
 
     def _range(self, key: str, since: float) -> float:
         """Return the highest price less the lowest that a machine has paid since then, the one before included."""
-        told = self._prices[key]
-        before = [rate for at, rate in told if at <= since][-1:]
-        rates = [*before, *(rate for at, rate in told if at > since)]
+        rates = self._rates(key, since)
         return max(rates) - min(rates) if rates else 0.0
+
+    def _most(self, key: str, since: float) -> float:
+        return max(self._rates(key, since), default=0.0)
+
+    def _rates(self, key: str, since: float) -> list[float]:
+        told = self._prices[key]
+        return [*[rate for at, rate in told if at <= since][-1:], *(rate for at, rate in told if at > since)]
