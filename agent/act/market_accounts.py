@@ -78,8 +78,7 @@ class Accounts:
         self, name: str, patience: float | None
     ) -> tuple[port.Account | None, Sequence[port.Charge] | None]:
         """Return the key's account and, if the ledger does not know the month's spend there, that spend."""
-        now, market = self._clock.now(), self._markets[name]
-        first = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+        market = self._markets[name]
         account: port.Account | None = None
         try:
             async with asyncio.timeout(patience):
@@ -88,7 +87,10 @@ class Accounts:
                 account = replace(answer, market_time=believed)
                 if self.bound(name) and not self._ledger.is_uncounted(name):
                     return account, None
-                return account, await market.charges(first, now)
+                # The machine's clock may be wrong: the bill is that of the market's month, too, and up to its time.
+                times = [self._clock.now(), believed or self._clock.now()]
+                first = min(times).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+                return account, await market.charges(first, max(times))
         except (market_errors.MarketError, TimeoutError) as error:
             what = "charges.unread" if account is not None else "account.unread"
             code = error.code if isinstance(error, market_errors.MarketError) else "silent"

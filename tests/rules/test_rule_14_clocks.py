@@ -14,6 +14,7 @@ from agent.domain import money
 from agent.domain.record.lease import Bills, LeaseState
 from agent.domain.work.order import Order
 from agent.domain.work.run_times.run_window import Outside, WindowRule
+from agent.ledger.tables.spend_rows import MONTH_SEED, SpendKey
 from tests.support.losses import seeds
 from tests.support.world import HOURS_POLL, START, Rehearsed, play, work
 
@@ -294,6 +295,27 @@ def test_one_wrong_date_of_a_listing_sets_no_clock_while_the_account_is_refused(
         names = [name for _, name in world.simulator.weather.names()]
         assert names == ["throttle_text"], "nobody was lied to: the story tells nothing"
         assert abs((world.app.clock.now() - world.clock.now()).total_seconds()) < 60
+
+    play(story, seed=1)
+
+
+def test_a_lost_ledger_counts_the_bill_up_to_now_by_a_clock_that_is_a_day_behind() -> None:
+    """The bill was asked for up to the machine's own time, and the last day was in no budget of the month."""
+
+    async def story(world: Rehearsed) -> None:
+        world.is_checked = False
+        await world.until_running()
+        await world.close()
+        world.clock.advance(30 * 3600)
+        world.market.advance_to(world.clock.time())
+        before = charged(world)
+        for each in world.config.ledger.parent.glob("ledger.sqlite*"):
+            each.unlink()
+        await jump(world, -86_400, is_restarted=True)
+        reader = await world.app.ledger.reader()
+        lines = await reader.spend_by(SpendKey.LEASE)
+        counted = sum(line.amount.dollars for line in lines if line.key == MONTH_SEED)
+        assert counted == pytest.approx(before, rel=0.02)
 
     play(story, seed=1)
 
