@@ -24,10 +24,10 @@ class MovedPrices:
         """When each machine's price became which."""
         self._moved: set[str] = set()
         self._running: set[str] = set()
-        self._begun: dict[str, tuple[float, float]] = {}
-        """The price and the limit of what began to run since the last true listing: no look has shown its price."""
-        self._untold: dict[str, tuple[float, float]] = {}
-        """The price and the limit of what ran while its market told prices falsely, or none."""
+        self._begun: dict[str, float] = {}
+        """The limit of what began to run since the last true listing: no look has shown its price."""
+        self._untold: dict[str, float] = {}
+        """The limit of what ran while its market told prices falsely, or none."""
         self._unseen = 0.0
         self._seen = truth.now
 
@@ -43,7 +43,7 @@ class MovedPrices:
             self._running.discard(box.instance_id)
             return
         if box.instance_id not in self._running:
-            self._begun[box.instance_id] = rate, thing.limit_cents / 100
+            self._begun[box.instance_id] = thing.limit_cents / 100
         elif told and told[-1][1] != rate:
             self._moved.add(box.instance_id)
         self._running.add(box.instance_id)
@@ -59,7 +59,7 @@ class MovedPrices:
         if any(each.market == MARKET and each.place in {"paid", "search"} for each in sight.struck):
             for thing in (box.thing for box in self._truth.live if box.label is not None):
                 if isinstance(thing, Bid) and thing.rate:
-                    self._untold[thing.fid] = thing.rate, thing.limit_cents / 100
+                    self._untold[thing.fid] = thing.limit_cents / 100
         if not sight.saw_truly(MARKET):
             return 0.0, 0.0
         since, self._seen = self._seen - self._late, sight.now
@@ -67,7 +67,7 @@ class MovedPrices:
         moved, self._moved = self._moved - untold.keys(), set()
         hours = (sight.now - since) / 3600
         change = sum(self._range(key, since) for key in moved)
-        less, more = change + sum(self._most(key, since) for key in untold), sum(limit for _, limit in untold.values())
+        less, more = change + sum(self._most(key, since) for key in untold), sum(untold.values())
         unseen, self._unseen = self._unseen, 0.0
         return less * hours + unseen, (change + more) * hours
 
