@@ -1,1 +1,1 @@
-"""Two simulated markets: hosts, demand, an auction and billing that behave as the recorded markets did."""
+"""Three simulated markets: hosts, demand, an auction and billing that behave as the recorded markets did."""

@@ -1,4 +1,4 @@
-"""Point 4 while a price is doubted: what a rise or a fall counts is as ARCHITECTURE.md bounds it, whatever fails."""
+"""Point 4 while a price is doubted: what a rise or a fall counts is as spend-bounds.md bounds it, whatever fails."""
 
 import dataclasses
 import datetime as dt

@@ -19,6 +19,8 @@ HANDBOOK = ROOT / "deploy/handbook/pages"
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "deploy").glob("*.md"), *HANDBOOK.rglob("*.md")])
 LINK = re.compile(r"\[[^\]]+\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
 RULES = range(1, 22)
+WORDS_OF_THE_MAP = 2_200
+COMMON_CHANGES = 10
 
 
 def verbs() -> Iterator[str]:
@@ -132,3 +134,27 @@ def test_paths_that_are_named_exist() -> None:
     path = re.compile(r"`((?:agent|tests|strategies|migrations|deploy)/[\w./]+)`")
     named = [(document.name, each) for document in DOCUMENTS for each in path.findall(document.read_text())]
     assert [(document, each) for document, each in named if not (ROOT / each).exists()] == []
+
+
+def test_the_map_is_read_in_ten_minutes() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    assert len(text.split()) <= WORDS_OF_THE_MAP, "move what is reference to a page of the handbook"
+    rules = text.split("\n## The money rules\n")[1].split("\n## ")[0]
+    assert [int(number) for number in re.findall(r"^(\d+)\. ", rules, re.MULTILINE)] == list(RULES)
+    starts = text.split("\n## Where to start\n")[1]
+    assert len(re.findall(r"^\| [^|]+ \| [^|]*`[^|]+ \| [^|]+ \|$", starts, re.MULTILINE)) == COMMON_CHANGES
+
+
+def test_every_package_has_its_room_on_the_page_of_rooms_and_its_name_on_the_map() -> None:
+    rooms, on_map = _page("rooms"), (ROOT / "ARCHITECTURE.md").read_text()
+    packages = sorted(
+        path.parent.relative_to(ROOT).as_posix()
+        for folder in ("agent", "strategies")
+        for path in (ROOT / folder).rglob("__init__.py")
+        if path.parent != ROOT / "agent"
+    )
+    assert [package for package in packages if f"`{package}/`" not in rooms] == []
+    named = {name for text in re.findall(r"`([\w/]+)/`", on_map) for name in (text, text.split("/")[-1])}
+    # Packages of the third level and below are on the page of rooms alone.
+    near = [package for package in packages if package.count("/") <= 2]
+    assert [package for package in near if package.split("/")[-1] not in named] == []

@@ -1,1 +1,1 @@
-"""Shared by the instances of both markets: containers, images, programs, ports and billing."""
+"""Shared by the instances of the simulated markets: containers, images, programs, ports and billing."""

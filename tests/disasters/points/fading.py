@@ -1,4 +1,4 @@
-"""Point 4: a missing instance that no longer exists counts until an order ends it, however late (ARCHITECTURE.md).
+"""Point 4: a missing instance that no longer exists counts until an order ends it, however late (spend-bounds.md).
 
 Without an order it is given up by listings alone, and counts up to the first that lacked it: it adds nothing here.
 """

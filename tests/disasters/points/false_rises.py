@@ -1,6 +1,6 @@
 """Point 4: the excess of a false rise, if listings and a look by id show it alike until it is believed (rule 21).
 
-ARCHITECTURE.md bounds a rise that is believed, for each lease: the difference times the GPU time since the last look at
+spend-bounds.md bounds a rise that is believed, for each lease: the difference times the GPU time since the last look at
 the old price. True or not, it is believed by the same answers, and lasts until its fall is believed as any fall.
 """
 

@@ -1,4 +1,4 @@
-"""Point 4: what an order adds that ends what its market may have given back in a dark stretch (ARCHITECTURE.md).
+"""Point 4: what an order adds that ends what its market may have given back in a dark stretch (spend-bounds.md).
 
 Only Vast gives a GPU back by itself, and only where it took the GPU itself, not where an order of ours paused it.
 """

@@ -1,4 +1,4 @@
-"""Point 4: what ran before, loads again at a look, and is lost before the next may have run in between (ARCHITECTURE).
+"""Point 4: what ran before, loads again at a look, and is lost before the next may have run in between (spend-bounds).
 
 Only Vast bills no GPU that loads, and its record has the resumption before the first look at it.
 """

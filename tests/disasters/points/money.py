@@ -1,7 +1,7 @@
 """Point 4: the ledger counts at least what was charged less a cent, and at most that and the bounds of what nobody saw.
 
 GPUs and disks are compared. Traffic is left out: the market tells nowhere what an image fetched before an unseen end.
-The bounds are those of ARCHITECTURE.md ("What spend may be too high by"); each is reckoned here from the truth alone.
+The bounds are those of deploy/handbook/pages/spend-bounds.md; each is reckoned here from the truth alone.
 """
 
 from collections.abc import Iterable, Iterator

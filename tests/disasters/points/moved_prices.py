@@ -1,4 +1,4 @@
-"""Point 4: what a price that moves at an auction may be counted too high or too low by (ARCHITECTURE.md).
+"""Point 4: what a price that moves at an auction may be counted too high or too low by (spend-bounds.md).
 
 The price paid is read every two minutes, and with each look the time since the last one is counted at one price. So a
 move is counted late, or early, by the time between two readings; in a stretch that nobody saw, by all of it. A price
@@ -38,7 +38,7 @@ class MovedPrices:
             return
         if rate <= 0:
             if box.instance_id in self._running and self._is_ordered_unseen(box):
-                # Case 1 of ARCHITECTURE.md: it won after the last look, and an order of ours ended or paused it.
+                # Case 1 of spend-bounds.md: it won after the last look, and an order of ours ended or paused it.
                 self._unseen += told[-1][1] * (at - told[-1][0]) / 3600
             self._running.discard(box.instance_id)
             return

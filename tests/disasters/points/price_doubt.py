@@ -1,4 +1,4 @@
-"""Point 4: how long rule 21 doubts a listed rate, as ARCHITECTURE.md says it; the judge's own reading of it.
+"""Point 4: how long rule 21 doubts a listed rate, as spend-bounds.md says it; the judge's own reading of it.
 
 What another daemon bids, or a person accepts at the market, counts once it is believed, from the first on.
 """
