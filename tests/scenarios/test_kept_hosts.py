@@ -16,12 +16,13 @@ from agent.domain.record.lease import LeaseState
 from agent.domain.work.array_terms import ArrayTerms
 from agent.domain.work.guard_terms import GuardTerms
 from agent.domain.work.order import Order
+from agent.domain.work.run_times.run_window import Outside, WindowRule
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload, WorkloadKind
 from tests.support import played_bucket
 from tests.support.played_bucket import PlayedBucket
 from tests.support.played_guards import PlayedGuards
 from tests.support.s3_server import SECRET
-from tests.support.world import Rehearsed, rehearsed, work
+from tests.support.world import FLEET, START, Rehearsed, rehearsed, work
 
 RATES = tuple(f"0.{index}" for index in range(6))
 
@@ -150,3 +151,28 @@ async def test_no_task_begins_that_the_arrays_budget_could_not_pay_to_its_end(tm
         assert not await world.events("lease.reassigned")
         (why,) = [each.reason for each in world.plans[-1].decisions if each.reason.limit]
         assert why.limit == "workload_total"
+
+
+async def test_no_host_is_kept_beside_a_second_daemon(tmp_path: Path) -> None:
+    """Nothing is decided for it then: the guard would begin a task that the other daemon may have begun."""
+    async with played(tmp_path) as (world, guards):
+        world.is_checked = False  # the other daemon's instance is none of our ledger's
+        await guards.until(are_reassigned(world))
+        world.foreign(f"gpubid:{FLEET}:sweep:5:feedfacefeedface", most=0.3)
+        await world.cycle(minutes=1)
+        assert [event.reason_code for event in await world.events("orphan.seen")] == ["second_daemon"]
+        before = len(await world.events("lease.reassigned"))
+        await guards.cycle(20)
+        assert len(await world.events("lease.reassigned")) == before
+
+
+async def test_no_host_is_kept_outside_of_the_window(tmp_path: Path) -> None:
+    hours = WindowRule("0 0 * * *", timedelta(minutes=20))
+    async with played(tmp_path, windows=(hours,), outside=Outside.RELEASE) as (world, guards):
+        await guards.until(are_reassigned(world))
+        await world.until(lambda: world.clock.now() >= START + timedelta(minutes=20), minutes=30)
+        before = len(await world.events("lease.reassigned"))
+        await guards.cycle(20)
+        assert len(await world.events("lease.reassigned")) == before
+        assert not world.live()
+        assert len(done(world)) < 6

@@ -53,7 +53,8 @@ class PlayedGuards:
         now = self.world.clock.time()
         self.world.market.advance_to(now)
         for contract in self.world.live():
-            if contract.status == "running":
+            # An instance of another daemon has no guard that is played here.
+            if contract.status == "running" and "GPUBID_GUARD" in contract.env:
                 self._live(contract, now)
         await self.world.cycle()
 
