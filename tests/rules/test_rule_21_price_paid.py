@@ -72,3 +72,20 @@ def test_a_rise_that_the_bill_dates_is_owed_since_then(at: int, looked: int) -> 
     began = second_price.lease().accrued_until
     whole = low.over((builders.NOW + timedelta(seconds=at) - began).total_seconds()).micros + high.over(120 - at).micros
     assert abs(charged - whole) <= 100
+
+
+def test_a_price_above_the_limit_counts_at_the_limit_at_most_however_often_it_is_told() -> None:
+    """Half an hour of listings and looks by id agree on a thousand times the price."""
+    lease, memory, charged = second_price.lease(), Memory(), 0
+    row = second_price.row(gpu_rate=builders.per_hour("220.00"))
+    for minute in range(30):
+        now = builders.NOW + timedelta(minutes=minute)
+        seen = {"instances": (row,), "listed_at": now, "listings": 10, "looked_up": frozenset({row.instance_id})}
+        fleet = builders.fleet(leases=(lease,), now=now, markets={second_price.NAME: second_price.view(**seen)})
+        result = reconcile.reconcile(fleet, memory)
+        memory = result.memory
+        for fact in result.facts:
+            if isinstance(fact, LeaseChanged):
+                lease, charged = fact.after, charged + sum(charge.gpu.micros for charge in fact.charges)
+    assert lease.gpu_rate <= builders.per_hour("0.90")
+    assert charged <= builders.per_hour("0.90").over(3600).micros

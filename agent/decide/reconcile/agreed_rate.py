@@ -16,7 +16,8 @@ Invariants:
    replaces the rate first. A higher rise is more likely a wrong price.
 6. A row whose price could not be read neither ends nor furthers a doubt, and is no look at the agreed rate.
 7. Where the price paid is not the bid, the listed price is metered, whether it rose or fell. Only one above our limit
-   is doubted: no winner pays more than that. A rise that the market's bill dates is owed since then.
+   is doubted, and believed it counts at the limit: no winner pays more than that. A rise that the bill dates is owed
+   since then.
 """
 
 import dataclasses
@@ -116,6 +117,7 @@ def _under_limit(fleet: Fleet, view: MarketView, lease: Lease, row: Instance, si
     if not _is_plausible(lease, row) and not _is_accepted(fleet, view, lease, row):
         return Rated(_doubted(fleet, lease, row, since), replace(row, gpu_rate=lease.gpu_rate))
     believed = replace(_without_doubt(lease), agreed_rate=None)
+    row = replace(row, gpu_rate=min(row.gpu_rate, max(lease.gpu_rate, lease.bid)))
     if lease.bills is not Bills.GPU_AND_DISK:
         # What has run since the last look was never paid at the expected price.
         return Rated(replace(believed, gpu_rate=row.gpu_rate), row)
