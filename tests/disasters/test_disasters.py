@@ -257,6 +257,9 @@ def test_orders_that_a_market_calls_invalid_are_drawn_and_played(market: str) ->
         ("vast", "rebid"),
         ("vast", "state"),
         ("runpod", "state"),
+        ("mithril", "rent"),
+        ("mithril", "rebid"),
+        ("mithril", "state"),
     }
     strikes = (Strike(market, "state", 1, "invalid", 2), Strike(market, "state", 4, "invalid"))
     deeds = (Deed(30, "pause"), Deed(40, "resume"))

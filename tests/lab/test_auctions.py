@@ -137,7 +137,14 @@ def test_only_the_rule_that_follows_bids_again_over_the_price_it_lost_to() -> No
 
 def plain(row: Instance) -> Instance:
     """Return a row without what a start script says, which is the adapter's own, and without the price."""
-    nothing = {"disk_gb": 0.0, "unread": frozenset(), "address": "", "ports": "", "gpu_rate": money.FREE}
+    nothing: dict[str, Any] = {
+        "disk_gb": 0.0,
+        "unread": frozenset(),
+        "address": "",
+        "ports": "",
+        "gpu_rate": money.FREE,
+        "price_since": None,
+    }
     return msgspec.structs.replace(row, **nothing)
 
 
@@ -166,11 +173,11 @@ def test_the_adapter_shows_the_same_pools_bids_and_events_of_the_same_market() -
                 shown = at_once(there.instances())
                 assert [plain(row) for row in shown] == [plain(row) for row in rows]
                 rates = [
-                    (one.gpu_rate, other.gpu_rate)
+                    ((one.gpu_rate, one.price_since if one.may_bill_gpu else None), (other.gpu_rate, other.price_since))
                     for one, other in zip(shown, rows, strict=True)
                     if is_settled(lived, one)
                 ]
-                assert all(one == other for one, other in rates)
+                assert [one for one, _ in rates] == [other for _, other in rates]
                 priced += len(rates)
                 states |= {row.state for row in rows}
             query = port.OfferQuery(setting.course.work.requirements, 40.0)

@@ -110,6 +110,7 @@ async def test_a_bid_that_the_ledger_does_not_know_is_held_and_counted(tmp_path:
 
 
 async def test_a_machine_is_replaced_within_the_notice_of_its_end(tmp_path: Path) -> None:
+    """The old machine is kept until that end: the new one runs, and still loads its image."""
     async with running(tmp_path) as world:
         await world.until(lambda: len(world.running()) == 1, minutes=30)
         (first,) = bids(world)
@@ -117,7 +118,11 @@ async def test_a_machine_is_replaced_within_the_notice_of_its_end(tmp_path: Path
         await world.until(lambda: first.status is not Status.ALLOCATED, minutes=10)
         await world.until(lambda: len(world.running()) == 1 and not first.holds_gpu, minutes=60)
         await world.cycle(minutes=60)
-        assert await world.events("lease.interrupted") == [], "its work went on elsewhere before the end"
+        (lost,) = await world.events("lease.interrupted")
+        (_, ran) = await world.events("lease.running")
+        assert lost.lease_id.endswith(first.fid), "the new machine was never lost"
+        assert ran.lease_id != lost.lease_id
+        assert ran.at < lost.at, "its work had a machine elsewhere before the end"
         assert sum(bid.holds_gpu for bid in bids(world)) == 1
         assert await world.spend() == pytest.approx(charged(world), rel=0.05, abs=0.02)
         assert kept_log.headers(kept_log.folder_of(world.config.ledger)) == [], "no log is asked where there is none"

@@ -147,7 +147,15 @@ def instance(bid: Bid, spot_cents: int, disk_gb: float) -> Instance:
         may_bill_gpu=is_held,
         limit=limit,
         notice_at=notice,
+        price_since=_price_since(bid),
     )
+
+
+def _price_since(bid: Bid) -> datetime | None:
+    """Return since when a bid pays its present price, in UTC; None if it pays none."""
+    if not bid.vms or bid.vms[-1].prices[-1].end is not None:
+        return None
+    return datetime.fromtimestamp(bid.vms[-1].prices[-1].start, UTC)
 
 
 def state(bid: Bid) -> InstanceState:
