@@ -1,6 +1,7 @@
 """Hints in headers and bodies of answers: when to call again, and the time of the market's own clock."""
 
 import email.utils
+import functools
 from datetime import UTC, datetime, timedelta
 
 from agent.markets import transport
@@ -37,8 +38,12 @@ def at(hint: str | None, now: datetime) -> datetime | None:
     return datetime.fromtimestamp(seconds, UTC)
 
 
+@functools.lru_cache(64)
 def _date(stamp: str) -> datetime | None:
-    """Return the instant of an HTTP date, read as UTC if it names no zone; None for other text."""
+    """Return the instant of an HTTP date, read as UTC if it names no zone; None for other text.
+
+    The answers of one second, and of one pass in a rehearsal, have the same date.
+    """
     try:
         named = email.utils.parsedate_to_datetime(stamp)
         return named.replace(tzinfo=UTC) if named.tzinfo is None else named.astimezone(UTC)

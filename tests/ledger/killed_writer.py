@@ -1,6 +1,7 @@
 """A program that commits one turn and kills itself: `python -m tests.ledger.killed_writer LEDGER WHEN NUMBER`.
 
-WHEN is "statement" or an event of SQLAlchemy's engine; it dies at the one of that NUMBER, or after the commit.
+WHEN is "statement" or "commit", which is the statement of that name; it dies before the one of that NUMBER, or after
+the commit.
 """
 
 import asyncio
@@ -8,8 +9,6 @@ import os
 import signal
 import sys
 from pathlib import Path
-
-import sqlalchemy as sa
 
 from agent.clock import SteppedClock
 from agent.domain.market.tenure import Tenure
@@ -30,17 +29,14 @@ async def write(path: Path, when: str, number: int) -> None:
         tx.advance_intent("n1", IntentState.SENT, at=NOW)
     count = 0
 
-    def kill(*_: object) -> None:
+    def kill(statement: str) -> None:
         nonlocal count
-        count += 1
+        count += when == "statement" or statement == "COMMIT"
         if count == number:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    if when == "statement":
-        connection = ledger._wire._connection
-        connection.connection.driver_connection.set_trace_callback(kill)  # type: ignore[union-attr]
-    else:
-        sa.event.listen(ledger._wire._engine, when, kill)
+    connection = ledger._wire._connection
+    connection.connection.driver_connection.set_trace_callback(kill)  # type: ignore[union-attr]
     async with ledger.transaction() as tx:
         tx.advance_intent("n1", IntentState.CONFIRMED, at=NOW, instance_id="i1", lease_id="l1")
         tx.open_lease(lease())

@@ -56,21 +56,29 @@ def connect(path: Path, mode: str, *, enforces_keys: bool = True) -> sqlite3.Con
 
 def engine(path: Path, mode: str, *, enforces_keys: bool = True) -> sa.Engine:
     """Return an engine whose transactions begin explicitly; the driver alone would begin at the first write."""
+    new_engine = _engine(path, mode, enforces_keys=enforces_keys)
+
+    @event.listens_for(new_engine, "begin")
+    def _begin(connection: sa.Connection) -> None:
+        raw: Any = connection.connection.driver_connection
+        raw.execute(_begin_of(mode))
+
+    return new_engine
+
+
+def _engine(path: Path, mode: str, *, enforces_keys: bool = True) -> sa.Engine:
+    """Return an engine that leaves transactions to its user."""
     dialect = _dialect()
 
     def opened() -> Any:  # noqa: ANN401 - SQLAlchemy names its own protocol
         return connect(path, mode, enforces_keys=enforces_keys)
 
     pool = sa.NullPool(opened, dialect=dialect)
-    new_engine = sa.Engine(pool, dialect, sa.make_url(_URL), execution_options={"compiled_cache": _COMPILED})
-    begin = "BEGIN" if mode == "ro" else "BEGIN IMMEDIATE"
+    return sa.Engine(pool, dialect, sa.make_url(_URL), execution_options={"compiled_cache": _COMPILED})
 
-    @event.listens_for(new_engine, "begin")
-    def _begin(connection: sa.Connection) -> None:
-        raw: Any = connection.connection.driver_connection
-        raw.execute(begin)
 
-    return new_engine
+def _begin_of(mode: str) -> str:
+    return "BEGIN" if mode == "ro" else "BEGIN IMMEDIATE"
 
 
 @functools.cache
@@ -123,7 +131,8 @@ class Wire:
 
     def __init__(self, path: Path, mode: str) -> None:
         self.path = path
-        self._engine = engine(path, mode)
+        self._engine = _engine(path, mode)
+        self._begin = _begin_of(mode)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"ledger-{mode}")
         self._connection: sa.Connection | None = None
 
@@ -184,10 +193,24 @@ class Wire:
         try:
             if self._connection is None:
                 self._connection = self._engine.connect()
-            with self._connection.begin():
-                return work(self._connection)
+                # SQLAlchemy's transaction lasts as long as the connection and sends nothing. The real ones are begun
+                # and ended below: through SQLAlchemy that takes as long again as SQLite's own work.
+                self._connection.begin()
+            return self._transacted(self._connection, work)
         except (exc.SQLAlchemyError, sqlite3.Error, ValueError, OverflowError) as error:
             raise in_our_words(error, self.path) from error
+
+    def _transacted(self, link: sa.Connection, work: Callable[[sa.Connection], T]) -> T:
+        """Run `work` in one transaction of SQLite, which is rolled back whatever ends it before its commit."""
+        raw: Any = link.connection.driver_connection
+        raw.execute(self._begin)
+        try:
+            result = work(link)
+            raw.commit()
+        except BaseException:
+            raw.rollback()
+            raise
+        return result
 
     def _disconnect(self) -> None:
         if self._connection is not None:

@@ -45,11 +45,8 @@ def stored_revision(path: Path) -> str | None:
     """
     if not path.exists() or path.stat().st_size == 0:
         return None
-    try:
-        with closing(connection.connect(path, "ro")) as raw:
-            return _revision(raw, path)
-    except sqlite3.Error as error:
-        raise connection.in_our_words(error, path) from error
+    with _opened(path) as raw:
+        return _revision(raw, path)
 
 
 def check_sound(path: Path) -> None:
@@ -58,13 +55,24 @@ def check_sound(path: Path) -> None:
     Raises:
         LedgerError: CORRUPT, with the first finding.
     """
+    with _opened(path) as raw:
+        _check_sound(raw)
+
+
+def _check_sound(raw: sqlite3.Connection) -> None:
+    verdict = raw.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if verdict != "ok":
+        raise sqlite3.DatabaseError(verdict)
+
+
+@contextmanager
+def _opened(path: Path) -> Generator[sqlite3.Connection]:
+    """Open a file to read it; the errors of SQLite are ours outside."""
     try:
         with closing(connection.connect(path, "ro")) as raw:
-            verdict = raw.execute("PRAGMA quick_check(1)").fetchone()[0]
+            yield raw
     except sqlite3.Error as error:
         raise connection.in_our_words(error, path) from error
-    if verdict != "ok":
-        raise connection.in_our_words(sqlite3.DatabaseError(verdict), path)
 
 
 def refuse_foreign(path: Path, revision: str) -> None:
@@ -99,13 +107,11 @@ def prepare(path: Path) -> None:
     Raises:
         LedgerError: CORRUPT, NEWER_SCHEMA, UNRELEASED_SCHEMA, UNWRITABLE.
     """
-    revision = stored_revision(path)
+    revision = _sound_revision(path)
     if revision is None:
         _touch(path)
         _create(path)
     else:
-        refuse_foreign(path, revision)
-        check_sound(path)
         if revision == schema.REVISION:
             return
         kept = sidecar.sibling(path, _COPY.format(revision))
@@ -113,6 +119,21 @@ def prepare(path: Path) -> None:
         backup.copy(path, kept)
         upgrade_to(path)
     _drop_old_copies(path)
+
+
+def _sound_revision(path: Path) -> str | None:
+    """Return the schema of a sound file that this program knows, None if it has no ledger yet.
+
+    It is one connection for both questions, because each connection reads the whole schema first.
+    """
+    if not path.exists() or path.stat().st_size == 0:
+        return None
+    with _opened(path) as raw:
+        revision = _revision(raw, path)
+        if revision is not None:
+            refuse_foreign(path, revision)
+            _check_sound(raw)
+    return revision
 
 
 def upgrade_to(path: Path, revision: str = "head") -> None:

@@ -20,6 +20,9 @@ _HOUR = dt.timedelta(hours=1)
 LONGEST_TEXT = 2000
 """Text of vendors gets into sentences and outcomes. Longer text is cut, so that no answer can fill the disk."""
 
+_JSON = json.JSONEncoder(sort_keys=True)
+"""Made once: `json.dumps` makes one a call where the keys are sorted."""
+
 V = TypeVar("V")
 
 Query = sa.Select[*tuple[Any, ...]]
@@ -171,7 +174,7 @@ class JsonText(_Converted[Any]):
 
     def to_column(self, value: object) -> str:
         """Return the JSON."""
-        return json.dumps(value, sort_keys=True)
+        return _JSON.encode(value)
 
     def from_column(self, stored: str) -> object:
         """Return the value."""
