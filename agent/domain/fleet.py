@@ -16,7 +16,7 @@ from agent.domain.front_report import FrontReport
 from agent.domain.market.capacity import Capacity
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.host import HostKey, HostRecord
-from agent.domain.market.instance import Instance
+from agent.domain.market.instance import Instance, InstanceState
 from agent.domain.market.interruption import Loss, MarketEvent
 from agent.domain.market.label import Label
 from agent.domain.market.market_notice import NoticeGiven
@@ -31,6 +31,7 @@ from agent.domain.record.hold import OperatorHold
 from agent.domain.record.host_check import HostCheck
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
+from agent.domain.record.metered_volume import MeteredVolume
 from agent.domain.record.reported_crossing import ReportedCrossing
 from agent.domain.record.tally import Tally
 from agent.domain.record.task_account import TaskAccount
@@ -170,6 +171,8 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
     """The ledger's count of all spend."""
     spend_of: Mapping[Scope, Spend] = {}
     """The ledger's count for every workload and market with spend."""
+    volumes: Mapping[str, MeteredVolume] = {}
+    """The network volumes that the ledger knows, by name."""
     holds: tuple[OperatorHold, ...] = ()
     """The holds: orders of operators to forbid or stop, and slots and workloads that wait for an operator."""
     cooldowns: tuple[Cooldown, ...] = ()
@@ -253,6 +256,12 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
         """Return whether the market of a lease was listed in this cycle; if not, only its last state is known."""
         view = self.markets.get(lease.market)
         return view is not None and view.is_fresh
+
+    def is_listed_running(self, lease: Lease) -> bool:
+        """Return whether its market lists a lease as running, which the ledger may not have been able to take."""
+        view = self.markets.get(lease.market)
+        row = view.instance(lease.instance_id) if view is not None else None
+        return row is not None and row.state is InstanceState.RUNNING
 
     def rules_of(self, market: str) -> MarketRules:
         """Return the rules of a market, or the assumed ones if it is not configured."""

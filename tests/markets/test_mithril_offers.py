@@ -11,9 +11,10 @@ from agent.clock import SteppedClock
 from agent.domain import money
 from agent.domain.market.tenure import Tenure
 from agent.markets import market_errors
-from agent.markets.mithril import names, prices
+from agent.markets.mithril import catalogue, names, prices
 from tests.markets import spot_bids
 from tests.markets.scene import asked
+from tests.markets.spot_bids import bid
 from tests.markets.wire import Says, Seen
 
 _FOLDER = os.environ.get("GPUBID_RECORDED", "")
@@ -48,14 +49,29 @@ def shown(**cents: Any) -> prices.Prices:
     ],
 )
 def test_the_price_to_win_is_not_the_spot_price(cents: dict[str, Any], to_win: str | None) -> None:
-    assert shown(**cents).to_win == (None if to_win is None else money.per_hour(to_win))
+    assert shown(**cents).to_win() == (None if to_win is None else money.per_hour(to_win))
+
+
+@pytest.mark.parametrize(
+    ("cents", "to_win"),
+    [
+        ({"spot": 1300, "least": 1, "lowest": 1600, "free": 0}, None),
+        ({"spot": 1300, "least": 1, "lowest": 1600, "free": 1}, "13.00"),
+        ({"least": 1, "lowest": 1600, "free": 1}, "0.01"),
+        ({"spot": 1300, "least": 1, "lowest": 1599, "free": 0}, "16.00"),
+        ({"spot": 1300, "least": 1, "lowest": 1600, "dynamic": 1700, "free": 0}, "17.00"),
+    ],
+)
+def test_our_own_lowest_bid_says_nothing_of_the_price_to_win(cents: dict[str, Any], to_win: str | None) -> None:
+    own = {money.per_hour("16")}
+    assert shown(**cents).to_win(own) == (None if to_win is None else money.per_hour(to_win))
 
 
 @pytest.mark.skipif(not _FOLDER, reason="GPUBID_RECORDED does not name the folder of recordings")
 def test_of_three_recorded_pools_two_have_no_known_price() -> None:
     recorded = json.loads((pathlib.Path(_FOLDER) / "mithril" / "pricing_current_recorded.json").read_text())
     bodies = [prices.prices(json.dumps(one["body"]).encode()) for one in recorded["pricing_current"]]
-    assert [one.to_win for one in bodies] == [money.per_hour(1), None, None]
+    assert [one.to_win() for one in bodies] == [money.per_hour(1), None, None]
     assert [one.paid for one in bodies] == [money.per_hour(1), money.per_hour(8), money.per_hour("0.03")]
 
 
@@ -120,6 +136,22 @@ async def test_a_pool_is_an_offer_with_the_price_to_win_and_the_price_paid(clock
     assert (first.region, first.storage_micros_per_gb_month) == ("us-central3-a, US", spot_bids.DISK_MICROS)
     assert sum(seen.path == "/v2/pricing/current" for seen in wire.seen) == 2
     assert all(seen.headers["authorization"] == "Bearer made-up-key-4711" for seen in wire.seen)
+
+
+@pytest.mark.parametrize("status", ["Allocated", "Preempting", "Open", "Paused"])
+async def test_a_second_slot_is_not_told_to_outbid_the_first_one(clock: SteppedClock, status: str) -> None:
+    """The price to win was our own limit and a cent, above every limit of ours: no second machine was ever rented."""
+    first = bid(limit_price="$1.60", region="eu-central1-b", status=status)
+    async with spot_bids.mithril_saying(spot_bids.listing(first), clock) as (mithril, _):
+        await mithril.instances()
+        question = asked(gpus=1, gpu_models=("A100 SXM4",))
+        told = {offer.host_id: offer for offer in await mithril.offers(question)}["pool/eu-central1-b/it_a100x1"]
+        assert (told.floor is None) is told.is_price_unknown is (status in {"Allocated", "Preempting"})
+        assert told.price_paid == money.per_hour("1.2")
+        # The listing has not shown that bid for so long that no price of the market is made with it.
+        clock.advance(catalogue.OWN_KEPT_SECONDS)
+        (later,) = [offer for offer in await mithril.offers(question) if offer.host_id == told.host_id]
+        assert later.floor == money.per_hour("1.61")
 
 
 async def test_no_disk_that_a_question_names_rules_a_pool_out_for_another_workload(clock: SteppedClock) -> None:

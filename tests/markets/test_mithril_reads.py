@@ -99,7 +99,8 @@ async def test_the_states(
 
 
 async def test_a_bid_that_waits_costs_nothing_and_one_that_lost_its_machine_its_disk(clock: SteppedClock) -> None:
-    waits = await one(clock, listing(bid(status="Open", instances=[])))
+    unbilled: Any = {"instances": [], "next_cursor": None}
+    waits = await one(clock, listing(bid(status="Open", instances=[]), histories=unbilled))
     assert (waits.billing_rate, waits.gpu_rate, waits.limit) == (
         money.FREE,
         money.per_hour("2.5"),

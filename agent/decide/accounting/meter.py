@@ -1,4 +1,4 @@
-"""The cost of a lease between two instants, from the market's listings; no bill of the vendor is read.
+"""The cost of a lease between two instants, from the market's listings, and its bill where a listing has it.
 
 Invariants:
 1. Charges are additive: metering a span in one piece or in many gives the same sum, except for rounding of half a
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 
+from agent.decide.accounting.billed import Billed
 from agent.decide.pricing import loss_rate
 from agent.domain import money
 from agent.domain.record.lease import Bills, Lease
@@ -38,8 +39,13 @@ class Charge:
     """The running time, weighted by the loss rate of an ordinary stay of its age."""
 
 
-def accrue(lease: Lease, until: datetime, turns: Sequence[Turn] = ()) -> tuple[Charge, ...]:
-    """Return the charges of `held` from `accrued_until` to `until`, billed by its `bills` and changing at each turn."""
+def accrue(
+    lease: Lease, until: datetime, turns: Sequence[Turn] = (), billed: Billed | None = None
+) -> tuple[Charge, ...]:
+    """Return the charges of `held` from `accrued_until` to `until`, billed by its `bills` and changing at each turn.
+
+    Its GPUs cost what the market's bill has, where that is given.
+    """
     charges: dict[date, Charge] = {}
     since = lease.began if lease.bills is Bills.GPU_AND_DISK else None
     for start, end, bills in spans(lease, until, turns):
@@ -49,12 +55,19 @@ def accrue(lease: Lease, until: datetime, turns: Sequence[Turn] = ()) -> tuple[C
         since = (since or start) if runs else None
         charges[start.date()] = replace(
             before,
-            gpu=before.gpu + (lease.gpu_rate.over(seconds) if runs else money.ZERO),
+            gpu=before.gpu + _gpu(lease, start, end, billed, runs=runs),
             disk=before.disk + (money.ZERO if bills is Bills.NOTHING else lease.disk_rate.over(seconds)),
             running_seconds=before.running_seconds + (seconds if runs else 0.0),
             weighed_hours=before.weighed_hours + (_weighed(start - since, end - since) if since is not None else 0.0),
         )
     return tuple(charges[day] for day in sorted(charges))
+
+
+def _gpu(lease: Lease, start: datetime, end: datetime, billed: Billed | None, *, runs: bool) -> money.Usd:
+    rate = lease.gpu_rate if runs else None
+    if billed is not None:
+        return billed.cost(start, end, rate)
+    return rate.over((end - start).total_seconds()) if rate is not None else money.ZERO
 
 
 def _weighed(begin: timedelta, end: timedelta) -> float:

@@ -16,8 +16,8 @@ Invariants:
    replaces the rate first. A higher rise is more likely a wrong price.
 6. A row whose price could not be read neither ends nor furthers a doubt, and is no look at the agreed rate.
 7. Where the price paid is not the bid, the listed price is metered, whether it rose or fell. Only one above our limit
-   is doubted, and believed it counts at the limit: no winner pays more than that. A rise that the bill dates is owed
-   since then.
+   is doubted, and believed it counts at the limit: no winner pays more than that. What is not metered yet counts by
+   the periods of the bill, where it was read. A rise that the bill dates is owed since then, for what was metered.
 """
 
 import dataclasses
@@ -61,10 +61,16 @@ class Rise:
     held: Lease
     more: UsdPerHour
     since: datetime
+    is_billed: bool = False
+    """Whether the rest, which is not metered yet, is on the bill."""
 
     def owed(self, charges: Sequence[meter.Charge], until: datetime) -> tuple[meter.Charge, ...]:
         """Return the rise's own charges; `charges` are those since the lease was last metered, up to `until`."""
-        metered = (self.held.accrued_until - self.since).total_seconds() + _gpu_seconds(charges)
+        metered = (self.held.accrued_until - self.since).total_seconds()
+        if self.is_billed:
+            until = self.held.accrued_until
+        else:
+            metered += _gpu_seconds(charges)
         return tuple(
             meter.Charge(self.held.lease_id, start.date(), gpu=self.more.over((end - start).total_seconds()))
             for start, end in meter.days(until - timedelta(seconds=max(metered, 0.0)), until)
@@ -112,26 +118,31 @@ def _under_limit(fleet: Fleet, view: MarketView, lease: Lease, row: Instance, si
     if not row.bills_gpu:
         return Rated(lease, replace(row, gpu_rate=lease.gpu_rate))
     if "gpu_rate" in row.unread:
-        unseen = replace(lease, agreed_until=lease.agreed_until or since)
+        unseen = lease if row.bill is not None else replace(lease, agreed_until=lease.agreed_until or since)
         return Rated(unseen, replace(row, gpu_rate=lease.gpu_rate))
     if not _is_plausible(lease, row) and not _is_accepted(fleet, view, lease, row):
-        return Rated(_doubted(fleet, lease, row, since), replace(row, gpu_rate=lease.gpu_rate))
+        return Rated(_doubted(fleet, lease, row, since), replace(row, gpu_rate=lease.gpu_rate, bill=None))
     believed = replace(_without_doubt(lease), agreed_rate=None)
     row = replace(row, gpu_rate=min(row.gpu_rate, max(lease.gpu_rate, lease.bid)))
     if lease.bills is not Bills.GPU_AND_DISK:
         # What has run since the last look was never paid at the expected price.
         return Rated(replace(believed, gpu_rate=row.gpu_rate), row)
-    return _at(believed, row, row.gpu_rate, _risen_at(lease, row, shown_at))
+    rated = _at(believed, row, row.gpu_rate, _risen_at(lease, row, shown_at))
+    if rated.rise is None or row.bill is None:
+        return rated
+    return dataclasses.replace(rated, rise=dataclasses.replace(rated.rise, is_billed=True))
 
 
 def _risen_at(lease: Lease, row: Instance, shown_at: datetime) -> datetime:
     """Return since when a price that has risen is owed: since its bill has it, or the last look at the old price.
 
     A bill that has it for much longer is not believed, since looks have shown the other price. After a longer stretch
-    without a look other prices may have come between, so all of it is owed.
+    without a look other prices may have come between, so all of it is owed; a bill by periods has those.
     """
     at = row.price_since
-    if at is None or lease.agreed_until is not None or abs(at - shown_at) > DATED:
+    if at is None or lease.agreed_until is not None or shown_at - at > DATED:
+        return shown_at
+    if at - shown_at > DATED and row.bill is None:
         return shown_at
     return max(at, lease.opened_at)
 

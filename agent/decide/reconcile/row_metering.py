@@ -5,6 +5,7 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from agent.decide.accounting import kept_work, meter, phases, running_time
+from agent.decide.accounting.billed import Billed
 from agent.decide.reconcile import agreed_rate, loading_time, turns
 from agent.decide.reconcile.losses import interruption_notice
 from agent.decide.reconcile.probes import liveness, stalls
@@ -28,8 +29,12 @@ LIVE = frozenset({LeaseState.RUNNING, LeaseState.STARTING})
 
 
 def bills_of(lease: Lease, row: Instance) -> Bills:
-    """Return the billing by a row; an unconfirmed release on a silent host bills its disk, or it counts as done."""
-    if row.bills_gpu:
+    """Return the billing by a row; an unconfirmed release on a silent host bills its disk, or it counts as done.
+
+    Whether an unknown state bills the GPU, the market's own bill says, where it was read.
+    """
+    is_off_bill = row.bill is not None and not any(period.end is None for period in row.bill.periods)
+    if row.bills_gpu and not (row.state is InstanceState.UNKNOWN and is_off_bill):
         return Bills.GPU_AND_DISK
     if row.state is InstanceState.OFFLINE:
         is_unconfirmed = lease.state is LeaseState.RELEASING and lease.bills is not Bills.NOTHING
@@ -54,7 +59,7 @@ def metered(
     change = turns.turned(lease, view, bills, between, until, is_stopped=is_stopped, ends_at=ends_at)
     turned = change.at
     stopped_at = min(meter.first_stop(change.turns, turned), turned)
-    charges = list(meter.accrue(lease, until, change.turns))
+    charges = list(meter.accrue(lease, until, change.turns, _billed(lease, row)))
     paid = traffic_of(lease, row)
     if paid.micros:
         charges.append(meter.Charge(lease.lease_id, until.date(), traffic=paid))
@@ -87,6 +92,10 @@ def metered(
     )
     after = after if goes_on else stalls.renewed(liveness.renewed(after))
     return running_time.counted(lease, after, charges, promised.ready), tuple(charges)
+
+
+def _billed(lease: Lease, row: Instance) -> Billed | None:
+    return Billed(row.bill, max(lease.gpu_rate, lease.bid), row.gpu_rate) if row.bill is not None else None
 
 
 def traffic_of(lease: Lease, row: Instance) -> money.Usd:

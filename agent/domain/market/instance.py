@@ -7,6 +7,7 @@ import msgspec
 
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.host import HostKey, OwnerKey
+from agent.domain.market.price import PaidBill
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import FREE, UsdPerHour
 
@@ -114,6 +115,8 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     """When it ends, in UTC, if the market has said that it interrupts it."""
     price_since: datetime | None = None
     """Since when, in UTC, it pays `gpu_rate` by the market's own bill; None if no bill says so."""
+    bill: PaidBill | None = None
+    """What it paid by the market's own bill, if the market has one by period and it was read."""
 
     @property
     def host(self) -> HostKey:

@@ -1,7 +1,9 @@
-"""Prices over time: of a host at one instant, and of a model in one hour."""
+"""Prices over time: of a host at one instant, of a model in one hour, and those that an instance paid."""
 
 from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from agent.domain.market.gpu import GpuModel
 from agent.domain.money import UsdPerHour
@@ -40,3 +42,21 @@ class PriceHour:
     gpus: int
     ask: PriceSpan | None
     floor: PriceSpan | None
+
+
+class PaidPeriod(msgspec.Struct, frozen=True):
+    """A price that an instance paid from `start` until `end`, in UTC; None: it goes on."""
+
+    rate: UsdPerHour
+    start: datetime
+    end: datetime | None = None
+
+
+class PaidBill(msgspec.Struct, frozen=True):
+    """What an instance paid by its market's own bill. Between its periods, the oldest first, it paid nothing."""
+
+    periods: tuple[PaidPeriod, ...]
+    until: datetime
+    """Up to when it is complete, in UTC."""
+    since: datetime | None = None
+    """From when on it is complete; None: from the beginning."""

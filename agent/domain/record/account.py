@@ -7,6 +7,8 @@ from agent.domain.market.interruption import Cause
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import ZERO, Usd, UsdPerHour
 
+VOLUME = "network-volume:"
+"""Before a network volume's name: the lease id of its spend, of which no lease exists."""
 HOUR = 3_600_000_000
 """Microseconds in an hour."""
 
@@ -40,6 +42,11 @@ class Line:
     opened_at: datetime | None = None
     ended_at: datetime | None = None
     ask: UsdPerHour | None = None
+
+    @property
+    def is_volume(self) -> bool:
+        """Whether it is the cost of a network volume, in `disk`."""
+        return self.lease_id.startswith(VOLUME)
 
     @property
     def amount(self) -> Usd:

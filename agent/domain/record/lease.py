@@ -230,6 +230,17 @@ class Lease(msgspec.Struct, frozen=True):
         return self.bid_limit is not None and self.may_start
 
     @property
+    def is_queued_bid(self) -> bool:
+        """Whether it waits for its first machine: a start that only the market still has to make."""
+        return self.is_open_bid and not self.has_run
+
+    @property
+    def is_parked_bid(self) -> bool:
+        """Whether we took it out of the auctions before it ever ran: nothing of it exists, or starts by itself."""
+        is_stopped = self.state is LeaseState.PAUSED and self.paused_by_us and self.bills is not Bills.GPU_AND_DISK
+        return self.bid_limit is not None and is_stopped and not self.has_run
+
+    @property
     def has_keys(self) -> bool:
         """Whether the market has shown all public keys of its workload on it since its present run began."""
         return self.keys_seen_at is not None and (self.run_since is None or self.keys_seen_at >= self.run_since)

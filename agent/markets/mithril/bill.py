@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from agent.domain.money import FREE, Usd, UsdPerHour
+from agent.domain.market.price import PaidPeriod
+from agent.domain.money import FREE, Usd
 from agent.markets import market_errors, text, tolerant_rows
 from agent.markets.mithril import parse, prices
 from agent.markets.port import Charge
@@ -36,14 +37,6 @@ class Owner(msgspec.Struct):
     organization_id: str
 
 
-class Paid(msgspec.Struct, frozen=True):
-    """A price that one machine paid from `start` until `end`, in UTC; None: it goes on."""
-
-    rate: UsdPerHour
-    start: datetime
-    end: datetime | None
-
-
 def owner(raw: bytes) -> Owner:
     """Return the owner of the key.
 
@@ -53,7 +46,7 @@ def owner(raw: bytes) -> Owner:
     return tolerant_rows.row(tolerant_rows.document(raw, "The account"), Owner, "The account")
 
 
-def periods(raw: bytes, bid_fid: str) -> tuple[list[Paid], str]:
+def periods(raw: bytes, bid_fid: str) -> tuple[list[PaidPeriod], str]:
     """Return the periods of a bid's machines on one page, and the cursor of the next page, empty after the last.
 
     Raises:
@@ -68,12 +61,12 @@ def periods(raw: bytes, bid_fid: str) -> tuple[list[Paid], str]:
     return [_paid(event) for one in mine for event in one.events], parse.cursor(document, _WHAT)
 
 
-def present(paid: Iterable[Paid]) -> Paid | None:
+def present(paid: Iterable[PaidPeriod]) -> PaidPeriod | None:
     """Return the youngest period that goes on, or None if none does."""
     return max((period for period in paid if period.end is None), key=lambda period: period.start, default=None)
 
 
-def charges(instance_id: str, paid: Iterable[Paid], since: datetime, until: datetime) -> Iterator[Charge]:
+def charges(instance_id: str, paid: Iterable[PaidPeriod], since: datetime, until: datetime) -> Iterator[Charge]:
     """Yield the bill of a bid by UTC day, within the span."""
     by_day: dict[datetime, int] = {}
     for period in paid:
@@ -92,10 +85,10 @@ def _days(begin: datetime, end: datetime) -> Iterator[tuple[datetime, float]]:
         begin = stop
 
 
-def _paid(event: object) -> Paid:
+def _paid(event: object) -> PaidPeriod:
     period = tolerant_rows.row(event, _Period, _WHAT)
     start, end = parse.moment(period.start_time), parse.moment(period.end_time)
     rate = FREE if period.price_cents == 0 else prices.of_cents(period.price_cents)
     if rate is None or start is None or (end is None and period.end_time is not None):
         raise market_errors.Malformed(f"{_WHAT} has a period that cannot be read; it is refused.")
-    return Paid(rate, start, end)
+    return PaidPeriod(rate, start, end)

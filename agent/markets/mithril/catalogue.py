@@ -19,6 +19,8 @@ TYPES_KEPT_SECONDS = 3600.0
 POOLS_KEPT_SECONDS = 120.0
 PRICES_KEPT_SECONDS = 60.0
 """Half of the time between two auctions."""
+OWN_KEPT_SECONDS = 300.0
+"""How long prices may be made with a limit of ours that has changed: two auctions, and a minute of keeping them."""
 _DEAR = UsdPerHour(2**60)
 TYPES_ASKED_AGAIN_SECONDS = 300.0
 """How rarely the kinds are asked for again because of a kind that none of them is."""
@@ -33,6 +35,7 @@ class Catalogue:
         self._types: tuple[float, Mapping[str, parse.InstanceType]] | None = None
         self._pools: tuple[float, Sequence[names.Pool]] | None = None
         self._prices: dict[names.Pool, tuple[float, prices.Prices | None]] = {}
+        self._own: dict[tuple[names.Pool, UsdPerHour], float] = {}
 
     async def types(self, needed: frozenset[str] = frozenset()) -> Mapping[str, parse.InstanceType]:
         """Return the kinds of machines with GPUs by id, asked for again if one of the `needed` is not known."""
@@ -87,6 +90,16 @@ class Catalogue:
         """Return the last known price that winners of a pool pay, without a question."""
         known = self._prices.get(pool) if pool is not None else None
         return None if known is None or known[1] is None else known[1].paid
+
+    def see_own(self, pool: names.Pool, limit: UsdPerHour) -> None:
+        """Remember the limit of a bid of this project that holds a machine of a pool."""
+        self._own[pool, limit] = self._clock.monotonic()
+
+    def own_limits(self, pool: names.Pool) -> frozenset[UsdPerHour]:
+        """Return the limits with which bids of this project may be in the prices of a pool."""
+        now = self._clock.monotonic()
+        self._own = {key: at for key, at in self._own.items() if now - at < OWN_KEPT_SECONDS}
+        return frozenset(limit for of, limit in self._own if of == pool)
 
     def _age(self, known: tuple[float, object] | None) -> float:
         return self._clock.monotonic() - known[0] if known is not None else 0.0

@@ -4,14 +4,16 @@ Each is a question of its own, so a listing asks for a few of them, the oldest a
 known. A history that cannot be read changes no listing: the present price of the pool takes its place.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 import structlog
 
 from agent import clock as clocks
 from agent.domain.market.interruption import MarketEvent, MarketEventKind
+from agent.domain.market.price import PaidBill, PaidPeriod
 from agent.domain.money import UsdPerHour
 from agent.markets import market_errors
 from agent.markets.mithril import bill, client, events, rules
@@ -22,15 +24,23 @@ PAID_KEPT_SECONDS = 120.0
 """A price paid changes only at an auction."""
 MOST_ASKED = 20
 """Histories that one listing or one reading of events asks for."""
+UNSEEN_SECONDS = rules.RULES.notice.total_seconds()
+"""Between two looks that are so far apart, a bid may have won a machine and lost it, whatever both show."""
 MOST_PAGES = 100
+MOST_PERIODS = 300
+"""Of a bill that a listing shows, the youngest ones: ten hours of auctions."""
 
 
 class _Price(msgspec.Struct):
     read_at: float
-    period: bill.Paid | None
-    """None: the bill names none for the present."""
-    is_over: bool = False
-    """Whether the bill had one and has ended it."""
+    periods: Sequence[PaidPeriod]
+    is_billing: bool
+    """Whether the bid had a machine by its status when the bill was read."""
+
+    @property
+    def period(self) -> PaidPeriod | None:
+        """The period that goes on, or None: the bill names none for the present."""
+        return bill.present(self.periods)
 
 
 class Histories:
@@ -44,9 +54,12 @@ class Histories:
         self._events: dict[str, Sequence[MarketEvent]] = {}
         self._seen: dict[str, str] = {}
         self._due: dict[str, None] = {}
+        self._unread: set[str] = set()
+        self._looked: tuple[float, datetime] | None = None
 
     def look(self, statuses: Mapping[str, str]) -> None:
         """Note the present statuses of all bids: the history of a changed one is due, and that of a lost one is not."""
+        self._unread = set(statuses) if self._has_gap() else self._unread & statuses.keys()
         changed = [fid for fid, status in statuses.items() if self._seen.get(fid) != status]
         self._due |= dict.fromkeys(changed)
         self._seen = dict(statuses)
@@ -59,20 +72,52 @@ class Histories:
         period = self.period(bid_fid)
         return period.rate if period is not None else None
 
-    def period(self, bid_fid: str) -> bill.Paid | None:
+    def period(self, bid_fid: str) -> PaidPeriod | None:
         """Return the present period of the bill of a bid's machine, or None."""
         known = self._prices.get(bid_fid)
         return known.period if known is not None else None
 
+    def last_paid(self, bid_fid: str) -> UsdPerHour | None:
+        """Return the youngest price that a bid's machine paid, also after its end, or None."""
+        known = self._prices.get(bid_fid)
+        last = max(known.periods, key=lambda period: period.start, default=None) if known is not None else None
+        return last.rate if last is not None else None
+
+    def has_bill(self, bid_fid: str) -> bool:
+        """Return whether the bill of a bid was ever read."""
+        return bid_fid in self._prices
+
     def is_bill_over(self, bid_fid: str) -> bool:
         """Return whether the bill says that a bid's machine pays nothing any more."""
         known = self._prices.get(bid_fid)
-        return known is not None and known.is_over
+        return known is not None and bool(known.periods) and known.period is None
 
-    async def learn_prices(self, bid_fids: Iterable[str]) -> None:
-        """Read the prices that bids pay now. Raises: Unauthorized."""
+    def paid_bill(self, bid_fid: str, *, is_allocated: bool) -> PaidBill | None:
+        """Return the bill of a bid as it was last read; while it lacks the present machine, up to its last end."""
+        known = self._prices.get(bid_fid)
+        if known is None:
+            return None
+        # A clock that was put right since then has moved that instant, too.
+        read_on = self._clock.now() - timedelta(seconds=self._clock.monotonic() - known.read_at)
+        periods = sorted(known.periods, key=lambda period: period.start)
+        ends = [read_on if period.end is None else period.end for period in periods]
+        if is_allocated and known.period is None:
+            return None if not ends else _shown(periods, min(max(ends), read_on))
+        return _shown(periods, read_on)
+
+    async def learn_prices(
+        self, billing: Iterable[str], stopped: Iterable[str] = (), waiting: Iterable[str] = ()
+    ) -> None:
+        """Read the bills of bids that have a machine, and those of `stopped` ones until they have ended.
+
+        After a gap, and at the first look, that of each bid is due, `waiting` ones included.
+
+        Raises: Unauthorized.
+        """
         now = self._clock.monotonic()
-        aged = {fid: now - self._prices[fid].read_at if fid in self._prices else float("inf") for fid in bid_fids}
+        unread = (fid for fid in waiting if fid in self._unread)
+        held = dict.fromkeys((*unread, *stopped), False) | dict.fromkeys(billing, True)
+        aged = {fid: self._age(fid, now, is_billing=is_billing) for fid, is_billing in held.items()}
         due = sorted((fid for fid, age in aged.items() if age >= PAID_KEPT_SECONDS), key=lambda fid: -aged[fid])
         for fid in due[:MOST_ASKED]:
             try:
@@ -82,15 +127,33 @@ class Histories:
             except market_errors.MarketError as error:
                 log.debug("price.unread", bid=fid, code=error.code)
                 return
-            period = bill.present(periods)
-            self._prices[fid] = _Price(now, period, is_over=period is None and bool(periods))
+            self._prices[fid] = _Price(now, periods, held[fid])
+            self._unread.discard(fid)
 
-    async def periods(self, bid_fid: str, since: datetime | None = None) -> list[bill.Paid]:
+    def _has_gap(self) -> bool:
+        """Note this look, and return whether the one before it is too old to know what bids won since.
+
+        By both clocks: the monotonic one stands still while the machine sleeps.
+        """
+        before, self._looked = self._looked, (self._clock.monotonic(), self._clock.now())
+        if before is None:
+            return True
+        passed = max(self._looked[0] - before[0], (self._looked[1] - before[1]).total_seconds())
+        return passed >= UNSEEN_SECONDS
+
+    def _age(self, bid_fid: str, now: float, *, is_billing: bool) -> float:
+        """Return how long ago a bill was read: for ever, if its bid got or lost a machine since; never, if it ended."""
+        known = self._prices.get(bid_fid)
+        if known is None or known.is_billing is not is_billing or bid_fid in self._unread:
+            return math.inf
+        return now - known.read_at if is_billing or known.period is not None else 0.0
+
+    async def periods(self, bid_fid: str, since: datetime | None = None) -> list[PaidPeriod]:
         """Return what a bid's machines paid, by period, of all pages.
 
         Raises: as the port's `charges`.
         """
-        found: list[bill.Paid] = []
+        found: list[PaidPeriod] = []
         mark = ""
         for _ in range(MOST_PAGES):
             rows, next_mark = bill.periods(await self._client.paid(bid_fid, since, mark), bid_fid)
@@ -150,3 +213,9 @@ class Histories:
         # The event that ends it is dated by it, and may be read some time later.
         if notice is not None and self._clock.now() - notice >= 4 * rules.RULES.notice:
             del self._notices[bid_fid]
+
+
+def _shown(periods: Sequence[PaidPeriod], until: datetime) -> PaidBill:
+    """Return a bill of the youngest periods."""
+    youngest = tuple(periods[-MOST_PERIODS:])
+    return PaidBill(youngest, until, youngest[0].start if len(youngest) < len(periods) else None)

@@ -81,7 +81,10 @@ class MithrilMarket:
         fitting = [(pool, offer) for pool, offer in bare if search.fits(offer, query)]
         # Each price is a question of its own, so only as many are asked as may be returned.
         # A pool above the question's price is an offer too: a bid may wait there until the price falls.
-        found = [search.priced(offer, await self._catalogue.prices(pool)) for pool, offer in fitting[: query.max_rows]]
+        found = [
+            search.priced(offer, await self._catalogue.prices(pool), self._catalogue.own_limits(pool))
+            for pool, offer in fitting[: query.max_rows]
+        ]
         found.sort(key=lambda offer: (offer.floor is None, offer.floor or money.FREE, offer.offer_id))
         return found
 
@@ -91,8 +94,8 @@ class MithrilMarket:
         bids = {bid.fid: bid for bid in listed.bids}
         bids |= {bid.fid: bid for bid in await self._doubted(bids.values()) if bid.fid not in bids}
         standing = self._standing(bids.values(), listed.machines)
-        await self._learn([bids[fid] for fid in standing])
         self._histories.look({fid: f"{bids[fid].status} {standing[fid].state.value}" for fid in standing})
+        await self._learn([bids[fid] for fid in standing])
         self._had_machine &= standing.keys()
         return [await self._instance(bids[fid], listed.machines.get(fid, []), standing[fid]) for fid in standing]
 
@@ -230,6 +233,7 @@ class MithrilMarket:
             kind=self._kinds.get(bid.instance_type or ""),
             paid=self._paid(bid),
             paid_since=period.start if (period := self._histories.period(bid.fid)) is not None else None,
+            bill=self._histories.paid_bill(bid.fid, is_allocated=bid.status == states.ALLOCATED),
             notice_at=notice,
             was_allocated=bid.fid in self._had_machine,
             disk_micros=self._terrain.disk_micros_per_gb_month,
@@ -243,6 +247,8 @@ class MithrilMarket:
         Nobody pays more than the limit.
         """
         known = self._histories.paid(bid.fid)
+        if bid.status not in _BILLING:
+            known = self._histories.last_paid(bid.fid)
         if known is None and bid.status == states.PREEMPTING:
             return money.FREE if self._histories.is_bill_over(bid.fid) else None
         of_pool, limit = self._catalogue.paid(bid.pool), prices.of_text(bid.limit_price)
@@ -254,7 +260,14 @@ class MithrilMarket:
             frozenset(bid.instance_type for bid in bids if bid.instance_type)
         )
         billing = [bid for bid in bids if bid.status in _BILLING]
-        await self._histories.learn_prices(bid.fid for bid in billing)
+        for bid in billing:
+            limit = prices.of_text(bid.limit_price)
+            if bid.pool is not None and limit is not None:
+                self._catalogue.see_own(bid.pool, limit)
+        stopped = (bid.fid for bid in bids if bid.fid in self._had_machine or self._histories.has_bill(bid.fid))
+        # Whether a bid in a state that we do not know is charged, the bill alone says.
+        charged = (bid.fid for bid in bids if bid.status in _BILLING or bid.status not in states.KNOWN)
+        await self._histories.learn_prices(charged, stopped, (bid.fid for bid in bids))
         for pool in dict.fromkeys(bid.pool for bid in billing if self._histories.paid(bid.fid) is None):
             if pool is not None:
                 await self._catalogue.learn_price(pool)

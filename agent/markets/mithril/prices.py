@@ -4,10 +4,11 @@ Invariants:
 1. A price that is missing, absurd or no number is None, never zero.
 2. The price to win is not the spot price: a bid between the spot price and the lowest winning bid loses, and becomes
    the new spot price. Without a figure for it and without free capacity it is unknown.
+3. The lowest winning bid says nothing if it is our own: how far the others are above it, nobody knows.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from decimal import Decimal
 
 import msgspec
@@ -67,10 +68,12 @@ class Prices(msgspec.Struct):
         """What each winner pays now, or None if the market does not say."""
         return of_cents(self.spot_price_cents)
 
-    @property
-    def to_win(self) -> UsdPerHour | None:
-        """The lowest bid that would win one machine at the next auction, or None: nobody knows."""
-        least, named = of_cents(self.minimum_price_cents), self._named()
+    def to_win(self, own: Collection[UsdPerHour] = ()) -> UsdPerHour | None:
+        """Return the lowest bid that would win one machine at the next auction, or None: nobody knows.
+
+        `own` are limits of bids of ours that hold machines in this pool: to outbid one of them wins nothing.
+        """
+        least, named = of_cents(self.minimum_price_cents), self._named(own)
         if named is None and self._has_room:
             named = self.paid or least
         if named is None or least is None:
@@ -82,13 +85,13 @@ class Prices(msgspec.Struct):
         """Whether one more machine is free; our bids are for one."""
         return self.available_capacity is not None and self.available_capacity >= 1
 
-    def _named(self) -> UsdPerHour | None:
+    def _named(self, own: Collection[UsdPerHour]) -> UsdPerHour | None:
         """Return the price that the market names, itself or by the lowest bid that holds a machine."""
         dynamic = of_cents(self.dynamic_win_price_cents)
         if dynamic is not None:
             return dynamic
         lowest = of_cents(self.lowest_allocated_bid_cents)
-        return None if lowest is None else lowest + CENT
+        return None if lowest is None or lowest in own else lowest + CENT
 
 
 def prices(raw: bytes) -> Prices:

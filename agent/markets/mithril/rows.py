@@ -9,6 +9,7 @@ from datetime import datetime
 
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.instance import Instance, InstanceState
+from agent.domain.market.price import PaidBill
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import FREE, UsdPerHour
 from agent.markets import card_benchmarks, labels, text
@@ -25,6 +26,7 @@ class Known:
     kind: parse.InstanceType | None = None
     paid: UsdPerHour | None = None
     paid_since: datetime | None = None
+    bill: PaidBill | None = None
     notice_at: datetime | None = None
     was_allocated: bool = False
     disk_micros: int | None = None
@@ -88,6 +90,7 @@ def instance(bid: parse.Bid, machine: parse.Machine | None, where: states.Standi
         limit=limit,
         notice_at=known.notice_at,
         price_since=known.paid_since,
+        bill=known.bill,
     )
 
 

@@ -1,10 +1,12 @@
 """A pool with its prices -> an offer of one machine, checked against the question: the market filters nothing."""
 
+from collections.abc import Collection
 from datetime import datetime
 
 import msgspec
 
 from agent.domain.market.offer import Offer
+from agent.domain.money import UsdPerHour
 from agent.markets import card_benchmarks, text
 from agent.markets.mithril import figures, names, parse, prices
 from agent.markets.port import OfferQuery
@@ -65,11 +67,14 @@ def offer(pool: names.Pool, kind: parse.InstanceType, disk_micros: int | None, s
     )
 
 
-def priced(offer: Offer, shown: prices.Prices | None) -> Offer:
-    """Return an offer with the price to win and the price paid; a pool without prices has an unknown price."""
+def priced(offer: Offer, shown: prices.Prices | None, own: Collection[UsdPerHour] = ()) -> Offer:
+    """Return an offer with the price to win and the price paid; a pool without prices has an unknown price.
+
+    `own` are limits of bids of ours that hold machines there.
+    """
     if shown is None:
         return offer
-    to_win = shown.to_win
+    to_win = shown.to_win(own)
     return msgspec.structs.replace(offer, floor=to_win, is_price_unknown=to_win is None, price_paid=shown.paid)
 
 
