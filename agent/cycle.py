@@ -12,6 +12,7 @@ from agent.act import cooldowns_after_failures, record, second_daemon, shadow_le
 from agent.act.executor import Executor
 from agent.act.guarding import guard_orders
 from agent.act.guarding.guard_orders import GuardOrders
+from agent.act.volumes import account_keeping
 from agent.clock import Clock
 from agent.decide import needs, plan
 from agent.decide.deadline import progress_facts
@@ -210,11 +211,9 @@ class Cycle:
         # A measurement that cannot be recorded now is among the facts of this pass, and fails there.
         with contextlib.suppress(LedgerError):
             await record.record(self._ledger, fleet, guard_measurements.new_measurements(fleet))
-            await self._keep_verified(await self._fleet(rules))
-
-    async def _keep_verified(self, fleet: Fleet) -> None:
-        """Record which paused disks have their checkpoint in the bucket, by the figures that were just recorded."""
-        await record.record(self._ledger, fleet, checkpoint_proofs.changes(fleet))
+            # Which paused disks have their checkpoint in the bucket follows from the figures that were just recorded.
+            fleet = await self._fleet(rules)
+            await record.record(self._ledger, fleet, checkpoint_proofs.changes(fleet))
 
     def _facts(self, fleet: Fleet, reconciled: reconcile.Reconciliation, rules: Rules) -> tuple[Fact, ...]:
         """Return everything to record: facts, new alerts, progress, and the guards' measurements."""
@@ -230,7 +229,7 @@ class Cycle:
     async def _record(self, rules: Rules, reconciled: reconcile.Reconciliation, facts: tuple[Fact, ...]) -> None:
         """Record the facts, and stop paying if they show a second daemon."""
         await record.record(self._ledger, await self._fleet(rules), facts)
-        await record.keep_credit(self._ledger, [poller.view for poller in self._pollers], self._clock.now())
+        await account_keeping.keep(self._ledger, await self._fleet(rules))
         self._said, self._unwritten = self._heard, ()
         second = second_daemon.second_daemon(reconciled.facts)
         if second:
@@ -259,8 +258,8 @@ class Cycle:
         return fleet
 
     async def _record_plan(self, planned: plan.Plan) -> tuple[Decision, ...]:
-        offers = [row for poller in self._pollers for row in poller.seen_offers]
-        return await record.record_plan(self._ledger, planned, offers)
+        seen = (row for poller in self._pollers for row in poller.seen_offers)
+        return await record.record_plan(self._ledger, planned, seen)
 
     def _ask_guards(self, planned: plan.Plan, rules: Rules) -> None:
         """Write the plan's orders for last checkpoints to guards; a plan that is not recorded asks for none."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from agent.app import App
 from agent.cycle import Pass
-from agent.decide.accounting import meter, useful_time
+from agent.decide.accounting import meter, useful_time, volume_metering
 from agent.decide.arrays import array_window
 from agent.decide.facts import LeaseChanged
 from agent.decide.limits import budget_alerts, credit_watch
@@ -47,7 +47,9 @@ class Figures:
     def see(self, app: App, done: Pass) -> None:
         """Write the metrics of one pass of `app`."""
         metrics, works = self._metrics, done.fleet.workloads
-        metrics.see_fleet(done.fleet, meter.outstanding(done.fleet.leases, done.fleet.now))
+        fleet = done.fleet
+        owed = meter.outstanding(fleet.leases, fleet.now) + volume_metering.outstanding(fleet.volumes, fleet.now)
+        metrics.see_fleet(fleet, owed)
         faults = {alert.key for alert in done.alerts if alert.kind is EventKind.ALERT_MARKET_FAULT}
         metrics.see_faults(faults, app.markets)
         metrics.see_decisions(done.news)

@@ -27,9 +27,8 @@ from agent.decide.moves.recovery import OF_THE_MARKET
 from agent.decide.pricing import cooldowns
 from agent.decide.reconcile.losses import outbid_evidence
 from agent.domain import money
-from agent.domain.fleet import Fleet, MarketView
+from agent.domain.fleet import Fleet
 from agent.domain.market.capacity import Capacity
-from agent.domain.market.credit import Credit
 from agent.domain.market.instance import Instance
 from agent.domain.market.offer import Offer
 from agent.domain.market.price import PriceSample
@@ -119,21 +118,6 @@ async def record_plan(ledger: Ledger, planned: plan.Plan, seen: Iterable[Offer])
         tx.observe_offers(offers)
     decision_log.write(news)
     return tuple(news)
-
-
-async def keep_credit(ledger: Ledger, views: Iterable[MarketView], now: datetime) -> None:
-    """Record each market's changed credit, for programs that only read the ledger.
-
-    Raises:
-        LedgerError: nothing was written.
-    """
-    known = ledger.recollection(now).credits
-    fresh = [view for view in views if view.is_fresh and view.account_id]
-    changed = [view for view in fresh if view.market not in known or known[view.market].amount != view.credit]
-    if changed:
-        async with ledger.transaction() as tx:
-            for view in changed:
-                tx.note_credit(view.market, Credit(view.credit, now))
 
 
 async def keep_capacity(ledger: Ledger, before: Mapping[str, Capacity], after: Mapping[str, Capacity]) -> None:

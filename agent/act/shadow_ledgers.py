@@ -128,7 +128,7 @@ class Shadows:
 
 async def live(ledger: Ledger, workload: str, fleet: Fleet) -> Counted:
     """Return a workload's real figures since the ledger began."""
-    written = await (await ledger.reader()).sums(fleet.now.date())
+    written = await (await ledger.reader()).sums(fleet.now.date(), of_leases_only=True)
     mine = (lease for lease in fleet.leases if lease.slot.workload == workload)
     return written.get(workload, Counted()).owing(meter.outstanding(mine, fleet.now))
 

@@ -78,7 +78,7 @@ class LimitsTable(Table):
     max_per_month: Annotated[Dollars, Field(ge=0, examples=[200.0])]
     """The most to spend in a UTC month."""
     max_instances: Annotated[Whole, Field(ge=0, le=10_000, examples=[4])]
-    """The most instances at one time."""
+    """The most instances at one time. A bid that waits for an auction is one, because any auction may start it."""
     max_total: Annotated[Dollars, Field(ge=0, examples=[1000.0])] | None = None
     """The most to spend in total, since the ledger began."""
     warn_per_hour: Annotated[Dollars, Field(ge=0, examples=[0.8])] | None = None

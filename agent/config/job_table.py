@@ -75,6 +75,8 @@ class JobTable(Table):
     """Interruptions by the market per running hour of a bid at the floor, instead of our own record's."""
     storage_price: Annotated[Dollars, Field(ge=0, le=100)] | None = None
     """Dollars per gigabyte and month of disk."""
+    network_volume_per_month: Annotated[Dollars, Field(ge=0, le=100_000)] = Decimal()
+    """Dollars that the job's network volume costs in a month of 720 hours."""
     traffic_price: Annotated[Dollars, Field(ge=0, le=100)] | None = None
     """Dollars per gigabyte fetched."""
     reliability: Annotated[Number, Field(gt=0, lt=1)] = 0.95

@@ -3,7 +3,8 @@
 Later steps of a transaction see its earlier ones.
 """
 
-from dataclasses import dataclass, field
+import msgspec
+from msgspec import field
 
 from agent.domain.market.capacity import Capacity
 from agent.domain.market.credit import Credit
@@ -17,6 +18,7 @@ from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.host_check import HostCheck
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
+from agent.domain.record.metered_volume import MeteredVolume
 from agent.domain.slot import Slot
 from agent.domain.slot_demand import HandDemand
 from agent.domain.work.deadline import Progress, Speed, Start
@@ -26,8 +28,7 @@ from agent.ledger.tables.price_history import Key, Pair
 from agent.ledger.tables.spend_rows import SpendEntry
 
 
-@dataclass(slots=True)
-class Changes:
+class Changes(msgspec.Struct):
     """The changes of one transaction beside `memory`, which has committed data; None means forgotten."""
 
     memory: Memory
@@ -54,6 +55,7 @@ class Changes:
     absence: Absence | None = None
     hand_demands: dict[str, HandDemand] = field(default_factory=dict)
     short_starts: ShortStarts | None = None
+    volumes: dict[str, MeteredVolume] = field(default_factory=dict)
     signs: dict[tuple[str, str, str, str], KeptSign | None] = field(default_factory=dict)
 
     def lease(self, lease_id: str) -> Lease | None:
@@ -136,6 +138,7 @@ class Changes:
             memory.absent_until = self.absence.until
         memory.hand_demands = {**memory.hand_demands, **self.hand_demands} if self.hand_demands else memory.hand_demands
         memory.short_starts = self.short_starts or memory.short_starts
+        memory.volumes = {**memory.volumes, **self.volumes} if self.volumes else memory.volumes
         memory.put_signs(self.signs)
         memory.forget_made()
 

@@ -6,6 +6,8 @@ import sqlalchemy as sa
 
 from agent.domain.market.interruption import Loss
 from agent.domain.money import ZERO
+from agent.domain.record import metered_volume
+from agent.domain.record.metered_volume import MeteredVolume
 from agent.domain.record.task_account import TaskAccount
 from agent.domain.slot import Slot
 from agent.domain.slot_demand import HandDemand
@@ -81,6 +83,7 @@ def recall(link: sa.Connection, now: dt.datetime) -> Memory:
     memory.credits = {market: credits_.of(text) for market, text in _under(credits_.KEY, single).items()}
     memory.absent_until = dt.datetime.fromisoformat(single[ABSENT_UNTIL]) if ABSENT_UNTIL in single else None
     memory.hand_demands = {name: _hand_demand(name, text) for name, text in _under(HAND_DEMAND, single).items()}
+    memory.volumes = volumes(single)
     memory.was_lost, memory.counted_again = WAS_LOST in single, set(_under(COUNTED_AGAIN, single))
     memory.has_lost_runs = LOST_RUNS in single
     starts = single.get(SHORT_STARTS, "0")
@@ -130,6 +133,11 @@ def _losses(link: sa.Connection, now: dt.datetime) -> list[Loss]:
 
 def _under(prefix: str, single: dict[str, str]) -> dict[str, str]:
     return {key.removeprefix(prefix): value for key, value in single.items() if key.startswith(prefix)}
+
+
+def volumes(single: dict[str, str]) -> dict[str, MeteredVolume]:
+    """Return the network volumes among the single facts, by name."""
+    return {name: metered_volume.decoded(text) for name, text in _under(metered_volume.KEY, single).items()}
 
 
 def meta(link: sa.Connection) -> dict[str, str]:

@@ -21,6 +21,7 @@ from agent.domain.record.hold import OperatorHold
 from agent.domain.record.host_check import HostCheck
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
+from agent.domain.record.metered_volume import MeteredVolume
 from agent.domain.record.reported_crossing import ReportedCrossing
 from agent.domain.record.tally import Tally
 from agent.domain.record.task_account import TaskAccount
@@ -86,6 +87,8 @@ class Recollection:
     """The measured speeds of workloads with a deadline, by GPU model."""
     starts: tuple[Start, ...] = ()
     """The latest first starts of leases."""
+    volumes: Mapping[str, MeteredVolume] = field(default_factory=dict)
+    """The network volumes that were ever priced, by name."""
     spend_of: Mapping[Scope, Spend] = field(default_factory=dict)
     """Spend of every workload and market that ever spent."""
     credits: Mapping[str, Credit] = field(default_factory=dict)
@@ -153,6 +156,7 @@ class Memory:
     hand_demands: Mapping[str, HandDemand] = field(default_factory=dict)
     signs: dict[tuple[str, str, str, str], KeptSign] = field(default_factory=dict)
     counted_again: set[str] = field(default_factory=set)
+    volumes: Mapping[str, MeteredVolume] = field(default_factory=dict)
     _made: Recollection | None = None
     _made_from: dt.datetime = EPOCH
     _made_until: dt.datetime = EPOCH
@@ -322,6 +326,7 @@ class Memory:
             progress=dict(self.progress),
             speeds=tuple(self.speeds[key] for key in sorted(self.speeds)),
             starts=tuple(starts.values()),
+            volumes=self.volumes,
             spend_of=spent,
             credits=dict(self.credits),
             capacity=tuple(self.capacity[key] for key in sorted(self.capacity)),

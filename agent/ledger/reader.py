@@ -21,6 +21,7 @@ from agent.domain.record.guard_run import GuardRun
 from agent.domain.record.host_check import HostCheck
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
+from agent.domain.record.metered_volume import MeteredVolume
 from agent.domain.record.shadow_account import Counted, ShadowAccount, ShadowDecision
 from agent.domain.record.work_done import LastNumber
 from agent.domain.slot import Slot
@@ -169,14 +170,15 @@ class Reader:
         """Return money and paid time by lease and day, from day `since` up to but not including `until`."""
         return await self._all(spend_lines.lines(since, until), spend_lines.line_of)
 
-    async def lines_and_leases(
+    async def lines_and_payers(
         self, since: dt.date | None = None, until: dt.date | None = None
-    ) -> tuple[list[Line], list[Lease]]:
-        """Return these lines and the open leases of one instant, so that each span is in the lines or owed."""
+    ) -> tuple[list[Line], list[Lease], Mapping[str, MeteredVolume]]:
+        """Return these lines, open leases and volumes of one instant, so that each span is in the lines or owed."""
 
-        def work(link: sa.Connection) -> tuple[list[Line], list[Lease]]:
+        def work(link: sa.Connection) -> tuple[list[Line], list[Lease], Mapping[str, MeteredVolume]]:
             lines = [spend_lines.line_of(row) for row in rows(link, spend_lines.lines(since, until))]
-            return lines, [lease_rows.lease_of(row) for row in rows(link, lease_rows.OPEN)]
+            leases = [lease_rows.lease_of(row) for row in rows(link, lease_rows.OPEN)]
+            return lines, leases, fill_memory.volumes(fill_memory.meta(link))
 
         return await self._wire.run(work)
 
@@ -190,9 +192,12 @@ class Reader:
             first = row["day"]
         return None
 
-    async def sums(self, until: dt.date, since: dt.date | None = None) -> dict[str, Counted]:
+    async def sums(
+        self, until: dt.date, since: dt.date | None = None, *, of_leases_only: bool = False
+    ) -> dict[str, Counted]:
         """Return each workload's figures up to and including a day, from day `since` or since the ledger began."""
-        sums = await self._wire.run(lambda link: rows(link, spend_lines.sums(until, since)))
+        query = spend_lines.sums(until, since, of_leases_only=of_leases_only)
+        sums = await self._wire.run(lambda link: rows(link, query))
         return {row["workload"]: spend_lines.counted_of(row) for row in sums}
 
     async def taken(self, since: dt.datetime | None = None, until: dt.datetime | None = None) -> list[Taken]:

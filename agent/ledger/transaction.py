@@ -22,6 +22,7 @@ from agent.domain.market.price import PriceSample
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import Usd
 from agent.domain.record import lease as leases_domain
+from agent.domain.record import metered_volume
 from agent.domain.record.event import Event
 from agent.domain.record.expiring_record import ExpiringRecord, outlasts
 from agent.domain.record.guard_figures import GuardFigures
@@ -146,9 +147,7 @@ class Transaction:
             LedgerError: BAD_TRANSITION, a lease of that id is open; CONFLICT at the commit, its instance has a lease.
         """
         if self._news.lease(lease.lease_id) is not None:
-            raise LedgerError(
-                Code.BAD_TRANSITION, f"lease {lease.lease_id} is already open: this is a defect, report it"
-            )
+            raise LedgerError(Code.BAD_TRANSITION, f"lease {lease.lease_id} is open: this is a defect, report it")
         self._news.leases[lease.lease_id] = lease
         self._write(lease_rows.OPENED, lease_rows.row(lease))
 
@@ -353,6 +352,11 @@ class Transaction:
         """Store the count of starts that ended before their second pass."""
         self._news.short_starts = starts
         self._write(_META_STORED, {"key": SHORT_STARTS, "value": f"{starts.count}{ALERTED * starts.is_alerted}"})
+
+    def keep_volume(self, volume: metered_volume.MeteredVolume) -> None:
+        """Store up to when a network volume is metered, and who pays for it."""
+        self._news.volumes[volume.name] = volume
+        self._write(_META_STORED, {"key": metered_volume.KEY + volume.name, "value": metered_volume.encoded(volume)})
 
     def keep_sign(self, sign: KeptSign) -> None:
         """Store the last sign of life of a folder in place of the earlier one."""

@@ -103,6 +103,8 @@ def of_workload(work: Workload, now: datetime, figures: Mapping[str, Measured]) 
     }
     if work.max_price_by_gpu:
         said["max_price_by_gpu"] = {model: price.dollars for model, price in work.max_price_by_gpu}
+    if work.network_volume_rate > money.FREE:
+        said["network_volume_per_month"] = work.network_volume_rate.dollars * weigh.HOURS_A_MONTH
     if work.value_per_hour is not None:
         said["value_per_hour"] = work.value_per_hour.dollars
     optional: dict[str, Any] = {"reliability": wants.min_reliability, "inet_down": wants.min_inet_down_mbps}
@@ -217,6 +219,7 @@ async def _place(
         floors_as_of="given" if given[1] else _until(floors),
         rules=registered_markets.record(market).rules if market in registered_markets.names() else ASSUMED,
         worth=None if table.value_per_hour is None else money.per_hour(table.value_per_hour),
+        volume=float(table.network_volume_per_month) / weigh.HOURS_A_MONTH,
     )
 
 

@@ -110,7 +110,7 @@ def _with_history(known_fleet: Fleet, known: Recollection, estimates: Mapping[st
     by_pool = availability.by_workload(known.capacity, known_fleet)
     seen = by_pool | availability_by_market.by_workload(known.capacity, known_fleet)
     of_slots = {"tasks": known.tasks, "task_estimates": estimates, "hand_demands": known.hand_demands}
-    return msgspec.structs.replace(known_fleet, capacity=seen, **of_slots)
+    return msgspec.structs.replace(known_fleet, capacity=seen, volumes=known.volumes, **of_slots)
 
 
 def enriched(fleet: Fleet) -> Fleet:

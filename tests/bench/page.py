@@ -34,7 +34,7 @@ from agent.web.web_server import Server
 from tests.bench import report
 from tests.support import builders
 from tests.support.scene import work
-from tests.support.world import Rehearsed, rehearsed
+from tests.support.world import POLL, Rehearsed, rehearsed
 
 LEASES = 1_000
 EVENTS = 1_000_000
@@ -47,7 +47,7 @@ Once = Callable[[], Awaitable[None]]
 async def measure() -> bool:
     """Measure, print, and return whether both bounds hold."""
     with tempfile.TemporaryDirectory(prefix="gpubid-bench-") as made:
-        async with rehearsed(Path(made), workloads=(work(slots=LEASES),)) as world:
+        async with rehearsed(Path(made), workloads=(work(slots=LEASES),), poll=POLL) as world:
             world.is_checked = False
             await world.cycle()
             await _fill(world)

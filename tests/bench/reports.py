@@ -18,7 +18,7 @@ from agent.ledger.reader import Reader
 from agent.web.reading import spend_reports
 from tests.bench import report
 from tests.support import builders
-from tests.support.world import Rehearsed, rehearsed
+from tests.support.world import POLL, Rehearsed, rehearsed
 
 LEASES = 1_000
 DAYS = 2 * spend_reports.MOST_LINES // LEASES
@@ -50,7 +50,7 @@ PHASES = """
 async def measure() -> bool:
     """Measure, print, and return whether the bounds hold."""
     with tempfile.TemporaryDirectory(prefix="gpubid-bench-") as made:
-        async with rehearsed(Path(made)) as world:
+        async with rehearsed(Path(made), poll=POLL) as world:
             world.is_checked = False
             await world.cycle()
             await _fill(world)

@@ -139,6 +139,24 @@ def test_limit_expected_price_and_margin_are_shown_apart_where_the_price_paid_is
     assert "no limit is known: give max_price or value_per_hour" in unbounded["unknown"]
 
 
+def test_a_network_volume_costs_for_as_long_as_the_job_lasts(somewhere: Path) -> None:
+    lines = (
+        'gpu = ["L4"]',
+        'network_volume = "nv1"',
+        "network_volume_per_month = 72",
+        'checkpoint = { at = "remote" }',
+    )
+    (somewhere / "agent.toml").write_text(GOOD.replace("vast", "runpod") + "".join(f"{line}\n" for line in lines))
+    given = ("train", "--hours", "10", "--price", "0.8")
+    (on_demand,) = [one for one in options(*given) if one["name"] == "runpod, ondemand"]
+    assert on_demand["storage_dollars"] == pytest.approx(0.1 * on_demand["hours"])
+    assert any("the network volume's $0.1000/h" in note for note in on_demand["cited"])
+    assert "storage is not counted, its price is not known" in on_demand["unknown"]
+    (somewhere / "free.toml").write_text("network_volume_per_month = 0\n")
+    (free,) = [one for one in options(*given, "--job", "free.toml") if one["name"] == "runpod, ondemand"]
+    assert on_demand["dollars"] - free["dollars"] == pytest.approx(on_demand["storage_dollars"])
+
+
 def test_csv_holds_the_same_figures() -> None:
     arguments = ("--gpu", "L4", "--hours", "3")
     rows = list(csv.DictReader(io.StringIO(run(*arguments, "--csv"))))

@@ -1,6 +1,7 @@
 """A workload on a network volume of RunPod: rented where the volume is, and moved with its data."""
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import aiohttp
@@ -10,9 +11,13 @@ from msgspec import structs
 from agent.cli.rehearsing.rehearsal import Scene, rehearse
 from agent.cli.shared import session
 from agent.decide import explain
+from agent.decide.limits.limits import Limits
+from agent.domain.money import ZERO
+from agent.domain.record import budget
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
 from agent.simulator.runpod.model import Pod, Terms
 from agent.simulator.vast.http.call_gate import DEFAULT_KEY
+from agent.web.reading import spend_reports
 from tests.support import builders, verdict
 from tests.support.both import Both, both
 from tests.support.configs import GOOD
@@ -34,6 +39,11 @@ def crowded(world: Both) -> str:
     return Counter(host.center_id or "" for host in hosts if host.gpu.name == MODEL and host.center_id).most_common(1)[
         0
     ][0]
+
+
+def limits(world: Both) -> set[str]:
+    """Return the limits that the last plan met."""
+    return {decision.reason.limit for decision in world.app.seen.plan.decisions} if world.app.seen else set()
 
 
 async def test_a_rehearsal_has_the_volumes_that_the_configuration_names(tmp_path: Path) -> None:
@@ -94,3 +104,32 @@ async def test_a_move_stays_where_the_volume_is_and_mounts_it_again(tmp_path: Pa
         (second,) = world.live()
         assert (second.host.center_id, second.terms.network_volume) == (center, "nv1")
         assert [volume.volume_id for volume in world.pods.volumes.all()] == ["nv1"]
+
+
+async def test_a_priced_volume_is_in_spend_and_in_every_budget_from_when_it_was_known(tmp_path: Path) -> None:
+    priced = replace(work("nv1"), network_volume_rate=builders.per_hour("0.60"))
+    caps = Limits(total=builders.usd("0.75"))
+    async with both(tmp_path, priced, markets=("runpod",), limits=caps) as world:
+        await world.cycle(minutes=60)
+        assert world.leases() == []
+        now = world.app.clock.now()
+        reader = await world.app.ledger.reader()
+        told = {by: await spend_reports.answer(reader, "/spend", {"by": by}, now) for by in spend_reports.GROUPS}
+        for by, report in told.items():
+            (row,) = [row for row in report["rows"] if row["dollars"]]
+            assert row["dollars"] + report["unmetered_dollars"] == pytest.approx(0.60, abs=0.03), by
+            assert row["disk_dollars"] == row["dollars"]
+        keys = {by: report["rows"][0]["key"] for by, report in told.items()}
+        assert (keys["workload"], keys["market"], keys["lease"]) == ("train", "runpod", "network-volume:nv1:train")
+        assert (keys["gpu"], keys["tenure"], keys["cause"]) == ("network volume", "network volume", "none")
+        known = world.app.ledger.recollection(now)
+        assert known.total.total == known.spend_of[budget.of_workload("train")].total > ZERO
+        assert (await spend_reports.answer(reader, "/savings", {"by": "month"}, now))["total"]["dollars"] == 0.0
+        # The file has the same, for the next start.
+        assert (await reader.recollection(now)).volumes == known.volumes
+        # With capacity where it is, the budget over the whole time now leaves nothing for a rent.
+        world.pods.volumes.create("data", 50, crowded(world), "nv1")
+        await world.cycle(minutes=30)
+        # The market is not searched in each pass, and only a pass with offers meets the budget.
+        await world.until(lambda: limits(world) == {"total"}, minutes=10)
+        assert world.leases() == []

@@ -16,7 +16,7 @@ from agent.web import operator_socket
 from agent.web.feed import feed_routes
 from agent.web.feed.live_feed import LiveFeed
 from agent.web.site import site
-from tests.support.world import Rehearsed, rehearsed
+from tests.support.world import POLL, Rehearsed, rehearsed
 
 TOKEN = "a token of the test"
 SECRET = "a secret of the test"
@@ -59,7 +59,7 @@ async def served(
 ) -> AsyncIterator[Served]:
     """Serve the page of a world in which every slot, or so many, run, and its operators' socket."""
     async with (
-        rehearsed(directory, **changes) as world,
+        rehearsed(directory, **{"poll": POLL, **changes}) as world,
         aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as client,
     ):
         await world.until_running(slots=running)

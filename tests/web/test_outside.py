@@ -30,7 +30,7 @@ from agent.web.webhook_deliveries import Deliveries
 from tests.support import builders
 from tests.support.programs import PATIENCE_SECONDS
 from tests.support.scene import work
-from tests.support.world import rehearsed
+from tests.support.world import POLL, rehearsed
 
 NOW = dt.datetime(2026, 11, 20, 12, 0, tzinfo=dt.UTC)
 SECRET = "a secret of the test"
@@ -156,7 +156,7 @@ def test_endpoints_that_appear_move_or_go_are_changes() -> None:
 
 async def test_a_service_that_moves_says_where_it_is_reached(tmp_path: Path) -> None:
     async with contextlib.AsyncExitStack() as stack:
-        world = await stack.enter_async_context(rehearsed(tmp_path, workloads=(work(ports=(8000,)),)))
+        world = await stack.enter_async_context(rehearsed(tmp_path, workloads=(work(ports=(8000,)),), poll=POLL))
         lease = await world.until_running()
         await world.cycle(minutes=2)
         told = await world.events(endpoints.CHANGED)

@@ -23,7 +23,7 @@ from agent.decide.pricing import requirement_check
 from agent.decide.strategy import Tuned
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.tenure import Tenure
-from agent.domain.record.account import Line
+from agent.domain.record.account import VOLUME, Line
 from agent.domain.record.event import Event
 from agent.domain.record.event_kind import EventKind
 from agent.domain.record.lease import Lease
@@ -226,7 +226,8 @@ async def _report(app: App, simulator: Simulator, tally: Tally, scene: Scene, wa
     reader = await app.ledger.reader()
     events = tuple(reversed(await reader.events(limit=100_000)))
     leases = await reader.leases(limit=100_000)
-    lines = await reader.spend_by(SpendKey.LEASE)
+    # The simulated market charges for leases alone.
+    lines = [line for line in await reader.spend_by(SpendKey.LEASE) if not line.key.startswith(VOLUME)]
     lines += [_open_line(charge) for lease in leases if lease.is_open for charge in meter.accrue(lease, now)]
     spend = sum(line.amount.dollars for line in lines)
     running, useful = _hours(app, lines, leases, now)

@@ -152,7 +152,7 @@ class WorkloadTable(Table):
     ) = None
     """RunPod's id of a network volume of yours, mounted at /workspace. Only its data centre is then used."""
     network_volume_per_month: Annotated[Dollars, Field(ge=0, le=100_000, examples=[7.0])] | None = None
-    """What that volume costs in a month of 720 hours, in dollars, from your bill. Budgets count it, no lease does."""
+    """What that volume costs in a month of 720 hours, in dollars, from your bill. Budgets and spend count it."""
     datacenter: Flag = False
     """Whether to accept only hosts that the market says are in a data centre. On RunPod that is the Secure cloud."""
     regions: Annotated[

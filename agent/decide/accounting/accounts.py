@@ -16,17 +16,23 @@ PHASES = ("loading", "restoring", "lost", "useful")
 NONE = "none"
 """The cause of spend that no interruption wasted."""
 BEFORE = "before this ledger"
+VOLUME = "network volume"
+"""The key of a network volume, which has no GPU and no tenure."""
 
 KEYS: dict[str, Callable[[Line], str]] = {
     "day": lambda line: line.day.isoformat(),
     "week": lambda line: "{}-W{:02d}".format(*line.day.isocalendar()[:2]),
     "month": lambda line: line.day.isoformat()[:7],
     "workload": lambda line: line.workload or BEFORE,
-    "market": lambda line: line.market,
-    "gpu": lambda line: f"{line.gpus}x {line.gpu}" if line.gpu else BEFORE,
-    "tenure": lambda line: line.tenure.value,
+    "market": lambda line: line.market or _without_gpu(line),
+    "gpu": lambda line: f"{line.gpus}x {line.gpu}" if line.gpu else _without_gpu(line),
+    "tenure": lambda line: VOLUME if line.is_volume else line.tenure.value,
     "lease": lambda line: line.lease_id,
 }
+
+
+def _without_gpu(line: Line) -> str:
+    return VOLUME if line.is_volume else BEFORE
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,8 @@ class Place:
 
     `hazard` replaces the record. `storage` is dollars per gigabyte and month, `per_gb` dollars per downloaded gigabyte.
     `reliability` and `inet_down` are the least of its hosts. `down` is the hours from an interruption until the job
-    runs again. `worth` is what an hour of the job is worth, if that is not `max_price`.
+    runs again. `worth` is what an hour of the job is worth, if that is not `max_price`. `volume` is the price of its
+    network volume, in dollars per hour.
     """
 
     market: str
@@ -63,6 +64,7 @@ class Place:
     floors_as_of: str = ""
     rules: MarketRules = ASSUMED
     worth: UsdPerHour | None = None
+    volume: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,12 +180,17 @@ def _option(job: Job, place: Place, way: _Way) -> Option:
         tenure=way.tenure,
         rates=way.rates,
         hazard=way.hazard,
-        storage=None if place.storage is None else place.storage * job.disk_gb / HOURS_A_MONTH,
+        storage=_storage(job, place),
         per_gb=place.per_gb,
         loading=loading,
         down=down,
         as_of=place.asks_as_of if way.tenure is Tenure.ON_DEMAND else place.floors_as_of,
-        cited=(way.priced, _hazard_note(place, way), f"{down * 60:.0f} min from an interruption until it runs again"),
+        cited=(
+            way.priced,
+            _hazard_note(place, way),
+            f"{down * 60:.0f} min from an interruption until it runs again",
+            *([f"the network volume's ${place.volume:.4f}/h while the job lasts"] if place.volume else []),
+        ),
         unknown=(
             *(f"{what} is not counted, its price is not known" for what, known in gaps.items() if known is None),
             *way.unknown,
@@ -191,6 +198,13 @@ def _option(job: Job, place: Place, way: _Way) -> Option:
         ),
         limit=way.limit,
     )
+
+
+def _storage(job: Job, place: Place) -> float | None:
+    """Return the price of the disk and of the network volume, in dollars per hour; None if neither is known."""
+    if place.storage is None:
+        return place.volume or None
+    return place.storage * job.disk_gb / HOURS_A_MONTH + place.volume
 
 
 def _down(job: Job, place: Place, loading: float) -> float:

@@ -4,17 +4,17 @@ Invariants:
 1. Doubt counts as spend: an open paying intent counts at its whole rate since it was sent.
 2. The cost of a lease since its last metering counts before the ledger has it. Paused storage goes on billing and
    counts.
-3. The price of a network volume counts in every budget but one over the whole time.
+3. A bid that waits for an auction counts as an instance, because any auction may start it. One that is parked before it
+   ever ran does not.
+4. A network volume counts like a lease: what the ledger has of it, its cost since, and its rate. It is no instance.
 """
 
-import functools
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 import msgspec
 
-from agent.decide.accounting import meter
-from agent.decide.limits import volume_costs
+from agent.decide.accounting import meter, volume_metering
 from agent.domain import money
 from agent.domain.fleet import Fleet, Spend
 from agent.domain.money import Usd, UsdPerHour
@@ -23,14 +23,13 @@ from agent.domain.record.budget import EVERYTHING, Scope, Window
 from agent.domain.record.intent import Intent
 from agent.domain.record.lease import Lease
 from agent.domain.work.decision import Decision, Pause, Rebid, Rent, Resume
-from agent.domain.work.workload import Workload
 
 
 class CommittedSpend(msgspec.Struct, frozen=True):
     """Committed spend: per hour, today, this month, number of instances, and in total since the ledger began.
 
-    `pledged` is the cost of traffic that is under way or about to begin. `parts` are the same figures of each market
-    and workload that has any.
+    `queued` are those of the instances that are bids without a machine so far. `pledged` is the cost of traffic that is
+    under way or about to begin. `parts` are the same figures of each market and workload that has any.
     """
 
     rate: UsdPerHour
@@ -40,6 +39,7 @@ class CommittedSpend(msgspec.Struct, frozen=True):
     total: Usd = money.ZERO
     pledged: Usd = money.ZERO
     parts: Mapping[Scope, "CommittedSpend"] = {}
+    queued: int = 0
 
     def of(self, scope: Scope) -> "CommittedSpend":
         """Return the part of a scope; it is zero for a scope without commitments."""
@@ -62,8 +62,9 @@ class CommittedSpend(msgspec.Struct, frozen=True):
     def without(self, lease: Lease) -> "CommittedSpend":
         """Return the committed spend once a lease has ended; what it has cost so far stays."""
         less = money.FREE - lease.committed_rate
-        touched = {scope: self.of(scope).plus(less, -1, money.ZERO) for scope in _scopes(lease)}
-        return msgspec.structs.replace(self.plus(less, -1, money.ZERO), parts={**self.parts, **touched})
+        fewer = -instances_of(lease)
+        touched = {scope: self.of(scope).plus(less, fewer, money.ZERO) for scope in _scopes(lease)}
+        return msgspec.structs.replace(self.plus(less, fewer, money.ZERO), parts={**self.parts, **touched})
 
     def plus(self, rate: UsdPerHour, instances: int, pledge: Usd) -> "CommittedSpend":
         """Return this spend with an additional commitment."""
@@ -86,12 +87,13 @@ class _Item(msgspec.Struct, frozen=True):
     owed: Usd
     instances: int
     pledged: Usd = money.ZERO
+    queued: int = 0
 
 
 def committed_by_fleet(fleet: Fleet) -> CommittedSpend:
     """Return the committed spend of the fleet, with leases and doubts."""
     pledges = {lease.lease_id: _pledge(fleet, lease) for lease in fleet.leases if lease.is_live}
-    return committed(fleet.leases, fleet.intents, fleet.spend, fleet.spend_of, fleet.now, pledges, fleet.workloads)
+    return committed(fleet.leases, fleet.intents, fleet.spend, fleet.spend_of, fleet.now, pledges, fleet.volumes)
 
 
 def committed(
@@ -101,25 +103,26 @@ def committed(
     spend_of: Mapping[Scope, Spend],
     now: datetime,
     pledges: Mapping[str, Usd] | None = None,
-    workloads: Iterable[Workload] = (),
+    volumes: volume_metering.Volumes | None = None,
 ) -> CommittedSpend:
     """Return the committed spend at `now` from leases, open intents, the ledger's counts and network volumes."""
     open_leases = {lease.lease_id: lease for lease in leases if lease.is_open}
     doubts = [intent for intent in intents if intent.is_open and intent.kind.is_paying]
     items = [_of_lease(lease, now, (pledges or {}).get(lease.lease_id, money.ZERO)) for lease in open_leases.values()]
     items += [_of_doubt(intent, open_leases.get(intent.lease_id), now) for intent in doubts]
-    volumes = volume_costs.of(workloads, now)
-    items += [_Item(volume.scopes, volume.rate, money.ZERO, 0) for volume in volumes]
-    named = {*spend_of, *(scope for item in items for scope in item.scopes)}
-    parts = {
-        scope: _sum(
-            [item for item in items if scope in item.scopes],
-            _with([volume for volume in volumes if scope in volume.scopes], spend_of.get(scope, Spend())),
-        )
-        for scope in named
-    }
-    whole = _sum(items, _with(volumes, spend))
+    items += [_of_volume(burden) for burden in volume_metering.burdens(volumes or {}, now)]
+    by_scope: dict[Scope, list[_Item]] = {scope: [] for scope in spend_of}
+    for item in items:
+        for scope in dict.fromkeys(item.scopes):
+            by_scope.setdefault(scope, []).append(item)
+    parts = {scope: _sum(mine, spend_of.get(scope, Spend())) for scope, mine in by_scope.items()}
+    whole = _sum(items, spend)
     return msgspec.structs.replace(whole, parts={scope: part for scope, part in parts.items() if part != NOTHING})
+
+
+def instances_of(lease: Lease) -> int:
+    """Return how many instances a lease is, or may become without another order: one, but for a parked bid."""
+    return 0 if lease.is_parked_bid else 1
 
 
 def scopes_of(decision: Decision) -> tuple[Scope, ...]:
@@ -138,16 +141,20 @@ def _difference(decision: Decision) -> tuple[UsdPerHour, int]:
     if isinstance(decision, Rent):
         return decision.rate, 1
     if isinstance(decision, Rebid):
-        return decision.bid - decision.lease.bid, 0
+        more = decision.bid - decision.lease.bid
+        # A lease that we stopped counts at no bid, so a lower one gives no room.
+        return max(more, money.FREE) if decision.lease.paused_by_us else more, 0
     if isinstance(decision, Resume):
-        return decision.lease.most_gpu_rate if decision.lease.paused_by_us else money.FREE, 0
+        rate = decision.lease.most_gpu_rate if decision.lease.paused_by_us else money.FREE
+        return rate, int(decision.lease.is_parked_bid)
     if isinstance(decision, Pause):
-        return decision.lease.disk_rate - decision.lease.committed_rate, 0
+        return decision.lease.disk_rate - decision.lease.committed_rate, -int(decision.lease.is_queued_bid)
     return money.FREE, 0
 
 
 def _of_lease(lease: Lease, now: datetime, pledged: Usd) -> _Item:
-    return _Item(_scopes(lease), lease.committed_rate, meter.outstanding([lease], now), 1, pledged)
+    owed, queued = meter.outstanding([lease], now), int(lease.is_queued_bid)
+    return _Item(_scopes(lease), lease.committed_rate, owed, instances_of(lease), pledged, queued)
 
 
 def _of_doubt(intent: Intent, lease: Lease | None, now: datetime) -> _Item:
@@ -161,6 +168,11 @@ def _of_doubt(intent: Intent, lease: Lease | None, now: datetime) -> _Item:
     return _Item(scopes, rate, rate.over(seconds), 0 if intent.lease_id else 1)
 
 
+def _of_volume(burden: volume_metering.Burden) -> _Item:
+    markets = [budget.of_market(burden.market)] if burden.market else []
+    return _Item((*markets, budget.of_workload(burden.workload)), burden.rate, burden.owed, 0)
+
+
 def _pledge(fleet: Fleet, lease: Lease) -> Usd:
     """Return the cost of the traffic that a start still needs: image and checkpoint, at the market's price."""
     view, work = fleet.markets.get(lease.market), fleet.workload(lease.slot.workload)
@@ -171,10 +183,6 @@ def _pledge(fleet: Fleet, lease: Lease) -> Usd:
     return Usd(round(left * row.traffic_down_micros_per_gb))
 
 
-def _with(volumes: Iterable[volume_costs.VolumeCost], spend: Spend) -> Spend:
-    return functools.reduce(lambda counted, volume: counted.plus(volume.spend), volumes, spend)
-
-
 def _sum(items: list[_Item], spend: Spend) -> CommittedSpend:
     owed = money.total(item.owed for item in items)
     return CommittedSpend(
@@ -182,6 +190,7 @@ def _sum(items: list[_Item], spend: Spend) -> CommittedSpend:
         today=spend.today + owed,
         month=spend.month + owed,
         instances=sum(item.instances for item in items),
+        queued=sum(item.queued for item in items),
         total=spend.total + owed,
         pledged=money.total(item.pledged for item in items),
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from agent.domain.record.account import Line, Taken
+from agent.domain.record.account import VOLUME, Line, Taken
 from agent.domain.record.shadow_account import Counted
 from agent.ledger.tables import schema
 from agent.ledger.tables.types import MicroUsd, Query
@@ -53,9 +53,10 @@ def line_of(columns: Mapping[str, Any]) -> Line:
     return Line(**{name: value for name, value in columns.items() if value is not None})
 
 
-def sums(until: dt.date, since: dt.date | None = None) -> Query:
+def sums(until: dt.date, since: dt.date | None = None, *, of_leases_only: bool = False) -> Query:
     """Return the query for each workload's figures up to and including a day, since a day or the ledger's beginning.
 
+    `of_leases_only` leaves out network volumes, which no shadow has.
     SQLite adds them up, because reading the lines of a large fleet's year takes seconds.
     """
     spend, phases = schema.spend.c, schema.phases.c
@@ -63,6 +64,7 @@ def sums(until: dt.date, since: dt.date | None = None) -> Query:
     times = [sa.func.coalesce(sa.func.sum(phases[name]), 0).label(name) for name in ("paid", "useful", "lost")]
     query = sa.select(spend.workload, amount.label("spent"), *times).where(spend.day <= until)
     query = query if since is None else query.where(spend.day >= since)
+    query = query.where(spend.lease_id.not_like(VOLUME + "%")) if of_leases_only else query
     return query.select_from(schema.spend.outerjoin(schema.phases, _IS_SAME)).group_by(spend.workload)
 
 

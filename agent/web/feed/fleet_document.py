@@ -14,7 +14,7 @@ from agent import __version__
 from agent.config.settings import Config
 from agent.cycle import Pass, Rules
 from agent.decide import explain
-from agent.decide.accounting import meter, phases
+from agent.decide.accounting import meter, phases, volume_metering
 from agent.decide.limits import committed_spend, credit_watch
 from agent.decide.limits.committed_spend import CommittedSpend
 from agent.decide.operators import operator_holds
@@ -79,7 +79,7 @@ async def summary(of: Sources, reader: Reader) -> Summary:
     metered = await reader.sums(of.now.date(), of.now.date())
     known, caps, now = of.known, of.rules.caps, of.now
     standing = committed_spend.committed(
-        known.leases, known.intents, known.total, known.spend_of, now, workloads=of.rules.workloads
+        known.leases, known.intents, known.total, known.spend_of, now, volumes=known.volumes
     )
     daemon = status_json.daemon_of(of.seen, of.config, of.late, of.refused)
     notes, troubles = status_json.conditions(known, standing, of.notices, caps, now, daemon)
@@ -136,7 +136,7 @@ def is_stale(last_cycle_at: datetime | None, poll_seconds: float, now: datetime)
 
 def _money(of: Sources, standing: CommittedSpend, metered: Mapping[str, Counted]) -> read_model.Money:
     known, caps, now = of.known, of.rules.caps, of.now
-    owed = meter.outstanding(known.leases, now)
+    owed = meter.outstanding(known.leases, now) + volume_metering.outstanding(known.volumes, now)
     rate = money.total_rate(lease.billing_rate for lease in known.leases)
     credit = [
         credit_watch.outlook(name, kept.amount, known.leases, caps.credit_floor(name))

@@ -4,8 +4,9 @@ from collections import defaultdict
 from collections.abc import Mapping
 from datetime import datetime
 
-from agent.decide.accounting import meter
+from agent.decide.accounting import meter, volume_metering
 from agent.domain import money
+from agent.domain.money import Usd
 from agent.domain.record.account import HOUR
 from agent.domain.record.lease import Lease
 from agent.domain.record.shadow_account import Counted
@@ -21,15 +22,22 @@ def by_workload(known: Recollection, metered: Mapping[str, Counted], now: dateti
     leases: dict[str, list[Lease]] = defaultdict(list)
     for lease in known.leases:
         leases[lease.slot.workload].append(lease)
-    return [_row(name, leases.get(name, []), metered.get(name, NOTHING), now) for name in sorted({*leases, *metered})]
+    volumes: dict[str, list[volume_metering.Burden]] = defaultdict(list)
+    for burden in volume_metering.burdens(known.volumes, now):
+        volumes[burden.workload].append(burden)
+    owed = {name: money.total(each.owed for each in burdens) for name, burdens in volumes.items()}
+    return [
+        _row(name, leases.get(name, []), owed.get(name, money.ZERO), metered.get(name, NOTHING), now)
+        for name in sorted({*leases, *metered})
+    ]
 
 
-def _row(name: str, leases: list[Lease], metered: Counted, now: datetime) -> WorkloadMoney:
+def _row(name: str, leases: list[Lease], volumes: Usd, metered: Counted, now: datetime) -> WorkloadMoney:
     hours = metered.useful / HOUR
     return WorkloadMoney(
         workload=clean(name),
         dollars_per_hour=money.total_rate(lease.billing_rate for lease in leases).dollars,
-        today_dollars=(metered.spent + meter.outstanding(leases, now)).dollars,
+        today_dollars=(metered.spent + meter.outstanding(leases, now) + volumes).dollars,
         useful_hours=round(hours, 4),
         dollars_per_useful_hour=round(metered.spent.dollars / hours, 6) if hours > 0 else None,
     )

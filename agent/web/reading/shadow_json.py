@@ -16,7 +16,7 @@ async def shown(reader: Reader, leases: Sequence[Lease], now: datetime, workload
     """Return every shadow, or those of one workload, beside the live strategy's figures of the same time."""
     accounts = [each for each in await reader.shadows() if workload in {None, each.workload}]
     last = await reader.last_shadow_decisions() if accounts else []
-    sums = {day: await reader.sums(day) for day in {each.seen_at.date() for each in accounts}}
+    sums = {day: await reader.sums(day, of_leases_only=True) for day in {each.seen_at.date() for each in accounts}}
     rows = [await _row(each, reader, sums[each.seen_at.date()], leases, last) for each in accounts]
     return {"now": now.isoformat(), "shadows": rows, "rules": list(paper_market.RULES)}
 

@@ -7,7 +7,8 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from agent.baselines import baseline_loading, catalogue
-from agent.decide.accounting import accounts, meter, savings
+from agent.decide.accounting import accounts, meter, savings, volume_metering
+from agent.domain import money
 from agent.domain.market.gpu import GpuModel
 from agent.domain.market.price import PriceHour
 from agent.domain.record import work_done
@@ -44,7 +45,7 @@ class Asked:
 
 
 async def spend(reader: Reader, asked: Asked, now: datetime, units: Units = NO_UNITS) -> Mapping[str, Any]:
-    """Return spend and its wasted part, with totals, and the cost of open leases since the last metering.
+    """Return spend and its wasted part, with totals, and the cost of open leases and volumes since the last metering.
 
     By workload it has dollars per unit, for all days: a guard's number counts from the beginning of the work.
 
@@ -52,11 +53,12 @@ async def spend(reader: Reader, asked: Asked, now: datetime, units: Units = NO_U
     """
     _refuse_unknown(asked, GROUPS)
     asked, cut = await _bounded(reader, asked)
-    lines, leases = await reader.lines_and_leases(asked.since, asked.until)
+    lines, leases, volumes = await reader.lines_and_payers(asked.since, asked.until)
     taken = await reader.taken(_midnight(asked.since), _midnight(asked.until))
     is_whole = asked.since is None and asked.until is None
     done = await _done(reader, units) if asked.by == WORKLOAD and is_whole else {}
-    more = _since_metering(leases, asked, now) | {"units_cut": bool(units) and asked.by == WORKLOAD and not is_whole}
+    is_cut = bool(units) and asked.by == WORKLOAD and not is_whole
+    more = _since_metering(leases, volumes, asked, now) | {"units_cut": is_cut}
 
     def computed() -> Mapping[str, Any]:
         sums = accounts.grouped(asked.by, lines, taken)
@@ -78,9 +80,11 @@ async def saved(reader: Reader, asked: Asked, baseline: str | None, now: datetim
         raise ReportError("--by cause: the cost of an interruption has no price elsewhere; try `gpubid spend`")
     _refuse_unknown(asked, accounts.KEYS)
     asked, cut = await _bounded(reader, asked)
-    lines, leases = await reader.lines_and_leases(asked.since, asked.until)
+    lines, leases, _ = await reader.lines_and_payers(asked.since, asked.until)
+    # The same hours elsewhere would need a volume too.
+    lines = [line for line in lines if not line.is_volume]
     price, cited = (await _at_the_time(reader, lines, now), []) if baseline is None else _published(baseline, lines)
-    more = {"against": baseline or "on_demand", "cited": cited, **cut, **_since_metering(leases, asked, now)}
+    more = {"against": baseline or "on_demand", "cited": cited, **cut, **_since_metering(leases, {}, asked, now)}
 
     def computed() -> Mapping[str, Any]:
         sums = savings.grouped(lines, accounts.KEYS[asked.by], price)
@@ -107,10 +111,13 @@ def _unpriced(lines: Sequence[Line], price: savings.Price) -> list[str]:
     return sorted({f"{line.gpus}x {line.gpu}" for line in lines if price(line) is None})
 
 
-def _since_metering(leases: Sequence[Lease], asked: Asked, now: datetime) -> dict[str, Any]:
-    """Return the instant of a report, and the cost of open leases since the last metering."""
+def _since_metering(
+    leases: Sequence[Lease], volumes: volume_metering.Volumes, asked: Asked, now: datetime
+) -> dict[str, Any]:
+    """Return the instant of a report, and the cost of open leases and of volumes since the last metering."""
     is_open = asked.until is None or asked.until > now.date()
-    return {"as_of": now.isoformat(), "unmetered_dollars": meter.outstanding(leases if is_open else (), now).dollars}
+    owed = meter.outstanding(leases, now) + volume_metering.outstanding(volumes, now) if is_open else money.ZERO
+    return {"as_of": now.isoformat(), "unmetered_dollars": owed.dollars}
 
 
 def _refuse_unknown(asked: Asked, known: Sequence[str] | Mapping[str, object]) -> None:

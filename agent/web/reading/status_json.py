@@ -54,7 +54,7 @@ def shown(
     """Return the state of the whole fleet. Without a `daemon` it is the ledger's last state, and not well."""
     fleet = views.fleet(workloads, known, decided, now, (), caps)
     standing = committed_spend.committed(
-        known.leases, known.intents, known.total, known.spend_of, now, workloads=workloads
+        known.leases, known.intents, known.total, known.spend_of, now, volumes=known.volumes
     )
     notes, troubles = conditions(known, standing, notices, caps, now, daemon)
     places = {str(place): place for work in workloads for place in work.places}

@@ -9,7 +9,7 @@ from typing import Any
 
 from agent.cycle import Pass
 from agent.decide import explain
-from agent.decide.accounting import meter
+from agent.decide.accounting import meter, volume_metering
 from agent.decide.limits import credit_watch
 from agent.decide.limits.limits import Limits
 from agent.decide.operators import operator_holds
@@ -43,7 +43,8 @@ def fleet(
     seen: Fleet | None = None,
 ) -> dict[str, Any]:
     """Return slots with their leases, spend, doubts, cooldowns, and notices about the whole fleet."""
-    owed, workloads = meter.outstanding(known.leases, now), tuple(workloads)
+    owed = meter.outstanding(known.leases, now) + volume_metering.outstanding(known.volumes, now)
+    workloads = tuple(workloads)
     places = [place for work in workloads for place in work.places]
     filled = slot_leases.filled(places, known.leases).by_slot
     last = {decision.slot: (decision,) for decision in reversed(decided)}

@@ -1,0 +1,1 @@
+"""The costs that no lease has: network volumes."""
