@@ -179,7 +179,7 @@ def _decide(slot: SlotView, grounds: _Grounds) -> Proposal:
     if following := value_upkeep.follow_value(slot, grounds.view, fastest=0.0):
         return following
     if lease is None or slot.down is not None:
-        return _without(slot, grounds)
+        return value_upkeep.while_down(_without(slot, grounds), slot, grounds.view, fastest=0.0)
     if lease.tenure is Tenure.ON_DEMAND:
         return _on_demand(slot, lease, grounds)
     if grounds.outlook.is_last_call and grounds.task.todo > 0:

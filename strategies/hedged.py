@@ -42,11 +42,10 @@ def _propose(slot: SlotView, grounds: Grounds, kept: ServiceChoice | None) -> Pr
     if noticed := upkeep.under_notice(slot, grounds):
         return noticed
     chosen = deadline_over_markets.propose(slot, grounds)
-    if chosen is not None:
-        return chosen
-    if kept is not None:
-        return warm_service.propose(slot, grounds, kept)
-    return spread_with_fallback.propose(slot, grounds)
+    if chosen is None and kept is not None:
+        chosen = warm_service.propose(slot, grounds, kept)
+    chosen = chosen or spread_with_fallback.propose(slot, grounds)
+    return value_upkeep.while_down(chosen, slot, grounds.view, grounds.view.fastest)
 
 
 def _placed(proposal: Proposal, grounds: Grounds) -> Proposal:

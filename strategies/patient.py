@@ -76,7 +76,8 @@ class Patient:
         if slot.down is not None:
             here = useful_hour.contested_hazard(view.hosts.get(lease.host), view.market_hazard)
             others = _elsewhere(lease, view, shortlist, params)
-            return recovery.recover(slot, view.workload, others, here, _numbers(view, lease, params), view.now)
+            found = recovery.recover(slot, view.workload, others, here, _numbers(view, lease, params), view.now)
+            return value_upkeep.while_down(found, slot, view, view.fastest)
         if noticed := _under_notice(slot, lease, view, shortlist, params):
             return noticed
         if recovery.ends_soon(lease, view.now):

@@ -20,7 +20,7 @@ from agent.decide import slots
 from agent.decide.deadline import availability, availability_by_market, deadline_progress
 from agent.decide.demand import demand_window, waiting_slots
 from agent.decide.kept_hosts import next_slots
-from agent.decide.limits import limit_cut, limits, unsafe_writes
+from agent.decide.limits import hard_caps, limit_cut, limits, unsafe_writes
 from agent.decide.moves import (
     break_before_make,
     checkpointing,
@@ -30,7 +30,7 @@ from agent.decide.moves import (
     last_checkpoint,
     maintenance_checkpoint,
 )
-from agent.decide.moves.auctions import waiting_room
+from agent.decide.moves.auctions import lower_limit, waiting_room
 from agent.decide.moves.waiting_endings import WaitingEndings
 from agent.decide.operators import operator_holds, reload
 from agent.decide.pricing import (
@@ -124,9 +124,11 @@ def plan(
     ground = _ground(fleet)
     bounds = Bounds(fleet, caps, faulty, ground.in_force, ground.believed)
     now_standing = limits.committed_by_fleet(fleet)
-    due = due_endings.endings(fleet, now_standing, caps)
+    lowest = lower_limit.lowest(fleet)
+    due = due_endings.endings(fleet, now_standing, caps, lowest)
     first = due_endings.orders(due)
-    leaving = {slot_of(decision) for decision in first}
+    unended = due_endings.kept(fleet, now_standing, caps)
+    leaving = {slot_of(decision) for decision in (*first, *unended)}
     going_on, later = next_slots.chosen(
         fleet,
         first,
@@ -139,12 +141,15 @@ def plan(
     bounds = replace(bounds, fleet=later)
     kept = {rent.kept.lease_id for rent in going_on if rent.kept is not None}
     leaving |= {rent.slot for rent in going_on}
+    lowered = hard_caps.lowerings(fleet, now_standing, caps, lowest)
+    lowered = tuple(rebid for rebid in lowered if rebid.lease.slot not in leaving)
+    leaving |= {rebid.lease.slot for rebid in lowered}
     waits = WaitingEndings(fleet)
     ending = [order for order in first if order.lease.lease_id not in kept]
-    decisions = [*waits.settle(ending, due_endings.at_once(due)), *going_on]
+    decisions = [*waits.settle(ending, due_endings.at_once(due)), *lowered, *going_on, *unended]
     room = waiting_room.WaitingRoom(fleet)
     parts = ((work, _proposals(fleet, work, tuned[work.strategy], ground)) for work in fleet.workloads)
-    for work, proposal in waiting_room.in_turn(parts):
+    for work, proposal in waiting_room.in_turn(fleet, parts):
         if proposal.slot in leaving:
             continue
         settled = _settled(proposal, work, bounds, now_standing)
@@ -376,7 +381,8 @@ def _allowed(decision: Decision, bounds: Bounds, now_standing: limits.CommittedS
     struck = _struck(decision, bounds, now_standing)
     if struck is None or isinstance(decision, Hold):
         return decision
-    cut = limit_cut.within(decision, lambda each: _struck(each, bounds, now_standing) is None)
+    price = waiting_room.price_to_win(bounds.fleet, decision.lease) if isinstance(decision, Resume) else None
+    cut = limit_cut.within(decision, lambda each: _struck(each, bounds, now_standing) is None, price)
     if cut is not None:
         return cut
     sentence = f"{struck.sentence}; it would {decision.reason.sentence}"

@@ -260,7 +260,7 @@ def test_caps_count_the_limit_and_end_what_waits_before_what_runs() -> None:
     assert limits.committed_by_fleet(fleet).rate == builders.per_hour("1.808")
     first = decided(fleet, Limits(per_hour=builders.per_hour("1.00")))
     assert [each.lease.instance_id for each in first if isinstance(each, Pause)] == ["2"]
-    both = decided(fleet, Limits(per_hour=builders.per_hour("0.50")))
+    both = decided(fleet, Limits(per_hour=builders.per_hour("0.23")))
     assert [each.lease.instance_id for each in both if isinstance(each, Pause)] == ["2", "1"]
     assert decided(fleet, Limits(per_hour=builders.per_hour("1.808")))[0].__class__ is Hold
 
@@ -269,7 +269,7 @@ def test_a_start_of_a_parked_bid_counts_at_its_limit() -> None:
     parked = second_price.lease(state=LeaseState.PAUSED, paused_by_us=True, bid_limit=builders.per_hour("0.79"))
     row = second_price.row(state=InstanceState.PAUSED)
     fleet = second_price.fleet(leases=(parked,), rows=[row], workloads=(work(),))
-    (hold,) = decided(fleet, Limits(per_hour=builders.per_hour("0.50")))
+    (hold,) = decided(fleet, Limits(per_hour=builders.per_hour("0.20")))
     assert isinstance(hold, Hold)
     assert hold.reason.code == "limit"
 

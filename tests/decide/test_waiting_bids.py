@@ -6,13 +6,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from agent.decide import plan
+from agent.decide import needs, plan
+from agent.decide.limits import limits
 from agent.decide.limits.limits import Limits
 from agent.domain.fleet import Fleet
 from agent.domain.market.instance import InstanceState
 from agent.domain.slot import Slot
 from agent.domain.work.deadline import Deadline
-from agent.domain.work.decision import Decision, Hold, Pause, Rent
+from agent.domain.work.decision import Decision, Hold, Pause, Rent, slot_of
 from agent.domain.work.workload import Workload, WorkloadKind
 from strategies.deadline import Deadline as DeadlineStrategy
 from strategies.deadline import DeadlineParams
@@ -115,10 +116,61 @@ def test_a_bid_that_waits_is_parked_for_what_could_run_with_its_room() -> None:
     assert isinstance(hold, Hold)
     assert hold.reason.limit == "per_hour"
     parked = msgspec.structs.replace(waiting, paused_by_us=True)
-    runs, still = sorted(decided(two_works(leases=(parked,)), tight), key=lambda each: isinstance(each, Hold))
+    small = Limits(per_hour=builders.per_hour("0.40"))
+    runs, still = sorted(decided(two_works(leases=(parked,)), small), key=lambda each: isinstance(each, Hold))
     assert isinstance(runs, Rent)
     assert runs.slot.workload == "runs"
     assert isinstance(still, Hold), "it starts again only with room"
+
+
+def test_a_bid_that_waits_is_a_queued_start_and_counts_among_the_instances() -> None:
+    """Any auction may start it. It gave no room under this cap: a parked bid, of which nothing exists, counted too."""
+    waiting = second_price.waiting(1, slot=Slot("waits", 0), bid_limit=builders.per_hour("0.79"))
+    one = Limits(instances=1)
+    for priority, kinds in ((0, [Hold, Pause]), (1, [Hold])):
+        fleet = two_works(priority, leases=(waiting,))
+        made = sorted(decided(fleet, one), key=lambda each: type(each).__name__)
+        assert [type(each) for each in made if slot_of(each).workload == "runs" or isinstance(each, Pause)] == kinds
+        (hold,) = [each for each in made if isinstance(each, Hold) and each.slot.workload == "runs"]
+        assert hold.reason.limit == "instances"
+        said = "1 instances are held, 1 of them bids that any auction may start, and 1 are allowed"
+        assert said in hold.reason.sentence
+        (need,) = [need for need in needs.needs(fleet, one) if need.workload.name == "runs"]
+        assert needs.LIMITS not in need.bars_at("vast"), "it is searched for, since the bid may give its room"
+    parked = msgspec.structs.replace(waiting, paused_by_us=True)
+    assert limits.committed_by_fleet(two_works(leases=(parked,))).instances == 0
+    runs, still = sorted(decided(two_works(leases=(parked,)), one), key=lambda each: isinstance(each, Hold))
+    assert isinstance(runs, Rent)
+    assert isinstance(still, Hold)
+    assert still.reason.limit == "instances", "it starts again only with room"
+    machine = msgspec.structs.replace(parked, has_run=True)
+    assert limits.committed_by_fleet(two_works(leases=(machine,))).instances == 1
+
+
+def test_a_new_bid_that_wins_the_next_auction_gives_no_room_to_another() -> None:
+    """Else two slots park each other's bids at every poll, and none is there when the auction comes."""
+    tight, floor = Limits(per_hour=builders.per_hour("0.85")), builders.per_hour("0.60")
+    for minutes, is_parked in ((1, False), (5, True)):
+        since = {"state_since": builders.ago(minutes=minutes), "opened_at": builders.ago(minutes=minutes)}
+        bid = second_price.waiting(1, slot=Slot("waits", 0), bid_limit=builders.per_hour("0.79"), **since)
+        fleet = two_works(leases=(bid,))
+        wins = (DEAR, second_price.pool(1, floor=floor))
+        markets = {
+            **fleet.markets,
+            second_price.NAME: msgspec.structs.replace(fleet.markets[second_price.NAME], offers=wins),
+        }
+        made = decided(msgspec.structs.replace(fleet, markets=markets), tight)
+        assert any(isinstance(each, Pause) for each in made) is is_parked
+
+
+def test_a_bid_gives_no_room_to_a_raise_of_what_runs() -> None:
+    waiting = second_price.waiting(1, slot=Slot("waits", 0), bid_limit=builders.per_hour("0.50"))
+    runs = second_price.lease(2, slot=Slot("runs", 0), bid_limit=builders.per_hour("0.30"), bid_since=None)
+    rows = [second_price.row(1, state=InstanceState.PENDING, limit=waiting.bid), second_price.row(2, limit=runs.bid)]
+    fleet = second_price.fleet(
+        leases=(waiting, runs), rows=rows, offers=[DEAR], workloads=(work("waits"), work("runs"))
+    )
+    assert not any(isinstance(each, Pause) for each in decided(fleet, Limits(per_hour=builders.per_hour("0.81"))))
 
 
 def test_a_bid_gives_no_room_that_is_not_enough_and_none_to_less_important_work() -> None:

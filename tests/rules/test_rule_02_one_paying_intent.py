@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 
 from agent.decide import plan
 from agent.domain.fleet import Fleet
+from agent.domain.market.tenure import Tenure
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.decision import Pause, Release
+from agent.domain.work.order import Order
 from tests.support import builders, levers, second_price
 from tests.support.losses import losses, seeds
 from tests.support.world import Rehearsed, play, work
@@ -41,12 +43,16 @@ def test_a_slot_has_one_open_paying_intent(seed: int, loss: dict[str, Any], rest
 
 @given(seed=seeds, loss=losses, minutes=st.sampled_from([1, 10, 40]))
 @example(seed=1506, loss={"fault": "server_error_before"}, minutes=10)  # what it moves to loads for too long
+@example(seed=545, loss={"fault": "throttle_json"}, minutes=40)  # it runs on demand
 def test_a_release_is_sent_again_until_it_is_gone(seed: int, loss: dict[str, Any], minutes: float) -> None:
     async def story(world: Rehearsed) -> None:
         held = await world.until_running()
         await world.cycle(minutes=20)
         world.rival(int(held.host_id))
         weather = world.weather(**(loss | {"route": "DELETE /instances", "seconds": 36_000}))
+        if held.tenure is Tenure.ON_DEMAND:
+            # No rival takes its host, so a person lets it go.
+            await world.app.say(Order("release", held.lease_id), "a test")
         await world.until(lambda: any(lease.state is LeaseState.RELEASING for lease in world.leases()), minutes=90)
         # Where the new lease of the move loads for too long, that is released, and the old one stays.
         [leaving] = [lease for lease in world.leases() if lease.state is LeaseState.RELEASING]

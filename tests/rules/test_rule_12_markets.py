@@ -26,10 +26,10 @@ from agent.simulator.market_model import Charge, Refusal
 from tests.support import loop
 from tests.support.both import OF_THE_PAST, Both, both
 from tests.support.losses import AFTER, BEFORE, seeds
-from tests.support.scene import work
+from tests.support.scene import HOURS_POLL, work
 from tests.support.world import in_memory
 
-POLL_SECONDS = 15.0
+POLL_SECONDS = HOURS_POLL.total_seconds()
 LATENCY_SECONDS = 10.0
 START = dt.datetime(2026, 7, 27, 6, tzinfo=dt.UTC)
 HOURS = 2.5
@@ -148,7 +148,14 @@ def assert_within_budget(
             limits = limited(scope, window)
             place = Path(folder)
             async with both(
-                place, *works, markets=markets, seed=seed, limits=limits, start=START, climate=OF_THE_PAST
+                place,
+                *works,
+                markets=markets,
+                seed=seed,
+                limits=limits,
+                start=START,
+                climate=OF_THE_PAST,
+                poll=HOURS_POLL,
             ) as world:
                 await live(world, markets, scope, told)
 

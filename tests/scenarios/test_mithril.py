@@ -1,8 +1,11 @@
 """The whole program at Mithril: it pays the price and not its limit, waits for auctions, and no answer rents twice."""
 
 import contextlib
+import dataclasses
 import io
+import math
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -26,6 +29,7 @@ from agent.web.reading import log_answers
 from agent.web.reading.log_answers import LogQuestion
 from tests.support import builders
 from tests.support.both import Both, both
+from tests.support.scene import HOURS_POLL, POLL
 
 # A simulated market does not know the project of a live configuration.
 OPTIONS = {"mithril": MithrilOptions(project="proj_mine", disk_per_gb_month=Decimal("0.1"))}
@@ -37,9 +41,9 @@ def work(**changes: Any) -> Any:
 
 
 @contextlib.asynccontextmanager
-async def running(directory: Path, **changes: Any) -> AsyncIterator[Both]:
+async def running(directory: Path, poll: timedelta = HOURS_POLL, **changes: Any) -> AsyncIterator[Both]:
     place = {"markets": ("mithril",), "options": OPTIONS, "log_bytes": 10**6}
-    async with both(directory, work(**changes), **place, is_wired=True) as world:  # type: ignore[arg-type]
+    async with both(directory, work(**changes), **place, poll=poll, is_wired=True) as world:  # type: ignore[arg-type]
         yield world
 
 
@@ -54,6 +58,13 @@ def outbid(world: Both, dollars: float) -> None:
     (bid,) = bids(world)
     pool = world.simulator.mithril.world.pools[bid.pool.kind.fid, bid.pool.region]
     pool.add(Bidder(5_000_000, round(dollars * 100), pool.capacity, world.clock.time()))
+
+
+async def capped(world: Both, cents: int) -> None:
+    """Start the program again with a cap of the rate."""
+    limits = dataclasses.replace(world.config.limits, per_hour=money.per_hour(Decimal(cents) / 100))
+    world.config = dataclasses.replace(world.config, limits=limits)
+    await world.restart()
 
 
 def charged(world: Both) -> float:
@@ -109,9 +120,42 @@ async def test_a_bid_that_the_ledger_does_not_know_is_held_and_counted(tmp_path:
         assert await world.spend() > before
 
 
+async def test_over_a_cap_of_the_rate_a_machine_that_costs_less_runs_on_under_a_lower_limit(tmp_path: Path) -> None:
+    async with running(tmp_path, POLL) as world:
+        await world.until(lambda: len(world.running()) == 1, minutes=30)
+        (lease,), (bid,) = world.running(), bids(world)
+        counted, paid = bid.limit_cents, round(lease.gpu_rate.dollars * 100)
+        least = paid + math.ceil(lease.disk_rate.dollars * 100) + 1
+        assert least < counted
+        await capped(world, least)
+        await world.cycle(minutes=30)
+        assert (bid.status, paid < bid.limit_cents <= least) == (Status.ALLOCATED, True)
+        assert [event.lease_id for event in await world.events("lease.rebid")] == [lease.lease_id]
+        await capped(world, paid)
+        await world.cycle(minutes=2)
+        assert bid.status is Status.PAUSED, "a limit under the price would lose it with less order"
+
+
+async def test_over_a_cap_of_the_rate_a_machine_whose_limit_the_market_keeps_is_paused(tmp_path: Path) -> None:
+    async with running(tmp_path, POLL) as world:
+        await world.until(lambda: len(world.running()) == 1, minutes=30)
+        (lease,), (bid,) = world.running(), bids(world)
+        limit = bid.limit_cents
+        await capped(world, round(lease.gpu_rate.dollars * 100) + 10)
+        refusal = {"fault": "invalid_request", "market": "mithril", "route": "PATCH /v2/spot/bids"}
+        world.simulator.mithril.weather.add(faults.parse(refusal))
+        await world.cycle()
+        assert bid.status is Status.ALLOCATED
+        world.simulator.mithril.weather.clear_all()
+        await world.cycle()
+        assert (bid.status, bid.limit_cents) == (Status.PAUSED, limit)
+        await world.until(lambda: bid.holds_gpu, minutes=30)
+        assert bid.limit_cents < limit, "a stopped bid is changed to a limit at which it may start"
+
+
 async def test_a_machine_is_replaced_within_the_notice_of_its_end(tmp_path: Path) -> None:
     """The old machine is kept until that end: the new one runs, and still loads its image."""
-    async with running(tmp_path) as world:
+    async with running(tmp_path, POLL) as world:
         await world.until(lambda: len(world.running()) == 1, minutes=30)
         (first,) = bids(world)
         outbid(world, 50.0)

@@ -26,8 +26,17 @@ async def given_back(world: Rehearsed) -> None:
         world.market.remove_rival(rival)
 
 
+async def given_back_and_lost(world: Rehearsed) -> None:
+    """It runs for a quarter of an hour and is displaced again: each listing shows it stopped."""
+    await given_back(world)
+    world.clock.advance(AWAY_MINUTES / 4 * 60)
+    world.market.advance_to(world.clock.time())
+    assert world.contract().holds_gpu
+    await displaced(world)
+
+
 @pytest.mark.parametrize("has_record", [True, False], ids=["recorded", "unrecorded"])
-@pytest.mark.parametrize("happens", [host_gone, displaced, given_back])
+@pytest.mark.parametrize("happens", [host_gone, displaced, given_back, given_back_and_lost])
 async def test_what_happens_while_the_program_is_stopped_counts(
     tmp_path: Path, happens: Callable[[Rehearsed], Awaitable[None]], *, has_record: bool
 ) -> None:
@@ -38,7 +47,7 @@ async def test_what_happens_while_the_program_is_stopped_counts(
         for machine_id in list(world.market.hosts):
             if machine_id != world.contract().slice.machine_id:
                 world.market.set_host_gone(machine_id)
-        if happens is given_back:
+        if happens in {given_back, given_back_and_lost}:
             await displaced(world)
             await world.until(lambda: world.lease().state is LeaseState.PAUSED, minutes=5)
         await world.close()

@@ -1,39 +1,97 @@
 """Rule 12: endings by a hard cap, of healthy leases too: first pauses, lowest priority first, then releases.
 
+Where the price paid is not the bid, a cap of the rate counts limits that nobody pays. A lower limit then does instead
+of a pause.
+
 Invariants:
 1. Over a cap of a day, a month or in total, everything that runs or may start in its scope is paused. So is everything
    on a market whose credit is at its floor. Over a cap of the rate, only as much as needed is paused.
 2. Under a spent budget, a lease that is already paused and still bills its disk is released, unless the disk may hold
    the only checkpoint (rule 11).
 3. Bids that wait for an auction go first, then the lowest priority; among equals the most expensive.
+4. Over a cap of the rate, as few as possible are paused: only until lower limits of the others are enough.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from agent.decide.limits import limits
+from agent.decide.pricing.value_limit import CENT
 from agent.domain import money
 from agent.domain.fleet import Fleet
+from agent.domain.money import UsdPerHour
 from agent.domain.record.budget import Kind, Scope
 from agent.domain.record.lease import Bills, Lease, LeaseState
-from agent.domain.work.decision import Pause, Reason, Release
+from agent.domain.work.decision import Pause, Reason, Rebid, Release
 from agent.domain.work.only_copy import may_leave
 
+LOWERED = "cap_limit"
+"""The code of the change of a limit that counts too much under a cap of the rate."""
+NO_LIMITS: Mapping[str, UsdPerHour] = {}
 
-def endings(fleet: Fleet, standing: limits.CommittedSpend, caps: limits.Limits) -> Iterator[Pause | Release]:
-    """Yield the endings by the caps, in order. A lease may appear for more than one reason."""
-    paused: set[str] = set()
+
+@dataclass(slots=True)
+class _Ordered:
+    """The orders of one call so far. `lowest` has the lowest useful limit of each lease whose limit may be lowered."""
+
+    lowest: Mapping[str, UsdPerHour]
+    paused: set[str] = field(default_factory=set)
+    lowered: dict[str, Rebid] = field(default_factory=dict)
+
+    def gpu_rate(self, lease: Lease) -> UsdPerHour:
+        """Return the most that the GPUs of a lease may cost per hour after the orders so far."""
+        rebid = self.lowered.get(lease.lease_id)
+        return lease.most_gpu_rate if rebid is None else max(lease.gpu_rate, rebid.bid)
+
+    def rate(self, lease: Lease) -> UsdPerHour:
+        """Return what a lease counts at after the orders so far."""
+        if lease.lease_id in self.paused:
+            return lease.disk_rate
+        return lease.committed_rate - lease.most_gpu_rate + self.gpu_rate(lease)
+
+    def room(self, lease: Lease) -> UsdPerHour:
+        """Return what a lower limit of a lease gives at most."""
+        lowest = self.lowest.get(lease.lease_id)
+        return money.FREE if lowest is None else max(money.FREE, self.gpu_rate(lease) - lowest)
+
+
+def endings(
+    fleet: Fleet,
+    standing: limits.CommittedSpend,
+    caps: limits.Limits,
+    lowest: Mapping[str, UsdPerHour] = NO_LIMITS,
+) -> Iterator[Pause | Release]:
+    """Yield the endings by the caps, in order. A lease may appear for more than one reason.
+
+    `lowest` has the lowest useful limit of each lease whose limit is to be lowered rather than paused, by its id.
+    """
+    ordered = _Ordered(lowest)
     for scope, spent in _spent(fleet, standing, caps):
         for order in _of_budget(fleet, scope, spent):
             if isinstance(order, Pause):
-                paused.add(order.lease.lease_id)
+                ordered.paused.add(order.lease.lease_id)
             yield order
+    yield from _of_rates(fleet, caps, ordered)
+
+
+def lowerings(
+    fleet: Fleet, standing: limits.CommittedSpend, caps: limits.Limits, lowest: Mapping[str, UsdPerHour]
+) -> tuple[Rebid, ...]:
+    """Return the lower limits that a cap of the rate needs beside the pauses that `endings` yields with `lowest`."""
+    ordered = _Ordered(lowest)
+    for scope, spent in _spent(fleet, standing, caps):
+        ordered.paused.update(each.lease.lease_id for each in _of_budget(fleet, scope, spent))
+    # To read them all is to order them.
+    tuple(_of_rates(fleet, caps, ordered))
+    return tuple(rebid for name, rebid in ordered.lowered.items() if name not in ordered.paused)
+
+
+def _of_rates(fleet: Fleet, caps: limits.Limits, ordered: _Ordered) -> Iterator[Pause]:
     # The narrowest cap first: a lease that a workload's own cap pauses no longer counts against the fleet's.
     for scope in reversed(caps.scopes()):
         cap = caps.hard(scope).per_hour
         if cap is not None:
-            for order in _of_rate(fleet, scope, cap, paused):
-                paused.add(order.lease.lease_id)
-                yield order
+            yield from _of_rate(fleet, scope, cap, ordered)
 
 
 def _spent(fleet: Fleet, standing: limits.CommittedSpend, caps: limits.Limits) -> Iterator[tuple[Scope, limits.Strike]]:
@@ -58,21 +116,33 @@ def _of_budget(fleet: Fleet, scope: Scope, spent: limits.Strike) -> Iterator[Pau
             yield Release(lease, Reason("over_budget", sentence, limit=spent.limit))
 
 
-def _of_rate(fleet: Fleet, scope: Scope, cap: money.UsdPerHour, paused: set[str]) -> Iterator[Pause]:
-    """Yield pauses until the possible hourly cost of open leases is within the cap. Doubts pause nothing."""
-    rate = money.total_rate(
-        lease.disk_rate if lease.lease_id in paused else lease.committed_rate
-        for lease in fleet.leases
-        if scope.covers(lease)
-    )
+def _of_rate(fleet: Fleet, scope: Scope, cap: UsdPerHour, ordered: _Ordered) -> Iterator[Pause]:
+    """Yield pauses until the possible hourly cost of open leases, at lower limits, is within the cap.
+
+    Lower limits are noted in `ordered`. Doubts pause nothing.
+    """
+    rate = money.total_rate(ordered.rate(lease) for lease in fleet.leases if scope.covers(lease))
+    if rate <= cap:
+        return
+    able = [each for each in _least_first(fleet, scope) if _may_bill_gpu(each) and each.lease_id not in ordered.paused]
+    room = money.total_rate(map(ordered.room, able))
     whose = f"the {scope}" if scope.name else "the fleet"
-    for lease in _least_first(fleet, scope):
+    for lease in able:
         if rate <= cap:
             return
-        if _may_bill_gpu(lease) and lease.lease_id not in paused:
-            sentence = f"{whose} may cost {rate}, above the cap of {cap}; the lowest priority is paused first"
-            yield Pause(lease, Reason("over_rate", sentence, limit=f"{scope.prefix}per_hour"))
-            rate = rate - lease.most_gpu_rate
+        sentence, limit = f"{whose} may cost {rate}, above the cap of {cap}", f"{scope.prefix}per_hour"
+        most, less = ordered.gpu_rate(lease), ordered.room(lease)
+        if rate - room > cap or lease.is_open_bid:
+            ordered.paused.add(lease.lease_id)
+            yield Pause(lease, Reason("over_rate", f"{sentence}; the lowest priority is paused first", limit=limit))
+            rate = rate - most
+        elif less > money.FREE:
+            enough = (most - (rate - cap)).micros // CENT.micros * CENT.micros
+            bid = max(ordered.lowest[lease.lease_id], UsdPerHour(enough))
+            sentence = f"{sentence}; {lease.lease_id} costs {lease.gpu_rate}: lower its limit to {bid}"
+            ordered.lowered[lease.lease_id] = Rebid(lease, bid, Reason(LOWERED, sentence, limit=limit))
+            rate = rate - most + bid
+        room = room - less
 
 
 def _is_kept_by_us(lease: Lease) -> bool:

@@ -149,7 +149,8 @@ def forbids_all(
     is_unpaid = unpaid(view) is not None or _of_no_credit(view) is not None
     if view.market in faulty or is_unpaid or under_credit_floor(view, limits) is not None:
         return True
-    if limits.instances is not None and now_standing.instances >= limits.instances:
+    # A bid that waits for its first machine may give its room to what could run at once.
+    if limits.instances is not None and now_standing.instances - now_standing.queued >= limits.instances:
         return True
     scopes = (EVERYTHING, budget.of_market(view.market), budget.of_workload(work.name))
     return any(over_budget(now_standing, limits, scope) is not None for scope in scopes)
@@ -229,7 +230,8 @@ def _of_rate(after: CommittedSpend, limits: Limits, scope: Scope) -> Strike | No
 def _of_count(before: CommittedSpend, after: CommittedSpend, limits: Limits) -> Strike | None:
     if limits.instances is None or after.instances <= max(limits.instances, before.instances):
         return None
-    return Strike("instances", f"{before.instances} instances are held, and {limits.instances} are allowed")
+    queued = f", {before.queued} of them bids that any auction may start" if before.queued else ""
+    return Strike("instances", f"{before.instances} instances are held{queued}, and {limits.instances} are allowed")
 
 
 def _of_reserve(

@@ -8,7 +8,7 @@ Invariants:
 """
 
 from agent.decide.accounting import task_costs
-from agent.decide.limits.committed_spend import CommittedSpend
+from agent.decide.limits.committed_spend import CommittedSpend, instances_of
 from agent.domain import money
 from agent.domain.fleet import Fleet
 from agent.domain.money import Usd
@@ -52,7 +52,7 @@ def set_aside(decision: Decision, fleet: Fleet, after: CommittedSpend, scope: Sc
         return money.ZERO
     live = _live(fleet, work)
     left = (each - task_costs.spent_on(place, mine, fleet.tasks, fleet.now) for place, mine in live.items())
-    known = sum(len(mine) or 1 for mine in live.values())
+    known = sum(sum(map(instances_of, mine)) if mine else 1 for mine in live.values())
     begun = max(after.of(scope).instances - known, 1)
     return money.total(one for one in left if one > money.ZERO) + Usd(each.micros * begun)
 

@@ -13,7 +13,21 @@ from agent.domain.work.decision import Decision, Hold, Pause, Release, Rent
 
 def strike(decision: Decision, fleet: Fleet) -> limits.Strike | None:
     """Return the first reason why a decision may not be carried out now, or None."""
-    return _for_good(decision, fleet) or _untouchable(decision) or _unseen(decision, fleet)
+    kept = _for_good(decision, fleet) or of_unrented(decision, fleet)
+    return kept or _untouchable(decision) or _unseen(decision, fleet)
+
+
+def of_unrented(decision: Decision, fleet: Fleet) -> limits.Strike | None:
+    """Return a strike against ending a lease that this ledger did not rent, while nothing may be paid for.
+
+    Somebody may use it, and it could not be rented again. Orders of a person and of a hard cap are not checked.
+    """
+    if not isinstance(decision, Pause | Release) or decision.lease.intent_id:
+        return None
+    view = fleet.markets.get(decision.lease.market)
+    if view is None or not view.no_spend_because:
+        return None
+    return limits.Strike("no_spend", view.no_spend_because)
 
 
 def _untouchable(decision: Decision) -> limits.Strike | None:
@@ -23,14 +37,21 @@ def _untouchable(decision: Decision) -> limits.Strike | None:
 
 
 def _unseen(decision: Decision, fleet: Fleet) -> limits.Strike | None:
-    """Return a strike against stopping a lost or starting lease on a market that was not listed: it may run by now."""
-    if not isinstance(decision, Pause | Release) or fleet.is_seen(decision.lease):
+    """Return a strike against stopping a lost or starting lease that may run by now.
+
+    Its market was not listed, or what it lists could not be recorded.
+    """
+    if not isinstance(decision, Pause | Release):
         return None
     lease = decision.lease
     is_lost = lease.state in {LeaseState.PAUSED, LeaseState.OFFLINE} and not lease.paused_by_us
     if not is_lost and lease.state is not LeaseState.STARTING:
         return None
-    return limits.Strike("unseen", f"{lease.market} was not listed: {lease.lease_id} may run by now")
+    if not fleet.is_seen(lease):
+        return limits.Strike("unseen", f"{lease.market} was not listed: {lease.lease_id} may run by now")
+    if fleet.is_listed_running(lease):
+        return limits.Strike("unseen", f"{lease.market} lists {lease.lease_id} as running, which is not recorded yet")
+    return None
 
 
 def _for_good(decision: Decision, fleet: Fleet) -> limits.Strike | None:

@@ -3,25 +3,54 @@
 Invariants:
 1. Each lease gets one order. A lease that is not proven ours gets none (rule 18).
 2. Only a person or a hard cap ends a lease whose label is no longer ours.
+3. While nothing may be paid for, only a person or a hard cap begins to end a lease that this ledger did not rent.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from agent.decide import slots
-from agent.decide.limits import hard_caps, limits, open_bids
+from agent.decide.limits import hard_caps, limits, open_bids, unsafe_writes
 from agent.decide.operators import operator_holds
 from agent.decide.reconcile import ownership
 from agent.decide.run_times import run_time_verdict
 from agent.domain.fleet import Fleet
+from agent.domain.money import UsdPerHour
 from agent.domain.record import hold
 from agent.domain.record.hold import Word
-from agent.domain.work.decision import Pause, Release
+from agent.domain.work.decision import Hold, Pause, Release
 
 
-def endings(fleet: Fleet, standing: limits.CommittedSpend, caps: limits.Limits) -> tuple[Pause | Release, ...]:
-    """Return all endings that are due, on every ground, in their order."""
-    return tuple(_endings(fleet, standing, caps))
+def endings(
+    fleet: Fleet,
+    standing: limits.CommittedSpend,
+    caps: limits.Limits,
+    lowest: Mapping[str, UsdPerHour] = hard_caps.NO_LIMITS,
+) -> tuple[Pause | Release, ...]:
+    """Return all endings that are due, on every ground, in their order; `lowest` is as for hard caps."""
+    return tuple(order for order in _endings(fleet, standing, caps, lowest) if _why_kept(order, fleet) is None)
+
+
+def kept(fleet: Fleet, standing: limits.CommittedSpend, caps: limits.Limits) -> list[Hold]:
+    """Return a hold for each lease that only ends once its market may be paid."""
+    if not any(view.no_spend_because for view in fleet.markets.values()):
+        return []
+    wanted = [(order, _why_kept(order, fleet)) for order in _endings(fleet, standing, caps) if may_go(order)]
+    seen = {order.lease.lease_id for order, why in wanted if why is None}
+    held: list[Hold] = []
+    for order, why in wanted:
+        if why is not None and order.lease.lease_id not in seen:
+            seen.add(order.lease.lease_id)
+            sentence = f"{why.sentence}; it would end {order.lease.lease_id}: {order.reason.sentence}"
+            held.append(Hold(order.lease.slot, replace(order.reason, code="limit", sentence=sentence, limit=why.limit)))
+    return held
+
+
+def _why_kept(order: Pause | Release, fleet: Fleet) -> limits.Strike | None:
+    if is_of_person(order) or is_of_cap(order) or order.reason.code == slots.RELEASE_AGAIN:
+        return None
+    return unsafe_writes.of_unrented(order, fleet)
 
 
 def endings_now(fleet: Fleet, caps: limits.Limits) -> tuple[Pause | Release, ...]:
@@ -29,11 +58,16 @@ def endings_now(fleet: Fleet, caps: limits.Limits) -> tuple[Pause | Release, ...
     return endings(fleet, limits.committed_by_fleet(fleet), caps)
 
 
-def _endings(fleet: Fleet, standing: limits.CommittedSpend, caps: limits.Limits) -> Iterator[Pause | Release]:
+def _endings(
+    fleet: Fleet,
+    standing: limits.CommittedSpend,
+    caps: limits.Limits,
+    lowest: Mapping[str, UsdPerHour] = hard_caps.NO_LIMITS,
+) -> Iterator[Pause | Release]:
     yield from slots.releases(fleet)
     yield from operator_holds.orders(fleet, hold.in_force(fleet.holds, fleet.now))
     yield from run_time_verdict.endings(fleet)
-    yield from hard_caps.endings(fleet, standing, caps)
+    yield from hard_caps.endings(fleet, standing, caps, lowest)
     yield from open_bids.endings(fleet)
 
 

@@ -113,7 +113,8 @@ def recover(
         raise ValueError("recover needs a slot whose lease is down")
     if (left := cooling_off(slot, now)) is not None:
         return left
-    if lease.bid_since is not None and lease.bid_since >= slot.down.since and now - lease.bid_since < RAISE_PATIENCE:
+    raised = None if lease.paused_by_us else lease.bid_since
+    if raised is not None and raised >= slot.down.since and now - raised < RAISE_PATIENCE:
         why = f"the bid was raised to {lease.gpu_rate} a moment ago; the market may give it back"
         return _hold(slot, "raised", why)
     ways = [_stay(slot, lease, work, numbers, now)]

@@ -120,10 +120,13 @@ def _rebid(decision: Rebid, now: datetime, promised: phases.Promise) -> Outcome:
 
 
 def _limited(decision: Rebid, until: datetime, charges: tuple[meter.Charge, ...], promised: phases.Promise) -> Outcome:
-    """Return a lease after a new limit: the price that is paid goes on as it was."""
+    """Return a lease after a new limit: the price that is paid goes on as it was, and one that starts pays no more."""
     lease = decision.lease
+    paid = lease.gpu_rate if lease.bills is Bills.GPU_AND_DISK else min(lease.gpu_rate, decision.bid)
     since = agreed_rate.agreed_until(lease, charges, until)
-    after = replace(lease, bid_limit=decision.bid, bid_since=until, accrued_until=until, agreed_until=since)
+    after = replace(
+        lease, bid_limit=decision.bid, gpu_rate=paid, bid_since=until, accrued_until=until, agreed_until=since
+    )
     return Outcome(running_time.counted(lease, after, charges, promised.ready), charges, EventKind.LEASE_REBID)
 
 

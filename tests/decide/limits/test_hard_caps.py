@@ -118,3 +118,58 @@ def test_a_spent_budget_pauses_all_and_releases_only_disks_that_hold_nothing() -
     over = "today's committed spend $1.0000 has reached the cap of $1.0000"
     assert found[0].reason.sentence == over
     assert found[-1].reason.sentence == f"{over}; its disk goes on billing and has no only copy"
+
+
+# --- limits that nobody pays ------------------------------------------------------------------------------------------
+def bought(number: int, price: str, limit: str, workload: str = "train") -> Lease:
+    """Build a winner of an auction: what it pays, and what it counts at."""
+    return held(number, price, workload, bid_limit=builders.per_hour(limit))
+
+
+def settled(cap: str, *leases: Lease) -> tuple[list[str], list[tuple[str, str]]]:
+    """Return the pauses and the lower limits under a cap; each limit may be lowered to a cent over the price."""
+    seen, caps = fleet(*leases), per_hour(cap)
+    lowest = {each.lease_id: each.gpu_rate + builders.per_hour("0.01") for each in leases if each.bid_limit is not None}
+    standing = limits.committed_by_fleet(seen)
+    pauses = [order.lease.instance_id for order in hard_caps.endings(seen, standing, caps, lowest)]
+    cuts = hard_caps.lowerings(seen, standing, caps, lowest)
+    assert all(cut.bid < cut.lease.bid for cut in cuts)
+    return pauses, [(cut.lease.instance_id, str(cut.bid)) for cut in cuts]
+
+
+@pytest.mark.parametrize(
+    ("cap", "pauses", "cuts"),
+    [
+        ("1.50", [], []),
+        ("1.20", [], [("2", "$0.5000/h")]),
+        ("0.91", [], [("2", "$0.2100/h")]),
+        ("0.60", [], [("2", "$0.2100/h"), ("1", "$0.3900/h")]),
+        ("0.52", [], [("2", "$0.2100/h"), ("1", "$0.3100/h")]),
+        ("0.51", ["2"], [("1", "$0.5100/h")]),
+        ("0.31", ["2"], [("1", "$0.3100/h")]),
+        ("0.30", ["2", "1"], []),
+    ],
+)
+def test_limits_are_lowered_first_and_as_few_leases_as_needed_are_paused(
+    cap: str, pauses: list[str], cuts: list[tuple[str, str]]
+) -> None:
+    """The least important gives first: down to a cent over its price, before the limit of another is touched."""
+    assert settled(cap, bought(1, "0.30", "0.70", "serve"), bought(2, "0.20", "0.80")) == (pauses, cuts)
+
+
+def test_a_lower_limit_beside_a_lease_whose_price_is_its_bid_spares_that_too() -> None:
+    assert settled("0.80", held(1, "0.50"), bought(2, "0.20", "0.60", "serve")) == ([], [("2", "$0.3000/h")])
+    assert settled("0.70", held(1, "0.50"), bought(2, "0.20", "0.60", "serve")) == (["1"], [])
+
+
+def test_a_limit_is_lowered_once_for_the_caps_of_all_scopes_and_never_beside_a_pause() -> None:
+    lease = bought(1, "0.20", "0.80")
+    own = Limits(per_hour=builders.per_hour("0.40"), budgets={TRAIN: Budget(Thresholds(builders.per_hour("0.60")))})
+    seen, lowest = fleet(lease), {lease.lease_id: builders.per_hour("0.21")}
+    standing = limits.committed_by_fleet(seen)
+    [cut] = hard_caps.lowerings(seen, standing, own, lowest)
+    assert (cut.bid, cut.reason.code, cut.reason.limit) == (builders.per_hour("0.40"), "cap_limit", "per_hour")
+    under = Limits(per_hour=builders.per_hour("0.10"), budgets=own.budgets)
+    assert hard_caps.lowerings(seen, standing, under, lowest) == ()
+    [pause] = hard_caps.endings(seen, standing, under, lowest)
+    assert pause.lease == lease

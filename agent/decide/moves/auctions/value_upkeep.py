@@ -1,4 +1,7 @@
-"""The limit of a lease follows what its hour is worth, as the file and the record of its host change."""
+"""The limit of a lease follows what its hour is worth, as the file and the record of its host change.
+
+A raise for a lease that does not run comes after a start or a move of its slot, because a cap may forbid it for ever.
+"""
 
 from datetime import timedelta
 
@@ -17,6 +20,25 @@ _FOLLOWED = frozenset({LeaseState.RUNNING, LeaseState.STARTING, LeaseState.PAUSE
 
 
 def follow_value(slot: SlotView, view: View, fastest: float) -> Proposal | None:
+    """Return the change of a lease's limit to what its hour is worth now; None for a raise while it does not run."""
+    following = _followed(slot, view, fastest)
+    return None if following is not None and slot.down is not None and _is_raise(following) else following
+
+
+def while_down(proposal: Proposal, slot: SlotView, view: View, fastest: float) -> Proposal:
+    """Return the raise of the limit of a bid that waits, or what its slot proposes: a start or a move goes first."""
+    if proposal.kind is not None or slot.down is None or slot.lease is None or slot.lease.paused_by_us:
+        return proposal
+    following = _followed(slot, view, fastest)
+    return following if following is not None and _is_raise(following) else proposal
+
+
+def _is_raise(proposal: Proposal) -> bool:
+    lease, bid = proposal.lease, proposal.bid
+    return lease is not None and bid is not None and bid > lease.bid
+
+
+def _followed(slot: SlotView, view: View, fastest: float) -> Proposal | None:
     """Return the change of a lease's limit to what its hour is worth now; None if the limit is near that.
 
     A limit above what the file allows is lowered at once. Every other change waits for `FOLLOW_EVERY` and for a
