@@ -156,7 +156,7 @@ class Journal:
             return
         try:
             async with self._ledger.transaction() as tx:
-                tx.update_lease(outcomes.leaving(lease, self._clock.now(), decision.reason.code))
+                _leave(tx, decision, lease, self._clock.now())
         except LedgerError as error:
             log.error("release.unwritten", lease=lease.lease_id, reason=str(error))
 
@@ -185,9 +185,10 @@ class Journal:
     async def _record(self, intent: Intent, decision: Decision) -> None:
         async with self._ledger.transaction() as tx:
             tx.record_intent(intent)
-            lease = decision.lease if isinstance(decision, Release) else None
-            if lease is not None and lease.is_open and lease.state is not LeaseState.RELEASING:
-                tx.update_lease(outcomes.leaving(lease, intent.recorded_at, decision.reason.code))
+            if not isinstance(decision, Release):
+                return
+            if decision.lease.is_open and decision.lease.state is not LeaseState.RELEASING:
+                _leave(tx, decision, decision.lease, intent.recorded_at)
 
     async def _advance(self, intent: Intent, state: IntentState, outcome: str) -> Intent:
         now = self._clock.now()
@@ -365,19 +366,21 @@ class Journal:
             )
 
 
+def _leave(tx: Transaction, decision: Release, lease: Lease, now: datetime) -> None:
+    """Record that a lease is being released, and begin the cooldowns of its host, whatever the market answers."""
+    tx.update_lease(outcomes.leaving(lease, now, decision.reason.code))
+    for rest in cooldowns_after_writes.after_release(decision, now):
+        tx.add_expiring(rest)
+    if decision.reason.code in cooldowns_after_writes.FAILED_STARTS:
+        tx.add_host_exposure(Exposure(lease.market, lease.host_id, starts_failed=1, at=now, owner_id=lease.owner_id))
+
+
 def _let_rest(tx: Transaction, decision: Decision, now: datetime) -> None:
-    """Begin the cooldowns of a host that we left or that could not start, and remember a confirmed start."""
+    """Begin and end the cooldowns that follow from a confirmed write, and remember a confirmed start."""
     for place in cooldowns_after_writes.ended_tallies(decision):
         tx.lift_expiring(place)
     if isinstance(decision, Resume):
         tx.add_expiring(cooldowns_after_writes.after_start(decision, now))
-    if not isinstance(decision, Release):
-        return
-    for rest in cooldowns_after_writes.after_release(decision, now):
-        tx.add_expiring(rest)
-    if decision.reason.code in cooldowns_after_writes.FAILED_STARTS:
-        lease = decision.lease
-        tx.add_host_exposure(Exposure(lease.market, lease.host_id, starts_failed=1, at=now, owner_id=lease.owner_id))
 
 
 def _event(kind: EventKind, intent: Intent, decision: Decision, host_id: str, now: datetime, said: str = "") -> Event:

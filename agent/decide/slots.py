@@ -15,7 +15,6 @@ from agent.decide.reconcile.workload_end import COOL_OFF
 from agent.decide.run_times import run_time_verdict
 from agent.decide.strategy import Down, Proposal, SlotView
 from agent.domain.fleet import Fleet
-from agent.domain.market.instance import InstanceState
 from agent.domain.market.tenure import Tenure
 from agent.domain.money import UsdPerHour
 from agent.domain.record.cooldown import CooldownKind
@@ -111,8 +110,10 @@ def _fast_exit(fleet: Fleet, lease: Lease, in_force: InForce) -> Reason | None:
 def _stuck(fleet: Fleet, lease: Lease, in_force: InForce) -> Reason | None:
     """Return why a stopped lease that cannot start is released; None if its disk is needed or kept."""
     work = fleet.workload(lease.slot.workload)
-    # If its market was not listed in this cycle, the lease may run by now.
-    if work is None or not fleet.is_seen(lease) or not may_leave(lease, work) or _is_kept(lease, in_force):
+    # If its market was not listed in this cycle, or is listed and not recorded, the lease may run by now.
+    if not fleet.is_seen(lease) or fleet.is_listed_running(lease):
+        return None
+    if work is None or not may_leave(lease, work) or _is_kept(lease, in_force):
         return None
     if _is_over(fleet, lease):
         return Reason("contract_end", f"its host rented it out until {_end(fleet, lease)}: it cannot start again")
@@ -207,7 +208,7 @@ def _is_tied_to(fleet: Fleet, lease: Lease, work: Workload) -> bool:
 
 def _is_lost_move(fleet: Fleet, lease: Lease, work: Workload) -> bool:
     """Return whether the new lease of a move failed. One that ran, or waits for an auction, may start soon."""
-    if lease.state is not LeaseState.PAUSED:
+    if lease.state is not LeaseState.PAUSED or fleet.is_listed_running(lease):
         return False
     is_patient = lease.paused_by_us or fleet.now - lease.state_since <= LOST_MOVE_PATIENCE
     if not lease.has_run:
@@ -220,10 +221,10 @@ def is_overdue(fleet: Fleet, lease: Lease, work: Workload) -> bool:
     # Before a listing is reconciled with it, it may have run, and saved work, while nobody looked.
     if lease.state is not LeaseState.STARTING or lease.has_run or lease.accrued_until <= lease.opened_at:
         return False
+    if fleet.is_listed_running(lease):
+        return False
     view = fleet.markets.get(lease.market)
     row = view.instance(lease.instance_id) if view is not None else None
-    if row is not None and row.state is InstanceState.RUNNING:
-        return False
     known = row.inet_down_mbps if row is not None else 0.0
     speed = max(known, LEAST_MBPS) if known > 0 else max(work.requirements.min_inet_down_mbps or 0.0, SLOW_MBPS)
     expected = timedelta(hours=useful_hour.loading_hours(work.image_gb, speed))

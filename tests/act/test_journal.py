@@ -205,6 +205,18 @@ async def test_a_release_is_a_promise_before_it_is_sent_and_ends_nothing_by_itse
     assert (await desk.market.truth())["billing_now"] == []
 
 
+async def test_a_host_rests_although_its_release_got_no_answer(desk: Desk) -> None:
+    """What confirms it later is a repeated release or the listing; neither knows why the host was left."""
+    held = await desk.rented()
+    await desk.market.weather("server_error_before", route="DELETE /instances", probability=1.0, seconds=600)
+    await desk.send(Release(held, Reason("start_overdue", "loading since 00:00, which is too long")))
+    await desk.market.control("DELETE", "/weather")
+    await desk.send(Release(desk.lease(), Reason("release_again", "the market has not confirmed the release")))
+    known = desk.ledger.recollection(desk.clock.now())
+    assert [rest.key for rest in known.cooldowns if rest.kind == "host"] == [str(held.host)]
+    assert known.hosts_on("vast")[held.host_id].starts_failed == pytest.approx(1, abs=0.001), "counted once"
+
+
 async def test_a_release_of_what_is_gone_is_done(desk: Desk) -> None:
     held = await desk.rented()
     await desk.vast.release(held.instance_id)

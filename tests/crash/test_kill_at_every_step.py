@@ -14,7 +14,7 @@ from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import LeaseState
 from tests.support.process import die
 from tests.support.scene import heavy, work
-from tests.support.world import Rehearsed, rehearsed
+from tests.support.world import POLL, Rehearsed, rehearsed
 
 STEPS = ["recorded", "sent", "replied", "resolved"]
 SetUp = Callable[[Rehearsed], Awaitable[None]]
@@ -72,7 +72,7 @@ AFTER = {
 async def test_kill_then_restart(tmp_path: Path, kind: IntentKind, step: str) -> None:
     # Where another host costs more than a raise, the bid is raised.
     asked_for = heavy() if kind is IntentKind.REBID else work()
-    async with rehearsed(tmp_path, workloads=(asked_for,), is_wired=True) as world:
+    async with rehearsed(tmp_path, workloads=(asked_for,), is_wired=True, poll=POLL) as world:
         await SET_UPS[kind](world)
         known = {intent.intent_id for intent in await world.intents(kind)}
         await world.close()
@@ -97,7 +97,7 @@ async def test_kill_then_restart(tmp_path: Path, kind: IntentKind, step: str) ->
 
 async def test_killed_at_one_step_after_another(tmp_path: Path) -> None:
     """Each restart dies a step later: still one contract per intent and one lease per slot in the end."""
-    async with rehearsed(tmp_path, is_wired=True) as world:
+    async with rehearsed(tmp_path, is_wired=True, poll=POLL) as world:
         await world.close()
         for turn, step in enumerate(["recorded", "recorded", "sent", "replied"]):
             await die(world, f"{step}:rent", ids=f"child {turn}")
@@ -113,7 +113,7 @@ async def test_killed_at_one_step_after_another(tmp_path: Path) -> None:
 async def test_killed_while_a_key_is_registered(tmp_path: Path) -> None:
     """It pays for nothing and may be sent again: in the end the key is there, and no intent stays open."""
     key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHkxb0JtZUhlcmVJc05vS2V5QXRBbGxZZXQx me@box"
-    async with rehearsed(tmp_path, workloads=(work(ssh_keys=(key,)),), is_wired=True) as world:
+    async with rehearsed(tmp_path, workloads=(work(ssh_keys=(key,)),), is_wired=True, poll=POLL) as world:
         await world.until_running()
         await world.close()
         for turn, step in enumerate(["sent", "replied"]):

@@ -47,6 +47,11 @@ def test_the_old_lease_stays_while_the_machine_of_the_new_one_may_still_load_the
     assert released(OLD, ready, markets=machines, workloads=(work,)) == [("vast-1", "moved")]
 
 
+def test_the_old_lease_stays_while_the_market_has_said_that_it_ends_the_new_one() -> None:
+    """It may be all that the slot has in minutes."""
+    assert released(OLD, msgspec.structs.replace(NEW, notice_at=builders.ago(minutes=-4))) == []
+
+
 def test_the_old_lease_stays_when_it_may_hold_the_only_checkpoint() -> None:
     work = builders.workload(checkpoint=Checkpoint(place=CheckpointPlace.DISK))
     assert released(OLD, NEW, workloads=(work,)) == []

@@ -5,9 +5,10 @@ from typing import ClassVar
 
 import pytest
 
-from agent.decide import plan
+from agent.decide import plan, slots
 from agent.decide.limits.limits import Limits
 from agent.decide.strategy import Params, Proposal, View
+from agent.domain.market.instance import InstanceState
 from agent.domain.market.interruption import Cause
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import LeaseState
@@ -63,3 +64,26 @@ def test_what_was_starting_is_neither_stopped_nor_given_up_while_its_market_is_n
     else:
         assert isinstance(decided, Hold)
         assert decided.reason.limit == "unseen"
+
+
+@pytest.mark.parametrize("kind", [IntentKind.PAUSE, IntentKind.RELEASE])
+@pytest.mark.parametrize("state", [LeaseState.PAUSED, LeaseState.OFFLINE, LeaseState.STARTING])
+def test_what_is_listed_as_running_is_kept_although_that_could_not_be_recorded(
+    kind: IntentKind, state: LeaseState
+) -> None:
+    lost = builders.lease(state=state, interrupted_by=Cause.DISPLACED, state_since=builders.ago(minutes=5))
+    given_up = {"patient": builders.tuned(_Asks(Proposal(builders.slot(), kind, WHY, lease=lost)), Params())}
+    markets = {"vast": builders.view(offers=(builders.offer(),), instances=(builders.instance(),))}
+    (decided,) = plan.plan(builders.fleet(markets=markets, leases=(lost,)), given_up, Limits()).decisions
+    assert isinstance(decided, Hold)
+    assert decided.reason.limit == "unseen"
+
+
+@pytest.mark.parametrize("listed", [InstanceState.PAUSED, InstanceState.RUNNING])
+def test_a_lost_move_that_is_listed_as_running_is_not_given_up(listed: InstanceState) -> None:
+    """The disk of the ledger was full for two hours, in which both new leases of two moves started again."""
+    old = builders.lease(1, state=LeaseState.PAUSED, paused_by_us=True)
+    new = builders.lease(2, state=LeaseState.PAUSED, has_run=False, opened_at=builders.ago(hours=1))
+    markets = {"vast": builders.view(instances=(builders.instance(2, state=listed),))}
+    ended = {each.lease.lease_id for each in slots.releases(builders.fleet(markets=markets, leases=(old, new)))}
+    assert ended == (set() if listed is InstanceState.RUNNING else {"vast-2"})

@@ -17,9 +17,12 @@ from agent.domain.fleet import Fleet
 from agent.domain.market.interruption import Cause, Loss
 from agent.domain.market.offer import Offer
 from agent.domain.market.tenure import Tenure
+from agent.domain.record import hold
+from agent.domain.record.hold import OperatorHold, Word
 from agent.domain.record.lease import Lease, LeaseState
+from agent.domain.work.array_terms import ArrayTerms
 from agent.domain.work.decision import Decision, Hold, Pause, Rent
-from agent.domain.work.workload import Workload
+from agent.domain.work.workload import Workload, WorkloadKind
 from strategies.hedged import Hedged
 from strategies.hedged_rules.params import HedgedParams
 from tests.support import builders
@@ -230,6 +233,24 @@ def test_a_pool_of_hosts_takes_its_share_of_the_slots() -> None:
     assert set(rented) == {"pool/4090/us"}
     free = [made.offer.host_id for made in decided(fleet) if isinstance(made, Rent)]
     assert "pool/4090/eu" in free
+
+
+@pytest.mark.parametrize("is_held", [True, False])
+def test_a_task_of_an_array_that_is_held_takes_no_room_from_another_one(*, is_held: bool) -> None:
+    """One of three tasks may be live. Two were held, one on each market, and the third found no market for ever."""
+    offers = [builders.offer(1), builders.offer(21, market="runpod")]
+    state = LeaseState.PAUSED if is_held else LeaseState.RUNNING
+    places = [builders.slot("train", index) for index in range(2)]
+    leases = [
+        builders.lease(11 + index, market=market, slot=place, state=state, paused_by_us=is_held, ran_micros=1)
+        for index, (market, place) in enumerate(zip(("vast", "runpod"), places, strict=True))
+    ]
+    of = work(kind=WorkloadKind.BATCH, slots=4, markets=("vast", "runpod"), array=ArrayTerms(1 if is_held else 3))
+    done = OperatorHold(Word.DONE, hold.of_slot(builders.slot("train", 3)), NOW, "its end")
+    held = [OperatorHold(Word.HELD, hold.of_slot(place), NOW, "its work failed") for place in places]
+    fleet = seen(offers, leases, of=of, holds=(done, *(held if is_held else ())))
+    rented = [str(made.slot) for made in decided(fleet, share_of_market=0.5) if isinstance(made, Rent)]
+    assert rented == (["train/2"] if is_held else [])
 
 
 def test_one_market_alone_is_no_share_of_anything() -> None:

@@ -14,7 +14,7 @@ Invariants:
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 
@@ -246,7 +246,7 @@ def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> 
     # A sure difference ends the lease at once. It counts at the listed rate unless that is absurd.
     is_on_other_terms = is_sure and intent is not None and intent.tenure not in {None, row.tenure}
     is_believed = is_on_other_terms or ((is_sure or not differs) and _is_likely(row, agreed, is_sure=is_sure))
-    since = min(max(ended.accrued_until, created) if ended else created, fleet.now)
+    since = min(max(ended.accrued_until, created) if ended else created, _present(fleet, row.market))
     suffix = f"-{fleet.now.timestamp():.0f}" if ended else ""
     lease = Lease(
         lease_id=f"{row.market}-{row.instance_id}{suffix}",
@@ -265,8 +265,8 @@ def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> 
         agreed_rate=agreed,
         disk_rate=row.disk_rate,
         disk_gb=row.disk_gb,
-        opened_at=created,
-        state_since=created,
+        opened_at=min(created, since),
+        state_since=min(created, since),
         bills=Bills.GPU_AND_DISK if row.bills_gpu else Bills.DISK,
         accrued_until=since,
         intent_id=intent.intent_id if intent else "",
@@ -283,11 +283,21 @@ def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> 
     return _as_asked(lease, intent) if intent is not None and differs and not is_sure else _read_back(fleet, lease, row)
 
 
+def _present(fleet: Fleet, market: str) -> datetime:
+    """Return the present time by the market's clock if that is ahead of ours, else by ours.
+
+    While our clock is a day behind, what was made today is no day old as soon as the clock is put right.
+    """
+    view = fleet.markets.get(market)
+    return fleet.now + timedelta(seconds=max(view.clock_skew_seconds, 0.0) if view is not None else 0.0)
+
+
 def _under_limit(lease: Lease, row: Instance) -> Lease:
-    """Return a lease as it is, or at the listed price where the price paid is not the bid."""
+    """Return a lease as it is, or at the listed price, up to its limit, where the price paid is not the bid."""
     if row.limit is None:
         return lease
-    return msgspec.structs.replace(lease, gpu_rate=row.gpu_rate, agreed_rate=None, bid_limit=row.limit)
+    paid = min(row.gpu_rate, row.limit)
+    return msgspec.structs.replace(lease, gpu_rate=paid, agreed_rate=None, bid_limit=row.limit)
 
 
 def _continued(lease: Lease, past: Lease) -> Lease:

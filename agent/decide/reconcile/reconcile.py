@@ -338,7 +338,8 @@ def _updated(
     is_same_end = row.ends_at is None or (lease.ends_at is not None and abs(row.ends_at - lease.ends_at) <= SAME_END)
     is_same = lease.state is target and bills is lease.bills and is_same_price and is_same_bid and is_same_end
     has_run = lease.has_run or turns.may_have_run(lease, view, row, between, fleet.poll)
-    if is_same and has_run is lease.has_run and not is_due:
+    is_due |= has_run is not lease.has_run or turns.may_have_been_given_back(lease, view, between)
+    if is_same and not is_due:
         return None
     after, charges = row_metering.metered(fleet, view, lease, row, target, between)
     after = msgspec.structs.replace(after, has_run=has_run)

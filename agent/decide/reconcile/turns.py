@@ -8,8 +8,8 @@ Invariants:
 3. A start under way that no later look or record shows counts as done right after the last look. This includes a lease
    that was lost while the record could not be read. It includes the return of a silent host whose instance is gone, or
    stopped at the end of its contract or by its guard's switch: no record shows either.
-4. A stopped lease that its market may have given back counts as running since the last look, where an order of ours
-   ends or pauses it and it was not listed for `UNSEEN`.
+4. A stopped lease that its market may have given back counts as running since the last look, where it was not listed
+   for `UNSEEN` and an order of ours ends or pauses it, or it is listed as stopped and no record could be read.
 5. Where a market bills what loads, an instance that was stopped before any listing showed it has billed since its rent.
 """
 
@@ -124,7 +124,10 @@ def _started_unrecorded(
 
     Such a start is the return of a silent host, or the end of loading of an instance that was given back. Where a
     market bills what loads, it is the rent itself of an instance that was never listed before its stop.
+    A start on record shows too that a silent host is back, and its disk bills since an unknown time before.
     """
+    if lease.bills is Bills.NOTHING and turned_at and turned_at[0][1] is Bills.GPU_AND_DISK:
+        return [(_returned_at(lease, seen_at, turned_at[0][0]), Bills.DISK), *turned_at]
     is_undated = lease.bills is Bills.NOTHING or _is_loading_again(lease)
     is_undated |= bills_while_loading and _is_starting(lease)
     if not is_undated or not turned_at or turned_at[0][1] is not Bills.DISK:
@@ -132,6 +135,11 @@ def _started_unrecorded(
     # A look after the stop says nothing about the time of the start.
     seen_at = seen_at if seen_at <= turned_at[0][0] else lease.accrued_until
     return [(max(seen_at, lease.accrued_until), Bills.GPU_AND_DISK), *turned_at]
+
+
+def _returned_at(lease: Lease, seen_at: datetime, started_at: datetime) -> datetime:
+    """Return since when the disk of an instance counts that started on a host that was silent when last seen."""
+    return max(seen_at if seen_at < started_at else lease.accrued_until, lease.accrued_until)
 
 
 def _is_loading_again(lease: Lease) -> bool:
@@ -174,9 +182,15 @@ def may_have_run(
     if is_stopped and _is_first_start_told(lease, view, between[1]):
         return True
     may_be_unseen = is_ended or (is_stopped and is_untold and unseen > UNSEEN)
-    is_given_back = not view.is_record_read and _may_be_given_back(lease, view.rules)
-    may_start = lease.state is LeaseState.STARTING or _is_missed_start(lease) or is_back or is_given_back
-    return may_be_unseen and may_start
+    is_given_back = is_stopped and may_have_been_given_back(lease, view, between)
+    may_start = lease.state is LeaseState.STARTING or _is_missed_start(lease) or is_back
+    return (may_be_unseen and may_start) or is_given_back
+
+
+def may_have_been_given_back(lease: Lease, view: MarketView, between: tuple[datetime, datetime]) -> bool:
+    """Return whether a stopped lease may have run and been lost again between two looks, and no record was read."""
+    is_dark = not view.is_record_read and between[1] - between[0] > UNSEEN
+    return is_dark and _may_be_given_back(lease, view.rules)
 
 
 def _is_first_start_told(lease: Lease, view: MarketView, until: datetime) -> bool:
@@ -242,7 +256,7 @@ def turned(
     is_untold |= _is_loading_again(lease) or _may_have_switched(lease, between)
     # What was stopped before its host fell silent starts on record.
     is_back = lease.bills is Bills.NOTHING and bills is Bills.DISK and (_is_silent(lease) or not view.is_record_read)
-    may_have_run = _is_starting(lease) or is_back
+    may_have_run = _is_starting(lease) or is_back or may_have_been_given_back(lease, view, between)
     if is_stopped and not turned_at and is_untold and may_have_run:
         turned_at = [(max(between[0], lease.accrued_until), Bills.GPU_AND_DISK)]
     before = turned_at[-1][1] if turned_at else lease.bills

@@ -2,17 +2,18 @@
 
 Invariants:
 1. A slot that moves counts only at its new place.
-2. A share always leaves room for one slot.
+2. A share always leaves room for one slot. A task of an array that is held for a person, with its lease stopped, takes
+   no other's room: as few are live as may be at once, however many are held.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
 from agent.decide.moves.recovery import OF_THE_MARKET
 from agent.decide.strategy import Candidate, View
 from agent.domain.market.host import HostKey
-from agent.domain.record.lease import LeaseState
+from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.slot import Slot
 
 
@@ -35,8 +36,7 @@ class Spread:
         # With only one market, its share would leave slots empty and spread nothing.
         is_split = len(view.markets) > 1
         self._most_on_market = _most(shares.of_market, view.workload.most_live) if is_split else view.workload.slots
-        open_ones = [lease for lease in view.leases if lease.state is not LeaseState.RELEASING]
-        self._places = {lease.slot: (lease.host, lease.owner) for lease in open_ones}
+        self._places = {lease.slot: (lease.host, lease.owner) for lease in _placed(view)}
         # The number of hosts in a pool is unknown: only the shares of owner and market limit it.
         self._hosts = {lease.host for lease in view.leases}
 
@@ -65,6 +65,15 @@ class Spread:
         free = [candidate for candidate in ranked if self.is_free(candidate)]
         within = next((candidate for candidate in free if self.fits(slot, candidate)), None)
         return within if within is not None or not may_crowd else next(iter(free), None)
+
+
+def _placed(view: View) -> Iterator[Lease]:
+    """Yield the leases that have a place: those that nobody releases, but for stopped ones of an array's held slots."""
+    decided = {seen.slot for seen in view.slots}
+    for lease in view.leases:
+        is_held = view.workload.array is not None and lease.is_down and lease.slot not in decided
+        if lease.state is not LeaseState.RELEASING and not is_held:
+            yield lease
 
 
 def _most(share: float, slots: int) -> int:

@@ -1,5 +1,6 @@
 """Instances of ours without a lease: adopted, held or released; foreign ones are never named."""
 
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -17,6 +18,7 @@ from agent.domain.market.tenure import Tenure
 from agent.domain.record.intent import IntentState
 from agent.domain.record.lease import Bills, Lease, LeaseState
 from tests.support import builders
+from tests.support.listings import NOW
 
 
 def created(at: Any, number: int = 7) -> Any:
@@ -111,6 +113,25 @@ def test_what_is_held_says_whether_its_slot_is_filled_or_its_workload_unknown() 
 )
 def test_what_does_not_fill_a_slot_leaves_it_to_be_adopted(changes: dict[str, Any]) -> None:
     assert found(world(**changes)).verdict == "adopt"
+
+
+def test_what_was_made_today_opens_today_although_our_clock_is_a_day_behind() -> None:
+    """It opened after it was metered, and counted for a day once the clock was put right."""
+    row = created(NOW + timedelta(days=1, seconds=-30))
+    view = replace(world(rows=(row,)).markets["vast"], clock_skew_seconds=86_400.0)
+    behind = world(rows=(row,), markets={"vast": view})
+    for fleet, at in ((behind, row.created_at), (world(rows=(row,)), NOW)):
+        lease = found(fleet).lease
+        assert lease is not None
+        assert (lease.opened_at, lease.accrued_until) == (at, at), "a time that no clock has reached opens nothing"
+
+
+def test_what_is_adopted_under_a_limit_counts_at_the_limit_at_most() -> None:
+    """A thousand times the price was told once, and the lease ended before it was told again."""
+    row = replace(ROW, gpu_rate=builders.per_hour("220.00"), limit=builders.per_hour("0.90"))
+    lease = found(world(rows=(row,))).lease
+    assert lease is not None
+    assert (lease.gpu_rate, lease.bid_limit) == (builders.per_hour("0.90"), builders.per_hour("0.90"))
 
 
 def test_of_two_for_one_slot_one_is_adopted_and_one_held() -> None:

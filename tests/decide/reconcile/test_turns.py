@@ -92,6 +92,23 @@ def test_a_silent_host_that_came_back_unrecorded_ran_before_it_was_outbid() -> N
     assert gpu_hours(held, list(change.turns)) == 2
 
 
+@pytest.mark.parametrize("is_ended", [False, True])
+def test_the_disk_of_what_was_stopped_on_a_silent_host_counts_since_the_look_before_its_recorded_start(
+    *, is_ended: bool
+) -> None:
+    """Outbid, then silent, then nobody looked: the record dates its start, not the return of its host before."""
+    held = builders.lease(
+        state=LeaseState.OFFLINE, bills=Bills.NOTHING, accrued_until=STARTED, interrupted_by=Cause.OUTBID
+    )
+    resumed = (builders.event("resumed", at=builders.ago(hours=1)),)
+    change = turns.turned(held, builders.view(events=resumed), Bills.GPU_AND_DISK, (SEEN, NOW), NOW)
+    ends = turns.to_the_end(held, turns.Look(SEEN, resumed), NOW) if is_ended else list(change.turns)
+    disk = sum(charge.disk.micros for charge in meter.accrue(held, NOW, ends))
+    assert (gpu_hours(held, ends), disk) == (1, held.disk_rate.over(3 * 3600).micros)
+    late = turns.turned(held, builders.view(events=resumed), Bills.GPU_AND_DISK, (NOW, NOW), NOW).turns
+    assert sum(charge.disk.micros for charge in meter.accrue(held, NOW, late)) == held.disk_rate.over(4 * 3600).micros
+
+
 @pytest.mark.parametrize(("deadman", "hours"), [(3600, 3), (6 * 3600, 0), (None, 0)])
 def test_what_a_switch_may_have_stopped_ran_since_its_silent_host_came_back(deadman: int | None, hours: float) -> None:
     """Offline, then nobody looked for three hours, then stopped: no record shows its return or a stop by its guard."""
@@ -114,6 +131,26 @@ def test_what_was_lost_while_it_started_may_have_run_where_no_record_could_be_re
     view = msgspec.structs.replace(builders.view(), is_record_read=is_record_read)
     held = builders.lease(state=LeaseState.STARTING, bills=Bills.DISK, accrued_until=STARTED, has_run=False)
     change = turns.turned(held, view, Bills.DISK, (SEEN, NOW), NOW, is_stopped=is_stopped)
+    assert gpu_hours(held, list(change.turns)) == hours
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_record_read", "seen_at", "hours"),
+    [
+        ({}, False, SEEN, 3),
+        ({}, True, SEEN, 0),
+        ({}, False, NOW - timedelta(minutes=2), 0),
+        ({"paused_by_us": True}, False, SEEN, 0),
+        ({"interrupted_by": Cause.CONTAINER_EXIT}, False, SEEN, 0),
+    ],
+)
+def test_what_is_listed_as_stopped_again_may_have_been_given_back_where_no_record_could_be_read(
+    changes: dict[str, Any], *, is_record_read: bool, seen_at: Any, hours: float
+) -> None:
+    view = msgspec.structs.replace(builders.view(), is_record_read=is_record_read)
+    stopped = {"state": LeaseState.PAUSED, "bills": Bills.DISK, "interrupted_by": Cause.OUTBID}
+    held = builders.lease(**{**stopped, "accrued_until": STARTED, **changes})
+    change = turns.turned(held, view, Bills.DISK, (seen_at, NOW), NOW, is_stopped=True)
     assert gpu_hours(held, list(change.turns)) == hours
 
 

@@ -1,7 +1,8 @@
 """Whether a lease works in the place of the other one of its slot, which may then go.
 
-Where a market shows a machine and no container, a machine that runs may still load the image. Without a sign of
-readiness it counts only after the time of a slow load.
+1. Where a market shows a machine and no container, a machine that runs may still load the image. Without a sign of
+   readiness it counts only after the time of a slow load.
+2. One that its market has said to end counts no more: the other lease may be all that the slot has in minutes.
 """
 
 from datetime import timedelta
@@ -18,7 +19,7 @@ SLOW_MBPS = 200.0
 
 def has_taken_over(fleet: Fleet, lease: Lease, work: Workload) -> bool:
     """Return whether a lease that the present listing shows is surely of use."""
-    if not fleet.is_seen(lease) or not usefulness.is_useful(lease, work):
+    if not fleet.is_seen(lease) or lease.notice_at is not None or not usefulness.is_useful(lease, work):
         return False
     if work.ready.is_asked or fleet.rules_of(lease.market).shows_container:
         return True
