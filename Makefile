@@ -31,7 +31,10 @@ LONG := tests/scenarios/test_climates.py
 COVERING := $(addprefix tests/,domain decide strategies act observe scenarios)
 # Twice as many workers as cores, since many tests wait for programs that they started, and one more: one test waits for
 # five minutes.
-IN_CI := --quiet -p no:schemathesis --numprocesses $(shell echo $$(( 2 * $(WORKERS) + 1 ))) --dist worksteal -m "not nightly and not guest"
+PROCESSES := $(shell echo $$(( 2 * $(WORKERS) + 1 )))
+IN_CI := --quiet -p no:schemathesis --numprocesses $(PROCESSES) --dist worksteal -m "not nightly and not guest"
+# Each of xdist's workers collects all tests for itself, six seconds of processor time each; forks do not.
+FORKED := --quiet -p no:schemathesis -p no:xdist -p tests.support.forked_run --forks $(PROCESSES) -m "not nightly and not guest"
 
 .PHONY: help
 help: ## Say what each target does
@@ -143,22 +146,17 @@ pure: setup
 
 .PHONY: test
 test: setup ## Run everything of check and all other tests; print the slowest 20
-	@$(MAKE) --jobs 5 types collected tools sdk stores style contracts toml suite
+	@$(MAKE) --jobs 5 tools sdk stores types style contracts toml suite
 
 # Files of tests are in memory where it has 4 GB for them and may run programs: a disk costs a twentieth of the processor time.
 .PHONY: suite
-suite: tools sdk stores collected
+suite: tools sdk stores
 	@place=$$(mktemp -d); \
 	if [ "$$(df --output=avail /dev/shm 2>/dev/null | tail -n 1)" -gt 4000000 ] 2>/dev/null \
 		&& ! findmnt --noheadings --output OPTIONS --target /dev/shm | grep -q noexec; \
 	then rmdir "$$place"; place=$$(mktemp -d -p /dev/shm); fi; \
 	trap 'rm -rf "$$place"' EXIT; \
-	$(PYTHON) -m pytest $(IN_CI) --durations=20 --basetemp "$$place/tests" tests
-
-# Compiles the tests once, beside mypy; on a clean clone every worker would do it for itself.
-.PHONY: collected
-collected: setup
-	@said=$$($(PYTHON) -m pytest --quiet --quiet -p no:schemathesis --collect-only tests 2>&1) || { echo "$$said" | tail -40; exit 1; }
+	OPENBLAS_NUM_THREADS=1 $(PYTHON) -m pytest $(FORKED) --durations=20 --basetemp "$$place/tests" tests
 
 .PHONY: cover
 cover: setup ## Branch coverage of the packages that decide and pay; fails under 95 %
@@ -196,7 +194,7 @@ nightly: TOOLS += rclone:rclone pg_ctlcluster:postgresql debootstrap:debootstrap
 nightly: setup tools frameworks mithril-clients cover deploy-test ## Run the checks that take long: coverage, the booted guest, pyright, slow tests, more worlds, mutants
 	@$(BIN)/pyright --pythonpath $(PYTHON) agent strategies migrations
 	@[ -n "$${GPUBID_OPENAPI:-}" ] || echo "GPUBID_OPENAPI names no OpenAPI file of the vendor: the surface is NOT fuzzed" >&2
-	@$(PYTHON) -m pytest --quiet -m nightly || [ $$? = 5 ]
+	@GPUBID_NIGHT=1 $(PYTHON) -m pytest --quiet -m nightly || [ $$? = 5 ]
 	@echo "the money rules in 25 worlds each and the scenarios over real HTTP and on a disk, and every program started from nothing"
 	@GPUBID_EXAMPLES=25 GPUBID_WIRED=1 $(PYTHON) -m pytest $(IN_CI) tests/rules
 	@GPUBID_WIRED=1 $(PYTHON) -m pytest $(IN_CI) tests/scenarios tests/daemon tests/act

@@ -23,7 +23,7 @@ from agent.domain.work.workload import OnChange, Workload
 from tests.support import haproxy, programs, serving_program
 from tests.support.haproxy import Proxy
 from tests.support.market import STILL
-from tests.support.world import Rehearsed, rehearsed, work
+from tests.support.world import POLL, Rehearsed, rehearsed, work
 
 pytestmark = haproxy.installed
 
@@ -53,7 +53,7 @@ async def served(folder: Path, asked: Workload) -> AsyncIterator[tuple[Rehearsed
         front = Front("chat", "train", 8000, haproxy=proxy.socket, backend=haproxy.BACKEND, drain=DRAIN)
         where: dict[str, Any] = {"climate": REAL, "disks": folder / "disks", "is_wired": True, "fronts": (front,)}
         (folder / "fleet").mkdir()
-        async with rehearsed(folder / "fleet", workloads=(asked,), **where) as world:
+        async with rehearsed(folder / "fleet", workloads=(asked,), poll=POLL, **where) as world:
             await until(world, lambda: world.app.fronts.statuses["chat"].up == asked.slots)
             yield world, proxy
 

@@ -144,6 +144,7 @@ def plain(row: Instance) -> Instance:
         "ports": "",
         "gpu_rate": money.FREE,
         "price_since": None,
+        "bill": None,
     }
     return msgspec.structs.replace(row, **nothing)
 

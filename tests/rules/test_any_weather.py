@@ -16,9 +16,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.order import Order
 from agent.simulator.market_model import Contract, EndCause
-from tests.support import levers
-from tests.support.scene import Scene, work
-from tests.support.world import Rehearsed
+from tests.support import levers, loop
+from tests.support.scene import HOURS_POLL, Scene, work
+from tests.support.wiring import IS_WIRED
+from tests.support.world import Rehearsed, in_memory
 
 ROUTES = ["*", "GET /instances", "PUT /asks", "PUT /instances", "DELETE", "POST", "/users", "/notifications"]
 FAULTS = [
@@ -43,15 +44,17 @@ class AnyWeather(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.runner = asyncio.Runner()
-        self.directory = Path(tempfile.mkdtemp(prefix="gpubid-rules-"))
+        self.runner = asyncio.Runner(loop_factory=None if IS_WIRED else loop.OneThread)
+        self.directory = Path(tempfile.mkdtemp(prefix="gpubid-rules-", dir=in_memory()))
         self.foreign: list[tuple[Contract, float | None]] = []
         self.rivals: list[int] = []
 
     @initialize(seed=st.integers(0, 10_000), slots=st.integers(1, 3))
     def begin(self, seed: int, slots: int) -> None:
-        self.world = Rehearsed(self.directory, Scene(seed=seed, hosts=110, workloads=(work(slots=slots),)))
-        self.run(self.world.simulator.start())
+        scene = Scene(seed=seed, hosts=110, workloads=(work(slots=slots),), poll=HOURS_POLL)
+        self.world = Rehearsed(self.directory, scene, is_wired=IS_WIRED)
+        if IS_WIRED:
+            self.run(self.world.simulator.start())
         self.run(self.world.open())
 
     def run(self, doing: Any) -> Any:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from agent.domain.record.intent import IntentState
 from agent.simulator.market_model import EndCause
 from tests.support.losses import seeds
-from tests.support.world import FLEET, HOURS_POLL, Rehearsed, play, work
+from tests.support.world import FLEET, Rehearsed, play, work
 
 OURS = f"gpubid:{FLEET}:train:0:0123456789abcdef"
 near_ours = st.sampled_from(
@@ -45,7 +45,7 @@ def test_foreign_instances_are_never_touched(seed: int, written: list[str | None
         assert {lease.instance_id for lease in world.leases()} == {str(each.contract_id) for each in world.live()}
         assert not await world.events("orphan.seen")
 
-    play(story, seed=seed, poll=HOURS_POLL)
+    play(story, seed=seed)
 
 
 @given(seed=seeds, label=st.sampled_from([None, ""]))

@@ -11,7 +11,7 @@ from agent.domain.record.intent import IntentKind
 from agent.ledger.file import sidecar
 from agent.ledger.ledger_errors import Code, LedgerError
 from tests.support.losses import seeds
-from tests.support.world import FLEET, Rehearsed, play, work
+from tests.support.world import FLEET, POLL, Rehearsed, play, work
 
 
 @given(
@@ -58,7 +58,7 @@ def test_a_stranger_from_before_our_start(
             assert not [order for order in world.orders if order.number == stranger.contract_id]
             assert lease.lease_id in {each.lease_id for each in world.leases()}, "held is counted until a person says"
 
-    play(story, seed=seed, workloads=(work(slots=2),))
+    play(story, seed=seed, workloads=(work(slots=2),), poll=POLL)
 
 
 @given(seed=seeds, minutes=st.sampled_from([1, 12]), fault=st.sampled_from(["server_error_before", "malformed"]))

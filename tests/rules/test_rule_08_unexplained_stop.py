@@ -7,7 +7,7 @@ from agent.decide.reconcile.workload_end import COOL_OFF
 from agent.domain.record.intent import IntentKind
 from agent.domain.work.workload import WorkloadKind
 from tests.support.losses import seeds
-from tests.support.world import HOURS_POLL, Rehearsed, play, work
+from tests.support.world import Rehearsed, play, work
 
 PAYS = {IntentKind.RENT, IntentKind.RESUME}
 
@@ -43,7 +43,7 @@ def test_a_batch_is_held_with_a_notice(seed: int, fate: str, ran: float) -> None
         assert await world.events("workload.held")
         assert not [contract for contract in world.live() if contract.holds_gpu]
 
-    play(story, seed=seed, workloads=(work(kind=WorkloadKind.BATCH),), poll=HOURS_POLL)
+    play(story, seed=seed, workloads=(work(kind=WorkloadKind.BATCH),))
 
 
 @given(seed=seeds, fate=st.sampled_from(["stop", "destroy"]), times=st.integers(2, 4))
@@ -65,7 +65,7 @@ def test_a_service_goes_on_once_a_cool_off(seed: int, fate: str, times: int) -> 
         assert len(paid) <= allowed, f"{len(paid)} paid in {world.clock.time() - began:.0f} s"
         await world.until_running(minutes=120)
 
-    play(story, seed=seed, workloads=(work(kind=WorkloadKind.SERVICE),), poll=HOURS_POLL)
+    play(story, seed=seed, workloads=(work(kind=WorkloadKind.SERVICE),))
 
 
 @given(seed=seeds)
@@ -84,7 +84,7 @@ def test_a_batch_that_is_stopped_at_every_start_is_held_by_its_limit(seed: int) 
             # The market shows the same states for a start that was outbid: it waits while that is cheaper.
             assert [each.reason.code for each in world.plans[-1].decisions] == ["wait_paused"]
 
-    play(story, seed=seed, workloads=(work(kind=WorkloadKind.BATCH, max_failed_starts=3),), poll=HOURS_POLL)
+    play(story, seed=seed, workloads=(work(kind=WorkloadKind.BATCH, max_failed_starts=3),))
 
 
 def test_a_batch_whose_first_start_is_waited_for_is_held_too() -> None:

@@ -12,7 +12,7 @@ from agent.domain.work.decision import Rent
 from agent.domain.work.workload import Checkpoint, CheckpointPlace
 from tests.support import builders, second_price
 from tests.support.losses import losses, seeds
-from tests.support.world import HOURS_POLL, Rehearsed, play, work
+from tests.support.world import Rehearsed, play, work
 
 
 @given(
@@ -49,7 +49,7 @@ def test_an_old_lease_never_runs_beside_the_new_one_unreserved(
         await world.cycle(minutes=30)
         assert [lease.state for lease in world.leases()] == [LeaseState.RUNNING]
 
-    play(story, seed=seed, poll=HOURS_POLL)
+    play(story, seed=seed)
 
 
 @given(seed=seeds, loss=st.none() | losses)

@@ -25,7 +25,7 @@ from tests.support import levers, played_bucket
 from tests.support.carried import PlayedGuard
 from tests.support.losses import seeds
 from tests.support.s3_server import SECRET, S3Server
-from tests.support.world import FLEET, HOURS_POLL, Rehearsed, play, rehearsed, work
+from tests.support.world import FLEET, Rehearsed, play, rehearsed, work
 
 fates = st.lists(
     st.sampled_from(["outbid", "displaced", "exit", "broke", "restart", "cap", "wait"]), min_size=2, max_size=5
@@ -62,7 +62,7 @@ def test_what_ran_on_a_disk_is_never_released_by_us(seed: int, slots: int, story
         assert not [contract for contract in ended if contract.first_started is not None], "the only copy is gone"
 
     disk = work(slots=slots, checkpoint=Checkpoint(place=CheckpointPlace.DISK))
-    play(told, seed=seed, workloads=(disk,), poll=HOURS_POLL)
+    play(told, seed=seed, workloads=(disk,))
 
 
 @pytest.mark.nightly
@@ -167,7 +167,7 @@ def test_a_guarded_disk_stays_where_the_bucket_does_not_have_its_checkpoint(
 
     with played_bucket.played() as server:
         train = guarded(server, release_disk=fault != "none but kept by the file")
-        play(told, seed=seed, workloads=(train,), credential=lambda _: SECRET, poll=HOURS_POLL)
+        play(told, seed=seed, workloads=(train,), credential=lambda _: SECRET)
 
 
 async def test_a_guarded_disk_goes_once_the_bucket_has_its_checkpoint(tmp_path: Path) -> None:

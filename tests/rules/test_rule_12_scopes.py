@@ -19,9 +19,9 @@ from agent.domain.record.budget import EVERYTHING, Budget, Scope, Thresholds
 from agent.simulator.market_model import Contract
 from tests.support import traffic
 from tests.support.losses import AFTER, BEFORE, ORDERS, seeds
-from tests.support.world import Rehearsed, play, work
+from tests.support.world import HOURS_POLL, Rehearsed, play, work
 
-POLL_SECONDS = 15.0
+POLL_SECONDS = HOURS_POLL.total_seconds()
 LATENCY_SECONDS = 10.0
 START = dt.datetime(2026, 7, 27, 6, tzinfo=dt.UTC)
 CAP = 0.2

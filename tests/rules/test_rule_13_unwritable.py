@@ -47,7 +47,7 @@ async def cycles(world: Rehearsed, minutes: float) -> list[str]:
             await world.app.cycle()
         except LedgerError as error:
             codes.append(error.code.value)
-        world.clock.advance(15)
+        world.clock.advance(world.config.poll.total_seconds())
         world.market.advance_to(world.clock.time())
     return codes
 

@@ -16,7 +16,7 @@ from agent.domain.work.order import Order
 from agent.domain.work.run_times.run_window import Outside, WindowRule
 from agent.ledger.tables.spend_rows import MONTH_SEED, SpendKey
 from tests.support.losses import seeds
-from tests.support.world import HOURS_POLL, START, Rehearsed, play, work
+from tests.support.world import POLL, START, Rehearsed, play, work
 
 jumps = st.sampled_from([-86_400, -3_600, -90, 90, 3_600, 86_400])
 
@@ -83,7 +83,7 @@ def test_a_jump_bills_nothing_releases_nothing_and_pays_nothing(
         counted, true = await world.spend(), charged(world)
         assert abs(counted - true) <= max(0.02, 0.01 * true), f"counted {counted}, charged {true}"
 
-    play(story, seed=seed, poll=HOURS_POLL)
+    play(story, seed=seed)
 
 
 @pytest.mark.nightly
@@ -146,7 +146,6 @@ def test_a_budget_ends_with_its_utc_day_or_month(seed: int, month: bool, hour: i
         limits=limits,
         start=start,
         workloads=(dataclasses.replace(work(), image_gb=0.1),),
-        poll=HOURS_POLL,
     )
 
 
@@ -177,7 +176,7 @@ def test_one_wrong_date_stops_nothing(says: dict[str, object], later: float) -> 
         assert abs((done.fleet.now - world.clock.now()).total_seconds()) < 60
         assert (await world.until_running(minutes=60)).state is LeaseState.RUNNING
 
-    play(story, seed=1)
+    play(story, seed=1, poll=POLL)
 
 
 @pytest.mark.parametrize("ahead", [3600, 86_400])
@@ -192,7 +191,7 @@ def test_a_market_that_is_ahead_for_two_minutes_at_a_start_bills_no_hour(ahead: 
         counted, true = await world.spend(), charged(world)
         assert abs(counted - true) <= max(0.02, 0.01 * true), f"counted {counted}, charged {true}"
 
-    play(story, seed=1)
+    play(story, seed=1, poll=POLL)
 
 
 @pytest.mark.parametrize("wrong", [86_400 * 400, 3600, -7_200])

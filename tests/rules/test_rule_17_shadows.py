@@ -1,6 +1,5 @@
 """Rule 17, for shadows: what decides beside the live strategy has no side effect, whatever it is."""
 
-import asyncio
 import dataclasses
 import sqlite3
 import tempfile
@@ -17,8 +16,9 @@ from agent.decide.strategy import Params, Proposal, Tuned, View
 from agent.domain.record.intent import IntentKind
 from agent.domain.work.decision import Reason
 from agent.simulator import climate_files
+from tests.support import loop
 from tests.support.losses import seeds
-from tests.support.world import Rehearsed, rehearsed, strategies, work
+from tests.support.world import Rehearsed, in_memory, rehearsed, strategies, work
 
 OWN = {"shadows", "shadow_decisions", "sqlite_sequence"}
 """Tables that a shadow may write."""
@@ -63,7 +63,7 @@ def _told(world: Rehearsed) -> dict[str, Any]:
 async def _lived(seed: int, weather: str, shadow: tuple[str, ...]) -> tuple[dict[str, Any], int]:
     tuned = {**strategies(), "wild": Tuned("wild", Wild(), Numbers(), "w")}
     workloads = (work(shadow=shadow),)
-    with tempfile.TemporaryDirectory(prefix="gpubid-rules-") as place:
+    with tempfile.TemporaryDirectory(prefix="gpubid-rules-", dir=in_memory()) as place:
         async with rehearsed(
             Path(place), seed=seed, climate=climate_files.named(weather), workloads=workloads, tuned=tuned
         ) as world:
@@ -84,7 +84,7 @@ def test_with_shadows_or_without_the_same_is_asked_ordered_and_written(seed: int
         for kind, told in bare.items():
             assert told == shadowed[kind], kind
 
-    asyncio.run(both())
+    loop.run_on_one_thread(both())
 
 
 def test_a_shadow_knows_no_way_to_a_market() -> None:

@@ -24,7 +24,7 @@ from agent.web.reading import slot_grounds
 from tests.support import builders, s3_server, store_proxy
 from tests.support.s3_server import SECRET, S3Server
 from tests.support.s3_servers import Store
-from tests.support.world import FLEET, START, Rehearsed, rehearsed, work
+from tests.support.world import FLEET, HOURS_POLL, POLL, START, Rehearsed, rehearsed, work
 
 
 async def put(server: S3Server, run: int, name: str, **content: object) -> None:
@@ -63,10 +63,10 @@ async def lose(world: Rehearsed, folder: Path) -> None:
 
 
 @asynccontextmanager
-async def guarded(folder: Path, server: S3Server) -> AsyncIterator[Rehearsed]:
+async def guarded(folder: Path, server: S3Server, poll: timedelta = POLL) -> AsyncIterator[Rehearsed]:
     terms = GuardTerms(("/w",), bucket=server.place(), deadman=timedelta(hours=6), accept=Accept.REJECT)
     made = work(kind=WorkloadKind.BATCH, command="python train.py", guard=terms)
-    async with rehearsed(folder, workloads=(made,), credential=lambda _: SECRET) as world:
+    async with rehearsed(folder, workloads=(made,), credential=lambda _: SECRET, poll=poll) as world:
         yield world
 
 
@@ -261,7 +261,7 @@ async def test_without_one_folder_that_has_its_beat_nothing_is_concluded(tmp_pat
 
 async def test_a_lease_whose_run_is_not_found_counts_as_one_without_signs_of_life(tmp_path: Path) -> None:
     with s3_server.served() as server:
-        async with guarded(tmp_path, server) as world:
+        async with guarded(tmp_path, server, HOURS_POLL) as world:
             rent = (await world.until_running()).intent_id
             await beat(server, 65, rent)
             await lose(world, tmp_path)

@@ -8,7 +8,7 @@ from agent.domain.record.lease import LeaseState
 from agent.domain.work.order import Order
 from agent.domain.work.workload import WorkloadKind
 from tests.support import levers
-from tests.support.world import rehearsed, work
+from tests.support.world import POLL, rehearsed, work
 
 BATCH = work(kind=WorkloadKind.BATCH)
 
@@ -32,7 +32,7 @@ async def test_batch_is_done_when_its_container_ends(tmp_path: Path) -> None:
 
 async def test_batch_whose_container_runs_again_when_its_end_is_judged_goes_on(tmp_path: Path) -> None:
     """The host started it again between two looks: the look after which its end counts shows that it runs."""
-    async with rehearsed(tmp_path, workloads=(BATCH,)) as world:
+    async with rehearsed(tmp_path, workloads=(BATCH,), poll=POLL) as world:
         await world.until_running()
         await world.cycle(minutes=30)
         contract = world.contract()
@@ -49,7 +49,7 @@ async def test_batch_whose_container_runs_again_when_its_end_is_judged_goes_on(t
 
 async def test_end_of_a_batch_is_not_judged_while_nothing_is_listed(tmp_path: Path) -> None:
     """Its container may run again meanwhile."""
-    async with rehearsed(tmp_path, workloads=(BATCH,)) as world:
+    async with rehearsed(tmp_path, workloads=(BATCH,), poll=POLL) as world:
         await world.until_running()
         await world.cycle(minutes=30)
         contract = world.contract()
@@ -166,7 +166,7 @@ async def test_a_person_lifts_a_hold_and_later_says_done(tmp_path: Path) -> None
 
 async def test_a_held_workload_starts_its_count_anew(tmp_path: Path) -> None:
     broken = work(environment=(("SIM_EXIT_AFTER", "40"),), max_fast_exits=2)
-    async with rehearsed(tmp_path, workloads=(broken,)) as world:
+    async with rehearsed(tmp_path, workloads=(broken,), poll=POLL) as world:
         await world.cycle(minutes=60)
         assert len(world.contracts()) == 2
         await world.app.say(Order("resume", "train"), "uid 0")
@@ -176,7 +176,7 @@ async def test_a_held_workload_starts_its_count_anew(tmp_path: Path) -> None:
 
 
 async def test_a_container_that_starts_again_by_itself_is_not_done(tmp_path: Path) -> None:
-    async with rehearsed(tmp_path, workloads=(BATCH,)) as world:
+    async with rehearsed(tmp_path, workloads=(BATCH,), poll=POLL) as world:
         await world.until_running()
         await world.cycle(minutes=1)
         levers.exit_container(world.market, world.contract().contract_id, restarts_after=40)

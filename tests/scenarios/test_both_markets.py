@@ -10,12 +10,13 @@ from agent.domain.record.lease import LeaseState
 from agent.simulator.runpod.sales_modes import Mode
 from tests.support import builders
 from tests.support.both import OF_THE_PAST, both
+from tests.support.scene import POLL
 
 
 async def test_each_workload_runs_on_the_market_it_may_use_and_an_open_one_on_the_better(tmp_path: Path) -> None:
     names = {"here": ("vast",), "there": ("runpod",), "anywhere": ()}
     works = [builders.workload(name, strategy="ondemand", markets=markets) for name, markets in names.items()]
-    async with both(tmp_path, *works, seed=13) as world:
+    async with both(tmp_path, *works, seed=13, poll=POLL) as world:
         await world.until(lambda: len(world.running()) == 3)
         held = {lease.slot.workload: lease for lease in world.leases()}
         assert (held["here"].market, held["there"].market) == ("vast", "runpod")

@@ -10,7 +10,7 @@ from agent.decide.moves import break_before_make
 from agent.decide.reconcile import reconcile
 from agent.domain.record.intent import IntentKind
 from agent.domain.record.lease import LeaseState
-from tests.support.world import Rehearsed, rehearsed
+from tests.support.world import POLL, Rehearsed, rehearsed
 
 ENDS_AFTER = 130
 """Minutes: just more than a host must have left to be rented at all."""
@@ -49,7 +49,7 @@ async def test_with_room_for_one_it_is_left_in_the_last_minutes(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     host = await _chosen(tmp_path_factory.mktemp("first"))
-    async with rehearsed(tmp_path, limits=Limits(instances=1)) as world:
+    async with rehearsed(tmp_path, limits=Limits(instances=1), poll=POLL) as world:
         _ends(world, host)
         await world.cycle(minutes=ENDS_AFTER - 15)
         assert world.lease().host_id == str(host), "what runs was given up though it had time"

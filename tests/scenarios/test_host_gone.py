@@ -5,11 +5,11 @@ from pathlib import Path
 from agent.domain.market.interruption import Cause
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.order import Order
-from tests.support.world import rehearsed, work
+from tests.support.world import POLL, rehearsed, work
 
 
 async def test_host_gone_is_proven_then_replaced(tmp_path: Path) -> None:
-    async with rehearsed(tmp_path) as world:
+    async with rehearsed(tmp_path, poll=POLL) as world:
         held = await world.until_running()
         await world.cycle(minutes=20)
         gone_at = world.clock.time()

@@ -9,11 +9,12 @@ from agent.domain.record.lease import LeaseState
 from agent.domain.work.order import Order
 from tests.support import builders
 from tests.support.both import both
+from tests.support.scene import POLL
 
 
 async def test_a_locked_host_is_locked_on_its_own_market_alone(tmp_path: Path) -> None:
     works = [builders.workload(name, strategy="ondemand", markets=(name,)) for name in ("vast", "runpod")]
-    async with both(tmp_path, *works) as world:
+    async with both(tmp_path, *works, poll=POLL) as world:
         await world.until(lambda: len(world.running()) == 2)
         held = {lease.market: lease for lease in world.leases()}
         host = held["vast"].host_id

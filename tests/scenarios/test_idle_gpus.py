@@ -9,7 +9,7 @@ import pytest
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.idle_rule import IdleRule, OnIdle
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
-from tests.support.world import MINUTE, rehearsed, work
+from tests.support.world import MINUTE, POLL, rehearsed, work
 
 HALF_AN_HOUR = dt.timedelta(minutes=30)
 
@@ -21,7 +21,7 @@ def idling(then: OnIdle, place: CheckpointPlace = CheckpointPlace.DISK, **change
 
 
 async def test_idle_gpus_are_paused_and_their_slot_waits_for_a_person(tmp_path: Path) -> None:
-    async with rehearsed(tmp_path, workloads=(idling(OnIdle.PAUSE),)) as world:
+    async with rehearsed(tmp_path, workloads=(idling(OnIdle.PAUSE),), poll=POLL) as world:
         await world.until_running()
         await world.cycle(minutes=58)
         assert world.lease().state is LeaseState.RUNNING, "not idle for half an hour yet"

@@ -20,7 +20,7 @@ from agent.ledger.ledger_errors import LedgerError
 from tests.support import guarded, played_bucket, s3_server, spending, trainer
 from tests.support.guarded import Guarded, Instance
 from tests.support.s3_server import SECRET, S3Server
-from tests.support.world import FLEET, Rehearsed, rehearsed, work
+from tests.support.world import FLEET, POLL, Rehearsed, rehearsed, work
 
 ROOT = f"train/{FLEET}/train/0/1"
 WITHIN = timedelta(seconds=8)
@@ -42,7 +42,7 @@ def served() -> Iterator[S3Server]:
 async def fleet(folder: Path, server: S3Server, within: timedelta = WITHIN) -> AsyncIterator[Rehearsed]:
     terms = GuardTerms(("/w",), bucket=server.place(), final_within=within)
     guards = work(command="python train.py", guard=terms)
-    async with rehearsed(folder, workloads=(guards,), credential=lambda _: SECRET) as world:
+    async with rehearsed(folder, workloads=(guards,), credential=lambda _: SECRET, poll=POLL) as world:
         yield world
 
 

@@ -15,7 +15,7 @@ from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
 from agent.ledger.tables.spend_rows import SpendKey
 from agent.web import discovery
 from agent.web.reading import views
-from tests.support.world import Rehearsed, rehearsed, work
+from tests.support.world import POLL, Rehearsed, rehearsed, work
 
 EVERY = dt.timedelta(seconds=30)
 
@@ -40,7 +40,7 @@ async def useful_seconds(world: Rehearsed) -> float:
 
 
 async def test_a_dead_service_is_restarted_in_place_and_its_silence_is_not_useful(tmp_path: Path) -> None:
-    async with rehearsed(tmp_path, workloads=(serving(("SIM_SILENT_ONCE_AFTER", "1800")),)) as world:
+    async with rehearsed(tmp_path, workloads=(serving(("SIM_SILENT_ONCE_AFTER", "1800")),), poll=POLL) as world:
         held = await world.until_running()
         await served(world)
         assert len(services(world)) == 1

@@ -7,7 +7,7 @@ import pytest
 
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import LeaseState
-from tests.support.world import rehearsed
+from tests.support.world import POLL, rehearsed
 
 LOSSES: list[dict[str, Any]] = [
     {"fault": "server_error_after"},
@@ -45,7 +45,7 @@ async def test_lost_reply_rents_once(tmp_path: Path, loss: dict[str, Any]) -> No
 
 async def test_doubt_blocks_its_slot_until_the_grace_is_over(tmp_path: Path) -> None:
     """The order never arrived: no second one leaves for ten minutes, and counts as spend until then."""
-    async with rehearsed(tmp_path) as world:
+    async with rehearsed(tmp_path, poll=POLL) as world:
         weather = world.weather("server_error_before", route="PUT /asks")
         await world.cycle()
         sent = world.clock.time()

@@ -10,7 +10,7 @@ from agent.domain.record.lease import LeaseState
 from agent.domain.slot import Slot
 from agent.domain.work.order import Order
 from agent.markets import labels
-from tests.support.scene import heavy
+from tests.support.scene import POLL, heavy
 from tests.support.world import FLEET, rehearsed, work
 
 LIES: list[dict[str, Any]] = [
@@ -80,7 +80,7 @@ async def test_lie_while_an_interruption_happens(tmp_path: Path) -> None:
 
 async def test_what_was_adopted_believed_gone_and_is_listed_again_is_metered(tmp_path: Path) -> None:
     """It gets a second lease; the id of its first one is taken, and the first look's reading is out of date."""
-    async with rehearsed(tmp_path) as world:
+    async with rehearsed(tmp_path, poll=POLL) as world:
         await world.close()
         stranger = world.foreign(labels.text(Label(FLEET, Slot("train", 0), "feedfacefeedface")))
         world.clock.advance(30)

@@ -10,7 +10,7 @@ from agent.domain.record.lease import LeaseState
 from agent.domain.work.ready_sign import Readiness, ReadySign
 from agent.domain.work.run_times.running_limit import AtLimit, LimitOf, RunningLimit
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload
-from tests.support.world import MINUTE, rehearsed, work
+from tests.support.world import MINUTE, POLL, rehearsed, work
 
 HOUR = dt.timedelta(hours=1)
 
@@ -42,7 +42,7 @@ async def test_a_workload_is_told_and_then_paused_and_stays_so(tmp_path: Path) -
 
 @pytest.mark.parametrize("then", [AtLimit.RELEASE, AtLimit.DONE])
 async def test_a_workload_is_released_and_never_refilled(tmp_path: Path, then: AtLimit) -> None:
-    async with rehearsed(tmp_path, workloads=(limited(then, slots=2),)) as world:
+    async with rehearsed(tmp_path, workloads=(limited(then, slots=2),), poll=POLL) as world:
         await world.until_running()
         await world.cycle(minutes=12)
         [told] = await world.events("alert.max_running")

@@ -7,12 +7,12 @@ import pytest
 from agent.domain.market.interruption import Cause
 from agent.domain.record.lease import LeaseState
 from agent.ledger.file import ledger_check
-from tests.support.world import rehearsed, work
+from tests.support.world import POLL, rehearsed, work
 
 
 @pytest.mark.parametrize("is_back", [True, False], ids=["runs again", "stays paused"])
 async def test_an_outbid_of_a_missing_lease_is_a_loss(tmp_path: Path, *, is_back: bool) -> None:
-    async with rehearsed(tmp_path, workloads=(work(slots=2),)) as world:
+    async with rehearsed(tmp_path, workloads=(work(slots=2),), poll=POLL) as world:
         await world.until_running()
         await world.cycle(minutes=40)
         contract = min(world.live(), key=lambda each: each.contract_id)

@@ -8,6 +8,7 @@ from agent.ledger.file import backup, restore
 from agent.ledger.tables.spend_rows import MONTH_SEED, SpendKey
 from tests.support import builders
 from tests.support.both import OF_THE_PAST, Both, both
+from tests.support.scene import POLL
 
 BILLS = {"vast": "GET /charges", "runpod": "GET /v2/billing"}
 
@@ -31,7 +32,7 @@ async def lose_what_came_after_a_backup(world: Both, copy: Path) -> None:
 @pytest.mark.parametrize("silent", sorted(BILLS))
 async def test_a_market_whose_bill_is_silent_is_paid_nothing_until_it_is_read(tmp_path: Path, silent: str) -> None:
     jobs = [builders.workload(market, markets=(market,)) for market in BILLS]
-    async with both(tmp_path, *jobs, climate=OF_THE_PAST) as world:
+    async with both(tmp_path, *jobs, climate=OF_THE_PAST, poll=POLL) as world:
         await lose_what_came_after_a_backup(world, tmp_path / "copy.sqlite")
         world.weather(silent, "server_error_before", route=BILLS[silent])
         await world.open()

@@ -17,7 +17,7 @@ from agent.domain.work import public_key
 from agent.domain.work.order import Order
 from agent.pass_figures import Figures
 from agent.telemetry.metrics import Metrics
-from tests.support.world import Rehearsed, rehearsed, work
+from tests.support.world import POLL, Rehearsed, rehearsed, work
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHkxb0JtZUhlcmVJc05vS2V5QXRBbGxZZXQx me@box"
 OTHER = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHkxb0JtZUhlcmVJc05vS2V5QXRBbGxZZXQy you@box"
@@ -34,7 +34,7 @@ async def registered(world: Rehearsed) -> list[IntentState]:
 
 
 async def test_keys_are_registered_once_an_instance_runs_and_read_back(tmp_path: Path) -> None:
-    async with rehearsed(tmp_path, workloads=(WORK,)) as world:
+    async with rehearsed(tmp_path, workloads=(WORK,), poll=POLL) as world:
         await world.until_running()
         await world.cycle(minutes=3)
         assert attached(world) == [KEY, OTHER]
@@ -64,7 +64,7 @@ async def test_keys_that_vanish_are_registered_again(tmp_path: Path) -> None:
 
 
 async def test_keys_are_read_again_after_a_resume(tmp_path: Path) -> None:
-    async with rehearsed(tmp_path, workloads=(WORK,)) as world:
+    async with rehearsed(tmp_path, workloads=(WORK,), poll=POLL) as world:
         await world.until_running()
         await world.cycle(minutes=3)
         await world.app.say(Order("pause", "train/0"), "a person")

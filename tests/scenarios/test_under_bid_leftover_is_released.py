@@ -6,7 +6,7 @@ from agent.domain.money import per_hour
 from agent.domain.record.intent import IntentKind, IntentState
 from agent.domain.record.lease import LeaseState
 from agent.simulator.market_model import EndCause
-from tests.support.world import Rehearsed, rehearsed
+from tests.support.world import POLL, Rehearsed, rehearsed
 
 
 async def _take_the_best(tmp_path: Path) -> int:
@@ -25,7 +25,7 @@ async def _make_quotes_stale(world: Rehearsed, machine_id: int) -> None:
 async def test_under_bid_leftover_is_released(tmp_path: Path) -> None:
     (tmp_path / "scout").mkdir()
     machine_id = await _take_the_best(tmp_path / "scout")
-    async with rehearsed(tmp_path) as world:
+    async with rehearsed(tmp_path, poll=POLL) as world:
         await _make_quotes_stale(world, machine_id)
         await world.cycle()
 

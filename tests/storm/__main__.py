@@ -235,7 +235,7 @@ async def main() -> int:
     parser.add_argument("--kills", type=int, default=KILLS, help="a market")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--speed", type=float, default=stories.SPEED, help="simulated seconds a second")
-    parser.add_argument("--markets", default="vast,runpod")
+    parser.add_argument("--markets", default="vast,runpod,mithril")
     parser.add_argument("--keep", type=Path, help="a folder for ledgers and configurations")
     asked = parser.parse_args()
     is_wrong = False

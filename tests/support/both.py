@@ -30,7 +30,7 @@ from agent.simulator.runpod.climate_table import Runpod
 from agent.simulator.runpod.model import Pod
 from agent.simulator.vast.world import World
 from tests.support.in_process import InProcess
-from tests.support.scene import FLEET, KEY, START, STILL, strategies
+from tests.support.scene import FLEET, HOURS_POLL, KEY, START, STILL, strategies
 from tests.support.steered import Simulator
 from tests.support.wiring import IS_WIRED
 
@@ -152,6 +152,7 @@ async def both(  # noqa: PLR0913 - each has a default
     limits: Limits = LIMITS,
     start: dt.datetime = START,
     climate: Climate = STILL,
+    poll: dt.timedelta = HOURS_POLL,
     is_wired: bool = IS_WIRED,
     options: Mapping[str, MarketOptions] | None = None,
     log_bytes: int = 0,
@@ -171,7 +172,7 @@ async def both(  # noqa: PLR0913 - each has a default
         ),
         limits=limits,
         workloads=workloads,
-        poll=dt.timedelta(seconds=15),
+        poll=poll,
         ledger=directory / "ledger.sqlite",
         listen=Listen("127.0.0.1", 0),
         strategies=None,

@@ -3,6 +3,7 @@
 This module treats answers as a connection would: a dropped or half answer is lost, and too long an answer is refused.
 """
 
+import functools
 import urllib.parse
 from collections.abc import Awaitable, Callable
 
@@ -54,12 +55,17 @@ class InProcess:
 
 
 def _asked(request: Request) -> Asked:
-    parts = urllib.parse.urlsplit(request.url)
-    pairs = urllib.parse.parse_qsl(parts.query, keep_blank_values=True) if parts.query else []
-    path = urllib.parse.unquote(parts.path)
-    base = f"{parts.scheme}://{parts.netloc}"
+    path, pairs, base = _parts(request.url)
     headers = CIMultiDict(request.headers)
     return Asked(request.method, path, MultiDict(pairs), headers, request.body or b"", "127.0.0.1", base)
+
+
+@functools.lru_cache(4096)
+def _parts(url: str) -> tuple[str, tuple[tuple[str, str], ...], str]:
+    """Return path, query and base of an address; a market is asked for the same ones in every pass."""
+    parts = urllib.parse.urlsplit(url)
+    pairs = urllib.parse.parse_qsl(parts.query, keep_blank_values=True) if parts.query else ()
+    return urllib.parse.unquote(parts.path), tuple(pairs), f"{parts.scheme}://{parts.netloc}"
 
 
 def _reply(answer: Answer, body: bytes) -> Reply:

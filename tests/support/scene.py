@@ -17,7 +17,7 @@ from agent.simulator.climate import Climate, Demand
 from agent.simulator.vast.http.call_gate import Gate
 from strategies.ondemand import OnDemand, OnDemandParams
 from strategies.patient import Patient, PatientParams
-from tests.support.wiring import IS_WIRED
+from tests.support.wiring import IS_NIGHT
 
 START = dt.datetime(2026, 7, 27, tzinfo=dt.UTC)
 FLEET = "f1ee7f1ee7f1"
@@ -68,10 +68,12 @@ def strategies(**params: Any) -> dict[str, Tuned]:
     }
 
 
+POLL = dt.timedelta(seconds=15)
+"""The shipped poll, for stories about seconds."""
 MINUTE = dt.timedelta(minutes=1)
-"""The poll of stories that take hours: with the usual one they have four times as many cycles, and prove no more."""
-HOURS_POLL = dt.timedelta(seconds=15) if IS_WIRED else MINUTE
-"""The poll of properties over hours: the usual one at night alone."""
+"""The poll of stories that take hours: with the shipped one they have four times as many cycles, and prove no more."""
+HOURS_POLL = POLL if IS_NIGHT else MINUTE
+"""The poll of a world where a story names none: the shipped one at night alone."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -93,7 +95,7 @@ class Scene:
     recording_bytes: int = 0
     log_bytes: int = 0
     start: dt.datetime = START
-    poll: dt.timedelta = dt.timedelta(seconds=15)
+    poll: dt.timedelta = HOURS_POLL
     credential: rent_terms.Credential = rent_terms.none
     disks: Path | None = None
     fronts: tuple[Front, ...] = ()

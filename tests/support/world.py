@@ -43,8 +43,8 @@ from tests.support import bucket_calls, loop
 from tests.support.bucket_calls import BucketCalls
 from tests.support.in_process import InProcess
 from tests.support.judge import Judge
-from tests.support.scene import FLEET, HOURS_POLL, KEY, MINUTE, START, STILL, Scene, strategies, work
-from tests.support.steered import Simulator
+from tests.support.scene import FLEET, HOURS_POLL, KEY, MINUTE, POLL, START, STILL, Scene, strategies, work
+from tests.support.steered import of_vast
 from tests.support.wiring import IS_WIRED
 from tests.support.witness import Order, Witness, is_ours
 
@@ -52,6 +52,7 @@ __all__ = [
     "FLEET",
     "HOURS_POLL",
     "MINUTE",
+    "POLL",
     "START",
     "STILL",
     "ImpossibleWorld",
@@ -90,7 +91,7 @@ class Rehearsed:
             scene.climate, seed=scene.seed, start=self.clock.time(), hosts=scene.hosts, credit=scene.credit
         )
         processes = ProcessRegistry(self.clock, folder=scene.disks) if scene.disks is not None else None
-        self.simulator = Simulator(self.market, self.clock, seed=scene.seed, gate=scene.gate, processes=processes)
+        self.simulator = of_vast(self.market, self.clock, seed=scene.seed, gate=scene.gate, processes=processes)
         self.config = Config(
             file=directory / "agent.toml",
             digest="",

@@ -10,6 +10,8 @@ import pytest
 from agent import systemd
 from agent.systemd import CredentialError, Notifier, credential
 
+OURS = "the process of the test"
+
 
 @pytest.fixture(params=["path", "abstract"])
 def manager(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[socket.socket, str]]:
@@ -55,14 +57,16 @@ def test_nobody_listening_is_no_error(tmp_path: Path) -> None:
     [
         ({}, None),
         ({"WATCHDOG_USEC": "30000000"}, 30.0),
-        ({"WATCHDOG_USEC": "30000000", "WATCHDOG_PID": str(os.getpid())}, 30.0),
+        ({"WATCHDOG_USEC": "30000000", "WATCHDOG_PID": OURS}, 30.0),
         ({"WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "1"}, None),
         ({"WATCHDOG_USEC": "soon"}, None),
         ({"WATCHDOG_USEC": "0"}, None),
     ],
 )
 def test_the_watchdogs_patience(environment: dict[str, str], expected: float | None) -> None:
-    assert Notifier(environment).watchdog_seconds == expected
+    # The process that collects the tests need not be the one that runs them.
+    told = {name: str(os.getpid()) if value is OURS else value for name, value in environment.items()}
+    assert Notifier(told).watchdog_seconds == expected
 
 
 def test_a_key_is_looked_for_in_order(tmp_path: Path) -> None:
