@@ -55,7 +55,10 @@ async def _release(deed: Deed, player: "Player") -> None:
         return
     lease = pick([lease for lease in player.app.billing()[0] if lease.is_open], deed.pick)
     if lease is not None:
-        player.ordered.add(lease.slot.workload)
+        # The ledger knows no workload of what another daemon bid under a label that is too short to name it.
+        box = player.truth.boxes.get((lease.market, lease.instance_id))
+        place = box.label.slot if box is not None and box.label is not None else lease.slot
+        player.ordered |= {lease.slot.workload, place.workload}
         await player.app.say(Order("release", lease.lease_id), WHO)
 
 

@@ -8,6 +8,8 @@ from tests.disasters import strikes
 from tests.disasters.auctions import auction_draw
 from tests.disasters.guards import guard_draw
 from tests.disasters.health import health_draw
+from tests.disasters.idleness import idle_draw
+from tests.disasters.kept_hosts import kept_draw
 from tests.disasters.story import CALM_FROM, Deed, Story, Strike, Work
 
 COMMITS, COMMIT_SHARE = 600, 0.02
@@ -39,7 +41,8 @@ def story(seed: int) -> Story:
         strikes=tuple(sorted(struck, key=lambda each: (each.market, each.place, each.number))),
         deeds=tuple(sorted((*_deeds(dice), *_purposes(seed)), key=lambda each: each.cycle)),
     )
-    return auction_draw.auctioned(health_draw.watched(guard_draw.guarded(drawn)))
+    before = auction_draw.auctioned(health_draw.watched(guard_draw.guarded(drawn)))
+    return idle_draw.idled(kept_draw.kept(before))
 
 
 def _works(dice: random.Random, markets: tuple[str, ...]) -> Iterator[Work]:

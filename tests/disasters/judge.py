@@ -13,8 +13,10 @@ from agent.domain.work.workload import Workload
 from tests.disasters.guards.guard_world import GuardWorld
 from tests.disasters.health.scripted_ports import ScriptedPorts
 from tests.disasters.health.verdicts import Verdicts
+from tests.disasters.idleness.idle_times import IdleTimes
+from tests.disasters.kept_hosts.kept_leases import KeptLeases
 from tests.disasters.orders import Order
-from tests.disasters.points import nameless, open_bids
+from tests.disasters.points import nameless, rate_cap
 from tests.disasters.points.array_rents import ArrayRents
 from tests.disasters.points.faults import Faults
 from tests.disasters.points.finished import Finished
@@ -41,11 +43,6 @@ MOST_CLOSED_SECONDS = 25 * 3600.0
 """How long the word of a market on searches is kept at most."""
 
 
-def _least(sight: Sight) -> float:
-    """Return the least that one more slot may cost an hour."""
-    return min((work.prices.highest.dollars for work in sight.app.rules.workloads), default=0.0)
-
-
 def is_killed(app: App) -> bool:
     """Return whether a kill of everything is in force, as the program's ledger has it."""
     return operator_holds.kill_of_everything(app.ledger.recollection().holds, app.clock.now()) is not None
@@ -69,8 +66,15 @@ class Judge:
         self.known = Known()
         self._readings = Readings()
         self.writes = Writes(truth, self._readings)
+        self.idle_times = IdleTimes(story.works, self._readings)
+        self.kept_leases = KeptLeases(guards)
         self.releases = Releases(
-            truth, story.works, lambda work: work in self._ordered, lambda: self._is_counted_capped, guards
+            truth,
+            story.works,
+            lambda work: work in self._ordered,
+            lambda: self._is_counted_capped,
+            guards,
+            self.idle_times,
         )
         self.only_copies = OnlyCopies(truth, story.works, guards)
         self.verdicts = Verdicts(story.works, ports, self._readings)
@@ -169,6 +173,7 @@ class Judge:
             self._is_vanishing_unseen = not all(map(sight.saw_truly, sight.fresh))
         self._watch_vanishing(sight)
         self.money.see(sight)
+        self.idle_times.see(sight)
         self.releases.see(sight.now)
         self.releases.look(sight)
         return next(self._broken(sight, config, can_run), None)
@@ -181,6 +186,7 @@ class Judge:
         return itertools.chain(
             self.writes.judge(sight.cycle),
             self.array_rents.judge(sight.cycle),
+            () if sight.is_shared else self.kept_leases.judge(sight),
             self.open_bids.look(sight, config),
             self.known.judge(sight),
             () if sight.is_shared else self._released(sight, config.ledger),
@@ -189,10 +195,11 @@ class Judge:
             self.prices.judge(sight, self.known.may_look),
             () if sight.is_shared else self._guarded(sight),
             () if sight.is_shared else self.verdicts.judge(sight, config.ledger),
+            () if sight.is_shared else self.idle_times.judge(sight, config.ledger),
             self.faults.judge(sight),
             self.slots.judge(
                 sight,
-                excuse=self._excuse(sight),
+                excuse=lambda work: self._excuse(sight, work),
                 closed=self._closed(sight),
                 tied=self.only_copies.tied(),
                 can_run=can_run,
@@ -224,14 +231,13 @@ class Judge:
             return "a kill"
         return "a crossed cap" if self._capped_at is not None else ""
 
-    def _excuse(self, sight: Sight) -> str:
+    def _excuse(self, sight: Sight, work: Workload) -> str:
         if self._must_stop() or self._is_counted_capped:
             return self._must_stop() or "a crossed cap"
         most = sight.app.rules.caps.instances
         if most is not None and sum(lease.is_open for lease in sight.leases) + len(nameless.rents(sight)) >= most:
             return "the cap on instances"
-        rate = sight.app.rules.caps.per_hour
-        if rate is not None and open_bids.limits(self._truth) + _least(sight) > rate.dollars:
+        if rate_cap.forbids(sight, self._truth, work):
             return "the cap on the rate"
         return "a market fault" if sight.now - self._vanished_at < FAULT_SECONDS else ""
 

@@ -1,6 +1,7 @@
 """The content of a request, read from the wire alone: its place, its instance, its label."""
 
 import dataclasses
+import functools
 import re
 import urllib.parse
 from typing import Any
@@ -66,14 +67,21 @@ class Order:
 
 def read(market: str, request: Request) -> Order:
     """Return the content of a request."""
-    parts = urllib.parse.urlsplit(request.url)
+    found = _found(market, request.method, request.url)
+    return Order(market, "other") if found is None else _told(market, *found, request.body)
+
+
+@functools.lru_cache(4096)
+def _found(market: str, asked: str, url: str) -> tuple[str, str] | None:
+    """Return the place and the target of a method and an address; None for one that is not of the market."""
+    parts = urllib.parse.urlsplit(url)
     path = parts.path.rstrip("/")
     for method, pattern, place in _ROUTES[market]:
-        match = pattern.fullmatch(path) if method == request.method else None
+        match = pattern.fullmatch(path) if method == asked else None
         if match is not None:
             target = match.group(1) if match.groups() else ""
-            return _told(market, _narrowed(place, parts.query) if market == "mithril" else place, target, request.body)
-    return Order(market, "other")
+            return _narrowed(place, parts.query) if market == "mithril" else place, target
+    return None
 
 
 def _narrowed(place: str, query: str) -> str:

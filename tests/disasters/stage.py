@@ -22,6 +22,7 @@ from agent.domain.market import gpu
 from agent.domain.work.array_terms import ArrayTerms
 from agent.domain.work.deadline import Deadline, ProgressSign
 from agent.domain.work.guard_terms import Accept, Bucket, GuardTerms
+from agent.domain.work.idle_rule import IdleRule, OnIdle
 from agent.domain.work.ready_sign import Liveness, Readiness, ReadySign
 from agent.domain.work.stall import StallRule
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Requirements, Workload, WorkloadKind
@@ -37,7 +38,7 @@ from tests.disasters.auctions.auction_draw import MARKET
 from tests.disasters.exchange import Process, StruckExchange, Weather, Witness
 from tests.disasters.guards.guard_world import GuardWorld
 from tests.disasters.health.scripted_ports import ScriptedPorts
-from tests.disasters.story import Auctions, Guarded, Health, Story, Work
+from tests.disasters.story import Auctions, Guarded, Health, Idle, Story, Work
 from tests.support import loop
 from tests.support.in_process import InProcess
 from tests.support.scene import FLEET, KEY, START
@@ -177,13 +178,15 @@ def workload(work: Work, auctions: Auctions | None = None) -> Workload:
         environment=(("SIM_DONE_AFTER", f"{work.ends_after:g}"),) if work.ends_after else (),
         checkpoint=Checkpoint(place=CheckpointPlace.REMOTE, size_gb=2),
         kind=WorkloadKind(work.kind),
-        array=ArrayTerms(work.at_once) if work.at_once else None,
+        array=ArrayTerms(work.at_once, task_hours=_task_hours(work)) if work.at_once else None,
         done_line="done" if work.ends_after else "",
         ready=Readiness(ReadySign.LOG, line="ready") if work.is_read else Readiness(),
         deadline=Deadline(6.0, START + dt.timedelta(hours=30)) if work.strategy == "deadline" else None,
     )
     if work.health is not None:
         made = watched(made, work.health)
+    if work.idle is not None:
+        made = idled(made, work.idle)
     return made if work.guard is None else guarded(made, work.guard)
 
 
@@ -200,6 +203,13 @@ def watched(work: Workload, health: Health) -> Workload:
     )
 
 
+def idled(work: Workload, idle: Idle) -> Workload:
+    """Return a workload whose idle GPUs are not only told, and do nothing from some time after each start."""
+    told = (("SIM_IDLE_AFTER", f"{idle.after:g}"),) if idle.after else ()
+    rule = IdleRule(lasts=dt.timedelta(seconds=idle.lasts), then=OnIdle(idle.then))
+    return dataclasses.replace(work, environment=(*told, *work.environment), idle=rule)
+
+
 def guarded(work: Workload, guard: Guarded) -> Workload:
     """Return a workload with its guard; each has a folder of its own in the bucket."""
     terms = GuardTerms(
@@ -208,6 +218,7 @@ def guarded(work: Workload, guard: Guarded) -> Workload:
         final_within=dt.timedelta(seconds=guard.final_within),
         deadman=dt.timedelta(seconds=guard.deadman) if guard.deadman else None,
         accept=Accept(guard.accept),
+        keep_host=guard.keeps_host,
     )
     place = CheckpointPlace.DISK if guard.is_on_disk else CheckpointPlace.REMOTE
     kept = Checkpoint(place=place, size_gb=2, interval=dt.timedelta(seconds=guard.interval))
@@ -218,6 +229,11 @@ def guarded(work: Workload, guard: Guarded) -> Workload:
     return dataclasses.replace(
         work, command="python train.py", environment=(), done_line="", checkpoint=kept, deadline=told, guard=terms
     )
+
+
+def _task_hours(work: Work) -> float | None:
+    is_kept = work.guard is not None and work.guard.keeps_host
+    return work.guard.needs / 3600 if work.guard is not None and is_kept else None
 
 
 @lru_cache(maxsize=1)

@@ -60,6 +60,8 @@ class Guarded:
     """The deadline, from the beginning of the story."""
     is_warned: bool = False
     """Whether its market gives a notice before an eviction."""
+    keeps_host: bool = False
+    """Whether the host of a finished task goes on with the next one of its array."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -73,6 +75,16 @@ class Health:
     stalled_after: float = 0.0
     hangs_after: float = 0.0
     """The running, over all stretches, after which its work hangs until its next start."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Idle:
+    """What is done about a workload's idle GPUs. Times are in seconds."""
+
+    then: str
+    lasts: float
+    after: float = 0.0
+    """From each start of a container until its GPUs idle; 0 for never. Under a guard they idle as its work does."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -108,6 +120,7 @@ class Work:
     at_once: int = 0
     """The most slots of an array that may be live; 0 if it is none."""
     health: Health | None = None
+    idle: Idle | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -1,19 +1,28 @@
 """The market of auctions in the disasters: it is drawn beside all that was drawn before, and its defects are found."""
 
+import dataclasses
 from collections.abc import Iterator
+from pathlib import Path
 from unittest import mock
 
 import pytest
 import structlog
 
+from agent.decide.limits import limit_cut
 from agent.decide.operators import operator_holds
 from agent.domain.market.instance import Instance
+from agent.domain.market.label import Label
+from agent.domain.slot import Slot
 from agent.markets.mithril import rows
+from agent.simulator.mithril.model import Status
 from tests.disasters import __main__ as disasters
-from tests.disasters import draw, play
-from tests.disasters.auctions import auction_draw
+from tests.disasters import draw, play, stage
+from tests.disasters.auctions import auction_deeds, auction_draw
 from tests.disasters.auctions.auction_draw import MARKET
+from tests.disasters.points import open_bids
 from tests.disasters.story import Auctions, Deed, Story, Work
+from tests.disasters.truth import Truth
+from tests.support.scene import FLEET
 
 WORKS = (Work("w0", "service", "patient", 1), Work("w1", "batch", "patient", 1))
 QUIET = Story(7, (MARKET,), WORKS, 30.0, 0.0, 0, auctions=Auctions(tells=1.0))
@@ -68,3 +77,37 @@ def test_what_is_counted_is_the_price_that_was_paid_and_never_the_limit() -> Non
         broken = play.play(QUIET).broken
     assert broken is not None
     assert broken.point == 4
+
+
+def test_a_person_may_end_what_another_daemon_bid_for_a_slot_that_its_label_does_not_name() -> None:
+    works = (Work("w2", "batch", "deadline", 1, (MARKET,)),)
+    deeds = (Deed(48, "second", 1, 0.676), Deed(82, "release", 41))
+    story = Story(1954, (MARKET,), works, 21.0, 0.0, 0, deeds=deeds, auctions=Auctions(most=0.9))
+    verdict = play.play(story)
+    assert verdict.broken is None
+    assert verdict.judged[2] == 1
+
+
+def test_a_slot_that_fits_beside_what_a_cap_counts_has_to_run() -> None:
+    """Three limits of $0.65 leave $0.05 of a cap of $2.00, which wins a cheap pool for the fourth slot."""
+    four = Work("w0", "service", "patient", 4)
+    story = dataclasses.replace(QUIET, seed=1, works=(four,), auctions=Auctions(tells=1.0, most=0.9, per_hour=2.0))
+    assert play.play(story).broken is None
+    with mock.patch.object(limit_cut, "within", return_value=None):
+        broken = play.play(story).broken
+    assert broken is not None
+    assert (broken.point, "above the cap of $2.0000/h" in broken.sentence) == (6, True)
+
+
+def test_a_stopped_bid_counts_under_a_cap_only_while_it_is_held_for_a_person(tmp_path: Path) -> None:
+    """Another daemon stopped it, and may start it again: the program counts it at its limit, and leaves slots empty."""
+    made = stage.Stage(QUIET, tmp_path)
+    world = made.simulator.mithril.world
+    name = auction_deeds.by_hand(world, limit_cents=120)
+    truth = Truth(made.simulator, (MARKET,))
+    truth.refresh(made.clock.time())
+    truth.boxes[MARKET, name].label = Label(FLEET, Slot("w0", 0), "1")
+    assert open_bids.limits(truth) == 1.2
+    world.bids[name].status = Status.PAUSED
+    assert open_bids.limits(truth) == 0.0
+    assert open_bids.limits(truth, {name}) == 1.2

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterator
+from contextlib import ExitStack
 from unittest import mock
 
 import pytest
@@ -12,6 +13,8 @@ from tests.disasters import draw, play, stage
 from tests.disasters.auctions import auction_draw
 from tests.disasters.guards import guard_draw
 from tests.disasters.guards.guard_world import GuardWorld
+from tests.disasters.idleness import idle_draw
+from tests.disasters.kept_hosts import kept_draw
 from tests.disasters.life import Verdict
 from tests.disasters.story import Deed, Guarded, Story, Work
 
@@ -63,8 +66,10 @@ def test_work_that_fails_is_no_reason_to_rent_again() -> None:
 
 
 def test_guards_change_nothing_else_about_a_seed() -> None:
-    """About a third of the seeds have them. A draw of auctions takes some of them off, so none is made here."""
-    with mock.patch.object(auction_draw, "SHARE", 0.0):
+    """About a third of the seeds have them. Later draws add some or take some off, so none of those is made here."""
+    with ExitStack() as opened:
+        for later in (auction_draw, kept_draw, idle_draw):
+            opened.enter_context(mock.patch.object(later, "SHARE", 0.0))
         drawn = [draw.story(seed) for seed in range(100)]
         with mock.patch.object(guard_draw, "SHARE", 0.0):
             bare = [draw.story(seed) for seed in range(100)]

@@ -62,3 +62,11 @@ def test_a_rent_in_doubt_keeps_no_slot_empty_for_long() -> None:
         broken = refused_rent()
     assert broken is not None
     assert (broken.point, "is in doubt until a listing settles it" in broken.sentence) == (6, True)
+
+
+def test_on_demand_a_slot_waits_for_its_host_through_maintenance_that_began_in_good_weather() -> None:
+    maintained = Deed(81, "maintenance", 35, 0.99)
+    story = Story(350148, ("vast",), (Work("w0", "service", "ondemand", 1),), 17.0, 0.0, 0, deeds=(maintained,))
+    verdict = play.play(story)
+    assert verdict.broken is None
+    assert verdict.judged[5] > 0

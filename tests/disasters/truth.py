@@ -10,6 +10,7 @@ from agent.markets import labels
 from agent.simulator.instances.billing import Till, Turn
 from agent.simulator.market_model import Container, Contract, EndCause
 from agent.simulator.mithril.model import Bid, Status
+from agent.simulator.mithril.world import World
 from agent.simulator.runpod import assumed_figures
 from agent.simulator.runpod.model import Pod
 from tests.support.scene import FLEET
@@ -24,6 +25,13 @@ class Box:
     instance_id: str
     thing: Contract | Pod | Bid
     label: Label | None = None
+    kept_for: Slot | None = None
+    """The slot that it went on with after the one of its label, as the ledger has it."""
+
+    @property
+    def slot(self) -> Slot | None:
+        """The slot that it is paid for; None for what is none of ours."""
+        return self.kept_for or (self.label.slot if self.label is not None else None)
 
     @property
     def is_live(self) -> bool:
@@ -81,6 +89,11 @@ class Truth:
     def now(self) -> float:
         """Return the markets' time."""
         return self._simulator.world.now
+
+    @property
+    def auctions(self) -> World | None:
+        """Return the market of auctions, None where a story has none."""
+        return self._simulator.mithril.world if "mithril" in self._markets else None
 
     def hear(self, intent_id: str, place: Slot) -> None:
         """Note for which slot a rent leaves whose label is short."""

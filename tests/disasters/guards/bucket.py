@@ -25,7 +25,14 @@ MOST_WAITED_SECONDS = 1.0
 NO_SUCH_KEY = "<Error><Code>NoSuchKey</Code></Error>"
 PROGRAM = b"the guard"
 Page = list[dict[str, Any]]
-_PLACES = {"beat-": "beat", "end.json": "end", "ended-": "end", "deadman-": "switch", "acceptance-": "check"}
+_PLACES = {
+    "beat-": "beat",
+    "end.json": "end",
+    "ended-": "end",
+    "deadman-": "switch",
+    "acceptance-": "check",
+    "next-": "next",
+}
 
 
 class Teller(Witness, Protocol):

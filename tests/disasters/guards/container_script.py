@@ -89,23 +89,29 @@ class ContainerScript:
     """What every part of a script shares; to the simulator, the processes of an instance."""
 
     def __init__(self, settings: GuardSettings, script: Guarded, notes: BucketNotes, ground: Ground) -> None:
-        self.settings = settings
         self.script = script
-        self.disk = Disk()
         self.lies = HostLies()
         self.starts = 0
         self.has_refused = False
-        self._notes = notes
         self._ground = ground
-        self._list = CheckpointList(notes, settings.lease)
-        self._status = Status(settings.lease, self._told_count)
+        self.begin(settings, notes)
         self._lines: list[tuple[float, str]] = []
         self._is_alive = False
-        self._since: float | None = None
+        self.idle_from = -math.inf
+        """Since when its work does nothing, if it is not busy."""
+        self._working_since: float | None = None
         self._base = 0.0
         self._begun = 0.0
         self._terminated_at: float | None = None
         self._died: tuple[bool, float] | None = None
+
+    def begin(self, settings: GuardSettings, notes: BucketNotes) -> None:
+        """Be about a task, with nothing of another one on the disk."""
+        self.settings = settings
+        self.disk = Disk()
+        self._notes = notes
+        self._list = CheckpointList(notes, settings.lease)
+        self._status = Status(settings.lease, self._told_count)
 
     @property
     def root(self) -> str:
@@ -121,6 +127,17 @@ class ContainerScript:
         return False
 
     @property
+    def _since(self) -> float | None:
+        """Since when its work runs; None while it does not."""
+        return self._working_since
+
+    @_since.setter
+    def _since(self, since: float | None) -> None:
+        if since is None and self._working_since is not None:
+            self.idle_from = self._ground.now()
+        self._working_since = since
+
+    @property
     def is_busy(self) -> bool:
         return self._since is not None
 
@@ -128,6 +145,7 @@ class ContainerScript:
         return 0, [line for line in self._lines if line[0] <= self._ground.now()]
 
     def wipe(self) -> None:
+        """Lose the disk."""
         self.disk = Disk()
 
     def remove(self) -> None:

@@ -93,14 +93,15 @@ class GuardWorld:
 
     def _made(self, market: str, world: Any, thing: Contract | Pod) -> ScriptedGuard | None:
         number, key = ("CONTAINER_ID", "CONTAINER_API_KEY") if market == "vast" else ("RUNPOD_POD_ID", "RUNPOD_API_KEY")
-        settings = guard_settings.read({**thing.env, number: str(thing.contract_id), key: "own-key"})
+        rented = {**thing.env, number: str(thing.contract_id), key: "own-key"}
+        settings = guard_settings.read(rented)
         script = self._works.get(settings.bucket.root.partition("/")[0]) if settings.bucket is not None else None
         if settings.bucket is None or script is None:
             return None
         timeline = world._timeline
         side = GuardSide(self.bucket, lambda: timeline.now, lambda: thing.is_offline)
         ground = Ground(self, market, world, thing)
-        guard = ScriptedGuard(settings, script, BucketNotes(side, settings.bucket.root), ground)
+        guard = ScriptedGuard(rented, settings, script, BucketNotes(side, settings.bucket.root), ground)
         self.guards[settings.lease] = guard
         return guard
 

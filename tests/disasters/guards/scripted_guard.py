@@ -5,14 +5,17 @@ for each second of running. The last saved checkpoint is on its disk; a carried 
 """
 
 import contextlib
+from collections.abc import Mapping
 
-from agent.guard import bucket_notes, guard_status
+from agent.guard import bucket_notes, guard_settings, guard_status
 from agent.guard.bucket_notes import END, BucketNotes
 from agent.guard.checkpoints.manifest import Manifest
 from agent.guard.deadman import deadman_switch
 from agent.guard.deadman.deadman_switch import DeadmanSwitch
 from agent.guard.guard_settings import DeadmanSettings, GuardSettings
 from agent.guard.object_store import StoreFailed
+from agent.guard.tasks import next_task, task_watch
+from agent.guard.tasks.next_task import NextTask
 from agent.guard.work_end import WorkEnd
 from tests.disasters.guards import host_lies
 from tests.disasters.guards.carrying_script import LOOK_SECONDS, MOST_BYTES, RETRY_SECONDS, CarryingScript
@@ -27,10 +30,15 @@ PATIENCE_SECONDS, FAILED_SECONDS = 600.0, 300.0
 class ScriptedGuard(CarryingScript):
     """The guard of one instance, over all of its starts."""
 
-    def __init__(self, settings: GuardSettings, script: Guarded, notes: BucketNotes, ground: Ground) -> None:
+    def __init__(
+        self, rented: Mapping[str, str], settings: GuardSettings, script: Guarded, notes: BucketNotes, ground: Ground
+    ) -> None:
         super().__init__(settings, script, notes, ground)
+        self._rented = rented
         self._switch: DeadmanSwitch | None = None
         self._called = False
+        self._looks_until: float | None = None
+        self._is_end_told = False
 
     def tell(self, lie: str) -> None:
         """Begin to lie; a note that a host writes once is written now."""
@@ -54,6 +62,7 @@ class ScriptedGuard(CarryingScript):
         self.kill()
         self.starts += 1
         self._is_alive, self._is_making = True, False
+        self._looks_until, self._is_end_told = None, False
         self._order, self._order_seen = None, None
         self._lines = []
         if self._died is not None:
@@ -158,11 +167,44 @@ class ScriptedGuard(CarryingScript):
 
     def _sleep(self) -> None:
         """Stay until a signal: an exit would make a market start the work again."""
-        is_told = self.disk.end is None or self._tell_end(END)
+        self._is_end_told = is_told = self.disk.end is None or self._tell_end(END)
         self._status.phase = guard_status.DONE
         self._tell()
         if not is_told:
             self._soon(RETRY_SECONDS, self._sleep)
+        if self._looks_until is None and self.settings.next_variables is not None:
+            self._looks_until = self._ground.now() + task_watch.WAITS_SECONDS
+            self._look_for_task()
+
+    # --- the next task ----------------------------------------------------------------------------------------------
+    def _look_for_task(self) -> None:
+        """Go on with the task that a note gives to this host, once the end of its own is in the bucket."""
+        if self._looks_until is None or self._ground.now() >= self._looks_until:
+            return
+        self._soon(task_watch.EVERY_SECONDS, self._look_for_task)
+        if not self._is_end_told or self.lies.says("deaf"):
+            return
+        try:
+            found = self._notes.read(next_task.note_name(self.settings.lease))
+        except StoreFailed:
+            return
+        task = None if found is None else next_task.parsed(found[0], self.settings.next_variables or ())
+        if task is not None:
+            self._go_on(task)
+
+    def _go_on(self, task: NextTask) -> None:
+        """Begin anew on a clean disk, in the same container."""
+        self._use(guard_settings.read(next_task.environment(self._rented, task)))
+        self._is_alive, self._died = False, None
+        self.start()
+
+    def wipe(self) -> None:
+        """Lose the disk, and with it which task this is."""
+        self._use(guard_settings.read(self._rented))
+
+    def _use(self, settings: GuardSettings) -> None:
+        root = settings.bucket.root if settings.bucket is not None else self.root
+        self.begin(settings, BucketNotes(self._notes.store, root))
 
     def _tell_end(self, name: str) -> bool:
         end = self.disk.end

@@ -25,8 +25,8 @@ class Ends:
     def see(self) -> None:
         """Take in the instances that run now."""
         for box in self._truth.live:
-            if box.label is not None:
-                self.see_one(box, box.label.slot)
+            if box.slot is not None:
+                self.see_one(box, box.slot)
 
     def see_one(self, box: Box, place: Slot) -> None:
         """Take in one instance of a slot."""

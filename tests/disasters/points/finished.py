@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from agent.config.settings import Config
+from agent.domain.record.lease import Lease
 from tests.disasters.guards.guard_world import GuardWorld, root_of
 from tests.disasters.orders import Order
 from tests.disasters.points.stopping import Stopping
@@ -13,6 +14,16 @@ from tests.disasters.truth import Box, Truth
 LATELY_SECONDS = 90.0
 """So long after the bucket failed, nobody may have read the end: a guard is listened to each minute."""
 _RUN = "SELECT name, slot, run FROM guard_runs WHERE workload = ? AND slot = ? ORDER BY run DESC LIMIT 1"
+
+
+TAKES_SECONDS = 300.0
+"""So long the guard of a kept host may take to go on with the next task, after a look of the daemon at its beats."""
+
+
+def _may_begin(lease: Lease, sight: Sight) -> bool:
+    """Return whether an instance was lately given another task, which its guard has to find first."""
+    age = (sight.at - lease.opened_at).total_seconds()
+    return lease.is_reassigned and age <= TAKES_SECONDS + LATELY_SECONDS
 
 
 class Finished:
@@ -44,6 +55,7 @@ class Finished:
         if self._guards is not None:
             # A found and held instance waits for a person (rule 7), and nobody reads the reports of its guard.
             held = {(lease.market, lease.instance_id) for lease in sight.leases if lease.is_held or not lease.guard_run}
+            held |= {(lease.market, lease.instance_id) for lease in sight.leases if _may_begin(lease, sight)}
             yield from self._bills.judge(
                 sight,
                 must_stop="the end of its work",

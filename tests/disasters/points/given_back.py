@@ -1,4 +1,6 @@
-"""Point 4: what an order adds that ends what its market may have given back in a dark stretch (spend-bounds.md).
+"""Point 4: what counts because its market may have given it back in a dark stretch (spend-bounds.md).
+
+An order adds it that ends what is stopped, or the next listing, if no record of the stretch could be read.
 
 Only Vast gives a GPU back by itself, and only where it took the GPU itself, not where an order of ours paused it.
 """
@@ -6,6 +8,7 @@ Only Vast gives a GPU back by itself, and only where it took the GPU itself, not
 from pathlib import Path
 
 from agent.simulator.market_model import Contract, StopCause
+from agent.simulator.mithril.model import Bid
 from tests.disasters.exchange import UNHEARD
 from tests.disasters.orders import Order
 from tests.disasters.points.fading import ENDS
@@ -16,6 +19,8 @@ from tests.disasters.truth import Box, Truth
 
 DARK_SECONDS = 110.0
 """The market may have given back an instance that was not listed for longer."""
+METERED_SECONDS = 360.0
+"""The last metering of a lease may be so long before the last look at it."""
 _PAUSED = "SELECT 1 FROM leases WHERE market = ? AND instance_id = ? AND paused_by_us"
 _NOT_OF_THE_MARKET = frozenset({None, StopCause.USER, StopCause.UNDERBID})
 """After these the contract does not bid for its GPU."""
@@ -30,17 +35,35 @@ class GivenBack:
         self._ordered: dict[tuple[str, str], float] = {}
         self._listed: dict[tuple[str, str], float] = {}
         """When a true listing last showed each instance: one that is gone was not listed since."""
+        self._unread: set[str] = set()
+        """The markets whose record could not be read once: it may be closed for longer than anybody sees."""
+        self._forgotten: set[str] = set()
+        """The markets that no true listing was read of since a process died, which remembers no look."""
         self._is_muddled = False
         """Whether the program may have forgotten a pause of its own, or another daemon gave one."""
 
-    def see(self, market: str, listed: float) -> None:
-        """See that a true listing of a market began at `listed`."""
+    def see(self, market: str, listed: float, began: float) -> float:
+        """See that a true listing of a market began at `listed`; return what it adds. The story began at `began`."""
+        added = 0.0
         for box in self._truth.live:
-            if box.market == market:
-                self._listed[market, box.instance_id] = listed
+            if box.market != market:
+                continue
+            since = self._listed.get((market, box.instance_id), began)
+            since = max(since - (METERED_SECONDS if market in self._forgotten else 0.0), box.thing.created)
+            if market in self._unread and listed - since > DARK_SECONDS and self._may_be_back(box):
+                added += self._rate(box) * (listed - since) / 3600
+            self._listed[market, box.instance_id] = listed
+        self._forgotten.discard(market)
+        return added
+
+    def die(self) -> None:
+        """See that a process died: the next one knows the last metering, and not the last look."""
+        self._forgotten |= {market for market, _ in self._truth.boxes}
 
     def hear(self, strike: Strike, order: Order | None) -> None:
         """See what went wrong: only a question that the market never heard changes nothing that is known."""
+        if strike.place == "inbox" or strike.fault == "throttled":
+            self._unread.add(strike.market)
         is_mere_silence = order is not None and not order.kind and strike.fault in UNHEARD - set(DEATH)
         self._is_muddled |= not is_mere_silence
 
@@ -59,9 +82,19 @@ class GivenBack:
         return self._truth.full_rate(box) * (now - max(since, box.thing.created)) / 3600
 
     def _may_be(self, box: Box, ledger: Path) -> bool:
+        is_paused = bool(self._readings.rows(ledger, _PAUSED, box.market, box.instance_id))
+        return self._is_stopped(box) and not is_paused
+
+    def _may_be_back(self, box: Box) -> bool:
+        return self._is_stopped(box) or (isinstance(box.thing, Bid) and not box.thing.holds_gpu)
+
+    def _rate(self, box: Box) -> float:
+        thing, rate = box.thing, self._truth.full_rate(box)
+        return max(rate, thing.limit_cents / 100) if isinstance(thing, Bid) else rate
+
+    def _is_stopped(self, box: Box) -> bool:
+        """Return whether the market took a GPU, as far as anybody knows."""
         thing = box.thing
         if not isinstance(thing, Contract) or thing.holds_gpu:
             return False
-        is_of_the_market = thing.stop_cause not in _NOT_OF_THE_MARKET
-        is_paused = bool(self._readings.rows(ledger, _PAUSED, box.market, box.instance_id))
-        return (is_of_the_market or self._is_muddled) and not is_paused
+        return thing.stop_cause not in _NOT_OF_THE_MARKET or self._is_muddled

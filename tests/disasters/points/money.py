@@ -117,7 +117,7 @@ class Money:
                 else:
                     self._turned[key] = (last, last)
             self._looked[market] = listed
-            self._given_back.see(market, listed)
+            self._above += self._given_back.see(market, listed, self._began) * SURELY
         self._lied(sight)
         self._adopt(sight)
         passed, self._at = sight.now - self._at, sight.now
@@ -136,6 +136,7 @@ class Money:
         is_believed = self._lagging is app and self._truth.now - self._lagging_since > BELIEVED_SECONDS + 2 * self._poll
         self._turn(0.0 if is_believed else max(self._truth.now - app.clock.now().timestamp(), 0.0))
         self._fading.forget()
+        self._given_back.die()
 
     def _turn(self, lag: float) -> None:
         for box, turn in self._truth.turns():

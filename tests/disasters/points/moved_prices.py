@@ -1,8 +1,8 @@
 """Point 4: what a price that moves at an auction may be counted too high or too low by (spend-bounds.md).
 
-The price paid is read every two minutes, and with each look the time since the last one is counted at one price. So a
-move is counted late, or early, by the time between two readings; in a stretch that nobody saw, by all of it. A price
-that is told falsely counts between nothing and the limit, until it is read again.
+The price paid is read every two minutes, and the time since then is counted at one price. So a move is counted late, or
+early, by the time between two readings. A stretch that nobody saw is counted by the periods of the bill, unless the
+machine ended in it. A price that is told falsely counts between nothing and the limit, until it is read again.
 """
 
 from agent.simulator.mithril.model import Bid, Status
@@ -63,13 +63,19 @@ class MovedPrices:
         if not sight.saw_truly(MARKET):
             return 0.0, 0.0
         since, self._seen = self._seen - self._late, sight.now
+        is_read = self._begun.keys() - self._untold.keys()
         untold, self._untold, self._begun = self._begun | self._untold, {}, {}
         moved, self._moved = self._moved - untold.keys(), set()
         hours = (sight.now - since) / 3600
-        change = sum(self._range(key, since) for key in moved)
-        less, more = change + sum(self._most(key, since) for key in untold), sum(untold.values())
+        spans = {key: min(self._late / 3600, hours) for key in moved | is_read if self._is_live(key)}
+        change = sum(self._range(key, since) * spans.get(key, hours) for key in moved)
+        less = sum(self._most(key, since) * spans.get(key, hours) for key in untold)
+        more = sum(limit * spans.get(key, hours) for key, limit in untold.items())
         unseen, self._unseen = self._unseen, 0.0
-        return less * hours + unseen, (change + more) * hours
+        return change + less + unseen, change + more
+
+    def _is_live(self, key: str) -> bool:
+        return self._truth.boxes[MARKET, key].is_live
 
     def _range(self, key: str, since: float) -> float:
         """Return the highest price less the lowest that a machine has paid since then, the one before included."""

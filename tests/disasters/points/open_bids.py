@@ -3,7 +3,7 @@
 An Open bid costs nothing, and may start and bill at any auction.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from agent.config.settings import Config
 from agent.domain.slot import Slot
@@ -101,7 +101,11 @@ class OpenBids:
             yield Broken(2, sight.cycle, f"bids may cost ${most:.2f}/h, and the cap is ${cap.dollars:.2f}/h")
 
 
-def limits(truth: Truth) -> float:
-    """Return what our bids may cost an hour: an Open one at its limit, too."""
-    things = (box.thing for box in truth.live if box.label is not None)
-    return sum(thing.limit_cents for thing in things if isinstance(thing, Bid) and thing.status in BIDDING) / 100
+def limits(truth: Truth, held: Collection[str] = ()) -> float:
+    """Return what our bids may cost an hour: an Open one at its limit, too, and a `held` one in any state.
+
+    A bid that is held for a person was placed by another daemon, which may start it again.
+    """
+    boxes = ((box.instance_id, box.thing) for box in truth.live if box.label is not None)
+    bids = ((name, thing) for name, thing in boxes if isinstance(thing, Bid))
+    return sum(thing.limit_cents for name, thing in bids if thing.status in BIDDING or name in held) / 100

@@ -1,9 +1,10 @@
 """Room on the market of auctions: a pool with capacity whose price to win is known and well within a value."""
 
+from collections.abc import Iterator
+
 from agent.domain.market import gpu
 from agent.domain.work.workload import Workload
 from agent.markets import card_benchmarks
-from agent.simulator.mithril.pool_auction import PoolAuction
 from agent.simulator.mithril.world import World
 from tests.disasters.points.room import ROOM
 
@@ -22,15 +23,16 @@ def fastest(work: Workload) -> float:
 
 def is_enough(world: World, work: Workload) -> bool:
     """Return whether a slot that can run must run."""
-    return work.strategy in OF_VALUE and any(_is_won(world, pool, work) for pool in world.pools.values())
+    is_paid = any(price * ROOM < work.max_price.dollars for price in prices(world, work))
+    return work.strategy in OF_VALUE and is_paid
 
 
-def _is_won(world: World, pool: PoolAuction, work: Workload) -> bool:
-    kind = pool.pool.kind
-    model = MODELS.get(kind.gpu_type)
-    if kind.gpu_count != 1 or model not in work.requirements.gpu_models or pool.free < 1:
-        return False
-    true = pool.price_to_win(1)
-    told = world.told(pool)
-    shown = told.price_to_win or max(told.spot, told.minimum)
-    return true is not None and max(true, shown) / 100 * ROOM < work.max_price.dollars
+def prices(world: World, work: Workload) -> Iterator[float]:
+    """Yield the dollars an hour that win in each pool with capacity for one more slot, in truth and as it is shown."""
+    for pool in world.pools.values():
+        kind = pool.pool.kind
+        is_wanted = kind.gpu_count == 1 and MODELS.get(kind.gpu_type) in work.requirements.gpu_models
+        true = pool.price_to_win(1) if is_wanted and pool.free >= 1 else None
+        if true is not None:
+            told = world.told(pool)
+            yield max(true, told.price_to_win or max(told.spot, told.minimum)) / 100

@@ -9,6 +9,7 @@ from agent.simulator.mithril.model import Bid
 from agent.simulator.mithril.vms import VmStatus
 from tests.disasters.exchange import UNHEARD
 from tests.disasters.guards.guard_world import GuardWorld
+from tests.disasters.idleness.idle_times import IdleTimes
 from tests.disasters.orders import Order
 from tests.disasters.points.checks import Checks
 from tests.disasters.points.ends import Ends
@@ -53,6 +54,8 @@ class Pending:
     """Whether the ledger had it while the end of its host was near."""
     was_listed: bool
     """Whether the last two true listings showed it running as it runs now, no lie came since, and it was to be kept."""
+    decided: float
+    """When the ledger had the release, or when it was sent."""
 
 
 def _may_run(box: Box, now: float) -> bool:
@@ -75,8 +78,10 @@ class Releases:
         ordered: Callable[[str], bool],
         is_capped: Callable[[], bool],
         guards: GuardWorld | None = None,
+        idle_times: IdleTimes | None = None,
     ) -> None:
         self._truth = truth
+        self._idle_times = idle_times
         self._ends = Ends(truth, works, guards)
         self._checks = Checks(guards)
         self._ordered = ordered
@@ -114,12 +119,8 @@ class Releases:
         self._begun.add(key)
         if not box.is_running:
             return
-        others = (
-            each
-            for each in self._truth.boxes.values()
-            if each is not box and each.label is not None and each.label.slot == box.label.slot
-        )
-        self._ends.see_one(box, box.label.slot)
+        others = (each for each in self._truth.boxes.values() if each is not box and each.slot == box.slot)
+        self._ends.see_one(box, box.slot or box.label.slot)
         runs_elsewhere = any(each.is_running or self._ran_lately(each) or _may_run(each, self._now) for each in others)
         seen, listed = key in self._ran, self._was_listed(box) and key not in self._leaving
         began = box.thing.running_since
@@ -128,7 +129,8 @@ class Releases:
         was_last = decided is not None and since <= decided <= until + SEEN_SECONDS
         known = {"was_seen": seen, "is_again": is_again, "was_decided": was_decided, "was_listed": listed}
         known["was_last"] = was_last
-        self._pending.append(Pending(box, runs_elsewhere, **known))
+        at = self._truth.now if decided is None else decided
+        self._pending.append(Pending(box, runs_elsewhere, **known, decided=at))
 
     def _is_last(self, box: Box) -> bool:
         end: float = getattr(box.thing, "end_time", math.inf)
@@ -207,7 +209,7 @@ class Releases:
         if not code:
             # A lease that a person ended, or that nobody uses, ends although that could not be recorded (rule 13).
             # No listing has shown an overdue start running that begins to run between the last one and its release.
-            is_done = box.label is not None and self._ends.is_done(box.label.slot)
+            is_done = box.slot is not None and self._ends.is_done(box.slot)
             is_unused = runs_elsewhere or not pending.was_seen or is_done
             is_unwritten = is_unused and self._now - self._unwritten_at < LATELY_SECONDS
             return "" if is_ordered or is_unwritten else "no reason is recorded"
@@ -229,13 +231,16 @@ class Releases:
             return f"recorded is {code!r}, and true listings showed it running"
         if code in {"over_budget", "over_rate"} and not self._is_capped():
             return f"recorded is {code!r}, and no cap is near"
+        if code == "idle" and not pending.was_decided and self._idle_times is not None:
+            why = self._idle_times.untrue(box, pending.decided)
+            return f"recorded is {code!r}, and {why}" if why else ""
         return "" if is_ordered else self._checks.untrue(box, code) or self._unordered(box, code)
 
     def _unordered(self, box: Box, code: str) -> str:
         """Return why a reason is untrue where no person asked for an end of the workload."""
         if code in {"ordered", "released_before"}:
             return f"recorded is {code!r}, and nobody ordered it"
-        is_done = box.label is not None and self._ends.is_done(box.label.slot)
+        is_done = box.slot is not None and self._ends.is_done(box.slot)
         if code == "done" and not is_done and not self._is_called_ended(box):
             return "recorded is 'done', and nobody said so, nor has its work ended"
         return ""

@@ -7,9 +7,12 @@ from agent.domain.record.hold import Word
 from agent.domain.slot import Slot
 from agent.domain.work.decision import SPARE, WAITS, Hold
 from agent.domain.work.workload import Workload
+from tests.disasters.guards.guard_world import slot_of
+from tests.disasters.guards.scripted_guard import ScriptedGuard
 from tests.disasters.points import nameless
 from tests.disasters.points.first_starts import FirstStarts
 from tests.disasters.sight import Broken, Sight
+from tests.disasters.truth import Box
 
 PATIENCE_SECONDS = 1800.0
 OF_A_PERSON = frozenset({*Word, "fleet"})
@@ -19,10 +22,18 @@ BY_CHOICE = frozenset({SPARE, WAITS, "wait_paused"})
 """Codes with which a strategy leaves a slot empty because that is cheaper."""
 
 
+OF_NO_MOVES = frozenset({"ondemand"})
+"""Strategies that wait for a silent host, whose own maintenance may begin in good weather: they move no lease."""
 OF_AN_ARRAY = frozenset({"array_waits", "array_unproven"})
 """Codes with which a slot of an array waits for another one."""
 BY_DISK = frozenset({"contract_end", "host_full", "ends_soon"})
 """Codes with which a slot waits for a person, because its disk may have the only copy of its work (rule 11)."""
+
+
+def _works_on(box: Box) -> Slot | None:
+    """Return the slot that a container of ours truly works on."""
+    process = box.thing.process
+    return slot_of(process.root) if isinstance(process, ScriptedGuard) else box.slot
 
 
 class Slots:
@@ -39,12 +50,12 @@ class Slots:
         self,
         sight: Sight,
         *,
-        excuse: str,
+        excuse: Callable[[Workload], str],
         closed: frozenset[str],
         tied: frozenset[Slot],
         can_run: Callable[[Workload, frozenset[str]], bool],
     ) -> Iterator[Broken]:
-        """Yield the slots that should run and do not; `excuse` is a cause that prevents all.
+        """Yield the slots that should run and do not; `excuse` returns what prevents one more slot of a workload.
 
         `closed` are markets that closed searches for now; that counts for up to a day. `can_run` says whether one of
         the others has room for a workload; on RunPod room is not judged.
@@ -54,19 +65,21 @@ class Slots:
         if not sight.is_calm or sight.is_shared:
             self._free_since.clear()
             return
-        running = {box.label.slot for box in sight.truth.live if box.label is not None and box.is_running}
+        running = {_works_on(box) for box in sight.truth.live if box.label is not None and box.is_running}
         self._calm_since = min(self._calm_since, sight.now)
         holds = self._holds(sight)
         under_way = (box for box in sight.truth.live if self._first_starts.is_under_way(box, sight.now))
-        loading = {box.label.slot for box in under_way if box.label is not None}
+        loading = {box.slot for box in under_way if box.slot is not None}
         # What lost its label waits for a person, who alone may say whose it is.
-        lost = {box.label.slot for box in sight.truth.live if box.label is not None and not box.is_ours}
+        lost = {box.slot for box in sight.truth.live if box.slot is not None and not box.is_ours}
         lost |= {rent.slot for rent in nameless.rents(sight)}
+        silent = {box.label.slot for box in sight.truth.live if box.label is not None and box.thing.is_offline}
         for work in sight.app.rules.workloads:
             for place in work.places:
                 # Work with a deadline waits for cheap capacity as long as its slack lasts.
                 chooses = holds.get(place) in BY_CHOICE or (work.deadline is not None and place in holds)
                 chooses |= holds.get(place) in BY_DISK and place in tied
+                chooses |= work.strategy in OF_NO_MOVES and place in silent
                 # Another slot of the array is live, or has its own reason not to run.
                 waits = [holds.get(each) in OF_AN_ARRAY for each in work.places]
                 chooses |= holds.get(place) in OF_AN_ARRAY and not all(waits)
@@ -74,7 +87,7 @@ class Slots:
                 # Slots that are spread over markets leave a closed one's share empty, as their numbers ask for.
                 chooses |= closed >= usable or (bool(closed & usable) and len(work.places) > 1)
                 self.judged += sight.now - self._calm_since >= PATIENCE_SECONDS
-                is_excused = bool(excuse) or chooses or place in (lost | loading) or self._rests(sight, place)
+                is_excused = bool(excuse(work)) or chooses or place in (lost | loading) or self._rests(sight, place)
                 if is_excused or place in running:
                     self._free_since[place] = sight.now
                     continue

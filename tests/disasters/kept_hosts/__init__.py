@@ -1,0 +1,1 @@
+"""Arrays in stories whose tasks go on with the host of the one before."""

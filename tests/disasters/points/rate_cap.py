@@ -1,0 +1,45 @@
+"""Point 6, too: a slot is excused by the cap on the rate only while no start of its work fits beside what counts."""
+
+import math
+
+from agent.domain.record.lease import Lease
+from agent.domain.work.workload import Workload
+from agent.simulator.mithril.model import Bid
+from tests.disasters.auctions.auction_draw import MARKET
+from tests.disasters.points import open_bids, pool_room
+from tests.disasters.points.room import ROOM
+from tests.disasters.sight import Sight
+from tests.disasters.truth import Box, Truth
+
+
+def forbids(sight: Sight, truth: Truth, work: Workload) -> bool:
+    """Return whether a cap leaves no room for one more slot of a workload."""
+    cap = sight.app.rules.caps.per_hour
+    if cap is None:
+        return False
+    left = cap.dollars - counted(sight, truth)
+    return left < work.prices.highest.dollars and left < least_start(truth, work)
+
+
+def counted(sight: Sight, truth: Truth) -> float:
+    """Return what the cap counts an hour: our bids at their limits, what may start again as running, and all disks."""
+    leases = {(lease.market, lease.instance_id): lease for lease in sight.leases if lease.is_open}
+    held = {lease.instance_id for lease in leases.values() if lease.is_held}
+    disks = sum(lease.disk_rate.dollars for lease in leases.values() if lease.market == MARKET)
+    others = ((box, leases.get((box.market, box.instance_id))) for box in truth.live if box.label is not None)
+    rates = (_rate(truth, box, lease) for box, lease in others if not isinstance(box.thing, Bid))
+    return open_bids.limits(truth, held) + disks + sum(rates)
+
+
+def _rate(truth: Truth, box: Box, lease: Lease | None) -> float:
+    is_stopped = lease is not None and lease.paused_by_us
+    return truth.rate(box) if is_stopped else max(truth.rate(box), truth.full_rate(box))
+
+
+def least_start(truth: Truth, work: Workload) -> float:
+    """Return the least that one more slot has to count at an hour: a limit may be cut to the price that wins.
+
+    Elsewhere a start counts at its bid, which may be the highest price of the work.
+    """
+    prices = pool_room.prices(truth.auctions, work) if work.may_use(MARKET) and truth.auctions is not None else ()
+    return min((price * ROOM for price in prices), default=math.inf)
