@@ -19,7 +19,7 @@ from tests.disasters import __main__ as disasters
 from tests.disasters import draw, play, stage
 from tests.disasters.auctions import auction_deeds, auction_draw
 from tests.disasters.auctions.auction_draw import MARKET
-from tests.disasters.points import open_bids
+from tests.disasters.points import open_bids, rate_cap
 from tests.disasters.story import Auctions, Deed, Story, Work
 from tests.disasters.truth import Truth
 from tests.support.scene import FLEET
@@ -97,6 +97,16 @@ def test_a_slot_that_fits_beside_what_a_cap_counts_has_to_run() -> None:
         broken = play.play(story).broken
     assert broken is not None
     assert (broken.point, "above the cap of $2.0000/h" in broken.sentence) == (6, True)
+
+
+def test_a_strategy_may_choose_a_start_on_another_market_that_the_cap_forbids() -> None:
+    """$0.11 of the cap is left, which wins a pool; the strategy prefers a host of Vast for $0.33."""
+    story = draw.story(351370)
+    assert play.play(story).broken is None
+    with mock.patch.object(rate_cap, "_may_choose", return_value=False):
+        broken = play.play(story).broken
+    assert broken is not None
+    assert (broken.point, "it would rent host" in broken.sentence) == (6, True)
 
 
 def test_a_stopped_bid_counts_under_a_cap_only_while_it_is_held_for_a_person(tmp_path: Path) -> None:

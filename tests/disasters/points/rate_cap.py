@@ -18,7 +18,15 @@ def forbids(sight: Sight, truth: Truth, work: Workload) -> bool:
     if cap is None:
         return False
     left = cap.dollars - counted(sight, truth)
-    return left < work.prices.highest.dollars and left < least_start(truth, work)
+    return left < work.prices.highest.dollars and (_may_choose(sight, work) or left < least_start(truth, work))
+
+
+def _may_choose(sight: Sight, work: Workload) -> bool:
+    """Return whether a strategy may prefer another market, where a start counts at a bid that no cap cuts.
+
+    It chooses by the cost of a useful hour, and a cap that forbids its choice makes it choose no second time.
+    """
+    return any(name != MARKET and work.may_use(name) for name in sight.app.markets)
 
 
 def counted(sight: Sight, truth: Truth) -> float:
