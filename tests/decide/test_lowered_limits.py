@@ -46,6 +46,14 @@ def test_a_limit_is_lowered_to_a_cent_over_the_price_and_no_further(cap: str, ki
     assert not isinstance(made, Rebid) or made.bid == builders.per_hour("0.23")
 
 
+def test_a_limit_that_is_falsely_listed_too_high_is_not_lowered_to_more_than_the_file_allows() -> None:
+    """Its true limit may be $0.17: $31.00 is listed, $2.00 is the cap, and an hour is worth $0.80."""
+    falsely = msgspec.structs.replace(RUNS, bid_limit=builders.per_hour("31"))
+    cut = decided(falsely, Limits(per_hour=builders.per_hour("2")))
+    assert isinstance(cut, Rebid)
+    assert cut.bid == builders.per_hour("0.80")
+
+
 REFUSED = Tally(
     Counted.UNTAKEN, RUNS.lease_id, builders.NOW, builders.NOW + cooldowns.UNTAKEN_KEPT, "no", cooldowns.LOWER
 )

@@ -137,12 +137,21 @@ def _of_rate(fleet: Fleet, scope: Scope, cap: UsdPerHour, ordered: _Ordered) -> 
             yield Pause(lease, Reason("over_rate", f"{sentence}; the lowest priority is paused first", limit=limit))
             rate = rate - most
         elif less > money.FREE:
-            enough = (most - (rate - cap)).micros // CENT.micros * CENT.micros
-            bid = max(ordered.lowest[lease.lease_id], UsdPerHour(enough))
+            enough = min(most - (rate - cap), _most_allowed(fleet, lease))
+            bid = max(ordered.lowest[lease.lease_id], UsdPerHour(enough.micros // CENT.micros * CENT.micros))
             sentence = f"{sentence}; {lease.lease_id} costs {lease.gpu_rate}: lower its limit to {bid}"
             ordered.lowered[lease.lease_id] = Rebid(lease, bid, Reason(LOWERED, sentence, limit=limit))
             rate = rate - most + bid
         room = room - less
+
+
+def _most_allowed(fleet: Fleet, lease: Lease) -> UsdPerHour:
+    """Return the highest limit that the file allows: one falsely listed above it would make the order a raise."""
+    work = fleet.workload(lease.slot.workload)
+    if work is None:
+        return lease.bid
+    most = work.prices.of(lease.gpu) - lease.disk_rate
+    return most if work.value_per_hour is None else min(most, work.value_per_hour)
 
 
 def _is_kept_by_us(lease: Lease) -> bool:
