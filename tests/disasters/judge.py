@@ -186,7 +186,7 @@ class Judge:
         return itertools.chain(
             self.writes.judge(sight.cycle),
             self.array_rents.judge(sight.cycle),
-            () if sight.is_shared else self.kept_leases.judge(sight),
+            self.kept_leases.judge(sight),
             self.open_bids.look(sight, config),
             self.known.judge(sight),
             () if sight.is_shared else self._released(sight, config.ledger),

@@ -57,6 +57,10 @@ def test_a_host_that_takes_no_other_task_is_given_back_and_the_task_is_done_else
     assert len(guards.guards) == 3
 
 
+def test_what_another_daemon_rented_for_the_slot_of_a_kept_host_is_not_judged_after_its_end() -> None:
+    assert play.play(draw.story(4372)).broken is None
+
+
 @pytest.mark.nightly
 def test_a_bucket_that_takes_no_note_costs_no_task() -> None:
     told = dataclasses.replace(WELL, strikes=(Strike(BUCKET, "next", 1, "away", 4),))

@@ -1,4 +1,7 @@
-"""Points 1 and 2, too: an instance goes on only with a slot that nothing else fills and whose work is not done."""
+"""Points 1 and 2, too: an instance goes on only with a slot that nothing else fills and whose work is not done.
+
+While two daemons run, none is judged, then or later: each fills slots that the other one does not know.
+"""
 
 import math
 from collections.abc import Iterator
@@ -27,8 +30,8 @@ class KeptLeases:
             box.kept_for = lease.slot
             if lease.lease_id not in self._seen:
                 self._seen.add(lease.lease_id)
-                self.judged += 1
-                yield from self._untrue(sight, lease)
+                self.judged += not sight.is_shared
+                yield from () if sight.is_shared else self._untrue(sight, lease)
 
     def _untrue(self, sight: Sight, lease: Lease) -> Iterator[Broken]:
         others = [each.lease_id for each in sight.leases if each.slot == lease.slot and each is not lease]
