@@ -14,7 +14,8 @@ Invariants:
    it goes on too, and the lowest of them is believed; the rest is owed from the same look on.
 5. A rise of up to `QUICK_RISE` is also owed if it can no longer be confirmed, because the lease ends or our own bid
    replaces the rate first. A higher rise is more likely a wrong price.
-6. A row whose price could not be read neither ends nor furthers a doubt, and is no look at the agreed rate.
+6. A row whose price could not be read neither ends nor furthers a doubt, and is no look at the agreed rate. What was
+   adopted by such a row has no agreed rate: the first price that is read counts for its whole time.
 7. Where the price paid is not the bid, the listed price is metered, whether it rose or fell. Only one above our limit
    is doubted, and believed it counts at the limit: no winner pays more than that. What is not metered yet counts by
    the periods of the bill, where it was read. A rise that the bill dates is owed since then, for what was metered.
@@ -96,6 +97,8 @@ def settle(fleet: Fleet, view: MarketView, lease: Lease, row: Instance, previous
     if "gpu_rate" in row.unread:
         unseen = replace(lease, agreed_rate=lease.agreed, agreed_until=lease.agreed_until or since)
         return _at(unseen, row, max(lease.gpu_rate, highest), since)
+    if _is_first_price(fleet, lease, row):
+        return _at(_without_doubt(replace(lease, agreed_rate=row.gpu_rate)), row, row.gpu_rate, shown_at)
     if _is_accepted(fleet, view, lease, row):
         rate = row.gpu_rate if _is_known(fleet, view, lease, row) else _believed_rate(lease, _rows(view, lease))
         believed = _without_doubt(replace(lease, agreed_rate=rate))
@@ -258,6 +261,14 @@ def _is_plausible(lease: Lease, row: Instance) -> bool:
         # No winner pays more than its limit. One that was just lowered counts from the next auction on.
         return row.gpu_rate <= max(lease.gpu_rate, lease.bid_limit + readback.PRICE_STEP)
     return not _is_fall(lease, row.gpu_rate) and row.gpu_rate.micros <= lease.agreed.micros * MOST_RISE
+
+
+def _is_first_price(fleet: Fleet, lease: Lease, row: Instance) -> bool:
+    """Return whether a row is the first with a price of what was adopted, within what its workload may cost."""
+    if lease.agreed.micros or lease.agreed_until is None:
+        return False
+    work = fleet.workload(lease.slot.workload)
+    return work is None or row.gpu_rate <= work.price_of(row.gpu)
 
 
 def _is_far_rise(lease: Lease, rate: UsdPerHour) -> bool:

@@ -263,6 +263,7 @@ def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> 
         dlperf=row.dlperf,
         gpu_rate=max(row.gpu_rate, agreed) if is_believed else agreed,
         agreed_rate=agreed,
+        agreed_until=since if _is_unpriced(row, agreed) else None,
         disk_rate=row.disk_rate,
         disk_gb=row.disk_gb,
         opened_at=min(created, since),
@@ -281,6 +282,11 @@ def lease_of(fleet: Fleet, row: Instance, slot: Slot, intent: Intent | None) -> 
     )
     lease = _under_limit(lease if past is None else _continued(lease, past), row)
     return _as_asked(lease, intent) if intent is not None and differs and not is_sure else _read_back(fleet, lease, row)
+
+
+def _is_unpriced(row: Instance, agreed: UsdPerHour) -> bool:
+    """Return whether neither the row nor a record of ours has a price: its whole time is owed once one is read."""
+    return agreed == FREE and "gpu_rate" in row.unread and row.bill is None
 
 
 def _present(fleet: Fleet, market: str) -> datetime:
