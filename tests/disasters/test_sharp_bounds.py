@@ -24,8 +24,9 @@ from agent.domain.market.offer import Offer
 from agent.domain.record.lease import Lease
 from agent.simulator.vast.world import World
 from tests.disasters import __main__ as disasters
-from tests.disasters import play
+from tests.disasters import draw, play
 from tests.disasters.orders import Order
+from tests.disasters.points.money import Money
 from tests.disasters.points.prices import Prices
 from tests.disasters.sight import Broken
 from tests.disasters.story import Deed, Story, Strike, Work
@@ -253,3 +254,11 @@ def test_after_a_person_lowered_the_price_nothing_is_rented_at_the_old_one() -> 
 
     with mock.patch.object(App, "reload", without_prices):
         assert _point(play.play(story).broken) == 2
+
+
+def test_what_another_daemon_rented_and_ended_before_a_look_by_id_is_in_no_ledger() -> None:
+    """RunPod answered looks too late for nine minutes, so the instance was no lease before its end (rule 18)."""
+    story = draw.story(4746)
+    assert play.play(story).broken is None
+    with mock.patch.object(Money, "_is_ended_by_us", lambda _, box: box.was_destroyed):
+        assert _point(play.play(story).broken) == 4

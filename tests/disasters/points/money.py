@@ -369,15 +369,18 @@ class Money:
     def _unknowable(self, ledger: Path) -> list[Box]:
         """Return the instances that no ledger could know.
 
-        A person took the label of some before it had proven them ours (rule 18). The hosts of others ended them before
-        the ledger had a lease of them; point 1 judges that it has one after three complete listings.
+        A person took the label of some before it had proven them ours (rule 18). Their hosts, or another daemon, ended
+        others before the ledger had a lease of them; point 1 judges that it has one after three complete listings.
         """
         ours = (box for box in self._truth.boxes.values() if box.label is not None)
-        unproven = [box for box in ours if not box.is_ours or not (box.is_live or box.was_destroyed)]
+        unproven = [box for box in ours if not box.is_ours or not (box.is_live or self._is_ended_by_us(box))]
         if not unproven:
             return []
         known = set(map(tuple, self._readings.rows(ledger, _KNOWN)))
         return [box for box in unproven if (box.market, box.instance_id) not in known]
+
+    def _is_ended_by_us(self, box: Box) -> bool:
+        return box.was_destroyed and (box.market, box.instance_id) not in self._ended_by_others
 
     def _spent(self, sight: Sight, ledger: Path) -> float:
         ((micros,),) = self._readings.rows(ledger, _SPENT)
