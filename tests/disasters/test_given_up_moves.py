@@ -1,6 +1,7 @@
 """Point 3: the new lease of a move is given up for being lost only where it did not run when its release was sent."""
 
 import dataclasses
+import math
 from collections.abc import Iterator
 from datetime import timedelta
 from unittest import mock
@@ -14,7 +15,8 @@ from agent.domain.record.lease import Lease, LeaseState
 from agent.domain.work.decision import Reason
 from agent.domain.work.workload import Workload
 from tests.disasters import __main__ as disasters
-from tests.disasters import play
+from tests.disasters import draw, play
+from tests.disasters.points import releases
 from tests.disasters.story import Deed, Guarded, Story, Strike, Work
 
 
@@ -33,6 +35,16 @@ DIES = (Strike("vast", "account", 8, "death_before"), Strike("vast", "release", 
 
 def test_a_release_that_was_sent_before_its_lease_came_back_is_sent_until_it_is_done() -> None:
     assert play.play(dataclasses.replace(MOVES, strikes=DIES)).broken is None
+
+
+def test_the_release_of_an_old_lease_is_sent_although_its_host_came_back_before_a_new_process() -> None:
+    """It was decided while its host was silent and the new lease ran, and the program died before it was sent."""
+    story = draw.story(2925)
+    assert play.play(story).broken is None
+    with mock.patch.object(releases, "SEEN_SECONDS", -math.inf):
+        broken = play.play(story).broken
+    assert broken is not None
+    assert (broken.point, "recorded is 'moved'" in broken.sentence) == (3, True)
 
 
 def test_a_new_lease_that_runs_is_not_lost() -> None:

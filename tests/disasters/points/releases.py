@@ -56,6 +56,8 @@ class Pending:
     """Whether the last two true listings showed it running as it runs now, no lie came since, and it was to be kept."""
     decided: float
     """When the ledger had the release, or when it was sent."""
+    was_replaced: bool
+    """Whether another instance of its slot ran when the release of this stopped one was decided."""
 
 
 def _may_run(box: Box, now: float) -> bool:
@@ -119,7 +121,7 @@ class Releases:
         self._begun.add(key)
         if not box.is_running:
             return
-        others = (each for each in self._truth.boxes.values() if each is not box and each.slot == box.slot)
+        others = [each for each in self._truth.boxes.values() if each is not box and each.slot == box.slot]
         self._ends.see_one(box, box.slot or box.label.slot)
         runs_elsewhere = any(each.is_running or self._ran_lately(each) or _may_run(each, self._now) for each in others)
         seen, listed = key in self._ran, self._was_listed(box) and key not in self._leaving
@@ -130,7 +132,9 @@ class Releases:
         known = {"was_seen": seen, "is_again": is_again, "was_decided": was_decided, "was_listed": listed}
         known["was_last"] = was_last
         at = self._truth.now if decided is None else decided
-        self._pending.append(Pending(box, runs_elsewhere, **known, decided=at))
+        ran = (self._ran.get((each.market, each.instance_id), -math.inf) for each in others)
+        was_replaced = was_decided and max(ran, default=-math.inf) >= at - SEEN_SECONDS
+        self._pending.append(Pending(box, runs_elsewhere, **known, decided=at, was_replaced=was_replaced))
 
     def _is_last(self, box: Box) -> bool:
         end: float = getattr(box.thing, "end_time", math.inf)
@@ -226,6 +230,7 @@ class Releases:
             is_true = is_last or code == "spare_not_worth" or (is_ordered and pending.is_again)
             # The program died between the decision on a stopped lease and its release, which is sent until it is done.
             is_true |= code in OF_THE_LOST and pending.was_decided
+            is_true |= code == "moved" and pending.was_replaced
             return "" if is_true else f"recorded is {code!r}, and its slot runs nowhere else"
         if code in OF_THE_STOPPED and pending.was_listed and not pending.is_again:
             return f"recorded is {code!r}, and true listings showed it running"
