@@ -61,6 +61,11 @@ def test_what_another_daemon_rented_for_the_slot_of_a_kept_host_is_not_judged_af
     assert play.play(draw.story(4372)).broken is None
 
 
+def test_a_rent_that_the_market_delays_may_leave_just_after_the_end_of_its_run() -> None:
+    """The end is in the bucket one second before a move leaves, and the bucket was read eight seconds before."""
+    assert play.play(draw.story(2716)).broken is None
+
+
 @pytest.mark.nightly
 def test_a_bucket_that_takes_no_note_costs_no_task() -> None:
     told = dataclasses.replace(WELL, strikes=(Strike(BUCKET, "next", 1, "away", 4),))
