@@ -180,7 +180,8 @@ class GuardReader:
         before = self.reports.get(target.lease)
         changed, seen = _changed_at(before, beat, began), _seen_at(before, beat, began)
         worked = _worked_at(before, beat, began)
-        return GuardReport(began, beat, changed, _cleaned(end), unread, seen, switch, worked, acceptance)
+        after = _changed_after(before, beat)
+        return GuardReport(began, beat, changed, _cleaned(end), unread, seen, switch, worked, acceptance, after)
 
     def _client(self, place: Bucket) -> BucketClient:
         """Return the client of a bucket, made anew when its key has changed."""
@@ -263,6 +264,13 @@ def _changed_at(before: GuardReport | None, beat: GuardBeat | None, now: datetim
     if before is None or beat is None:
         return None
     return before.beat_changed_at if before.beat == beat else now
+
+
+def _changed_after(before: GuardReport | None, beat: GuardBeat | None) -> datetime | None:
+    """Return the last reading before a beat was new; a program that slept read nothing for hours."""
+    if before is None or beat is None:
+        return None
+    return before.beat_changed_after if before.beat == beat else before.read_at
 
 
 def _worked_at(before: GuardReport | None, beat: GuardBeat | None, now: datetime) -> datetime | None:

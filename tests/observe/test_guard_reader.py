@@ -101,6 +101,9 @@ async def test_nobody_knows_how_old_the_first_beat_is_that_was_read(server: S3Se
     assert second is not None
     assert first.beat is not None
     assert (first.beat_changed_at, second.beat_changed_at) == (None, second.read_at)
+    third = await listener.heard()
+    assert third is not None
+    assert [each.beat_changed_after for each in (first, second, third)] == [None, first.read_at, first.read_at]
 
 
 async def test_a_beat_is_dated_by_the_first_reading_that_found_it_also_where_there_is_none(server: S3Server) -> None:

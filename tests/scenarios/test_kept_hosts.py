@@ -114,6 +114,22 @@ async def test_a_host_that_saves_too_little_is_released(tmp_path: Path) -> None:
         assert not await world.events("lease.reassigned")
 
 
+async def test_a_host_whose_task_was_done_while_the_program_slept_is_released(tmp_path: Path) -> None:
+    """Its guard looks for another task for 15 minutes; the host was paid for six more, for a note that nobody read."""
+    async with played(tmp_path, slots=2, array=ArrayTerms(1, task_hours=0.1)) as (world, guards):
+
+        async def has_begun() -> bool:
+            return any(guard.beats > 2 for guard in guards.guards.values())
+
+        await guards.until(has_begun)
+        for _ in range(40):
+            world.clock.advance(60.0)
+            guards.play()
+        await guards.until(are_done(world, 2))
+        assert not await world.events("lease.reassigned")
+        assert len(world.contracts()) == 2
+
+
 async def test_a_guard_that_takes_no_task_is_paid_for_minutes_only(tmp_path: Path) -> None:
     async with played(tmp_path, slots=2, array=ArrayTerms(1, task_hours=0.1), deaf=True) as (world, guards):
         await guards.until(are_reassigned(world))

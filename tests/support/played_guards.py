@@ -8,6 +8,7 @@ import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+from agent.guard.tasks import task_watch
 from agent.simulator.market_model import Contract
 from tests.support.played_bucket import PlayedBucket
 from tests.support.world import Rehearsed
@@ -50,13 +51,17 @@ class PlayedGuards:
 
     async def step(self) -> None:
         """Run one cycle of the program after the guards had their turn."""
+        self.play()
+        await self.world.cycle()
+
+    def play(self) -> None:
+        """Give the guards their turn."""
         now = self.world.clock.time()
         self.world.market.advance_to(now)
         for contract in self.world.live():
             # An instance of another daemon has no guard that is played here.
             if contract.status == "running" and "GPUBID_GUARD" in contract.env:
                 self._live(contract, now)
-        await self.world.cycle()
 
     def done(self) -> list[str]:
         """Return the slots whose work was done, in the order in which guards ended it."""
@@ -70,7 +75,7 @@ class PlayedGuards:
             guard = PlayedGuard(told["lease"], told["bucket"]["root"], now)
             self.guards[contract.contract_id] = guard
             guard.tasks.append((contract.env["GPUBID_SLOT"], contract.env.get("LR", "")))
-        elif guard.ended_at is not None and not self.deaf:
+        elif guard.ended_at is not None and now - guard.ended_at < task_watch.WAITS_SECONDS and not self.deaf:
             self._go_on(guard, now)
         if guard.ended_at is None and now - guard.begun_at >= self.minutes * 60:
             guard.ended_at = now

@@ -30,6 +30,8 @@ LEAST_SHARE = 0.1
 """The least share of a task's time that a new start must take."""
 WATCHED_WITHIN = timedelta(minutes=4)
 """How lately a done guard must have said something new: an older one may not look for another task any more."""
+LOOKS_WITHIN = timedelta(minutes=10)
+"""How lately it must have begun to look for another task, which it does for 15 minutes."""
 DONE = operator_holds.PAST[Word.DONE]
 _ENDING = (Word.KILL, Word.PAUSE, Word.HELD, Word.LOCK, Word.DRAIN)
 
@@ -107,8 +109,11 @@ def _has_ended(fleet: Fleet, lease: Lease, work: Workload) -> bool:
 
 
 def _is_watched(report: GuardReport, fleet: Fleet) -> bool:
-    changed = report.beat_changed_at
-    return changed is not None and timedelta() <= fleet.now - changed <= WATCHED_WITHIN
+    changed, after = report.beat_changed_at, report.beat_changed_after
+    if changed is None or after is None:
+        return False
+    # A program that was asleep, or whose bucket was away, finds a new beat that may be as old as its last reading.
+    return timedelta() <= fleet.now - changed <= WATCHED_WITHIN and fleet.now - after <= LOOKS_WITHIN
 
 
 def saving_of(fleet: Fleet, work: Workload) -> Saving | None:
