@@ -57,6 +57,16 @@ def test_a_slot_is_held_once_its_gpus_idle_and_not_where_only_a_warning_is_asked
     assert judged(dataclasses.replace(IDLES, markets=(market,), works=(work,))) == int(then != "warn")
 
 
+def test_idle_gpus_are_released_also_while_the_ledger_takes_no_reason() -> None:
+    """The disk is full for ten minutes when the time of the rule is over (rule 13)."""
+    story = draw.story(4905)
+    assert play.play(story).broken is None
+    with mock.patch.object(IdleTimes, "may_release", return_value=False):
+        broken = play.play(story).broken
+    assert broken is not None
+    assert (broken.point, "no reason is recorded" in broken.sentence) == (3, True)
+
+
 def test_what_works_is_never_held_in_the_dark_or_by_lies() -> None:
     dark = tuple(Strike("vast", "listing", number, "http_500", 14) for number in (20, 60))
     lies = (Strike("vast", "listing", 45, "stale", 2), Strike("vast", "listing", 90, "empty", 2))

@@ -61,6 +61,12 @@ class IdleTimes:
         if self.is_drawn:
             yield from self._readings.rows(ledger, HELD, str(self._last))
 
+    def may_release(self, box: Box, at: float) -> bool:
+        """Return whether the rule of its work releases an instance at a time for its idle GPUs."""
+        work = self._works.get(box.label.slot.workload) if box.label is not None else None
+        is_asked = work is not None and work.idle is not None and work.idle.then == "release"
+        return is_asked and not self.untrue(box, at)
+
     def untrue(self, box: Box, at: float) -> str:
         """Return why the GPUs of an instance were not idle for long enough at a time, or nothing."""
         work = self._works.get(box.label.slot.workload) if box.label is not None else None

@@ -214,7 +214,8 @@ class Releases:
             # A lease that a person ended, or that nobody uses, ends although that could not be recorded (rule 13).
             # No listing has shown an overdue start running that begins to run between the last one and its release.
             is_done = box.slot is not None and self._ends.is_done(box.slot)
-            is_unused = runs_elsewhere or not pending.was_seen or is_done
+            is_idle = self._idle_times is not None and self._idle_times.may_release(box, pending.decided)
+            is_unused = runs_elsewhere or not pending.was_seen or is_done or is_idle
             is_unwritten = is_unused and self._now - self._unwritten_at < LATELY_SECONDS
             return "" if is_ordered or is_unwritten else "no reason is recorded"
         if code.startswith("mismatch"):
