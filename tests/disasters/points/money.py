@@ -220,7 +220,7 @@ class Money:
     def _is_release_known(self, box: Box) -> bool:
         """Return whether the ledger has the release that ended an instance; without it, the instance is missing."""
         is_written = self._unwritten_at < (box.thing.ended or 0.0) - UNWRITTEN_SECONDS
-        return box.was_destroyed and is_written and (box.market, box.instance_id) not in self._ended_by_others
+        return is_written and self._is_ended_by_us(box)
 
     def _silent_rate(self, box: Box) -> float:
         """Return the rate of what ends on a silent host: it may have come back before, and counts as if so.
@@ -374,9 +374,7 @@ class Money:
         """
         ours = (box for box in self._truth.boxes.values() if box.label is not None)
         unproven = [box for box in ours if not box.is_ours or not (box.is_live or self._is_ended_by_us(box))]
-        if not unproven:
-            return []
-        known = set(map(tuple, self._readings.rows(ledger, _KNOWN)))
+        known = set(map(tuple, self._readings.rows(ledger, _KNOWN))) if unproven else ()
         return [box for box in unproven if (box.market, box.instance_id) not in known]
 
     def _is_ended_by_us(self, box: Box) -> bool:
