@@ -14,7 +14,8 @@ from agent.domain.fleet import Fleet
 from agent.domain.market.instance import Instance
 from agent.domain.record.lease import Bills
 from tests.disasters import __main__ as disasters
-from tests.disasters import play
+from tests.disasters import draw, play
+from tests.disasters.points import given_back
 from tests.disasters.sight import Broken
 from tests.disasters.story import Deed, Story, Strike, Work
 
@@ -72,6 +73,16 @@ def test_what_a_kill_ends_in_a_dark_market_may_have_been_given_back_before() -> 
         broken = play.play(story).broken
     assert broken is not None
     assert broken.point == 4
+
+
+def test_what_an_order_starts_after_a_dark_stretch_may_have_been_given_back_in_it() -> None:
+    """The account's credit was spent and filled up again, and the record of that time cannot be read."""
+    story = draw.story(697)
+    assert play.play(story).broken is None
+    with mock.patch.object(given_back, "STARTS", frozenset()):
+        broken = play.play(story).broken
+    assert broken is not None
+    assert (broken.point, "were unseen" in broken.sentence) == (4, True)
 
 
 def _killed_in_the_dark(*dark: Strike) -> Story:

@@ -19,6 +19,8 @@ from tests.disasters.truth import Box, Truth
 
 DARK_SECONDS = 110.0
 """The market may have given back an instance that was not listed for longer."""
+STARTS = frozenset({"resume", "rebid"})
+"""Orders that may start what is stopped; the metering before them came first."""
 METERED_SECONDS = 360.0
 """The last metering of a lease may be so long before the last look at it."""
 _PAUSED = "SELECT 1 FROM leases WHERE market = ? AND instance_id = ? AND paused_by_us"
@@ -39,6 +41,8 @@ class GivenBack:
         """The markets whose record could not be read once: it may be closed for longer than anybody sees."""
         self._forgotten: set[str] = set()
         """The markets that no true listing was read of since a process died, which remembers no look."""
+        self._resumed: set[tuple[str, str]] = set()
+        """What an order of ours started since the last look, that was stopped before it."""
         self._is_muddled = False
         """Whether the program may have forgotten a pause of its own, or another daemon gave one."""
 
@@ -50,10 +54,12 @@ class GivenBack:
                 continue
             since = self._listed.get((market, box.instance_id), began)
             since = max(since - (METERED_SECONDS if market in self._forgotten else 0.0), box.thing.created)
-            if market in self._unread and listed - since > DARK_SECONDS and self._may_be_back(box):
+            is_stopped = self._may_be_back(box) or (market, box.instance_id) in self._resumed
+            if market in self._unread and listed - since > DARK_SECONDS and is_stopped:
                 added += self._rate(box) * (listed - since) / 3600
             self._listed[market, box.instance_id] = listed
         self._forgotten.discard(market)
+        self._resumed = {key for key in self._resumed if key[0] != market}
         return added
 
     def die(self) -> None:
@@ -75,6 +81,8 @@ class GivenBack:
         """Return what an order of ours adds, before the market acts on it; the story began at `began`."""
         key, now = (order.market, order.target), self._truth.now
         box, since = self._truth.boxes.get(key), max(self._listed.get(key, began), self._ordered.get(key, 0.0))
+        if box is not None and order.kind in STARTS and self._may_be_back(box):
+            self._resumed.add(key)
         is_dark = order.kind in ENDS and now - since > DARK_SECONDS
         if box is None or not is_dark or not self._may_be(box, ledger):
             return 0.0
