@@ -10,12 +10,12 @@ import structlog
 from agent.act.kept_hosts import host_keeping
 from agent.decide.kept_hosts import finished_hosts, next_slots
 from tests.disasters import __main__ as disasters
-from tests.disasters import draw, play, stage
-from tests.disasters.guards.guard_world import GuardWorld, slot_of
+from tests.disasters import draw, play
+from tests.disasters.guards.guard_world import slot_of
 from tests.disasters.guards.scripted_guard import ScriptedGuard
 from tests.disasters.kept_hosts import kept_draw
-from tests.disasters.life import Verdict
 from tests.disasters.story import BUCKET, Deed, Guarded, Story, Strike, Work
+from tests.disasters.test_guards import played
 
 ARRAY = Work("w0", "batch", "ondemand", 3, at_once=1, guard=Guarded(needs=600.0, interval=300.0, keeps_host=True))
 WELL = Story(7, ("vast",), (ARRAY,), 30.0, 0.0, 0)
@@ -26,19 +26,6 @@ def _quiet() -> Iterator[None]:
     disasters.quietly()
     yield
     structlog.reset_defaults()
-
-
-def played(told: Story) -> tuple[Verdict, GuardWorld]:
-    """Play a story; return its guards too."""
-    made: list[GuardWorld] = []
-
-    def noted(*about: object) -> GuardWorld:
-        made.append(GuardWorld(*about))  # type: ignore[arg-type]
-        return made[-1]
-
-    with mock.patch.object(stage, "GuardWorld", noted):
-        verdict = play.play(told)
-    return verdict, made[0]
 
 
 @pytest.mark.parametrize("market", ["vast", pytest.param("runpod", marks=pytest.mark.nightly)])
