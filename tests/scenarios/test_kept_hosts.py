@@ -6,6 +6,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from agent.decide.limits.limits import Limits
 from agent.domain.money import usd
 from agent.domain.record import budget
@@ -114,7 +116,10 @@ async def test_a_host_that_saves_too_little_is_released(tmp_path: Path) -> None:
         assert not await world.events("lease.reassigned")
 
 
-async def test_a_host_whose_task_was_done_while_the_program_slept_is_released(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("minutes", "is_kept"), [(11, True), (40, False)])
+async def test_a_host_whose_task_was_done_while_the_program_slept_long_is_released(
+    tmp_path: Path, minutes: int, is_kept: bool
+) -> None:
     """Its guard looks for another task for 15 minutes; the host was paid for six more, for a note that nobody read."""
     async with played(tmp_path, slots=2, array=ArrayTerms(1, task_hours=0.1)) as (world, guards):
 
@@ -122,12 +127,12 @@ async def test_a_host_whose_task_was_done_while_the_program_slept_is_released(tm
             return any(guard.beats > 2 for guard in guards.guards.values())
 
         await guards.until(has_begun)
-        for _ in range(40):
+        for _ in range(minutes):
             world.clock.advance(60.0)
             guards.play()
         await guards.until(are_done(world, 2))
-        assert not await world.events("lease.reassigned")
-        assert len(world.contracts()) == 2
+        assert bool(await world.events("lease.reassigned")) is is_kept
+        assert len(world.contracts()) == (1 if is_kept else 2)
 
 
 async def test_a_guard_that_takes_no_task_is_paid_for_minutes_only(tmp_path: Path) -> None:

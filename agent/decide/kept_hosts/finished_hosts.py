@@ -30,8 +30,8 @@ LEAST_SHARE = 0.1
 """The least share of a task's time that a new start must take."""
 WATCHED_WITHIN = timedelta(minutes=4)
 """How lately a done guard must have said something new: an older one may not look for another task any more."""
-LOOKS_WITHIN = timedelta(minutes=10)
-"""How lately it must have begun to look for another task, which it does for 15 minutes."""
+LOOKS_WITHIN = timedelta(minutes=12)
+"""How lately it must have begun to look for another task, which it does for 15 minutes. The longest poll is 10."""
 DONE = operator_holds.PAST[Word.DONE]
 _ENDING = (Word.KILL, Word.PAUSE, Word.HELD, Word.LOCK, Word.DRAIN)
 
