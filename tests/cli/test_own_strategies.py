@@ -76,6 +76,7 @@ def test_what_is_not_there_is_told_with_what_to_write(words: list[str], says: st
     assert says in " ".join(run(*words, code=2).stderr.split())
 
 
+@pytest.mark.nightly
 def test_report_check_and_tune_take_a_path(place: Path) -> None:
     page = ["--problem", "bids", "--climates", "calm", "--seeds", "1-4", "--hours", "0.5", "--workers", "1"]
     run("lab", "report", "page.html", *page, "--strategies", "strategies/bold.toml,patient")

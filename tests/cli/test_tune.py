@@ -233,6 +233,7 @@ def test_numbers_that_are_no_better_held_out_are_not_written(place: Path, held_o
     assert record["is_forced"] is True
 
 
+@pytest.mark.nightly
 def test_what_was_begun_otherwise_is_refused_and_may_begin_anew(place: Path) -> None:
     assert "was begun with --seeds 1-4; leave that out" in tune("bold", "--seeds", "1-5", code=2)
     tune("bold", "--seeds", "1-4")

@@ -88,6 +88,7 @@ def test_a_person_may_end_what_another_daemon_bid_for_a_slot_that_its_label_does
     assert verdict.judged[2] == 1
 
 
+@pytest.mark.nightly
 def test_a_slot_that_fits_beside_what_a_cap_counts_has_to_run() -> None:
     """Three limits of $0.65 leave $0.05 of a cap of $2.00, which wins a cheap pool for the fourth slot."""
     four = Work("w0", "service", "patient", 4)
@@ -99,6 +100,7 @@ def test_a_slot_that_fits_beside_what_a_cap_counts_has_to_run() -> None:
     assert (broken.point, "above the cap of $2.0000/h" in broken.sentence) == (6, True)
 
 
+@pytest.mark.nightly
 def test_a_strategy_may_choose_a_start_on_another_market_that_the_cap_forbids() -> None:
     """$0.11 of the cap is left, which wins a pool; the strategy prefers a host of Vast for $0.33."""
     story = draw.story(351370)

@@ -75,6 +75,7 @@ def test_what_a_kill_ends_in_a_dark_market_may_have_been_given_back_before() -> 
     assert broken.point == 4
 
 
+@pytest.mark.nightly
 def test_what_an_order_starts_after_a_dark_stretch_may_have_been_given_back_in_it() -> None:
     """The account's credit was spent and filled up again, and the record of that time cannot be read."""
     story = draw.story(697)

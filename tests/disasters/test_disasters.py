@@ -273,6 +273,7 @@ def test_orders_that_a_market_calls_invalid_are_drawn_and_played(market: str) ->
     assert orders == [(Pause, "invalid_args"), (Pause, "invalid_args"), (Resume, "invalid_args")]
 
 
+@pytest.mark.nightly
 def test_what_no_look_by_its_id_can_show_is_not_to_be_known() -> None:
     """A second daemon rents beside ours while the market refuses to show single instances (rule 18)."""
     kinds = ("batch", "batch", "service", "service")

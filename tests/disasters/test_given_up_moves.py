@@ -37,6 +37,7 @@ def test_a_release_that_was_sent_before_its_lease_came_back_is_sent_until_it_is_
     assert play.play(dataclasses.replace(MOVES, strikes=DIES)).broken is None
 
 
+@pytest.mark.nightly
 def test_the_release_of_an_old_lease_is_sent_although_its_host_came_back_before_a_new_process() -> None:
     """It was decided while its host was silent and the new lease ran, and the program died before it was sent."""
     story = draw.story(2925)
@@ -83,6 +84,7 @@ ENDS = Story(
 """The program dies once it has recorded the release of a lease whose host ends in minutes. The host puts that off."""
 
 
+@pytest.mark.nightly
 def test_a_release_before_a_near_end_is_sent_although_the_host_puts_the_end_off() -> None:
     assert play.play(ENDS).broken is None
 

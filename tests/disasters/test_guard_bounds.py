@@ -169,6 +169,7 @@ def test_a_host_is_given_up_for_its_check_only_where_the_workload_asks_for_that(
     assert (point, "not_as_rented" in sentence) == (3, True)
 
 
+@pytest.mark.nightly
 def test_hosts_that_their_guards_called_other_than_rented_are_no_room_and_all_others_are() -> None:
     """For forty minutes each host tells that it has no GPU, until none of Vast's is left that fits."""
     lie, guard = Deed(6, "lie_fewer_gpus", amount=0.65), Guarded(is_on_disk=True, accept="reject")

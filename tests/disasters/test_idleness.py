@@ -57,6 +57,7 @@ def test_a_slot_is_held_once_its_gpus_idle_and_not_where_only_a_warning_is_asked
     assert judged(dataclasses.replace(IDLES, markets=(market,), works=(work,))) == int(then != "warn")
 
 
+@pytest.mark.nightly
 def test_idle_gpus_are_released_also_while_the_ledger_takes_no_reason() -> None:
     """The disk is full for ten minutes when the time of the rule is over (rule 13)."""
     story = draw.story(4905)

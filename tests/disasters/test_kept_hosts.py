@@ -44,10 +44,12 @@ def test_a_host_that_takes_no_other_task_is_given_back_and_the_task_is_done_else
     assert len(guards.guards) == 3
 
 
+@pytest.mark.nightly
 def test_what_another_daemon_rented_for_the_slot_of_a_kept_host_is_not_judged_after_its_end() -> None:
     assert play.play(draw.story(4372)).broken is None
 
 
+@pytest.mark.nightly
 def test_a_rent_that_the_market_delays_may_leave_just_after_the_end_of_its_run() -> None:
     """The end is in the bucket one second before a move leaves, and the bucket was read eight seconds before."""
     assert play.play(draw.story(2716)).broken is None

@@ -218,6 +218,7 @@ def test_a_false_price_begins_the_doubt_of_a_true_rise_anew_and_ends_no_belief(p
         assert _point(play.play(story).broken) == 4
 
 
+@pytest.mark.nightly
 def test_what_loads_on_a_host_that_was_silent_is_waited_for_anew_and_not_for_ever() -> None:
     """Its slow pull may begin anew when the host is back; one that hangs there is given up all the same."""
     works = (Work("w0", "batch", "hedged", 1, ("runpod",), is_read=True), Work("w1", "service", "patient", 1))
@@ -256,6 +257,7 @@ def test_after_a_person_lowered_the_price_nothing_is_rented_at_the_old_one() -> 
         assert _point(play.play(story).broken) == 2
 
 
+@pytest.mark.nightly
 def test_what_another_daemon_rented_and_ended_before_a_look_by_id_is_in_no_ledger() -> None:
     """RunPod answered looks too late for nine minutes, so the instance was no lease before its end (rule 18)."""
     story = draw.story(4746)

@@ -193,6 +193,7 @@ def test_a_span_is_cut_into_looks_of_about_half_a_minute(tmp_path: Path) -> None
     assert bounded.on_demand_price == pytest.approx(1.5)
 
 
+@pytest.mark.nightly
 def test_one_command_prints_the_table_with_availability(tmp_path: Path) -> None:
     words = ["lab", "bench", "--problem", "availability", "--traces", str(folder(tmp_path)), "--window-hours", "12"]
     result = CliRunner().invoke(app, [*words, "--stride-hours", "24", "--workers", "1", "--slots", "2", "--json"])

@@ -111,6 +111,7 @@ def test_without_other_days_nothing_is_matched(tmp_path: Path) -> None:
         several.score("hedged_as_spothedge_1", several.cases()[0])
 
 
+@pytest.mark.nightly
 def test_one_command_shows_ours_at_the_availability_of_each_published_rule(tmp_path: Path) -> None:
     words = ["lab", "bench", "--problem", "availability", "--traces", str(folder(tmp_path)), "--workers", "1"]
     words += ["--window-hours", "4", "--stride-hours", "4"]

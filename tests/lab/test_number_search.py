@@ -260,6 +260,7 @@ def assert_two_share_a_study(traces: Path, storage: str, monkeypatch: pytest.Mon
     assert postgres.PASSWORD not in "".join(out + err for out, err in said)
 
 
+@pytest.mark.nightly
 def test_two_processes_share_a_study_over_sqlite(traces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert_two_share_a_study(traces, f"sqlite:///{tmp_path}/study.db", monkeypatch)
 

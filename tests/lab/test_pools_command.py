@@ -56,6 +56,7 @@ def test_what_cannot_be_is_said_and_ends_with_2(traces: Path, more: list[str], s
     assert says in result.output + result.stderr
 
 
+@pytest.mark.nightly
 def test_the_numbers_of_hedged_are_searched_on_windows_that_lie_before_those_held_out(
     traces: Path, tmp_path: Path
 ) -> None:

@@ -108,6 +108,7 @@ def test_a_ledger_with_too_little_time_says_what_to_do() -> None:
     assert "there is no ledger at other.sqlite" in missing
 
 
+@pytest.mark.nightly
 def test_tune_fetches_a_copy_of_the_ledger_and_holds_later_stretches_out(place: Path) -> None:
     words = ("--hours", "2", "--trials", "2", "--keys", "ceiling", "--workers", "1", "--force")
     said = run("tune", "weeks", "--problem", "recorded", *words)

@@ -54,6 +54,7 @@ def test_a_thousand_jobs_are_never_late_where_on_demand_is_not() -> None:
     assert late == []
 
 
+@pytest.mark.nightly
 def test_the_trials_can_be_failed_and_do_spend_slack() -> None:
     careless = tuned(learn=False, reserve=timedelta(0), start_delay=timedelta(0), slack_share=0.0)
     assert any(is_avoidably_late(number, careless) for number in range(12))

@@ -11,7 +11,7 @@ settings.register_profile(
     # GPUBID_RANDOM=1 searches for new worlds; a plain run must play the same story twice.
     derandomize=not IS_SEARCH,
     deadline=None,
-    max_examples=int(os.environ.get("GPUBID_EXAMPLES", "5")),
+    max_examples=int(os.environ.get("GPUBID_EXAMPLES", "25")),
     stateful_step_count=25,
     # Shrinking a world takes minutes: CI reports a failure as it was met.
     phases=(Phase.explicit, Phase.generate, *((Phase.shrink,) if "GPUBID_SHRINK" in os.environ else ())),

@@ -259,6 +259,7 @@ async def test_without_one_folder_that_has_its_beat_nothing_is_concluded(tmp_pat
             assert told["reason"].endswith(said)
 
 
+@pytest.mark.nightly
 async def test_a_lease_whose_run_is_not_found_counts_as_one_without_signs_of_life(tmp_path: Path) -> None:
     with s3_server.served() as server:
         async with guarded(tmp_path, server, HOURS_POLL) as world:

@@ -110,6 +110,7 @@ def test_resume_minutes_of_those_that_resumed(drawn: Statistics) -> None:
     intervals.assert_within("median minutes", statistics.median(resumed), statistics.median(sample), interval)
 
 
+@pytest.mark.nightly
 def test_reliability(drawn: Statistics) -> None:
     lost = [1 - host.reliability for host in drawn.hosts]
     sample = [1 - value for value in recorded_figures.RELIABILITY]

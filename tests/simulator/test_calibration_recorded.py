@@ -114,6 +114,7 @@ def test_resume_figures_are_those_of_the_file() -> None:
     assert list(recorded_figures.RESUME_MINUTES) == recording["resume_minutes"]
 
 
+@pytest.mark.nightly
 def test_jumps_of_all_the_files(drawn: Statistics) -> None:
     sample = jumps()
     for name, statistic in (("median", statistics.median), ("mean logarithm", intervals.mean_log)):
