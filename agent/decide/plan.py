@@ -378,8 +378,8 @@ def _willed(decision: Decision, in_force: InForce) -> Decision:
 
 
 def _allowed(decision: Decision, bounds: Bounds, now_standing: limits.CommittedSpend) -> Decision:
-    struck = _struck(decision, bounds, now_standing)
-    if struck is None or isinstance(decision, Hold):
+    struck = None if isinstance(decision, Hold) else _struck(decision, bounds, now_standing)
+    if struck is None:
         return decision
     price = waiting_room.price_to_win(bounds.fleet, decision.lease) if isinstance(decision, Resume) else None
     cut = limit_cut.within(decision, lambda each: _struck(each, bounds, now_standing) is None, price)

@@ -45,9 +45,13 @@ def find(holds: Holds, words: tuple[Word, ...], targets: tuple[Target, ...]) -> 
     """Return the first hold of one of these words on one of these targets as a reason, or None."""
     if not holds:
         return None
-    matching = (holds.get((word, target)) for word in words for target in targets)
-    first = next((each for each in matching if each is not None), None)
-    return _reason(first) if first is not None else None
+    # Plain loops: with a hold for each done slot of an array, a generator here was a twentieth of a pass.
+    for word in words:
+        for target in targets:
+            first = holds.get((word, target))
+            if first is not None:
+                return _reason(first)
+    return None
 
 
 def _reason(given: OperatorHold) -> Reason:
