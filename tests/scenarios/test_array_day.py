@@ -39,7 +39,15 @@ async def test_every_task_is_done_exactly_once(
 def test_a_table_counts_whole_seeds_and_has_no_interval_under_five(tmp_path: Path) -> None:
     file = tmp_path / "days.jsonl"
     rows = [
-        {"climate": case.climate, "seed": case.seed, "tasks": 9, "at_once": case.at_once, "is_wrong": False, "twice": 1}
+        {
+            "climate": case.climate,
+            "seed": case.seed,
+            "tasks": 9,
+            "at_once": case.at_once,
+            "is_wrong": False,
+            "twice": 1,
+            "by_hand": 0,
+        }
         | dict.fromkeys(array_table.COLUMNS, float(case.seed))
         for case in array_table.cases(5, 9)
     ]
@@ -47,7 +55,7 @@ def test_a_table_counts_whole_seeds_and_has_no_interval_under_five(tmp_path: Pat
     file.write_text("".join(lines[:-1]) + lines[-1].rstrip())
     four = array_table.table(array_table.read(file), 5, 9)
     assert four[0].endswith(", 4 seeds")
-    assert four[3] == "| bidding_war | 1 | $2.50 | 2.50 | $2.50 | 2.50 | 0 | 4 |"
+    assert four[3] == "| bidding_war | 1 | $2.50 | 2.50 | $2.50 | 2.50 | 0 | 4 | 0 |"
     file.write_text("".join(lines))
     five = array_table.table(array_table.read(file), 5, 9)
     assert five[0].endswith(", 5 seeds")

@@ -12,8 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent.domain.record.hold import TargetKind, Word
 from agent.domain.record.lease import LeaseState
 from agent.domain.work.array_terms import ArrayTerms
+from agent.domain.work.order import Order
 from agent.domain.work.workload import Checkpoint, CheckpointPlace, Workload, WorkloadKind
 from agent.lab.bids.bid_market import WorldMarket
 from agent.lab.engine import engine
@@ -33,7 +35,7 @@ class Day:
 
     `marked` has how often each slot was marked as done. `finished` has how many containers of each slot did its whole
     work: two if it moved from a host that had fallen silent and worked on. `rented_again` counts rents of slots that
-    were marked before.
+    were marked before. `by_hand` counts holds that a person lifted.
     """
 
     marked: tuple[int, ...]
@@ -44,6 +46,7 @@ class Day:
     bound_dollars: float
     bound_hours: float
     most_live: int
+    by_hand: int
 
 
 def array(tasks: int, at_once: int, seed: int, minutes: tuple[float, float] = MINUTES) -> Workload:
@@ -62,12 +65,12 @@ def array(tasks: int, at_once: int, seed: int, minutes: tuple[float, float] = MI
 
 
 async def play(place: Path, weather: str, seed: int, made: Workload, hosts: int = 300, *, is_checked: bool) -> Day:
-    """Let an array run to its end. Raises AssertionError if it does not end."""
+    """Let an array run to its end; a person settles at once what is held. Raises AssertionError if it does not end."""
     scene = Scene(climate_files.named(weather), seed=seed, hosts=hosts, workloads=(made,), poll=POLL)
     async with rehearsed(place, scene) as world:
         world.is_checked = is_checked
         looks: list[float] = []
-        began, most, looked = world.clock.now(), 0, -LOOK_SECONDS
+        began, most, looked, by_hand = world.clock.now(), 0, -LOOK_SECONDS, 0
         while (done := _done(world)) < made.slots or world.leases():
             ran = (world.clock.now() - began).total_seconds()
             assert ran < MOST_HOURS * 3600, f"{done} of {made.slots} are done after {MOST_HOURS:.0f} h: {world.told()}"
@@ -75,6 +78,7 @@ async def play(place: Path, weather: str, seed: int, made: Workload, hosts: int 
                 looked = ran
                 looks.append(_cheapest(world, made))
             await world.cycle()
+            by_hand += await _settle(world, made)
             most = max(most, len({lease.slot for lease in world.leases() if lease.state is not LeaseState.RELEASING}))
         hours = (world.clock.now() - began) / dt.timedelta(hours=1)
         work_hours = [float(each) / 3600 for each in made.values[0][1]]
@@ -85,12 +89,22 @@ async def play(place: Path, weather: str, seed: int, made: Workload, hosts: int 
         marks = Counter(each.slot for each in events if each.kind == "workload.done")
         marked = tuple(marks[index] for index in range(made.slots))
         again = sum(each.kind == "lease.opened" and each.at > done_at[each.slot] for each in events)
-        return Day(marked, _finished(world, made), again, await world.spend(), hours, bound, bound_hours, most)
+        return Day(marked, _finished(world, made), again, await world.spend(), hours, bound, bound_hours, most, by_hand)
 
 
 def _done(world: Rehearsed) -> int:
     holds = world.app.ledger.recollection(world.clock.now()).holds
     return sum(each.word.value == "done" for each in holds)
+
+
+async def _settle(world: Rehearsed, made: Workload) -> int:
+    """Lift the holds that wait for a person, as one who looked at the work would, and return how many there were."""
+    held = [each for each in world.app.ledger.recollection(world.clock.now()).holds if each.word is Word.HELD]
+    for each in held:
+        is_slot = each.target.kind is TargetKind.SLOT
+        is_finished = is_slot and _finished(world, made)[int(each.target.spoken.rpartition("/")[2])] > 0
+        await world.app.say(Order("done" if is_finished else "resume", each.target.spoken), "a test")
+    return len(held)
 
 
 def _finished(world: Rehearsed, made: Workload) -> tuple[int, ...]:

@@ -43,7 +43,8 @@ class Case:
             day = asyncio.run(array_day.play(Path(place), self.climate, self.seed, made, is_checked=False))
         wrong = set(day.marked) != {1} or 0 in day.finished or day.rented_again > 0
         twice = sum(day.finished) - len(day.finished)
-        return asdict(self) | {name: getattr(day, name) for name in COLUMNS} | {"is_wrong": wrong, "twice": twice}
+        found = {"is_wrong": wrong, "twice": twice, "by_hand": day.by_hand}
+        return asdict(self) | {name: getattr(day, name) for name in COLUMNS} | found
 
 
 def cases(seeds: int, tasks: int) -> Iterator[Case]:
@@ -71,15 +72,15 @@ def table(days: dict[Case, dict[str, Any]], seeds: int, tasks: int) -> list[str]
     ]
     told = [
         f"{tasks} tasks of {array_day.MINUTES[0]:.0f} to {array_day.MINUTES[1]:.0f} minutes, {len(blocks)} seeds",
-        "| climate | at once | cost | hours | bound: cost | bound: hours | wrong | done twice |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| climate | at once | cost | hours | bound: cost | bound: hours | wrong | done twice | held for a person |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for climate in CLIMATES if blocks else ():
         for at_once in (1, 8, tasks):
             rows = [days[Case(climate, seed, tasks, at_once)] for seed in blocks]
             means = [mean([row[name] for row in rows], "$" if "dollars" in name else "") for name in COLUMNS]
-            wrong, twice = sum(row["is_wrong"] for row in rows), sum(row["twice"] for row in rows)
-            told.append(f"| {climate} | {at_once} | {' | '.join(means)} | {wrong} | {twice} |")
+            counts = [str(sum(row[name] for row in rows)) for name in ("is_wrong", "twice", "by_hand")]
+            told.append(f"| {climate} | {at_once} | {' | '.join([*means, *counts])} |")
     return told
 
 
