@@ -180,8 +180,10 @@ class GuardReader:
         before = self.reports.get(target.lease)
         changed, seen = _changed_at(before, beat, began), _seen_at(before, beat, began)
         worked = _worked_at(before, beat, began)
-        after = _changed_after(before, beat)
-        return GuardReport(began, beat, changed, _cleaned(end), unread, seen, switch, worked, acceptance, after)
+        is_unfinished = not unread and (end is None or not end.done)
+        unfinished = began if is_unfinished else before.unfinished_at if before is not None else None
+        end = _cleaned(end)
+        return GuardReport(began, beat, changed, end, unread, seen, switch, worked, acceptance, unfinished)
 
     def _client(self, place: Bucket) -> BucketClient:
         """Return the client of a bucket, made anew when its key has changed."""
@@ -264,13 +266,6 @@ def _changed_at(before: GuardReport | None, beat: GuardBeat | None, now: datetim
     if before is None or beat is None:
         return None
     return before.beat_changed_at if before.beat == beat else now
-
-
-def _changed_after(before: GuardReport | None, beat: GuardBeat | None) -> datetime | None:
-    """Return the last reading before a beat was new; a program that slept read nothing for hours."""
-    if before is None or beat is None:
-        return None
-    return before.beat_changed_after if before.beat == beat else before.read_at
 
 
 def _worked_at(before: GuardReport | None, beat: GuardBeat | None, now: datetime) -> datetime | None:

@@ -101,9 +101,22 @@ async def test_nobody_knows_how_old_the_first_beat_is_that_was_read(server: S3Se
     assert second is not None
     assert first.beat is not None
     assert (first.beat_changed_at, second.beat_changed_at) == (None, second.read_at)
-    third = await listener.heard()
-    assert third is not None
-    assert [each.beat_changed_after for each in (first, second, third)] == [None, first.read_at, first.read_at]
+
+
+async def test_a_run_is_known_unfinished_until_the_last_reading_without_its_end(server: S3Server) -> None:
+    listener = Listener(server.place())
+    works = await listener.heard()
+    await put(server, "ended-00aa.json", {**END, "done": False, "code": 3})
+    failed = await listener.heard()
+    await put(server, "end.json", b"{")
+    unread = await listener.heard()
+    await put(server, "end.json", END)
+    over = await listener.heard(3600.0)
+    first = await Listener(server.place()).heard()
+    told = [report and report.unfinished_at for report in (works, failed, unread, over, first)]
+    assert works is not None
+    assert failed is not None
+    assert told == [works.read_at, failed.read_at, failed.read_at, failed.read_at, None]
 
 
 async def test_a_beat_is_dated_by_the_first_reading_that_found_it_also_where_there_is_none(server: S3Server) -> None:

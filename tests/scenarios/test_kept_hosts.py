@@ -127,9 +127,7 @@ async def test_a_host_whose_task_was_done_while_the_program_slept_long_is_releas
             return any(guard.beats > 2 for guard in guards.guards.values())
 
         await guards.until(has_begun)
-        for _ in range(minutes):
-            world.clock.advance(60.0)
-            guards.play()
+        guards.play_alone(minutes)
         await guards.until(are_done(world, 2))
         assert bool(await world.events("lease.reassigned")) is is_kept
         assert len(world.contracts()) == (1 if is_kept else 2)

@@ -54,6 +54,12 @@ class PlayedGuards:
         self.play()
         await self.world.cycle()
 
+    def play_alone(self, minutes: int) -> None:
+        """Let guards go on for some minutes in which the program sleeps."""
+        for _ in range(minutes):
+            self.world.clock.advance(60.0)
+            self.play()
+
     def play(self) -> None:
         """Give the guards their turn."""
         now = self.world.clock.time()

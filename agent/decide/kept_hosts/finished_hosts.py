@@ -31,7 +31,7 @@ LEAST_SHARE = 0.1
 WATCHED_WITHIN = timedelta(minutes=4)
 """How lately a done guard must have said something new: an older one may not look for another task any more."""
 LOOKS_WITHIN = timedelta(minutes=12)
-"""How lately it must have begun to look for another task, which it does for 15 minutes. The longest poll is 10."""
+"""How lately its task was seen unfinished: it looks for another one for 15 minutes. The longest poll is 10 minutes."""
 DONE = operator_holds.PAST[Word.DONE]
 _ENDING = (Word.KILL, Word.PAUSE, Word.HELD, Word.LOCK, Word.DRAIN)
 
@@ -109,11 +109,9 @@ def _has_ended(fleet: Fleet, lease: Lease, work: Workload) -> bool:
 
 
 def _is_watched(report: GuardReport, fleet: Fleet) -> bool:
-    changed, after = report.beat_changed_at, report.beat_changed_after
-    if changed is None or after is None:
-        return False
-    # A program that was asleep, or whose bucket was away, finds a new beat that may be as old as its last reading.
-    return timedelta() <= fleet.now - changed <= WATCHED_WITHIN and fleet.now - after <= LOOKS_WITHIN
+    """Return whether a guard lives, and still looks for another task: when it is done it beats on for hours."""
+    bounds = ((report.beat_changed_at, WATCHED_WITHIN), (report.unfinished_at, LOOKS_WITHIN))
+    return all(at is not None and timedelta() <= fleet.now - at <= most for at, most in bounds)
 
 
 def saving_of(fleet: Fleet, work: Workload) -> Saving | None:

@@ -99,5 +99,5 @@ class GuardReport:
     """When the daemon last saw the work's progress or its checkpoint change; None while it has seen no change."""
     acceptance: AcceptanceReport | None = None
     """The result of its check of the host at the last start, if it was ordered to check."""
-    beat_changed_after: datetime | None = None
-    """The last reading before that change: the guard may have written the beat since then."""
+    unfinished_at: datetime | None = None
+    """When a reading last found that the run is not done, by the daemon's clock; None while none has found that."""
