@@ -193,21 +193,8 @@ disasters: setup ## Play SEEDS disasters from FIRST on: whole fleets in faults, 
 
 .PHONY: nightly
 nightly: TOOLS += rclone:rclone pg_ctlcluster:postgresql debootstrap:debootstrap systemd-nspawn:systemd-container
-nightly: setup tools frameworks mithril-clients cover deploy-test ## Run the checks that take long: coverage, the booted guest, pyright, slow tests, more worlds, mutants
-	@$(BIN)/pyright --pythonpath $(PYTHON) agent strategies migrations
-	@[ -n "$${GPUBID_OPENAPI:-}" ] || echo "GPUBID_OPENAPI names no OpenAPI file of the vendor: the surface is NOT fuzzed" >&2
-	@GPUBID_NIGHT=1 $(PYTHON) -m pytest --quiet -m nightly || [ $$? = 5 ]
-	@echo "the money rules in 25 worlds each and the scenarios over real HTTP and on a disk, and every program started from nothing"
-	@GPUBID_EXAMPLES=25 GPUBID_WIRED=1 $(PYTHON) -m pytest $(IN_CI) tests/rules
-	@GPUBID_WIRED=1 $(PYTHON) -m pytest $(IN_CI) tests/scenarios tests/daemon tests/act
-	@GPUBID_COLD=1 $(PYTHON) -m pytest $(IN_CI) $(addprefix tests/,cli crash daemon ledger simulator stories)
-	@$(PYTHON) -m tests.storm --seed $$(date +%j)
-	@first=$$(( $$(date +%s) / 86400 * 10000 )); echo "ten thousand new disasters, and 300 on disk; tonight's first seed is $$first"; \
-	$(PYTHON) -m tests.disasters --seeds 10000 --first $$first \
-		&& $(PYTHON) -m tests.disasters --seeds 300 --first $$((first + 10000)) --folder $${TMPDIR:-/var/tmp}
-	@echo "mutants of domain and decide, for at most $(MUTANT_SECONDS) s, from where the last night stopped"
-	@timeout --signal INT $(MUTANT_SECONDS) $(BIN)/mutmut run >/dev/null 2>&1 || [ $$? = 124 ]
-	@$(BIN)/mutmut results --all true | sed 's/.*: //' | sort | uniq -c
+nightly: setup tools frameworks mithril-clients ## Run what takes long: coverage, guest, pyright, slow tests, more worlds, mutants; a broken night goes on
+	@$(PYTHON) -m tests.night --mutant-seconds $(MUTANT_SECONDS)
 
 .PHONY: format
 format: setup ## Format code and TOML as check requires

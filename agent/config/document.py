@@ -215,11 +215,17 @@ def _table(record: MarketRecord) -> type[MarketTable]:
     changed: dict[str, Any] = {
         "url": (shared["url"].rebuild_annotation(), Field(record.url, description=record.url_means)),
         "credential": (
-            Annotated[Line, AfterValidator(credential_name), Field(examples=[record.credential])] | None,
+            Annotated[  # pyright: ignore[reportOperatorIssue]
+                Line, AfterValidator(credential_name), Field(examples=[record.credential])
+            ]
+            | None,
             Field(None, description=shared["credential"].description),
         ),
         "needed_live": (ClassVar[tuple[str, ...]], record.needed_live),
     }
     about = f"The {record.title} market, simulated or live."
     title = record.title.partition(".")[0] + "Table"
-    return create_model(title, __base__=(*own, MarketTable), __doc__=about, __cls_kwargs__=_MADE, **changed)
+    bases = (*own, MarketTable)
+    return create_model(  # pyright: ignore[reportReturnType]
+        title, __base__=bases, __doc__=about, __cls_kwargs__=_MADE, **changed
+    )

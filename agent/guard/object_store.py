@@ -68,21 +68,28 @@ class ObjectStore(Protocol):
 
     def get(self, key: str, most_bytes: int) -> Fetched | None:
         """Return an object, or None where there is none. A larger one is refused."""
+        ...
 
     def put(self, key: str, body: bytes, *, tag: str | None = None, is_new: bool = False) -> bool:
         """Write a small object; return False if the present one is not version `tag`, or exists although `is_new`."""
+        ...
 
     def upload(self, key: str, file: Path) -> Uploaded:
         """Write a file. Parts that are there from an earlier try are kept."""
+        ...
 
     def download(self, key: str, file: Path, size_bytes: int) -> str:
         """Read an object of a known size into a new file, and return its SHA-256."""
+        ...
 
     def list(self, prefix: str, most: int) -> list[Listed]:
         """Return the objects whose keys begin so, `most` at most."""
+        ...
 
     def delete(self, key: str) -> None:
         """Remove an object; one that is not there is no error."""
+        ...
 
     def abort_stale(self, prefix: str, is_stale: Callable[[str, float], bool]) -> None:
         """Drop unfinished uploads whose key and age in seconds are stale."""
+        ...

@@ -40,8 +40,13 @@ class DayCharge(NamedTuple):
 class SimulatedMarket(Protocol):
     """One vendor's market behind its HTTP API."""
 
-    answer: Answering
-    """Answers one request at the clock's present. It may be replaced, by what notes each call and passes it on."""
+    @property
+    def answer(self) -> Answering:
+        """Answers one request at the clock's present. It may be replaced, by what notes each call and passes it on."""
+        ...
+
+    @answer.setter
+    def answer(self, answering: Answering) -> None: ...
 
     @property
     def key(self) -> str:

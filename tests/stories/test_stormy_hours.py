@@ -146,8 +146,11 @@ async def storm(place: Path, seed: int, works: Sequence[StormyWork], steps: int)
 
 
 async def weathered(place: Path, seed: int, works: Sequence[StormyWork], hours: float) -> int:
-    """Let the work of so many hours in each slot end, judge it, and return how many losses it had."""
-    steps = round(hours * 3600 / STEP_SECONDS)
+    """Let the work of so many hours in each slot end, judge it, and return how many losses it had.
+
+    A person lets go on what is held.
+    """
+    steps, settled = round(hours * 3600 / STEP_SECONDS), set[int]()
     async with storm(place, seed, works, steps) as it:
         until, advised, is_checked = it.now() + hours * OVERTIME * 3600, dict[str, float](), False
         while await it.done() < SLOTS:
@@ -157,6 +160,7 @@ async def weathered(place: Path, seed: int, works: Sequence[StormyWork], hours: 
                 advised[note["lease"]] = max(longest, advised.get(note["lease"], 0.0))
             if it.slots() and not is_checked:
                 is_checked = await asyncio.to_thread(_shows_no_key, it)
+            await _settle(it, settled)
             await asyncio.sleep(1.0)
         assert is_checked
         rents, starts = it.rents(), len(it.registry.runs)
@@ -171,6 +175,17 @@ async def weathered(place: Path, seed: int, works: Sequence[StormyWork], hours: 
             for before, after in itertools.pairwise(slots[slot]):
                 _judge(before, after, await _upload_seconds(it), advised.get(before.lease, 0.0))
         return it.losses()
+
+
+async def _settle(it: Storm, settled: set[int]) -> None:
+    """Let a slot that is held go on, as a person would: the market keeps no record of some of its losses (rule 8)."""
+    for event, slot in it.rows(
+        "SELECT event_id, workload || '/' || slot FROM events WHERE kind = 'workload.held' ORDER BY event_id"
+    ):
+        if event not in settled:
+            settled.add(event)
+            ran = await programs.gpubid(it.place, "resume", slot)
+            assert ran.code == 0, ran.out + ran.err
 
 
 def _shows_no_key(it: Storm) -> bool:

@@ -63,7 +63,7 @@ def kill(  # noqa: PLR0913 - one parameter per option
         exits.stop(exits.BAD_INPUT, ["--lift ends a kill, --keep-disks gives one; give one of them"])
     named = kill_by_label.Named(fleet, tuple(market or ()), tuple(credential or ()))
     kill_by_label.check(named)
-    if target not in {None, str(EVERYTHING)}:
+    if target is not None and target != str(EVERYTHING):
         _refuse_missing(config, target, lift=lift)
         order = Order("resume" if lift else "pause" if keep_disks else "kill", target)
         order_sending.give([order], config, as_json=as_json, yes=yes or lift)

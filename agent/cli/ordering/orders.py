@@ -52,7 +52,7 @@ def resume(
     as_json: session.JsonOption = False,
 ) -> None:
     """End a pause, a drain, a hold or a `done`. Without a target, end an earlier `kill`."""
-    if target in {None, str(EVERYTHING)}:
+    if target is None or target == str(EVERYTHING):
         kill.kill(None, config, keep_disks=False, lift=True, as_json=as_json)
         return
     order_sending.give([Order("resume", target)], config, as_json=as_json)

@@ -130,7 +130,7 @@ def recover(
 def cooling_off(slot: SlotView, now: datetime) -> Proposal | None:
     """Return a hold for a while after a person or the work itself ended the lease; None once it may start again."""
     lease = slot.lease
-    if lease is None or slot.down is None or lease.interrupted_by not in OWN_HANDS:
+    if lease is None or slot.down is None or lease.interrupted_by is None or lease.interrupted_by not in OWN_HANDS:
         return None
     if now - slot.down.since >= COOL_OFF or lease.end_reason == guard_switch.SWITCHED:
         return None

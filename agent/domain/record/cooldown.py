@@ -45,7 +45,7 @@ class Cooldown(Expiring):
     kind: CooldownKind
     key: str
     """The object in cooldown. A host or an owner has its market in front: "vast/777"."""
-    until: datetime
+    until: datetime  # pyright: ignore[reportIncompatibleVariableOverride]
     ground: str
     """The cause of the cooldown."""
 

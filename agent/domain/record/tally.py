@@ -68,7 +68,7 @@ class Tally(Expiring):
     """The slot, workload, lease or offer that it counts for."""
     since: datetime
     """When it was first counted."""
-    until: datetime
+    until: datetime  # pyright: ignore[reportIncompatibleVariableOverride]
     ground: str
     """The event that was counted."""
     where: str = ""

@@ -30,7 +30,9 @@ def row(event: Event) -> dict[str, Any]:
 
 def event_of(columns: Mapping[str, Any]) -> Event:
     """Return the event of a row."""
-    return Event(**{name: columns[name] for name in _FIELDS} | {"kind": EventKind(columns["kind"])})
+    fields: dict[str, Any] = {name: columns[name] for name in _FIELDS}
+    fields["kind"] = EventKind(fields["kind"])
+    return Event(**fields)
 
 
 def loss_of(event: Event) -> Loss | None:

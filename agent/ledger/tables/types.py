@@ -67,7 +67,9 @@ class _Converted(sa.types.TypeDecorator[V], Generic[V]):
         del dialect
         return None if value is None else self.to_column(value)
 
-    def bind_processor(self, dialect: sa.Dialect) -> Callable[[V | None], int | str | None]:
+    def bind_processor(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, dialect: sa.Dialect
+    ) -> Callable[[V | None], int | str | None]:
         """Return the conversion of parameters; SQLAlchemy's own version would call it through another function."""
         del dialect
         to_column = self.to_column

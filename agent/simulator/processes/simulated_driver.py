@@ -17,7 +17,8 @@ _UNITS = {"memory.total": " MiB", "power.limit": " W", "power.default_limit": " 
 
 def main() -> int:
     """Answer one question; return the exit code."""
-    options = dict(word.lstrip("-").partition("=")[::2] for word in sys.argv[1:])
+    words = (word.lstrip("-").partition("=") for word in sys.argv[1:])
+    options = {name: value for name, _, value in words}
     try:
         gpus = json.loads(os.environ["SIM_GPUS"])
     except (KeyError, ValueError):
