@@ -9,7 +9,10 @@ import pytest
 from tests.night import night
 from tests.night.parts import Part, parts
 
-WRITES = "import os, pathlib; file = pathlib.Path('../ran'); file.open('a').write(os.environ.get('WORD', 'one') + ' ')"
+WRITES = """\
+import os, pathlib
+(pathlib.Path.cwd().parent / "ran").open("a").write(os.environ.get("WORD", "one") + " ")
+"""
 PASSES = Part("passes well", ((sys.executable, "-c", WRITES),))
 FAILS = Part("fails", ((sys.executable, "-c", "raise SystemExit(3)"), (sys.executable, "-c", WRITES)))
 LATER = Part("later", ((sys.executable, "-c", WRITES),), {"WORD": "two"})
