@@ -160,7 +160,9 @@ async def weathered(place: Path, seed: int, works: Sequence[StormyWork], hours: 
                 advised[note["lease"]] = max(longest, advised.get(note["lease"], 0.0))
             if it.slots() and not is_checked:
                 is_checked = await asyncio.to_thread(_shows_no_key, it)
-            await _settle(it, settled)
+            # Before a container works there may be no ledger yet.
+            if it.slots():
+                await _settle(it, settled)
             await asyncio.sleep(1.0)
         assert is_checked
         rents, starts = it.rents(), len(it.registry.runs)
