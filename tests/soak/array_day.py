@@ -71,6 +71,7 @@ async def play(place: Path, weather: str, seed: int, made: Workload, hosts: int 
         world.is_checked = is_checked
         looks: list[float] = []
         began, most, looked, by_hand = world.clock.now(), 0, -LOOK_SECONDS, 0
+        ended_by_hand: dict[int | None, dt.datetime] = {}
         while (done := _done(world)) < made.slots or world.leases():
             ran = (world.clock.now() - began).total_seconds()
             assert ran < MOST_HOURS * 3600, f"{done} of {made.slots} are done after {MOST_HOURS:.0f} h: {world.told()}"
@@ -78,15 +79,15 @@ async def play(place: Path, weather: str, seed: int, made: Workload, hosts: int 
                 looked = ran
                 looks.append(_cheapest(world, made))
             await world.cycle()
-            by_hand += await _settle(world, made)
+            by_hand += await _settle(world, made, ended_by_hand)
             most = max(most, len({lease.slot for lease in world.leases() if lease.state is not LeaseState.RELEASING}))
         hours = (world.clock.now() - began) / dt.timedelta(hours=1)
         work_hours = [float(each) / 3600 for each in made.values[0][1]]
         bound_hours = max(*work_hours, sum(work_hours) / made.most_live)
         bound = _bound(looks, sum(work_hours), made.most_live)
         events = await world.events("workload.done", "lease.opened")
-        done_at = {each.slot: each.at for each in events if each.kind == "workload.done"}
-        marks = Counter(each.slot for each in events if each.kind == "workload.done")
+        done_at = ended_by_hand | {each.slot: each.at for each in events if each.kind == "workload.done"}
+        marks = Counter([*ended_by_hand, *(each.slot for each in events if each.kind == "workload.done")])
         marked = tuple(marks[index] for index in range(made.slots))
         again = sum(each.kind == "lease.opened" and each.at > done_at[each.slot] for each in events)
         return Day(marked, _finished(world, made), again, await world.spend(), hours, bound, bound_hours, most, by_hand)
@@ -97,12 +98,17 @@ def _done(world: Rehearsed) -> int:
     return sum(each.word.value == "done" for each in holds)
 
 
-async def _settle(world: Rehearsed, made: Workload) -> int:
-    """Lift the holds that wait for a person, as one who looked at the work would, and return how many there were."""
+async def _settle(world: Rehearsed, made: Workload, ended: dict[int | None, dt.datetime]) -> int:
+    """Lift the holds that wait for a person, as one who looked at the work would, and return how many there were.
+
+    Slots whose work the person found finished are added to those that a person `ended`.
+    """
     held = [each for each in world.app.ledger.recollection(world.clock.now()).holds if each.word is Word.HELD]
     for each in held:
-        is_slot = each.target.kind is TargetKind.SLOT
-        is_finished = is_slot and _finished(world, made)[int(each.target.spoken.rpartition("/")[2])] > 0
+        index = int(each.target.spoken.rpartition("/")[2]) if each.target.kind is TargetKind.SLOT else None
+        is_finished = index is not None and _finished(world, made)[index] > 0
+        if is_finished:
+            ended[index] = world.clock.now()
         await world.app.say(Order("done" if is_finished else "resume", each.target.spoken), "a test")
     return len(held)
 
