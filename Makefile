@@ -32,11 +32,9 @@ COVERING := $(addprefix tests/,domain decide strategies act observe scenarios)
 # Twice as many workers as cores, since many tests wait for programs that they started, and one more: one test waits for
 # five minutes.
 PROCESSES := $(shell echo $$(( 2 * $(WORKERS) + 1 )))
-# A fork costs less than a worker of xdist, so more of them may wait.
-FORKS := $(shell echo $$(( 3 * $(WORKERS) + 1 )))
 IN_CI := --quiet -p no:schemathesis --numprocesses $(PROCESSES) --dist worksteal -m "not nightly and not guest"
 # Each of xdist's workers collects all tests for itself, six seconds of processor time each; forks do not.
-FORKED := --quiet -p no:schemathesis -p no:xdist -p tests.support.forked_run --forks $(FORKS) -m "not nightly and not guest"
+FORKED := --quiet -p no:schemathesis -p no:xdist -p tests.support.forked_run --forks $(PROCESSES) -m "not nightly and not guest"
 
 .PHONY: help
 help: ## Say what each target does
