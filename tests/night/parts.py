@@ -1,5 +1,6 @@
 """The parts of a night and what each runs, the longest last."""
 
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ AT_NIGHT = (*FORKED, "nightly")
 IN_CI = (*FORKED, "not nightly and not guest")
 COLD = ("cli", "crash", "daemon", "ledger", "simulator", "stories")
 SEEDS, ON_DISK = 10_000, 300
-DISK = "/var/tmp"  # noqa: S108 - a disk, where /tmp may be memory
+DISK = os.environ.get("TMPDIR", "/var/tmp")  # noqa: S108 - a disk, where /tmp may be memory
 _MUTANTS = """\
 timeout --signal INT {seconds} .venv/bin/mutmut run >/dev/null 2>&1 || [ $? = 124 ]
 .venv/bin/mutmut results --all true | sed 's/.*: //' | sort | uniq -c"""

@@ -45,7 +45,7 @@ def find(holds: Holds, words: tuple[Word, ...], targets: tuple[Target, ...]) -> 
     """Return the first hold of one of these words on one of these targets as a reason, or None."""
     if not holds:
         return None
-    # Plain loops: with a hold for each done slot of an array, a generator here was a twentieth of a pass.
+    # Plain loops, without a generator: an array asks this several times a pass for each of its done slots.
     for word in words:
         for target in targets:
             first = holds.get((word, target))
