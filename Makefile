@@ -16,6 +16,8 @@ PYTHON3 ?= $(shell for each in /usr/bin/python3 python3; do \
 PIP := $(PYTHON) -m pip install --quiet --no-input --disable-pip-version-check
 # It compiles nothing: Python does so when it first imports, unless it may not write what it compiled.
 UV := $(BIN)/uv pip install --quiet $(if $(PYTHONDONTWRITEBYTECODE),--compile-bytecode)
+# One apt-get at a time: `make test` installs Debian's tools beside Python's packages, and apt-get gives up where another runs.
+ALONE := flock Makefile
 TOML := $(wildcard pyproject.toml agent.toml strategies/*.toml agent/simulator/climates/*.toml agent/baselines/*.toml \
 	deploy/handbook/recipes/*.toml)
 TAPLO_FORMAT := --option column_width=120 --option array_auto_collapse=false
@@ -52,8 +54,8 @@ $(STAMP): requirements.lock pyproject.toml
 			as_root=; [ "$$(id -u)" = 0 ] || as_root=sudo; \
 			[ -z "$$as_root" ] || command -v sudo >/dev/null \
 				|| { echo "as root: apt-get install python3-venv, then again" >&2; exit 1; }; \
-			$$as_root apt-get install -qq -y python3-venv >/dev/null 2>&1 \
-				|| { $$as_root apt-get update -qq; $$as_root apt-get install -qq -y python3-venv; }; \
+			$(ALONE) $$as_root apt-get install -qq -y python3-venv >/dev/null 2>&1 \
+				|| { $(ALONE) $$as_root apt-get update -qq; $(ALONE) $$as_root apt-get install -qq -y python3-venv; }; \
 		fi; \
 		echo "creating $(VENV) with $$($(PYTHON3) -V), $(PYTHON3)"; $(PYTHON3) -m venv --clear $(VENV); \
 	fi
@@ -113,8 +115,8 @@ tools: ## Install Debian's tools that some tests need; without them those tests 
 	[ -z "$$missing" ] && exit 0; \
 	as_root=; [ "$$(id -u)" = 0 ] || as_root="sudo -n"; \
 	echo "installing$$missing"; \
-	{ $$as_root apt-get install -qq -y --no-install-recommends $$missing >/dev/null 2>&1 \
-		|| { $$as_root apt-get update -qq && $$as_root apt-get install -qq -y --no-install-recommends $$missing; } \
+	{ $(ALONE) $$as_root apt-get install -qq -y --no-install-recommends $$missing >/dev/null 2>&1 \
+		|| { $(ALONE) $$as_root apt-get update -qq && $(ALONE) $$as_root apt-get install -qq -y --no-install-recommends $$missing; } \
 			>/dev/null 2>&1; } \
 		|| echo "NOT INSTALLED:$$missing; the tests that need them skip" >&2
 
@@ -145,8 +147,8 @@ pure: setup
 	@$(PYTHON) -m pytest --quiet --numprocesses $(WORKERS) $(PURE_TESTS)
 
 .PHONY: test
-test: setup ## Run everything of check and all other tests; print the slowest 20
-	@$(MAKE) --jobs 5 tools sdk stores types style contracts toml suite
+test: ## Run everything of check and all other tests; print the slowest 20
+	@$(MAKE) --jobs 6 setup tools sdk stores types style contracts toml suite
 
 # Files of tests are in memory where it has 4 GB for them and may run programs: a disk costs a twentieth of the processor time.
 .PHONY: suite
