@@ -192,7 +192,7 @@ disasters: setup ## Play SEEDS disasters from FIRST on: whole fleets in faults, 
 	@$(PYTHON) -m tests.disasters --seeds $(or $(SEEDS),200) --first $(or $(FIRST),1)
 
 .PHONY: nightly
-nightly: TOOLS += rclone:rclone pg_ctlcluster:postgresql debootstrap:debootstrap systemd-nspawn:systemd-container
+nightly: TOOLS += rclone:rclone caddy:caddy pg_ctlcluster:postgresql debootstrap:debootstrap systemd-nspawn:systemd-container
 nightly: setup tools frameworks mithril-clients ## Run what takes long: coverage, guest, pyright, slow tests, more worlds, mutants; a broken night goes on
 	@$(PYTHON) -m tests.night --mutant-seconds $(MUTANT_SECONDS)
 

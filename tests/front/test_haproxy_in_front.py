@@ -11,7 +11,7 @@ from agent.domain.record.lease import LeaseState
 from agent.domain.work.decision import Reason, Release
 from agent.domain.work.ready_sign import Liveness, Readiness, ReadySign
 from agent.domain.work.workload import Workload
-from tests.support import haproxy
+from tests.support import caddy, haproxy
 from tests.support.haproxy import Proxy
 from tests.support.world import Rehearsed, rehearsed, work
 from tests.web.page import served
@@ -44,7 +44,7 @@ async def until(world: Rehearsed, is_so: Any, cycles: int = 100) -> None:
     raise AssertionError(f"not within {cycles} cycles: {world.app.fronts.statuses} {world.leases()}")
 
 
-async def status_of(proxy: Proxy) -> int:
+async def status_of(proxy: Proxy | caddy.Proxy) -> int:
     async with aiohttp.ClientSession() as client, client.get(proxy.url) as answer:
         return answer.status
 
